@@ -1,0 +1,48 @@
+"""The inside of a probe's process: run one probe, and frame its facts on stdout."""
+
+import importlib
+import json
+import os
+
+from .facts import Context, dumps
+
+# What stands between the marks is the answer, whatever a chatty sitecustomize or library prints.
+BEGIN = "\n<<<envcheck facts\n"
+END = "\nenvcheck facts>>>\n"
+
+# Started as `python -c BOOTSTRAP ROOT MODULE PARAMS`. ROOT holds the package, as a directory or inside
+# a zip; sys.path stays the way the interpreter's user has it.
+BOOTSTRAP = (
+    "import sys, types\n"
+    "package = types.ModuleType('envcheck')\n"
+    "package.__path__ = [sys.argv[1] + '/envcheck']\n"
+    "sys.modules['envcheck'] = package\n"
+    "from envcheck.collector.child import main\n"
+    "main(sys.argv[2], sys.argv[3])\n"
+)
+
+
+def main(module, params):
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a library prints from here on is not part of the answer
+    params = json.loads(params)
+    context = Context(dict(os.environ), root=params.pop("root", "/"), params=params)
+    probe = importlib.import_module("envcheck.collector.probes." + module)
+    facts = probe.collect(context)
+    answer.write(BEGIN + dumps({"facts": facts.values, "sources": facts.sources}) + END)
+    answer.flush()
+    # Libraries that a probe loaded may crash or hang in their exit handlers: the answer is out.
+    os._exit(0)
+
+
+def parse(stdout):
+    """The answer inside a child's output (bytes): {"facts", "sources"}. Raises ValueError without one."""
+    begin, end = BEGIN.strip().encode(), END.strip().encode()
+    start = stdout.rfind(begin)
+    stop = stdout.rfind(end)
+    if start < 0 or stop < start:
+        raise ValueError("no facts in its output")
+    answer = json.loads(stdout[start + len(begin) : stop].decode("utf-8"))
+    if not isinstance(answer, dict) or not isinstance(answer.get("facts"), dict):
+        raise ValueError("no facts in its output")
+    return answer

@@ -1,0 +1,106 @@
+"""How a probe writes down what it found: values, the reasons for those it could not get, sources."""
+
+import errno
+import json
+
+REASONS = ("not-collected", "absent", "not-supported", "no-permission", "error", "lost", "timeout")
+
+
+def unavailable(reason, detail=""):
+    """A fact that could not be had. ``reason`` is one of REASONS; ``detail`` is the evidence."""
+    if reason not in REASONS:
+        raise ValueError("not a reason: %r" % (reason,))
+    fact = {"unavailable": reason}
+    if detail:
+        fact["detail"] = str(detail)[:2000]
+    return fact
+
+
+def is_unavailable(value):
+    return isinstance(value, dict) and "unavailable" in value
+
+
+def from_error(error):
+    """The unavailable fact that an exception stands for."""
+    number = getattr(error, "errno", None)
+    if number in (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO):
+        reason = "absent"
+    elif number in (errno.EACCES, errno.EPERM):
+        reason = "no-permission"
+    else:
+        reason = "error"
+    return unavailable(reason, "%s: %s" % (type(error).__name__, error))
+
+
+class Facts(object):
+    """One section's facts. ``values`` and ``sources`` become the probe's "facts" and "sources"."""
+
+    def __init__(self, source=None):
+        """source: where every value without a source of its own comes from."""
+        self.values = {}
+        self.sources = {}
+        if source:
+            self.sources["*"] = source
+
+    def put(self, name, value, source=None):
+        self.values[name] = value
+        if source:
+            self.sources[name] = source
+
+    def missing(self, name, reason, detail="", source=None):
+        self.put(name, unavailable(reason, detail), source)
+
+    def attempt(self, name, source, function, *arguments):
+        """Put what the function returns, or the reason why it raised."""
+        try:
+            self.put(name, function(*arguments), source)
+        except Exception as error:
+            self.put(name, from_error(error), source)
+
+    def get(self, name):
+        """The value, or None where there is none."""
+        value = self.values.get(name)
+        return None if is_unavailable(value) else value
+
+
+class Context(object):
+    """What a probe may use: a root directory (tests bring their own), an environment, parameters."""
+
+    def __init__(self, environ, root="/", params=None):
+        self.environ = environ
+        self.root = root
+        self.params = params or {}
+
+    def path(self, path):
+        """An absolute path of the machine, below this context's root."""
+        return path if self.root == "/" else self.root.rstrip("/") + path
+
+    def read(self, path, limit=1 << 20):
+        """A small text file of the machine, undecodable bytes replaced. Raises OSError."""
+        with open(self.path(path), "rb") as file:
+            return file.read(limit).decode("utf-8", "replace")
+
+    def run(self, argv, deadline, env=None):
+        """A helper program, inside the probe's own process group: a process.Result."""
+        from . import process
+
+        return process.run(
+            argv, deadline, env=self.environ if env is None else env, own_session=False
+        )
+
+
+def dumps(document):
+    """JSON text that any parser takes: no NaN, no lone surrogates."""
+    return json.dumps(_clean(document), sort_keys=True, allow_nan=False)
+
+
+def _clean(value):
+    if isinstance(value, dict):
+        return {_clean(str(key)): _clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(item) for item in value]
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value

@@ -1,0 +1,293 @@
+"""Starts processes, and always comes back: the only module in envcheck that starts one.
+
+A child gets a session of its own and writes into files instead of pipes, so that a grandchild that
+keeps its output open can delay nobody. At its deadline the whole group is killed; a child that does
+not even die by SIGKILL is stuck in the kernel, is left behind, and is named in the result.
+"""
+
+import errno
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+KILL_WAIT = 0.5  # seconds that a killed child may take to die before it counts as stuck
+OUTPUT_LIMIT = 16 * 1024 * 1024  # bytes of stdout or stderr
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Result(object):
+    """What became of a child.
+
+    outcome: "exited", "timeout", "flooded" (wrote more than the limit), "not-started", "stopped".
+    code: the exit status, negative for the signal it died by, None unless it exited by itself.
+    stuck: None, or {"pid", "command", "state"} of a child that could not be killed.
+    """
+
+    def __init__(self, argv, outcome, code, stdout, stderr, seconds, stuck=None, error=""):
+        self.argv = argv
+        self.outcome = outcome
+        self.code = code
+        self.stdout = stdout
+        self.stderr = stderr
+        self.seconds = seconds
+        self.stuck = stuck
+        self.error = error
+
+    @property
+    def ok(self):
+        return self.outcome == "exited" and self.code == 0
+
+    def describe(self):
+        """What happened, as the end of a sentence that begins with the program's name."""
+        if self.outcome == "not-started":
+            return "could not be started: %s" % self.error
+        if self.outcome == "timeout":
+            return "gave no answer within %g s" % round(self.seconds, 1)
+        if self.outcome == "flooded":
+            return "wrote more than %d MiB" % (OUTPUT_LIMIT // 1048576)
+        if self.outcome == "stopped":
+            return "was stopped"
+        if self.code < 0:
+            return "died by signal %d (%s)" % (-self.code, signal_name(-self.code))
+        return "exited with status %d" % self.code
+
+    def tail(self, lines=5, limit=2000):
+        """The last lines of stderr, or of stdout where stderr is empty, as text."""
+        text = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")
+        return "\n".join(text.splitlines()[-lines:])[-limit:]
+
+
+def signal_name(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
+
+
+class Child(object):
+    """One running process. Call ``poll`` until it gives a Result."""
+
+    def __init__(
+        self, argv, deadline, env=None, cwd=None, grace=0.0, limit=OUTPUT_LIMIT, own_session=True
+    ):
+        """deadline: seconds from now. grace: seconds between SIGTERM and SIGKILL."""
+        self.argv = [str(part) for part in argv]
+        self.deadline = deadline
+        self.grace = grace
+        self.limit = limit
+        self.own_session = own_session
+        self.started = time.monotonic()
+        self.result = None
+        self._ending = None  # (outcome, time of SIGTERM, time of SIGKILL or None)
+        self._stdout = _capture_file()
+        self._stderr = _capture_file()
+        self._stderr_seen = 0
+        try:
+            self._popen = subprocess.Popen(
+                self.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=self._stdout,
+                stderr=self._stderr,
+                env=env,
+                cwd=cwd,
+                start_new_session=own_session,
+                close_fds=True,
+            )
+            self.pid = self._popen.pid
+        except (OSError, ValueError) as error:
+            self._popen = None
+            self.pid = None
+            self._finish("not-started", None, error=getattr(error, "strerror", None) or str(error))
+
+    def poll(self):
+        """The Result, or None while the child runs. Never blocks."""
+        if self.result is not None:
+            return self.result
+        now = time.monotonic()
+        if self._exited():
+            self._signal(signal.SIGKILL)  # whatever it left behind in its group
+            code = self._popen.wait()
+            outcome = self._ending[0] if self._ending else "exited"
+            self._finish(outcome, code if outcome == "exited" else None)
+        elif self._ending is not None:
+            self._press_on(now)
+        elif now - self.started >= self.deadline:
+            self._end("timeout", now)
+        elif max(_size(self._stdout), _size(self._stderr)) > self.limit:
+            self._end("flooded", now)
+        return self.result
+
+    def stop(self):
+        """Begin to end the child; ``poll`` tells when it is over."""
+        if self.result is None and self._ending is None:
+            self._end("stopped", time.monotonic())
+
+    def new_stderr(self):
+        """Whole lines that the child has written to stderr since the last call."""
+        if self.result is not None:
+            return []
+        size = _size(self._stderr)
+        if size <= self._stderr_seen:
+            return []
+        fresh = os.pread(
+            self._stderr.fileno(), min(size - self._stderr_seen, 1 << 20), self._stderr_seen
+        )
+        whole = fresh.rfind(b"\n") + 1
+        self._stderr_seen += whole
+        return fresh[:whole].decode("utf-8", "replace").splitlines()
+
+    def _exited(self):
+        try:
+            # WNOWAIT: its process id, and so its group's, stays reserved until the group is killed.
+            state = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except OSError:
+            return True
+        return state is not None
+
+    def _end(self, outcome, now):
+        if self.grace:
+            self._ending = (outcome, now, None)
+            self._signal(signal.SIGTERM)
+        else:
+            self._ending = (outcome, now, now)
+            self._signal(signal.SIGKILL)
+
+    def _press_on(self, now):
+        outcome, asked, killed = self._ending
+        if killed is None and now - asked >= self.grace:
+            self._ending = (outcome, asked, now)
+            self._signal(signal.SIGKILL)
+        elif killed is not None and now - killed >= KILL_WAIT:
+            self._finish(outcome, None, stuck=describe_stuck(self.pid, self.argv))
+
+    def _signal(self, number):
+        try:
+            if self.own_session:
+                os.killpg(self.pid, number)
+            else:
+                os.kill(self.pid, number)
+        except OSError as error:
+            if error.errno not in (errno.ESRCH, errno.EPERM):
+                raise
+
+    def _finish(self, outcome, code, stuck=None, error=""):
+        self.result = Result(
+            self.argv,
+            outcome,
+            code,
+            _content(self._stdout, self.limit),
+            _content(self._stderr, self.limit),
+            time.monotonic() - self.started,
+            stuck,
+            error,
+        )
+        if stuck is not None:
+            self._popen.returncode = -signal.SIGKILL  # keeps Popen.__del__ from waiting for it
+        self._stdout.close()
+        self._stderr.close()
+
+
+def run(argv, deadline, **options):
+    """Run one program to its end or its deadline: a Result."""
+    child = Child(argv, deadline, **options)
+    run_all([child])
+    return child.result
+
+
+def run_all(children, tick=None):
+    """Wait for all of them, side by side; ``tick`` is called between looks. Stops them if interrupted."""
+    pause = 0.001
+    try:
+        while True:
+            if tick is not None:
+                tick()
+            running = sum(child.poll() is None for child in children)
+            if not running:
+                return
+            time.sleep(pause)
+            pause = min(pause * 1.25, 0.02)
+    except BaseException:
+        stop_all(children)
+        raise
+
+
+def stop_all(children):
+    """End them all, and wait (bounded by their grace and KILL_WAIT) until they are gone."""
+    for child in children:
+        child.stop()
+    while any(child.poll() is None for child in children):
+        time.sleep(0.005)
+
+
+def adopt_orphans():
+    """Make this process the parent of descendants that lose theirs, so that none can slip away."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    except (ImportError, OSError, AttributeError):
+        pass  # then only process groups are cleaned up
+
+
+def sweep_orphans(spare=()):
+    """Kill adopted orphans, and theirs; a list of those that would not die, as ``stuck`` of a Result."""
+    deadline = time.monotonic() + KILL_WAIT
+    while True:
+        orphans = [pid for pid in _children_of(os.getpid()) if pid not in spare]
+        for pid in orphans:
+            try:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, os.WNOHANG)
+            except OSError:
+                pass
+        if not orphans:
+            return []
+        if time.monotonic() > deadline:
+            return [describe_stuck(pid, _command(pid)) for pid in orphans]
+        time.sleep(0.005)
+
+
+def describe_stuck(pid, argv):
+    try:
+        with open("/proc/%d/stat" % pid) as stat:
+            state = stat.read().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        state = ""
+    return {"pid": pid, "command": " ".join(argv)[:200], "state": state}
+
+
+def _children_of(parent):
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/%s/stat" % name) as stat:
+                    if int(stat.read().rpartition(")")[2].split()[1]) == parent:
+                        found.append(int(name))
+            except (OSError, ValueError, IndexError):
+                continue
+    return found
+
+
+def _command(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as cmdline:
+            return cmdline.read().decode("utf-8", "replace").split("\0")
+    except OSError:
+        return ["?"]
+
+
+def _capture_file():
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("envcheck"), "w+b", 0)
+    return tempfile.TemporaryFile(buffering=0)
+
+
+def _size(file):
+    return os.fstat(file.fileno()).st_size
+
+
+def _content(file, limit):
+    return os.pread(file.fileno(), limit, 0)

@@ -1,0 +1,3 @@
+"""envcheck's version: it stands here because the collector also travels alone."""
+
+VERSION = "0.1.0"

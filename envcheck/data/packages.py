@@ -1,0 +1,198 @@
+"""What the registry holds under NVIDIA's and TensorFlow's names, and how those names are made.
+
+Sources: pypi_nvidia_names.csv (placeholders, stubs, real versions), pypi_tf.csv (read from the wheels
+of ``tensorflow`` 2.13.1 and later), nvtf_deps.csv and nvidia-tensorflow's own names.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import msgspec
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from . import table
+
+# Distributions that install the same top-level ``tensorflow`` package over each other.
+TENSORFLOWS = frozenset(
+    (
+        "tensorflow",
+        "tensorflow-gpu",
+        "tensorflow-cpu",
+        "tensorflow-rocm",
+        "tensorflow-aarch64",
+        "tensorflow-cpu-aws",
+        "intel-tensorflow",
+        "intel-tensorflow-avx512",
+        "nvidia-tensorflow",
+        "tf-nightly",
+        "tf-nightly-cpu",
+        "tf-nightly-gpu",
+    )
+)
+
+# Components whose wheels carry CUDA's own version number; the others number themselves.
+_NUMBERED_AS_CUDA = frozenset(
+    ("cublas", "cuda-cupti", "cuda-nvcc", "cuda-nvrtc", "cuda-runtime", "nvjitlink")
+)
+
+
+class Component(msgspec.Struct, frozen=True):
+    """What a distribution's name says: ``nvidia-cublas-cu114`` is cublas for CUDA 11.4.
+
+    name: "cublas", "cuda-runtime", "cudnn", "nccl", ...; suffix: "114", "12" or "" (no suffix).
+    """
+
+    name: str
+    suffix: str
+
+    @property
+    def generation(self) -> str:
+        """How NVIDIA named its wheels when this name was in use, as nvidia-tensorflow's months tell."""
+        if not self.suffix:
+            return "unsuffixed (2020, and CUDA 13)"
+        return f"-cu{self.suffix}" if len(self.suffix) == 2 else "-cu<MAJMIN> (22.01 to 22.05)"
+
+
+class Placeholder(msgspec.Struct, frozen=True):
+    """A version that holds a name on the registry and is not the software."""
+
+    name: str
+    version: str
+    why: str
+    source: str
+
+
+class TensorFlowBuild(msgspec.Struct, frozen=True):
+    """One ``tensorflow`` release on the registry, read from its wheels; "" and None are not known."""
+
+    version: Version
+    requires_python: SpecifierSet
+    python_tags: tuple[str, ...]
+    cuda: str  # "12.5.1"
+    cudnn: str  # major: "9"
+    capabilities: tuple[str, ...]
+    tensorrt: bool | None
+    tensorrt_pins: tuple[Requirement, ...]  # of [and-cuda]
+    and_cuda: tuple[Requirement, ...]  # the NVIDIA wheels that [and-cuda] names
+    note: str
+    source: str
+
+
+def component(name: str) -> Component | None:
+    """The NVIDIA component that a distribution's name stands for, or None."""
+    found = re.fullmatch(r"nvidia-([a-z0-9-]+?)(?:-cu(\d{2,3}))?", canonicalize_name(name))
+    return Component(found[1], found[2] or "") if found else None
+
+
+def cuda_major(name: str, version: str) -> int | None:
+    """The CUDA major that an NVIDIA library wheel is for; None where its name and version do not say."""
+    part = component(name)
+    if part is None:
+        return None
+    if part.suffix:
+        return int(part.suffix[:2])
+    parsed = _version(version)
+    if parsed is None:
+        return None
+    if part.name in _NUMBERED_AS_CUDA:
+        return parsed.major or None
+    first, last = _real_range(canonicalize_name(name))
+    if first is None or last is None:
+        return None
+    # Unsuffixed wheels came from NVIDIA's own index for CUDA 11 (2020), and again since CUDA 13.
+    if first <= parsed:
+        return 13 if parsed <= last else None
+    return 11 if parsed.major > 0 else None
+
+
+def placeholder(name: str, version: str) -> Placeholder | None:
+    """Why this version of this distribution is no software at all; None for a real one."""
+    normalized = canonicalize_name(name)
+    parsed = _version(version)
+    if parsed is None:
+        return None
+    if parsed.major == 99 and normalized.startswith("nvidia-"):
+        why = "it outranks every real version and pulls in something else"
+        return Placeholder(name, version, why, "pypi_nvidia_names.csv")
+    row = _names().get(normalized)
+    if row is not None and parsed in _versions(row["placeholder_versions"]):
+        return Placeholder(name, version, "it only holds the name", "pypi_nvidia_names.csv")
+    return None
+
+
+def tensorflow_build(version: str | Version) -> TensorFlowBuild | None:
+    """The row of exactly this ``tensorflow`` version (a local part such as ``+nv25.2`` is another)."""
+    wanted = _version(version)
+    return next((build for build in tensorflow_builds() if build.version == wanted), None)
+
+
+@cache
+def tensorflow_builds() -> tuple[TensorFlowBuild, ...]:
+    """Every ``tensorflow`` of pypi_tf.csv, oldest first."""
+    return tuple(sorted((_build(row) for row in table("pypi_tf")), key=lambda build: build.version))
+
+
+def is_first_generation(version: str) -> bool:
+    """TensorFlow 1.x."""
+    parsed = _version(version)
+    return parsed is not None and parsed.major == 1
+
+
+@cache
+def _names() -> dict[str, dict[str, str]]:
+    return {canonicalize_name(row["name"]): row for row in table("pypi_nvidia_names")}
+
+
+def _real_range(normalized: str) -> tuple[Version | None, Version | None]:
+    """First and last real version of a name: "13.0.0.19(2025-08-04)..13.10.0.20(2026-11-04) n=24"."""
+    text = _names().get(normalized, {}).get("real_versions", "")
+    found = re.match(r"([^(\s]+)\([^)]*\)\.\.([^(\s]+)\(", text)
+    return (_version(found[1]), _version(found[2])) if found else (None, None)
+
+
+@cache
+def _versions(text: str) -> frozenset[Version]:
+    return frozenset(version for word in text.split() if (version := _version(word)) is not None)
+
+
+def _version(text: str | Version) -> Version | None:
+    if isinstance(text, Version):
+        return text
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+def _build(row: dict[str, str]) -> TensorFlowBuild:
+    return TensorFlowBuild(
+        version=Version(row["tensorflow"]),
+        requires_python=SpecifierSet(row["requires_python"]),
+        python_tags=tuple(row["linux_x86_64_wheels"].split()),
+        cuda=row["cuda_built"],
+        cudnn=row["cudnn_built_major"],
+        capabilities=tuple(row["cuda_compute_capabilities"].split()),
+        tensorrt={"True": True, "False": False}.get(row["is_tensorrt_build"]),
+        tensorrt_pins=tuple(Requirement(pin) for pin in row["and_cuda_tensorrt_pins"].split(";") if pin),
+        and_cuda=tuple(
+            _pin(column.removeprefix("and_cuda_"), cell)
+            for column, cell in row.items()
+            if column.startswith("and_cuda_nvidia-") and cell
+        ),
+        note=row["note"],
+        source=row["source"],
+    )
+
+
+def _pin(base: str, cell: str) -> Requirement:
+    """``nvidia-cublas-cu12==12.5.3.2`` of the column ``nvidia-cublas`` and the cell ``cu12 ==12.5.3.2``."""
+    suffix, _, specifier = cell.partition(" ")
+    try:
+        return Requirement(f"{base}-{suffix}{specifier}")
+    except InvalidRequirement as error:
+        raise ValueError(f"pypi_tf.csv, {base}: {cell!r}: {error}") from None

@@ -1,0 +1,34 @@
+"""The exit codes, and the exceptions that stand for them: the only place that knows the numbers."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    HEALTHY = 0  # or done
+    PROBLEMS = 1  # problems were found
+    USAGE = 2  # wrong usage or unreadable input
+    CANNOT = 3  # this machine cannot: refused before anything was touched
+    COULD_NOT_LOOK = 4
+    PUT_BACK = 5  # failed, and put back as it was
+    NOT_PUT_BACK = 6  # failed, and could not be put back
+    INTERRUPTED = 130
+
+
+class EnvcheckError(Exception):
+    """An error that the user is told in one sentence: what, where, and what to do."""
+
+    exit_code: ExitCode
+
+    def __init__(self, sentence: str, hint: str = "") -> None:
+        super().__init__(sentence)
+        self.hint = hint
+
+
+class UsageError(EnvcheckError):
+    exit_code = ExitCode.USAGE
+
+
+class CouldNotLook(EnvcheckError):
+    exit_code = ExitCode.COULD_NOT_LOOK

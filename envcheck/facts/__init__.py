@@ -1,0 +1,1 @@
+"""The facts' types, one file an area. `envcheck.snapshot` puts them together."""

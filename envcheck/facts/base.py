@@ -1,0 +1,61 @@
+"""What every fact is made of: a value, or the reason why there is none."""
+
+from __future__ import annotations
+
+from typing import Generic, Literal, TypeVar, Union
+
+import msgspec
+
+T = TypeVar("T")
+
+Reason = Literal[
+    "not-collected",  # nobody asked: this kind of document cannot know it
+    "absent",  # asked, and the thing is not there
+    "not-supported",  # the device, driver or kernel does not have this fact
+    "no-permission",  # there, but not for this user
+    "error",  # asked, and the answer was an error
+    "lost",  # asked, and the device did not answer any more
+    "timeout",  # asked, and no answer came within the deadline
+]
+
+
+class Facts(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """Base of every record in a Snapshot: immutable, and strict about what it accepts."""
+
+
+class Unavailable(Facts, frozen=True, kw_only=True):
+    """A fact that could not be had: why, and what was seen instead (the evidence)."""
+
+    unavailable: Reason
+    detail: str = ""
+
+
+Maybe = Union[T, Unavailable]
+
+NOT_COLLECTED = Unavailable(unavailable="not-collected")
+
+
+class StuckProcess(Facts, frozen=True, kw_only=True):
+    """A process that a probe started, that cannot be killed, and that had to be left behind."""
+
+    pid: int
+    command: str
+    state: str = ""
+
+
+class Probe(Facts, Generic[T], frozen=True, kw_only=True):
+    """One probe's outcome. ``facts`` is null unless the outcome is "ok".
+
+    ``sources`` maps a field of ``facts`` to where its value came from (a file, a command, a library
+    call); the key "*" stands for every field without an entry of its own.
+    """
+
+    outcome: Literal["ok", "timeout", "crashed", "refused"]
+    seconds: float = 0.0
+    reason: str = ""
+    evidence: str = ""
+    stuck: list[StuckProcess] = []
+    sources: dict[str, str] = {}
+    facts: T | None = None

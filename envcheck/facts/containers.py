@@ -1,0 +1,46 @@
+"""Facts about container engines and how GPUs would get into a container."""
+
+from __future__ import annotations
+
+from .base import NOT_COLLECTED, Facts, Maybe
+
+
+class Engine(Facts, frozen=True, kw_only=True):
+    name: str  # "docker", "podman", "apptainer", "singularity", "enroot"
+    path: str
+    version: Maybe[str] = NOT_COLLECTED  # of the client
+    server_version: Maybe[str] = NOT_COLLECTED  # unavailable with the reason why it did not answer
+    rootless: Maybe[bool] = NOT_COLLECTED
+    cgroup_driver: Maybe[str] = NOT_COLLECTED  # "systemd", "cgroupfs"
+    cgroup_version: Maybe[str] = NOT_COLLECTED
+    runtimes: Maybe[list[str]] = NOT_COLLECTED
+    default_runtime: Maybe[str] = NOT_COLLECTED
+    storage_driver: Maybe[str] = NOT_COLLECTED
+    storage_path: Maybe[str] = NOT_COLLECTED
+    storage_free_mib: Maybe[int] = NOT_COLLECTED
+    remote: Maybe[bool] = NOT_COLLECTED  # the server runs on another machine, or in a VM of its own
+    cdi_enabled: Maybe[bool] = NOT_COLLECTED  # docker: the server names directories of CDI specs
+
+
+class CdiSpec(Facts, frozen=True, kw_only=True):
+    path: str
+    kind: Maybe[str] = NOT_COLLECTED  # "nvidia.com/gpu"
+    version: Maybe[str] = NOT_COLLECTED
+    devices: Maybe[list[str]] = NOT_COLLECTED
+    missing_paths: Maybe[list[str]] = NOT_COLLECTED  # host paths it names that are not there
+
+
+class Containers(Facts, frozen=True, kw_only=True):
+    engines: list[Engine] = []
+    toolkit_path: Maybe[str] = NOT_COLLECTED  # nvidia-ctk
+    toolkit_version: Maybe[str] = NOT_COLLECTED
+    cli_path: Maybe[str] = NOT_COLLECTED  # nvidia-container-cli, of libnvidia-container
+    cli_version: Maybe[str] = NOT_COLLECTED
+    hook_path: Maybe[str] = (
+        NOT_COLLECTED  # nvidia-container-runtime-hook: docker's --gpus before CDI
+    )
+    oci_hooks: Maybe[list[str]] = NOT_COLLECTED  # hooks.d files that call it: podman before CDI
+    toolkit_config: Maybe[str] = NOT_COLLECTED  # path of config.toml
+    toolkit_mode: Maybe[str] = NOT_COLLECTED  # "auto", "legacy", "cdi"
+    toolkit_no_cgroups: Maybe[bool] = NOT_COLLECTED
+    cdi_specs: Maybe[list[CdiSpec]] = NOT_COLLECTED

@@ -1,0 +1,62 @@
+"""Facts about the operating system that a GPU stack runs on."""
+
+from __future__ import annotations
+
+from .base import NOT_COLLECTED, Facts, Maybe
+
+
+class Disk(Facts, frozen=True, kw_only=True):
+    """The file system under one directory that envcheck or an installer would write to."""
+
+    path: str
+    roles: list[str]  # "home", "cache", "environments", "temporary", "target"
+    filesystem: Maybe[str] = NOT_COLLECTED  # "ext4", "nfs4", "overlay", ...
+    mount_point: Maybe[str] = NOT_COLLECTED
+    network: Maybe[bool] = NOT_COLLECTED
+    noexec: Maybe[bool] = NOT_COLLECTED
+    read_only: Maybe[bool] = NOT_COLLECTED
+    free_mib: Maybe[int] = NOT_COLLECTED  # for this user, reserved blocks not counted
+    total_mib: Maybe[int] = NOT_COLLECTED
+    free_inodes: Maybe[int] = NOT_COLLECTED  # absent where the file system has no fixed number
+    quota_free_mib: Maybe[int] = NOT_COLLECTED  # absent where this user has no quota
+    writable: Maybe[bool] = NOT_COLLECTED  # by this user, at the nearest directory that exists
+
+
+class Host(Facts, frozen=True, kw_only=True):
+    hostname: Maybe[str] = NOT_COLLECTED
+    user: Maybe[str] = NOT_COLLECTED
+    is_root: Maybe[bool] = NOT_COLLECTED
+    os_id: Maybe[str] = NOT_COLLECTED  # os-release ID: "debian", "ubuntu", ...
+    os_version: Maybe[str] = NOT_COLLECTED
+    os_name: Maybe[str] = NOT_COLLECTED
+    kernel: Maybe[str] = NOT_COLLECTED
+    architecture: Maybe[str] = NOT_COLLECTED  # "x86_64", "aarch64"
+    libc: Maybe[str] = NOT_COLLECTED  # "glibc" or "musl"
+    glibc: Maybe[str] = NOT_COLLECTED
+    cpu_model: Maybe[str] = NOT_COLLECTED
+    cpu_flags: Maybe[list[str]] = (
+        NOT_COLLECTED  # those that wheels ask for, e.g. "avx", "avx2", "fma"
+    )
+    cpus_present: Maybe[int] = NOT_COLLECTED
+    cpus_allowed: Maybe[int] = NOT_COLLECTED  # by affinity
+    memory_total_mib: Maybe[int] = NOT_COLLECTED
+    memory_available_mib: Maybe[int] = NOT_COLLECTED
+    cgroup_version: Maybe[int] = NOT_COLLECTED
+    cgroup_memory_limit_mib: Maybe[int] = NOT_COLLECTED  # absent where there is no limit
+    cgroup_cpu_limit: Maybe[float] = NOT_COLLECTED  # in CPUs; absent where there is no limit
+    numa_nodes: Maybe[int] = NOT_COLLECTED
+    shm_total_mib: Maybe[int] = NOT_COLLECTED
+    shm_free_mib: Maybe[int] = NOT_COLLECTED
+    memlock_kib: Maybe[int] = NOT_COLLECTED  # -1: unlimited
+    open_files: Maybe[int] = NOT_COLLECTED  # -1: unlimited
+    container: Maybe[str] = NOT_COLLECTED  # "docker", "podman", "lxc", ...; absent outside of one
+    hypervisor: Maybe[str] = NOT_COLLECTED  # "kvm", "microsoft", ...; absent on bare metal
+    wsl: Maybe[bool] = NOT_COLLECTED  # /dev/dxg or a Microsoft kernel
+    secure_boot: Maybe[bool] = NOT_COLLECTED
+    lockdown: Maybe[str] = NOT_COLLECTED  # "none", "integrity", "confidentiality"
+    selinux: Maybe[str] = NOT_COLLECTED  # "enforcing", "permissive", "disabled"
+    selinux_label: Maybe[str] = (
+        NOT_COLLECTED  # this process's, "system_u:system_r:container_t:s0:c1,c2"
+    )
+    rdma_devices: Maybe[list[str]] = NOT_COLLECTED  # /sys/class/infiniband
+    disks: list[Disk] = []

@@ -1,0 +1,93 @@
+"""Facts about the kernel side of the driver: modules, device nodes, packages, log."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .base import NOT_COLLECTED, Facts, Maybe
+
+
+class KernelModule(Facts, frozen=True, kw_only=True):
+    """A loaded module that matters to a GPU: nvidia*, nouveau, nova_core, vfio_pci, gdrdrv."""
+
+    name: str
+    version: Maybe[str] = NOT_COLLECTED
+
+
+class ModuleFile(Facts, frozen=True, kw_only=True):
+    """A module on disk, built for one kernel."""
+
+    kernel: str
+    path: str
+    version: Maybe[str] = NOT_COLLECTED
+    flavour: Maybe[Literal["open", "proprietary"]] = NOT_COLLECTED
+
+
+class DkmsState(Facts, frozen=True, kw_only=True):
+    module: str
+    version: str
+    kernel: Maybe[str] = NOT_COLLECTED  # absent: added and never built
+    state: str  # "added", "built", "installed"
+
+
+class DeviceNode(Facts, frozen=True, kw_only=True):
+    path: str
+    mode: str  # octal, "0666"
+    owner: str
+    group: str
+    usable: bool  # this user may read and write it
+    char_link: Maybe[bool] = NOT_COLLECTED  # /dev/char/MAJOR:MINOR leads back to it
+
+
+class DriverFile(Facts, frozen=True, kw_only=True):
+    """A driver library on disk: libcuda.so.*, libnvidia-ml.so.*; its version from the file name."""
+
+    path: str
+    library: str  # "libcuda", "libnvidia-ml"
+    version: str
+    real_path: str
+
+
+class DriverPackage(Facts, frozen=True, kw_only=True):
+    manager: str  # "dpkg", "rpm"
+    name: str
+    version: str
+
+
+class KernelEvent(Facts, frozen=True, kw_only=True):
+    """A line of the kernel log that is about the GPU."""
+
+    kind: Literal["xid", "sxid", "module-rejected", "module-error", "nvrm", "fallen-off-bus"]
+    text: str
+    xid: Maybe[int] = NOT_COLLECTED
+    pci_address: Maybe[str] = NOT_COLLECTED
+    seconds: Maybe[float] = NOT_COLLECTED  # since boot
+
+
+class Service(Facts, frozen=True, kw_only=True):
+    """nvidia-fabricmanager, nvidia-persistenced, nvidia-cuda-mps-control."""
+
+    name: str
+    installed: Maybe[bool] = NOT_COLLECTED
+    running: Maybe[bool] = NOT_COLLECTED
+    version: Maybe[str] = NOT_COLLECTED
+
+
+class Kernel(Facts, frozen=True, kw_only=True):
+    release: Maybe[str] = NOT_COLLECTED
+    modules: Maybe[list[KernelModule]] = NOT_COLLECTED
+    driver_version: Maybe[str] = NOT_COLLECTED  # of the loaded module, /proc/driver/nvidia/version
+    driver_flavour: Maybe[Literal["open", "proprietary"]] = NOT_COLLECTED
+    driver_parameters: dict[str, str] = {}  # /proc/driver/nvidia/params
+    module_files: Maybe[list[ModuleFile]] = NOT_COLLECTED
+    dkms: Maybe[list[DkmsState]] = NOT_COLLECTED
+    kernels_installed: Maybe[list[str]] = NOT_COLLECTED  # /lib/modules/*
+    device_nodes: Maybe[list[DeviceNode]] = NOT_COLLECTED
+    driver_files: Maybe[list[DriverFile]] = NOT_COLLECTED
+    driver_packages: Maybe[list[DriverPackage]] = NOT_COLLECTED
+    runfile_installer: Maybe[str] = NOT_COLLECTED  # path of its uninstaller; absent: not used
+    blacklisted: Maybe[list[str]] = NOT_COLLECTED  # module names in modprobe.d and the command line
+    reboot_required: Maybe[bool] = NOT_COLLECTED
+    reboot_required_by: Maybe[list[str]] = NOT_COLLECTED
+    services: list[Service] = []
+    log: Maybe[list[KernelEvent]] = NOT_COLLECTED  # oldest first, the last 200

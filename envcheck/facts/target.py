@@ -1,0 +1,127 @@
+"""Facts about a target: a Python environment, seen by its own interpreter."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .base import NOT_COLLECTED, Facts, Maybe
+
+
+class Interpreter(Facts, frozen=True, kw_only=True):
+    executable: str
+    version: str  # "3.8.18"
+    implementation: str  # "CPython"
+    kind: Literal["interpreter", "virtualenv", "conda"]
+    prefix: str
+    base_prefix: str
+    architecture: str  # of the interpreter: "x86_64"
+    libc: Maybe[str] = NOT_COLLECTED
+    user_site: Maybe[bool] = NOT_COLLECTED  # on sys.path
+    sys_path: list[str] = []
+
+
+class Distribution(Facts, frozen=True, kw_only=True):
+    name: str  # as in its metadata
+    normalized: str  # PEP 503
+    version: str
+    location: str  # directory on sys.path
+    summary: str = ""
+    installer: Maybe[str] = NOT_COLLECTED
+    requires: Maybe[list[str]] = NOT_COLLECTED  # Requires-Dist, as written
+    wheel_tags: Maybe[list[str]] = NOT_COLLECTED
+    files: Maybe[int] = NOT_COLLECTED  # files in RECORD; absent where there is none
+    missing: list[str] = []  # the first 20 of RECORD's files that are not on disk
+    missing_count: int = 0
+    shadowed: bool = False  # an earlier sys.path entry holds the same name
+
+
+class HorovodExtension(Facts, frozen=True, kw_only=True):
+    framework: str  # "tensorflow", "torch", "mxnet"
+    present: bool  # the extension's .so is in the distribution
+
+
+class Packages(Facts, frozen=True, kw_only=True):
+    distributions: list[
+        Distribution
+    ] = []  # of this field only: frameworks, CUDA, their known troubles
+    horovod_extensions: Maybe[list[HorovodExtension]] = NOT_COLLECTED
+    pynvml_module_version: Maybe[str] = NOT_COLLECTED  # the importable module's own version
+
+
+class ConfigSetting(Facts, frozen=True, kw_only=True):
+    section: str  # "global", "install", "env" for a variable
+    key: str
+    value: str  # credentials removed
+    credentials: bool = False  # a user name, password or token stood in it
+    line: Maybe[int] = NOT_COLLECTED
+
+
+class ConfigFile(Facts, frozen=True, kw_only=True):
+    tool: Literal["pip", "uv"]
+    level: Literal["global", "user", "site", "environment"]
+    path: str  # the file; for level "environment" the variable's name
+    mode: Maybe[str] = NOT_COLLECTED
+    settings: Maybe[list[ConfigSetting]] = NOT_COLLECTED
+
+
+class PackagingConfig(Facts, frozen=True, kw_only=True):
+    """pip's and uv's configuration as it reaches the target; credentials are noted, never kept."""
+
+    files: list[ConfigFile] = []
+    pyindex_traces: list[str] = []  # files that carry what nvidia-pyindex writes
+
+
+class Library(Facts, frozen=True, kw_only=True):
+    """One NVIDIA library: which file a process really mapped, and what it says of itself."""
+
+    name: str  # "libcudnn_ops", without suffix and SONAME version
+    how: Literal[
+        "framework", "dlopen", "wheel"
+    ]  # mapped by the framework, by SONAME, by its wheel's path
+    soname: Maybe[str] = NOT_COLLECTED
+    path: Maybe[str] = NOT_COLLECTED  # as mapped; unavailable with the loader's own words
+    version: Maybe[str] = NOT_COLLECTED  # as the loaded library itself reports it
+    version_from: str = ""  # the function that was asked
+    origin: Maybe[
+        Literal["wheel", "LD_LIBRARY_PATH", "ld.so.cache", "system", "conda", "rpath"]
+    ] = NOT_COLLECTED
+    distribution: Maybe[str] = NOT_COLLECTED  # whose RECORD holds the file
+    distribution_version: Maybe[str] = NOT_COLLECTED
+
+
+class Loader(Facts, frozen=True, kw_only=True):
+    ld_library_path: list[str] = []
+    libraries: list[Library] = []  # how: "dlopen" and "wheel"
+
+
+class FrameworkGpu(Facts, frozen=True, kw_only=True):
+    name: str
+    description: Maybe[str] = NOT_COLLECTED
+    pci_address: Maybe[str] = NOT_COLLECTED
+    compute_capability: Maybe[str] = NOT_COLLECTED
+
+
+class Framework(Facts, frozen=True, kw_only=True):
+    """One framework, imported in a process of its own by the target's interpreter."""
+
+    name: Literal["tensorflow", "torch", "jax"]
+    imported: bool
+    import_error: Maybe[str] = NOT_COLLECTED  # "TypeName: message"
+    import_seconds: Maybe[float] = NOT_COLLECTED
+    version: Maybe[str] = NOT_COLLECTED
+    file: Maybe[str] = NOT_COLLECTED
+    cuda_build: Maybe[bool] = NOT_COLLECTED
+    tensorrt_build: Maybe[bool] = NOT_COLLECTED
+    built_cuda: Maybe[str] = NOT_COLLECTED  # "12.5.1", as the framework says
+    built_cudnn: Maybe[str] = NOT_COLLECTED  # "9"
+    built_capabilities: Maybe[list[str]] = NOT_COLLECTED  # "sm_80" has SASS, "compute_90" has PTX
+    gpus: Maybe[list[FrameworkGpu]] = NOT_COLLECTED
+    log: list[str] = []  # what it printed about CUDA and GPUs, the first 60 lines
+    settings: dict[
+        str, str
+    ] = {}  # "tf32", "amp", "xla", "memory_growth" as the framework reports them
+    libraries: list[Library] = []  # how: "framework"
+
+
+class Environment(Facts, frozen=True, kw_only=True):
+    variables: dict[str, str] = {}  # those that change how a GPU stack behaves; set ones only

@@ -1,0 +1,112 @@
+"""The Snapshot: everything that envcheck knows about a machine, typed, versioned and validated.
+
+The collector writes it (as plain JSON, without these types); everything else reads it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from .facts.base import Facts, Probe
+from .facts.containers import Containers
+from .facts.gpu import CudaDriver, NvidiaSmi, Nvml
+from .facts.host import Host
+from .facts.kernel import Kernel
+from .facts.pci import Pci
+from .facts.target import Environment, Framework, Interpreter, Loader, Packages, PackagingConfig
+
+SCHEMA = 1
+
+
+class Collector(Facts, frozen=True, kw_only=True):
+    version: str
+    python: str
+
+
+class Document(Facts, frozen=True, kw_only=True):
+    """One place's facts: a machine, or a target (an environment, an image, a running container).
+
+    A probe that was not asked for is null; one that was and failed says so in its outcome.
+    """
+
+    origin: Literal["live", "nvidia-smi"]
+    location: str  # "machine", "path:DIR", "image:REF", "container:ID"
+    collected_at: str  # UTC, "2026-11-20T18:24:52Z"
+    collector: Collector
+    # machine
+    host: Probe[Host] | None = None
+    pci: Probe[Pci] | None = None
+    kernel: Probe[Kernel] | None = None
+    nvml: Probe[Nvml] | None = None
+    nvidia_smi: Probe[NvidiaSmi] | None = None
+    cuda: Probe[CudaDriver] | None = None
+    containers: Probe[Containers] | None = None
+    # target
+    interpreter: Probe[Interpreter] | None = None
+    environment: Probe[Environment] | None = None
+    packages: Probe[Packages] | None = None
+    packaging_config: Probe[PackagingConfig] | None = None
+    loader: Probe[Loader] | None = None
+    tensorflow: Probe[Framework] | None = None
+    torch: Probe[Framework] | None = None
+    jax: Probe[Framework] | None = None
+
+
+class Snapshot(Facts, frozen=True, kw_only=True):
+    schema: int
+    redacted: bool
+    machine: Document
+    target: Document | None = None
+
+
+LIMIT = 64 * 1024 * 1024  # bytes; a Snapshot of a large machine has well under one megabyte
+
+
+class _Header(msgspec.Struct):
+    schema: int | None = None
+    machine: msgspec.Raw | None = None
+
+
+class SnapshotError(ValueError):
+    """The text is not a Snapshot: one sentence that names the place."""
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[Snapshot]:
+    return msgspec.json.Decoder(Snapshot)
+
+
+def load(data: bytes) -> Snapshot:
+    """The Snapshot in this JSON text; raises SnapshotError with the place of the first thing wrong."""
+    if len(data) > LIMIT:
+        raise SnapshotError(f"larger than {LIMIT // 1048576} MiB: this is not a Snapshot")
+    if not data.strip():
+        raise SnapshotError("it is empty")
+    try:
+        header = msgspec.json.decode(data, type=_Header)
+        if header.schema is None or header.machine is None:
+            raise SnapshotError(
+                'it is JSON, and not a Snapshot: "schema" and "machine" are not both there'
+            )
+        if header.schema > SCHEMA:
+            raise SnapshotError(
+                f"it is a Snapshot of schema {header.schema}, and this envcheck reads schema {SCHEMA}:"
+                " upgrade envcheck"
+            )
+        return _decoder().decode(data)
+    except msgspec.ValidationError as error:
+        raise SnapshotError(f"it does not fit the schema: {error}") from None
+    except msgspec.DecodeError as error:
+        raise SnapshotError(f"it is not whole JSON: {error}") from None
+    except UnicodeDecodeError as error:
+        raise SnapshotError(f"it is not UTF-8: byte {error.start} cannot be read") from None
+    except RecursionError:
+        raise SnapshotError("it is nested too deeply to be a Snapshot") from None
+
+
+def dump(snapshot: Snapshot) -> bytes:
+    """The Snapshot as indented JSON, ending in a newline."""
+    return msgspec.json.format(msgspec.json.encode(snapshot), indent=2) + b"\n"

@@ -1,0 +1,1 @@
+"""The installers. Imported as `envcheck.install`, never as `install`."""

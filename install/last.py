@@ -1,0 +1,32 @@
+"""Where the environment that envcheck installed last stands.
+
+`envcheck install` writes the file after the new environment has verified; `envcheck doctor` without
+``--target`` reads it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+
+class LastInstall(msgspec.Struct, frozen=True):
+    """The record: ``prefix`` is the environment's directory."""
+
+    prefix: str
+
+
+def record_path() -> Path:
+    """``$XDG_STATE_HOME/envcheck/last-install.json``."""
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "envcheck" / "last-install.json"
+
+
+def read() -> str | None:
+    """The prefix of the environment installed last, or None where there is no such record."""
+    try:
+        return msgspec.json.decode(record_path().read_bytes(), type=LastInstall).prefix
+    except (OSError, RuntimeError, msgspec.DecodeError):
+        return None

@@ -1,0 +1,169 @@
+"""process.py against real children that hang, fork, flood and die."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from envcheck.collector import process
+
+PYTHON = sys.executable
+
+
+def alive(pid: int) -> bool:
+    """Running, and not a zombie that only waits to be reaped."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def gone(pid: int, within: float = 5.0) -> bool:
+    limit = time.monotonic() + within
+    while alive(pid) and time.monotonic() < limit:
+        time.sleep(0.02)
+    return not alive(pid)
+
+
+def test_output_and_code_of_a_child_that_ends() -> None:
+    result = process.run(
+        [PYTHON, "-c", "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"], 30
+    )
+    assert (result.outcome, result.code) == ("exited", 3)
+    assert (result.stdout, result.stderr) == (b"out\n", b"err\n")
+    assert result.describe() == "exited with status 3"
+    assert not result.ok
+
+
+def test_a_signal_is_told_by_name() -> None:
+    result = process.run([PYTHON, "-c", "import os; os.kill(os.getpid(), 11)"], 30)
+    assert result.code == -11
+    assert result.describe() == "died by signal 11 (SIGSEGV)"
+
+
+def test_a_program_that_does_not_exist_is_a_result() -> None:
+    result = process.run(["/nowhere/program"], 5)
+    assert result.outcome == "not-started"
+    assert "No such file" in result.describe()
+
+
+@pytest.mark.parametrize("argv", [["bad\0name"], ["/tmp"]])
+def test_a_program_that_cannot_be_started_is_a_result(argv: list[str]) -> None:
+    assert process.run(argv, 5).outcome == "not-started"
+
+
+def test_a_hung_child_and_the_grandchild_that_holds_its_output_are_killed(tmp_path: Path) -> None:
+    script = (
+        "import subprocess, sys, time\n"
+        f"child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+        "time.sleep(600)\n"
+    )
+    result = process.run([PYTHON, "-c", script], 1.0)
+    assert result.outcome == "timeout"
+    assert result.stuck is None
+    assert "no answer within" in result.describe()
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_a_grandchild_that_outlives_its_parent_does_not_outlive_the_run(tmp_path: Path) -> None:
+    script = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+    )
+    result = process.run([PYTHON, "-c", script], 30)
+    assert result.ok
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_a_flood_is_stopped() -> None:
+    flood = "import sys\nwhile True: sys.stdout.write('x' * 1000000)"
+    child = process.Child([PYTHON, "-c", flood], 60, limit=1 << 20)
+    process.run_all([child])
+    assert child.result.outcome == "flooded"
+    assert len(child.result.stdout) <= 1 << 20
+
+
+def test_grace_lets_a_child_clean_up(tmp_path: Path) -> None:
+    script = (
+        "import signal, sys, time\n"
+        f"def end(number, frame): open({str(tmp_path / 'clean')!r}, 'w').close(); sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, end)\n"
+        "print('ready', file=sys.stderr, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    child = process.Child([PYTHON, "-c", script], 60, grace=10)
+    while not child.new_stderr():
+        time.sleep(0.01)
+    process.stop_all([child])
+    assert child.result.outcome == "stopped"
+    assert (tmp_path / "clean").exists()
+
+
+def test_stderr_arrives_line_by_line() -> None:
+    script = (
+        "import sys, time\n"
+        "for n in range(3): print('line', n, file=sys.stderr, flush=True)\n"
+        "sys.stderr.write('half'); sys.stderr.flush(); time.sleep(600)\n"
+    )
+    child = process.Child([PYTHON, "-c", script], 60)
+    lines: list[str] = []
+    while len(lines) < 3:
+        assert child.poll() is None
+        lines += child.new_stderr()
+    process.stop_all([child])
+    assert lines == ["line 0", "line 1", "line 2"]
+    assert child.result.stderr == b"line 0\nline 1\nline 2\nhalf"
+    assert child.new_stderr() == []
+
+
+def test_a_child_that_cannot_be_killed_is_named_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = process.Child([PYTHON, "-c", "import time; time.sleep(600)"], 0.1)
+    real = child._signal
+    monkeypatch.setattr(
+        child, "_signal", lambda number: None
+    )  # as with a process stuck in the kernel
+    process.run_all([child])
+    assert child.result.outcome == "timeout"
+    assert child.result.stuck["pid"] == child.pid
+    assert child.result.stuck["state"]
+    assert PYTHON in child.result.stuck["command"]
+    real(signal.SIGKILL)
+    os.waitpid(child.pid, 0)
+
+
+def test_an_interrupt_stops_every_child() -> None:
+    children = [process.Child([PYTHON, "-c", "import time; time.sleep(600)"], 60) for _ in range(2)]
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        process.run_all(children, interrupt)
+    assert [child.result.outcome for child in children] == ["stopped", "stopped"]
+    assert all(gone(child.pid) for child in children)
+
+
+def test_orphans_that_left_their_session_are_swept(tmp_path: Path) -> None:
+    """In a process of its own, since being a subreaper is for the whole process."""
+    escape = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'],"
+        " start_new_session=True)\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+    )
+    script = (
+        "import sys\n"
+        "from envcheck.collector import process\n"
+        "process.adopt_orphans()\n"
+        f"process.run([sys.executable, '-c', {escape!r}], 30)\n"
+        "assert process.sweep_orphans() == []\n"
+    )
+    subprocess.run([PYTHON, "-c", script], check=True, timeout=60)
+    assert gone(int((tmp_path / "pid").read_text()), within=0.0)

@@ -1,0 +1,147 @@
+"""Redaction: one value, one token; nothing of it left; and twice is once."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envcheck.collector.redact import SECRET, Redactor, scrub, without_credentials
+
+UUID = "8932f937-d72c-4106-c12f-20bd9faed9f6"
+OTHER = "11111111-2222-3333-4444-555555555555"
+
+
+def redactor() -> Redactor:
+    return Redactor(host="gpu-box-7.example.org", user="alice", home="/data/people/alice")
+
+
+def test_one_value_is_one_token_everywhere() -> None:
+    document = {
+        "machine": {"uuid": f"GPU-{UUID}", "again": [f"x {UUID.upper()} y"], "mig": f"MIG-{OTHER}"},
+        "target": {"uuid": f"GPU-{UUID}"},
+    }
+    redacted = redactor().redact(document)
+    token = redacted["machine"]["uuid"].removeprefix("GPU-")
+    assert token.startswith("<uuid-")
+    assert redacted["target"]["uuid"] == f"GPU-{token}"
+    assert redacted["machine"]["again"] == [f"x {token} y"]
+    assert redacted["machine"]["mig"].startswith("MIG-<uuid-")
+    assert redacted["machine"]["mig"] != f"MIG-{token}"
+    assert UUID not in json.dumps(redacted).lower()
+
+
+def test_a_shortened_uuid_gets_the_token_of_the_one_it_means() -> None:
+    document = {"CUDA_VISIBLE_DEVICES": f"GPU-{UUID[:8]},GPU-abcdef12", "uuid": f"GPU-{UUID}"}
+    redacted = redactor().redact(document)
+    short, unknown = redacted["CUDA_VISIBLE_DEVICES"].split(",")
+    assert short == redacted["uuid"]
+    assert unknown.startswith("GPU-<uuid-")
+    assert unknown != short
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "expected"),
+    [
+        ("hostname", "gpu-box-7.example.org", "<host-1>"),
+        ("text", "Nov 20 gpu-box-7 kernel: NVRM", "Nov 20 <host-1> kernel: NVRM"),
+        ("user", "alice", "<user-1>"),
+        ("path", "/data/people/alice/venv", "<home-1>/venv"),
+        ("path", "/data/people/alice", "<home-1>"),
+        ("path", "/data/people/alicent/venv", "/data/people/alicent/venv"),
+        ("path", "/home/bob/x:/home/bob/y", "<home-1>/x:<home-1>/y"),
+        ("serial", "1650522003820", "<serial-1>"),
+        ("serial", "N/A", "N/A"),
+        ("kind", "alice", "alice"),  # wholly a word: only keys that hold names are names
+        ("pci_address", "0000:3b:00.0", "0000:3b:00.0"),
+        ("text", "malice and gpu-box-70", "malice and gpu-box-70"),
+    ],
+)
+def test_what_becomes_a_token(key: str, text: str, expected: str) -> None:
+    assert redactor().redact({key: text}) == {key: expected}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("https://me:pw@host/simple", f"https://{SECRET}@host/simple"),
+        ("https://tok3n@host/simple", f"https://{SECRET}@host/simple"),
+        ("https://host/x?token=abc&y=1", f"https://host/x?token={SECRET}&y=1"),
+        ("Authorization: Bearer abc.def", f"Authorization: {SECRET}"),
+        ("use nvapi-0123456789abcdef0123", f"use {SECRET}"),
+        ("https://host/simple", "https://host/simple"),
+        ("git@github.com:x/y", "git@github.com:x/y"),
+    ],
+)
+def test_credentials_are_removed(text: str, expected: str) -> None:
+    assert without_credentials(text) == expected
+    assert without_credentials(expected) == expected
+
+
+def test_credentials_are_not_kept_in_the_values_either() -> None:
+    one = redactor()
+    one.redact({"url": f"https://alice:hunter2@host/{UUID}"})
+    assert "hunter2" not in json.dumps(one.values)
+    assert scrub({"a": ["https://alice:hunter2@host"]}) == {"a": [f"https://{SECRET}@host"]}
+
+
+def test_tokens_stand_for_their_values() -> None:
+    one = redactor()
+    text = one.redact({"path": "/data/people/alice/venv"})["path"]
+    for token, value in one.values.items():
+        text = text.replace(token, value)
+    assert text == "/data/people/alice/venv"
+
+
+def test_new_values_do_not_take_tokens_that_are_taken() -> None:
+    redacted = redactor().redact({"a": "<home-3>/x", "b": "/home/bob/y"})
+    assert redacted == {"a": "<home-3>/x", "b": "<home-4>/y"}
+
+
+pieces = st.sampled_from(
+    [
+        UUID,
+        "GPU-" + UUID,
+        "GPU-8932f937",
+        "/home/bob/x",
+        "/data/people/alice",
+        "alice",
+        "gpu-box-7",
+        "https://u:p@h/",
+        "token=abc",
+        " ",
+        "/",
+        "<",
+        ">",
+        ":",
+        "a",
+        "=",
+        "MIG-",
+    ]
+)
+texts = st.one_of(st.text(max_size=30), st.lists(pieces, max_size=6).map("".join))
+documents = st.recursive(
+    st.one_of(texts, st.integers(), st.none()),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["uuid", "serial", "user", "path", "x"]), inner, max_size=3
+        ),
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(documents)
+def test_redacting_twice_changes_nothing(document: object) -> None:
+    once = redactor().redact(document)
+    assert redactor().redact(once) == once
+
+
+@settings(max_examples=200, deadline=None)
+@given(texts)
+def test_no_uuid_and_no_credential_survives(text: str) -> None:
+    once = redactor().redact({"x": text})["x"]
+    assert UUID not in once.lower()
+    assert "u:p@" not in once
