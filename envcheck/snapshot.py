@@ -6,7 +6,7 @@ The collector writes it (as plain JSON, without these types); everything else re
 from __future__ import annotations
 
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -55,7 +55,7 @@ class Document(Facts, frozen=True, kw_only=True):
     jax: Probe[Framework] | None = None
 
 
-class Snapshot(Facts, frozen=True, kw_only=True):
+class Snapshot(Facts, frozen=True, kw_only=True, omit_defaults=False):
     schema: int
     redacted: bool
     machine: Document
@@ -67,7 +67,7 @@ LIMIT = 64 * 1024 * 1024  # bytes; a Snapshot of a large machine has well under 
 
 class _Header(msgspec.Struct):
     schema: int | None = None
-    machine: msgspec.Raw | None = None
+    machine: msgspec.Raw = msgspec.Raw()
 
 
 class SnapshotError(ValueError):
@@ -87,7 +87,7 @@ def load(data: bytes) -> Snapshot:
         raise SnapshotError("it is empty")
     try:
         header = msgspec.json.decode(data, type=_Header)
-        if header.schema is None or header.machine is None:
+        if header.schema is None or not header.machine:
             raise SnapshotError(
                 'it is JSON, and not a Snapshot: "schema" and "machine" are not both there'
             )
@@ -105,6 +105,15 @@ def load(data: bytes) -> Snapshot:
         raise SnapshotError(f"it is not UTF-8: byte {error.start} cannot be read") from None
     except RecursionError:
         raise SnapshotError("it is nested too deeply to be a Snapshot") from None
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) that every Snapshot obeys."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A Snapshot of envcheck",
+        **msgspec.json.schema(Snapshot),
+    }
 
 
 def dump(snapshot: Snapshot) -> bytes:

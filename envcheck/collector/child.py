@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import sys
 
 from .facts import Context, dumps
 
@@ -31,6 +32,7 @@ def main(module, params):
     facts = probe.collect(context)
     answer.write(BEGIN + dumps({"facts": facts.values, "sources": facts.sources}) + END)
     answer.flush()
+    sys.stderr.flush()
     # Libraries that a probe loaded may crash or hang in their exit handlers: the answer is out.
     os._exit(0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .base import NOT_COLLECTED, Facts, Maybe
+from .base import NOT_COLLECTED, Facts, Maybe, StuckProcess
 
 
 class MigInstance(Facts, frozen=True, kw_only=True):
@@ -159,6 +159,7 @@ class NvidiaSmi(Facts, frozen=True, kw_only=True):
     path: Maybe[str] = NOT_COLLECTED
     exit_code: Maybe[int] = NOT_COLLECTED  # 0 is success; negative: died by that signal
     message: Maybe[str] = NOT_COLLECTED  # what it printed instead of a document
+    stuck: list[StuckProcess] = []  # nvidia-smi itself, where not even SIGKILL ended it
     form: Maybe[Literal["xml", "text"]] = NOT_COLLECTED
     schema: Maybe[str] = NOT_COLLECTED  # DTD: "v12"
     driver_version: Maybe[str] = NOT_COLLECTED

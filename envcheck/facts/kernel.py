@@ -55,13 +55,14 @@ class DriverPackage(Facts, frozen=True, kw_only=True):
 
 
 class KernelEvent(Facts, frozen=True, kw_only=True):
-    """A line of the kernel log that is about the GPU."""
+    """A line of the kernel log that is about the GPU; lines that differ in numbers only are one."""
 
     kind: Literal["xid", "sxid", "module-rejected", "module-error", "nvrm", "fallen-off-bus"]
     text: str
-    xid: Maybe[int] = NOT_COLLECTED
+    xid: Maybe[int] = NOT_COLLECTED  # of an SXid: its code
     pci_address: Maybe[str] = NOT_COLLECTED
-    seconds: Maybe[float] = NOT_COLLECTED  # since boot
+    seconds: Maybe[float] = NOT_COLLECTED  # since boot, the last time
+    count: int = 1  # how often it came
 
 
 class Service(Facts, frozen=True, kw_only=True):
@@ -90,4 +91,4 @@ class Kernel(Facts, frozen=True, kw_only=True):
     reboot_required: Maybe[bool] = NOT_COLLECTED
     reboot_required_by: Maybe[list[str]] = NOT_COLLECTED
     services: list[Service] = []
-    log: Maybe[list[KernelEvent]] = NOT_COLLECTED  # oldest first, the last 200
+    log: Maybe[list[KernelEvent]] = NOT_COLLECTED  # since boot, oldest first, the last 200

@@ -1,0 +1,271 @@
+"""Where pip and uv keep their configuration, by their own rules, and what stands in it.
+
+pip: "Configuration" in its documentation (pip.pypa.io). uv: "Configuration files" and "Environment
+variables" in its documentation (docs.astral.sh/uv).
+"""
+
+import configparser
+import os
+import pwd
+import re
+import stat
+
+from . import toml
+from .credentials import SECRET_NAME, strip
+from .facts import from_error, unavailable
+
+_SIZE = 1 << 20  # bytes of a configuration file
+_VALUE_LIMIT = 2000  # characters
+
+# What decides where packages come from, whether they are verified, and where they go.
+PIP_KEYS = frozenset(
+    (
+        "index-url",
+        "extra-index-url",
+        "index",
+        "pypi-url",
+        "find-links",
+        "trusted-host",
+        "no-index",
+        "no-cache-dir",
+        "cache-dir",
+        "cert",
+        "client-cert",
+        "proxy",
+        "pre",
+        "require-virtualenv",
+        "only-binary",
+        "no-binary",
+        "prefer-binary",
+        "constraint",
+        "require-hashes",
+        "target",
+        "user",
+        "prefix",
+        "root",
+        "break-system-packages",
+        "ignore-installed",
+        "no-deps",
+        "no-build-isolation",
+        "config-file",
+        "keyring-provider",
+        "use-deprecated",
+        "use-feature",
+        "timeout",
+        "retries",
+        "uploaded-prior-to",
+    )
+)
+UV_KEYS = frozenset(
+    (
+        "index-url",
+        "extra-index-url",
+        "default-index",
+        "index",
+        "find-links",
+        "no-index",
+        "index-strategy",
+        "allow-insecure-host",
+        "insecure-host",
+        "no-cache",
+        "cache-dir",
+        "native-tls",
+        "system-certs",
+        "offline",
+        "keyring-provider",
+        "link-mode",
+        "prerelease",
+        "resolution",
+        "exclude-newer",
+        "no-binary",
+        "only-binary",
+        "no-build",
+        "no-build-isolation",
+        "constraint",
+        "override",
+        "require-hashes",
+        "torch-backend",
+        "system-python",
+        "break-system-packages",
+        "python-preference",
+        "config-file",
+        "no-config",
+        "name",
+        "url",
+        "default",
+        "explicit",
+        "format",
+    )
+)
+
+
+def settings_home(environ):
+    """The user's home directory, as pip and uv find it."""
+    home = environ.get("HOME")
+    if home:
+        return home
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return "/"
+
+
+def pip_files(environ, prefix):
+    """[(level, path)] of the files that pip reads in this environment, in its order."""
+    chosen = environ.get("PIP_CONFIG_FILE")
+    if chosen == os.devnull:
+        return []  # pip's own way to switch all files off
+    home = settings_home(environ)
+    system = [path for path in (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":") if path]
+    files = [("global", os.path.join(path, "pip", "pip.conf")) for path in system]
+    files.append(("global", "/etc/pip.conf"))
+    if not (chosen and os.path.exists(chosen)):
+        files.append(("user", os.path.join(home, ".pip", "pip.conf")))
+        files.append(("user", os.path.join(_config_home(environ, home), "pip", "pip.conf")))
+    files.append(("site", os.path.join(prefix, "pip.conf")))
+    if chosen:
+        files.append(("environment", os.path.abspath(chosen)))
+    return files
+
+
+def uv_files(environ):
+    """[(level, path)] of the files that uv may read; a project's own are none of the target's."""
+    if environ.get("UV_NO_CONFIG", "").lower() in ("1", "true", "yes", "on"):
+        return []
+    chosen = environ.get("UV_CONFIG_FILE")
+    if chosen:
+        return [("environment", os.path.abspath(chosen))]
+    system = [path for path in (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":") if path]
+    return [("global", os.path.join(path, "uv", "uv.toml")) for path in system] + [
+        ("global", "/etc/uv/uv.toml"),
+        ("user", os.path.join(_config_home(environ, settings_home(environ)), "uv", "uv.toml")),
+    ]
+
+
+def _config_home(environ, home):
+    return environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+
+
+def read_file(context, tool, level, path):
+    """A ConfigFile's facts, or None where there is no such file."""
+    told = {"tool": tool, "level": level, "path": path}
+    try:
+        status = os.stat(context.path(path))
+    except OSError as error:
+        lacking = from_error(error)
+        if lacking["unavailable"] == "absent":
+            return None
+        told["settings"] = lacking
+        return told
+    told["mode"] = "%04o" % stat.S_IMODE(status.st_mode)
+    try:
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("not a regular file")
+        text = context.read(path, _SIZE)
+        told["settings"] = parse_pip(text) if tool == "pip" else parse_uv(text)
+    except ValueError as error:
+        told["settings"] = unavailable("error", "%s: %s" % (path, error))
+    except OSError as error:
+        told["settings"] = from_error(error)
+    return told
+
+
+def parse_pip(text):
+    """The settings of a pip.conf. Raises ValueError, whose message repeats nothing of the file."""
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read_string(text)
+        pairs = [
+            (section, key, value)
+            for section in parser.sections()
+            for key, value in parser.items(section)
+        ]
+    except configparser.Error as error:
+        line = getattr(error, "lineno", None) or next(
+            (at for at, _ in getattr(error, "errors", ())), None
+        )
+        raise ValueError(
+            "pip cannot read it (%s%s)"
+            % (type(error).__name__, "" if line is None else " at line %d" % line)
+        )
+    found = []
+    for section, key, value in pairs:
+        name = key.lstrip("-").replace("_", "-").lower()
+        if name in PIP_KEYS or SECRET_NAME.search(name):
+            found.append(setting(section, name, value or "", _line_of(text, section, key)))
+    return found
+
+
+def parse_uv(text):
+    """The settings of a uv.toml. Raises ValueError, whose message repeats nothing of the file."""
+    document = toml.loads(text)
+    found = []
+    for section, table in (("global", document), ("pip", document.get("pip"))):
+        for key, value in sorted(table.items()) if isinstance(table, dict) else ():
+            if key == "index" and isinstance(value, list):
+                for index in value:
+                    for name, part in sorted(index.items()) if isinstance(index, dict) else ():
+                        found += _uv_setting(text, "index", name, part)
+            elif not isinstance(value, dict):
+                found += _uv_setting(text, section, key, value)
+    return found
+
+
+def _uv_setting(text, section, key, value):
+    if key not in UV_KEYS and not SECRET_NAME.search(key):
+        return []
+    values = value if isinstance(value, list) else [value]
+    words = "\n".join(str(part).lower() if isinstance(part, bool) else str(part) for part in values)
+    return [setting(section, key, words, None)]
+
+
+def setting(section, key, value, line=None):
+    """A ConfigSetting's facts: credentials noted, and gone from the value."""
+    value = "\n".join(part.strip() for part in value.strip().splitlines() if part.strip())
+    if SECRET_NAME.search(key):
+        told = {"section": section, "key": key, "value": "", "credentials": bool(value)}
+    else:
+        value, credentials = strip(value)
+        told = {
+            "section": section,
+            "key": key,
+            "value": value[:_VALUE_LIMIT],
+            "credentials": credentials,
+        }
+    if line is not None:
+        told["line"] = line
+    return told
+
+
+def variables(environ):
+    """ConfigFile facts of PIP_* and UV_*: level "environment", and the variable's name for a path."""
+    found = []
+    for tool, prefix, keys in (("pip", "PIP_", PIP_KEYS), ("uv", "UV_", UV_KEYS)):
+        for name in sorted(environ):
+            key = name[len(prefix) :].replace("_", "-").lower()
+            if (
+                name.startswith(prefix)
+                and environ[name]
+                and (key in keys or SECRET_NAME.search(key))
+            ):
+                found.append(
+                    {
+                        "tool": tool,
+                        "level": "environment",
+                        "path": name,
+                        "settings": [setting("env", key, environ[name])],
+                    }
+                )
+    return found
+
+
+def _line_of(text, section, key):
+    """The number of the line that sets ``key`` in ``section``, or None where it is inherited."""
+    current = None
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.match(r"\[([^]]+)\]", line)
+        if header:
+            current = header.group(1)
+        elif current == section and re.match(re.escape(key) + r"\s*[=:]", line, re.I):
+            return number
+    return None

@@ -1,0 +1,204 @@
+"""Installed distributions, read from their metadata on disk: what importlib.metadata does not do on 3.6."""
+
+import csv
+import os
+import re
+
+# What this field's environments are made of, by PEP 503 name; everything else is nobody's business here.
+RELEVANT = re.compile(
+    r"(?:nvidia-.*|.*cuda.*|.*(?:cudnn|cublas|nccl|cupti|nvtx|nvml|tensorrt).*|tensorflow.*|.*-tensorflow"
+    r"|tf-nightly.*|tf-estimator.*|tf-keras.*|keras.*|torch.*|pytorch.*|jax.*|horovod.*|pynvml.*|protobuf"
+    r"|numpy|ml-dtypes|h5py|gast|tensorboard.*|tb-nightly|triton.*|cupy.*|numba.*|xformers|mxnet.*|apex"
+    r"|transformer-engine.*|flash-attn.*|onnxruntime.*|cutensor.*|pip)\Z"
+)
+
+_METADATA_LIMIT = 1 << 20  # bytes
+_EGG = re.compile(r"(?P<name>[^-]+)(?:-(?P<version>[^-]+?))?(?:-py\d.*)?\Z")
+
+
+class Distribution(object):
+    """One distribution's metadata. ``home``: its dist-info or egg-info (a directory or a file)."""
+
+    def __init__(self, name, version, location, home):
+        self.name = name
+        self.version = version
+        self.location = location
+        self.home = home
+        self.headers = []  # [(field, value)]
+        self.problem = None  # the OSError that kept the metadata from being read
+
+    @property
+    def normalized(self):
+        return normalize(self.name)
+
+    def values(self, field):
+        return [value for key, value in self.headers if key == field]
+
+    def file(self, name):
+        """The text of a file of its metadata directory. Raises OSError."""
+        with open(os.path.join(self.home, name), "rb") as file:
+            return file.read(_METADATA_LIMIT).decode("utf-8", "replace")
+
+
+def normalize(name):
+    """The PEP 503 form of a project's name."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def find(sys_path, relevant=RELEVANT):
+    """The relevant Distributions on these directories, in sys.path's order and then by name."""
+    found = []
+    seen = set()
+    for entry in sys_path:
+        place = os.path.realpath(entry) if entry else ""
+        if not place or place in seen:
+            continue
+        seen.add(place)
+        here = [
+            part for part in _in_directory(entry, sys_path) if relevant.match(normalize(part.name))
+        ]
+        for distribution in sorted(here, key=lambda part: (part.normalized, part.version)):
+            _read_headers(distribution)
+            found.append(distribution)
+    return found
+
+
+def _in_directory(entry, sys_path):
+    if entry.endswith(".egg") and os.path.isdir(os.path.join(entry, "EGG-INFO")):
+        name, version = _split_egg(os.path.basename(entry)[:-4])
+        yield Distribution(name, version, entry, os.path.join(entry, "EGG-INFO"))
+    try:
+        names = os.listdir(entry)
+    except OSError:
+        return  # a zip, or a directory that is not there
+    for filename in names:
+        home = os.path.join(entry, filename)
+        stem, _dot, kind = filename.rpartition(".")
+        if filename.startswith("~"):
+            continue  # what pip renamed in order to delete it
+        if kind == "dist-info":
+            name, _dash, version = stem.partition("-")
+            yield Distribution(name, version, entry, home)
+        elif kind == "egg-info":
+            name, version = _split_egg(stem)
+            yield Distribution(name, version, entry, home)
+        elif kind == "egg-link":
+            for distribution in _linked(home, sys_path):
+                yield distribution
+
+
+def _linked(link, sys_path):
+    """What an .egg-link points to, where that directory is not on sys.path itself."""
+    try:
+        with open(link, "rb") as file:
+            lines = os.fsdecode(file.read(65536)).splitlines()
+        place = os.path.join(os.path.dirname(link), lines[0].strip())
+        names = os.listdir(place)
+    except (OSError, IndexError, ValueError):
+        return
+    if os.path.realpath(place) in {os.path.realpath(entry) for entry in sys_path if entry}:
+        return
+    for filename in names:
+        if filename.endswith(".egg-info"):
+            name, version = _split_egg(filename[:-9])
+            yield Distribution(name, version, place, os.path.join(place, filename))
+
+
+def _split_egg(stem):
+    match = _EGG.match(stem)
+    return (match.group("name"), match.group("version") or "") if match else (stem, "")
+
+
+def _read_headers(distribution):
+    """Name, version and headers from its METADATA or PKG-INFO, where there is one to read."""
+    home = distribution.home
+    names = ("METADATA", "PKG-INFO") if os.path.isdir(home) else ("",)
+    for name in names:
+        try:
+            with open(os.path.join(home, name) if name else home, "rb") as file:
+                text = file.read(_METADATA_LIMIT).decode("utf-8", "replace")
+        except OSError as error:
+            distribution.problem = error
+            continue
+        distribution.problem = None
+        distribution.headers = parse_headers(text)
+        break
+    stated = distribution.values("name")
+    if stated and normalize(stated[0]) == distribution.normalized:
+        distribution.name = stated[0]
+    stated = distribution.values("version")
+    if stated:
+        distribution.version = stated[0]
+
+
+def parse_headers(text):
+    """[(field in lower case, value)] of a METADATA file: up to the first empty line."""
+    headers = []
+    for line in text.splitlines():
+        if not line.strip():
+            break
+        if line[0] in " \t":
+            if headers:
+                headers[-1] = (headers[-1][0], headers[-1][1] + "\n" + line.strip())
+            continue
+        field, colon, value = line.partition(":")
+        if colon:
+            headers.append((field.strip().lower(), value.strip()))
+    return headers
+
+
+def requirements(distribution):
+    """Its Requires-Dist, as written; for an egg-info from requires.txt. Raises OSError without metadata."""
+    if distribution.problem is not None:
+        raise distribution.problem
+    stated = distribution.values("requires-dist")
+    if stated or distribution.home.endswith(".dist-info") or not os.path.isdir(distribution.home):
+        return stated
+    try:
+        return parse_requires(distribution.file("requires.txt"))
+    except FileNotFoundError:
+        return []
+
+
+def parse_requires(text):
+    """The lines of an egg-info's requires.txt as requirements, its [extra:marker] sections as markers."""
+    found = []
+    marker = ""
+    for line in text.splitlines():
+        line = line.strip()
+        if line.startswith("[") and line.endswith("]"):
+            extra, _colon, condition = line[1:-1].partition(":")
+            parts = (
+                ["(%s)" % condition] if condition and extra else [condition] if condition else []
+            )
+            parts += ["extra == '%s'" % extra] if extra else []
+            marker = " and ".join(parts)
+        elif line and not line.startswith("#"):
+            found.append("%s ; %s" % (line, marker) if marker else line)
+    return found
+
+
+def recorded(distribution, about=None):
+    """Yields (path as recorded, its hash or "") for each file of the distribution.
+
+    From RECORD, or from a pip-made egg-info's installed-files.txt. about: only lines that hold this text.
+    Raises OSError where there is neither, ValueError where RECORD is no CSV.
+    """
+    if distribution.home.endswith(".dist-info"):
+        path = os.path.join(distribution.home, "RECORD")
+        with open(path, "r", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            lines = file if about is None else (line for line in file if about in line)
+            try:
+                for row in csv.reader(lines):
+                    if row and row[0]:
+                        yield row[0], row[1] if len(row) > 1 else ""
+            except csv.Error as error:
+                raise ValueError("RECORD: %s" % error)
+        return
+    path = os.path.join(distribution.home, "installed-files.txt")
+    base = os.path.relpath(distribution.home, distribution.location)
+    with open(path, "r", encoding="utf-8", errors="surrogateescape") as file:
+        for line in file:
+            line = line.rstrip("\n")
+            if line and (about is None or about in line):
+                yield os.path.normpath(os.path.join(base, line)), ""

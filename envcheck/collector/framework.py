@@ -1,0 +1,136 @@
+"""What the framework probes share: the import, what it mapped, and what it logged about GPUs.
+
+Imports no framework itself: the parent uses ``after`` from here.
+"""
+
+import importlib
+import os
+import re
+import sys
+import time
+
+from .facts import Facts, from_error, unavailable
+
+LOG_LINES = 60
+_LINE_LIMIT = 600  # characters
+_ASKING = 12.0  # seconds for the versions of all mapped libraries
+
+# The user's own values of these are the environment probe's business.
+_SETTINGS = {
+    "TF_CPP_MIN_LOG_LEVEL": "0",  # say why there is no GPU
+    "TF_FORCE_GPU_ALLOW_GROWTH": "true",  # leave the GPU's memory to those who need it
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+}
+_FLOODING = ("TF_CPP_MAX_VLOG_LEVEL", "TF_CPP_MIN_VLOG_LEVEL", "TF_CPP_VMODULE")
+
+_ABOUT_GPUS = re.compile(
+    r"(?i)\b(?:cuda|cu[dD]?nn|gpus?|tensorrt|tf-?trt|nvidia|nvml|ptxas?|sm_\d\d|compute capability|dlerror"
+    r"|libdevice|driver)\b|cuda|cudnn|cublas|cufft|cusolver|cusparse|curand|nvinfer|nccl|nvrtc|libnv"
+    r"|dynamic library|dlopen|gpu_device|kernel driver|LD_LIBRARY_PATH|TF-TRT"
+)
+
+
+def collect(context, name, describe):
+    """A Framework's facts. ``describe(module, facts)`` adds what only this framework can tell."""
+    os.environ.update(_SETTINGS)
+    for variable in _FLOODING:
+        os.environ.pop(variable, None)
+    facts = Facts(source="%s, imported by the target's interpreter" % name)
+    facts.put("name", name, "envcheck")
+    started = time.monotonic()
+    module, problem = _import(name)
+    facts.put("import_seconds", round(time.monotonic() - started, 3))
+    facts.put("imported", module is not None)
+    facts.put("import_error", problem or unavailable("absent", "it was imported"))
+    if module is not None:
+        facts.put("file", getattr(module, "__file__", None) or unavailable("absent"))
+        facts.put("version", version_of(module))
+        describe(module, facts)
+    facts.put("libraries", _libraries(context), "/proc/self/maps and the libraries' own functions")
+    facts.put("log", [], "its standard error")
+    _flush()
+    return facts
+
+
+def _import(name):
+    """(module, None), or (None, "TypeName: message")."""
+    try:
+        module = importlib.import_module(name)
+    except (
+        BaseException
+    ) as error:  # SystemExit too: some packages end the process that imports them
+        return None, "%s: %s" % (type(error).__name__, str(error)[:1800])
+    if getattr(module, "__file__", None) is None and not hasattr(module, "__version__"):
+        places = ", ".join(list(getattr(module, "__path__", []))[:3])
+        return None, "ImportError: no module, only a directory of that name is there: %s" % places
+    return module, None
+
+
+def _flush():
+    # Before 3.9 Python keeps stderr back while it is no terminal, and the probe leaves by os._exit.
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):
+            pass  # a framework may have put something of its own there
+
+
+def version_of(module):
+    version = getattr(module, "__version__", None)
+    return str(version) if version is not None else unavailable("absent", "it has no __version__")
+
+
+def ask(function, *arguments):
+    """What the function returns, or the unavailable fact of why it failed in whatever way."""
+    try:
+        return function(*arguments)
+    except AttributeError as error:
+        return unavailable("not-supported", "AttributeError: %s" % error)
+    except BaseException as error:
+        return from_error(error)
+
+
+def say(words):
+    """Put a reason that a framework raises, instead of logging it, where its log goes."""
+    sys.stderr.write("%s\n" % words)
+    sys.stderr.flush()
+
+
+def text(value):
+    """A setting's value as a word."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def put_settings(facts, **functions):
+    """Fill ``settings`` with what each function returns; one that fails or returns None is left out."""
+    settings = {}
+    for name, function in functions.items():
+        try:
+            value = function()
+        except BaseException:
+            continue
+        if value is not None:
+            settings[name] = text(value)
+    facts.put("settings", settings)
+
+
+def _libraries(context):
+    try:
+        from . import loading, origins
+
+        wheels = origins.wheel_libraries(sys.path)
+        whence = origins.Origins(context, wheels, (sys.prefix, sys.base_prefix))
+        return loading.mapped(whence, _ASKING)
+    except BaseException as error:
+        say("envcheck could not list the libraries: %s: %s" % (type(error).__name__, error))
+        return []
+
+
+def after(values, stderr):
+    """Fill ``log`` with the lines about GPUs from what the process wrote to stderr. In the parent."""
+    lines = []
+    for line in stderr.splitlines():
+        line = line.rstrip()[:_LINE_LIMIT]
+        if _ABOUT_GPUS.search(line) and line not in lines[-3:]:
+            lines.append(line)
+    values["log"] = lines[:LOG_LINES]

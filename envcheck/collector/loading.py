@@ -1,0 +1,134 @@
+"""Loads NVIDIA's libraries one by one, each as its user would find it, and asks each for its version."""
+
+import os
+import re
+
+from . import dl, elf, forked, libraries
+from .facts import is_unavailable, unavailable
+
+LIMIT = 8.0  # seconds for one library
+_NOT_THERE = re.compile(
+    r"(?:\A|\s)(?:\S*/)?([^/:\s]+): cannot open shared object file: "
+    r"No such file or directory"
+)
+_CHAIN = 12  # wheels' libraries that one may need before it
+
+
+class Request(object):
+    """One load to try. ``target``: the SONAME (how="dlopen") or the path (how="wheel") to load."""
+
+    def __init__(self, library, how, target):
+        self.library = library
+        self.how = how
+        self.target = target
+
+
+def load_all(requests, wheels, origins, budget):
+    """A Library's facts for each Request, each tried in a process that has loaded none of them before.
+
+    wheels: {file name: path} of the libraries in the target's wheels. Some of those need one another and
+    carry no RPATH to where they are; a framework has the needed ones loaded by then, and so has this for
+    how="wheel". budget: seconds for all.
+    """
+
+    def work(request, tell):
+        return _load(request, wheels if request.how == "wheel" else {}, tell)
+
+    answers = forked.each(requests, work, LIMIT, budget, "loaded")
+    return [_facts(request, answer, origins) for request, answer in zip(requests, answers)]
+
+
+def _load(request, wheels, tell):
+    """In the child. Whether the process is as it was: nothing was loaded."""
+    before = []
+    try:
+        handle = _open(request.target, wheels, before)
+    except dl.LoadError as error:
+        tell({"words": str(error)})
+        return not before
+    name, region = dl.where(handle)
+    tell({"name": name, "path": name if region is None else region.path})
+    tell(libraries.ask(handle, request.library, region))
+    return False
+
+
+def _open(target, wheels, before):
+    """A handle, once the wheels' libraries that it needs are loaded. Raises LoadError."""
+    while True:
+        try:
+            return dl.load(target)
+        except dl.LoadError as error:
+            lacking = _NOT_THERE.search(str(error))
+            needed = wheels.get(lacking.group(1)) if lacking else None
+            if needed in (None, target) or needed in before or len(before) >= _CHAIN:
+                raise
+        before.append(needed)
+        _open(needed, wheels, before)
+
+
+def _facts(request, answer, origins):
+    told = {"name": request.library.name, "how": request.how}
+    if request.how == "dlopen":
+        told["soname"] = request.target
+    else:
+        told["soname"] = _soname(request.target)
+    path = answer.facts.get("path")
+    if path is None:
+        told["path"] = answer.failure or _why(request, answer.facts.get("words", ""))
+        if request.how == "wheel":
+            told.update(origins.of(request.target))
+        return told
+    told["path"] = path
+    told["version"] = (
+        answer.failure or answer.facts.get("version") or unavailable("error", "no answer")
+    )
+    told["version_from"] = answer.facts.get("version_from", "")
+    told.update(origins.of(path, answer.facts.get("name", "")))
+    return told
+
+
+def _why(request, words):
+    lacking = _NOT_THERE.search(words)
+    itself = lacking is not None and lacking.group(1) == os.path.basename(request.target)
+    return unavailable("absent" if itself else "error", words)
+
+
+def _soname(path):
+    try:
+        return elf.soname(path) or unavailable("absent", "the file has no SONAME")
+    except (OSError, ValueError) as error:
+        return unavailable("error", "%s: %s" % (path, error))
+
+
+def mapped(origins, budget):
+    """A Library's facts (how="framework") for each of NVIDIA's that this process has mapped by now."""
+    found = []
+    for region in dl.mappings():
+        library = libraries.known(os.path.basename(region.path))
+        if library is not None and all(region.path != other for _, other in found):
+            found.append((library, region.path))
+    # The asking happens in a forked child too: it must not cost what the framework has told so far.
+    answers = forked.each(found, _ask, LIMIT, budget, "asked for its version")
+    described = []
+    for (library, path), answer in zip(found, answers):
+        told = {"name": library.name, "how": "framework", "soname": _soname(path), "path": path}
+        told["version"] = (
+            answer.failure
+            or answer.facts.get("version")
+            or unavailable("error", "it could not be asked")
+        )
+        told["version_from"] = answer.facts.get("version_from", "")
+        if answer.failure is None and is_unavailable(told["version"]):
+            # What did no harm there may be asked here, where CUDA need not bear being forked.
+            _ask((library, path), told.update)
+        told.update(origins.of(path))
+        described.append(told)
+    return described
+
+
+def _ask(item, tell):
+    library, path = item
+    handle = dl.loaded(path)
+    if handle is not None:
+        tell(libraries.ask(handle, library, dl.where(handle)[1]))
+    return True

@@ -1,0 +1,148 @@
+"""Who put a loaded library where it lies: a wheel, LD_LIBRARY_PATH, ldconfig, conda, the system, an RPATH."""
+
+import os
+import re
+import struct
+
+from . import distributions, libraries
+
+_SYSTEM = re.compile(
+    r"/(?:usr/)?lib(?:32|64|x32)?(?:/[\w-]+-linux-[\w]+)?(?:/glibc-hwcaps/[\w-]+)?\Z"
+)
+
+_OLD_MAGIC = b"ld.so-1.7.0\0"
+_NEW_MAGIC = b"glibc-ld.so.cache1.1"
+_NEW_HEADER = struct.Struct(
+    "=20sII4s4s12s"
+)  # magic, entries, bytes of strings, flags, extension, unused
+_NEW_ENTRY = struct.Struct("=iIIIQ")  # flags, key, value, OS version, hardware capabilities
+_OLD_HEADER, _OLD_ENTRY = 16, 12
+
+
+def parse_cache(content):
+    """[(SONAME, path)] of an ld.so.cache (bytes). Raises ValueError where it is none.
+
+    The format since glibc 2.2 (dl-cache.h), alone or behind the older one, in this machine's byte order.
+    """
+    start = 0
+    if content.startswith(_OLD_MAGIC):
+        if len(content) < _OLD_HEADER:
+            raise ValueError("a truncated ld.so.cache")
+        count = struct.unpack_from("=I", content, 12)[0]
+        start = -(-(_OLD_HEADER + count * _OLD_ENTRY) // 8) * 8
+    if (
+        content[start : start + len(_NEW_MAGIC)] != _NEW_MAGIC
+        or len(content) < start + _NEW_HEADER.size
+    ):
+        raise ValueError("not an ld.so.cache of a known format")
+    count = _NEW_HEADER.unpack_from(content, start)[1]
+    if start + _NEW_HEADER.size + count * _NEW_ENTRY.size > len(content):
+        raise ValueError("a truncated ld.so.cache")
+    found = []
+    for index in range(count):
+        entry = _NEW_ENTRY.unpack_from(content, start + _NEW_HEADER.size + index * _NEW_ENTRY.size)
+        found.append((_string(content, start + entry[1]), _string(content, start + entry[2])))
+    return found
+
+
+def _string(content, offset):
+    end = content.find(b"\0", offset)
+    if offset >= len(content) or end < 0:
+        raise ValueError("a truncated ld.so.cache")
+    return os.fsdecode(content[offset:end])
+
+
+class WheelLibrary(object):
+    """A library's file that an installed distribution's RECORD names."""
+
+    def __init__(self, path, library, distribution):
+        self.path = path
+        self.library = library
+        self.distribution = distribution
+
+
+def wheel_libraries(sys_path):
+    """The WheelLibraries of the relevant distributions on sys.path, in RECORD's order."""
+    found = []
+    seen = set()
+    for distribution in distributions.find(sys_path):
+        try:
+            rows = list(distributions.recorded(distribution, about=".so"))
+        except (OSError, ValueError):
+            continue  # the packages probe says so
+        for recorded, _hash in rows:
+            library = libraries.known(os.path.basename(recorded))
+            path = os.path.normpath(os.path.join(distribution.location, recorded))
+            if library is not None and path not in seen:
+                seen.add(path)
+                found.append(WheelLibrary(path, library, distribution))
+    return found
+
+
+class Origins(object):
+    """Holds what is needed to tell where libraries come from; ``of`` tells."""
+
+    def __init__(self, context, wheels, prefixes):
+        """prefixes: the interpreter's sys.prefix and sys.base_prefix."""
+        self._wheels = {_real(wheel.path): wheel.distribution for wheel in wheels}
+        self._search = [_real(entry) for entry in search_path(context.environ) if entry]
+        self._conda = [
+            _real(prefix) + "/"
+            for prefix in prefixes
+            if os.path.isdir(os.path.join(prefix, "conda-meta"))
+        ]
+        self._cached = _cached(context)
+
+    def of(self, path, name=""):
+        """{"origin"} and for a wheel {"distribution", "distribution_version"} too.
+
+        path: as the kernel maps it. name: as the loader found it, where that is known.
+        """
+        real = _real(path)
+        distribution = self._wheels.get(real)
+        if distribution is not None:
+            return {
+                "origin": "wheel",
+                "distribution": distribution.name,
+                "distribution_version": distribution.version,
+            }
+        return {"origin": self._other(real, {os.path.dirname(real), _real(os.path.dirname(name))})}
+
+    def _other(self, real, directories):
+        for entry in self._search:
+            if any(_below(directory, entry) for directory in directories):
+                return "LD_LIBRARY_PATH"
+        if real in self._cached:
+            return "ld.so.cache"
+        if any(real.startswith(prefix) for prefix in self._conda):
+            return "conda"
+        return "system" if _SYSTEM.match(os.path.dirname(real)) else "rpath"
+
+
+def search_path(environ):
+    """LD_LIBRARY_PATH's entries; an empty one stands for the working directory."""
+    value = environ.get("LD_LIBRARY_PATH", "")
+    return re.split("[:;]", value) if value else []
+
+
+def _below(directory, entry):
+    # The loader also looks into glibc-hwcaps and the like below an entry.
+    rest = directory[len(entry) :] if directory.startswith(entry) else None
+    return rest == "" or (
+        rest is not None and rest.startswith(("/glibc-hwcaps/", "/tls", "/x86_64"))
+    )
+
+
+def _cached(context):
+    try:
+        with open(context.path("/etc/ld.so.cache"), "rb") as file:
+            entries = parse_cache(file.read(64 << 20))
+    except (OSError, ValueError):
+        return frozenset()  # musl has none
+    return frozenset(
+        _real(path) for name, path in entries if libraries.known(os.path.basename(name)) is not None
+    )
+
+
+def _real(path):
+    return os.path.realpath(path) if path else ""

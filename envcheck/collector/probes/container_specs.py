@@ -1,0 +1,179 @@
+"""CDI specifications and the toolkit's config.toml, read without a YAML or TOML library.
+
+Both are read as far as their own generators write them: block YAML (or JSON) as `nvidia-ctk cdi
+generate` does, and TOML with one plain value on a line.
+"""
+
+import errno
+import json
+import os
+import re
+
+from ..facts import Facts, from_error
+
+SPEC_FOLDERS = ("/etc/cdi", "/var/run/cdi")  # the CDI specification's defaults
+SPEC_LIMIT = 8 << 20
+MISSING_LIMIT = 20
+LINE_LIMIT = 4096  # characters; a generator's longest line holds one path
+_KEY = re.compile(r"""("[^"]*"|'[^']*'|[^\s"'#:\[\]{},][^:#]*?)\s*:(?:\s+(.*))?$""")
+
+
+def specs(context):
+    """A CdiSpec for each specification file."""
+    found = []
+    for folder in sorted({os.path.realpath(context.path(folder)) for folder in SPEC_FOLDERS}):
+        try:
+            names = sorted(os.listdir(folder))
+        except FileNotFoundError:
+            continue
+        found += [
+            _spec(context, os.path.join(folder, name))
+            for name in names
+            if name.endswith((".yaml", ".json"))
+        ]
+    return found
+
+
+def _spec(context, file_name):
+    root = os.path.realpath(context.root)
+    facts = Facts()
+    facts.put("path", file_name if root == "/" else file_name[len(root) :])
+    names = ("kind", "version", "devices", "missing_paths")
+    try:
+        with open(file_name, "rb") as file:
+            pairs = read_spec(file.read(SPEC_LIMIT).decode("utf-8", "replace"))
+    except (OSError, ValueError, RecursionError) as error:
+        for name in names:
+            facts.put(name, from_error(error))
+        return facts.values
+    top = {where[0]: value for where, value in pairs if len(where) == 1}
+    for name, key in (("kind", "kind"), ("version", "cdiVersion")):
+        if key in top:
+            facts.put(name, str(top[key]))
+        else:
+            facts.missing(name, "error", "no %s in it" % key)
+    facts.put(
+        "devices",
+        [
+            str(value)
+            for where, value in pairs
+            if len(where) == 3 and where[0] == "devices" and where[2] == "name"
+        ],
+    )
+    missing = [path for path in host_paths(pairs) if _is_missing(context.path(path))]
+    facts.put("missing_paths", missing[:MISSING_LIMIT])
+    return facts.values
+
+
+def read_spec(text):
+    """The values of a JSON or block YAML text, each with the keys and item numbers to it.
+
+    A list of ((key or number, ...), value). Raises ValueError for what is neither.
+    """
+    if text.lstrip().startswith("{"):
+        return list(_flatten((), json.loads(text)))
+    pairs = read_yaml(text)
+    if not pairs:
+        raise ValueError("neither JSON nor block YAML")
+    return pairs
+
+
+def _flatten(where, value):
+    if isinstance(value, dict):
+        items = value.items()
+    elif isinstance(value, list):
+        items = enumerate(value)
+    else:
+        yield where, value
+        return
+    for key, item in items:
+        for pair in _flatten(where + (key,), item):
+            yield pair
+
+
+def read_yaml(text):
+    """The scalars of a block YAML text, with the keys and item numbers to each."""
+    pairs = []
+    open_at = []  # [[column, key or number], ...] on the way to the line that is read
+    for line in text.splitlines():
+        body = line.strip()
+        if not body or body.startswith("#") or body in ("---", "...") or len(body) > LINE_LIMIT:
+            continue
+        column = len(line) - len(line.lstrip(" "))
+        while body == "-" or body.startswith("- "):
+            _open_item(open_at, column)
+            rest = body[1:].lstrip()
+            column += len(body) - len(rest)
+            body = rest
+        match = _KEY.match(body)
+        if match:
+            _close(open_at, column)
+            open_at.append([column, _scalar(match.group(1))])
+            value = _scalar(match.group(2) or "")
+        else:
+            value = _scalar(body)
+        if value:
+            pairs.append((tuple(key for _column, key in open_at), value))
+    return pairs
+
+
+def _open_item(open_at, column):
+    """Begin a list's next item; a list may stand in the same column as the key that it belongs to."""
+    _close(open_at, column + 1)
+    if open_at and open_at[-1][0] == column and isinstance(open_at[-1][1], int):
+        open_at[-1][1] += 1
+    else:
+        open_at.append([column, 0])
+
+
+def _close(open_at, column):
+    while open_at and open_at[-1][0] >= column:
+        open_at.pop()
+
+
+def _scalar(text):
+    text = text.strip()
+    if text[:1] in ("'", '"'):
+        end = text.find(text[0], 1)
+        return text[1:end] if end > 0 else text[1:]
+    return re.split(r"\s#", text, maxsplit=1)[0].rstrip()
+
+
+def host_paths(pairs):
+    """The paths of the host that a specification's edits rest on, in order and once each."""
+    items = {}
+    for where, value in pairs:
+        if len(where) >= 3 and where[-3] in ("deviceNodes", "mounts", "hooks"):
+            items.setdefault(where[:-1], {})[where[-1]] = value
+    found = []
+    for where, item in items.items():
+        path = item.get("hostPath")
+        if where[-2] != "mounts":
+            path = path or item.get("path")  # a mount's other path is the container's
+        if isinstance(path, str) and path.startswith("/") and path not in found:
+            found.append(path)
+    return found
+
+
+def _is_missing(path):
+    try:
+        os.stat(path)
+    except OSError as error:
+        return error.errno in (errno.ENOENT, errno.ENOTDIR)
+    return False
+
+
+def read_toml(text):
+    """The plain values of a TOML text by (section, key); what is none of them is left out."""
+    values = {}
+    section = ""
+    for line in text.splitlines():
+        line = line.strip()
+        header = re.match(r"\[\s*([^\[\]]+?)\s*\]", line)
+        if header:
+            section = header.group(1)
+            continue
+        setting = re.match(r"""([\w.-]+)\s*=\s*("[^"]*"|'[^']*'|[\w.+-]+)\s*(?:#.*)?$""", line)
+        if setting:
+            values[section, setting.group(1)] = setting.group(2).strip("\"'")
+    return values

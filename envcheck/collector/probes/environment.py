@@ -1,0 +1,85 @@
+"""The variables that change how a GPU stack behaves. A list of what may be read, not of what may not."""
+
+import re
+
+from ..credentials import SECRET_NAME, strip
+from ..facts import Facts
+
+DEADLINE = 5
+
+_VALUE_LIMIT = 4096  # characters
+
+NAMES = frozenset(
+    (
+        # the interpreter and the loader
+        "CONDA_PREFIX",
+        "LD_AUDIT",
+        "LD_LIBRARY_PATH",
+        "LD_PRELOAD",
+        "PYTHONHOME",
+        "PYTHONNOUSERSITE",
+        "PYTHONPATH",
+        "VIRTUAL_ENV",
+        # the driver and the runtime
+        "CUDA_DEVICE_MAX_CONNECTIONS",
+        "CUDA_DEVICE_ORDER",
+        "CUDA_DISABLE_PTX_JIT",
+        "CUDA_FORCE_PTX_JIT",
+        "CUDA_HOME",
+        "CUDA_LAUNCH_BLOCKING",
+        "CUDA_MODULE_LOADING",
+        "CUDA_PATH",
+        "CUDA_VISIBLE_DEVICES",
+        "NVIDIA_TF32_OVERRIDE",
+        # what the container toolkit reads
+        "NVIDIA_DISABLE_REQUIRE",
+        "NVIDIA_DRIVER_CAPABILITIES",
+        "NVIDIA_VISIBLE_DEVICES",
+        # frameworks
+        "KERAS_BACKEND",
+        "OMP_NUM_THREADS",
+        "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION",
+        "TF_CPP_MIN_LOG_LEVEL",
+        "TF_DETERMINISTIC_OPS",
+        "TF_ENABLE_CUBLAS_TENSOR_OP_MATH_FP32",
+        "TF_ENABLE_CUDNN_TENSOR_OP_MATH_FP32",
+        "TF_FORCE_GPU_ALLOW_GROWTH",
+        "TF_USE_LEGACY_KERAS",
+        "TF_XLA_FLAGS",
+        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+        "XLA_FLAGS",
+    )
+)
+PREFIXES = (
+    "CUBLASLT_",
+    "CUBLAS_",
+    "CUDA_CACHE_",
+    "CUDA_MPS_",
+    "CUDNN_",
+    "HOROVOD_",
+    "JAX_",
+    "NCCL_",
+    "NVIDIA_REQUIRE_",
+    "PYTORCH_",
+    "TF_CUDNN_",
+    "TF_DISABLE_",
+    "TF_ENABLE_AUTO_MIXED_PRECISION",
+    "TF_FP16_",
+    "TF_GPU_",
+    "TORCH_CUDNN_",
+    "XLA_PYTHON_CLIENT_",
+)
+_ALLOWED = re.compile(r"(?:%s).*\Z" % "|".join(PREFIXES), re.S)
+
+
+def collect(context):
+    facts = Facts(source="the target's environment variables")
+    facts.put(
+        "variables",
+        {
+            name: strip(value)[0][:_VALUE_LIMIT]
+            for name, value in context.environ.items()
+            if (name in NAMES or _ALLOWED.match(name)) and not SECRET_NAME.search(name)
+        },
+    )
+    return facts

@@ -1,0 +1,146 @@
+"""TensorFlow 1 and 2 in the target: what it was built with, which GPUs it sees, how it is set."""
+
+import re
+import sys
+
+from .. import framework
+from ..facts import is_unavailable, unavailable
+from ..framework import after  # noqa: F401  (the runner's hook)
+
+DEADLINE = 90
+
+_DESCRIPTION = re.compile(
+    r"name: (?P<name>.*?), pci bus id: (?P<pci>[0-9A-Fa-f:.]+)"
+    r"(?:, compute capability: (?P<capability>[\d.]+))?"
+)
+
+_UNSAID = unavailable("not-supported", "this build does not say")
+_WITHOUT_CUDA = unavailable("absent", "built without CUDA")
+
+
+def collect(context):
+    return framework.collect(context, "tensorflow", describe)
+
+
+def describe(tf, facts):
+    info = framework.ask(build_info, tf)
+    source = "TensorFlow's build_info"
+    known = {} if is_unavailable(info) else info
+    cuda = known.get("is_cuda_build")
+    cuda = framework.ask(lambda: bool(tf.test.is_built_with_cuda())) if cuda is None else bool(cuda)
+    facts.put("cuda_build", cuda, source)
+    unknown = info if is_unavailable(info) else _UNSAID if cuda else _WITHOUT_CUDA
+    for field, keys in (
+        ("built_cuda", ("cuda_version", "cuda_version_number")),
+        ("built_cudnn", ("cudnn_version", "cudnn_version_number")),
+    ):
+        values = [str(known[key]) for key in keys if known.get(key)]
+        facts.put(field, values[0] if values else unknown, source)
+    capabilities = known.get("cuda_compute_capabilities")
+    facts.put(
+        "built_capabilities", architectures(capabilities) if capabilities else unknown, source
+    )
+    tensorrt = known.get("is_tensorrt_build")
+    facts.put(
+        "tensorrt_build",
+        framework.ask(_linked_to_tensorrt) if tensorrt is None else bool(tensorrt),
+        source,
+    )
+    first = framework.version_of(tf).startswith("1.") if hasattr(tf, "__version__") else False
+    facts.put(
+        "gpus",
+        framework.ask(_local_devices if first else _physical_devices, tf),
+        "device_lib.list_local_devices" if first else "tf.config.list_physical_devices",
+    )
+    framework.put_settings(
+        facts,
+        tf32=lambda: tf.config.experimental.tensor_float_32_execution_enabled(),
+        amp=lambda: tf.config.optimizer.get_experimental_options().get("auto_mixed_precision"),
+        xla=lambda: tf.config.optimizer.get_jit() or False,
+        mixed_precision=_keras_policy,
+    )
+
+
+def _keras_policy():
+    """Keras's global precision policy, where importing TensorFlow brought Keras along."""
+    keras = sys.modules.get("keras") or sys.modules.get("tf_keras")
+    return keras.mixed_precision.dtype_policy().name if keras is not None else None
+
+
+def build_info(tf):
+    """The build's own record, as a dict: of TensorFlow 2.3 and later, or what older ones keep of it."""
+    if hasattr(tf.sysconfig, "get_build_info"):
+        return dict(tf.sysconfig.get_build_info())
+    from tensorflow.python.platform import build_info as record
+
+    told = {key: value for key, value in vars(record).items() if not key.startswith("_")}
+    if isinstance(told.get("build_info"), dict):
+        told.update(told.pop("build_info"))
+    return {
+        key: value for key, value in told.items() if isinstance(value, (str, bool, list, tuple))
+    }
+
+
+def architectures(capabilities):
+    """TensorFlow's build list in the snapshot's terms: "sm_80" has SASS, "compute_90" has PTX.
+
+    To its build "compute_90" and "9.0" mean both, and "sm_80" means SASS alone (its configure.py).
+    """
+    found = []
+    for capability in capabilities:
+        word = str(capability).strip()
+        digits = word.replace("compute_", "").replace("sm_", "").replace(".", "")
+        names = (
+            ["sm_" + digits] if word.startswith("sm_") else ["sm_" + digits, "compute_" + digits]
+        )
+        found += [name for name in names if name not in found]
+    return found
+
+
+def _linked_to_tensorrt():
+    try:
+        from tensorflow.compiler.tf2tensorrt._pywrap_py_utils import is_tensorrt_enabled
+    except ImportError:
+        try:
+            from tensorflow.compiler.tf2tensorrt.wrap_py_utils import is_tensorrt_enabled
+        except ImportError:
+            return _UNSAID
+    return bool(is_tensorrt_enabled())
+
+
+def _physical_devices(tf):
+    """TensorFlow 2's GPUs. It lists them without taking their memory, and tells no PCI address."""
+    found = []
+    for device in tf.config.list_physical_devices("GPU"):
+        details = framework.ask(tf.config.experimental.get_device_details, device)
+        details = {} if is_unavailable(details) else details
+        gpu = {"name": str(details.get("device_name") or device.name), "description": device.name}
+        gpu["pci_address"] = unavailable("not-supported", "TensorFlow 2 does not tell")
+        capability = details.get("compute_capability")
+        if capability:
+            gpu["compute_capability"] = ".".join(str(number) for number in capability)
+        found.append(gpu)
+    return found
+
+
+def _local_devices(tf):
+    """TensorFlow 1's GPUs. It lists them by making them ready, which is what allow-growth is set for."""
+    from tensorflow.python.client import device_lib
+
+    return [
+        local_gpu(device.name, device.physical_device_desc)
+        for device in device_lib.list_local_devices()
+        if device.device_type == "GPU"
+    ]
+
+
+def local_gpu(name, description):
+    """A FrameworkGpu's facts from TensorFlow 1's words about a device."""
+    gpu = {"name": name, "description": description}
+    match = _DESCRIPTION.search(description)
+    if match:
+        gpu["name"] = match.group("name")
+        gpu["pci_address"] = match.group("pci").lower()
+        if match.group("capability"):
+            gpu["compute_capability"] = match.group("capability")
+    return gpu

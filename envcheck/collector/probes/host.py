@@ -1,0 +1,180 @@
+"""The operating system, CPU, memory, limits and disks that a GPU stack runs on."""
+
+import os
+import re
+
+from ..facts import Facts, from_error, unavailable
+from . import host_disk, host_limits, host_security, host_virtual
+
+DEADLINE = 5
+
+# The instruction sets that wheels, or the libraries in them, are built for or choose between.
+CPU_FLAGS = frozenset(
+    (
+        "sse4_1",
+        "sse4_2",
+        "avx",
+        "avx2",
+        "fma",
+        "f16c",
+        "avx512f",
+        "avx512bw",
+        "avx512_vnni",
+        "avx512_bf16",
+        "amx_tile",
+        "asimd",
+        "asimddp",
+        "asimdhp",
+        "sve",
+        "sve2",
+        "bf16",
+        "i8mm",
+    )
+)
+
+
+def collect(context):
+    facts = Facts("host probe")
+    _put_identity(facts, context)
+    _put_system(facts, context)
+    _put_libc(facts, context)
+    flags = _put_cpu(facts, context)
+    host_limits.put_memory(facts, context)
+    host_limits.put_cpus(facts, context)
+    host_limits.put_cgroup(facts, context)
+    host_limits.put_resources(facts, context)
+    host_virtual.put_wsl(facts, context)
+    host_virtual.put_container(facts, context)
+    host_virtual.put_hypervisor(facts, context, flags)
+    host_security.put_security(facts, context)
+    facts.put("disks", host_disk.disks(context, _home(context)), host_disk.SOURCE)
+    return facts
+
+
+def _put_identity(facts, context):
+    facts.attempt(
+        "hostname",
+        "/proc/sys/kernel/hostname",
+        lambda: context.read("/proc/sys/kernel/hostname").strip(),
+    )
+    facts.put("is_root", os.geteuid() == 0, "geteuid")
+    entry = _account(context)
+    name = entry[0] if entry else context.environ.get("USER") or context.environ.get("LOGNAME")
+    if name:
+        facts.put("user", name, "/etc/passwd" if entry else "environment")
+    else:
+        facts.missing("user", "absent", "user id %d has no name" % os.geteuid(), "/etc/passwd")
+
+
+def _account(context):
+    """This user's fields of /etc/passwd, or None. Not by getpwuid, which may ask the network."""
+    try:
+        lines = context.read("/etc/passwd").splitlines()
+    except OSError:
+        return None
+    entries = [line.split(":") for line in lines if line.count(":") == 6]
+    return next((entry for entry in entries if entry[2] == str(os.geteuid())), None)
+
+
+def _home(context):
+    home = context.environ.get("HOME")
+    if not home:
+        entry = _account(context)
+        home = entry[5] if entry else ""
+    return home.rstrip("/") or ("/" if home else "")
+
+
+def _put_system(facts, context):
+    facts.attempt(
+        "kernel",
+        "/proc/sys/kernel/osrelease",
+        lambda: context.read("/proc/sys/kernel/osrelease").strip(),
+    )
+    facts.put("architecture", os.uname().machine, "uname")
+    for source in ("/etc/os-release", "/usr/lib/os-release"):
+        try:
+            release = parse_os_release(context.read(source))
+            break
+        except OSError as error:
+            release, trouble = {}, from_error(error)
+    else:
+        for name in ("os_id", "os_version", "os_name"):
+            facts.put(name, trouble, "/etc/os-release")
+        return
+    for name, key in (("os_id", "ID"), ("os_version", "VERSION_ID"), ("os_name", "PRETTY_NAME")):
+        value = release.get(key) or unavailable("absent", "no %s in it" % key)  # a rolling release
+        facts.put(name, value, source)
+
+
+def parse_os_release(text):
+    """The variables of an os-release(5) text."""
+    values = {}
+    for line in text.splitlines():
+        key, sign, value = line.strip().partition("=")
+        if not sign or key.startswith("#"):
+            continue
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+            value = re.sub(r"\\([\"'$`\\])", r"\1", value[1:-1])
+        values[key] = value
+    return values
+
+
+def _put_libc(facts, context):
+    try:
+        words = (os.confstr("CS_GNU_LIBC_VERSION") or "").split()
+    except (OSError, ValueError):
+        words = []  # another C library does not know the name
+    if len(words) == 2 and words[0] == "glibc":
+        facts.put("libc", "glibc", "confstr(CS_GNU_LIBC_VERSION)")
+        facts.put("glibc", words[1], "confstr(CS_GNU_LIBC_VERSION)")
+        return
+    loader = _musl_loader(context)
+    if loader:
+        facts.put("libc", "musl", loader)
+        facts.missing("glibc", "absent", "the C library is musl", loader)
+    else:
+        facts.missing("libc", "error", "neither glibc nor musl was recognised")
+        facts.missing("glibc", "error", "the C library does not say")
+
+
+def _musl_loader(context):
+    try:
+        names = os.listdir(context.path("/lib"))
+    except OSError:
+        return None
+    return next(("/lib/" + name for name in sorted(names) if name.startswith("ld-musl-")), None)
+
+
+def _put_cpu(facts, context):
+    """Put the model and the flags that matter; returns all flags, as a set."""
+    source = "/proc/cpuinfo"
+    try:
+        # One CPU's entry is enough; the kernel would gather hundreds of them.
+        text = context.read(source, 16384)
+    except OSError as error:
+        facts.put("cpu_model", from_error(error), source)
+        facts.put("cpu_flags", from_error(error), source)
+        return set()
+    entry = parse_cpuinfo(text)
+    implementer, part = entry.get("CPU implementer"), entry.get("CPU part")
+    model = entry.get("model name") or entry.get("cpu")
+    if not model and implementer and part:
+        model = "implementer %s, part %s" % (implementer, part)
+    facts.put("cpu_model", model or unavailable("absent", "no model name in it"), source)
+    words = entry.get("flags") or entry.get("Features")
+    if words is None:
+        facts.missing("cpu_flags", "absent", "no flags in it", source)
+        return set()
+    flags = set(words.split())
+    facts.put("cpu_flags", sorted(flags & CPU_FLAGS), source)
+    return flags
+
+
+def parse_cpuinfo(text):
+    """The first value of each key of /proc/cpuinfo, whose last line may be cut off."""
+    entry = {}
+    for line in text.splitlines()[:-1] if not text.endswith("\n") else text.splitlines():
+        key, colon, value = line.partition(":")
+        if colon:
+            entry.setdefault(key.strip(), value.strip())
+    return entry

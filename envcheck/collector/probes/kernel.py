@@ -1,0 +1,72 @@
+"""The kernel side of the driver: modules, device nodes, what is installed, services, kernel log."""
+
+import os
+
+from ..facts import Facts, from_error
+from .kernel_log import read_log
+from .kernel_modules import blacklisted, dkms_states, loaded_modules, module_files
+from .kernel_nodes import device_nodes
+from .kernel_packages import (
+    driver_files,
+    driver_packages,
+    reboot_required,
+    reboot_required_by,
+    runfile_installer,
+)
+from .kernel_services import services
+from .kernel_version import driver_parameters, parse_version
+
+DEADLINE = 6
+
+RELEASE = "/proc/sys/kernel/osrelease"
+VERSION = "/proc/driver/nvidia/version"
+MODULES = "/lib/modules"
+
+
+def collect(context):
+    facts = Facts(source="/proc, /sys and /dev")
+    facts.attempt("release", RELEASE, _release, context)
+    facts.attempt("modules", "/proc/modules", loaded_modules, context)
+    _put_loaded_driver(context, facts)
+    facts.put("driver_parameters", driver_parameters(context), "/proc/driver/nvidia/params")
+    facts.attempt("kernels_installed", MODULES, _kernels_installed, context)
+    facts.attempt("module_files", MODULES, module_files, context, facts.get("release"))
+    facts.attempt("dkms", "/var/lib/dkms", dkms_states, context)
+    facts.attempt("blacklisted", "modprobe.d and /proc/cmdline", blacklisted, context)
+    facts.attempt("device_nodes", "/dev", device_nodes, context)
+    facts.attempt("driver_files", "the loader's directories", driver_files, context)
+    packages, source = driver_packages(context)
+    facts.put("driver_packages", packages, source)
+    facts.put("runfile_installer", runfile_installer(context), "/usr/bin")
+    facts.put("reboot_required", reboot_required(context), "/run/reboot-required")
+    facts.put("reboot_required_by", reboot_required_by(context), "/run/reboot-required.pkgs")
+    facts.put(
+        "services",
+        services(context, facts.get("driver_packages") or []),
+        "/proc, systemd units and /usr/bin",
+    )
+    events, source = read_log(context)
+    facts.put("log", events, source)
+    return facts
+
+
+def _release(context):
+    return context.read(RELEASE).strip()
+
+
+def _put_loaded_driver(context, facts):
+    """The loaded driver's version and flavour, by its own words."""
+    try:
+        version, flavour = parse_version(context.read(VERSION))
+    except OSError as error:
+        version = flavour = from_error(error)
+    facts.put("driver_version", version, VERSION)
+    facts.put("driver_flavour", flavour, VERSION)
+
+
+def _kernels_installed(context):
+    """Kernels with modules of their own; a left-over directory without them does not count."""
+    top = context.path(MODULES)
+    return sorted(
+        name for name in os.listdir(top) if os.path.isdir(os.path.join(top, name, "kernel"))
+    )

@@ -1,0 +1,185 @@
+"""Kernel modules that matter to a GPU: those loaded, on disk, in DKMS, and those kept out."""
+
+import os
+import re
+import time
+
+from ..facts import unavailable
+from .kernel_modinfo import read_modinfo
+
+MODULES = "/lib/modules"
+DKMS = "/var/lib/dkms"
+CMDLINE = "/proc/cmdline"
+# In the order in which modprobe prefers them: a file hides those of its name further down.
+MODPROBE = (
+    "/etc/modprobe.d",
+    "/run/modprobe.d",
+    "/usr/local/lib/modprobe.d",
+    "/usr/lib/modprobe.d",
+    "/lib/modprobe.d",
+)
+RELEVANT = re.compile(r"(nvidia|nouveau|nova|vfio|nvgpu|gdrdrv|nv_peer_mem)")
+# The driver's main module; Debian's packages add the branch to its name.
+MODULE_FILE = re.compile(
+    r"nvidia(-srv|-current|-tesla(-\d+)?|-legacy-\w+)?(-open)?\.ko(\.(gz|xz|zst))?\Z"
+)
+WALK_LIMIT = 4000  # directories
+DECOMPRESSION = 0.5  # seconds for all compressed modules together
+
+
+def loaded_modules(context):
+    modules = []
+    for line in context.read("/proc/modules").splitlines():
+        name = line.partition(" ")[0]
+        if not RELEVANT.match(name):
+            continue
+        module = {"name": name}
+        try:
+            module["version"] = context.read("/sys/module/%s/version" % name).strip()
+        except OSError:
+            module["version"] = unavailable("absent", "the module states none")
+        modules.append(module)
+    return modules
+
+
+def module_files(context, running):
+    """The driver's module files of every kernel, the ``running`` one's first.
+
+    Only where installers put them: under updates, extra, weak-updates and kernel/drivers/video.
+    """
+    top = context.path(MODULES)
+    kernels = sorted(os.listdir(top), key=lambda name: (name != running, name))
+    deadline = time.monotonic() + DECOMPRESSION
+    files = []
+    for kernel in kernels:
+        for path in _find_modules(os.path.join(top, kernel)):
+            module = {"kernel": kernel, "path": "%s/%s" % (MODULES, os.path.relpath(path, top))}
+            module.update(read_modinfo(path, deadline))
+            files.append(module)
+    return files
+
+
+def _find_modules(kernel):
+    """Paths of the driver's main module below /lib/modules/KERNEL."""
+    places = [
+        "updates",
+        "extra",
+        "extramodules",
+        "weak-updates",
+        "misc",
+        "dkms",
+        "video",
+        "kernel/drivers/video",
+        "kernel/drivers/char/drm",
+    ]
+    try:
+        # Ubuntu's prebuilt modules lie in kernel/nvidia-BRANCH.
+        places += [
+            "kernel/" + name
+            for name in os.listdir(os.path.join(kernel, "kernel"))
+            if name.startswith("nvidia")
+        ]
+    except OSError:
+        pass
+    found = []
+    left = WALK_LIMIT
+    for place in places:
+        for folder, _, names in os.walk(os.path.join(kernel, place)):
+            found += [os.path.join(folder, name) for name in names if MODULE_FILE.match(name)]
+            left -= 1
+            if left <= 0:
+                return sorted(found)
+    return sorted(found)
+
+
+def dkms_states(context):
+    """The driver's entries in DKMS's own tree, MODULE/VERSION/KERNEL/ARCHITECTURE."""
+    top = context.path(DKMS)
+    states = []
+    for module in sorted(name for name in os.listdir(top) if name.startswith("nvidia")):
+        for version in _folders(os.path.join(top, module)):
+            builds = _builds(os.path.join(top, module), version)
+            states += [dict(build, module=module, version=version) for build in builds]
+    return states
+
+
+def _builds(module, version):
+    """One entry for each kernel that a version was built for, or one that says it was only added."""
+    builds = []
+    for kernel in _folders(os.path.join(module, version)):
+        if kernel in ("build", "source"):
+            continue
+        for architecture in _folders(os.path.join(module, version, kernel)):
+            built = os.path.join(module, version, kernel, architecture)
+            if not os.path.isdir(os.path.join(built, "module")):
+                continue
+            active = os.path.join(module, "kernel-%s-%s" % (kernel, architecture))
+            installed = os.path.realpath(active) == os.path.realpath(built)
+            builds.append({"kernel": kernel, "state": "installed" if installed else "built"})
+    return builds or [{"kernel": unavailable("absent", "never built"), "state": "added"}]
+
+
+def _folders(path):
+    try:
+        return sorted(
+            name
+            for name in os.listdir(path)
+            if os.path.isdir(os.path.join(path, name))
+            and not os.path.islink(os.path.join(path, name))
+        )
+    except OSError:
+        return []
+
+
+def blacklisted(context):
+    """Names of relevant modules that modprobe.d or the kernel's command line keeps out."""
+    names = set(parse_cmdline(context.read(CMDLINE)))
+    seen = set()  # names of files
+    for folder in MODPROBE:
+        try:
+            files = sorted(os.listdir(context.path(folder)))
+        except OSError:
+            continue
+        for name in files:
+            if name.endswith(".conf") and name not in seen:
+                seen.add(name)
+                try:
+                    names.update(parse_modprobe(context.read("%s/%s" % (folder, name))))
+                except OSError:
+                    continue
+    return sorted(name for name in names if RELEVANT.match(name))
+
+
+def parse_modprobe(text):
+    """Module names that a modprobe.d file blacklists, aliases away or replaces by nothing."""
+    names = []
+    for line in text.replace("\\\n", " ").splitlines():
+        words = line.partition("#")[0].split()
+        if len(words) < 2:
+            continue
+        name = words[1].replace("-", "_")
+        if _keeps_out(words[0], name, words[2:]):
+            names.append(name)
+    return names
+
+
+def _keeps_out(verb, name, rest):
+    if verb == "alias":
+        return rest[:1] == ["off"]
+    if verb == "install":
+        return bool(rest) and os.path.basename(rest[0]) in ("true", "false")
+    if verb == "options":
+        return name == "nouveau" and "modeset=0" in rest
+    return verb == "blacklist"
+
+
+def parse_cmdline(text):
+    """Module names that the kernel's command line keeps out."""
+    names = []
+    for word in text.split():
+        key, _, value = word.partition("=")
+        if key in ("modprobe.blacklist", "module_blacklist", "rd.driver.blacklist", "rdblacklist"):
+            names += [name.replace("-", "_") for name in value.split(",") if name]
+        elif word == "nouveau.modeset=0":
+            names.append("nouveau")
+    return names

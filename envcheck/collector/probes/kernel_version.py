@@ -1,0 +1,32 @@
+"""What the loaded driver says of itself under /proc/driver/nvidia."""
+
+import re
+
+from ..facts import unavailable
+
+PARAMETERS = "/proc/driver/nvidia/params"
+
+
+def parse_version(text):
+    """(version, flavour) from /proc/driver/nvidia/version, each a value or an unavailable fact.
+
+    Seen: "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct …",
+    "… NVIDIA UNIX Open Kernel Module for x86_64  555.42.06  Release Build …", and, before 2006,
+    "… NVIDIA Linux x86 NVIDIA Kernel Module  1.0-8776  …".
+    """
+    line = next((line for line in text.splitlines() if line.startswith("NVRM version:")), "")
+    match = re.search(r"Kernel Module(?: for \S+)?\s+(\d[\d.]*\d(?:-\d+)?)(?=\s|$)", line)
+    if not match:
+        missing = unavailable("error", "not understood: %r" % text[:200])
+        return missing, missing
+    return match.group(1), "open" if "Open Kernel Module" in line else "proprietary"
+
+
+def driver_parameters(context):
+    """The driver's parameters, "Name: value" each; none where the driver is not loaded."""
+    try:
+        text = context.read(PARAMETERS)
+    except OSError:
+        return {}
+    pairs = (line.partition(":") for line in text.splitlines())
+    return {name.strip(): value.strip() for name, colon, value in pairs if colon and name.strip()}

@@ -1,0 +1,30 @@
+"""What the loader makes of NVIDIA's libraries in the target, in plain processes without any framework."""
+
+import os
+import sys
+
+from .. import libraries, loading, origins
+from ..facts import Facts
+
+DEADLINE = 40
+
+_BUDGET = 34.0  # seconds for all loads
+
+
+def collect(context):
+    facts = Facts(source="dlopen in forked children of the target's interpreter")
+    facts.put("ld_library_path", origins.search_path(context.environ), "LD_LIBRARY_PATH")
+    sys_path = context.params.get("sys_path", sys.path)
+    wheels = origins.wheel_libraries(sys_path)
+    requests = [
+        loading.Request(library, "dlopen", soname)
+        for library in libraries.TABLE
+        for soname in libraries.sonames(library)
+    ]
+    requests += [loading.Request(wheel.library, "wheel", wheel.path) for wheel in wheels]
+    places = {}
+    for wheel in wheels:
+        places.setdefault(os.path.basename(wheel.path), wheel.path)
+    whence = origins.Origins(context, wheels, (sys.prefix, sys.base_prefix))
+    facts.put("libraries", loading.load_all(requests, places, whence, _BUDGET))
+    return facts

@@ -1,0 +1,102 @@
+"""nvidia-smi, as the machine's users would run it: what it says, or how it failed."""
+
+import os
+
+from ..facts import Facts
+from ..smi.document import read_document
+from . import programs
+
+DEADLINE = 12
+RUN_DEADLINE = 10  # seconds for nvidia-smi itself
+
+WSL = "/usr/lib/wsl/lib/nvidia-smi"  # not on every PATH there
+QUERY = ("-q", "-x")
+NO_DEVICES = "No devices were found"
+END = "</nvidia_smi_log>"
+
+_DOCUMENT = ("driver_version", "cuda_version", "gpu_count", "gpus")
+
+
+def collect(context):
+    facts = Facts("nvidia-smi " + " ".join(QUERY))
+    path = find(context)
+    if path is None:
+        detail = "no nvidia-smi on PATH, in the usual directories, or in " + os.path.dirname(WSL)
+        for name in ("path", "exit_code") + _DOCUMENT:
+            facts.missing(name, "absent", detail, "search of PATH")
+        return facts
+    facts.put("path", path, "search of PATH")
+    result = context.run([context.path(path)] + list(QUERY), RUN_DEADLINE)
+    if result.outcome == "exited":
+        _exited(facts, result)
+    else:
+        _failed(facts, result)
+    return facts
+
+
+def find(context):
+    path = programs.find(context, "nvidia-smi")
+    if path is None and os.access(context.path(WSL), os.X_OK):
+        return WSL
+    return path
+
+
+def _exited(facts, result):
+    facts.put("exit_code", result.code)
+    try:
+        for name, value in read_document(_text(result.stdout)).items():
+            facts.put(name, value)
+    except ValueError as error:
+        _no_document(facts, result, error)
+        return
+    if result.code != 0:
+        facts.put("message", _words(result) or "nvidia-smi " + result.describe())
+
+
+def _no_document(facts, result, error):
+    """It came to its end without a document: its own words are the fact."""
+    said = _words(result)
+    if NO_DEVICES in said and result.code >= 0:
+        facts.put("gpu_count", 0)
+        facts.put("gpus", [])
+        facts.put("message", said)
+        return
+    if not said:
+        said = "half a document" if result.stdout.strip() else "nothing"
+    facts.put("message", said)
+    if result.code != 0:
+        detail = "nvidia-smi %s: %s" % (result.describe(), said)
+    else:
+        detail = "nvidia-smi's output: %s" % error
+    for name in _DOCUMENT:
+        facts.missing(name, "error", detail)
+
+
+def _failed(facts, result):
+    """It never came to its end by itself."""
+    detail = "nvidia-smi " + result.describe()
+    if result.stuck is not None:
+        facts.put("stuck", [result.stuck])
+        detail += "; process %d is stuck in the kernel" % result.stuck["pid"]
+        if result.stuck.get("state"):
+            detail += " (state %s)" % result.stuck["state"]
+    facts.put("message", detail)
+    reason = "timeout" if result.outcome == "timeout" else "error"
+    for name in ("exit_code",) + _DOCUMENT:
+        facts.missing(name, reason, detail)
+
+
+def _words(result, lines=10):
+    """What it printed apart from a document: the beginning of it, stdout before stderr."""
+    before, _start, document = _text(result.stdout).partition("<?xml")
+    after = document.rpartition(END)[2] if END in document else ""
+    said = [
+        line.strip()[:300]
+        for text in (before, after, _text(result.stderr))
+        for line in text[:65536].splitlines()
+    ]
+    return "\n".join([line for line in said if line and not line.startswith("<")][:lines])
+
+
+def _text(data):
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,227 @@
+"""One GPU's facts, as NVML tells them: a table of functions, and the groups that take more than one."""
+
+import ctypes
+
+from ..addresses import pci_address
+from . import nvml_lists
+from . import nvml_words as w
+from .nvml_binding import NotThere, reason_fact, text
+
+
+def each_bool(values):
+    return tuple(bool(value) for value in values)
+
+
+def word(table):
+    """A converter from NVML's number to nvidia-smi's word."""
+
+    def convert(number):
+        if number not in table:
+            raise NotThere("not-supported", "number %s has no name here" % number)
+        return table[number]
+
+    return convert
+
+
+def watts(milliwatts):
+    return round(milliwatts / 1000.0, 2)
+
+
+def above_zero(number):
+    """Thresholds and sensors that a GPU does not have read as 0."""
+    if number <= 0:
+        raise NotThere("not-supported")
+    return int(number)
+
+
+def performance_state(number):
+    if not 0 <= number <= 15:  # NVML_PSTATE_UNKNOWN is 32
+        raise NotThere("not-supported")
+    return "P%d" % number
+
+
+def recovery_action(number):
+    return w.RECOVERY_ACTIONS.get(number, "action %d" % number)
+
+
+# (fields, functions of which the first that is known counts, arguments after the handle, converter).
+# The converter returns a value, or a tuple where there are several fields.
+FUNCTIONS = (
+    (("pci_address",), ("nvmlDeviceGetPciInfo",), (), lambda pci: pci_address(text(pci.busId))),
+    (("uuid",), ("nvmlDeviceGetUUID",), (), text),
+    (("serial",), ("nvmlDeviceGetSerial",), (), text),
+    (("name",), ("nvmlDeviceGetName",), (), text),
+    (("brand",), ("nvmlDeviceGetBrand",), (), word(w.BRANDS)),
+    (("architecture",), ("nvmlDeviceGetArchitecture",), (), word(w.ARCHITECTURES)),
+    (
+        ("compute_capability",),
+        ("nvmlDeviceGetCudaComputeCapability",),
+        (),
+        lambda pair: "%d.%d" % tuple(pair),
+    ),
+    (("minor_number",), ("nvmlDeviceGetMinorNumber",), (), int),
+    (("vbios",), ("nvmlDeviceGetVbiosVersion",), (), text),
+    (("gsp_firmware",), ("nvmlDeviceGetGspFirmwareVersion",), (), text),
+    (("driver_model",), ("nvmlDeviceGetCurrentDriverModel",), (), word(w.DRIVER_MODELS)),
+    (("virtualization",), ("nvmlDeviceGetVirtualizationMode",), (), word(w.VIRTUALIZATION)),
+    (("addressing_mode",), ("nvmlDeviceGetAddressingMode",), (), word(w.ADDRESSING_MODES)),
+    (("persistence",), ("nvmlDeviceGetPersistenceMode",), (), bool),
+    (("compute_mode",), ("nvmlDeviceGetComputeMode",), (), word(w.COMPUTE_MODES)),
+    (
+        ("performance_state",),
+        ("nvmlDeviceGetPerformanceState", "nvmlDeviceGetPowerState"),
+        (),
+        performance_state,
+    ),
+    (
+        ("bar1_total_mib", "bar1_used_mib"),
+        ("nvmlDeviceGetBAR1MemoryInfo",),
+        (),
+        lambda bar1: (bar1.bar1Total >> 20, bar1.bar1Used >> 20),
+    ),
+    (("mig_enabled", "mig_pending"), ("nvmlDeviceGetMigMode",), (), each_bool),
+    (("ecc_enabled", "ecc_pending"), ("nvmlDeviceGetEccMode",), (), each_bool),
+    # (NVML_MEMORY_ERROR_TYPE_*: corrected, uncorrected; counter: volatile, aggregate)
+    (("ecc_corrected_volatile",), ("nvmlDeviceGetTotalEccErrors",), (0, 0), int),
+    (("ecc_uncorrected_volatile",), ("nvmlDeviceGetTotalEccErrors",), (1, 0), int),
+    (("ecc_corrected_aggregate",), ("nvmlDeviceGetTotalEccErrors",), (0, 1), int),
+    (("ecc_uncorrected_aggregate",), ("nvmlDeviceGetTotalEccErrors",), (1, 1), int),
+    (("retired_single_bit",), ("nvmlDeviceGetRetiredPages",), (0,), len),
+    (("retired_double_bit",), ("nvmlDeviceGetRetiredPages",), (1,), len),
+    (("retired_pending",), ("nvmlDeviceGetRetiredPagesPendingStatus",), (), bool),
+    (
+        ("remap_correctable", "remap_uncorrectable", "remap_pending", "remap_failed"),
+        ("nvmlDeviceGetRemappedRows",),
+        (),
+        lambda rows: (int(rows[0]), int(rows[1]), bool(rows[2]), bool(rows[3])),
+    ),
+    (
+        ("channel_repair_pending", "tpc_repair_pending"),
+        ("nvmlDeviceGetRepairStatus",),
+        (),
+        each_bool,
+    ),
+    (("unrepairable_memory",), ("nvmlDeviceGetUnrepairableMemoryFlag_v1",), (), bool),
+    (("temperature_c",), ("nvmlDeviceGetTemperature", "nvmlDeviceGetTemperatureV"), (0,), int),
+    (("temperature_shutdown_c",), ("nvmlDeviceGetTemperatureThreshold",), (0,), above_zero),
+    (("temperature_slowdown_c",), ("nvmlDeviceGetTemperatureThreshold",), (1,), above_zero),
+    (("temperature_margin_c",), ("nvmlDeviceGetMarginTemperature",), (), int),
+    (("fan_percent",), ("nvmlDeviceGetFanSpeed",), (), int),
+    (("power_draw_w",), ("nvmlDeviceGetPowerUsage",), (), watts),
+    (
+        ("power_limit_w",),
+        ("nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit"),
+        (),
+        watts,
+    ),
+    (("power_default_limit_w",), ("nvmlDeviceGetPowerManagementDefaultLimit",), (), watts),
+    (
+        ("power_min_limit_w", "power_max_limit_w"),
+        ("nvmlDeviceGetPowerManagementLimitConstraints",),
+        (),
+        lambda limits: (watts(limits[0]), watts(limits[1])),
+    ),
+    # (NVML_CLOCK_*: 1 SM, 2 memory)
+    (("clock_sm_mhz",), ("nvmlDeviceGetClockInfo",), (1,), int),
+    (("clock_memory_mhz",), ("nvmlDeviceGetClockInfo",), (2,), int),
+    (("clock_sm_max_mhz",), ("nvmlDeviceGetMaxClockInfo",), (1,), int),
+    (("clock_memory_max_mhz",), ("nvmlDeviceGetMaxClockInfo",), (2,), int),
+    (
+        ("clock_event_reasons",),
+        ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"),
+        (),
+        w.clock_event_reasons,
+    ),
+    (
+        ("utilization_percent",),
+        ("nvmlDeviceGetUtilizationRates",),
+        (),
+        lambda rates: int(rates.gpu),
+    ),
+    (("pcie_gen",), ("nvmlDeviceGetCurrPcieLinkGeneration",), (), int),
+    (("pcie_gen_max",), ("nvmlDeviceGetMaxPcieLinkGeneration",), (), int),
+    (("pcie_gen_max_device",), ("nvmlDeviceGetGpuMaxPcieLinkGeneration",), (), int),
+    (("pcie_width",), ("nvmlDeviceGetCurrPcieLinkWidth",), (), int),
+    (("pcie_width_max",), ("nvmlDeviceGetMaxPcieLinkWidth",), (), int),
+    (("pcie_replays",), ("nvmlDeviceGetPcieReplayCounter",), (), int),
+)
+
+# (field, constant of nvmlDeviceGetFieldValues, converter)
+FIELD_VALUES = (
+    ("memory_temperature_c", "NVML_FI_DEV_MEMORY_TEMP", above_zero),
+    ("reset_required", "NVML_FI_DEV_RESET_STATUS", bool),
+    ("recovery_action", "NVML_FI_DEV_GET_GPU_RECOVERY_ACTION", recovery_action),
+)
+
+
+def memory(nvml, handle):
+    """Total, used and free MiB; with the driver's own reserve apart, where NVML tells it apart."""
+    version = nvml.constant("nvmlMemory_v2")
+    info = None
+    if version is not None:
+        try:
+            info = nvml.call("nvmlDeviceGetMemoryInfo", handle, version)
+        except Exception as error:
+            if reason_fact(error)["unavailable"] != "not-supported":
+                raise
+    if info is None:
+        info = nvml.call("nvmlDeviceGetMemoryInfo", handle)
+    return info.total >> 20, info.used >> 20, info.free >> 20
+
+
+def sram_threshold(nvml, handle):
+    status = nvml.structure("c_nvmlEccSramErrorStatus_v1_t")
+    nvml.call("nvmlDeviceGetSramEccErrorStatus", handle, ctypes.byref(status))
+    return (bool(status.bThresholdExceeded),)
+
+
+# (fields, where from, function of the binding and the handle that returns as many values)
+GROUPS = (
+    (("memory_total_mib", "memory_used_mib", "memory_free_mib"), "nvmlDeviceGetMemoryInfo", memory),
+    (("sram_threshold_exceeded",), "nvmlDeviceGetSramEccErrorStatus", sram_threshold),
+    (("vgpu_licence",), "nvmlDeviceGetGridLicensableFeatures", nvml_lists.vgpu_licence),
+    (("mig_instances",), "nvmlDeviceGetMigDeviceHandleByIndex", nvml_lists.mig_instances),
+    (("nvlinks",), "nvmlDeviceGetNvLinkState", nvml_lists.nvlinks),
+    (
+        ("fabric_state", "fabric_status", "fabric_health"),
+        "nvmlDeviceGetGpuFabricInfoV",
+        nvml_lists.fabric,
+    ),
+    (("processes",), "nvmlDeviceGetComputeRunningProcesses", nvml_lists.processes),
+)
+
+SOURCES = {"gpus." + field: row[1][0] for row in FUNCTIONS for field in row[0]}
+SOURCES.update(("gpus." + row[0], "nvmlDeviceGetFieldValues %s" % row[1]) for row in FIELD_VALUES)
+SOURCES.update(("gpus." + field, row[1]) for row in GROUPS for field in row[0])
+
+
+def read(nvml, handle, index):
+    """Everything that NVML says of one GPU: a dict of facts/gpu.py's Gpu."""
+    gpu = {"index": index}
+    for names, functions, arguments, convert in FUNCTIONS:
+        try:
+            value = convert(nvml.first(functions, handle, *arguments))
+        except Exception as error:
+            value = reason_fact(error)
+        _put(gpu, names, value)
+    for name, constant, convert in FIELD_VALUES:
+        try:
+            gpu[name] = convert(nvml.field(handle, constant))
+        except Exception as error:
+            gpu[name] = reason_fact(error)
+    for names, _source, function in GROUPS:
+        try:
+            value = function(nvml, handle)
+            value = value if len(names) > 1 else value[0]
+        except Exception as error:
+            value = reason_fact(error)
+        _put(gpu, names, value)
+    return gpu
+
+
+def _put(gpu, names, value):
+    """One value for one name, a tuple for several, the reason of a failure for each of them."""
+    if len(names) == 1 or isinstance(value, dict):
+        gpu.update((name, value) for name in names)
+    else:
+        gpu.update(zip(names, value))

@@ -1,0 +1,166 @@
+"""The target's distributions of this field, and whether the files that they recorded are there."""
+
+import base64
+import errno
+import fnmatch
+import hashlib
+import importlib.machinery
+import os
+import re
+import sys
+
+from .. import distributions
+from ..facts import Facts, from_error, unavailable
+
+DEADLINE = 20
+
+_FIRST = 20  # missing files that are named
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_HOROVOD = ("horovod", "nvidia-horovod")
+_EXTENSIONS = (("tensorflow", "mpi_lib*.so"), ("torch", "mpi_lib*.so"), ("mxnet", "mpi_lib*.so"))
+_MODULE_VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]+)['\"]", re.M)
+
+
+def collect(context):
+    facts = Facts(source="metadata in the directories of sys.path")
+    sys_path = [entry for entry in context.params.get("sys_path", sys.path) if entry]
+    found = distributions.find(sys_path)
+    seen = {}
+    described = []
+    for distribution in found:
+        first = seen.setdefault(distribution.normalized, distribution.location)
+        described.append(describe(distribution, shadowed=first != distribution.location))
+    facts.put("distributions", described)
+    facts.put("horovod_extensions", horovod_extensions(found), "files of the horovod distribution")
+    version, source = pynvml_version(sys_path, found)
+    facts.put("pynvml_module_version", version, source)
+    return facts
+
+
+def describe(distribution, shadowed):
+    """A Distribution's facts."""
+    told = {
+        "name": distribution.name,
+        "normalized": distribution.normalized,
+        "version": distribution.version,
+        "location": distribution.location,
+        "summary": " ".join(distribution.values("summary")[:1])[:200],
+        "shadowed": shadowed,
+    }
+    for name, function in (
+        ("installer", _installer),
+        ("requires", distributions.requirements),
+        ("wheel_tags", _wheel_tags),
+    ):
+        try:
+            told[name] = function(distribution)
+        except OSError as error:
+            told[name] = from_error(error)
+    try:
+        told["files"], missing = check_files(distribution)
+    except (OSError, ValueError) as error:
+        told["files"] = from_error(error)
+    else:
+        told["missing_count"] = len(missing)
+        # Shared libraries first: without a header nobody stumbles.
+        told["missing"] = sorted(missing, key=lambda path: ".so" not in path)[:_FIRST]
+    return told
+
+
+def check_files(distribution):
+    """(how many files the distribution recorded, those that are not on disk). Compiled files aside.
+
+    Raises OSError where nothing was recorded, ValueError where the record cannot be read.
+    """
+    count = 0
+    missing = []
+    base = distribution.location
+    for path, _hash in distributions.recorded(distribution):
+        if path.endswith(".pyc") or "__pycache__" in path:
+            continue
+        count += 1
+        try:
+            os.stat(os.path.join(base, path))
+        except OSError as error:
+            if error.errno in _GONE:
+                missing.append(path)
+        except ValueError:
+            missing.append(path)  # no file can have such a name
+    return count, missing
+
+
+def _installer(distribution):
+    return distribution.file("INSTALLER").strip()[:100]
+
+
+def _wheel_tags(distribution):
+    headers = distributions.parse_headers(distribution.file("WHEEL"))
+    return [value for key, value in headers if key == "tag"]
+
+
+def horovod_extensions(found):
+    """For which frameworks the horovod that would be imported has its extension's .so."""
+    for distribution in found:
+        if distribution.normalized in _HOROVOD:
+            home = os.path.join(distribution.location, "horovod")
+            return [
+                {"framework": framework, "present": _holds(os.path.join(home, framework), pattern)}
+                for framework, pattern in _EXTENSIONS
+            ]
+    return unavailable("absent", "no horovod distribution")
+
+
+def _holds(directory, pattern):
+    try:
+        return any(fnmatch.fnmatch(name, pattern) for name in os.listdir(directory))
+    except OSError:
+        return False
+
+
+def pynvml_version(sys_path, found):
+    """(version, source) of the pynvml module that an import would find, without importing it."""
+    source = "the module that import pynvml finds"
+    try:
+        spec = importlib.machinery.PathFinder.find_spec("pynvml", sys_path)
+    except (ImportError, OSError, ValueError, SyntaxError) as error:
+        return from_error(error), source
+    if spec is None or not spec.origin:
+        return unavailable("absent", "no module named pynvml"), source
+    source = spec.origin
+    owners = [owner for owner in found if _owns(owner, spec.origin)]
+    if owners:
+        # Several distributions may have installed the same file: the last one's bytes are there.
+        owner = (
+            [owner for owner in owners if _owns(owner, spec.origin, _digest(spec.origin))] or owners
+        )[0]
+        return owner.version, "%s, of %s" % (spec.origin, owner.name)
+    try:
+        with open(spec.origin, "rb") as file:
+            stated = _MODULE_VERSION.search(file.read(1 << 20).decode("utf-8", "replace"))
+    except OSError as error:
+        return from_error(error), source
+    if stated is None:
+        return unavailable("not-supported", "%s states no version" % spec.origin), source
+    return stated.group(1), source
+
+
+def _owns(distribution, path, digest=None):
+    try:
+        for recorded, stated in distributions.recorded(distribution, about="pynvml"):
+            if os.path.normpath(os.path.join(distribution.location, recorded)) == os.path.normpath(
+                path
+            ):
+                return digest is None or stated == digest
+    except (OSError, ValueError):
+        pass
+    return False
+
+
+def _digest(path):
+    """A file's hash in RECORD's form."""
+    try:
+        with open(path, "rb") as file:
+            digest = hashlib.sha256(file.read()).digest()
+    except OSError:
+        return ""
+    return "sha256=" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")

@@ -1,0 +1,46 @@
+"""pip's and uv's configuration as it reaches the target, and what nvidia-pyindex left in it."""
+
+import sys
+
+from .. import configuration
+from ..facts import Facts, is_unavailable
+
+DEADLINE = 10
+
+_NGC = "pypi.ngc.nvidia.com"
+
+
+def collect(context):
+    facts = Facts(source="pip's and uv's configuration files and variables")
+    prefix = context.params.get("prefix", sys.prefix)
+    places = [
+        ("pip", level, path) for level, path in configuration.pip_files(context.environ, prefix)
+    ]
+    places += [("uv", level, path) for level, path in configuration.uv_files(context.environ)]
+    files = []
+    seen = set()
+    for place in places:
+        told = configuration.read_file(context, *place) if place not in seen else None
+        seen.add(place)
+        if told is not None:
+            files.append(told)
+    facts.put("pyindex_traces", [told["path"] for told in files if has_pyindex_trace(told)])
+    facts.put("files", files + configuration.variables(context.environ))
+    return facts
+
+
+def has_pyindex_trace(told):
+    """Whether a pip file holds NVIDIA's extra index the way nvidia-pyindex 1.0.9 writes it."""
+    settings = told.get("settings", [])
+    if told["tool"] != "pip" or is_unavailable(settings):
+        return False
+    values = {}
+    for setting in settings:
+        values.setdefault(setting["key"], []).append(setting["value"])
+    if not any(_NGC in value for value in values.get("extra-index-url", ())):
+        return False
+    trusted = any(_NGC in value for value in values.get("trusted-host", ()))
+    uncached = any(
+        value.lower() in ("true", "1", "yes", "on") for value in values.get("no-cache-dir", ())
+    )
+    return trusted or uncached

@@ -1,0 +1,249 @@
+"""NVIDIA's PCI devices, as the kernel sees them in /sys: true without any driver."""
+
+import os
+import re
+
+from ..facts import Facts, from_error, is_unavailable, unavailable
+from .pci_acs import acs_redirects
+from .pci_names import device_names
+
+DEADLINE = 5
+
+DEVICES = "/sys/bus/pci/devices"
+GROUPS = "/sys/kernel/iommu_groups"
+NVIDIA = "0x10de"
+ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
+LINK_WIDTHS = (1, 2, 4, 8, 12, 16, 32)
+# Chipsets for AMD and Intel that NVIDIA made until 2010 have class 0680 too; every one of their
+# device ids is below the first NVSwitch's.
+FIRST_NVSWITCH = 0x1000
+
+
+def collect(context):
+    facts = Facts(source=DEVICES)
+    try:
+        addresses = sorted(os.listdir(context.path(DEVICES)))
+    except OSError as error:
+        facts.put("devices", from_error(error))
+        addresses = []
+    else:
+        facts.put(
+            "devices",
+            [
+                _device(context, address)
+                for address in addresses
+                if _read(context, address, "vendor") == NVIDIA
+            ],
+        )
+    devices = facts.get("devices") or []
+    _add_names(context, facts, devices)
+    facts.attempt("iommu", GROUPS, _has_iommu, context)
+    facts.put("iommu_mode", _iommu_mode(context, devices), GROUPS + "/*/type")
+    facts.put(
+        "acs_ports", _acs_ports(context, devices), "the ACS capability in " + DEVICES + "/*/config"
+    )
+    return facts
+
+
+def _device(context, address):
+    slot = _slot(context, address)
+    device = {
+        "address": address.lower(),
+        "kind": _kind(context, address),
+        "device_id": "10de:" + (_read(context, address, "device") or "0x????")[2:],
+        "driver": _link(context, address, "driver"),
+        "driver_override": _driver_override(context, address),
+        "answers": _answers(context, address),
+        "power_state": _text(context, address, "power_state"),
+        "link_gts": _speed(context, address, "current_link_speed"),
+        "link_width": _width(context, address, "current_link_width"),
+        "max_link_gts": _speed(context, address, "max_link_speed"),
+        "max_link_width": _width(context, address, "max_link_width"),
+        "slot": slot,
+        "numa_node": _numa_node(context, address),
+        "iommu_group": _number(_link(context, address, "iommu_group")),
+        "aer_fatal": _aer(context, address, "aer_dev_fatal"),
+        "aer_nonfatal": _aer(context, address, "aer_dev_nonfatal"),
+        "aer_correctable": _aer(context, address, "aer_dev_correctable"),
+    }
+    if not is_unavailable(slot):
+        device["slot_max_link_gts"] = _speed(context, slot, "max_link_speed")
+        device["slot_max_link_width"] = _width(context, slot, "max_link_width")
+    return device
+
+
+def _kind(context, address):
+    """The kind by PCI class. A virtual function of a GPU that this machine hosts is no GPU of it."""
+    try:
+        code = int(_read(context, address, "class") or "", 16) >> 8
+        device = int(_read(context, address, "device") or "", 16)
+    except ValueError:
+        return "other"
+    if _is_virtual_function(context, address):
+        return "other"
+    if code >> 8 == 0x03:
+        return "gpu"
+    if code == 0x0680 and device >= FIRST_NVSWITCH:
+        return "nvswitch"
+    return {0x0403: "audio", 0x0C03: "usb"}.get(code, "other")
+
+
+def _is_virtual_function(context, address):
+    return os.path.lexists(_path(context, address, "physfn"))
+
+
+def _slot(context, address):
+    """The address of the port above, by the device's place in /sys/devices."""
+    above = os.path.basename(os.path.dirname(os.path.realpath(_path(context, address))))
+    if ADDRESS.match(above):
+        return above
+    return unavailable("absent", "directly below the root: %s" % above)
+
+
+def _answers(context, address):
+    """False where the device's identity reads as all ones: nothing answers on the bus any more."""
+    if _is_virtual_function(context, address):
+        return unavailable("not-supported", "a virtual function has no identity of its own")
+    try:
+        with open(_path(context, address, "config"), "rb") as config:
+            identity = config.read(4)
+    except OSError as error:
+        return from_error(error)
+    if len(identity) < 4:
+        return unavailable("error", "%d bytes of configuration space" % len(identity))
+    return identity != b"\xff\xff\xff\xff"
+
+
+def _driver_override(context, address):
+    text = _text(context, address, "driver_override")
+    return unavailable("absent") if text in ("(null)", "") else text
+
+
+def parse_speed(text):
+    """GT/s of "16.0 GT/s PCIe" or "8 GT/s"."""
+    match = re.match(r"(\d+(?:\.\d+)?) GT/s", text)
+    return float(match.group(1)) if match else unavailable("not-supported", text)
+
+
+def parse_width(text):
+    """Lanes; a device that does not say, or does not answer, has 0, 63 or 255 of them."""
+    if text.isdigit() and int(text) in LINK_WIDTHS:
+        return int(text)
+    return unavailable("not-supported", text)
+
+
+def parse_aer_total(text):
+    """The total of an aer_dev_* file: its TOTAL_ERR_* line."""
+    match = re.search(r"^TOTAL_ERR_\w+ (\d+)\s*$", text, re.M)
+    return int(match.group(1)) if match else unavailable("error", "no total in it")
+
+
+def _speed(context, address, name):
+    text = _text(context, address, name)
+    return text if is_unavailable(text) else parse_speed(text)
+
+
+def _width(context, address, name):
+    text = _text(context, address, name)
+    return text if is_unavailable(text) else parse_width(text)
+
+
+def _aer(context, address, name):
+    text = _text(context, address, name)
+    return text if is_unavailable(text) else parse_aer_total(text)
+
+
+def _numa_node(context, address):
+    node = _number(_text(context, address, "numa_node"))
+    return unavailable("absent", "-1") if node == -1 else node
+
+
+def _number(text):
+    if is_unavailable(text):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        return unavailable("error", "not a number: %r" % text)
+
+
+def _has_iommu(context):
+    """Whether any IOMMU group exists; a kernel built without IOMMUs does not have the directory."""
+    below = os.listdir(context.path(os.path.dirname(GROUPS)))
+    return os.path.basename(GROUPS) in below and bool(os.listdir(context.path(GROUPS)))
+
+
+def _iommu_mode(context, devices):
+    """How the IOMMU treats the GPUs' groups; several ways are joined by commas."""
+    groups = sorted(
+        {
+            device["iommu_group"]
+            for device in devices
+            if device["kind"] == "gpu" and not is_unavailable(device["iommu_group"])
+        }
+    )
+    if not groups:
+        return unavailable("absent", "no NVIDIA GPU is in an IOMMU group")
+    try:
+        modes = {context.read("%s/%d/type" % (GROUPS, group)).strip() for group in groups}
+    except OSError as error:
+        return from_error(error)
+    return ",".join(sorted(modes))
+
+
+def _acs_ports(context, devices):
+    """Addresses of the bridges above GPUs that redirect peer-to-peer requests upwards."""
+    bridges = set()
+    for device in devices:
+        if device["kind"] == "gpu":
+            parts = os.path.realpath(_path(context, device["address"])).split(os.sep)
+            bridges.update(part for part in parts[:-1] if ADDRESS.match(part))
+    if not bridges:
+        return unavailable("absent", "no bridge above an NVIDIA GPU")
+    ports = []
+    for bridge in sorted(bridges):
+        redirects = acs_redirects(_path(context, bridge, "config"))
+        if is_unavailable(redirects):
+            return redirects
+        if redirects:
+            ports.append(bridge)
+    return ports
+
+
+def _add_names(context, facts, devices):
+    if devices:
+        names, source = device_names(context, {device["device_id"][5:] for device in devices})
+        for device in devices:
+            device["name"] = names.get(device["device_id"][5:]) or unavailable(
+                "absent", "not in %s" % source if source else "no pci.ids on this machine"
+            )
+        if source:
+            facts.put("devices", devices, "%s, names from %s" % (DEVICES, source))
+
+
+def _path(context, address, name=""):
+    return os.path.join(context.path(DEVICES), address, name).rstrip(os.sep)
+
+
+def _read(context, address, name):
+    """A one-line file of a device, or None."""
+    try:
+        return context.read("%s/%s/%s" % (DEVICES, address, name), 4096).strip()
+    except OSError:
+        return None
+
+
+def _text(context, address, name):
+    """A short file of a device, or the reason why there is none."""
+    try:
+        return context.read("%s/%s/%s" % (DEVICES, address, name), 4096).strip()
+    except OSError as error:
+        return from_error(error)
+
+
+def _link(context, address, name):
+    """The last part of where a link of a device leads."""
+    try:
+        return os.path.basename(os.readlink(_path(context, address, name)))
+    except OSError as error:
+        return from_error(error)

@@ -1,0 +1,198 @@
+"""Runs the probes side by side, each in a process of its own, and puts a Snapshot together."""
+
+import importlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+
+from . import handshake, process, redact
+from .child import BOOTSTRAP, parse
+from .facts import dumps
+from .probes import FRAMEWORKS, MACHINE, TARGET
+
+SCHEMA = 1
+HANDSHAKE_DEADLINE = 5.0
+
+# The directory, or the zip, that holds the envcheck package this file belongs to.
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class BadTarget(Exception):
+    """The target cannot be looked at: one sentence that names it and says why."""
+
+
+class Running(object):
+    """One probe's process, and the place in the Snapshot that its outcome goes to."""
+
+    def __init__(self, document, field, module, child):
+        self.document = document
+        self.field = field
+        self.module = module
+        self.child = child
+
+
+class Run(object):
+    """One collection: starts the probes, waits for them, and cleans up whatever happens."""
+
+    def __init__(self, params=None, deadline=None, on_progress=None):
+        """params: what every machine probe gets. deadline: seconds, instead of each probe's own."""
+        self.params = params or {}
+        self.deadline = deadline
+        self.on_progress = on_progress
+        self.probes = []
+        self.children = []
+        self.scratch = _scratch_directory()
+
+    def close(self):
+        process.stop_all(self.children)
+        stuck = {
+            child.result.stuck["pid"]
+            for child in self.children
+            if child.result is not None and child.result.stuck
+        }
+        process.sweep_orphans(spare=stuck)
+        if self.scratch != "/":
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def collect(self, target=None, machine=True):
+        """The documents {"machine", "target"} of this machine and of a target path, unredacted."""
+        documents = {"machine": document("live", "machine"), "target": None}
+        greeting = None
+        if target is not None:
+            interpreter, kind = _resolve(target)
+            greeting = self._start([interpreter, "-c", handshake.SCRIPT], HANDSHAKE_DEADLINE)
+        if machine:
+            for field, module in MACHINE.items():
+                python = [sys.executable or "python3", "-I", "-S"]
+                self._probe(documents["machine"], python, field, module, self.params)
+        if greeting is not None:
+            process.run_all([greeting], self._watch)
+            hello = _greet(target, interpreter, greeting.result)
+            where = document("live", "path:" + os.path.abspath(target))
+            documents["target"] = where
+            found = handshake.facts(hello, kind, interpreter)
+            where["interpreter"] = {
+                "outcome": "ok",
+                "seconds": round(greeting.result.seconds, 3),
+                "sources": found.sources,
+                "facts": found.values,
+            }
+            self._start_target(where, interpreter, hello)
+        process.run_all(self.children, self._watch)
+        for probe in self.probes:
+            probe.document[probe.field] = section(probe.module, probe.child.result)
+        return documents
+
+    def _start_target(self, where, interpreter, hello):
+        for field, module in FRAMEWORKS.items():  # first: they take longest
+            if field in hello.get("frameworks", ()):
+                self._probe(where, [interpreter], field, module, {})
+        for field, module in TARGET.items():
+            self._probe(where, [interpreter], field, module, {})
+
+    def _probe(self, where, python, field, module, params):
+        deadline = (
+            self.deadline or importlib.import_module("envcheck.collector.probes." + module).DEADLINE
+        )
+        argv = python + ["-c", BOOTSTRAP, ROOT, module, json.dumps(params)]
+        self.probes.append(Running(where, field, module, self._start(argv, deadline)))
+
+    def _start(self, argv, deadline):
+        child = process.Child(argv, deadline, cwd=self.scratch)
+        self.children.append(child)
+        return child
+
+    def _watch(self):
+        if self.on_progress is not None:
+            running = [probe.field for probe in self.probes if probe.child.poll() is None]
+            self.on_progress(running, len(self.probes))
+
+
+def document(origin, location):
+    from .version import VERSION
+
+    return {
+        "origin": origin,
+        "location": location,
+        "collected_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "collector": {"version": VERSION, "python": "%d.%d.%d" % sys.version_info[:3]},
+    }
+
+
+def section(module, result):
+    """A probe's section of the Snapshot, from what became of its process."""
+    outcome = {"timeout": "timeout", "not-started": "refused"}.get(result.outcome, "crashed")
+    answer = None
+    reason = ""
+    if result.ok:
+        try:
+            answer = parse(result.stdout)
+            outcome = "ok"
+        except ValueError as error:
+            reason = "the probe answered nonsense: %s" % error
+    else:
+        reason = "the probe %s" % result.describe()
+    told = {"outcome": outcome, "seconds": round(result.seconds, 3)}
+    if reason:
+        told["reason"] = reason
+        told["evidence"] = result.tail()
+    if result.stuck:
+        told["stuck"] = [result.stuck]
+    if answer is not None:
+        after = getattr(
+            importlib.import_module("envcheck.collector.probes." + module), "after", None
+        )
+        if after is not None:
+            after(answer["facts"], result.stderr.decode("utf-8", "replace"))
+        told["facts"] = answer["facts"]
+        told["sources"] = answer.get("sources", {})
+    return told
+
+
+def snapshot(documents, keep=False):
+    """(Snapshot, what its tokens stand for) of unredacted documents; ``keep``: credentials alone go."""
+    whole = json.loads(dumps({"machine": documents["machine"], "target": documents.get("target")}))
+    if keep:
+        whole, values = redact.scrub(whole), {}
+    else:
+        redactor = redact.Redactor(os.uname().nodename, _user(), os.path.expanduser("~"))
+        whole, values = redactor.redact(whole), redactor.values
+    whole["schema"] = SCHEMA
+    whole["redacted"] = not keep
+    return whole, values
+
+
+def _resolve(target):
+    try:
+        return handshake.resolve(target)
+    except (ValueError, OSError) as error:
+        raise BadTarget(str(error))
+
+
+def _greet(target, interpreter, result):
+    try:
+        return handshake.check(result)
+    except ValueError as error:
+        sentence = str(error)
+        if target not in sentence and interpreter not in sentence:
+            sentence = "%s: %s" % (target, sentence)
+        raise BadTarget(sentence)
+
+
+def _user():
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return os.environ.get("USER", "")
+
+
+def _scratch_directory():
+    try:
+        return tempfile.mkdtemp(prefix="envcheck-")
+    except OSError:
+        return "/"  # nothing can be written: nothing needs to be

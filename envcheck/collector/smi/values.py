@@ -1,0 +1,142 @@
+"""nvidia-smi's words as values, and as reasons why there is none."""
+
+import re
+
+from ..addresses import pci_address
+from ..facts import unavailable
+
+# What stands where a value should, in brackets or without, and the reason it stands for. The rest of
+# NVML's error strings mean "error"; they are here so that none is taken for a name or a serial number.
+REASONS = {
+    "": "absent",
+    "n/a": "not-supported",
+    "not supported": "not-supported",
+    "not available": "not-supported",
+    "not applicable": "not-supported",
+    "function not found": "not-supported",
+    "requested functionality has been deprecated": "not-supported",
+    "unknown": "not-supported",
+    "redacted": "not-collected",  # by whoever sent the document
+    "not found": "absent",
+    "no data": "absent",
+    "insufficient permissions": "no-permission",
+    "gpu is lost": "lost",
+    "timeout": "timeout",
+    "unknown error": "error",
+    "err!": "error",
+    "error": "error",
+    "gpu requires reset": "error",
+    "gpu requires restart": "error",
+    "gpu access blocked by the operating system": "error",
+    "the operating system has blocked the request": "error",
+    "corrupted inforom": "error",
+    "driver not loaded": "error",
+    "insufficient memory": "error",
+    "insufficient resources": "error",
+    "insufficient size": "error",
+    "insufficient external power": "error",
+    "interrupt request issue": "error",
+    "invalid argument": "error",
+    "invalid state": "error",
+    "uninitialized": "error",
+    "in use": "error",
+}
+
+_PLAIN = ("not-supported", "absent", "not-collected")  # the word adds nothing to these reasons
+
+MIB = {"MiB": 1, "MB": 1, "GiB": 1024, "GB": 1024, "KiB": 1 / 1024.0, "B": 1 / 1048576.0}
+FLAGS = {
+    "Enabled": True,
+    "Disabled": False,
+    "Yes": True,
+    "No": False,
+    "Active": True,
+    "Not Active": False,
+    "True": True,
+    "False": False,
+}
+
+_NUMBER = re.compile(r"(-?\d{1,15}(?:\.\d{1,6})?)(?:\s*(\S{1,8}))?\Z")
+
+
+def missing(text):
+    """The unavailable fact that this text stands for, or None where it is a value."""
+    words = text.strip()
+    if words.startswith("[") and words.endswith("]"):
+        words = words[1:-1].strip()
+    reason = REASONS.get(words.lower().rstrip("."))
+    if reason is None:
+        return None
+    return unavailable(reason, "" if reason in _PLAIN else words)
+
+
+def not_understood(text):
+    return unavailable("error", "not understood: %r" % text[:80])
+
+
+def words(text):
+    return text
+
+
+def integer(text):
+    """A whole number, whatever its unit: "1593 MHz", "16x", "39 C", "0 %"."""
+    number = re.match(r"(-?\d{1,15})(?![\d.])", text)
+    if number is None:
+        raise ValueError(text)
+    return int(number.group(1))
+
+
+def count(text):
+    number = integer(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def watts(text):
+    number, unit = _quantity(text)
+    if unit not in ("W", None):
+        raise ValueError(text)
+    return number
+
+
+def mebibytes(text):
+    number, unit = _quantity(text)
+    if unit not in MIB or number < 0:
+        raise ValueError(text)
+    return int(number * MIB[unit])
+
+
+def _quantity(text):
+    match = _NUMBER.match(text)
+    if match is None:
+        raise ValueError(text)
+    return float(match.group(1)), match.group(2)
+
+
+def flag(text):
+    if text not in FLAGS:
+        raise ValueError(text)
+    return FLAGS[text]
+
+
+def address(text):
+    return pci_address(text)
+
+
+def program(text):
+    """A process's program without its arguments, which nobody needs and which may hold secrets."""
+    if re.match(r"[A-Za-z]:\\", text):
+        return text[:1000]
+    return text.split(None, 1)[0][:1000]
+
+
+def convert(text, converter):
+    """The text's value, or the unavailable fact that says why there is none."""
+    fact = missing(text)
+    if fact is not None:
+        return fact
+    try:
+        return converter(text.strip())
+    except ValueError:
+        return not_understood(text)

@@ -1,0 +1,60 @@
+"""Runs one probe the way the collector does: in a process of its own, under any Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pythons
+
+from envcheck.collector import process
+from envcheck.collector.child import BOOTSTRAP, parse
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def interpreter(minor: int) -> str:
+    """This Python, or another one of this machine; skips the test where it is not there."""
+    if minor == sys.version_info[1]:
+        return sys.executable
+    found = pythons.find(minor)
+    if found is None:
+        pytest.skip(f"this machine has no Python 3.{minor} that starts")
+    return found
+
+
+def result(python: str, module: str, params: dict[str, Any], **environment: str) -> process.Result:
+    argv = [python, "-I", "-S", "-c", BOOTSTRAP, str(REPOSITORY), module, json.dumps(params)]
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "NVIDIA", "LD_"))}
+    return process.run(argv, 60, env={**clean, **environment})
+
+
+def facts(python: str, module: str, params: dict[str, Any], **environment: str) -> dict[str, Any]:
+    """The probe's answer: {"facts", "sources"}."""
+    ended = result(python, module, params, **environment)
+    assert ended.ok, ended.tail(20)
+    answer: dict[str, Any] = parse(ended.stdout)
+    return answer
+
+
+def compile_library(source: str, folder: Path, name: str) -> Path:
+    """A shared library out of C, in ``folder``; skips the test where there is no C compiler."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler to make the stand-in library with")
+    folder.mkdir(exist_ok=True)
+    code = folder / (name + ".c")
+    code.write_text(source)
+    made = folder / name
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(made), str(code)],
+        check=True,
+        timeout=60,
+    )
+    return made

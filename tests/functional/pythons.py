@@ -1,0 +1,31 @@
+"""The Pythons of this machine, old ones above all: what the collector has to run on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+MINORS = range(6, 16)
+
+
+@cache
+def find(minor: int, major: int = 3) -> str | None:
+    """An interpreter of that Python that really starts: on PATH, from pyenv, or from uv."""
+    name = f"python{major}.{minor}"
+    homes = [os.environ.get("PYENV_ROOT") or "~/.pyenv", "~/.local/share/uv/python"]
+    folders = [Path(home).expanduser() for home in homes]
+    candidates = [shutil.which(name)]
+    for folder in folders:
+        candidates += [str(p) for p in sorted(folder.glob(f"**/bin/{name}"))]
+    for candidate in filter(None, candidates):
+        asked = [candidate, "-c", "import sys; print(sys.version_info[1])"]
+        try:
+            told = subprocess.run(asked, capture_output=True, text=True, timeout=20, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if told.returncode == 0 and told.stdout.strip() == str(minor):
+            return candidate
+    return None

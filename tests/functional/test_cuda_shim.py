@@ -1,0 +1,133 @@
+"""The CUDA probe through the real loader, against a libcuda that needs no GPU."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import probing
+import pytest
+import shims
+
+from envcheck.collector.facts import dumps
+from envcheck.facts.base import Unavailable
+from envcheck.facts.gpu import CudaDriver
+
+THIS = sys.version_info[1]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return probing.compile_library(shims.CUDA, tmp_path_factory.mktemp("cuda"), "libcuda.so.1")
+
+
+def asked(folder: Path, minor: int = THIS, **environment: str) -> CudaDriver:
+    answer = probing.facts(
+        probing.interpreter(minor), "cuda", {}, LD_LIBRARY_PATH=str(folder), **environment
+    )
+    assert "without CUDA_VISIBLE_DEVICES" in answer["sources"]["*"]
+    return msgspec.json.decode(dumps(answer["facts"]).encode(), type=CudaDriver)
+
+
+def why(fact: Any) -> tuple[str, str]:
+    assert isinstance(fact, Unavailable), fact
+    return fact.unavailable, fact.detail
+
+
+@pytest.mark.parametrize("minor", [THIS, 6])
+def test_a_machine_with_two_devices(library: Path, minor: int) -> None:
+    facts = asked(library.parent, minor, SHIM_CHATTY="1")
+    assert (facts.init_code, facts.init_name) == (0, "CUDA_SUCCESS")
+    assert (facts.driver_api_version, facts.device_count) == ("12.2", 2)
+    assert isinstance(facts.devices, list)
+    assert [(d.ordinal, d.name, d.pci_address, d.compute_capability) for d in facts.devices] == [
+        (0, "NVIDIA H100", "0000:0a:00.0", "9.0"),
+        (1, "NVIDIA H200", "0000:0b:00.0", "9.0"),
+    ]
+    assert facts.devices[0].uuid == "GPU-ab0a0a0a-0a0a-0a0a-0a0a-0a0a0a0a0a0a"
+
+
+def test_the_library_is_named_as_it_was_mapped(library: Path, tmp_path: Path) -> None:
+    (tmp_path / "libcuda.so.1").symlink_to(library)
+    facts = asked(tmp_path)
+    assert facts.library_path == facts.library_real_path == os.path.realpath(library)
+
+
+def test_the_user_s_choice_of_devices_hides_none(library: Path) -> None:
+    assert asked(library.parent, CUDA_VISIBLE_DEVICES="").device_count == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [(999, "CUDA_ERROR_UNKNOWN"), (802, "CUDA_ERROR_SYSTEM_NOT_READY"), (34, "CUDA_ERROR_STUB_LIBRARY"),
+     (4242, "CUresult 4242")],
+)  # fmt: skip
+def test_a_failing_cuinit(library: Path, code: int, name: str) -> None:
+    facts = asked(library.parent, SHIM_INIT=str(code))
+    assert (facts.init_code, facts.init_name, facts.driver_api_version) == (code, name, "12.2")
+    assert why(facts.device_count) == why(facts.devices) == ("error", f"cuInit: {name} ({code})")
+
+
+def test_no_device_is_an_answer(library: Path) -> None:
+    facts = asked(library.parent, SHIM_INIT="100")
+    assert (facts.init_name, facts.device_count, facts.devices) == ("CUDA_ERROR_NO_DEVICE", 0, [])
+
+
+def test_one_broken_device_leaves_the_others(library: Path) -> None:
+    facts = asked(
+        library.parent, SHIM_BROKEN_DEVICE="0", SHIM_ATTRIBUTE_CODE="1", SHIM_VERSION_CODE="1"
+    )
+    assert isinstance(facts.devices, list)
+    broken, whole = facts.devices
+    assert why(broken.name) == ("error", "cuDeviceGet: CUDA_ERROR_INVALID_DEVICE")
+    assert whole.name == "NVIDIA H200"
+    assert why(whole.compute_capability)[0] == "error"
+    assert why(facts.driver_api_version)[0] == "error"
+    counted = asked(library.parent, SHIM_COUNT_CODE="999")
+    assert why(counted.device_count) == why(counted.devices)
+
+
+def test_a_mig_instance_has_its_own_uuid(library: Path) -> None:
+    facts = asked(library.parent, SHIM_MIG="1")
+    assert isinstance(facts.devices, list)
+    assert facts.devices[0].uuid == "MIG-cd0a0a0a-0a0a-0a0a-0a0a-0a0a0a0a0a0a"
+
+
+def test_a_libcuda_of_an_old_driver(tmp_path: Path) -> None:
+    probing.compile_library("#define OLD\n" + shims.CUDA, tmp_path, "libcuda.so.1")
+    facts = asked(tmp_path)
+    assert isinstance(facts.devices, list)
+    assert str(facts.devices[0].uuid).startswith("GPU-ab")
+    assert asked(tmp_path, SHIM_INIT="803").init_name == "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
+
+
+def test_a_library_that_is_no_libcuda(tmp_path: Path) -> None:
+    probing.compile_library("int nothing;", tmp_path, "libcuda.so.1")
+    facts = asked(tmp_path)
+    assert why(facts.init_code) == ("error", "cuInit: this libcuda does not have it")
+    assert why(facts.driver_api_version)[0] == "not-supported"
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/libcuda.so.1").write_text("not an ELF file")
+    facts = asked(tmp_path / "broken")
+    assert why(facts.library_path)[0] == "error"
+    assert "libcuda.so.1" in str(facts.load_error)
+
+
+def test_a_machine_without_libcuda(tmp_path: Path) -> None:
+    facts = asked(tmp_path)
+    if isinstance(facts.library_path, str):
+        pytest.skip("this machine has a libcuda of its own")
+    assert (
+        why(facts.library_path)[0] == why(facts.init_code)[0] == why(facts.devices)[0] == "absent"
+    )
+    assert "libcuda.so.1" in str(facts.load_error)
+
+
+def test_a_crash_is_the_process_s(library: Path) -> None:
+    ended = probing.result(
+        probing.interpreter(THIS), "cuda", {}, LD_LIBRARY_PATH=str(library.parent), SHIM_CRASH="1"
+    )
+    assert ended.code == -11

@@ -1,0 +1,192 @@
+"""The host and containers probes for real, on this machine, in every Python that is to run them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from pythons import find
+
+from envcheck.collector import process
+from envcheck.collector.child import BOOTSTRAP, parse
+from envcheck.collector.facts import Context
+from envcheck.collector.probes import bounded, containers
+from envcheck.facts.containers import Containers
+from envcheck.facts.host import Host
+
+ROOT = Path(__file__).resolve().parents[2]
+TYPES = {"host": Host, "containers": Containers}
+
+
+def run(
+    module: str, python: str = sys.executable, env: dict[str, str] | None = None, **params: Any
+) -> Any:
+    """The probe's facts, decoded strictly, as its own process on this machine gives them."""
+    argv = [python, "-I", "-S", "-c", BOOTSTRAP, str(ROOT), module, json.dumps(params)]
+    result = process.run(argv, 30, env=env)
+    assert result.ok, result.tail(30)
+    facts = parse(result.stdout)["facts"]
+    return msgspec.convert(facts, TYPES[module])
+
+
+def old_python() -> str:
+    python = find(6)
+    if python is None:
+        pytest.skip("no Python 3.6 on this machine")
+    return python
+
+
+def test_this_host() -> None:
+    host: Host = run("host", paths=[str(ROOT)])
+    assert host.architecture == os.uname().machine
+    assert host.kernel == os.uname().release
+    assert isinstance(host.memory_total_mib, int)
+    assert host.memory_total_mib > 0
+    assert host.cpus_allowed == len(os.sched_getaffinity(0))
+    (target,) = [disk for disk in host.disks if "target" in disk.roles]
+    real = os.statvfs(ROOT)
+    assert target.total_mib == real.f_blocks * real.f_frsize // 1048576
+    assert isinstance(target.mount_point, str)
+    assert str(ROOT).startswith(target.mount_point)
+
+
+def test_the_host_is_the_same_to_python_3_6() -> None:
+    now, then = run("host"), run("host", old_python())
+    changing = {"memory_available_mib", "shm_free_mib", "disks"}
+    for name in set(Host.__struct_fields__) - changing:
+        assert getattr(then, name) == getattr(now, name), name
+    assert [disk.path for disk in then.disks] == [disk.path for disk in now.disks]
+
+
+def test_these_containers() -> None:
+    seen: Containers = run("containers")
+    assert isinstance(seen.cdi_specs, list)
+    assert all(os.access(engine.path, os.X_OK) for engine in seen.engines)
+
+
+def test_the_containers_are_the_same_to_python_3_6() -> None:
+    assert run("containers", old_python()) == run("containers")
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    file = folder / name
+    file.write_text("#!/bin/sh\n" + text)
+    file.chmod(0o755)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containers, "ANSWER", 0.5)
+
+
+def ask(folder: Path, *names: str) -> dict[tuple[str, str], process.Result]:
+    context = Context({"PATH": f"{folder}:/usr/bin:/bin"})
+    return containers.ask(context, {name: str(folder / name) for name in names})
+
+
+def test_engines_are_asked_side_by_side(tmp_path: Path) -> None:
+    # Each waits for the other to have started: asked one after another, both would wait in vain.
+    for name, other in (("docker", "podman"), ("podman", "docker")):
+        wait = f'touch "{tmp_path}/{name}-here"\nfor i in $(seq 100); do\n'
+        wait += f'[ -e "{tmp_path}/{other}-here" ] && echo "{name} version 1.2.3" && exit 0\n'
+        program(tmp_path, name, wait + "sleep 0.05\ndone\nexit 1\n")
+    answers = ask(tmp_path, "docker", "podman")
+    assert all(answer.ok for answer in answers.values())
+    assert answers["podman", "version"].stdout == b"podman version 1.2.3\n"
+
+
+def test_an_engine_that_hangs_keeps_no_other_from_answering(
+    tmp_path: Path, impatient: None
+) -> None:
+    program(tmp_path, "docker", "exec sleep 1000\n")
+    program(tmp_path, "nvidia-ctk", "echo 'NVIDIA Container Toolkit CLI version 1.17.6'\n")
+    answers = ask(tmp_path, "docker", "nvidia-ctk")
+    assert answers["docker", "info"].outcome == "timeout"
+    assert answers["nvidia-ctk", "version"].ok
+
+
+def test_an_engine_that_floods_its_output(tmp_path: Path) -> None:
+    program(tmp_path, "docker", "exec yes flood\n")
+    answers = ask(tmp_path, "docker")
+    assert answers["docker", "info"].outcome == "flooded"
+
+
+# bounded: children that hang, crash and fail
+
+
+def hang() -> None:
+    while True:
+        time.sleep(60)
+
+
+def fail() -> None:
+    raise PermissionError(13, "Permission denied")
+
+
+def crash() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_calls_that_hang_crash_and_fail_do_not_keep_the_others() -> None:
+    calls: list[Callable[[], Any]] = [hang, lambda: {"x": [1, None, "é\udcff"]}, fail, crash]
+    hung, good, failed, crashed = bounded.call_all(calls, 0.5)
+    assert hung == ("timeout", None)
+    assert good == ("ok", {"x": [1, None, "é\udcff"]})
+    assert failed[1]["unavailable"] == "no-permission"
+    assert (crashed[0], crashed[1]["unavailable"]) == ("error", "error")
+
+
+def test_bounded_calls_leave_no_child_behind() -> None:
+    bounded.call_all([hang, hang], 0.05)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_large_answer_comes_whole() -> None:
+    assert bounded.call_all([lambda: "x" * 300_000], 10) == [("ok", "x" * 300_000)]
+
+
+# A mount whose server is gone
+
+DEAD = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+NEWNS, REC_PRIVATE, NODEV_NOSUID = 0x20000, (1 << 14) | (1 << 18), 6
+point = sys.argv[1].encode()
+if libc.unshare(NEWNS) or libc.mount(b"none", b"/", None, REC_PRIVATE, None):
+    sys.exit(77)
+fuse = os.open("/dev/fuse", os.O_RDWR)  # and nobody will ever answer what the kernel asks
+os.set_inheritable(fuse, True)
+options = b"fd=%d,rootmode=40000,user_id=0,group_id=0" % fuse
+if libc.mount(b"dead", point, b"fuse.sshfs", NODEV_NOSUID, options):
+    sys.exit(77)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def test_a_dead_mount_costs_its_deadline_and_no_more(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        pytest.skip("needs root and /dev/fuse to make a mount that never answers")
+    probe = [sys.executable, "-I", "-S", "-c", BOOTSTRAP, str(ROOT), "host", "{}"]
+    env = {**os.environ, "XDG_CACHE_HOME": f"{tmp_path}/cache"}
+    result = process.run([sys.executable, "-c", DEAD, str(tmp_path), *probe], 30, env=env)
+    if result.code == 77:
+        pytest.skip("this kernel or container allows no mount of one's own")
+    host = msgspec.convert(parse(result.stdout)["facts"], Host)
+    cache = next(disk for disk in host.disks if "cache" in disk.roles)
+    home = next(disk for disk in host.disks if "home" in disk.roles)
+    assert cache.free_mib.unavailable == "timeout"  # type: ignore[union-attr]
+    assert (cache.filesystem, cache.network, cache.mount_point) == (
+        "fuse.sshfs",
+        True,
+        str(tmp_path),
+    )
+    assert isinstance(home.free_mib, int)

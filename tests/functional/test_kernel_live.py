@@ -1,0 +1,98 @@
+"""The PCI and kernel probes on this machine, each in a process of its own, as the collector runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from kernel_tree import RELEASE, Tree, kernel_module, modinfo
+from pythons import find
+
+from envcheck.checks.engine import diagnose
+from envcheck.collector import child
+from envcheck.facts.base import Unavailable
+from envcheck.facts.kernel import Kernel
+from envcheck.facts.pci import Pci
+from envcheck.snapshot import Snapshot
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = {"pci": Pci, "kernel": Kernel}
+
+
+def python36() -> str:
+    found = find(6)
+    if found is None:
+        pytest.skip("there is no Python 3.6 on this machine")
+    return found
+
+
+PYTHONS = [pytest.param(lambda: sys.executable, id="this"), pytest.param(python36, id="3.6")]
+
+
+def run(python: str, probe: str, **params: Any) -> tuple[Any, dict[str, str]]:
+    """(facts, sources) of one probe; its answer has to be what the Snapshot's types expect."""
+    argv = [python, "-I", "-S", "-c", child.BOOTSTRAP, str(ROOT), probe, json.dumps(params)]
+    done = subprocess.run(argv, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    answer = child.parse(done.stdout)
+    return msgspec.convert(answer["facts"], KINDS[probe]), answer["sources"]
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_pci_on_this_machine(python: Any) -> None:
+    facts, sources = run(python(), "pci")
+    assert sources["*"] == "/sys/bus/pci/devices"
+    folder = Path("/sys/bus/pci/devices")
+    if not folder.exists():
+        assert isinstance(facts.devices, Unavailable)
+        return
+    vendors = {device.name: (device / "vendor").read_text().strip() for device in folder.iterdir()}
+    nvidia = sorted(address for address, vendor in vendors.items() if vendor == "0x10de")
+    assert [device.address for device in facts.devices] == nvidia
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_kernel_on_this_machine(python: Any) -> None:
+    facts, sources = run(python(), "kernel")
+    assert facts.release == os.uname().release
+    assert len(facts.services) == 3
+    loaded = Path("/proc/driver/nvidia/version").exists()
+    assert isinstance(facts.driver_version, str) is loaded
+    if not isinstance(facts.log, Unavailable):
+        assert sources["log"]
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_fake_machine_through_the_whole_door(python: Any, tmp_path: Path) -> None:
+    """nouveau holds the GPU, the driver is built for another kernel: probes, JSON, types, checks."""
+    tree = Tree(tmp_path)
+    port = "pci0000:00/0000:00:01.0"
+    tree.bridge(port)
+    tree.device(port + "/0000:01:00.0", driver="nouveau")
+    tree.write("/proc/sys/kernel/osrelease", RELEASE + "\n")
+    tree.write("/proc/modules", "nouveau 1 0 - Live 0x0\n")
+    tree.write("/lib/modules/5.15.0-1-generic/updates/dkms/nvidia.ko", kernel_module(modinfo()))
+    tree.write("/dev/kmsg", "3,1,99,-;NVRM: Xid (PCI:0000:01:00): 48, pid=7\n")
+    answers = {probe: run(python(), probe, root=str(tmp_path)) for probe in KINDS}
+    machine = {
+        "origin": "live",
+        "location": "machine",
+        "collected_at": "2026-11-20T18:24:52Z",
+        "collector": {"version": "0", "python": "3"},
+        **{
+            probe: {"outcome": "ok", "facts": msgspec.to_builtins(facts), "sources": sources}
+            for probe, (facts, sources) in answers.items()
+        },
+    }
+    snapshot = msgspec.convert({"schema": 1, "redacted": True, "machine": machine}, Snapshot)
+    told = {result.code: result for result in diagnose(snapshot).results}
+    assert told["PCI-002"].outcome == "fail"
+    assert told["PCI-002"].findings[0].evidence[0].value == "nouveau"
+    assert told["KRN-003"].consequence_of == "PCI-002"
+    assert told["KRN-008"].findings[0].message.startswith("Xid 48")

@@ -1,0 +1,173 @@
+"""The nvidia-smi probe against programs that only bear its name."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import probing
+import pytest
+
+from envcheck.collector import process
+from envcheck.collector.facts import Context, dumps
+from envcheck.collector.probes import nvidia_smi
+from envcheck.facts.base import Unavailable
+from envcheck.facts.gpu import NvidiaSmi
+
+DOCUMENT = """<?xml version="1.0" ?>
+<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
+<nvidia_smi_log><driver_version>535.54.03</driver_version><cuda_version>12.2</cuda_version>
+<attached_gpus>1</attached_gpus><gpu id="00000000:01:00.0"><product_name>Tesla T4</product_name>
+<mig_devices>
+    None
+</mig_devices></gpu></nvidia_smi_log>"""
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Any:
+    """Writes a shell script nvidia-smi and gives the PATH that finds it first."""
+
+    def write(script: str) -> str:
+        (tmp_path / "document.xml").write_text(DOCUMENT)
+        program = tmp_path / "nvidia-smi"
+        program.write_text(f'#!/bin/sh\ncd "{tmp_path}"\n{script}\n')
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        return f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+
+    return write
+
+
+def typed(values: dict[str, Any]) -> NvidiaSmi:
+    return msgspec.json.decode(dumps(values).encode(), type=NvidiaSmi)
+
+
+def here(path: str) -> NvidiaSmi:
+    """The probe in this process."""
+    return typed(nvidia_smi.collect(Context({**os.environ, "PATH": path})).values)
+
+
+def why(fact: Any) -> tuple[str, str]:
+    assert isinstance(fact, Unavailable), fact
+    return fact.unavailable, fact.detail
+
+
+@pytest.mark.parametrize("minor", [sys.version_info[1], 6])
+def test_a_healthy_answer_under_old_and_new_pythons(fake: Any, minor: int) -> None:
+    python = probing.interpreter(minor)
+    answer = probing.facts(
+        python, "nvidia_smi", {}, PATH=fake('[ "$*" = "-q -x" ] && cat document.xml')
+    )
+    facts = typed(answer["facts"])
+    assert (facts.exit_code, facts.form, facts.schema) == (0, "xml", "v12")
+    assert (facts.driver_version, facts.cuda_version, facts.gpu_count) == ("535.54.03", "12.2", 1)
+    assert isinstance(facts.gpus, list)
+    assert (facts.gpus[0].name, facts.gpus[0].index) == ("Tesla T4", 0)
+    assert str(facts.path).endswith("/nvidia-smi")
+    assert answer["sources"]["*"] == "nvidia-smi -q -x"
+    assert why(facts.message)[0] == "not-collected"
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "said", "detail"),
+    [
+        ("echo hello, world", 0, "hello, world", "neither"),
+        ("head -c 250 document.xml", 0, "half a document", "breaks off"),
+        ("exit 0", 0, "nothing", "empty"),
+        (r"printf '\377\376\000\001'", 0, "\ufffd", "neither"),
+        (
+            "echo 'NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.'; exit 9",
+            9,
+            "could not communicate",
+            "exited with status 9",
+        ),
+        (
+            "echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18",
+            18,
+            "version mismatch",
+            "status 18",
+        ),
+        ("echo 'Unable to determine the device handle' >&2; exit 15", 15, "Unable to", "status 15"),
+        ("kill -SEGV $$", -11, "nothing", "SIGSEGV"),
+    ],
+)
+def test_every_failure_is_a_fact(fake: Any, script: str, code: int, said: str, detail: str) -> None:
+    facts = here(fake(script))
+    assert facts.exit_code == code
+    assert said in str(facts.message)
+    for fact in (facts.gpus, facts.gpu_count, facts.driver_version, facts.cuda_version):
+        assert why(fact)[0] == "error"
+        assert detail in why(fact)[1]
+    assert why(facts.form)[0] == "not-collected"
+
+
+def test_no_devices_is_an_answer(fake: Any) -> None:
+    facts = here(fake("echo 'No devices were found'; exit 6"))
+    assert (facts.exit_code, facts.gpu_count, facts.gpus) == (6, 0, [])
+
+
+def test_a_document_beside_a_warning_and_an_exit_code(fake: Any) -> None:
+    facts = here(
+        fake("cat document.xml; echo 'WARNING: infoROM is corrupted at gpu 0000:01:00.0'; exit 14")
+    )
+    assert (facts.exit_code, facts.gpu_count) == (14, 1)
+    assert facts.message == "WARNING: infoROM is corrupted at gpu 0000:01:00.0"
+
+
+def test_one_that_hangs_costs_its_deadline_alone(
+    fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvidia_smi, "RUN_DEADLINE", 0.3)
+    facts = here(fake("cat document.xml; exec sleep 600"))
+    assert why(facts.exit_code) == ("timeout", "nvidia-smi gave no answer within 0.3 s")
+    assert why(facts.gpus)[0] == "timeout"
+    assert facts.message == "nvidia-smi gave no answer within 0.3 s"
+
+
+def test_one_that_floods_is_stopped(fake: Any) -> None:
+    facts = here(fake("exec yes '<gpu>'"))
+    assert why(facts.exit_code)[0] == "error"
+    assert "MiB" in why(facts.gpus)[1]
+
+
+def test_one_that_is_stuck_in_the_kernel_is_named(fake: Any) -> None:
+    class Stuck(Context):
+        def run(self, argv: list[str], deadline: float, env: Any = None) -> process.Result:
+            stuck = {"pid": 4711, "command": " ".join(argv), "state": "D"}
+            return process.Result(argv, "timeout", None, b"", b"", deadline + 0.5, stuck)
+
+    facts = typed(nvidia_smi.collect(Stuck({"PATH": fake("never run")})).values)
+    assert "process 4711 is stuck in the kernel (state D)" in str(facts.message)
+    assert [stuck.pid for stuck in facts.stuck] == [4711]
+    assert why(facts.gpus)[0] == "timeout"
+
+
+def test_a_machine_without_it(tmp_path: Path) -> None:
+    values = nvidia_smi.collect(
+        Context({"PATH": "/usr/bin:relative::/opt/x"}, root=str(tmp_path))
+    ).values
+    facts = typed(values)
+    for fact in (facts.path, facts.exit_code, facts.gpus):
+        assert why(fact)[0] == "absent"
+
+
+def test_it_is_found_where_wsl_keeps_it(tmp_path: Path) -> None:
+    program = tmp_path / "usr/lib/wsl/lib/nvidia-smi"
+    program.parent.mkdir(parents=True)
+    (tmp_path / "document.xml").write_text(DOCUMENT)
+    program.write_text(f'#!/bin/sh\nexec /bin/cat "{tmp_path}/document.xml"\n')
+    program.chmod(0o755)
+    facts = typed(nvidia_smi.collect(Context({"PATH": ""}, root=str(tmp_path))).values)
+    assert facts.path == "/usr/lib/wsl/lib/nvidia-smi"
+    assert facts.gpu_count == 1
+
+
+def test_one_that_may_not_be_executed_is_not_there(fake: Any, tmp_path: Path) -> None:
+    path = fake("cat document.xml")
+    (tmp_path / "nvidia-smi").chmod(0o644)
+    assert nvidia_smi.find(Context({"PATH": path.split(os.pathsep)[0]})) != str(
+        tmp_path / "nvidia-smi"
+    )

@@ -1,0 +1,495 @@
+"""The target probes in real interpreters: real loads, real crashes, real nonsense."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import pythons
+
+from envcheck.collector import child, handshake, process
+from envcheck.collector.probes import framework_tensorflow
+from envcheck.facts.base import Unavailable
+from envcheck.facts.target import (
+    Environment,
+    Framework,
+    Interpreter,
+    Library,
+    Loader,
+    Packages,
+    PackagingConfig,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+TYPES: dict[str, Any] = {
+    "environment": Environment,
+    "packages": Packages,
+    "packaging_config": PackagingConfig,
+    "loader": Loader,
+    "framework_tensorflow": Framework,
+    "framework_torch": Framework,
+    "framework_jax": Framework,
+}
+
+
+@pytest.fixture(scope="module", params=["this", "3.6", "3.13"])
+def base(request: pytest.FixtureRequest) -> str:
+    """Interpreters to make targets of: the oldest that counts, ours, and a new one."""
+    if request.param == "this":
+        return sys.executable
+    found = pythons.find(int(request.param.partition(".")[2]))
+    if found is None:
+        pytest.skip(f"no Python {request.param} on this machine")
+    return found
+
+
+class Target:
+    """A fresh virtual environment, with fake distributions put into it."""
+
+    def __init__(self, base: str, home: Path) -> None:
+        subprocess.run([base, "-m", "venv", "--without-pip", str(home)], check=True)
+        self.home = home
+        self.python = str(home / "bin/python")
+        (self.site,) = home.glob("lib/python3*/site-packages")
+
+    def module(self, name: str, text: str) -> None:
+        package = self.site / name
+        package.mkdir(exist_ok=True)
+        (package / "__init__.py").write_text(text)
+
+    def wheel(self, name: str, version: str, files: dict[str, Path]) -> None:
+        home = self.site / f"{name.replace('-', '_')}-{version}.dist-info"
+        home.mkdir()
+        (home / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
+        for path, built in files.items():
+            (self.site / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(built, self.site / path)
+        (home / "RECORD").write_text("".join(f"{path},,\n" for path in files))
+
+
+@pytest.fixture
+def target(base: str, tmp_path: Path) -> Target:
+    return Target(base, tmp_path / "env")
+
+
+def run(target: Target, module: str, deadline: float = 60.0, **environ: str) -> process.Result:
+    clean = {
+        k: v for k, v in os.environ.items() if not k.startswith(("LD_", "PYTHON", "TF_", "CUDA"))
+    }
+    argv = [target.python, "-c", child.BOOTSTRAP, str(ROOT), module, "{}"]
+    return process.run(argv, deadline, env={**clean, **environ}, cwd="/")
+
+
+def probe(target: Target, module: str, **environ: str) -> Any:
+    """What the probe found in the target, as the Snapshot's type."""
+    result = run(target, module, **environ)
+    assert result.ok, f"{result.describe()}: {result.tail(20)}"
+    facts = child.parse(result.stdout)["facts"]
+    if module.startswith("framework_"):
+        framework_tensorflow.after(facts, result.stderr.decode("utf-8", "replace"))
+    return msgspec.convert(facts, TYPES[module])
+
+
+# handshake
+
+
+def greet(path: str, deadline: float = 5.0) -> process.Result:
+    return process.run([path, "-c", handshake.SCRIPT], deadline, cwd="/")
+
+
+def test_the_handshake_with_a_target(target: Target) -> None:
+    target.module("torch", "raise SystemExit('the handshake imports nothing')")
+    (target.site / "jax").mkdir()
+    (target.site / "sitecustomize.py").write_text("print('a chatty site')")
+    path, kind = handshake.resolve(str(target.home))
+    answer = handshake.check(greet(path))
+    interpreter = msgspec.convert(handshake.facts(answer, kind, path).values, Interpreter)
+    assert interpreter.kind == "virtualenv"
+    assert interpreter.prefix == str(target.home)
+    assert interpreter.base_prefix != interpreter.prefix
+    assert str(target.site) in interpreter.sys_path
+    assert "" not in interpreter.sys_path
+    assert sorted(answer["frameworks"]) == ["jax", "torch"]
+    assert answer["frameworks"]["jax"] == "namespace"
+
+
+def script(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "python"
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "deadline", "words"),
+    [
+        ("echo garbage", 5, "does not answer as a Python interpreter does"),
+        ("exit 0", 5, "does not answer as a Python interpreter does"),
+        ("echo sorry >&2; exit 3", 5, r"exited with status 3 \(sorry\)"),
+        ("sleep 60", 0.3, "gave no answer within 0.3 s"),
+        ("kill -SEGV $$", 5, r"died by signal 11 \(SIGSEGV\)"),
+        ("head -c 100000000 /dev/zero", 20, "wrote more than 16 MiB"),
+        ("exec /nonexistent/python3.8", 5, "exited with status 127"),
+    ],
+)
+def test_what_is_no_python_is_named(tmp_path: Path, text: str, deadline: float, words: str) -> None:
+    path = script(tmp_path, text)
+    with pytest.raises(ValueError, match=words) as refusal:
+        handshake.check(greet(path, deadline))
+    assert path in str(refusal.value)
+
+
+def test_what_the_kernel_cannot_execute_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "python"
+    path.write_bytes(b"\x7fELF nonsense")
+    path.chmod(0o755)
+    with pytest.raises(ValueError, match="could not be started: Exec format error"):
+        handshake.check(greet(str(path)))
+
+
+def test_python_2_says_how_old_it_is() -> None:
+    candidates = [shutil.which("python2.7"), shutil.which("python2")]
+    candidates += [str(p) for p in Path("~/.pyenv/versions").expanduser().glob("2.7*/bin/python")]
+    for path in filter(None, candidates):
+        result = greet(path)
+        if result.ok:
+            with pytest.raises(ValueError, match=r"is Python 2\.7\.\d+, and envcheck needs 3\.6"):
+                handshake.check(result)
+            return
+    pytest.skip("no Python 2.7 on this machine")
+
+
+# loader
+
+SOURCE = {
+    "libcudart.so.12": "int cudaRuntimeGetVersion(int *v) { *v = 12040; return 0; }",
+    "libcublas.so.12": "int cublasGetProperty(int k, int *v) { *v = 12 - 4 * k; return 0; }",
+    "libcudnn_graph.so.9": "unsigned long cudnnGetVersion(void) { return 90100; }"
+    "int cudnnGraphVersionCheck(void) { return 0; }",
+    "libcudnn_ops.so.9": "int cudnnOpsVersionCheck(void) { return 0; }",
+    "libcudnn_cnn.so.9": "int cudnnCnnVersionCheck(void) { return 1004; }",
+    "libnccl.so.2": "int ncclGetVersion(int *v) { return 5; }",
+    "libcurand.so.10": "#include <stdlib.h>\n__attribute__((constructor)) void f(void) { abort(); }",
+    "libcufft.so.11": "#include <unistd.h>\n__attribute__((constructor)) void f(void) { _exit(7); }",
+    "libnvrtc.so.12": "#include <signal.h>\nint nvrtcVersion(int *a, int *b) { return raise(SIGSEGV); }",
+    "libnvJitLink.so.12": "int nothing(void) { return 0; }",
+}
+NEEDS = {"libcudnn_ops.so.9": ["libcudnn_graph.so.9"], "libcudnn_cnn.so.9": ["libcudnn_graph.so.9"]}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of small libraries under NVIDIA's names."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc to build libraries with")
+    folder = tmp_path_factory.mktemp("libraries")
+    for soname, source in SOURCE.items():
+        compile_library(folder / soname, source, [folder / need for need in NEEDS.get(soname, [])])
+    return folder
+
+
+def compile_library(path: Path, source: str, needs: list[Path] = []) -> None:  # noqa: B006
+    argv = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(path), f"-Wl,-soname,{path.name}"]
+    argv += ["-Wl,--no-as-needed", "-x", "none", *map(str, needs)]
+    subprocess.run(argv, input=source.encode(), check=True)
+
+
+def chosen(loader: Loader, how: str, soname: str) -> Library:
+    (library,) = [lib for lib in loader.libraries if lib.how == how and lib.soname == soname]
+    return library
+
+
+def test_the_loader_is_asked_and_the_libraries_answer(target: Target, built: Path) -> None:
+    loader = probe(target, "loader", LD_LIBRARY_PATH=f"{built}:/nonexistent")
+    assert loader.ld_library_path == [str(built), "/nonexistent"]
+
+    def version(soname: str) -> Any:
+        library = chosen(loader, "dlopen", soname)
+        assert library.path == str(built / soname)
+        assert library.origin == "LD_LIBRARY_PATH"
+        return library.version
+
+    assert version("libcudart.so.12") == "12.4"
+    assert version("libcublas.so.12") == "12.8.4"
+    assert version("libcudnn_graph.so.9") == "9.1.0"
+    # Its own dependency's cudnnGetVersion is in its reach, and is not taken for its own.
+    assert version("libcudnn_ops.so.9") == "9.1.0"
+    assert chosen(loader, "dlopen", "libcudnn_ops.so.9").version_from == "cudnnOpsVersionCheck"
+    for soname, words in [
+        ("libcudnn_cnn.so.9", "cudnnCnnVersionCheck returned 1004"),
+        ("libnccl.so.2", "ncclGetVersion returned 5"),
+        ("libnvJitLink.so.12", "exports no function"),
+        ("libnvrtc.so.12", "died by signal 11 (SIGSEGV)"),
+    ]:
+        reason = version(soname)
+        assert isinstance(reason, Unavailable)
+        assert words in reason.detail
+
+
+def test_a_library_that_kills_its_process_costs_itself_alone(target: Target, built: Path) -> None:
+    loader = probe(target, "loader", LD_LIBRARY_PATH=str(built))
+    aborted = chosen(loader, "dlopen", "libcurand.so.10").path
+    assert aborted == Unavailable(
+        unavailable="error", detail="died by signal 6 (SIGABRT) while being loaded"
+    )
+    left = chosen(loader, "dlopen", "libcufft.so.11").path
+    assert left == Unavailable(unavailable="error", detail="ended its process while being loaded")
+    # Before and after them in the table.
+    assert chosen(loader, "dlopen", "libcudart.so.12").version == "12.4"
+    assert chosen(loader, "dlopen", "libcudnn_graph.so.9").version == "9.1.0"
+    absent = chosen(loader, "dlopen", "libnvinfer.so.5").path
+    assert isinstance(absent, Unavailable)
+    assert absent.unavailable == "absent"
+    assert "libnvinfer.so.5: cannot open shared object file" in absent.detail
+
+
+def test_a_dependency_that_is_missing_is_an_error_and_not_an_absence(
+    target: Target, built: Path, tmp_path: Path
+) -> None:
+    shutil.copy(built / "libcudnn_ops.so.9", tmp_path)
+    loader = probe(target, "loader", LD_LIBRARY_PATH=str(tmp_path))
+    reason = chosen(loader, "dlopen", "libcudnn_ops.so.9").path
+    assert isinstance(reason, Unavailable)
+    assert reason.unavailable == "error"
+    assert "libcudnn_graph.so.9: cannot open" in reason.detail
+
+
+def test_one_load_does_not_help_the_next(target: Target, built: Path, tmp_path: Path) -> None:
+    """What a library finds by its RPATH is loaded then, and by its name it still cannot be found."""
+    (tmp_path / "hidden").mkdir()
+    hidden = tmp_path / "hidden/libcublasLt.so.12"
+    compile_library(hidden, "int cublasLtGetProperty(int k, int *v) { *v = k; return 0; }")
+    compile_library(
+        tmp_path / "libcublas.so.12",
+        SOURCE["libcublas.so.12"],
+        [hidden, Path("-Wl,-rpath,$ORIGIN/hidden")],
+    )
+    loader = probe(target, "loader", LD_LIBRARY_PATH=str(tmp_path))
+    assert chosen(loader, "dlopen", "libcublas.so.12").version == "12.8.4"
+    reason = chosen(loader, "dlopen", "libcublasLt.so.12").path
+    assert isinstance(reason, Unavailable)
+    assert reason.unavailable == "absent"
+
+
+def test_a_load_that_hangs_costs_its_limit(target: Target, tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc to build libraries with")
+    compile_library(
+        tmp_path / "libcuda.so.1",
+        "#include <unistd.h>\n__attribute__((constructor)) void f(void) { for (;;) pause(); }",
+    )
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from envcheck.collector import loading\n"
+        "from envcheck.collector.probes import loader\n"
+        "from envcheck.collector.facts import Context, dumps\n"
+        "loading.LIMIT = 0.2\n"
+        "import os\n"
+        "print(dumps(loader.collect(Context(dict(os.environ))).values))\n"
+    )
+    result = process.run(
+        [target.python, "-c", program, str(ROOT)],
+        30,
+        cwd="/",
+        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
+    )
+    assert result.ok, result.tail(20)
+    loader = msgspec.json.decode(result.stdout, type=Loader)
+    reason = chosen(loader, "dlopen", "libcuda.so.1").path
+    assert isinstance(reason, Unavailable)
+    assert reason.unavailable == "timeout"
+    absent = chosen(loader, "dlopen", "libcudart.so.11.0").path
+    assert isinstance(absent, Unavailable)
+    assert absent.unavailable == "absent"
+
+
+def test_wheels_libraries_are_loaded_by_their_paths(target: Target, built: Path) -> None:
+    # In two wheels, and without an RPATH from one to the other, as cu11's are.
+    target.wheel(
+        "nvidia-cudnn-graph",
+        "9.1.0.70",
+        {"nvidia/graph/lib/libcudnn_graph.so.9": built / "libcudnn_graph.so.9"},
+    )
+    target.wheel(
+        "nvidia-cudnn-cu12",
+        "9.1.0.70",
+        {
+            "nvidia/cudnn/lib/libcudnn_ops.so.9": built / "libcudnn_ops.so.9",
+            "nvidia/cudnn/lib/libunknown.so.9": built / "libnccl.so.2",
+        },
+    )
+    (target.site / "nvidia_nccl_cu12-2.0.dist-info").mkdir()
+    (target.site / "nvidia_nccl_cu12-2.0.dist-info/RECORD").write_text(
+        "nvidia/gone/libnccl.so.2,,\n"
+    )
+    loader = probe(target, "loader")
+    wheels = {lib.name: lib for lib in loader.libraries if lib.how == "wheel"}
+    assert sorted(wheels) == ["libcudnn_graph", "libcudnn_ops", "libnccl"]
+    ops = wheels["libcudnn_ops"]
+    assert ops.path == str(target.site / "nvidia/cudnn/lib/libcudnn_ops.so.9")
+    assert (ops.soname, ops.version, ops.origin) == ("libcudnn_ops.so.9", "9.1.0", "wheel")
+    assert (ops.distribution, ops.distribution_version) == ("nvidia-cudnn-cu12", "9.1.0.70")
+    gone = wheels["libnccl"]
+    assert isinstance(gone.path, Unavailable)
+    assert gone.path.unavailable == "absent"
+    assert gone.distribution == "nvidia_nccl_cu12"  # without METADATA, its directory's name
+    # A plain process does not find them by name.
+    assert isinstance(chosen(loader, "dlopen", "libcudnn_ops.so.9").path, Unavailable)
+
+
+# frameworks
+
+GOOD = """\
+import ctypes, os, sys
+assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "0"
+assert os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
+assert os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+assert "TF_CPP_MAX_VLOG_LEVEL" not in os.environ
+print("<<<envcheck facts")
+print("chatty on stdout")
+sys.stderr.write("W dso_loader.cc:55] Could not load dynamic library 'libcudnn.so.8'\\n")
+for name in os.environ.get("LOAD", "").split():
+    ctypes.CDLL(name)
+__version__ = "2.99.0"
+class sysconfig:
+    @staticmethod
+    def get_build_info():
+        return {"cuda_version": "12.5.1", "cudnn_version": "9", "is_cuda_build": True,
+                "is_tensorrt_build": False, "cuda_compute_capabilities": ["sm_80", "compute_90"]}
+class test:
+    @staticmethod
+    def is_built_with_cuda():
+        return True
+class config:
+    @staticmethod
+    def list_physical_devices(kind):
+        return []
+    class experimental:
+        @staticmethod
+        def tensor_float_32_execution_enabled():
+            return True
+    class optimizer:
+        @staticmethod
+        def get_jit():
+            return ""
+        @staticmethod
+        def get_experimental_options():
+            raise RuntimeError("no")
+"""
+
+
+def test_a_framework_and_what_it_mapped(target: Target, built: Path) -> None:
+    target.module("tensorflow", GOOD)
+    target.wheel(
+        "nvidia-cublas-cu12",
+        "12.8.4.1",
+        {"nvidia/cublas/lib/libcublas.so.12": built / "libcublas.so.12"},
+    )
+    inside = target.site / "nvidia/cublas/lib/libcublas.so.12"
+    load = f"{inside} {built / 'libnvrtc.so.12'} {built / 'libcudart.so.12'}"
+    found = probe(
+        target,
+        "framework_tensorflow",
+        LOAD=load,
+        TF_CPP_MIN_LOG_LEVEL="3",
+        TF_CPP_MAX_VLOG_LEVEL="9",
+    )
+    assert found.imported
+    assert found.version == "2.99.0"
+    assert found.file == str(target.site / "tensorflow/__init__.py")
+    assert (found.built_cuda, found.built_cudnn, found.tensorrt_build) == ("12.5.1", "9", False)
+    assert found.built_capabilities == ["sm_80", "sm_90", "compute_90"]
+    assert found.gpus == []
+    assert found.settings == {"tf32": "true", "xla": "false"}
+    assert found.log == ["W dso_loader.cc:55] Could not load dynamic library 'libcudnn.so.8'"]
+    mapped = {lib.name: lib for lib in found.libraries}
+    assert all(lib.how == "framework" for lib in found.libraries)
+    assert (mapped["libcublas"].version, mapped["libcublas"].distribution) == (
+        "12.8.4",
+        "nvidia-cublas-cu12",
+    )
+    assert (mapped["libcudart"].version, mapped["libcudart"].origin) == ("12.4", "rpath")
+    crashed = mapped["libnvrtc"].version
+    assert isinstance(crashed, Unavailable)
+    assert "died by signal 11 (SIGSEGV) while being asked for its version" in crashed.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            "raise ImportError('libcudnn.so.8: cannot open shared object file')",
+            "ImportError: libcudnn.so.8: cannot open shared object file",
+        ),
+        ("import sys; sys.exit('wrong machine')", "SystemExit: wrong machine"),
+        ("raise KeyboardInterrupt()", "KeyboardInterrupt: "),
+        (
+            "import no_such_module_at_all",
+            "ModuleNotFoundError: No module named 'no_such_module_at_all'",
+        ),
+        ("def f(:", "SyntaxError: invalid syntax"),
+        ("print('\\udcff')\nraise ValueError('caf\\udcff')", "ValueError: caf?"),
+    ],
+)
+def test_a_framework_that_does_not_import(target: Target, text: str, error: str) -> None:
+    target.module("tensorflow", text)
+    found = probe(target, "framework_tensorflow", PYTHONIOENCODING="utf-8:surrogateescape")
+    assert not found.imported
+    assert str(found.import_error).startswith(error)
+    assert isinstance(found.version, Unavailable)
+
+
+def test_an_empty_directory_is_no_framework(target: Target) -> None:
+    (target.site / "torch").mkdir()
+    found = probe(target, "framework_torch")
+    assert not found.imported
+    assert "only a directory of that name" in str(found.import_error)
+    assert not probe(target, "framework_jax").imported
+
+
+def test_a_framework_that_aborts_leaves_the_reason_to_the_runner(target: Target) -> None:
+    target.module("tensorflow", "import os\nos.abort()")
+    assert run(target, "framework_tensorflow").code == -signal.SIGABRT
+
+
+# the others
+
+
+def test_packages_environment_and_configuration_of_a_target(target: Target, built: Path) -> None:
+    target.wheel(
+        "nvidia-nccl-cu12", "2.21.5", {"nvidia/nccl/lib/libnccl.so.2": built / "libnccl.so.2"}
+    )
+    (target.home / "pip.conf").write_text(
+        "[global]\nindex-url = https://ada:hunter2@index.example/\n"
+    )
+    packages = probe(target, "packages")
+    (nccl,) = [d for d in packages.distributions if d.name == "nvidia-nccl-cu12"]
+    assert (nccl.location, nccl.files, nccl.missing_count) == (str(target.site), 1, 0)
+    environment = probe(target, "environment", CUDA_VISIBLE_DEVICES="1", SECRET="hunter2")
+    assert environment.variables["CUDA_VISIBLE_DEVICES"] == "1"
+    config = probe(target, "packaging_config", PIP_CONFIG_FILE="")
+    (file,) = [f for f in config.files if f.path == str(target.home / "pip.conf")]
+    assert (file.level, file.settings[0].value) == ("site", "https://index.example/")
+    assert "hunter2" not in json.dumps(
+        [msgspec.to_builtins(environment), msgspec.to_builtins(config)]
+    )
+
+
+def test_a_users_own_path_shadows_the_targets(target: Target, tmp_path: Path) -> None:
+    target.wheel("protobuf", "3.20.3", {})
+    own = tmp_path / "own/protobuf-4.24.4.dist-info"
+    own.mkdir(parents=True)
+    (own / "METADATA").write_text("Name: protobuf\nVersion: 4.24.4\n")
+    found = probe(target, "packages", PYTHONPATH=str(own.parent)).distributions
+    assert [(d.version, d.shadowed) for d in found if d.name == "protobuf"] == [
+        ("4.24.4", False),
+        ("3.20.3", True),
+    ]

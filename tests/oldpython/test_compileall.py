@@ -1,0 +1,39 @@
+"""The collector's sources under real old Pythons: linters and type checkers no longer know 3.6."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from pythons import find
+
+PACKAGE = Path(__file__).resolve().parents[2] / "envcheck"
+
+
+@pytest.mark.parametrize("minor", [6, 7, 8, 9])
+def test_the_collector_compiles_on(minor: int, tmp_path: Path) -> None:
+    python = find(minor)
+    if python is None:
+        pytest.skip(f"there is no Python 3.{minor} on this machine")
+    sources = tmp_path / "collector"
+    sources.symlink_to(PACKAGE / "collector")
+    script = (
+        "import os, sys\n"
+        "for folder, _, names in os.walk(sys.argv[1] + '/'):\n"
+        "    for name in names:\n"
+        "        if name.endswith('.py'):\n"
+        "            path = os.path.join(folder, name)\n"
+        "            compile(open(path, encoding='utf-8').read(), path, 'exec')\n"
+        "            print(path)\n"
+    )
+    told = subprocess.run(
+        [python, "-W", "error", "-c", script, str(sources)],
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    assert len(told.stdout.splitlines()) > 30

@@ -1,0 +1,503 @@
+"""The containers probe: what engines answer, CDI specifications, the toolkit's configuration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from envcheck.collector.facts import Context, Facts, dumps, from_error
+from envcheck.collector.probes import bounded, container_specs, containers
+from envcheck.collector.process import Result
+from envcheck.facts.containers import Containers, Engine
+
+ANYTHING = settings(max_examples=100, deadline=None)
+NO_DAEMON = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is it running?"
+DENIED = (
+    "permission denied while trying to connect to the Docker daemon socket at"
+    " unix:///var/run/docker.sock"
+)
+
+
+def result(stdout: str = "", stderr: str = "", code: int = 0, outcome: str = "exited") -> Result:
+    return Result(["x"], outcome, code, stdout.encode(), stderr.encode(), 0.1)
+
+
+def write(root: Path, path: str, text: str = "", mode: int = 0o644) -> None:
+    file = root / path.lstrip("/")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(mode)
+
+
+@pytest.fixture(autouse=True)
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def inline(functions: Any, deadline: float) -> list[tuple[str, Any]]:
+        results: list[tuple[str, Any]] = []
+        for function in functions:
+            try:
+                results.append(("ok", function()))
+            except OSError as error:
+                results.append(("error", from_error(error)))
+        return results
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise AssertionError("a unit test started a process")
+
+    monkeypatch.setattr(bounded, "call_all", inline)
+    monkeypatch.setattr("envcheck.collector.process.Child", refuse)
+
+
+def collect(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answers: dict[tuple[str, str], Result],
+    **environ: str,
+) -> Containers:
+    """What the probe says of a machine with these programs, which answer so."""
+    for name, _question in answers:
+        write(root, f"/usr/bin/{name}", "", 0o755)
+
+    def ask(context: Context, paths: dict[str, str]) -> dict[tuple[str, str], Result]:
+        assert {f"/usr/bin/{name}" for name, _question in answers} >= set(paths.values())
+        return answers
+
+    monkeypatch.setattr(containers, "ask", ask)
+    facts = containers.collect(Context(environ, root=str(root)))
+    return msgspec.json.decode(dumps(facts.values).encode(), type=Containers)
+
+
+DOCKER_INFO = {
+    "ServerVersion": "28.3.0",
+    "CgroupDriver": "systemd",
+    "CgroupVersion": "2",
+    "Runtimes": {"runc": {"path": "runc"}, "nvidia": {"path": "nvidia-container-runtime"}},
+    "DefaultRuntime": "runc",
+    "Driver": "overlay2",
+    "DockerRootDir": "/var/lib/docker",
+    "SecurityOptions": ["name=apparmor", "name=seccomp,profile=builtin", "name=cgroupns"],
+    "CDISpecDirs": ["/etc/cdi", "/var/run/cdi"],
+    "OperatingSystem": "Ubuntu 24.04",
+    "ClientInfo": {"Context": "default", "Version": "28.3.0"},
+}
+
+
+def docker(info: Any, **environ: str) -> Engine:
+    """The engine's facts where docker info prints this."""
+    answer = info if isinstance(info, Result) else result(json.dumps(info))
+    facts = Facts()
+    facts.put("name", "docker")
+    facts.put("path", "/usr/bin/docker")
+    containers.put_docker(facts, answer, environ)
+    return msgspec.json.decode(dumps(facts.values).encode(), type=Engine)
+
+
+def test_docker_that_answers() -> None:
+    engine = docker(DOCKER_INFO)
+    assert (engine.server_version, engine.cgroup_driver) == ("28.3.0", "systemd")
+    assert engine.runtimes == ["nvidia", "runc"]
+    assert (engine.rootless, engine.remote, engine.cdi_enabled) == (False, False, True)
+    assert (engine.storage_driver, engine.storage_path) == ("overlay2", "/var/lib/docker")
+
+
+def test_docker_rootless_and_without_cdi() -> None:
+    engine = docker({**DOCKER_INFO, "SecurityOptions": ["name=rootless"], "CDISpecDirs": []})
+    assert (engine.rootless, engine.cdi_enabled) == (True, False)
+
+
+def test_docker_before_cdi() -> None:
+    old = {key: value for key, value in DOCKER_INFO.items() if key != "CDISpecDirs"}
+    assert docker(old).cdi_enabled.unavailable == "not-supported"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("environ", "info", "remote"),
+    [
+        ({"DOCKER_HOST": "ssh://elsewhere"}, {}, True),
+        ({"DOCKER_HOST": "unix:///run/user/1000/docker.sock"}, {}, False),
+        ({}, {"OperatingSystem": "Docker Desktop"}, True),
+        ({}, {"ClientInfo": {"Context": "default"}}, False),
+    ],
+)
+def test_where_docker_runs(environ: dict[str, str], info: dict[str, Any], remote: bool) -> None:
+    assert docker({**DOCKER_INFO, **info}, **environ).remote is remote
+
+
+def test_a_docker_context_may_lead_anywhere() -> None:
+    engine = docker({**DOCKER_INFO, "ClientInfo": {"Context": "cluster"}})
+    assert engine.remote.unavailable == "not-supported"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "words"),
+    [
+        (result('{"ServerVersion":""}', NO_DAEMON, code=1), "error", NO_DAEMON),
+        (result("", DENIED, code=1), "no-permission", "permission denied"),
+        (result('{"ServerErrors":["Cannot connect"]}', code=1), "error", "Cannot connect"),
+        (result(json.dumps({"ServerErrors": [DENIED]})), "no-permission", "permission denied"),
+        (result(outcome="timeout"), "timeout", "gave no answer"),
+        (result("", "", code=-11), "error", "died by signal 11"),
+        (result("not json"), "error", "not json"),
+        (result("{" * 50_000), "error", ""),
+        (result("[1, 2]"), "error", ""),
+    ],
+)
+def test_docker_that_does_not_answer(answer: Result, reason: str, words: str) -> None:
+    engine = docker(answer)
+    assert engine.server_version.unavailable == reason  # type: ignore[union-attr]
+    assert words in engine.server_version.detail  # type: ignore[union-attr]
+    assert engine.runtimes.detail == "the server did not answer"  # type: ignore[union-attr]
+
+
+@ANYTHING
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted(DOCKER_INFO)),
+        st.none() | st.text(max_size=5) | st.lists(st.text(max_size=3), max_size=2) | st.just({}),
+    )
+)
+@example({"ServerVersion": "1", "Runtimes": None, "ClientInfo": None, "SecurityOptions": None})
+@example({"ServerVersion": ["1"], "ClientInfo": "x", "Runtimes": ["nvidia"]})
+def test_docker_info_of_any_shape(info: Any) -> None:
+    docker(info)
+
+
+PODMAN_INFO = {
+    "host": {
+        "cgroupManager": "systemd",
+        "cgroupVersion": "v2",
+        "ociRuntime": {"name": "crun"},
+        "security": {"rootless": True},
+        "serviceIsRemote": False,
+    },
+    "store": {"graphDriverName": "overlay", "graphRoot": "/home/ada/storage"},
+    "version": {"Version": "4.3.1"},
+}
+
+
+def podman(info: Any) -> Engine:
+    answer = info if isinstance(info, Result) else result(json.dumps(info))
+    facts = Facts()
+    facts.put("name", "podman")
+    facts.put("path", "/usr/bin/podman")
+    containers.put_podman(facts, answer)
+    return msgspec.json.decode(dumps(facts.values).encode(), type=Engine)
+
+
+def test_podman_that_answers() -> None:
+    engine = podman(PODMAN_INFO)
+    assert (engine.server_version, engine.rootless, engine.remote) == ("4.3.1", True, False)
+    assert (engine.runtimes, engine.default_runtime) == (["crun"], "crun")
+    assert (engine.storage_driver, engine.storage_path) == ("overlay", "/home/ada/storage")
+
+
+def test_podman_that_fails() -> None:
+    engine = podman(result("", "Error: database is locked", code=125))
+    assert engine.server_version.detail == "Error: database is locked"  # type: ignore[union-attr]
+
+
+@ANYTHING
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.text(max_size=3),
+        lambda inner: st.dictionaries(
+            st.sampled_from(["host", "store", "version", "security", "ociRuntime", "name"]), inner
+        ),
+        max_leaves=8,
+    )
+)
+def test_podman_info_of_any_shape(info: Any) -> None:
+    podman(info)
+
+
+def test_all_programs_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "var/lib/docker").mkdir(parents=True)
+    write(tmp_path, "/usr/bin/nvidia-container-runtime-hook", "", 0o755)
+    write(
+        tmp_path,
+        "/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json",
+        '{"hook": {"path": "/usr/bin/nvidia-container-runtime-hook"}}',
+    )
+    seen = collect(
+        tmp_path,
+        monkeypatch,
+        {
+            ("docker", "version"): result("Docker version 28.3.0, build 38b7060\n"),
+            ("docker", "info"): result(json.dumps(DOCKER_INFO)),
+            ("podman", "version"): result("podman version 4.9.4-rhel\n"),
+            ("podman", "info"): result(json.dumps(PODMAN_INFO)),
+            ("apptainer", "version"): result("apptainer version 1.3.0\n"),
+            ("enroot", "version"): result("3.4.1\n"),
+            ("nvidia-ctk", "version"): result(
+                "NVIDIA Container Toolkit CLI version 1.17.6\ncommit: e3\n"
+            ),
+            ("nvidia-container-cli", "version"): result(
+                "cli-version: 1.17.6\nlib-version: 1.17.6\n"
+            ),
+        },
+    )
+    versions = {engine.name: engine.version for engine in seen.engines}
+    assert versions == {
+        "docker": "28.3.0",
+        "podman": "4.9.4-rhel",
+        "apptainer": "1.3.0",
+        "enroot": "3.4.1",
+    }
+    assert (seen.toolkit_version, seen.cli_version) == ("1.17.6", "1.17.6")
+    assert seen.hook_path == "/usr/bin/nvidia-container-runtime-hook"
+    assert seen.oci_hooks == ["/usr/share/containers/oci/hooks.d/oci-nvidia-hook.json"]
+    assert isinstance(seen.engines[0].storage_free_mib, int)
+    assert seen.engines[1].storage_free_mib.unavailable == "absent"  # type: ignore[union-attr]
+
+
+def test_nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = collect(tmp_path, monkeypatch, {})
+    assert (seen.engines, seen.cdi_specs, seen.oci_hooks) == ([], [], [])
+    assert seen.toolkit_path.unavailable == "absent"  # type: ignore[union-attr]
+    assert seen.toolkit_config.unavailable == "absent"  # type: ignore[union-attr]
+
+
+def test_podmans_docker_script_is_not_docker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = result("podman version 4.3.1\n", "Emulate Docker CLI using podman.\n")
+    info = result(json.dumps(PODMAN_INFO))
+    answers = {("docker", "version"): version, ("docker", "info"): info}
+    answers |= {("podman", "version"): version, ("podman", "info"): info}
+    assert [engine.name for engine in collect(tmp_path, monkeypatch, answers).engines] == ["podman"]
+
+
+def test_apptainers_link_of_the_old_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "/usr/bin/singularity", "", 0o755)
+    answers = {("apptainer", "version"): result("apptainer version 1.3.0")}
+    assert [e.name for e in collect(tmp_path, monkeypatch, answers).engines] == ["apptainer"]
+
+
+def test_an_engine_that_crashes_has_no_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {("enroot", "version"): result("", "enroot: bad interpreter", code=126)}
+    (engine,) = collect(tmp_path, monkeypatch, answers).engines
+    assert engine.version.detail == "enroot: bad interpreter"  # type: ignore[union-attr]
+
+
+# The toolkit's configuration
+
+CONFIG = """\
+#accept-nvidia-visible-devices-envvar-when-unprivileged = true
+disable-require = false
+
+[nvidia-container-cli]
+environment = []
+#no-cgroups = false
+no-cgroups = true  # for rootless docker
+ldconfig = "@/sbin/ldconfig.real"
+
+[nvidia-container-runtime]
+log-level = "info"
+mode = "cdi"
+runtimes = ["docker-runc", "runc"]
+
+[nvidia-container-runtime.modes.cdi]
+mode = "not this one"
+"""
+
+
+def test_the_toolkits_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, containers.CONFIG, CONFIG)
+    seen = collect(tmp_path, monkeypatch, {})
+    assert (seen.toolkit_mode, seen.toolkit_no_cgroups) == ("cdi", True)
+    assert seen.toolkit_config == containers.CONFIG
+
+
+def test_a_configuration_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(
+        tmp_path, containers.CONFIG, "[nvidia-container-cli]\n#no-cgroups = false\nload-kmods =\n"
+    )
+    seen = collect(tmp_path, monkeypatch, {})
+    assert seen.toolkit_mode.unavailable == "absent"  # type: ignore[union-attr]
+    assert seen.toolkit_no_cgroups.unavailable == "absent"  # type: ignore[union-attr]
+
+
+@ANYTHING
+@given(st.text(alphabet=st.sampled_from("[]ab.=\"'# \n-"), max_size=200))
+def test_toml_of_anything(text: str) -> None:
+    for (section, key), value in container_specs.read_toml(text).items():
+        assert all(isinstance(part, str) for part in (section, key, value))
+
+
+# CDI specifications
+
+SPEC = """\
+---
+cdiVersion: 0.5.0
+containerEdits:
+  deviceNodes:
+  - path: /dev/nvidia-uvm
+  - hostPath: /host/nvidiactl
+    path: /dev/nvidiactl
+  env:
+  - NVIDIA_VISIBLE_DEVICES=void
+  hooks:
+  - args:
+    - nvidia-cdi-hook
+    - create-symlinks
+    - --link
+    - libcuda.so.1::/usr/lib/x86_64-linux-gnu/libcuda.so
+    hookName: createContainer
+    path: /usr/bin/nvidia-cdi-hook
+  mounts:
+  - containerPath: /usr/lib/x86_64-linux-gnu/libcuda.so.535.54.03
+    hostPath: /usr/lib/x86_64-linux-gnu/libcuda.so.535.54.03
+    options:
+    - ro
+    - bind
+  - containerPath: "/with space"
+    hostPath: "/with space/and: colon"   # quoted
+devices:
+- containerEdits:
+    deviceNodes:
+    - path: /dev/nvidia0
+  name: "0"
+- name: all
+  containerEdits:
+    deviceNodes: []
+kind: nvidia.com/gpu
+"""
+SPEC_PATHS = [
+    "/dev/nvidia-uvm",
+    "/host/nvidiactl",
+    "/usr/bin/nvidia-cdi-hook",
+    "/usr/lib/x86_64-linux-gnu/libcuda.so.535.54.03",
+    "/with space/and: colon",
+    "/dev/nvidia0",
+]
+
+
+def test_a_yaml_specification() -> None:
+    pairs = container_specs.read_spec(SPEC)
+    assert container_specs.host_paths(pairs) == SPEC_PATHS
+    assert (("devices", 1, "name"), "all") in pairs
+    assert (("kind",), "nvidia.com/gpu") in pairs
+
+
+def test_lists_may_be_indented_below_their_key() -> None:
+    text = 'devices:\n    - name: "0"\n      containerEdits:\n        mounts:\n'
+    text += "            - hostPath: /a\n              options:\n                  - ro\n"
+    text += "            - hostPath: /b\n        deviceNodes:\n            - path: /c\n    - name: all\n"
+    pairs = container_specs.read_yaml(text)
+    assert [v for where, v in pairs if where[-1] == "name" and len(where) == 3] == ["0", "all"]
+    assert container_specs.host_paths(pairs) == ["/a", "/b", "/c"]
+
+
+def test_yaml_and_json_of_one_specification_read_alike() -> None:
+    spec = {
+        "cdiVersion": "0.6.0",
+        "kind": "nvidia.com/gpu",
+        "devices": [{"name": "0", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia0"}]}}],
+        "containerEdits": {"mounts": [{"hostPath": "/a", "path": "/inside"}, {"path": "/inside"}]},
+    }
+    pairs = container_specs.read_spec(json.dumps(spec))
+    assert container_specs.host_paths(pairs) == ["/dev/nvidia0", "/a"]
+    assert (("devices", 0, "name"), "0") in pairs
+
+
+def spec_of(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> Any:
+    write(root, name, text)
+    specs = collect(root, monkeypatch, {}).cdi_specs
+    assert isinstance(specs, list)
+    return specs
+
+
+def test_host_paths_that_are_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in SPEC_PATHS[:3]:
+        write(tmp_path, path)
+    (spec,) = spec_of(tmp_path, monkeypatch, "/etc/cdi/nvidia.yaml", SPEC)
+    assert (spec.path, spec.kind, spec.version) == (
+        "/etc/cdi/nvidia.yaml",
+        "nvidia.com/gpu",
+        "0.5.0",
+    )
+    assert spec.devices == ["0", "all"]
+    assert spec.missing_paths == SPEC_PATHS[3:]
+
+
+@pytest.mark.parametrize("text", ["", "{", "- \n-\n", "\t\x00", "{" * 10_000, "{} trailing"])
+def test_specifications_that_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    (spec,) = spec_of(tmp_path, monkeypatch, "/var/run/cdi/x.json", text)
+    assert spec.kind.unavailable == "error"
+    assert spec.missing_paths == [] or spec.missing_paths.unavailable == "error"
+
+
+def test_a_folder_that_two_names_lead_to_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "/etc/cdi/nvidia.yaml", SPEC)
+    write(tmp_path, "/etc/cdi/README", "no specification")
+    (tmp_path / "var/run").mkdir(parents=True)
+    (tmp_path / "var/run/cdi").symlink_to(tmp_path / "etc/cdi")
+    specs = collect(tmp_path, monkeypatch, {}).cdi_specs
+    assert isinstance(specs, list)
+    assert [spec.path for spec in specs] == ["/etc/cdi/nvidia.yaml"]
+
+
+KEYS = st.sampled_from(["devices", "mounts", "hostPath", "path", "name", "a-b"])
+SCALARS = st.from_regex(r"[a-zA-Z0-9/._=-]{1,12}", fullmatch=True).filter(
+    lambda s: not s.startswith("-")
+)
+TREES = st.dictionaries(
+    KEYS,
+    st.recursive(
+        SCALARS,
+        lambda inner: (
+            st.dictionaries(KEYS, inner, min_size=1, max_size=3)
+            | st.lists(inner, min_size=1, max_size=3)
+        ),
+        max_leaves=10,
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+def block(value: Any, indent: int, flat_lists: bool) -> list[str]:
+    """Block YAML of a tree, as a generator writes it."""
+    lines: list[str] = []
+    pad = " " * indent
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, str):
+                lines.append(f"{pad}{key}: {item}")
+            else:
+                deeper = indent if isinstance(item, list) and flat_lists else indent + 2
+                lines += [f"{pad}{key}:", *block(item, deeper, flat_lists)]
+        return lines
+    for item in value:
+        inner = [item] if isinstance(item, str) else block(item, 0, flat_lists)
+        lines.append(f"{pad}- {inner[0]}")
+        lines += [f"{pad}  {line}" for line in inner[1:]]
+    return lines
+
+
+@ANYTHING
+@given(TREES, st.booleans())
+def test_block_yaml_reads_like_json(tree: dict[str, Any], flat_lists: bool) -> None:
+    text = "\n".join(block(tree, 0, flat_lists))
+    assert container_specs.read_yaml(text) == container_specs.read_spec(json.dumps(tree))
+
+
+@ANYTHING
+@given(st.text(alphabet=st.sampled_from("-: ab/\"'#{}[]\n"), max_size=200))
+def test_specifications_of_anything(text: str) -> None:
+    try:
+        pairs = container_specs.read_spec(text)
+    except ValueError:
+        return
+    container_specs.host_paths(pairs)

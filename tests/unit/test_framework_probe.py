@@ -1,0 +1,250 @@
+"""What the framework probes make of a framework's own words; the frameworks here are made up."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from envcheck.collector import framework
+from envcheck.collector.facts import Facts, is_unavailable
+from envcheck.collector.probes import framework_jax, framework_tensorflow, framework_torch
+
+LOG = """\
+2024-01-01 10:00:00.000000: I tensorflow/core/platform/cpu_feature_guard.cc:142] Your CPU supports AVX2
+WARNING: All log messages before absl::InitializeLog() is called are written to STDERR
+2024-01-01 10:00:00.000001: W tensorflow/stream_executor/platform/default/dso_loader.cc:55] Could not load \
+dynamic library 'libcudnn.so.7'; dlerror: libcudnn.so.7: cannot open shared object file
+2024-01-01 10:00:00.000002: W tensorflow/core/gpu_device.cc:1641] Cannot dlopen some GPU libraries
+E0000 00:00:1795200166.912713 6979 cuda_platform.cc:52] failed call to cuInit: UNKNOWN ERROR (303)
+/usr/lib/numpy/__init__.py:3: FutureWarning: nothing to see here
+UserWarning: The NVIDIA driver on your system is too old (found version 10020).
+I tensorflow/compiler/xla/service/service.cc:176] StreamExecutor device (0): Host, Default Version
+"""
+
+
+def test_the_log_keeps_what_is_about_gpus() -> None:
+    values: dict[str, Any] = {}
+    framework.after(values, LOG)
+    assert [line.split("] ")[-1][:24] for line in values["log"]] == [
+        "Could not load dynamic l",
+        "Cannot dlopen some GPU l",
+        "failed call to cuInit: U",
+        "UserWarning: The NVIDIA ",
+    ]
+
+
+def test_the_log_is_bounded_and_repeats_nothing() -> None:
+    values: dict[str, Any] = {}
+    framework.after(
+        values, "CUDA error\n" * 50 + "\n".join(f"GPU {i} " + "x" * 9999 for i in range(99))
+    )
+    assert len(values["log"]) == framework.LOG_LINES
+    assert values["log"][0] == "CUDA error"
+    assert values["log"][1].startswith("GPU 0 ")
+    assert max(map(len, values["log"])) <= 600
+
+
+@examples(max_examples=100, deadline=None)
+@given(st.text())
+def test_any_text_makes_a_log(text: str) -> None:
+    values: dict[str, Any] = {}
+    framework_torch.after(values, text)
+    assert isinstance(values["log"], list)
+
+
+def test_every_framework_probe_hands_its_log_over() -> None:
+    for module in (framework_tensorflow, framework_torch, framework_jax):
+        assert module.after is framework.after
+
+
+def test_tensorflows_build_list_in_the_snapshots_terms() -> None:
+    assert framework_tensorflow.architectures(["sm_60", "sm_80", "compute_90"]) == [
+        "sm_60",
+        "sm_80",
+        "sm_90",
+        "compute_90",
+    ]
+    assert framework_tensorflow.architectures(["8.0", "sm_80"]) == ["sm_80", "compute_80"]
+    assert framework_tensorflow.architectures([]) == []
+
+
+def test_tensorflow_1_describes_its_gpus_in_a_sentence() -> None:
+    words = (
+        "device: 0, name: Tesla V100-SXM2, 16GB, pci bus id: 0000:00:1E.0, compute capability: 7.0"
+    )
+    assert framework_tensorflow.local_gpu("/device:GPU:0", words) == {
+        "name": "Tesla V100-SXM2, 16GB",
+        "description": words,
+        "pci_address": "0000:00:1e.0",
+        "compute_capability": "7.0",
+    }
+    assert framework_tensorflow.local_gpu("/device:GPU:0", "") == {
+        "name": "/device:GPU:0",
+        "description": "",
+    }
+
+
+def test_a_build_without_a_record_is_asked_for_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = ModuleType("tensorflow.python.platform.build_info")
+    record.is_cuda_build = True  # type: ignore[attr-defined]
+    record.cuda_version_number = "11.0"  # type: ignore[attr-defined]
+    platform = ModuleType("tensorflow.python.platform")
+    platform.build_info = record  # type: ignore[attr-defined]
+    for name, module in [
+        ("tensorflow", ModuleType("tensorflow")),
+        ("tensorflow.python", ModuleType("tensorflow.python")),
+        ("tensorflow.python.platform", platform),
+    ]:
+        monkeypatch.setitem(sys.modules, name, module)
+    tf = SimpleNamespace(sysconfig=SimpleNamespace())
+    assert framework_tensorflow.build_info(tf) == {
+        "is_cuda_build": True,
+        "cuda_version_number": "11.0",
+    }
+
+
+def fake_tensorflow(**info: Any) -> Any:
+    def list_physical_devices(kind: str) -> list[Any]:
+        assert kind == "GPU"
+        return [SimpleNamespace(name=f"/physical_device:GPU:{i}") for i in range(2)]
+
+    def get_device_details(device: Any) -> dict[str, Any]:
+        if device.name.endswith("1"):
+            raise RuntimeError("CUDA_ERROR_UNKNOWN")
+        return {"device_name": "NVIDIA A100", "compute_capability": (8, 0)}
+
+    return SimpleNamespace(
+        __version__="2.15.0",
+        sysconfig=SimpleNamespace(get_build_info=lambda: info),
+        test=SimpleNamespace(is_built_with_cuda=lambda: True),
+        config=SimpleNamespace(
+            list_physical_devices=list_physical_devices,
+            experimental=SimpleNamespace(
+                get_device_details=get_device_details,
+                tensor_float_32_execution_enabled=lambda: False,
+            ),
+            optimizer=SimpleNamespace(
+                get_experimental_options=lambda: {"auto_mixed_precision": True},
+                get_jit=lambda: "autoclustering",
+            ),
+        ),
+    )
+
+
+def test_tensorflow_2_is_described() -> None:
+    facts = Facts()
+    framework_tensorflow.describe(
+        fake_tensorflow(
+            cuda_version="12.2",
+            cudnn_version="8",
+            is_cuda_build=True,
+            is_tensorrt_build=True,
+            cuda_compute_capabilities=["sm_50", "compute_90"],
+        ),
+        facts,
+    )
+    assert facts.values["built_cuda"] == "12.2"
+    assert facts.values["built_cudnn"] == "8"
+    assert facts.values["built_capabilities"] == ["sm_50", "sm_90", "compute_90"]
+    assert facts.values["tensorrt_build"] is True
+    first, second = facts.values["gpus"]
+    assert (first["name"], first["compute_capability"]) == ("NVIDIA A100", "8.0")
+    assert second["name"] == "/physical_device:GPU:1"
+    settings = facts.values["settings"]
+    assert (settings["tf32"], settings["amp"], settings["xla"]) == (
+        "false",
+        "true",
+        "autoclustering",
+    )
+
+
+def test_a_build_for_the_cpu_was_built_with_no_cuda() -> None:
+    facts = Facts()
+    framework_tensorflow.describe(
+        fake_tensorflow(is_cuda_build=False, is_tensorrt_build=False), facts
+    )
+    assert facts.values["cuda_build"] is False
+    for field in ("built_cuda", "built_cudnn", "built_capabilities"):
+        assert facts.values[field]["unavailable"] == "absent"
+
+
+def test_a_framework_that_raises_at_every_question_still_gives_facts() -> None:
+    class Hostile:
+        def __getattr__(self, name: str) -> Any:
+            raise SystemExit(3)
+
+    for describe in (framework_torch.describe, framework_jax.describe):
+        facts = Facts()
+        describe(Hostile(), facts)
+        assert is_unavailable(facts.values["gpus"])
+        assert facts.values["settings"].keys() <= {"jaxlib", "cuda_plugin"}
+
+
+def fake_torch(cuda: str | None, count: int) -> Any:
+    gpu = SimpleNamespace(
+        name="NVIDIA H100", major=9, minor=0, pci_domain_id=0, pci_bus_id=0x1B, pci_device_id=0
+    )
+    old = SimpleNamespace(name="Tesla T4", major=7, minor=5)
+
+    def init() -> None:
+        raise RuntimeError("Found no NVIDIA driver on your system")
+
+    return SimpleNamespace(
+        version=SimpleNamespace(cuda=cuda),
+        _C=SimpleNamespace(
+            _cudnn=SimpleNamespace(getCompileVersion=lambda: (9, 1, 0)),
+            _cuda_getArchFlags=lambda: "sm_80 sm_90 compute_90",
+        ),
+        cuda=SimpleNamespace(
+            is_available=lambda: count > 0,
+            device_count=lambda: count,
+            init=init,
+            get_device_properties=lambda index: [gpu, old][index],
+        ),
+        get_float32_matmul_precision=lambda: "high",
+    )
+
+
+def test_torch_is_described(capfd: pytest.CaptureFixture[str]) -> None:
+    facts = Facts()
+    framework_torch.describe(fake_torch("12.4", 2), facts)
+    assert (facts.values["built_cuda"], facts.values["built_cudnn"]) == ("12.4", "9.1.0")
+    assert facts.values["built_capabilities"] == ["sm_80", "sm_90", "compute_90"]
+    first, second = facts.values["gpus"]
+    assert (first["pci_address"], first["compute_capability"]) == ("0000:1b:00.0", "9.0")
+    assert second["pci_address"]["unavailable"] == "not-supported"
+    assert facts.values["settings"] == {"matmul_precision": "high"}
+
+
+def test_torch_says_why_it_sees_no_gpu(capfd: pytest.CaptureFixture[str]) -> None:
+    facts = Facts()
+    framework_torch.describe(fake_torch("12.4", 0), facts)
+    assert facts.values["gpus"] == []
+    assert "Found no NVIDIA driver" in capfd.readouterr().err
+
+
+def test_jax_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = ModuleType("jax_cuda12_plugin._versions")
+    versions.cuda_runtime_build_version = lambda: 12030  # type: ignore[attr-defined]
+    versions.cudnn_build_version = lambda: 90100  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "jax_cuda12_plugin", ModuleType("jax_cuda12_plugin"))
+    monkeypatch.setitem(sys.modules, "jax_cuda12_plugin._versions", versions)
+    device = SimpleNamespace(device_kind="NVIDIA L4", compute_capability="8.9")
+    jax = SimpleNamespace(
+        devices=lambda kind: [device],
+        default_backend=lambda: "gpu",
+        config=SimpleNamespace(jax_default_matmul_precision=None),
+    )
+    facts = Facts()
+    framework_jax.describe(jax, facts)
+    assert facts.values["cuda_build"] is True
+    assert (facts.values["built_cuda"], facts.values["built_cudnn"]) == ("12.3", "9.1.0")
+    assert facts.values["gpus"][0]["compute_capability"] == "8.9"
+    assert facts.values["settings"]["platform"] == "gpu"
+    assert facts.values["settings"]["cuda_plugin"] == "jax_cuda12_plugin"

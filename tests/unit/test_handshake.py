@@ -1,0 +1,210 @@
+"""The first word with a target: what is accepted as an answer, and how a refusal is worded."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envcheck.collector import handshake
+from envcheck.collector.process import Result
+from envcheck.facts.target import Interpreter
+
+ANSWER: dict[str, Any] = {
+    "version": "3.8.18",
+    "implementation": "cpython",
+    "executable": "/opt/env/bin/python",
+    "prefix": "/opt/env",
+    "base_prefix": "/usr",
+    "virtualenv": True,
+    "conda": False,
+    "machine": "x86_64",
+    "bits": 64,
+    "libc": "glibc 2.31",
+    "sys_path": ["/usr/lib/python3.8"],
+    "user_site": False,
+    "frameworks": {"tensorflow": "/opt/env/lib/tensorflow/__init__.py"},
+}
+
+
+def framed(answer: Any, before: str = "", after: str = "") -> bytes:
+    text = answer if isinstance(answer, str) else json.dumps(answer)
+    return f"{before}\n{handshake.BEGIN}\n{text}\n{handshake.END}\n{after}".encode()
+
+
+def result(
+    outcome: str = "exited", code: int | None = 0, stdout: bytes = b"", **rest: Any
+) -> Result:
+    stderr = rest.pop("stderr", b"")
+    return Result(["/opt/env/bin/python", "-c", "..."], outcome, code, stdout, stderr, 5.0, **rest)
+
+
+def test_an_answer_is_found_among_chatter() -> None:
+    chatter = f"hello\n{handshake.BEGIN}\nspoof\n"
+    assert handshake.parse(framed(ANSWER, chatter, "goodbye")) == ANSWER
+
+
+@pytest.mark.parametrize(
+    "stdout",
+    [
+        b"",
+        b"Python 3.8",
+        framed("{"),
+        framed("[]"),
+        framed("null"),
+        framed({"version": 3}),
+        framed({"version": "three.eight"}),
+        framed({"version": "3.8.18"}),
+        framed(ANSWER | {"sys_path": "no list"}),
+        framed(ANSWER | {"frameworks": []}),
+        framed("[" * 100_000),
+        framed(ANSWER)[: len(framed(ANSWER)) - 30],
+    ],
+)
+def test_anything_else_is_no_answer(stdout: bytes) -> None:
+    with pytest.raises(ValueError, match="handshake"):
+        handshake.parse(stdout)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.one_of(
+        st.binary(max_size=400),
+        st.text(max_size=200).map(framed),
+        st.recursive(
+            st.one_of(st.none(), st.booleans(), st.integers(), st.text()),
+            lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
+        ).map(framed),
+        st.dictionaries(st.sampled_from(sorted(ANSWER)), st.one_of(st.none(), st.text())).map(
+            framed
+        ),
+    )
+)
+def test_parse_raises_nothing_but_value_error(stdout: bytes) -> None:
+    with contextlib.suppress(ValueError):
+        assert "version" in handshake.parse(stdout)
+
+
+def test_an_old_python_says_no_more_than_its_version() -> None:
+    assert handshake.parse(framed({"version": "2.7.18"})) == {"version": "2.7.18"}
+    with pytest.raises(ValueError, match=r"bin/python .* is Python 2\.7\.18, .* 3\.6 or newer"):
+        handshake.check(result(stdout=framed({"version": "2.7.18"})))
+
+
+@pytest.mark.parametrize(
+    ("came", "words"),
+    [
+        (result("timeout", None), "gave no answer within 5 s"),
+        (result("flooded", None), "wrote more than 16 MiB"),
+        (result("exited", -11), r"died by signal 11 \(SIGSEGV\)"),
+        (
+            result("exited", 1, stderr=b"Traceback\nImportError: no json\n"),
+            r"exited with status 1 \(ImportError: no json\)",
+        ),
+        (result("not-started", None, error="Exec format error"), "Exec format error"),
+        (result(stdout=b"certainly\n"), "does not answer as a Python interpreter does"),
+    ],
+)
+def test_each_refusal_is_one_sentence_that_names_the_path(came: Result, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as refusal:
+        handshake.check(came)
+    sentence = str(refusal.value)
+    assert sentence.startswith("/opt/env/bin/python cannot be used as a target: it ")
+    assert "\n" not in sentence
+
+
+def test_an_answer_that_came_before_a_signal_does_not_count() -> None:
+    with pytest.raises(ValueError, match="died by signal 6"):
+        handshake.check(result("exited", -6, stdout=framed(ANSWER)))
+
+
+def test_the_facts_are_an_interpreter() -> None:
+    facts = handshake.facts(ANSWER, "virtualenv", "/opt/env/bin/python")
+    interpreter = msgspec.convert(facts.values, Interpreter)
+    assert interpreter.implementation == "CPython"
+    assert interpreter.architecture == "x86_64"
+    assert interpreter.kind == "virtualenv"
+
+
+def test_a_narrow_interpreter_without_glibc_or_name() -> None:
+    odd = ANSWER | {"bits": 32, "libc": None, "executable": "", "implementation": "graalpy"}
+    interpreter = msgspec.convert(handshake.facts(odd, "interpreter", "/p").values, Interpreter)
+    assert interpreter.architecture == "i686"
+    assert interpreter.executable == "/p"
+    assert interpreter.libc == msgspec.convert(
+        {"unavailable": "absent", "detail": "not glibc"}, type(interpreter.libc)
+    )
+
+
+def executable(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_resolve_finds_the_python_of_an_environment(tmp_path: Path) -> None:
+    python = executable(tmp_path / "env/bin/python")
+    assert handshake.resolve(str(tmp_path / "env")) == (str(python), "interpreter")
+    (tmp_path / "env/pyvenv.cfg").write_text("")
+    assert handshake.resolve(str(tmp_path / "env")) == (str(python), "virtualenv")
+    assert handshake.resolve(str(python)) == (str(python), "virtualenv")
+    (tmp_path / "env/conda-meta").mkdir()
+    assert handshake.resolve(str(python)) == (str(python), "conda")
+
+
+def test_resolve_takes_python3_where_there_is_no_python(tmp_path: Path) -> None:
+    python = executable(tmp_path / "bin/python3")
+    assert handshake.resolve(str(tmp_path))[0] == str(python)
+
+
+def test_resolve_keeps_a_link_as_it_is(tmp_path: Path) -> None:
+    base = executable(tmp_path / "base/bin/python3")
+    (tmp_path / "env/bin").mkdir(parents=True)
+    (tmp_path / "env/pyvenv.cfg").write_text("")
+    (tmp_path / "env/bin/python").symlink_to(base)
+    python = tmp_path / "env/bin/python"
+    assert handshake.resolve(str(tmp_path / "env")) == (str(python), "virtualenv")
+
+
+def test_resolve_names_what_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "dead/bin").mkdir(parents=True)
+    (tmp_path / "dead/bin/python").symlink_to("/nonexistent/python3.8")
+    (tmp_path / "dull/bin").mkdir(parents=True)
+    (tmp_path / "dull/bin/python").write_text("")
+    for name, words in [
+        ("nowhere", "nowhere does not exist"),
+        ("plain", "plain is not a file that can be executed"),
+        ("plain/python", "plain/python does not exist"),
+        ("empty", "empty is a directory without a Python"),
+        ("dead", r"dead/bin/python is a link to /nonexistent/python3\.8, which does not exist"),
+        ("dull", "dull/bin/python is not a file that can be executed"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            handshake.resolve(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("path", ["", "a\0b"])
+def test_resolve_refuses_what_is_no_path(path: str) -> None:
+    with pytest.raises(ValueError, match="is no path"):
+        handshake.resolve(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may look into everything")
+def test_resolve_says_when_it_may_not_look(tmp_path: Path) -> None:
+    executable(tmp_path / "closed/bin/python")
+    (tmp_path / "closed").chmod(0)
+    try:
+        with pytest.raises(ValueError, match="may not be looked into"):
+            handshake.resolve(str(tmp_path / "closed/bin/python"))
+    finally:
+        (tmp_path / "closed").chmod(0o755)

@@ -1,0 +1,619 @@
+"""The host probe against fake trees, and its parsers against anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from envcheck.collector.facts import Context, Facts, dumps, from_error
+from envcheck.collector.probes import (
+    bounded,
+    host,
+    host_disk,
+    host_limits,
+    host_security,
+    host_virtual,
+    mounts,
+    programs,
+)
+from envcheck.facts.host import Host
+
+ANYTHING = settings(max_examples=100, deadline=None)
+
+MOUNTINFO = (
+    "21 27 0:20 / /proc rw,relatime - proc proc rw\n"
+    "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard\n"
+    "30 27 0:27 / /home rw,nosuid,noexec,relatime shared:3 master:2 - nfs4 nas:/home rw,vers=4.2\n"
+    "31 27 0:28 / /with\\040space rw - xfs /dev/vdb rw,usrquota\n"
+    "32 27 0:29 / /home ro - ext4 /dev/vdc ro\n"
+)
+
+
+class Tree:
+    """A fake machine below a directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.environ: dict[str, str] = {"HOME": "/home/ada", "PATH": "/nowhere"}
+
+    def write(self, path: str, content: str | bytes = "") -> Path:
+        file = self.root / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        return file
+
+    def context(self, **params: Any) -> Context:
+        return Context(self.environ, root=str(self.root), params=params)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
+
+
+def inline(functions: Any, deadline: float) -> list[tuple[str, Any]]:
+    """bounded.call_all without a process; a function that raises TimeoutError has hung."""
+    results: list[tuple[str, Any]] = []
+    for function in functions:
+        try:
+            results.append(("ok", function()))
+        except TimeoutError:
+            results.append(("timeout", None))
+        except Exception as error:
+            results.append(("error", from_error(error)))
+    return results
+
+
+@pytest.fixture(autouse=True)
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "call_all", inline)
+
+
+def put(function: Any, tree: Tree, *arguments: Any) -> Facts:
+    facts = Facts("test")
+    function(facts, tree.context(), *arguments)
+    return facts
+
+
+def decoded(facts: Facts) -> Host:
+    return msgspec.json.decode(dumps(facts.values).encode(), type=Host)
+
+
+def test_a_whole_machine(tree: Tree) -> None:
+    tree.write("/etc/os-release", 'ID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian GNU/Linux 12"\n')
+    tree.write("/etc/passwd", f"ada:x:{os.geteuid()}:100:Ada,,,:/home/ada:/bin/sh\n")
+    tree.write("/proc/sys/kernel/osrelease", "6.1.0-30-amd64\n")
+    tree.write("/proc/sys/kernel/hostname", "vulcan\n")
+    tree.write("/proc/self/mountinfo", MOUNTINFO)
+    tree.write("/proc/self/cgroup", "0::/user.slice\n")
+    tree.write("/proc/meminfo", "MemTotal:       16384000 kB\nMemAvailable:    8192000 kB\n")
+    tree.write(
+        "/proc/cpuinfo", "processor\t: 0\nmodel name\t: A CPU\nflags\t\t: fpu avx avx2 xyz\n\n"
+    )
+    (tree.root / "home/ada").mkdir(parents=True)
+    facts = host.collect(tree.context(paths=["/opt/env"]))
+    seen = decoded(facts)
+    assert (seen.os_id, seen.os_version, seen.os_name) == ("debian", "12", "Debian GNU/Linux 12")
+    assert (seen.user, seen.hostname, seen.kernel) == ("ada", "vulcan", "6.1.0-30-amd64")
+    assert (seen.memory_total_mib, seen.memory_available_mib) == (16000, 8000)
+    assert (seen.cpu_model, seen.cpu_flags) == ("A CPU", ["avx", "avx2"])
+    assert seen.container.unavailable == "absent"  # type: ignore[union-attr]
+    assert {role for disk in seen.disks for role in disk.roles} == {
+        "home",
+        "cache",
+        "environments",
+        "temporary",
+        "target",
+    }
+    assert facts.sources["cpu_flags"] == "/proc/cpuinfo"
+
+
+def test_an_empty_machine_gives_reasons_and_no_crash(tree: Tree) -> None:
+    seen = decoded(host.collect(tree.context()))
+    for name in (
+        "os_id",
+        "kernel",
+        "cpu_flags",
+        "memory_total_mib",
+        "cgroup_version",
+        "numa_nodes",
+    ):
+        assert getattr(seen, name).unavailable == "absent", name
+    assert seen.architecture == os.uname().machine
+
+
+def test_unreadable_and_undecodable_files(tree: Tree) -> None:
+    tree.write("/etc/os-release", b'ID="d\xff\xfe"\n\xff=\xff\n')
+    tree.write("/proc/meminfo", b"MemTotal: \xff kB\nnonsense\n")
+    (tree.root / "proc/cpuinfo").mkdir(parents=True)  # reading a directory is an error
+    seen = decoded(host.collect(tree.context()))
+    assert seen.os_id == "d\ufffd\ufffd"
+    assert seen.memory_total_mib.unavailable == "absent"  # type: ignore[union-attr]
+    assert seen.cpu_flags.unavailable == "error"  # type: ignore[union-attr]
+
+
+def test_os_release_quotes_and_comments() -> None:
+    text = '# comment\nID=\'arch\'\nNAME="A \\"b\\" \\$c"\nEMPTY=\nno sign\n'
+    assert host.parse_os_release(text) == {"ID": "arch", "NAME": 'A "b" $c', "EMPTY": ""}
+
+
+def test_cpuinfo_of_arm_and_a_line_cut_off() -> None:
+    text = "processor\t: 0\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\nBogoMIPS: 1"
+    entry = host.parse_cpuinfo(text)
+    assert entry["Features"].split() == ["fp", "asimd", "sve"]
+    assert "BogoMIPS" not in entry  # 100.00, perhaps
+
+
+def test_the_model_of_an_arm_cpu_is_its_part(tree: Tree) -> None:
+    tree.write(
+        "/proc/cpuinfo", "Features\t: asimd fp\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n"
+    )
+    facts = Facts()
+    assert host._put_cpu(facts, tree.context()) == {"asimd", "fp"}
+    assert facts.get("cpu_model") == "implementer 0x41, part 0xd4f"
+    assert facts.get("cpu_flags") == ["asimd"]
+
+
+def test_musl_is_known_by_its_loader(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_such_name(name: str) -> str:
+        raise ValueError("unrecognized configuration name")
+
+    monkeypatch.setattr(os, "confstr", no_such_name)
+    tree.write("/lib/ld-musl-x86_64.so.1")
+    facts = put(host._put_libc, tree)
+    assert facts.get("libc") == "musl"
+    assert facts.values["glibc"]["unavailable"] == "absent"
+
+
+# mounts
+
+
+def test_mounts_longest_prefix_last_wins_and_octal_escapes() -> None:
+    table = mounts.parse(MOUNTINFO)
+    assert [mount.filesystem for mount in table] == ["proc", "ext4", "nfs4", "xfs", "ext4"]
+    assert mounts.of(table, "/with space/x").filesystem == "xfs"
+    assert mounts.of(table, "/with spaceX").point == "/"
+    home = mounts.of(table, "/home/ada")
+    assert (home.source, home.network) == ("/dev/vdc", False)  # mounted over the NFS one
+    assert mounts.of(table, "/homer").point == "/"
+    assert mounts.of([], "/") is None
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "options", "network"),
+    [
+        ("nfs4", "rw", True),
+        ("cifs", "rw", True),
+        ("fuse.sshfs", "rw", True),
+        ("lustre", "rw", True),
+        ("virtiofs", "rw", False),
+        ("9p", "rw,trans=virtio", False),
+        ("9p", "rw,trans=tcp", True),
+        ("overlay", "rw", False),
+        ("autofs", "rw", None),
+    ],
+)
+def test_network_file_systems(filesystem: str, options: str, network: bool | None) -> None:
+    (mount,) = mounts.parse(f"1 0 0:1 / / rw - {filesystem} source {options}")
+    assert mount.network is network
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ("rw,noquota", False),
+        ("rw,usrquota", True),
+        ("rw,usrjquota=aquota.user,jqfmt=vfsv1", True),
+        ("rw,prjquota", True),
+    ],
+)
+def test_quota_options(options: str, kept: bool) -> None:
+    (mount,) = mounts.parse(f"1 0 0:1 / / rw - xfs /dev/x {options}")
+    assert mount.quotas is kept
+
+
+@ANYTHING
+@given(st.text(alphabet=st.sampled_from("0127 \\-/ab\n:"), max_size=300))
+@example("1 0 0:1 / / rw -")
+@example("1 0 0:1 / / rw - ext4")
+def test_mountinfo_of_anything(text: str) -> None:
+    for mount in mounts.parse(text):
+        assert isinstance(mount.point, str)
+    mounts.of(mounts.parse(text), "/a/b")
+
+
+# disks
+
+
+def disk_of(disks: list[dict[str, Any]], role: str) -> dict[str, Any]:
+    return next(disk for disk in disks if role in disk["roles"])
+
+
+def test_directories_come_from_the_environment(tree: Tree) -> None:
+    tree.environ.update({"XDG_CACHE_HOME": "/scratch/cache", "TMPDIR": "/scratch/tmp/"})
+    wanted = dict(host_disk.wanted(tree.context(paths=["/home/ada", "relative"]), "/home/ada"))
+    assert wanted == {
+        "/scratch/cache": ["cache"],
+        "/home/ada/.local/share/envcheck": ["environments"],
+        "/home/ada": ["home", "target"],
+        "/scratch/tmp": ["temporary"],
+    }
+
+
+def test_a_directory_that_is_not_there_yet_is_judged_by_its_ancestor(tree: Tree) -> None:
+    (tree.root / "home").mkdir()
+    tree.write("/proc/self/mountinfo", MOUNTINFO)
+    disks = host_disk.disks(tree.context(), "/home/ada")
+    place = disk_of(disks, "environments")
+    assert place["path"] == "/home/ada/.local/share/envcheck"
+    assert (place["mount_point"], place["filesystem"]) == ("/home", "ext4")
+    real = os.statvfs(tree.root)
+    assert place["total_mib"] == real.f_blocks * real.f_frsize // 1048576
+    assert place["writable"] is True
+
+
+def test_a_symbolic_link_is_followed_to_its_file_system(tree: Tree) -> None:
+    tree.write("/proc/self/mountinfo", MOUNTINFO)
+    (tree.root / "with space").mkdir()
+    (tree.root / "home/ada").mkdir(parents=True)
+    (tree.root / "home/ada/.cache").symlink_to(tree.root / "with space")
+    cache = disk_of(host_disk.disks(tree.context(), "/home/ada"), "cache")
+    assert cache["mount_point"] == "/with space"
+    assert cache["quota_free_mib"]["detail"] == "no program named quota to ask"
+
+
+def test_a_hung_mount_keeps_what_the_table_knows(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree.write("/proc/self/mountinfo", MOUNTINFO.replace("32 27", "").replace("0:29", ""))
+
+    def hangs(path: str) -> Any:
+        raise TimeoutError
+
+    monkeypatch.setattr(host_disk, "look", hangs)
+    disks = host_disk.disks(tree.context(), "/home/ada")
+    home, temporary = disk_of(disks, "home"), disk_of(disks, "temporary")
+    assert (home["filesystem"], home["network"], home["noexec"]) == ("nfs4", True, True)
+    assert home["free_mib"]["unavailable"] == "timeout"
+    # ext4 does not hang: /tmp must lead elsewhere, and where to is not known
+    assert temporary["mount_point"]["unavailable"] == "timeout"
+    assert temporary["noexec"]["unavailable"] == "timeout"
+
+
+def test_a_directory_that_may_not_be_looked_at(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree.write("/proc/self/mountinfo", MOUNTINFO)
+
+    def refused(path: str) -> Any:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(host_disk, "look", refused)
+    home = disk_of(host_disk.disks(tree.context(), "/home/ada"), "home")
+    assert home["free_mib"]["unavailable"] == "no-permission"
+    assert home["filesystem"] == "ext4"
+
+
+QUOTA = """Disk quotas for user ada (uid 1000):
+     Filesystem  blocks   quota   limit   grace   files   quota   limit   grace
+/home 9437184*  8388608 10485760 1700000000 120 0 0 0
+/with space 1024 0 0 0 1 0 0 0
+/soft 0 2048 0 0 1 0 0 0
+"""
+
+
+def test_quota_output() -> None:
+    assert host_disk.parse_quotas(QUOTA) == {"/home": 1024, "/soft": 2}
+
+
+@ANYTHING
+@given(st.text(max_size=300))
+def test_quota_output_of_anything(text: str) -> None:
+    assert all(free >= 0 for free in host_disk.parse_quotas(text).values())
+
+
+class Answer:
+    ok = True
+    outcome = "exited"
+    stdout = QUOTA.replace("/home ", "/with space ").encode()
+
+
+def test_quota_is_asked_where_the_mount_keeps_them(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree.environ.update({"PATH": "/fake/bin", "XDG_CACHE_HOME": "/with space/cache"})
+    tree.write("/proc/self/mountinfo", MOUNTINFO)
+    tree.write("/fake/bin/quota").chmod(0o755)
+    (tree.root / "with space").mkdir()
+    asked: list[list[str]] = []
+
+    def run(self: Context, argv: list[str], deadline: float) -> Answer:
+        asked.append(argv)
+        return Answer()
+
+    monkeypatch.setattr(Context, "run", run)
+    disks = host_disk.disks(tree.context(), "/home/ada")
+    assert disk_of(disks, "cache")["quota_free_mib"] == 1024
+    assert disk_of(disks, "home")["quota_free_mib"]["unavailable"] == "absent"
+    assert [argv[0] for argv in asked] == [str(tree.root / "fake/bin/quota")]
+
+
+def test_programs_are_found_on_path_and_in_the_usual_places(tree: Tree) -> None:
+    tree.write("/usr/bin/tool").chmod(0o755)
+    tree.write("/opt/x/not-executable").chmod(0o644)
+    tree.environ["PATH"] = "/opt/x:relative"
+    assert programs.find(tree.context(), "tool") == "/usr/bin/tool"
+    assert programs.find(tree.context(), "not-executable") is None
+
+
+# cgroups and limits
+
+
+@pytest.mark.parametrize(("text", "number"), [("0", 1), ("0-3,8\n", 5), ("0-1,4-5", 4)])
+def test_kernel_lists(text: str, number: int) -> None:
+    assert host_limits.count(text) == number
+
+
+def cgroup(tree: Tree, mountinfo: str, own: str, files: dict[str, str]) -> Facts:
+    tree.write("/proc/self/mountinfo", mountinfo)
+    tree.write("/proc/self/cgroup", own)
+    for path, text in files.items():
+        tree.write(path, text)
+    return put(host_limits.put_cgroup, tree)
+
+
+V2 = "41 31 0:38 {root} /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+
+
+def test_cgroup_2_takes_the_lowest_limit_on_the_way_up(tree: Tree) -> None:
+    facts = cgroup(
+        tree,
+        V2.format(root="/"),
+        "0::/job.slice/step.scope\n",
+        {
+            "/sys/fs/cgroup/job.slice/memory.max": f"{2048 << 20}\n",
+            "/sys/fs/cgroup/job.slice/cpu.max": "max 100000\n",
+            "/sys/fs/cgroup/job.slice/step.scope/memory.max": "max\n",
+            "/sys/fs/cgroup/memory.max": f"{4096 << 20}\n",
+            "/sys/fs/cgroup/job.slice/step.scope/cpu.max": "150000 100000\n",
+        },
+    )
+    assert facts.get("cgroup_version") == 2
+    assert facts.get("cgroup_memory_limit_mib") == 2048
+    assert facts.sources["cgroup_memory_limit_mib"] == "/sys/fs/cgroup/job.slice/memory.max"
+    assert facts.get("cgroup_cpu_limit") == 1.5
+
+
+def test_cgroup_2_without_a_limit(tree: Tree) -> None:
+    facts = cgroup(tree, V2.format(root="/"), "0::/a\n", {"/sys/fs/cgroup/a/memory.max": "max\n"})
+    assert facts.values["cgroup_memory_limit_mib"] == {
+        "unavailable": "absent",
+        "detail": "no limit",
+    }
+
+
+def test_cgroup_2_in_a_container_without_a_namespace(tree: Tree) -> None:
+    facts = cgroup(
+        tree,
+        V2.format(root="/docker/abc"),
+        "0::/docker/abc/sub\n",
+        {
+            "/sys/fs/cgroup/memory.max": f"{64 << 20}\n",
+            "/sys/fs/cgroup/sub/memory.max": f"{32 << 20}\n",
+        },
+    )
+    assert facts.get("cgroup_memory_limit_mib") == 32
+
+
+V1 = (
+    "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+    "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+)
+
+
+def test_cgroup_1(tree: Tree) -> None:
+    facts = cgroup(
+        tree,
+        V1,
+        "4:memory:/job\n2:cpu,cpuacct:/job\n0::/\n",
+        {
+            "/sys/fs/cgroup/memory/job/memory.limit_in_bytes": f"{512 << 20}\n",
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+            "/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "50000\n",
+            "/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n",
+            "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1\n",
+            "/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+        },
+    )
+    assert facts.get("cgroup_version") == 1
+    assert facts.get("cgroup_memory_limit_mib") == 512
+    assert facts.get("cgroup_cpu_limit") == 0.5
+
+
+def test_cgroup_1_without_a_limit(tree: Tree) -> None:
+    folder = "/sys/fs/cgroup/memory"
+    facts = cgroup(
+        tree, V1, "4:memory:/\n", {f"{folder}/memory.limit_in_bytes": "9223372036854771712\n"}
+    )
+    assert facts.values["cgroup_memory_limit_mib"]["unavailable"] == "absent"
+
+
+def test_cgroup_files_with_nonsense(tree: Tree) -> None:
+    facts = cgroup(tree, V2.format(root="/"), "0::/\nx\n", {"/sys/fs/cgroup/memory.max": "many\n"})
+    assert facts.values["cgroup_memory_limit_mib"]["unavailable"] == "error"
+
+
+# containers, hypervisors, WSL
+
+
+def container(tree: Tree) -> Any:
+    return put(host_virtual.put_container, tree).values["container"]
+
+
+def test_no_container(tree: Tree) -> None:
+    tree.write("/proc/1/cgroup", "0::/init.scope\n")
+    tree.write("/proc/self/mountinfo", MOUNTINFO)
+    assert container(tree)["unavailable"] == "absent"
+
+
+def test_docker(tree: Tree) -> None:
+    tree.write("/.dockerenv")
+    tree.write("/proc/2/comm", "python3\n")
+    assert container(tree) == "docker"
+
+
+def test_docker_that_sees_the_hosts_processes(tree: Tree) -> None:
+    tree.write("/.dockerenv")
+    tree.write("/proc/2/comm", "kthreadd\n")
+    tree.write("/proc/self/mountinfo", "9 1 8:1 /x/hosts /etc/hosts rw - ext4 /dev/sda1 rw\n")
+    assert container(tree) == "docker"
+
+
+def test_a_machine_whose_root_was_an_image_is_none(tree: Tree) -> None:
+    tree.write("/.dockerenv")
+    tree.write("/proc/2/comm", "kthreadd\n")
+    tree.write("/proc/self/mountinfo", MOUNTINFO)
+    assert container(tree)["unavailable"] == "absent"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "name"),
+    [
+        ("/run/.containerenv", 'engine="podman-4.3.1"', "podman"),
+        ("/run/systemd/container", "lxc\n", "lxc"),
+        ("/proc/1/environ", "PATH=/bin\0container=systemd-nspawn\0", "systemd-nspawn"),
+        ("/proc/1/cgroup", "11:memory:/kubepods/besteffort/pod1/abc\n", "kubernetes"),
+        ("/proc/1/cgroup", "0::/docker/0123456789abcdef\n", "docker"),
+        (
+            "/proc/self/mountinfo",
+            "1 0 0:5 / / rw - overlay overlay rw,upperdir=/var/lib/docker/overlay2/x/diff\n",
+            "docker",
+        ),
+        ("/proc/self/mountinfo", "1 0 0:5 / /proc/meminfo rw - fuse.lxcfs lxcfs rw\n", "lxc"),
+    ],
+)
+def test_signs_of_containers(tree: Tree, path: str, text: str, name: str) -> None:
+    tree.write(path, text)
+    assert container(tree) == name
+
+
+def test_kubernetes_by_its_environment(tree: Tree) -> None:
+    tree.environ.update({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"})
+    assert container(tree) == "kubernetes"
+
+
+def test_wsl_is_no_container(tree: Tree) -> None:
+    tree.write("/run/systemd/container", "wsl\n")
+    assert container(tree)["unavailable"] == "absent"
+
+
+@pytest.mark.parametrize(
+    ("release", "device", "wsl"),
+    [
+        ("5.15.153.1-microsoft-standard-WSL2", False, True),
+        ("6.1.0-30-amd64", True, True),
+        ("4.4.0-19041-Microsoft", False, True),
+        ("6.1.0-30-amd64", False, False),
+    ],
+)
+def test_wsl(tree: Tree, release: str, device: bool, wsl: bool) -> None:
+    tree.write("/proc/sys/kernel/osrelease", release)
+    if device:
+        tree.write("/dev/dxg")
+    assert put(host_virtual.put_wsl, tree).get("wsl") is wsl
+
+
+def hypervisor(tree: Tree, flags: set[str]) -> Any:
+    return put(host_virtual.put_hypervisor, tree, flags).values["hypervisor"]
+
+
+X86_VM = {"fpu", "hypervisor"}
+
+
+@pytest.mark.parametrize(
+    ("vendor", "product", "name"),
+    [
+        ("QEMU", "Standard PC (Q35 + ICH9, 2009)", "kvm"),
+        ("Amazon EC2", "p4d.24xlarge", "kvm"),
+        ("VMware, Inc.", "VMware7,1", "vmware"),
+        ("Microsoft Corporation", "Virtual Machine", "microsoft"),
+        ("innotek GmbH", "VirtualBox", "oracle"),
+        ("Nobody", "Knows", "unknown"),
+    ],
+)
+def test_hypervisors_by_dmi(tree: Tree, vendor: str, product: str, name: str) -> None:
+    tree.write("/sys/class/dmi/id/sys_vendor", vendor + "\n")
+    tree.write("/sys/class/dmi/id/product_name", product + "\n")
+    assert hypervisor(tree, X86_VM) == name
+
+
+def test_a_clock_names_the_hypervisor_where_there_is_no_dmi(tree: Tree) -> None:
+    tree.write(host_virtual.CLOCK_SOURCES, "tsc kvm-clock \n")
+    assert hypervisor(tree, X86_VM) == "kvm"
+
+
+def test_bare_metal(tree: Tree) -> None:
+    tree.write("/sys/class/dmi/id/sys_vendor", "Amazon EC2\n")
+    tree.write("/sys/class/dmi/id/product_name", "i3.metal\n")
+    assert hypervisor(tree, {"fpu"})["unavailable"] == "absent"
+    assert hypervisor(tree, {"asimd"})["unavailable"] == "absent"
+
+
+def test_arm_in_a_virtual_machine(tree: Tree) -> None:
+    tree.write("/sys/class/dmi/id/sys_vendor", "Amazon EC2\n")
+    tree.write("/sys/class/dmi/id/product_name", "g5g.xlarge\n")
+    assert hypervisor(tree, {"asimd"}) == "kvm"
+
+
+# security
+
+
+@pytest.mark.parametrize(
+    ("variable", "expected"),
+    [(b"\x06\0\0\0\x01", True), (b"\x06\0\0\0\0", False), (b"\x06\0", "error"), (None, "absent")],
+)
+def test_secure_boot(tree: Tree, variable: bytes | None, expected: bool | str) -> None:
+    (tree.root / "sys/firmware/efi").mkdir(parents=True)
+    if variable is not None:
+        tree.write(host_security.SECURE_BOOT, variable)
+    value = put(host_security.put_security, tree).values["secure_boot"]
+    assert (value if isinstance(value, bool) else value["unavailable"]) == expected
+
+
+def test_no_efi_lockdown_and_selinux(tree: Tree) -> None:
+    tree.write(host_security.LOCKDOWN, "none [integrity] confidentiality\n")
+    tree.write("/sys/fs/selinux/enforce", "1")
+    tree.write("/proc/self/attr/current", "system_u:system_r:container_t:s0:c1,c2\0")
+    facts = put(host_security.put_security, tree)
+    assert facts.values["secure_boot"]["detail"] == "not booted by EFI"
+    assert facts.get("lockdown") == "integrity"
+    assert facts.get("selinux") == "enforcing"
+    assert facts.get("selinux_label") == "system_u:system_r:container_t:s0:c1,c2"
+
+
+def test_apparmor_has_no_selinux_label(tree: Tree) -> None:
+    tree.write("/proc/self/attr/current", "docker-default (enforce)\n")
+    facts = put(host_security.put_security, tree)
+    assert facts.values["selinux_label"]["unavailable"] == "absent"
+
+
+@ANYTHING
+@given(st.text(max_size=200))
+def test_parsers_of_anything(text: str) -> None:
+    json.dumps(host.parse_os_release(text))
+    json.dumps(host.parse_cpuinfo(text))
+    json.dumps(host_limits.parse_groups(text))
+
+
+def test_nothing_here_asks_the_network(monkeypatch: pytest.MonkeyPatch, tree: Tree) -> None:
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("asked the network")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    assert host.collect(tree.context()).get("architecture")

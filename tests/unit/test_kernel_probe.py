@@ -1,0 +1,503 @@
+"""The kernel probe against fake trees."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_tree import RELEASE, Tree, decode, kernel_module, modinfo
+
+from envcheck.collector.facts import Context, is_unavailable
+from envcheck.collector.probes import (
+    kernel,
+    kernel_log,
+    kernel_modinfo,
+    kernel_modules,
+    kernel_packages,
+    kernel_version,
+)
+from envcheck.facts.base import Unavailable
+from envcheck.facts.kernel import DkmsState, DriverPackage, Kernel, KernelModule, ModuleFile
+
+ANYTHING = settings(max_examples=100, deadline=None)
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
+
+
+def probe(tree: Tree) -> Kernel:
+    facts: Kernel = decode(kernel.collect(tree.context()), Kernel)
+    return facts
+
+
+def reason(fact: Any) -> str:
+    assert isinstance(fact, Unavailable), fact
+    return fact.unavailable
+
+
+def test_an_empty_machine(tree: Tree) -> None:
+    facts = probe(tree)
+    for name in ("release", "modules", "driver_version", "module_files", "dkms", "device_nodes"):
+        assert reason(getattr(facts, name)) == "absent", name
+    assert facts.driver_files == []
+    assert reason(facts.driver_packages) == "absent"
+    assert reason(facts.reboot_required) == "not-supported"
+    assert reason(facts.log) == "absent"
+    assert [service.name for service in facts.services] == [
+        "nvidia-fabricmanager",
+        "nvidia-persistenced",
+        "nvidia-cuda-mps-control",
+    ]
+
+
+def test_loaded_modules_and_their_versions(tree: Tree) -> None:
+    tree.write(
+        "/proc/modules",
+        "nvidia_uvm 1 0 - Live 0x0 (O)\nnvidia 2 1 nvidia_uvm, Live 0x0 (PO)\nnvidiafb 1 0\n"
+        "ext4 1 0 - Live 0x0\nnouveau 3 0 - Live 0x0\n",
+    )
+    tree.write("/sys/module/nvidia/version", "550.54.15\n")
+    modules = probe(tree).modules
+    assert isinstance(modules, list)
+    assert KernelModule(name="nvidia", version="550.54.15") in modules
+    assert {module.name for module in modules} >= {"nvidia", "nvidia_uvm", "nouveau"}
+    assert "ext4" not in {module.name for module in modules}
+
+
+VERSIONS = [
+    (
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19 18:56:32 UTC 2023",
+        "535.129.03",
+        "proprietary",
+    ),
+    (
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  555.42.06  Release Build  (a@h)  Thu",
+        "555.42.06",
+        "open",
+    ),
+    (
+        "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  540.4.0  Release Build  (b@m)",
+        "540.4.0",
+        "open",
+    ),
+    (
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  390.48 Thu Mar 22 00:42:57 PDT 2018",
+        "390.48",
+        "proprietary",
+    ),
+    (
+        "NVRM version: NVIDIA Linux x86 NVIDIA Kernel Module  1.0-8776  Mon Oct 16 21:56:04 PDT 2006",
+        "1.0-8776",
+        "proprietary",
+    ),
+    ("NVRM version: NVIDIA UNIX Open Kernel Module 580.65", "580.65", "open"),
+]
+
+
+@pytest.mark.parametrize(("line", "version", "flavour"), VERSIONS)
+def test_the_loaded_drivers_own_words(tree: Tree, line: str, version: str, flavour: str) -> None:
+    tree.write("/proc/driver/nvidia/version", line + "\nGCC version:  gcc version 12.2.0 (GCC)\n")
+    facts = probe(tree)
+    assert (facts.driver_version, facts.driver_flavour) == (version, flavour)
+
+
+def test_a_version_file_that_says_something_else(tree: Tree) -> None:
+    tree.write("/proc/driver/nvidia/version", "hello\n")
+    assert reason(probe(tree).driver_version) == "error"
+
+
+def test_driver_parameters(tree: Tree) -> None:
+    tree.write("/proc/driver/nvidia/params", 'DeviceFileMode: 438\nRegistryDwords: "a:b"\n\nodd\n')
+    assert probe(tree).driver_parameters == {"DeviceFileMode": "438", "RegistryDwords": '"a:b"'}
+
+
+def test_module_files_where_installers_put_them(tree: Tree) -> None:
+    top = "/lib/modules"
+    tree.write("/proc/sys/kernel/osrelease", RELEASE + "\n")
+    tree.write(f"{top}/5.15.0-1-generic/updates/dkms/nvidia.ko", kernel_module(modinfo("535.1.2")))
+    tree.write(
+        f"{top}/{RELEASE}/kernel/nvidia-550srv-open/nvidia.ko",
+        kernel_module(modinfo("550.54.15", "Dual MIT/GPL")),
+    )
+    tree.write(
+        f"{top}/{RELEASE}/extra/nvidia/nvidia.ko.xz",
+        lzma.compress(bytes(5000) + b"\0" + modinfo("550.54.15")),
+    )
+    tree.write(
+        f"{top}/6.1.0-9-amd64/updates/dkms/nvidia-current.ko.gz",
+        gzip.compress(b"\0" + modinfo("470.256.02")),
+    )
+    tree.write(f"{top}/{RELEASE}/updates/dkms/nvidia.ko.zst", b"\x28\xb5\x2f\xfd")
+    for other in ("nvidia-uvm.ko", "nvidia-drm.ko.xz", "nvidia-fs.ko", "nvidiafb.ko"):
+        tree.write(f"{top}/{RELEASE}/updates/dkms/{other}", "x")
+    files = probe(tree).module_files
+    assert isinstance(files, list)
+    zst = next(file for file in files if file.path.endswith(".zst"))
+    assert reason(zst.version) in (
+        "not-supported",
+        "error",
+    )  # Python 3.14 tries, and finds no module
+    assert [file for file in files if file is not zst] == [
+        ModuleFile(
+            kernel=RELEASE,
+            path=f"{top}/{RELEASE}/extra/nvidia/nvidia.ko.xz",
+            version="550.54.15",
+            flavour="proprietary",
+        ),
+        ModuleFile(
+            kernel=RELEASE,
+            path=f"{top}/{RELEASE}/kernel/nvidia-550srv-open/nvidia.ko",
+            version="550.54.15",
+            flavour="open",
+        ),
+        ModuleFile(
+            kernel="5.15.0-1-generic",
+            path=f"{top}/5.15.0-1-generic/updates/dkms/nvidia.ko",
+            version="535.1.2",
+            flavour="proprietary",
+        ),
+        ModuleFile(
+            kernel="6.1.0-9-amd64",
+            path=f"{top}/6.1.0-9-amd64/updates/dkms/nvidia-current.ko.gz",
+            version="470.256.02",
+            flavour="proprietary",
+        ),
+    ]
+
+
+def test_damaged_module_files(tree: Tree) -> None:
+    folder = f"/lib/modules/{RELEASE}/extra"
+    tree.write(f"{folder}/a/nvidia.ko", "not an ELF file at all, but long enough for its head" * 2)
+    tree.write(f"{folder}/b/nvidia.ko", kernel_module(b"license=Weird\0"))
+    tree.write(f"{folder}/c/nvidia.ko.xz", b"\xfd7zXZ\x00garbage")
+    tree.write(f"{folder}/d/nvidia.ko", b"")
+    files = probe(tree).module_files
+    assert isinstance(files, list)
+    assert [reason(file.version) for file in files] == ["error", "absent", "error", "error"]
+    assert [reason(file.flavour) for file in files] == ["error", "error", "error", "error"]
+
+
+def test_a_compressed_module_is_read_until_the_deadline_only(tmp_path: Path) -> None:
+    file = tmp_path / "nvidia.ko.gz"
+    file.write_bytes(gzip.compress(b"\0" + modinfo()))
+    late = kernel_modinfo.read_modinfo(str(file), time.monotonic() - 1)
+    assert late["version"]["unavailable"] == "timeout"
+
+
+@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_modinfo_of_every_kind_of_elf_file(tmp_path: Path, wide: bool, order: str) -> None:
+    file = tmp_path / "nvidia.ko"
+    file.write_bytes(kernel_module(modinfo("1.2.3", "Dual MIT/GPL"), wide, order))
+    assert kernel_modinfo.read_modinfo(str(file), 0) == {"version": "1.2.3", "flavour": "open"}
+
+
+def test_modinfo_that_two_chunks_share(tmp_path: Path) -> None:
+    padding = bytes(kernel_modinfo.CHUNK - 8)
+    file = tmp_path / "nvidia.ko.gz"
+    file.write_bytes(gzip.compress(padding + b"\0" + modinfo("535.1")))
+    found = kernel_modinfo.read_modinfo(str(file), time.monotonic() + 20)
+    assert found == {"version": "535.1", "flavour": "proprietary"}
+
+
+@ANYTHING
+@given(st.binary(max_size=300), st.sampled_from([".ko", ".ko.gz", ".ko.xz", ".ko.zst"]))
+def test_modinfo_takes_any_bytes(tmp_path_factory: Any, content: bytes, suffix: str) -> None:
+    file = tmp_path_factory.mktemp("ko") / f"nvidia{suffix}"
+    for body in (content, b"\x7fELF\x02\x01" + content):
+        file.write_bytes(body)
+        found = kernel_modinfo.read_modinfo(str(file), time.monotonic() + 5)
+        assert set(found) == {"version", "flavour"}
+        assert all(is_unavailable(value) or isinstance(value, str) for value in found.values())
+
+
+def test_dkms_states(tree: Tree) -> None:
+    top = "/var/lib/dkms"
+    built = f"{top}/nvidia/535.1/{RELEASE}/x86_64"
+    tree.write(f"{built}/module/nvidia.ko", "x")
+    tree.link(f"{top}/nvidia/kernel-{RELEASE}-x86_64", f"535.1/{RELEASE}/x86_64")
+    tree.write(f"{top}/nvidia/535.1/6.8.0-50-generic/x86_64/module/nvidia.ko", "x")
+    tree.write(f"{top}/nvidia/535.1/6.8.0-60-generic/x86_64/log/make.log", "failed")
+    tree.write(f"{top}/nvidia/550.2/build/x", "x")
+    tree.link(f"{top}/nvidia/550.2/source", "/usr/src/nvidia-550.2")
+    tree.write(f"{top}/zfs/2.2/{RELEASE}/x86_64/module/zfs.ko", "x")
+    assert probe(tree).dkms == [
+        DkmsState(module="nvidia", version="535.1", kernel=RELEASE, state="installed"),
+        DkmsState(module="nvidia", version="535.1", kernel="6.8.0-50-generic", state="built"),
+        DkmsState(
+            module="nvidia",
+            version="550.2",
+            state="added",
+            kernel=Unavailable(unavailable="absent", detail="never built"),
+        ),
+    ]
+
+
+def test_installed_kernels_have_modules_of_their_own(tree: Tree) -> None:
+    tree.write("/lib/modules/6.1.0/kernel/fs/x.ko", "x")
+    tree.write("/lib/modules/5.10.0/updates/dkms/nvidia.ko", "x")
+    assert probe(tree).kernels_installed == ["6.1.0"]
+
+
+def test_blacklisted_modules(tree: Tree) -> None:
+    tree.write(
+        "/proc/cmdline", "quiet modprobe.blacklist=nova-core,pcspkr secret=1 nouveau.modeset=0\n"
+    )
+    tree.write("/etc/modprobe.d/a.conf", "# blacklist nvidia_modeset\nblacklist nvidia-drm # why\n")
+    tree.write("/lib/modprobe.d/a.conf", "blacklist nvidia\n")  # hidden by the one in /etc
+    tree.write(
+        "/lib/modprobe.d/b.conf",
+        "alias nvidia-peermem off\ninstall nvidia_uvm \\\n /bin/false\ninstall nvidia x\nalias\n",
+    )
+    tree.write("/lib/modprobe.d/c.txt", "blacklist nvidia\n")
+    assert probe(tree).blacklisted == [
+        "nouveau",
+        "nova_core",
+        "nvidia_drm",
+        "nvidia_peermem",
+        "nvidia_uvm",
+    ]
+
+
+def test_device_nodes_modes_owners_and_links(tree: Tree) -> None:
+    tree.write("/etc/group", "root:x:0:\nvideo:x:44:ada\nbroken\n")
+    tree.write("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
+    tree.write("/dev/nvidia0").chmod(0o660)
+    tree.write("/dev/nvidia-caps/nvidia-cap1")
+    tree.write("/dev/null")
+    tree.link("/dev/nvidia-broken", "nowhere")
+    nodes = probe(tree).device_nodes
+    assert isinstance(nodes, list)
+    assert [node.path for node in nodes] == ["/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap1"]
+    assert nodes[0].mode == "0660"
+    assert nodes[0].usable is True
+    assert reason(nodes[0].char_link) == "error"  # a plain file
+
+
+def test_links_in_dev_char(tree: Tree) -> None:
+    """/dev/null stands in for the driver's node: it is character device 1:3 on every Linux."""
+    tree.link("/dev/nvidia0", "/dev/null")
+    (node,) = decode(kernel.collect(tree.context()), Kernel).device_nodes
+    assert node.char_link is False
+    tree.link("/dev/char/1:3", "../nvidia0")
+    (node,) = decode(kernel.collect(tree.context()), Kernel).device_nodes
+    assert node.char_link is True
+
+
+def test_two_driver_versions_on_disk(tree: Tree) -> None:
+    for version in ("535.183.01", "550.54.15"):
+        tree.write(f"{LIBRARIES}/libcuda.so.{version}")
+    tree.write(f"{LIBRARIES}/libnvidia-ml.so.535.183.01")
+    tree.link(f"{LIBRARIES}/libcuda.so.1", "libcuda.so.535.183.01")
+    tree.write("/usr/local/cuda-12.4/compat/libcuda.so.550.54.14")
+    tree.write("/usr/lib/wsl/lib/libcuda.so.1.1")  # says no version
+    files = probe(tree).driver_files
+    assert isinstance(files, list)
+    assert [(file.path, file.version) for file in files] == [
+        (f"{LIBRARIES}/libcuda.so.535.183.01", "535.183.01"),
+        (f"{LIBRARIES}/libcuda.so.550.54.15", "550.54.15"),
+        (f"{LIBRARIES}/libnvidia-ml.so.535.183.01", "535.183.01"),
+        ("/usr/local/cuda-12.4/compat/libcuda.so.550.54.14", "550.54.14"),
+    ]
+
+
+def test_debian_keeps_its_libraries_behind_alternatives(tree: Tree) -> None:
+    tree.write(f"{LIBRARIES}/nvidia/current/libcuda.so.535.183.01")
+    tree.link(f"{LIBRARIES}/nvidia/current/libcuda.so.1", "libcuda.so.535.183.01")
+    tree.link(f"{LIBRARIES}/libcuda.so.1", "nvidia/current/libcuda.so.1")
+    files = probe(tree).driver_files
+    assert isinstance(files, list)
+    assert [(f.path, f.library, f.version, f.real_path) for f in files] == [
+        (
+            f"{LIBRARIES}/libcuda.so.1",
+            "libcuda",
+            "535.183.01",
+            f"{LIBRARIES}/nvidia/current/libcuda.so.535.183.01",
+        ),
+    ]
+
+
+def stanza(name: str, version: str, status: str = "install ok installed") -> str:
+    return f"Package: {name}\nStatus: {status}\nArchitecture: amd64\nVersion: {version}\nX: y\n\n"
+
+
+def test_packages_from_dpkgs_own_file(tree: Tree) -> None:
+    tree.write(
+        kernel_packages.DPKG,
+        stanza("nvidia-driver-535", "535.183.01-0ubuntu1")
+        + stanza("libnvidia-compute-550", "550.1-1", "deinstall ok config-files")
+        + stanza("libcuda1", "535.183.01-1~deb12u1", "hold ok installed")
+        + stanza("libcuda1", "535.183.01-1~deb12u1")  # of another architecture
+        + stanza("nvidia-driver-local-repo-ubuntu2204-535", "1.0-1")
+        + stanza("nvidia-settings", "1")
+        + stanza("bash", "5")
+        + "Package: cuda-drivers\nStatus: install ok installed\nVersion: 560.1-1",
+    )
+    assert probe(tree).driver_packages == [
+        DriverPackage(manager="dpkg", name="cuda-drivers", version="560.1-1"),
+        DriverPackage(manager="dpkg", name="libcuda1", version="535.183.01-1~deb12u1"),
+        DriverPackage(manager="dpkg", name="nvidia-driver-535", version="535.183.01-0ubuntu1"),
+    ]
+    assert probe(tree).reboot_required is False
+
+
+def with_rpm(tree: Tree, monkeypatch: pytest.MonkeyPatch, **result: Any) -> Kernel:
+    tree.write(kernel_packages.RPM)
+    answer = SimpleNamespace(**{"describe": lambda: "failed", "stdout": b"", **result})
+    monkeypatch.setattr(Context, "run", lambda *_: answer)
+    return probe(tree)
+
+
+def test_packages_from_rpm_where_there_is_no_dpkg(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = b"nvidia-driver 550.54.15-1.el9\nnvidia-settings 1-1\nodd line here\nkmod-nvidia 1-2\n"
+    facts = with_rpm(tree, monkeypatch, ok=True, outcome="exited", stdout=told)
+    assert facts.driver_packages == [
+        DriverPackage(manager="rpm", name="kmod-nvidia", version="1-2"),
+        DriverPackage(manager="rpm", name="nvidia-driver", version="550.54.15-1.el9"),
+    ]
+
+
+@pytest.mark.parametrize(("outcome", "why"), [("timeout", "timeout"), ("exited", "error")])
+def test_an_rpm_that_does_not_answer(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, outcome: str, why: str
+) -> None:
+    facts = with_rpm(tree, monkeypatch, ok=False, outcome=outcome)
+    assert reason(facts.driver_packages) == why
+
+
+def test_the_runfile_installer(tree: Tree) -> None:
+    tree.write("/usr/bin/nvidia-installer")
+    assert reason(probe(tree).runfile_installer) == "absent"
+    tree.path("/var/lib/nvidia").mkdir(parents=True)
+    assert probe(tree).runfile_installer == "/usr/bin/nvidia-installer"
+    tree.write("/usr/bin/nvidia-uninstall")
+    assert probe(tree).runfile_installer == "/usr/bin/nvidia-uninstall"
+
+
+def test_a_pending_reboot(tree: Tree) -> None:
+    tree.write("/run/reboot-required", "*** System restart required ***\n")
+    tree.write("/run/reboot-required.pkgs", "linux-image-6.8.0-50-generic\nlibc6\nlibc6\n")
+    facts = probe(tree)
+    assert facts.reboot_required is True
+    assert facts.reboot_required_by == ["libc6", "linux-image-6.8.0-50-generic"]
+
+
+def test_services(tree: Tree) -> None:
+    tree.write("/proc/1/comm", "systemd\n")
+    tree.write("/proc/77/comm", "nv-fabricmanage\n")
+    tree.write("/proc/77/cmdline", "/usr/bin/nv-fabricmanager\0-c\0x.cfg\0")
+    tree.write("/proc/78/comm", "nvidia-cuda-mps\n")
+    tree.write("/proc/78/cmdline", "nvidia-cuda-mps-server\0")  # of somebody's own, no control
+    tree.write("/usr/lib/systemd/system/nvidia-fabricmanager.service")
+    tree.write("/usr/bin/nvidia-cuda-mps-control")
+    tree.write(kernel_packages.DPKG, stanza("nvidia-fabricmanager-535", "535.183.01-1"))
+    fabric, persistence, mps = probe(tree).services
+    assert (fabric.installed, fabric.running, fabric.version) == (True, True, "535.183.01-1")
+    assert (persistence.installed, persistence.running) == (False, False)
+    assert (mps.installed, mps.running) == (True, False)
+
+
+def test_services_where_proc_hides_others(tree: Tree) -> None:
+    tree.write("/proc/4711/comm", "python3\n")
+    assert {reason(service.running) for service in probe(tree).services} == {"no-permission"}
+
+
+KMSG = (
+    "6,1,100,-;Linux version 6.8.0\n SUBSYSTEM=acpi\n"
+    "4,900,12345678,-;NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=python3\n"
+)
+
+
+def test_the_kernels_ring_buffer(tree: Tree) -> None:
+    tree.write("/dev/kmsg", KMSG)
+    facts = kernel.collect(tree.context())
+    assert facts.sources["log"] == "/dev/kmsg, from 0.0 s after boot"
+    log = decode(facts, Kernel).log
+    assert [(event.xid, event.pci_address, event.seconds) for event in log] == [
+        (31, "0000:3b:00.0", 12.345678)
+    ]
+
+
+def refuse(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the opening of one file fail for want of permission, whoever runs this test."""
+    real = kernel_log.os.open
+
+    def refusing(name: str, *flags: Any) -> int:
+        if name.endswith(path):
+            raise PermissionError(1, "Operation not permitted")
+        return real(name, *flags)
+
+    monkeypatch.setattr(kernel_log.os, "open", refusing)
+
+
+def test_a_log_file_where_the_ring_buffer_is_closed(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse("/dev/kmsg", monkeypatch)
+    tree.write("/proc/stat", "cpu 1\nbtime 1000\n")
+    tree.write(
+        "/var/log/kern.log",
+        "Nov 20 host kernel: [    0.000000] Linux version 6.8\n"
+        "Nov 20 host kernel: [   12.3] NVRM: Xid (PCI:0000:3b:00): 48, pid=7\n",
+    )
+    facts = kernel.collect(tree.context())
+    assert facts.sources["log"] == "/var/log/kern.log"
+    assert [event["xid"] for event in facts.values["log"]] == [48]
+
+
+def test_a_log_file_from_before_the_boot_says_nothing(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse("/dev/kmsg", monkeypatch)
+    tree.write("/proc/stat", f"btime {int(time.time()) + 3600}\n")
+    tree.write("/var/log/dmesg", "[   12.3] NVRM: Xid (PCI:0000:3b:00): 48, pid=7\n")
+    assert reason(probe(tree).log) == "no-permission"
+
+
+def test_the_journal_for_those_who_may_read_it(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse("/dev/kmsg", monkeypatch)
+    tree.write("/usr/bin/journalctl")
+    tree.write("/var/log/journal/0123/system.journal")
+    told = b"[   12.345678] host kernel: NVRM: Xid (PCI:0000:3b:00): 119, pid=7, Timeout\n"
+    answer = SimpleNamespace(ok=True, outcome="exited", stdout=told)
+    monkeypatch.setattr(Context, "run", lambda *_: answer)
+    facts = kernel.collect(tree.context())
+    assert facts.sources["log"] == "journalctl -k -b"
+    assert [(e["xid"], e["seconds"]) for e in facts.values["log"]] == [(119, 12.345678)]
+
+
+def test_no_log_may_be_read(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse("/dev/kmsg", monkeypatch)
+    assert reason(probe(tree).log) == "no-permission"
+
+
+@ANYTHING
+@given(st.text())
+def test_small_parsers_take_any_text(text: str) -> None:
+    version, flavour = kernel_version.parse_version(text)
+    assert is_unavailable(version) == is_unavailable(flavour)
+    for names in (kernel_modules.parse_modprobe(text), kernel_modules.parse_cmdline(text)):
+        assert all(isinstance(name, str) and name for name in names)
+    assert isinstance(kernel_packages.parse_dpkg(text), list)
+    assert isinstance(kernel_packages.parse_rpm(text), list)
+
+
+@ANYTHING
+@given(st.integers(100, 999), st.integers(0, 999), st.integers(0, 99), st.booleans())
+def test_every_version_in_the_two_forms(major: int, minor: int, patch: int, is_open: bool) -> None:
+    version = f"{major}.{minor}.{patch:02d}"
+    module = "Open Kernel Module for x86_64" if is_open else "x86_64 Kernel Module"
+    line = f"NVRM version: NVIDIA UNIX {module}  {version}  Thu Oct 19 18:56:32 UTC 2023\n"
+    assert kernel_version.parse_version(line) == (version, "open" if is_open else "proprietary")

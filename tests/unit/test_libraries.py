@@ -1,0 +1,352 @@
+"""NVIDIA's libraries: names, version numbers, the loader's maps, its cache, and who put a file there."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from envcheck.collector import dl, elf, libraries, origins
+from envcheck.collector.distributions import Distribution
+from envcheck.collector.facts import Context
+
+
+@pytest.mark.parametrize(
+    ("decode", "number", "version"),
+    [
+        (libraries.cuda, 9020, "9.2"),
+        (libraries.cuda, 11080, "11.8"),
+        (libraries.cuda, 13000, "13.0"),
+        (libraries.cuda, 0, None),
+        (libraries.cuda, -1, None),
+        (libraries.cudnn, 7605, "7.6.5"),
+        (libraries.cudnn, 8907, "8.9.7"),
+        (libraries.cudnn, 90100, "9.1.0"),
+        (libraries.cudnn, 92800, "9.28.0"),
+        (libraries.cudnn, 101203, "10.12.3"),
+        (libraries.cudnn, 0, None),
+        (libraries.cudnn, 2**64 - 1, None),
+        (libraries.nccl, 2708, "2.7.8"),
+        (libraries.nccl, 2804, "2.8.4"),
+        (libraries.nccl, 20908, "2.9.8"),
+        (libraries.nccl, 22105, "2.21.5"),
+        (libraries.tensorrt, 7102, "7.1.2"),
+        (libraries.tensorrt, 8601, "8.6.1"),
+        (libraries.tensorrt, 100300, "10.3.0"),
+        (libraries.tensorrt, 999, None),
+        (libraries.cupti, 28, None),
+        (libraries.cupti, 130000, "13.0"),
+        (libraries.cupti, 130101, "13.1"),
+    ],
+)
+def test_numbers_become_versions(decode, number: int, version: str | None) -> None:  # type: ignore[no-untyped-def]
+    assert decode(number) == version
+
+
+@pytest.mark.parametrize(
+    ("decode", "small"), [(libraries.cudnn, 9), (libraries.nccl, 10), (libraries.tensorrt, 10)]
+)
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 20), st.integers(0, 99), st.integers(0, 99))
+def test_numbers_and_versions_are_one_to_one(decode, small, major, minor, patch) -> None:  # type: ignore[no-untyped-def]
+    expected = f"{major}.{minor}.{patch}"
+    if major >= small:
+        assert decode(major * 10000 + minor * 100 + patch) == expected
+    elif minor <= 9:
+        assert decode(major * 1000 + minor * 100 + patch) == expected
+
+
+@pytest.mark.parametrize(
+    ("filename", "name"),
+    [
+        ("libcudart.so.11.0", "libcudart"),
+        ("libcudart-d0da41ae.so.11.0", "libcudart"),
+        ("libcuda.so.535.104.05", "libcuda"),
+        ("libcuda.so", "libcuda"),
+        ("libcudnn_ops_infer.so.8.9.7", "libcudnn_ops_infer"),
+        ("libcudnn.so.9", "libcudnn"),
+        ("libcublasLt.so.12", "libcublasLt"),
+        ("libnvrtc-builtins.so.12.9", None),
+        ("libnvrtc.alt.so.12", None),
+        ("libcufftw.so.11", None),
+        ("libcudnn.so.9.bak", None),
+        ("libcudnn.a", None),
+        ("notlibcudnn.so.9", None),
+        ("", None),
+    ],
+)
+def test_a_file_is_known_by_its_name(filename: str, name: str | None) -> None:
+    library = libraries.known(filename)
+    assert (library.name if library else None) == name
+
+
+def test_the_table_holds_each_library_once_with_sonames_that_lead_back_to_it() -> None:
+    names = [library.name for library in libraries.TABLE]
+    assert len(set(names)) == len(names)
+    for library in libraries.TABLE:
+        sonames = libraries.sonames(library)
+        assert sonames
+        assert len(set(sonames)) == len(sonames)
+        assert all(libraries.known(soname) is library for soname in sonames)
+    assert libraries.sonames(libraries.NAMES["libcufft"]) == [
+        "libcufft.so.10.0",
+        "libcufft.so.10",
+        "libcufft.so.11",
+        "libcufft.so.12",
+    ]
+
+
+MAPS = """\
+55d0c8a00000-55d0c8a28000 r--p 00000000 fe:01 1048602                    /usr/bin/my python
+7f0000000000-7f0000021000 rw-p 00000000 00:00 0
+7f1000000000-7f1000100000 r-xp 00001000 fe:01 77   /opt/a b/libcudnn.so.9
+7f2000000000-7f2000100000 r--p 00000000 fe:01 78   /opt/libcublas.so.12 (deleted)
+7f3000000000-7f3000100000 r--p 00000000 fe:01 79   /opt/new\\012line.so
+7ffd1c5e8000-7ffd1c609000 rw-p 00000000 00:00 0                          [stack]
+7ffd1c7f2000-7ffd1c7f6000 r--p 00000000 00:00 0                          [vvar]
+garbage
+"""
+
+
+def test_maps_with_spaces_deleted_files_and_newlines() -> None:
+    found = dl.parse_maps(MAPS)
+    assert [(region.path, region.deleted) for region in found] == [
+        ("/usr/bin/my python", False),
+        ("/opt/a b/libcudnn.so.9", False),
+        ("/opt/libcublas.so.12", True),
+        ("/opt/new\nline.so", False),
+    ]
+    assert dl.at(0x7F1000000000, found) is found[1]
+    assert dl.at(0x7F10000FFFFF, found) is found[1]
+    assert dl.at(0x7F1000100000, found) is None
+
+
+PATHS = (
+    st.text(
+        st.characters(exclude_characters="\n\0", exclude_categories=["Cs"]), min_size=1, max_size=40
+    )
+    .map(lambda text: "/" + text)
+    .filter(lambda p: not p.endswith(" (deleted)") and "\\012" not in p)
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(PATHS, st.booleans(), st.integers(0, 2**47), st.integers(1, 2**30))))
+def test_maps_are_read_back(regions: list[tuple[str, bool, int, int]]) -> None:
+    lines = [
+        f"{start:08x}-{start + size:08x} r-xp 00001000 fe:01 12345       {path}"
+        + (" (deleted)" if deleted else "")
+        for path, deleted, start, size in regions
+    ]
+    found = dl.parse_maps("\n".join(lines) + "\n")
+    assert found == [
+        dl.Mapping(start, start + size, path, deleted) for path, deleted, start, size in regions
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text())
+def test_any_text_is_read_as_maps(text: str) -> None:
+    assert all(region.path.startswith("/") for region in dl.parse_maps(text))
+
+
+def test_this_process_has_mapped_its_c_library() -> None:
+    assert any(re.search(r"/(libc|ld-musl|libc-2)", region.path) for region in dl.mappings())
+
+
+def cache(entries: list[tuple[str, str]], old: bool = False) -> bytes:
+    """An ld.so.cache as ldconfig writes it; old: behind one in the format before glibc 2.2."""
+    head = b""
+    if old:
+        head = b"ld.so-1.7.0\0" + struct.pack("=I", 3) + struct.pack("=iII", 3, 0, 0) * 3
+        head += b"\0" * (-len(head) % 8)
+    strings, table = b"", b""
+    base = 48 + 24 * len(entries)
+    for name, path in entries:
+        key = base + len(strings)
+        strings += name.encode() + b"\0"
+        value = base + len(strings)
+        strings += path.encode() + b"\0"
+        table += struct.pack("=iIIIQ", 0x0303, key, value, 0, 0)
+    header = struct.pack(
+        "=20sII4s4s12s", b"glibc-ld.so.cache1.1", len(entries), len(strings), b"", b"", b""
+    )
+    return head + header + table + strings
+
+
+ENTRIES = [
+    ("libcudart.so.12", "/usr/local/cuda/lib64/libcudart.so.12"),
+    ("libz.so.1", "/lib/libz.so.1"),
+]
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_the_cache_is_read_in_both_forms(old: bool) -> None:
+    assert origins.parse_cache(cache(ENTRIES, old)) == ENTRIES
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"glibc-ld.so.cache1.1",
+        b"ld.so-1.7.0\0",
+        b"ld.so-1.7.0\0\xff\xff\xff\xff" + b"\0" * 99,
+        cache(ENTRIES)[:-5],
+        cache(ENTRIES)[:60],
+        b"\x7fELF" + b"\0" * 200,
+    ],
+)
+def test_what_is_no_cache_is_a_value_error(content: bytes) -> None:
+    with pytest.raises(ValueError, match=r"ld\.so\.cache"):
+        origins.parse_cache(content)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.characters(codec="utf-8", exclude_characters="\0")),
+            st.text(st.characters(codec="utf-8", exclude_characters="\0")),
+        )
+    ),
+    st.booleans(),
+    st.integers(0, 400),
+    st.integers(0, 255),
+)
+def test_a_damaged_cache_is_read_or_refused(
+    entries: list[tuple[str, str]], old: bool, at: int, byte: int
+) -> None:
+    content = cache(entries, old)
+    assert origins.parse_cache(content) == entries
+    damaged = bytearray(content)
+    damaged[at % len(damaged)] = byte
+    with contextlib.suppress(ValueError):
+        assert len(origins.parse_cache(bytes(damaged))) * 24 < len(damaged)
+
+
+def library_file(soname: bytes, wide: bool, order: str) -> bytes:
+    """The smallest ELF file with a SONAME: headers, one segment that is all of it, a dynamic section."""
+    head, entry, pair = (64, 56, 16) if wide else (52, 32, 8)
+    word = "Q" if wide else "I"
+    dynamic, strings = head + 2 * entry, head + 2 * entry + 3 * pair
+    size = strings + 1 + len(soname) + 1
+    ident = b"\x7fELF" + bytes([2 if wide else 1, 1 if order == "<" else 2, 1]) + b"\0" * 9
+    header = struct.pack(
+        f"{order}HHI{word}{word}{word}IHHHHHH", 3, 62, 1, 0, head, 0, 0, head, entry, 2, 0, 0, 0
+    )
+    segments = b""
+    for kind, at, length in ((1, 0, size), (2, dynamic, 3 * pair)):
+        parts = [kind, 4] if wide else [kind]
+        parts += [at, at + 4096, 0, length, length] + ([8] if wide else [4, 8])
+        segments += struct.pack(order + ("IIQQQQQQ" if wide else "IIIIIIII"), *parts)
+    tags = b"".join(
+        struct.pack(order + word * 2, *tag) for tag in ((14, 1), (5, strings + 4096), (0, 0))
+    )
+    return ident + header + segments + tags + b"\0" + soname + b"\0"
+
+
+FORMS = [(wide, order) for wide in (True, False) for order in "<>"]
+
+
+@pytest.mark.parametrize(("wide", "order"), FORMS)
+def test_a_soname_is_read_from_the_file(tmp_path: Path, wide: bool, order: str) -> None:
+    path = tmp_path / "libfoo.so.1.2.3"
+    path.write_bytes(library_file(b"libfoo.so.1", wide, order))
+    assert elf.soname(path) == "libfoo.so.1"
+
+
+def test_what_is_no_library_has_no_soname(tmp_path: Path) -> None:
+    path = tmp_path / "libcudnn.so"
+    path.write_text("/* GNU ld script */ INPUT(libcudnn.so.9)")
+    with pytest.raises(ValueError, match="not an ELF file"):
+        elf.soname(path)
+
+
+@settings(max_examples=300, deadline=None)
+@example((True, ">"), [(128, 128)], 300)  # a segment where no file reaches
+@given(
+    st.sampled_from(FORMS),
+    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), max_size=4),
+    st.integers(0, 300),
+)
+def test_a_damaged_library_has_a_soname_none_or_an_error(
+    tmp_path_factory: pytest.TempPathFactory,
+    form: tuple[bool, str],
+    damage: list[tuple[int, int]],
+    length: int,
+) -> None:
+    content = bytearray(library_file(b"libfoo.so.1", *form))
+    for at, byte in damage:
+        content[at % len(content)] = byte
+    path = tmp_path_factory.getbasetemp() / "damaged.so"
+    path.write_bytes(content[:length] if damage else content)
+    try:
+        assert isinstance(elf.soname(path), (str, type(None)))
+    except ValueError as error:
+        assert "ELF" in str(error)
+    except OSError:
+        pass  # a seek to where no file goes
+
+
+def wheel(path: Path) -> origins.WheelLibrary:
+    owner = Distribution("nvidia-cudnn-cu12", "9.1.0.70", "", "")
+    return origins.WheelLibrary(str(path), libraries.NAMES["libcudnn"], owner)
+
+
+def touch(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("")
+    return path
+
+
+def test_origins(tmp_path: Path) -> None:
+    inside = touch(tmp_path / "env/lib/site/nvidia/cudnn/lib/libcudnn.so.9")
+    (tmp_path / "env/lib64").symlink_to("lib")
+    searched = touch(tmp_path / "cuda-12/lib64/libcublas.so.12")
+    (tmp_path / "cuda").symlink_to("cuda-12")
+    cached = touch(tmp_path / "usr/lib/libcufft.so.11")
+    ours = touch(tmp_path / "conda/lib/libnccl.so.2")
+    (tmp_path / "conda/conda-meta").mkdir()
+    stray = touch(tmp_path / "opt/libcurand.so.10")
+    touch(tmp_path / "etc/ld.so.cache").write_bytes(
+        cache([("libcufft.so.11", str(cached)), ("libz.so.1", "/lib/libz.so.1")])
+    )
+
+    environ = {"LD_LIBRARY_PATH": f":{tmp_path}/cuda/lib64;/elsewhere"}
+    context = Context(environ, root=str(tmp_path))
+    found = origins.Origins(context, [wheel(inside)], (str(tmp_path / "conda"), "/usr"))
+
+    assert found.of(str(tmp_path / "env/lib64/site/nvidia/cudnn/lib/libcudnn.so.9")) == {
+        "origin": "wheel",
+        "distribution": "nvidia-cudnn-cu12",
+        "distribution_version": "9.1.0.70",
+    }
+    assert found.of(str(searched)) == {"origin": "LD_LIBRARY_PATH"}
+    assert found.of(str(cached)) == {"origin": "ld.so.cache"}
+    assert found.of(str(ours)) == {"origin": "conda"}
+    assert found.of(str(stray)) == {"origin": "rpath"}
+    assert found.of("/usr/lib/x86_64-linux-gnu/libcuda.so.535") == {"origin": "system"}
+    assert found.of("/usr/local/cuda/lib64/libcudart.so.12") == {"origin": "rpath"}
+
+
+def test_what_a_link_in_ld_library_path_leads_to_came_from_there(tmp_path: Path) -> None:
+    real = touch(tmp_path / "store/libcudnn.so.9.1.0")
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links/libcudnn.so.9").symlink_to(real)
+    found = origins.Origins(Context({"LD_LIBRARY_PATH": f"{tmp_path}/links"}), [], ())
+    assert found.of(str(real), str(tmp_path / "links/libcudnn.so.9")) == {
+        "origin": "LD_LIBRARY_PATH"
+    }
+    assert found.of(str(real)) == {"origin": "rpath"}
+
+
+def test_the_search_path_is_split_as_the_loader_does() -> None:
+    assert origins.search_path({}) == []
+    assert origins.search_path({"LD_LIBRARY_PATH": ""}) == []
+    assert origins.search_path({"LD_LIBRARY_PATH": "/a:/b;/c:"}) == ["/a", "/b", "/c", ""]

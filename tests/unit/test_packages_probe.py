@@ -1,0 +1,288 @@
+"""Distributions on disk: names, versions, records, shadows, Horovod's extensions, pynvml's owner."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envcheck.collector import distributions
+from envcheck.collector.facts import Context
+from envcheck.collector.probes import packages
+from envcheck.facts.base import Unavailable
+from envcheck.facts.target import Distribution, Packages
+
+
+def install(
+    site: Path,
+    name: str,
+    version: str,
+    files: tuple[str, ...] = (),
+    record: str | None = "",
+    requires: tuple[str, ...] = (),
+) -> Path:
+    """A distribution as pip leaves it. record: None for no RECORD, else lines to add to it."""
+    home = site / f"{name.replace('-', '_')}-{version}.dist-info"
+    home.mkdir(parents=True)
+    headers = [f"Name: {name}", f"Version: {version}", "Summary: a test"]
+    headers += [f"Requires-Dist: {requirement}" for requirement in requires]
+    (home / "METADATA").write_text("\n".join(headers) + "\n\nName: not this one\n")
+    (home / "WHEEL").write_text("Wheel-Version: 1.0\nTag: py3-none-any\nTag: py2-none-any\n")
+    (home / "INSTALLER").write_text("uv\n")
+    lines = []
+    for file in files:
+        path = site / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{name} {version}")
+        digest = base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest())
+        lines.append(f"{file},sha256={digest.rstrip(b'=').decode()},{path.stat().st_size}")
+    if record is not None:
+        (home / "RECORD").write_text("\n".join(lines) + "\n" + record)
+    return home
+
+
+def collect(*sys_path: Path) -> tuple[Packages, dict[str, str]]:
+    facts = packages.collect(Context({}, params={"sys_path": [str(p) for p in sys_path]}))
+    return msgspec.convert(facts.values, Packages), facts.sources
+
+
+def only(*sys_path: Path) -> Distribution:
+    (distribution,) = collect(*sys_path)[0].distributions
+    return distribution
+
+
+def test_a_wheel_is_read_as_it_was_installed(tmp_path: Path) -> None:
+    install(
+        tmp_path,
+        "nvidia-cudnn-cu12",
+        "9.1.0.70",
+        ("nvidia/cudnn/lib/libcudnn.so.9", "nvidia/cudnn/__init__.py"),
+        requires=("nvidia-cublas-cu12", "foo ; extra == 'x'"),
+    )
+    found = only(tmp_path)
+    assert (found.name, found.normalized) == ("nvidia-cudnn-cu12", "nvidia-cudnn-cu12")
+    assert found.version == "9.1.0.70"
+    assert found.location == str(tmp_path)
+    assert found.installer == "uv"
+    assert found.requires == ["nvidia-cublas-cu12", "foo ; extra == 'x'"]
+    assert found.wheel_tags == ["py3-none-any", "py2-none-any"]
+    assert (found.files, found.missing_count, found.missing) == (2, 0, [])
+
+
+def test_what_is_not_of_this_field_is_passed_over(tmp_path: Path) -> None:
+    for name in ("requests", "pandas", "nvidiafoo", "kerastuner-not", "my-secret-project"):
+        install(tmp_path, name, "1.0")
+    assert [d.name for d in collect(tmp_path)[0].distributions] == ["kerastuner-not"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "tensorflow",
+            "nvidia-tensorflow",
+            "tf-nightly-gpu",
+            "tensorflow-estimator",
+            "torchvision",
+        ),
+        *("jax-cuda12-plugin", "jaxlib", "nvidia-horovod", "nvidia-dali-nvtf-plugin", "nvtx"),
+        *("nvidia-pyindex", "tensorrt-libs", "cupy-cuda12x", "Keras", "pynvml", "nvidia-ml-py3"),
+        *("protobuf", "apex", "transformer_engine", "cuda-python", "pytorch-triton"),
+    ],
+)
+def test_what_is_of_this_field_is_seen(name: str) -> None:
+    assert distributions.RELEVANT.match(distributions.normalize(name))
+
+
+def test_missing_files_are_counted_and_the_first_are_named_libraries_first(tmp_path: Path) -> None:
+    gone = "".join(f"pkg/gone{i}.h,,\n" for i in range(30)) + "nvidia/libx.so.1,,\n"
+    ignored = "pkg/__pycache__/a.cpython-38.pyc,,\npkg/b.pyc,,\n"
+    outside = "../../../bin/tool,,\n/nonexistent/absolute,,\n"
+    install(
+        tmp_path / "lib/python/site",
+        "tensorflow",
+        "1.0",
+        ("tensorflow/__init__.py",),
+        gone + ignored + outside,
+    )
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/tool").write_text("")
+    found = only(tmp_path / "lib/python/site")
+    assert found.files == 34
+    assert found.missing_count == 32
+    assert len(found.missing) == 20
+    assert found.missing[0] == "nvidia/libx.so.1"
+    assert "../../../bin/tool" not in found.missing
+
+
+def test_a_dangling_link_is_missing(tmp_path: Path) -> None:
+    install(tmp_path, "torch", "2.0", (), "torch/linked.so,,\n")
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch/linked.so").symlink_to("/nonexistent/cache/linked.so")
+    assert only(tmp_path).missing == ["torch/linked.so"]
+
+
+def test_a_name_with_commas_and_odd_bytes(tmp_path: Path) -> None:
+    home = install(tmp_path, "torch", "2.0")
+    odd = b"torch/caf\xe9.py"
+    (tmp_path / "torch").mkdir()
+    Path(bytes(tmp_path).decode() + "/" + odd.decode("utf-8", "surrogateescape")).write_text("")
+    (tmp_path / "torch/a,b.py").write_text("")
+    (home / "RECORD").write_bytes(odd + b',,\n"torch/a,b.py",,\n')
+    found = only(tmp_path)
+    assert (found.files, found.missing_count) == (2, 0)
+
+
+def test_what_is_not_recorded_is_not_known(tmp_path: Path) -> None:
+    home = install(tmp_path, "torch", "2.0", record=None)
+    (home / "WHEEL").unlink()
+    (home / "INSTALLER").unlink()
+    found = only(tmp_path)
+    for fact in (found.files, found.wheel_tags, found.installer):
+        assert isinstance(fact, Unavailable)
+        assert fact.unavailable == "absent"
+    assert found.missing_count == 0
+
+
+def test_a_record_that_is_no_csv_is_an_error(tmp_path: Path) -> None:
+    home = install(tmp_path, "torch", "2.0")
+    (home / "RECORD").write_text('torch/a.py,"' + "x" * 200_000 + '",\n')
+    files = only(tmp_path).files
+    assert isinstance(files, Unavailable)
+    assert files.unavailable == "error"
+
+
+def test_an_empty_metadata_directory_still_counts(tmp_path: Path) -> None:
+    (tmp_path / "tensorflow-2.10.0.dist-info").mkdir()
+    (tmp_path / "~vidia_nccl_cu12-2.9.0.dist-info").mkdir()  # pip was deleting it
+    found = only(tmp_path)
+    assert (found.name, found.version) == ("tensorflow", "2.10.0")
+    assert isinstance(found.requires, Unavailable)
+
+
+def test_an_earlier_directory_shadows_a_later_one(tmp_path: Path) -> None:
+    install(tmp_path / "user", "protobuf", "3.20.3")
+    install(tmp_path / "site", "Protobuf", "4.24.4")
+    found = collect(tmp_path / "user", tmp_path / "site")[0].distributions
+    assert [(d.version, d.shadowed) for d in found] == [("3.20.3", False), ("4.24.4", True)]
+
+
+def test_the_same_directory_twice_is_one(tmp_path: Path) -> None:
+    install(tmp_path / "lib", "numpy", "1.0")
+    (tmp_path / "lib64").symlink_to("lib")
+    assert not only(tmp_path / "lib", tmp_path / "lib64").shadowed
+
+
+def test_eggs(tmp_path: Path) -> None:
+    info = tmp_path / "site/gast-0.2.2-py3.7.egg-info"
+    info.mkdir(parents=True)
+    (info / "PKG-INFO").write_text("Name: gast\nVersion: 0.2.2\n")
+    (info / "requires.txt").write_text("six\n\n[test]\npytest\n\n[:python_version<'3']\nenum34\n")
+    (info / "installed-files.txt").write_text("../gast/__init__.py\nPKG-INFO\n")
+    (tmp_path / "site/h5py.egg-info").write_text("Name: h5py\nVersion: 2.10\n")
+    egg = tmp_path / "horovod-0.19.1-py3.6-linux-x86_64.egg/EGG-INFO"
+    egg.mkdir(parents=True)
+    (egg / "PKG-INFO").write_text("Name: horovod\nVersion: 0.19.1\n")
+    source = tmp_path / "src/torch.egg-info"
+    source.mkdir(parents=True)
+    (source / "PKG-INFO").write_text("Name: torch\nVersion: 2.1.0a0\n")
+    (tmp_path / "site/torch.egg-link").write_text(f"{tmp_path / 'src'}\n.")
+    found = {d.name: d for d in collect(tmp_path / "site", egg.parent)[0].distributions}
+    assert {name: d.version for name, d in found.items()} == {
+        "gast": "0.2.2",
+        "h5py": "2.10",
+        "horovod": "0.19.1",
+        "torch": "2.1.0a0",
+    }
+    assert found["gast"].requires == [
+        "six",
+        "pytest ; extra == 'test'",
+        "enum34 ; python_version<'3'",
+    ]
+    assert (found["gast"].files, found["gast"].missing) == (2, ["gast/__init__.py"])
+    assert found["torch"].location == str(tmp_path / "src")
+
+
+def test_horovod_extensions_are_looked_for_as_files(tmp_path: Path) -> None:
+    install(
+        tmp_path,
+        "nvidia-horovod",
+        "0.19.1",
+        (
+            "horovod/tensorflow/mpi_lib.cpython-36m-x86_64-linux-gnu.so",
+            "horovod/torch/__init__.py",
+            "horovod/mxnet/mpi_lib.py",
+        ),
+    )
+    extensions = collect(tmp_path)[0].horovod_extensions
+    assert not isinstance(extensions, Unavailable)
+    assert {e.framework: e.present for e in extensions} == {
+        "tensorflow": True,
+        "torch": False,
+        "mxnet": False,
+    }
+
+
+def test_pynvml_is_the_package_that_shadows_the_module(tmp_path: Path) -> None:
+    install(tmp_path, "nvidia-ml-py", "12.560.30", ("pynvml.py",))
+    found, sources = collect(tmp_path)
+    assert found.pynvml_module_version == "12.560.30"
+    assert sources["pynvml_module_version"] == f"{tmp_path}/pynvml.py, of nvidia-ml-py"
+    install(tmp_path / "two", "nvidia-ml-py", "12.560.30", ("pynvml.py",))
+    install(tmp_path / "two", "pynvml", "11.5.3", ("pynvml/__init__.py", "pynvml/nvml.py"))
+    assert collect(tmp_path / "two")[0].pynvml_module_version == "11.5.3"
+
+
+def test_of_two_owners_of_pynvml_the_one_whose_bytes_are_there(tmp_path: Path) -> None:
+    install(tmp_path, "nvidia-ml-py", "12.560.30", ("pynvml.py",))
+    install(tmp_path, "nvidia-ml-py3", "7.352.0", ("pynvml.py",))
+    assert collect(tmp_path)[0].pynvml_module_version == "7.352.0"
+
+
+def test_pynvml_without_an_owner(tmp_path: Path) -> None:
+    (tmp_path / "pynvml.py").write_text("x = 1\n__version__ = '8.0.4'\n")
+    assert collect(tmp_path)[0].pynvml_module_version == "8.0.4"
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare/pynvml.py").write_text("x = 1\n")
+    version = collect(tmp_path / "bare")[0].pynvml_module_version
+    assert isinstance(version, Unavailable)
+    assert version.unavailable == "not-supported"
+
+
+def test_nothing_there_at_all(tmp_path: Path) -> None:
+    found, _ = collect(tmp_path / "nowhere", tmp_path)
+    assert found.distributions == []
+    for fact in (found.horovod_extensions, found.pynvml_module_version):
+        assert isinstance(fact, Unavailable)
+        assert fact.unavailable == "absent"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text())
+def test_any_text_parses_as_metadata(text: str) -> None:
+    for field, value in distributions.parse_headers(text):
+        assert field == field.lower()
+        assert isinstance(value, str)
+    assert all(isinstance(line, str) for line in distributions.parse_requires(text))
+
+
+@settings(max_examples=60, deadline=None)
+@given(record=st.binary(max_size=300), metadata=st.binary(max_size=300))
+def test_any_bytes_make_facts(
+    tmp_path_factory: pytest.TempPathFactory, record: bytes, metadata: bytes
+) -> None:
+    site = tmp_path_factory.mktemp("site")
+    home = site / "torch-1.dist-info"
+    home.mkdir()
+    for name, content in (("RECORD", record), ("METADATA", metadata), ("WHEEL", metadata)):
+        (home / name).write_bytes(content)
+    from envcheck.collector.facts import dumps
+
+    facts: dict[str, Any] = packages.collect(Context({}, params={"sys_path": [str(site)]})).values
+    assert len(msgspec.json.decode(dumps(facts), type=Packages).distributions) == 1

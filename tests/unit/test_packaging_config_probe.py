@@ -1,0 +1,418 @@
+"""pip's and uv's configuration: which files count, what is kept of them, and what never is."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from envcheck.collector import configuration, toml
+from envcheck.collector.credentials import strip
+from envcheck.collector.facts import Context, dumps
+from envcheck.collector.probes import environment, packaging_config
+from envcheck.facts.base import Unavailable
+from envcheck.facts.target import ConfigFile, Environment, PackagingConfig
+
+PYINDEX = """\
+[global]
+extra-index-url = https://pypi.ngc.nvidia.com
+trusted-host = pypi.ngc.nvidia.com
+no-cache-dir = true
+index-url = https://index.example/simple
+"""
+
+
+def collect(root: Path, **environ: str) -> PackagingConfig:
+    environ.setdefault("HOME", "/home/ada")
+    context = Context(environ, root=str(root), params={"prefix": "/opt/env"})
+    facts = packaging_config.collect(context)
+    return msgspec.json.decode(dumps(facts.values), type=PackagingConfig)
+
+
+def put(root: Path, path: str, text: str | bytes) -> Path:
+    file = root / path.lstrip("/")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    file.chmod(0o644)
+    return file
+
+
+def values(file: ConfigFile) -> dict[str, str]:
+    assert not isinstance(file.settings, Unavailable), file.settings
+    return {f"{s.section}.{s.key}": s.value for s in file.settings}
+
+
+PLACES = {
+    "/etc/xdg/pip/pip.conf": "global",
+    "/etc/pip.conf": "global",
+    "/home/ada/.pip/pip.conf": "user",
+    "/home/ada/.config/pip/pip.conf": "user",
+    "/opt/env/pip.conf": "site",
+}
+
+
+def test_pip_is_looked_for_where_pip_looks(tmp_path: Path) -> None:
+    for place in PLACES:
+        put(tmp_path, place, PYINDEX)
+    found = collect(tmp_path)
+    assert {file.path: file.level for file in found.files} == PLACES
+    assert found.pyindex_traces == list(PLACES)
+    assert all(file.mode == "0644" for file in found.files)
+
+
+def test_xdg_moves_the_places(tmp_path: Path) -> None:
+    put(tmp_path, "/one/pip/pip.conf", "[global]\npre = true\n")
+    put(tmp_path, "/two/pip/pip.conf", "[global]\npre = true\n")
+    found = collect(tmp_path, XDG_CONFIG_DIRS="/one", XDG_CONFIG_HOME="/two")
+    assert [(file.level, file.path) for file in found.files] == [
+        ("global", "/one/pip/pip.conf"),
+        ("user", "/two/pip/pip.conf"),
+    ]
+
+
+def test_pip_config_file_replaces_the_users(tmp_path: Path) -> None:
+    for place in PLACES:
+        put(tmp_path, place, "[global]\nretries = 3\n")
+    own = put(tmp_path, "/own.conf", "[global]\nindex-url = https://index.example/\n")
+    # pip asks the real file system whether the file is there, so the root is not in front of it.
+    found = collect(Path("/"), PIP_CONFIG_FILE=str(own), HOME=str(tmp_path / "home/ada"))
+    by_path = {file.path: file for file in found.files}
+    assert by_path[str(own)].level == "environment"
+    assert values(by_path[str(own)]) == {"global.index-url": "https://index.example/"}
+    assert not any(file.level == "user" for file in found.files)
+    assert values(by_path["PIP_CONFIG_FILE"]) == {"env.config-file": str(own)}
+
+
+def test_devnull_switches_pip_files_off(tmp_path: Path) -> None:
+    put(tmp_path, "/etc/pip.conf", PYINDEX)
+    found = collect(tmp_path, PIP_CONFIG_FILE=os.devnull)
+    assert [file.path for file in found.files] == ["PIP_CONFIG_FILE"]
+    assert found.pyindex_traces == []
+
+
+def test_settings_keep_their_section_their_lines_and_their_numbers(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        "/etc/pip.conf",
+        "[global]\n# a comment\nIndex_URL = https://index.example/simple\nextra-index-url =\n"
+        "    https://one.example/\n    https://two.example/\nprogress-bar = off\n"
+        "[install]\nno-cache-dir = true\n",
+    )
+    (file,) = collect(tmp_path).files
+    assert values(file) == {
+        "global.index-url": "https://index.example/simple",
+        "global.extra-index-url": "https://one.example/\nhttps://two.example/",
+        "install.no-cache-dir": "true",
+    }
+    assert not isinstance(file.settings, Unavailable)
+    assert {s.key: s.line for s in file.settings} == {
+        "index-url": 3,
+        "extra-index-url": 4,
+        "no-cache-dir": 9,
+    }
+
+
+def test_one_setting_alone_is_no_trace_of_pyindex(tmp_path: Path) -> None:
+    put(tmp_path, "/etc/pip.conf", "[global]\nextra-index-url = https://pypi.ngc.nvidia.com\n")
+    put(tmp_path, "/opt/env/pip.conf", "[global]\ntrusted-host = pypi.ngc.nvidia.com\n")
+    assert collect(tmp_path).pyindex_traces == []
+
+
+SECRETS = [
+    "https://ada:hunter2@index.example/simple",
+    "https://hunter2@index.example/simple",
+    "https://ada:hunter2@in@index.example/simple",
+    "https://ada:hun/hunter2@index.example/simple",
+    "https://ada:hunter2@index.example:8080/simple https://two.example",
+    "git+https://__token__:hunter2@index.example/x",
+    "https://index.example/simple?token=hunter2&x=1",
+    "https://index.example/simple?x=1&api_key=hunter2",
+    "ada:hunter2@proxy.example:3128",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_credentials_are_noted_and_gone(tmp_path: Path, secret: str) -> None:
+    put(tmp_path, "/etc/pip.conf", f"[global]\nproxy = {secret}\nextra-index-url = \n  {secret}\n")
+    found = collect(tmp_path, PIP_INDEX_URL=secret, UV_INDEX=secret)
+    assert "hunter2" not in msgspec.json.encode(found).decode()
+    settings_ = [
+        s for f in found.files if not isinstance(f.settings, Unavailable) for s in f.settings
+    ]
+    assert len(settings_) == 4
+    assert all(setting.credentials for setting in settings_)
+    assert all("example" in setting.value for setting in settings_)
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "https://index.example:8443/simple",
+        "https://index.example/packages/a@1.0/",
+        "https://index.example:8443/packages/a@1.0/",
+        "file:///srv/wheels",
+        "/srv/wheels/ab12cd34ef56ab12cd34/",
+        "proxy.example:3128",
+        "https://index.example/simple?x=1#egg=a",
+        "true",
+    ],
+)
+def test_what_has_no_credentials_is_left_as_it_is(plain: str) -> None:
+    assert strip(plain) == (plain, False)
+
+
+def test_secret_variables_have_no_value(tmp_path: Path) -> None:
+    found = collect(
+        tmp_path,
+        UV_INDEX_OURS_PASSWORD="hunter2",
+        UV_INDEX_OURS_USERNAME="ada",
+        UV_PUBLISH_TOKEN="hunter2",
+        PIP_CLIENT_SECRET="hunter2",
+        PIP_NO_INDEX="1",
+        PIP_SOMETHING="hunter2",
+        UV_LINK_MODE="copy",
+        PIPX_HOME="/x",
+    )
+    assert {f.path: values(f) for f in found.files} == {
+        "PIP_CLIENT_SECRET": {"env.client-secret": ""},
+        "PIP_NO_INDEX": {"env.no-index": "1"},
+        "UV_INDEX_OURS_PASSWORD": {"env.index-ours-password": ""},
+        "UV_INDEX_OURS_USERNAME": {"env.index-ours-username": ""},
+        "UV_LINK_MODE": {"env.link-mode": "copy"},
+        "UV_PUBLISH_TOKEN": {"env.publish-token": ""},
+    }
+
+
+def test_what_pip_cannot_read_is_an_error_that_repeats_nothing(tmp_path: Path) -> None:
+    put(tmp_path, "/etc/pip.conf", "https://ada:hunter2@index.example/\n")
+    put(tmp_path, "/opt/env/pip.conf", "[global]\nhttps_ada_hunter2\n")
+    found = collect(tmp_path)
+    reasons = [file.settings for file in found.files]
+    assert all(isinstance(reason, Unavailable) for reason in reasons)
+    text = msgspec.json.encode(found).decode()
+    assert "hunter2" not in text
+    assert "MissingSectionHeaderError at line 1" in text
+    assert "ParsingError at line 2" in text
+
+
+def test_undecodable_bytes_a_directory_and_a_forbidden_file(tmp_path: Path) -> None:
+    put(tmp_path, "/etc/pip.conf", b"[global]\nfind-links = /srv/caf\xe9\n")
+    (tmp_path / "opt/env/pip.conf").mkdir(parents=True)
+    found = {file.path: file for file in collect(tmp_path).files}
+    assert values(found["/etc/pip.conf"]) == {"global.find-links": "/srv/caf\ufffd"}
+    reason = found["/opt/env/pip.conf"].settings
+    assert isinstance(reason, Unavailable)
+    assert "not a regular file" in reason.detail
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    put(tmp_path, "/etc/pip.conf", PYINDEX).chmod(0)
+    (file,) = collect(tmp_path).files
+    assert file.mode == "0000"
+    assert isinstance(file.settings, Unavailable)
+    assert file.settings.unavailable == "no-permission"
+
+
+UV = """\
+native-tls = true
+extra-index-url = ["https://one.example/", "https://ada:hunter2@two.example/"] # both
+[pip]
+no-build = true
+torch-backend = "auto"
+[[index]]
+name = "ours"
+url = "https://index.example/simple"
+explicit = true
+[[index]]
+url = 'https://hunter2@other.example/simple'
+default = true
+"""
+
+
+def test_uv_is_read_with_its_tables(tmp_path: Path) -> None:
+    put(tmp_path, "/home/ada/.config/uv/uv.toml", UV)
+    put(tmp_path, "/etc/uv/uv.toml", "no-cache = false\n")
+    found = {file.path: file for file in collect(tmp_path).files}
+    assert values(found["/etc/uv/uv.toml"]) == {"global.no-cache": "false"}
+    settings_ = found["/home/ada/.config/uv/uv.toml"].settings
+    assert not isinstance(settings_, Unavailable)
+    assert [(s.section, s.key, s.value, s.credentials) for s in settings_] == [
+        ("global", "extra-index-url", "https://one.example/\nhttps://two.example/", True),
+        ("index", "explicit", "true", False),
+        ("index", "name", "ours", False),
+        ("index", "url", "https://index.example/simple", False),
+        ("index", "default", "true", False),
+        ("index", "url", "https://other.example/simple", True),
+        ("global", "native-tls", "true", False),
+        ("pip", "no-build", "true", False),
+        ("pip", "torch-backend", "auto", False),
+    ]
+
+
+def test_uv_can_be_told_to_read_nothing_or_another_file(tmp_path: Path) -> None:
+    put(tmp_path, "/home/ada/.config/uv/uv.toml", UV)
+    put(tmp_path, "/own.toml", "offline = true\n")
+    assert [f.path for f in collect(tmp_path, UV_NO_CONFIG="1").files] == ["UV_NO_CONFIG"]
+    own = collect(tmp_path, UV_CONFIG_FILE="/own.toml").files[0]
+    assert (own.path, own.level, values(own)) == (
+        "/own.toml",
+        "environment",
+        {"global.offline": "true"},
+    )
+
+
+def test_broken_toml_is_an_error_that_repeats_nothing(tmp_path: Path) -> None:
+    put(tmp_path, "/etc/uv/uv.toml", 'a = 1\nindex-url = "https://ada:hunter2@index.example\n')
+    (file,) = collect(tmp_path).files
+    assert isinstance(file.settings, Unavailable)
+    assert "no valid TOML" in file.settings.detail
+    assert "line 2" in file.settings.detail
+    assert "hunter2" not in file.settings.detail
+
+
+def test_the_small_toml_reader_reads_what_uv_files_hold() -> None:
+    assert toml.Reader(UV).document() == {
+        "native-tls": True,
+        "extra-index-url": ["https://one.example/", "https://ada:hunter2@two.example/"],
+        "pip": {"no-build": True, "torch-backend": "auto"},
+        "index": [
+            {"name": "ours", "url": "https://index.example/simple", "explicit": True},
+            {"url": "https://hunter2@other.example/simple", "default": True},
+        ],
+    }
+    text = (
+        'a.b = {x = 1, "y z" = [1.5, -2,\n # no\n]}\r\nc = """\none\\\n   two"""\nd = "\\u00e9\\t"'
+    )
+    assert toml.Reader(text).document() == {
+        "a": {"b": {"x": 1, "y z": [1.5, -2]}},
+        "c": "onetwo",
+        "d": "é\t",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = 1\na = 2",
+        "a",
+        "a =",
+        "a = 1 b = 2",
+        'a = "x',
+        "a = [1",
+        "a = {b = 1",
+        "[a",
+        "a = 1\n[a]",
+        "a = [1]\n[[a]]",
+        "a = nonsense",
+        'a = "\\q"',
+        "= 1",
+        "a = 1979-05-27",
+        'a = """x',
+    ],
+)
+def test_what_is_no_toml_is_refused(text: str) -> None:
+    for read in (lambda t: toml.Reader(t).document(), toml.loads):
+        if "1979" in text and read is toml.loads:
+            continue  # the real reader knows dates
+        with pytest.raises(ValueError, match=r"^no valid TOML( at line [0-9]+)?$"):
+            read("x = 0\n" + text)
+
+
+KEYS = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True)
+STRINGS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
+SCALARS = st.one_of(st.booleans(), st.integers(-(10**9), 10**9), STRINGS)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    top=st.dictionaries(KEYS, st.one_of(SCALARS, st.lists(SCALARS, max_size=3)), max_size=4),
+    tables=st.lists(st.dictionaries(KEYS, SCALARS, max_size=3), max_size=3),
+)
+def test_the_small_toml_reader_agrees_with_the_real_one(
+    top: dict[str, Any], tables: list[dict[str, Any]]
+) -> None:
+    tomllib = pytest.importorskip("tomllib")
+    top.pop("tables", None)
+    # JSON's strings, numbers, booleans and arrays are TOML's too, astral characters unescaped.
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in top.items()]
+    for table in tables:
+        lines.append("[[tables]]  # one more")
+        lines += [
+            f"  {key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()
+        ]
+    text = "\n".join(lines)
+    assert toml.Reader(text).document() == tomllib.loads(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(st.text(), st.text(alphabet="[]{}=\"'\\\n,.# a1")))
+@example("[" * 5000)
+@example("a = " + "[" * 5000)
+@example('a = "\\')
+def test_any_text_is_toml_or_a_value_error(text: str) -> None:
+    for read in (lambda t: toml.Reader(t).document(), toml.loads):
+        try:
+            assert isinstance(read(text), dict)
+        except ValueError as error:
+            assert "no valid TOML" in str(error)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(st.text(), st.text(alphabet="[]=:%\n hjgk#;")))
+def test_any_text_is_pip_configuration_or_a_value_error(text: str) -> None:
+    try:
+        for setting in configuration.parse_pip(text):
+            assert setting["key"]
+    except ValueError as error:
+        assert "pip cannot read it" in str(error)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    user=st.from_regex(r"[a-z]{1,8}", fullmatch=True),
+    password=st.from_regex(r"s3cret[A-Za-z0-9!$&'()*+,;=._~%:@-]{0,12}", fullmatch=True),
+    path=st.from_regex(r"(/[a-z0-9.]{1,12}){0,3}", fullmatch=True),
+)
+def test_no_password_survives(user: str, password: str, path: str) -> None:
+    text, found = strip(f"https://{user}:{password}@index.example{path}")
+    assert (text, found) == (f"https://index.example{path}", True)
+    assert strip(text) == (text, False)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text())
+def test_stripping_twice_changes_nothing(text: str) -> None:
+    once, _ = strip(text)
+    assert strip(once)[0] == once
+
+
+def test_environment_keeps_what_is_on_the_list_and_no_secret() -> None:
+    environ = {
+        "CUDA_VISIBLE_DEVICES": "",
+        "NVIDIA_REQUIRE_CUDA": "cuda>=11.0",
+        "NCCL_DEBUG": "INFO",
+        "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE": "1",
+        "TF_GPU_ALLOCATOR": "cuda_malloc_async",
+        "LD_LIBRARY_PATH": "/usr/local/cuda/lib64",
+        "PYTORCH_CUDA_ALLOC_CONF": "backend:native",
+        # never
+        "NVIDIA_API_KEY": "hunter2",
+        "NGC_API_KEY": "hunter2",
+        "HOROVOD_SECRET_KEY": "hunter2",
+        "TF_VAR_password": "hunter2",
+        "AWS_SECRET_ACCESS_KEY": "hunter2",
+        "PATH": "/usr/bin",
+        "TF_CONFIG": "{}",
+    }
+    facts = environment.collect(Context(environ))
+    variables = msgspec.convert(facts.values, Environment).variables
+    assert sorted(variables) == sorted(list(environ)[:7])
+    assert variables["CUDA_VISIBLE_DEVICES"] == ""
+    assert "hunter2" not in str(variables)

@@ -1,0 +1,247 @@
+"""The PCI probe against fake trees, and its parsers against anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_tree import Tree, decode, extended_space
+
+from envcheck.collector.facts import is_unavailable
+from envcheck.collector.probes import pci, pci_acs, pci_names
+from envcheck.facts.base import Unavailable
+from envcheck.facts.pci import Pci, PciDevice
+
+ANYTHING = settings(max_examples=100, deadline=None)
+ROOT_PORT = "pci0000:00/0000:00:01.0"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
+
+
+def probe(tree: Tree) -> Pci:
+    facts: Pci = decode(pci.collect(tree.context()), Pci)
+    return facts
+
+
+def only(tree: Tree) -> PciDevice:
+    devices = probe(tree).devices
+    assert isinstance(devices, list)
+    assert len(devices) == 1
+    return devices[0]
+
+
+def reason(fact: Any) -> str:
+    assert isinstance(fact, Unavailable), fact
+    return fact.unavailable
+
+
+def test_a_healthy_gpu_below_a_root_port(tree: Tree) -> None:
+    tree.bridge(ROOT_PORT, max_link_width="8", max_link_speed="16.0 GT/s PCIe")
+    tree.device(
+        ROOT_PORT + "/0000:01:00.0",
+        iommu_group="17",
+        aer_dev_fatal="Undefined 0\nDLP 1\nTOTAL_ERR_FATAL 1",
+        aer_dev_nonfatal="Undefined 0\nTOTAL_ERR_NONFATAL 2",
+        aer_dev_correctable="RxErr 3\nTOTAL_ERR_COR 3",
+    )
+    assert only(tree) == PciDevice(
+        address="0000:01:00.0",
+        kind="gpu",
+        device_id="10de:2330",
+        name=Unavailable(unavailable="absent", detail="no pci.ids on this machine"),
+        driver="nvidia",
+        driver_override=Unavailable(unavailable="absent"),
+        answers=True,
+        power_state="D0",
+        link_gts=32.0,
+        link_width=16,
+        max_link_gts=32.0,
+        max_link_width=16,
+        slot="0000:00:01.0",
+        slot_max_link_gts=16.0,
+        slot_max_link_width=8,
+        numa_node=1,
+        iommu_group=17,
+        aer_fatal=1,
+        aer_nonfatal=2,
+        aer_correctable=3,
+    )
+
+
+def test_devices_of_other_vendors_are_left_out(tree: Tree) -> None:
+    tree.bridge(ROOT_PORT)
+    assert probe(tree).devices == []
+
+
+def test_without_a_pci_bus(tree: Tree) -> None:
+    facts = probe(tree)
+    assert reason(facts.devices) == "absent"
+    assert reason(facts.iommu) == "absent"
+
+
+@pytest.mark.parametrize(
+    ("pci_class", "device", "kind"),
+    [
+        ("0x030000", "0x2b85", "gpu"),
+        ("0x030200", "0x2330", "gpu"),
+        ("0x068000", "0x22a3", "nvswitch"),
+        ("0x068000", "0x03ec", "other"),  # a chipset of 2006
+        ("0x040300", "0x22bd", "audio"),
+        ("0x0c0330", "0x1ada", "usb"),
+        ("0x0c8000", "0x1ad9", "other"),
+        ("nonsense", "0x2330", "other"),
+        ("0x030000", "", "other"),
+    ],
+)
+def test_the_kind_by_class(tree: Tree, pci_class: str, device: str, kind: str) -> None:
+    tree.device("pci0000:00/0000:00:05.0", **{"class": pci_class, "device": device})
+    assert only(tree).kind == kind
+
+
+def test_a_virtual_function_is_no_gpu_of_this_machine(tree: Tree) -> None:
+    tree.device("pci0000:00/0000:01:00.4", config=b"\xff" * 64)
+    tree.link("/sys/devices/pci0000:00/0000:01:00.4/physfn", "../0000:01:00.0")
+    device = only(tree)
+    assert device.kind == "other"
+    assert reason(device.answers) == "not-supported"
+
+
+def test_off_the_bus(tree: Tree) -> None:
+    tree.bridge(ROOT_PORT)
+    tree.device(
+        ROOT_PORT + "/0000:01:00.0",
+        config=b"\xff" * 64,
+        current_link_speed="Unknown",
+        current_link_width="63",
+    )
+    device = only(tree)
+    assert device.answers is False
+    assert reason(device.link_gts) == "not-supported"
+    assert reason(device.link_width) == "not-supported"
+
+
+def test_a_device_that_is_not_there_any_more_when_it_is_read(tree: Tree) -> None:
+    tree.device("pci0000:00/0000:01:00.0", config=None, current_link_width=None, numa_node=None)
+    device = only(tree)
+    assert reason(device.answers) == "absent"
+    assert reason(device.link_width) == "absent"
+    assert reason(device.numa_node) == "absent"
+
+
+def test_a_cut_off_configuration_space_is_an_error(tree: Tree) -> None:
+    tree.device("pci0000:00/0000:01:00.0", config=b"\xff\xff")
+    assert reason(only(tree).answers) == "error"
+
+
+@pytest.mark.parametrize("driver", ["nouveau", "NovaCore", "vfio-pci"])
+def test_the_bound_driver(tree: Tree, driver: str) -> None:
+    tree.device("pci0000:00/0000:01:00.0", driver=driver, driver_override=driver)
+    assert only(tree).driver == driver
+    assert only(tree).driver_override == driver
+
+
+def test_no_driver_no_slot_no_numa(tree: Tree) -> None:
+    tree.device("pci0000:00/0000:00:05.0", driver=None, numa_node="-1")
+    device = only(tree)
+    assert reason(device.driver) == "absent"
+    assert reason(device.slot) == "absent"
+    assert reason(device.numa_node) == "absent"
+    assert reason(device.iommu_group) == "absent"
+    assert device.slot_max_link_width == Unavailable(unavailable="not-collected")
+
+
+def test_names_come_from_the_systems_pci_ids(tree: Tree) -> None:
+    tree.device("pci0000:00/0000:01:00.0")
+    tree.write(
+        "/usr/share/misc/pci.ids",
+        b"10dd  Enhance\n\t2330  Wrong\n10de  NVIDIA \xff Corporation\n"
+        b"\t2330  GH100 [H100 SXM5 80GB]\n\t\t10de 16c0  Board\n\t2331  GH100\n10df  Other\n",
+    )
+    assert only(tree).name == "GH100 [H100 SXM5 80GB]"
+
+
+def test_the_iommus_mode_is_the_gpus_groups(tree: Tree) -> None:
+    tree.device("pci0000:00/0000:01:00.0", iommu_group="3")
+    tree.device("pci0000:00/0000:02:00.0", iommu_group="4")
+    tree.write("/sys/kernel/iommu_groups/4/type", "identity\n")
+    tree.write("/sys/kernel/iommu_groups/9/type", "blocked\n")
+    assert probe(tree).iommu is True
+    assert probe(tree).iommu_mode == "DMA-FQ,identity"
+
+
+def test_a_kernel_without_iommu_groups_has_none(tree: Tree) -> None:
+    tree.path("/sys/kernel").mkdir(parents=True)
+    assert probe(tree).iommu is False
+    tree.path("/sys/kernel/iommu_groups").mkdir()
+    assert probe(tree).iommu is False
+
+
+def test_acs_of_every_bridge_above_a_gpu(tree: Tree) -> None:
+    switch = ROOT_PORT + "/0000:01:00.0"
+    tree.bridge(ROOT_PORT, config=extended_space(0x01))
+    tree.bridge(switch, config=bytes(256))
+    tree.bridge(switch + "/0000:02:08.0", config=extended_space(0x1D))
+    tree.bridge("pci0000:00/0000:00:03.0", config=extended_space(0x1D))  # above no GPU
+    tree.device(switch + "/0000:02:08.0/0000:03:00.0")
+    assert probe(tree).acs_ports == ["0000:02:08.0"]
+
+
+def test_what_only_root_may_read_is_no_permission(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ordinary user gets 64 bytes of a file that says it has 4096."""
+    tree.bridge(ROOT_PORT, config=bytes(64))
+    tree.device(ROOT_PORT + "/0000:01:00.0")
+    monkeypatch.setattr(
+        pci_acs, "os", SimpleNamespace(fstat=lambda _: SimpleNamespace(st_size=4096))
+    )
+    assert reason(probe(tree).acs_ports) == "no-permission"
+
+
+def test_a_capability_list_that_goes_in_circles() -> None:
+    space = bytearray(4096)
+    space[0x100:0x104] = (0x0001 | 0x100 << 20).to_bytes(4, "little")
+    assert pci_acs.acs_control(bytes(space)) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "speed"),
+    [("32.0 GT/s PCIe", 32.0), ("8 GT/s", 8.0), ("2.5 GT/s PCIe", 2.5)],
+)
+def test_link_speeds(text: str, speed: float) -> None:
+    assert pci.parse_speed(text) == speed
+
+
+@pytest.mark.parametrize("text", ["Unknown", "Unknown speed", "", "GT/s"])
+def test_unknown_link_speeds(text: str) -> None:
+    assert pci.parse_speed(text)["unavailable"] == "not-supported"
+
+
+@ANYTHING
+@given(st.text())
+def test_parsers_take_any_text(text: str) -> None:
+    for parse in (pci.parse_speed, pci.parse_width, pci.parse_aer_total):
+        value = parse(text)
+        assert is_unavailable(value) or value >= 0
+
+
+@ANYTHING
+@given(st.binary(max_size=600))
+def test_acs_takes_any_bytes(space: bytes) -> None:
+    assert 0 <= pci_acs.acs_control(space) <= 0xFFFF
+    assert 0 <= pci_acs.acs_control(bytes(0x100) + space) <= 0xFFFF
+
+
+@ANYTHING
+@given(st.text(alphabet="\t\n 10def23ABC[]#"))
+def test_pci_ids_takes_any_text(text: str) -> None:
+    names = pci_names.parse_names(text, "10de", {"2330", "1233"})
+    assert set(names) <= {"2330", "1233"}
+    assert all(name == name.strip() and name for name in names.values())

@@ -1,0 +1,467 @@
+"""nvidia-smi's documents as facts: every capture, every schema, every kind of non-value."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from pathlib import Path
+from typing import Any
+
+import captures
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envcheck.collector.addresses import pci_address
+from envcheck.collector.facts import dumps
+from envcheck.collector.smi import document, fields, values
+from envcheck.facts.gpu import Gpu, NvidiaSmi
+
+# file: (schema, driver, CUDA, attached GPUs, first GPU's name, PCI address)
+CAPTURES = {
+    "a100-sxm4-v12": ("v12", "535.54.03", "12.2", 4, "NVIDIA A100-SXM4-80GB", "0000:01:00.0"),
+    "a10g": ("v11", "515.105.01", "11.7", 1, "NVIDIA A10G", "0000:00:1e.0"),
+    "gtx-1070-ti": ("v10", None, None, None, "GeForce GTX 1070 Ti", "0000:01:00.0"),
+    "gtx-1660-ti": (None, "418.43", "10.1", 1, "Graphics Device", "0000:43:00.0"),
+    "quadro-p2000-v12": ("v12", "525.125.06", "12.0", 1, "Quadro P2000", "0000:17:00.0"),
+    "quadro-p400": (None, "418.43", "10.1", 1, "Quadro P400", "0000:43:00.0"),
+    "rtx-3060-v12": ("v12", "570.124.04", "12.8", 1, "NVIDIA GeForce RTX 3060", "0000:2d:00.0"),
+    "rtx-3080-v12": ("v12", "536.40", "12.2", 1, "NVIDIA GeForce RTX 3080", "0000:04:00.0"),
+    "rtx-3080-v13": ("v13", "595.58.03", "13.2", 1, "NVIDIA GeForce RTX 3080", "0000:0c:00.0"),
+    "rtx-3090-v12": ("v12", "525.147.05", "12.0", 1, "NVIDIA GeForce RTX 3090", "0000:00:10.0"),
+    "rtx-4000-sff-ada-v13": (
+        "v13",
+        "595.84",
+        "13.2",
+        1,
+        "NVIDIA RTX 4000 SFF Ada Generation",
+        "0000:06:00.0",
+    ),
+    "tesla-t4": ("v11", "515.105.01", "11.7", 1, "Tesla T4", "0000:00:1e.0"),
+}
+SECTIONS = {
+    captures.H200: ("590.48.01", "13.1", "NVIDIA H200", "0000:83:00.0"),
+    captures.H100_MIG: ("590.48.01", "13.1", "NVIDIA H100 80GB HBM3", "0000:00:09.0"),
+    captures.RTX_4080: ("595.71.05", "13.2", "NVIDIA GeForce RTX 4080 SUPER", "0000:01:00.0"),
+}  # fmt: skip
+
+
+def typed(facts: dict[str, Any]) -> NvidiaSmi:
+    """The facts through JSON and the Snapshot's types, as they will travel."""
+    return msgspec.json.decode(dumps(facts).encode(), type=NvidiaSmi)
+
+
+def only_gpu(facts: dict[str, Any]) -> Gpu:
+    (gpu,) = msgspec.structs.asdict(typed(facts))["gpus"]
+    assert isinstance(gpu, Gpu)
+    return gpu
+
+
+def capture(name: str) -> Gpu:
+    return only_gpu(document.read_file(str(captures.path(name))))
+
+
+def reason(fact: Any) -> str:
+    return str(fact.unavailable)
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_every_xml_capture(name: str) -> None:
+    schema, driver, cuda, count, product, address = CAPTURES[name]
+    facts = document.read_file(str(captures.path(f"nvidia-smi-xml/{name}.xml")))
+    assert facts["form"] == "xml"
+    expected = {
+        "schema": schema,
+        "driver_version": driver,
+        "cuda_version": cuda,
+        "gpu_count": count,
+    }
+    assert {key: facts.get(key) for key in expected} == expected
+    gpu = only_gpu(facts)
+    assert (gpu.name, gpu.pci_address) == (product, address)
+    assert str(gpu.uuid).startswith("GPU-")
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_every_text_capture(name: str) -> None:
+    driver, cuda, product, address = SECTIONS[name]
+    facts = document.read_file(str(captures.path(name)))
+    assert (facts["form"], facts["driver_version"], facts["cuda_version"]) == ("text", driver, cuda)
+    assert facts["gpu_count"] == 1
+    gpu = only_gpu(facts)
+    assert (gpu.index, gpu.name, gpu.pci_address) == (0, product, address)
+
+
+def test_no_capture_has_a_value_that_is_not_understood() -> None:
+    for name in [f"nvidia-smi-xml/{name}.xml" for name in CAPTURES] + list(SECTIONS):
+        text = dumps(document.read_file(str(captures.path(name))))
+        assert '"unavailable": "error"' not in text, name
+
+
+def test_a_full_document_fills_every_field_that_it_can() -> None:
+    gpu = capture("nvidia-smi-xml/rtx-4000-sff-ada-v13.xml")
+    empty = {
+        name for name in Gpu.__struct_fields__
+        if getattr(getattr(gpu, name), "unavailable", "") == "not-collected"
+    }  # fmt: skip
+    assert empty == {
+        "compute_capability", "nvlinks",  # never in -q
+        "vgpu_licence",  # of vGPUs only
+        "reset_required",  # replaced by the recovery action
+        "serial",  # taken out by whoever sent it
+        "temperature_slowdown_c", "temperature_shutdown_c",  # relative to T.Limit since Ada
+    }  # fmt: skip
+
+
+def test_a_mig_gpu() -> None:
+    gpu = capture("nvidia-smi-xml/a100-sxm4-v12.xml")
+    assert (gpu.mig_enabled, gpu.mig_pending) == (True, True)
+    assert isinstance(gpu.mig_instances, list)
+    assert [instance.gpu_instance for instance in gpu.mig_instances] == [3, 4, 5, 6]
+    assert {(i.multiprocessors, i.memory_mib, i.compute_instance) for i in gpu.mig_instances} == {
+        (14, 19968, 0)
+    }
+    assert reason(gpu.utilization_percent) == "not-supported"
+    text = capture(captures.H100_MIG)
+    assert isinstance(text.mig_instances, list)
+    assert [(i.gpu_instance, i.memory_mib) for i in text.mig_instances] == [
+        (2, 40448), (3, 20096), (9, 9984), (10, 9984),
+    ]  # fmt: skip
+    assert text.memory_total_mib == 81559
+    assert reason(text.remap_pending) == "not-supported"
+    assert capture(captures.H200).mig_instances == []
+    assert reason(capture("nvidia-smi-xml/tesla-t4.xml").mig_instances) == "not-supported"
+
+
+def test_an_index_is_given_only_where_every_gpu_is_shown() -> None:
+    assert capture("nvidia-smi-xml/tesla-t4.xml").index == 0
+    assert (
+        reason(capture("nvidia-smi-xml/a100-sxm4-v12.xml").index) == "not-collected"
+    )  # one of four
+
+
+def test_a_gpu_under_the_old_names() -> None:
+    t4 = capture("nvidia-smi-xml/tesla-t4.xml")
+    assert (t4.power_draw_w, t4.power_limit_w, t4.power_min_limit_w) == (26.78, 70.0, 60.0)
+    assert t4.clock_event_reasons == []
+    assert (t4.pcie_gen, t4.pcie_width, t4.pcie_width_max, t4.pcie_replays) == (3, 8, 16, 0)
+    assert (t4.retired_single_bit, t4.retired_double_bit, t4.retired_pending) == (0, 0, False)
+    assert (t4.temperature_slowdown_c, t4.temperature_shutdown_c) == (93, 96)
+    assert (t4.ecc_enabled, t4.ecc_uncorrected_aggregate) == (True, 0)
+    assert isinstance(t4.processes, list)
+    assert [(p.pid, p.kind, p.name, p.memory_mib) for p in t4.processes] == [
+        (675, "G", "/usr/lib/xorg/Xorg", 22), (5762, "C", "python", 1005),
+    ]  # fmt: skip
+    p400 = capture("nvidia-smi-xml/quadro-p400.xml")
+    assert p400.clock_event_reasons == ["gpu_idle"]
+    assert reason(p400.ecc_corrected_volatile) == "not-supported"  # single_bit/total: N/A
+
+
+def test_a_gpu_under_the_new_names() -> None:
+    gpu = capture("nvidia-smi-xml/rtx-3080-v13.xml")
+    assert (gpu.power_draw_w, gpu.power_limit_w, gpu.power_max_limit_w) == (139.62, 320.0, 336.0)
+    assert (gpu.recovery_action, gpu.virtualization, gpu.addressing_mode) == ("None", "None", "HMM")
+    assert (gpu.clock_event_reasons, gpu.performance_state) == ([], "P2")
+    assert (gpu.pcie_gen_max_device, gpu.pcie_gen_max_host) == (4, 4)
+    assert (gpu.channel_repair_pending, gpu.tpc_repair_pending) == (False, False)
+    windows = capture("nvidia-smi-xml/rtx-3080-v12.xml")
+    assert windows.driver_model == "WDDM"
+
+
+def test_a_gpu_in_text() -> None:
+    gpu = capture(captures.H200)
+    assert (gpu.architecture, gpu.brand, gpu.compute_mode) == ("Hopper", "NVIDIA", "Default")
+    assert (gpu.temperature_margin_c, gpu.memory_temperature_c) == (59, 32)
+    assert reason(gpu.temperature_slowdown_c) == "not-collected"
+    assert (gpu.remap_correctable, gpu.remap_failed, gpu.sram_threshold_exceeded) == (
+        0,
+        False,
+        False,
+    )
+    assert (gpu.fabric_state, gpu.fabric_status) == ("Completed", "Success")
+    assert reason(gpu.fabric_health) == "not-supported"
+    assert (gpu.power_draw_w, gpu.power_default_limit_w) == (77.67, 700.0)
+    assert gpu.processes == []
+    desktop = capture(captures.RTX_4080)
+    assert isinstance(desktop.processes, list)
+    assert (desktop.processes[0].kind, desktop.processes[0].memory_mib) == ("C+G", 25)
+    assert (desktop.temperature_slowdown_c, desktop.pcie_gen_max_host) == (96, 5)
+
+
+def a_document(body: str, count: int = 1) -> str:
+    return (
+        f"<nvidia_smi_log><driver_version>590.1</driver_version><attached_gpus>{count}</attached_gpus>"
+        f'<gpu id="00000000:01:00.0">{body}</gpu></nvidia_smi_log>'
+    )
+
+
+def read_gpu(body: str) -> Gpu:
+    return only_gpu(document.read_document(a_document(body)))
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("N/A", "not-supported"),
+        ("[N/A]", "not-supported"),
+        ("[Not Supported]", "not-supported"),
+        ("Not Supported", "not-supported"),
+        ("Requested functionality has been deprecated", "not-supported"),
+        ("Function Not Found", "not-supported"),
+        ("ERR!", "error"),
+        ("Unknown Error", "error"),
+        ("[Unknown Error]", "error"),
+        ("[GPU requires reset]", "error"),
+        ("GPU requires restart", "error"),
+        ("GPU is lost", "lost"),
+        ("[GPU is lost]", "lost"),
+        ("Insufficient Permissions", "no-permission"),
+        ("Timeout", "timeout"),
+        ("Not Found", "absent"),
+        ("", "absent"),
+        ("[REDACTED]", "not-collected"),
+        ("twelve", "error"),
+        ("99999999999999999999", "error"),
+    ],
+)
+def test_what_stands_instead_of_a_value(said: str, expected: str) -> None:
+    gpu = read_gpu(f"<minor_number>{said}</minor_number><serial>{said}</serial>")
+    assert reason(gpu.minor_number) == expected
+    if said not in ("twelve", "99999999999999999999"):
+        assert reason(gpu.serial) == expected
+    if expected in ("error", "lost", "no-permission"):
+        assert said.strip("[]") in gpu.minor_number.detail  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "expected"),
+    [
+        ("<fb_memory_usage><total>16 GiB</total></fb_memory_usage>", "memory_total_mib", 16384),
+        ("<fb_memory_usage><total>2048 MB</total></fb_memory_usage>", "memory_total_mib", 2048),
+        (
+            "<temperature><gpu_temp_tlimit>-3 C</gpu_temp_tlimit></temperature>",
+            "temperature_margin_c",
+            -3,
+        ),
+        ("<persistence_mode>Enabled</persistence_mode>", "persistence", True),
+        (
+            "<gpu_reset_status><reset_required>Yes</reset_required></gpu_reset_status>",
+            "reset_required",
+            True,
+        ),
+        (
+            "<gpu_recovery_action>Drain and Reset</gpu_recovery_action>",
+            "recovery_action",
+            "Drain and Reset",
+        ),
+        (
+            "<vgpu_software_licensed_product><license_status>Licensed (Expiry: 2026-7-7 16:1:44 GMT)"
+            "</license_status></vgpu_software_licensed_product>",
+            "vgpu_licence",
+            "Licensed (Expiry: 2026-7-7 16:1:44 GMT)",
+        ),
+        ("<processes></processes>", "processes", []),
+        ("<pci><pci_bus_id>00010000:0A:1F.0</pci_bus_id></pci>", "pci_address", "10000:0a:1f.0"),
+        ("<pci><pci_bus_id>N/A</pci_bus_id></pci>", "pci_address", "0000:01:00.0"),
+    ],
+)
+def test_values(body: str, field: str, expected: object) -> None:
+    assert getattr(read_gpu(body), field) == expected
+
+
+def test_the_three_shapes_of_ecc_counters() -> None:
+    old = (
+        "<ecc_errors><volatile><single_bit><total>3</total></single_bit>"
+        "<double_bit><device_memory>1</device_memory><total>2</total></double_bit></volatile></ecc_errors>"
+    )
+    gpu = read_gpu(old)
+    assert (gpu.ecc_corrected_volatile, gpu.ecc_uncorrected_volatile) == (3, 2)
+    middle = (
+        "<ecc_errors><aggregate><sram_correctable>1</sram_correctable><sram_uncorrectable>2"
+        "</sram_uncorrectable><dram_correctable>10</dram_correctable><dram_uncorrectable>20"
+        "</dram_uncorrectable></aggregate></ecc_errors>"
+    )
+    gpu = read_gpu(middle)
+    assert (gpu.ecc_corrected_aggregate, gpu.ecc_uncorrected_aggregate) == (11, 22)
+    new = (
+        "<ecc_errors><aggregate><sram_correctable>1</sram_correctable><sram_uncorrectable_parity>2"
+        "</sram_uncorrectable_parity><sram_uncorrectable_secded>3</sram_uncorrectable_secded>"
+        "<dram_correctable>N/A</dram_correctable><dram_uncorrectable>4</dram_uncorrectable>"
+        "<sram_threshold_exceeded>Yes</sram_threshold_exceeded></aggregate></ecc_errors>"
+    )
+    gpu = read_gpu(new)
+    assert (gpu.ecc_corrected_aggregate, gpu.ecc_uncorrected_aggregate) == (1, 9)
+    assert gpu.sram_threshold_exceeded is True
+    assert (
+        reason(read_gpu("<ecc_errors>N/A</ecc_errors>").ecc_uncorrected_volatile) == "not-supported"
+    )
+
+
+@pytest.mark.parametrize("word", ["throttle", "event"])
+def test_clock_event_reasons_under_both_names(word: str) -> None:
+    names = ("gpu_idle", "hw_thermal_slowdown", "user_defined_clocks", "something_new")
+    said = ("Not Active", "Active", "Active", "Active")
+    inside = "".join(
+        f"<clocks_{word}_reason_{name}>{active}</clocks_{word}_reason_{name}>"
+        for name, active in zip(names, said, strict=True)
+    )
+    gpu = read_gpu(f"<clocks_{word}_reasons>{inside}</clocks_{word}_reasons>")
+    assert gpu.clock_event_reasons == [
+        "hw_thermal_slowdown", "applications_clocks_setting", "something_new",
+    ]  # fmt: skip
+    unsupported = read_gpu(f"<clocks_{word}_reasons>N/A</clocks_{word}_reasons>")
+    assert reason(unsupported.clock_event_reasons) == "not-supported"
+
+
+def test_a_clock_reason_below_another_in_text() -> None:
+    text = captures.path(captures.H200).read_text(encoding="utf-8")
+    slow = text.replace("HW Thermal Slowdown                        : Not Active",
+                        "HW Thermal Slowdown                        : Active", 1)  # fmt: skip
+    gpu = only_gpu(document.read_document(slow))
+    assert gpu.clock_event_reasons == ["gpu_idle", "hw_thermal_slowdown"]
+
+
+def test_every_text_name_of_a_clock_reason_is_one_of_xml_s() -> None:
+    text = captures.path(captures.H200).read_text(encoding="utf-8")
+    t4 = captures.xml("tesla-t4")
+    for name in fields.CLOCK_REASONS.values():
+        assert f"clocks_throttle_reason_{name}>" in t4
+    for title in set(fields.CLOCK_REASONS) - {"User Defined Clocks"}:
+        assert re.search(rf"^ +{title} +: (Not )?Active$", text, re.MULTILINE), title
+
+
+@pytest.mark.parametrize(
+    ("health", "expected"),
+    [
+        ("<summary>Limited Capacity</summary><bandwidth>Degraded</bandwidth>", "Limited Capacity"),
+        ("<bandwidth>Full</bandwidth><route_unhealthy>False</route_unhealthy>", "Healthy"),
+        (
+            "<bandwidth>Degraded</bandwidth><route_unhealthy>False</route_unhealthy>",
+            "Limited Capacity",
+        ),
+        ("<bandwidth>Full</bandwidth><route_unhealthy>True</route_unhealthy>", "Unhealthy"),
+        ("<incorrect_configuration>None</incorrect_configuration>", "Healthy"),
+    ],
+)
+def test_fabric_health_with_and_without_a_summary(health: str, expected: str) -> None:
+    assert read_gpu(f"<fabric><health>{health}</health></fabric>").fabric_health == expected
+
+
+def test_a_fabric_status_that_names_an_error_is_the_fact() -> None:
+    gpu = read_gpu("<fabric><state>Completed</state><status>Unknown Error</status></fabric>")
+    assert gpu.fabric_status == "Unknown Error"
+
+
+def test_a_process_keeps_its_program_and_loses_its_arguments() -> None:
+    process = (
+        "<processes><process_info><pid>7</pid><type>M+C</type><process_name>/usr/bin/python train.py"
+        " --api-key=s3cret</process_name><used_memory>N/A</used_memory></process_info>"
+        "<process_info><pid>N/A</pid></process_info></processes>"
+    )
+    gpu = read_gpu(process)
+    assert isinstance(gpu.processes, list)
+    (kept,) = gpu.processes
+    assert (kept.pid, kept.kind, kept.name) == (7, "M+C", "/usr/bin/python")
+    assert reason(kept.memory_mib) == "not-supported"
+
+
+def test_a_machine_without_a_gpu_is_no_broken_document() -> None:
+    facts = document.read_document(
+        "<nvidia_smi_log><driver_version>590.1</driver_version><attached_gpus>0</attached_gpus>"
+        "</nvidia_smi_log>"
+    )
+    assert (facts["gpu_count"], facts["gpus"]) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<nvidia_smi_log></nvidia_smi_log>",
+        "<nvidia_smi_log><attached_gpus>2</attached_gpus></nvidia_smi_log>",
+        "=====NVSMI LOG=====\nDriver Version    : 590.48.01\nAttached GPUs    : 1\n",
+        "=====NVSMI LOG=====\n",
+        "<nvidia_smi_log>" + "<gpu/>" * 300 + "</nvidia_smi_log>",
+    ],
+)
+def test_a_frame_without_gpus_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="GPU"):
+        document.read_document(text)
+
+
+def test_a_file_of_powershell_s(tmp_path: Path) -> None:
+    text = a_document("<product_name>Tesla T4</product_name>").replace(">", ">\r\n", 1)
+    for name, data in {
+        "utf16": codecs.BOM_UTF16_LE + text.encode("utf-16-le"),
+        "bom": codecs.BOM_UTF8 + text.encode(),
+        "bytes": b"\xff\xfe\xff noise \x80\n"[2:] + text.encode(),
+    }.items():
+        (tmp_path / name).write_bytes(data)
+        assert only_gpu(document.read_file(str(tmp_path / name))).name == "Tesla T4"
+
+
+def test_a_file_s_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        document.read_file(str(tmp_path / "none"))
+    with pytest.raises(OSError, match="directory"):
+        document.read_file(str(tmp_path))
+    (tmp_path / "big").write_bytes(b"x" * 101)
+    monkeypatch.setattr(document, "FILE_LIMIT", 100)
+    with pytest.raises(ValueError, match="larger"):
+        document.read_file(str(tmp_path / "big"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("00000000:00:1E.0", "0000:00:1e.0"),
+        ("0000:01:00.0", "0000:01:00.0"),
+        ("01:00.0", "0000:01:00.0"),
+        ("00010000:E1:00.0", "10000:e1:00.0"),
+        (" 6b1f:00:00 ", "6b1f:00:00.0"),
+    ],
+)
+def test_pci_addresses(text: str, expected: str) -> None:
+    assert pci_address(text) == expected
+    assert pci_address(expected) == expected
+
+
+def test_every_row_fills_a_field_of_its_own() -> None:
+    names = [row[0] for row in fields.FIELDS]
+    assert len(set(names)) == len(names)
+    assert set(names) <= set(Gpu.__struct_fields__)
+    assert all(reason in msgspec_reasons() for reason in values.REASONS.values())
+
+
+def msgspec_reasons() -> set[str]:
+    from envcheck.collector.facts import REASONS
+
+    return set(REASONS)
+
+
+MODEL = a_document(
+    "<minor_number>0</minor_number><clocks_event_reasons><clocks_event_reason_gpu_idle>Active"
+    "</clocks_event_reason_gpu_idle></clocks_event_reasons><processes><process_info><pid>1</pid>"
+    "<process_name>x</process_name></process_info></processes><mig_mode><current_mig>Enabled"
+    "</current_mig></mig_mode><mig_devices><mig_device><gpu_instance_id>1</gpu_instance_id>"
+    "</mig_device></mig_devices><fabric><health><bandwidth>Full</bandwidth></health></fabric>"
+)
+WORDS = st.one_of(
+    st.sampled_from(["", "N/A", "-1", "0", "9" * 30, "Yes", "[x]", "1 MiB"]), st.text(max_size=12)
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 30), WORDS), max_size=6))
+def test_whatever_stands_in_a_document_is_a_snapshot_or_a_value_error(
+    changes: list[tuple[int, str]],
+) -> None:
+    pieces = re.split(r"(>[^<]*<)", MODEL)
+    for place, said in changes:
+        leaf = 2 * (place % (len(pieces) // 2)) + 1
+        pieces[leaf] = f">{said}<"
+    try:
+        facts = document.read_document("".join(pieces))
+    except ValueError:
+        return
+    typed(facts)

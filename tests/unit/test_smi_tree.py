@@ -1,0 +1,223 @@
+"""nvidia-smi's two forms of document as trees, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from envcheck.collector.smi import tree
+
+XML = """<?xml version="1.0" ?>
+<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
+<nvidia_smi_log>
+\t<driver_version>535.54.03</driver_version>
+\t<attached_gpus>1</attached_gpus>
+\t<gpu id="00000000:01:00.0">
+\t\t<product_name>NVIDIA A100</product_name>
+\t\t<clocks><sm_clock>1275 MHz</sm_clock></clocks>
+\t\t<remapped_rows>N/A</remapped_rows>
+\t\t<mig_devices>
+\t\t\tNone
+\t\t</mig_devices>
+\t</gpu>
+</nvidia_smi_log>
+"""
+
+TEXT = """
+==============NVSMI LOG==============
+
+Timestamp                                 : Wed Jun  7 19:32:16 2023
+Driver Version                            : 510.73.08
+vGPU Driver Capability
+        Heterogenous Multi-vGPU           : Supported
+
+Attached GPUs                             : 2
+GPU 00000000:10:1C.0
+    Product Name                          : NVIDIA A100
+    HW Slowdown                           : Not Active
+        HW Thermal Slowdown               : Active
+    Clocks
+        SM                                : 1275 MHz
+    Process ID                            : 12
+        Name                              : a : b
+    Empty                                 :
+GPU 00000000:20:1C.0
+    Product Name                          : NVIDIA A30
+"""
+
+
+def test_xml_becomes_a_tree() -> None:
+    document = tree.parse(XML)
+    assert (document.form, document.schema) == ("xml", "v12")
+    assert document.root.text("driver_version") == "535.54.03"
+    (gpu,) = document.gpus()
+    assert gpu.value == "00000000:01:00.0"
+    assert gpu.text("clocks/sm_clock") == "1275 MHz"
+    assert gpu.text("mig_devices") == "None"
+
+
+def test_text_becomes_a_tree() -> None:
+    document = tree.parse(TEXT)
+    assert (document.form, document.schema) == ("text", None)
+    assert document.root.text("Driver Version") == "510.73.08"
+    assert document.root.text("vGPU Driver Capability/Heterogenous Multi-vGPU") == "Supported"
+    first, second = document.gpus()
+    assert (first.value, second.value) == ("00000000:10:1C.0", "00000000:20:1C.0")
+    assert first.text("HW Slowdown") == "Not Active"
+    assert first.text("HW Slowdown/HW Thermal Slowdown") == "Active"
+    assert first.text("Clocks/SM") == "1275 MHz"
+    assert first.text("Process ID/Name") == "a : b"
+    assert first.text("Empty") == ""
+    assert second.text("Product Name") == "NVIDIA A30"
+    assert second.text("Clocks/SM") is None
+
+
+def test_a_group_that_is_a_leaf_answers_for_what_is_below_it() -> None:
+    (gpu,) = tree.parse(XML).gpus()
+    assert gpu.text("remapped_rows/remapped_row_corr") == "N/A"
+    assert gpu.text("no_such/thing") is None
+    assert gpu.text("clocks/no_such_clock") is None
+
+
+def test_noise_around_the_xml_is_passed_over() -> None:
+    noisy = f"WARNING: infoROM is corrupted\n<html>{XML}</html>\ntrailing <noise & more"
+    assert tree.parse(noisy).schema == "v12"
+    assert (
+        tree.parse(XML[XML.index("<nvidia_smi_log") :]).gpus()[0].text("product_name")
+        == "NVIDIA A100"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["a & b", "[python] <defunct>", "x &amp; y", "\ufffd\ufffd\x07", "a&lt;b"]
+)
+def test_names_that_nvidia_smi_did_not_escape(name: str) -> None:
+    processes = (
+        f"<processes><process_info><process_name>{name}</process_name></process_info></processes>"
+    )
+    gpu = tree.parse(XML.replace("</gpu>", processes + "</gpu>")).gpus()[0]
+    said = gpu.text("processes/process_info/process_name")
+    expected = name.replace("\x07", "\ufffd").replace("&amp;", "&").replace("&lt;", "<")
+    assert said == expected
+
+
+@pytest.mark.parametrize(
+    "subset",
+    [
+        '[<!ENTITY lol "lol">]',
+        '[<!ENTITY % file SYSTEM "file:///etc/passwd"> %file;]',
+        '[<!ENTITY root "<nvidia_smi_log>">]',
+    ],
+)
+def test_entities_are_refused(subset: str) -> None:
+    hostile = XML.replace('SYSTEM "nvsmi_device_v12.dtd"', subset).replace("A100", "&lol;")
+    with pytest.raises(ValueError, match="entities"):
+        tree.parse(hostile)
+
+
+def test_an_undeclared_entity_is_only_text() -> None:
+    gpu = tree.parse(XML.replace("NVIDIA A100", "&lol;")).gpus()[0]
+    assert gpu.text("product_name") == "&lol;"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "empty"),
+        (" \n\t\n", "empty"),
+        ("hello", "neither"),
+        ("<html></html>", "neither"),
+        (XML[: XML.index("<nvidia_smi_log>")], "breaks off"),
+        (XML[: XML.index("</gpu>")], "breaks off"),
+        (XML.replace("</clocks>", ""), "broken in line"),
+        (XML.replace("<clocks>", "<a>" * 100 + "</a>" * 100 + "<clocks>"), "deeper"),
+    ],
+)
+def test_what_is_no_document_is_refused_with_a_reason(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        tree.parse(text)
+
+
+def test_the_line_of_broken_xml_is_the_file_s_own() -> None:
+    broken = "noise\n" + XML.replace("<remapped_rows>N/A</remapped_rows>", "<a></b>")
+    assert broken.splitlines()[9].strip() == "<a></b>"
+    with pytest.raises(ValueError, match="line 10:"):
+        tree.parse(broken)
+
+
+def test_a_section_ends_where_another_begins() -> None:
+    larger = f"# $ nvidia-smi -q\n{TEXT}\n\n########\n# $ other\n########\nGPU 00000000:30:00.0\n    A : b\n"
+    assert [gpu.value for gpu in tree.parse(larger).gpus()] == [
+        "00000000:10:1C.0",
+        "00000000:20:1C.0",
+    ]
+    assert len(tree.parse(TEXT + TEXT).gpus()) == 2
+
+
+def test_the_first_section_that_lists_a_gpu_is_taken() -> None:
+    units = "==============NVSMI LOG==============\n\nAttached Units    : 0\n"
+    assert tree.parse(units + TEXT).root.text("Driver Version") == "510.73.08"
+    idle, load = TEXT, TEXT.replace("1275", "1980")
+    assert tree.parse(idle + "-----\n" + load).gpus()[0].text("Clocks/SM") == "1275 MHz"
+
+
+def test_a_message_between_two_gpus_loses_neither() -> None:
+    noisy = TEXT.replace(
+        "GPU 00000000:20", "WARNING: infoROM is corrupted\n    at : once\nGPU 00000000:20"
+    )
+    first, second = tree.parse(noisy).gpus()
+    assert second.text("Product Name") == "NVIDIA A30"
+    assert first.text("at") is None
+
+
+def test_what_another_program_printed_far_below_is_not_read() -> None:
+    stray = "".join(f"another program's line {number}\n" for number in range(200))
+    assert len(tree.parse(TEXT + stray + "GPU 00000000:30:1C.0\n    A    : b\n").gpus()) == 2
+
+
+def test_an_indented_or_windows_section_reads_the_same() -> None:
+    for changed in (
+        "".join("    " + line for line in TEXT.splitlines(True)),
+        TEXT.replace("\n", "\r\n"),
+    ):
+        document = tree.parse(changed)
+        assert document.root.text("Driver Version") == "510.73.08"
+        assert document.gpus()[0].text("HW Slowdown/HW Thermal Slowdown") == "Active"
+
+
+def test_whichever_form_comes_first_is_read() -> None:
+    assert tree.parse(XML + TEXT).form == "xml"
+    assert tree.parse(TEXT + XML).form == "text"
+
+
+def mutations(document: str) -> st.SearchStrategy[str]:
+    """The document with a piece cut out, replaced or put twice."""
+    place = st.integers(0, len(document))
+    return st.builds(
+        lambda a, b, piece: document[: min(a, b)] + piece + document[max(a, b) :],
+        place,
+        place,
+        st.one_of(st.just(""), st.text(max_size=20), st.just(document[:200]), st.just("<gpu>")),
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.one_of(st.text(), mutations(XML), mutations(TEXT)))
+@example("<nvidia_smi_log" + ">" * 3 + "</nvidia_smi_log>")
+@example("==============NVSMI LOG==============\n    : \n" + " " * 500 + ":")
+def test_foreign_text_raises_nothing_but_value_error(text: str) -> None:
+    try:
+        document = tree.parse(text)
+    except ValueError as error:
+        assert str(error)
+    else:
+        assert document.form in ("xml", "text")
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 12), st.text("ab: \t", max_size=8)), max_size=40))
+def test_any_indentation_makes_a_tree(lines: list[tuple[int, str]]) -> None:
+    body = "\n".join(" " * indent + words for indent, words in lines)
+    document = tree.parse(f"=====NVSMI LOG=====\nGPU 0000:01:00.0\n{body}")
+    assert document.gpus()[0].value == "0000:01:00.0"
