@@ -51,7 +51,9 @@ class Fit(NamedTuple):
     @property
     def fits(self) -> bool | None:
         """True or False; None where it is not known."""
-        return {"native": True, "minor-version": True, "too-old": False, "not-known": None}[self.how]
+        return {"native": True, "minor-version": True, "too-old": False, "not-known": None}[
+            self.how
+        ]
 
 
 def parse_version(text: str) -> Version | None:
@@ -94,7 +96,9 @@ def rows_for(cuda: str) -> tuple[CudaRow, ...]:
         released = tuple(row for row in minor if not row.label.startswith("RC"))
         return (released or minor)[-1:]
     exact = tuple(
-        row for row in minor if row.version.release == asked.release[:3] or cuda.strip() in row.label
+        row
+        for row in minor
+        if row.version.release == asked.release[:3] or cuda.strip() in row.label
     )
     return exact[:1] or minor
 

@@ -178,7 +178,9 @@ def _build(row: dict[str, str]) -> TensorFlowBuild:
         cudnn=row["cudnn_built_major"],
         capabilities=tuple(row["cuda_compute_capabilities"].split()),
         tensorrt={"True": True, "False": False}.get(row["is_tensorrt_build"]),
-        tensorrt_pins=tuple(Requirement(pin) for pin in row["and_cuda_tensorrt_pins"].split(";") if pin),
+        tensorrt_pins=tuple(
+            Requirement(pin) for pin in row["and_cuda_tensorrt_pins"].split(";") if pin
+        ),
         and_cuda=tuple(
             _pin(column.removeprefix("and_cuda_"), cell)
             for column, cell in row.items()

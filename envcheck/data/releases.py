@@ -24,6 +24,8 @@ class Release(msgspec.Struct, frozen=True):
 
     month: str  # "23.03"
     wheel: Version | None  # of nvidia-tensorflow; None: no wheel that month
+    image_tf1: str  # the container with TensorFlow 1
+    image_tf2: str
     tf1: str
     tf2: str
     python: str
@@ -60,7 +62,7 @@ class Dependency(msgspec.Struct, frozen=True):
 
 
 def month_key(month: str) -> tuple[int, int]:
-    """"23.03" as a sortable (year, month). Raises ValueError."""
+    """ "23.03" as a sortable (year, month). Raises ValueError."""
     year, _, number = month.partition(".")
     return int(year), int(number)
 
@@ -164,7 +166,9 @@ def _names(row: Dependency) -> set[str]:
     """The distribution names that a row stands for; a rule may leave the CUDA suffix open."""
     name = row.name.partition(" ")[0]
     if "<CUDA_MAJMIN>" in name:
-        return {canonicalize_name(name.replace("<CUDA_MAJMIN>", f"11{minor}")) for minor in range(9)}
+        return {
+            canonicalize_name(name.replace("<CUDA_MAJMIN>", f"11{minor}")) for minor in range(9)
+        }
     return {canonicalize_name(name)}
 
 
@@ -172,6 +176,8 @@ def _release(row: dict[str, str]) -> Release:
     return Release(
         month=row["release"],
         wheel=_version(row["wheel_version"]),
+        image_tf1=row["tag_tf1"],
+        image_tf2=row["tag_tf2"],
         tf1=row["tf1_upstream"],
         tf2=row["tf2_upstream"],
         python=row["python"],

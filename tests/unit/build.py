@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
+from envcheck.checks import registry
+from envcheck.checks.registry import Check
 from envcheck.facts.base import Probe
 from envcheck.facts.gpu import Gpu, NvidiaSmi, Nvml
 from envcheck.snapshot import SCHEMA, Collector, Document, Snapshot
@@ -36,4 +39,10 @@ def gpu_snapshot(*gpus: Gpu, **machine: Any) -> Snapshot:
     return snapshot(nvml=Nvml(init_code=0, gpu_count=len(gpus), gpus=list(gpus)), **machine)
 
 
-__all__ = ["Gpu", "NvidiaSmi", "Nvml", "document", "gpu_snapshot", "ok", "snapshot"]
+def area_checks(area: str) -> list[Check]:
+    """The checks of one area, by code, without those of the others."""
+    importlib.import_module(f"envcheck.checks.{area}")
+    return sorted((c for c in registry._checks.values() if c.area == area), key=lambda c: c.code)
+
+
+__all__ = ["Gpu", "NvidiaSmi", "Nvml", "area_checks", "document", "gpu_snapshot", "ok", "snapshot"]

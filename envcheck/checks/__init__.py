@@ -1,0 +1,1 @@
+"""Judgement: pure functions from a Snapshot to findings, one file an area."""

@@ -1,0 +1,109 @@
+"""What the checks on the driver and the GPUs share: root codes, and a few facts about the place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..data.cuda import parse_version
+from ..facts.base import NOT_COLLECTED, Maybe, Probe, StuckProcess, Unavailable
+from ..facts.kernel import DeviceNode, Service
+from .model import Finding, Remedy
+from .view import View, known
+
+# Failures that explain why no driver answers: no device, another driver, none, no module, a rejected one.
+NO_DRIVER = ("PCI-001", "PCI-002", "PCI-003", "KRN-001", "KRN-002")
+# Failures that explain why no GPU can be judged. PCI-002 and PCI-003 are not among them: they may be
+# about one GPU of several, and where they are about all of them KRN-001 or DRV-001 fails too.
+NO_GPUS = ("PCI-001", "KRN-001", "KRN-002", "DRV-002", "DRV-001")
+
+REBOOT = "sudo reboot"
+
+
+def container(view: View) -> str | None:
+    """The kind of container that the facts were gathered in ("docker"), None outside of one."""
+    host = view.machine.host
+    return known(host.facts.container) if host is not None and host.facts is not None else None
+
+
+def on_wsl(view: View) -> bool:
+    host = view.machine.host
+    return host is not None and host.facts is not None and known(host.facts.wsl) is True
+
+
+def on_windows(view: View) -> bool:
+    """Whether the document was written on Windows: its GPUs have a driver model."""
+    for section in (view.machine.nvml, view.machine.nvidia_smi):
+        gpus = None if section is None or section.facts is None else known(section.facts.gpus)
+        if any(known(gpu.driver_model) for gpu in gpus or []):
+            return True
+    return False
+
+
+def driver_version(view: View) -> tuple[Maybe[str], str]:
+    """The driver's version and the path of the fact: from NVML, else nvidia-smi, else the module."""
+    missing: Maybe[str] = NOT_COLLECTED
+    for section in ("nvml", "nvidia_smi", "kernel"):
+        probe = getattr(view.machine, section)
+        if probe is None or probe.facts is None:
+            continue
+        version: Maybe[str] = probe.facts.driver_version
+        if not isinstance(version, Unavailable):
+            return version, f"machine.{section}.driver_version"
+        if missing is NOT_COLLECTED:
+            missing = version
+    return missing, "machine.nvml.driver_version"
+
+
+def branch(version: str | None) -> str:
+    """A driver's branch as packages are named after it: "535"; "" where it cannot be told."""
+    parsed = parse_version(version) if version else None
+    return str(parsed.major) if parsed is not None else ""
+
+
+def device_node(view: View, path: str) -> DeviceNode | bool | None:
+    """The device node; None where it is not there, False where nobody looked."""
+    kernel = view.machine.kernel
+    nodes = None if kernel is None or kernel.facts is None else known(kernel.facts.device_nodes)
+    if nodes is None:
+        return False
+    return next((node for node in nodes if node.path == path), None)
+
+
+def service(view: View, name: str) -> Service | None:
+    kernel = view.machine.kernel
+    services = kernel.facts.services if kernel is not None and kernel.facts is not None else []
+    return next((entry for entry in services if entry.name == name), None)
+
+
+def stuck(view: View, section: str, what: str) -> Iterator[Finding]:
+    """A finding for each process of this probe that not even SIGKILL ended: it hangs in the kernel."""
+    probe: Probe[Any] | None = getattr(view.machine, section)
+    if probe is None:
+        return
+    inside: list[StuckProcess] = getattr(probe.facts, "stuck", [])
+    for process in {process.pid: process for process in [*probe.stuck, *inside]}.values():
+        yield Finding(
+            "fail",
+            f"{what} hangs in the kernel and cannot be killed: the driver or a GPU does not answer, and"
+            " whatever else asks it will hang too.",
+            subject=f"process {process.pid}",
+            evidence=[
+                view.evidence(
+                    f"machine.{section}.stuck",
+                    f"{process.command} (process {process.pid}, state {process.state or 'not known'})",
+                )
+            ],
+            remedy=Remedy(
+                "Look at the kernel's log for the reason, then reboot: such a process goes only then.",
+                [f"sudo cat /proc/{process.pid}/stack", "sudo dmesg | grep -iE 'nvrm|xid'", REBOOT],
+            ),
+        )
+
+
+def driver_packages(view: View, *libraries: str) -> str:
+    """The command that installs the driver's user-space packages of the loaded module's version."""
+    number = branch(known(driver_version(view)[0]))
+    if not number:
+        return "sudo apt install nvidia-driver"
+    return "sudo apt install " + " ".join(f"{name}-{number}" for name in libraries)

@@ -1,0 +1,157 @@
+"""Runs every check on a Snapshot: each registered check yields a result, whatever happens to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from ..snapshot import Snapshot
+from .model import CannotJudge, CheckResult, Diagnosis, Finding, Passed, Remedy, Unjudged
+from .registry import Check, Verdict, all_checks
+from .view import View, unjudged
+
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
+
+
+def diagnose(
+    snapshot: Snapshot,
+    only: Collection[str] = (),
+    skip: Collection[str] = (),
+    checks: Iterable[Check] | None = None,
+) -> Diagnosis:
+    """Judge a Snapshot. ``only`` and ``skip`` hold codes or areas; what they leave out is skipped."""
+    view = View(snapshot)
+    results: list[CheckResult] = []
+    chosen = tuple(all_checks() if checks is None else checks)
+    for check in chosen:
+        if (only and not {check.code, check.area} & set(only)) or {check.code, check.area} & set(
+            skip
+        ):
+            results.append(_result(check, [Unjudged("skipped", "left out by --only or --skip")]))
+        else:
+            results.append(_result(check, _judge(check, view)))
+    return Diagnosis(_consequences(results, {c.code: c for c in chosen}))
+
+
+def _judge(check: Check, view: View) -> list[Verdict]:
+    verdicts: list[Verdict] = []
+    try:
+        verdicts.extend(check.judge(view))
+    except CannotJudge as why:
+        verdicts.append(unjudged(why))
+    except Exception as error:  # noqa: BLE001 - a check that crashes is itself a finding
+        where = _innermost(error)
+        verdicts.append(
+            Unjudged(
+                "could-not-run", f"the check crashed: {type(error).__name__}: {error} ({where})"
+            )
+        )
+        verdicts.append(
+            Finding(
+                "warn",
+                f"envcheck's own check {check.code} crashed on this snapshot.",
+                remedy=Remedy(
+                    "Please report it, with the snapshot.",
+                    ["envcheck collect --output snapshot.json"],
+                ),
+            )
+        )
+    return verdicts
+
+
+def _innermost(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return "?"
+    code = trace.tb_frame.f_code
+    return f"{code.co_name}, line {trace.tb_lineno}"
+
+
+def _result(check: Check, verdicts: list[Verdict]) -> CheckResult:
+    findings = [v for v in verdicts if isinstance(v, Finding)]
+    gaps = [v for v in verdicts if isinstance(v, Unjudged)]
+    passed = [v for v in verdicts if isinstance(v, Passed)]
+    blocked = [gap for gap in gaps if gap.outcome == "could-not-run"]
+    if any(finding.level == "fail" for finding in findings):
+        outcome = "fail"
+    elif blocked:
+        outcome = "could-not-run"
+    elif findings:
+        outcome = "warn"
+    elif gaps and not passed:
+        outcome = "skipped"
+    else:
+        outcome = "pass"
+    reasons = list(dict.fromkeys(gap.reason for gap in (blocked or gaps)))
+    return CheckResult(
+        code=check.code,
+        area=check.area,
+        title=check.title,
+        outcome=outcome,  # type: ignore[arg-type]  # mypy widens the literals of the branches
+        reason="; ".join(reasons) if outcome in ("skipped", "could-not-run") else "",
+        detail="; ".join(p.detail for p in passed) if outcome == "pass" else "",
+        findings=findings,
+        unjudged=gaps,
+    )
+
+
+def _consequences(results: list[CheckResult], checks: dict[str, Check]) -> list[CheckResult]:
+    """Where the check that a result follows from has found something, the result is its consequence."""
+    by_code = {result.code: result for result in results}
+    told: list[CheckResult] = []
+    for result in results:
+        root = _root(result, by_code, checks)
+        if root is None:
+            told.append(result)
+            continue
+        what = result.findings[0].message if result.findings else result.reason
+        told.append(
+            msgspec.structs.replace(
+                result,
+                outcome="skipped",
+                reason=f"follows from {root}: {what}",
+                consequence_of=root,
+            )
+        )
+    return told
+
+
+def _root(
+    result: CheckResult, by_code: dict[str, CheckResult], checks: dict[str, Check]
+) -> str | None:
+    """The code at the end of the chain of causes above a result; None where nothing explains it."""
+    seen = {result.code}
+    root = None
+    while True:
+        causes = (by_code[code] for code in checks[result.code].follows if code in by_code)
+        cause = next((c for c in causes if c.code not in seen and _explains(c, result)), None)
+        if cause is None:
+            return root
+        seen.add(cause.code)
+        root, result = cause.code, cause
+
+
+def _explains(cause: CheckResult, effect: CheckResult) -> bool:
+    """A failure explains whatever follows from it, a warning explains warnings.
+
+    One device's trouble explains that device's alone: a lost GPU is no reason for another one's errors.
+    """
+    if cause.outcome == "fail":
+        if effect.outcome not in ("fail", "warn", "could-not-run"):
+            return False
+    elif (cause.outcome, effect.outcome) != ("warn", "warn"):
+        return False
+    at_cause, at_effect = _devices(cause), _devices(effect)
+    return not at_cause or not at_effect or at_effect <= at_cause
+
+
+def _devices(result: CheckResult) -> set[str]:
+    """The PCI addresses that a result is about; none where a part of it is about the whole machine."""
+    subjects: list[str] = [finding.subject for finding in result.findings]
+    subjects += [gap.subject for gap in result.unjudged if gap.outcome == "could-not-run"]
+    found = [_ADDRESS.search(subject) for subject in subjects]
+    return {match.group() for match in found if match} if all(found) else set()

@@ -1,0 +1,211 @@
+"""Checks on environment variables that hide GPUs, or choose which one is meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from . import environment_python, environment_speed  # noqa: F401 - they register
+from .driver_common import NO_GPUS
+from .model import Evidence, Finding, Passed, Remedy, Skip
+from .registry import Verdict, check
+from .target import need_gpus, variables
+from .view import View, known
+from .visible import VARIABLE, devices, visible
+
+_CUDA_GUIDE = "CUDA C++ programming guide, environment variables"
+_TOOLKIT = "NVIDIA Container Toolkit's documentation, environment variables"
+
+
+def told(view: View, name: str) -> Evidence:
+    """The Evidence for a variable of the target."""
+    return view.evidence("target.environment.variables", f"{name}={variables(view).get(name, '')}")
+
+
+@check(
+    "ENV-001",
+    title="CUDA_VISIBLE_DEVICES leaves the GPUs visible",
+    about=(
+        "CUDA shows a process only the devices that this variable names, in its order, and stops at the "
+        "first entry that names none: empty, -1, an index beyond the last GPU, a UUID of another machine, "
+        "or a word such as 'all'. Tools that ask the driver still list every GPU. A failure where nothing "
+        "is left, a warning where an entry cuts the list short; a list of GPUs that are there is a choice "
+        "and passes."
+    ),
+    sources=(_CUDA_GUIDE,),
+    follows=NO_GPUS,
+)
+def visible_devices(view: View) -> Iterator[Verdict]:
+    values = variables(view)
+    value = values.get(VARIABLE)
+    if value is None:
+        yield Passed(f"{VARIABLE} is not set")
+        return
+    need_gpus(view)
+    total = len(devices(view)[0])
+    choice = visible(view)
+    evidence = [told(view, VARIABLE), view.evidence("machine.cuda.device_count", total)]
+    remedy = Remedy(
+        "Unset it, or name GPUs that are there (index or UUID, separated by commas).",
+        [f"unset {VARIABLE}", "nvidia-smi -L"],
+    )
+    if not choice.chosen:
+        what = (
+            "is empty" if not value.strip() else f"is {value!r}, which names no GPU of this machine"
+        )
+        yield Finding(
+            "fail",
+            f"{VARIABLE} {what}: it hides all {total} GPU{'' if total == 1 else 's'} from CUDA.",
+            subject=VARIABLE,
+            evidence=evidence,
+            remedy=remedy,
+        )
+    elif choice.stopped_at is not None:
+        left = len(choice.chosen)
+        entry = choice.stopped_at or "(empty)"
+        yield Finding(
+            "warn",
+            f"{VARIABLE}={value} ends at {entry}, which names no GPU: CUDA sees only the {left} before it.",
+            subject=VARIABLE,
+            evidence=evidence,
+            remedy=remedy,
+        )
+    elif not choice.certain and len(set(choice.chosen)) < len(choice.chosen):
+        yield Finding(
+            "warn",
+            f"{VARIABLE}={value} names a GPU twice: what CUDA makes of that is not defined.",
+            subject=VARIABLE,
+            evidence=evidence,
+            remedy=remedy,
+        )
+    else:
+        yield Passed(f"{VARIABLE}={value}: {len(choice.chosen)} of {total}")
+
+
+@check(
+    "ENV-002",
+    title="The container was given its GPUs",
+    about=(
+        "The container toolkit reads NVIDIA_VISIBLE_DEVICES when a container starts: none gives it the "
+        "driver without a GPU, void or nothing gives it neither. A failure where it says so and the "
+        "container sees no GPU; with CDI the toolkit itself sets void and brings the GPUs along another "
+        "way."
+    ),
+    sources=(_TOOLKIT,),
+    follows=("PCI-001",),
+)
+def container_devices(view: View) -> Iterator[Verdict]:
+    value = variables(view).get("NVIDIA_VISIBLE_DEVICES")
+    if not _in_container(view):
+        raise Skip("not in a container")
+    if value is None:
+        raise Skip("NVIDIA_VISIBLE_DEVICES is not set")
+    if value.strip().lower() not in ("", "void", "none"):
+        yield Passed(f"NVIDIA_VISIBLE_DEVICES={value}")
+        return
+    if _sees_any(view):
+        yield Passed(f"NVIDIA_VISIBLE_DEVICES={value}, and the GPUs came another way")
+        return
+    yield Finding(
+        "fail",
+        f"This container was started with NVIDIA_VISIBLE_DEVICES={value or '(empty)'}: it has no GPU.",
+        subject="NVIDIA_VISIBLE_DEVICES",
+        evidence=[told(view, "NVIDIA_VISIBLE_DEVICES")],
+        remedy=Remedy(
+            "Start it with GPUs.",
+            ["docker run --gpus all IMAGE", "podman run --device nvidia.com/gpu=all IMAGE"],
+        ),
+    )
+
+
+def _in_container(view: View) -> bool:
+    host = view.target.host or view.machine.host
+    return host is not None and host.facts is not None and known(host.facts.container) is not None
+
+
+def _sees_any(view: View) -> bool:
+    cuda, nvml = view.machine.cuda, view.machine.nvml
+    counts = [
+        None if cuda is None or cuda.facts is None else known(cuda.facts.device_count),
+        None if nvml is None or nvml.facts is None else known(nvml.facts.gpu_count),
+    ]
+    return any(counts)
+
+
+@check(
+    "ENV-003",
+    title="CUDA counts GPUs in the order nvidia-smi does",
+    about=(
+        "Without CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA puts the fastest GPU first, while nvidia-smi counts by "
+        "PCI address. On a machine with different GPUs, index 0 is then not the same GPU for both, and "
+        "CUDA_VISIBLE_DEVICES picks another one than its user meant. A warning there; with equal GPUs it "
+        "makes no difference."
+    ),
+    sources=(_CUDA_GUIDE,),
+    follows=NO_GPUS,
+)
+def device_order(view: View) -> Iterator[Verdict]:
+    order = variables(view).get("CUDA_DEVICE_ORDER")
+    if order == "PCI_BUS_ID":
+        yield Passed("CUDA_DEVICE_ORDER=PCI_BUS_ID")
+        return
+    need_gpus(view)
+    names = list(dict.fromkeys(device.name for device in devices(view)[0] if device.name))
+    if len(names) < 2:
+        yield Passed("all GPUs are of one kind")
+        return
+    yield Finding(
+        "warn",
+        f"This machine has different GPUs ({', '.join(names)}) and CUDA_DEVICE_ORDER is "
+        f"{order or 'not set'}: CUDA's index of a GPU is not nvidia-smi's.",
+        subject="CUDA_DEVICE_ORDER",
+        evidence=[
+            *([told(view, "CUDA_DEVICE_ORDER")] if order is not None else []),
+            view.evidence("machine.cuda.devices", ", ".join(names)),
+        ],
+        remedy=Remedy("Set it, before CUDA starts.", ["export CUDA_DEVICE_ORDER=PCI_BUS_ID"]),
+    )
+
+
+@check(
+    "ENV-009",
+    title="The container has the driver's compute part",
+    about=(
+        "NVIDIA_DRIVER_CAPABILITIES says which driver libraries the container toolkit mounts: without "
+        "compute there is no libcuda, and no framework finds a GPU; without utility there is no "
+        "nvidia-smi and no NVML. Judged in a container where it is set: a failure without compute unless "
+        "CUDA was seen to start, a warning without utility."
+    ),
+    sources=(_TOOLKIT,),
+    follows=("PCI-001",),
+)
+def driver_capabilities(view: View) -> Iterator[Verdict]:
+    value = variables(view).get("NVIDIA_DRIVER_CAPABILITIES")
+    if not _in_container(view):
+        raise Skip("not in a container")
+    if not value:
+        raise Skip("NVIDIA_DRIVER_CAPABILITIES is not set")
+    words = set(re.split(r"[\s,]+", value.strip().lower()))
+    cuda = view.machine.cuda
+    starts = cuda is not None and cuda.facts is not None and known(cuda.facts.init_code) == 0
+    lacking = (
+        [] if "all" in words else [word for word in ("compute", "utility") if word not in words]
+    )
+    if "compute" in lacking and starts:
+        lacking.remove("compute")
+    if not lacking:
+        yield Passed(f"NVIDIA_DRIVER_CAPABILITIES={value}")
+        return
+    effect = (
+        "no framework finds a GPU" if "compute" in lacking else "nvidia-smi and NVML are missing"
+    )
+    yield Finding(
+        "fail" if "compute" in lacking else "warn",
+        f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {' and '.join(lacking)}: {effect}.",
+        subject="NVIDIA_DRIVER_CAPABILITIES",
+        evidence=[told(view, "NVIDIA_DRIVER_CAPABILITIES")],
+        remedy=Remedy(
+            "Start the container with both.",
+            ["docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE"],
+        ),
+    )

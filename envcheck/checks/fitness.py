@@ -1,0 +1,98 @@
+"""Whether a build holds code for a GPU, and whether a driver runs the CUDA it was built with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from packaging.version import Version
+
+from ..data.cuda import driver_fits, parse_version
+from ..data.packages import TensorFlowBuild, tensorflow_builds
+
+
+class Code(NamedTuple):
+    """What a build has for one compute capability.
+
+    kind: "native" machine code (SASS), "jit" code that the driver compiles first (PTX), "none".
+    by: the entry of the build list that it comes from.
+    """
+
+    kind: Literal["native", "jit", "none"]
+    by: str
+
+
+_ENTRY = re.compile(r"(sm|compute)_(\d+)([af]?)")
+
+
+def code_for(capability: str, built: Iterable[str]) -> Code:
+    """What a build list ("sm_80", "compute_90") has for a compute capability ("8.6").
+
+    Machine code runs on its own capability and on higher minors of the same major; PTX compiles for
+    its own and for every higher one. "a" code runs on exactly its capability, "f" code in its family
+    (CUDA C++ programming guide, compute capabilities). Raises ValueError for what is no capability.
+    """
+    major, _, minor = capability.partition(".")
+    gpu = (int(major), int(minor or 0))
+    native: list[tuple[tuple[int, int], str]] = []
+    jit: list[tuple[tuple[int, int], str]] = []
+    for entry in built:
+        found = _ENTRY.fullmatch(entry.strip())
+        if found is None:
+            continue
+        kind, digits, flavour = found.groups()
+        own = (int(digits[:-1] or 0), int(digits[-1]))
+        same_family = own[0] == gpu[0] and own <= gpu
+        runs = (
+            own == gpu
+            if flavour == "a"
+            else same_family
+            if flavour == "f" or kind == "sm"
+            else own <= gpu
+        )
+        if runs:
+            (native if kind == "sm" else jit).append((own, entry.strip()))
+    if native:
+        return Code("native", max(native)[1])
+    return Code("jit", max(jit)[1]) if jit else Code("none", "")
+
+
+def tensorflow_list(capabilities: Iterable[str]) -> list[str]:
+    """A TensorFlow build list in those terms: its "compute_90" holds machine code and PTX both.
+
+    (TensorFlow's configure.py: "sm_xy" for machine code alone, "compute_xy" for both.)
+    """
+    found = []
+    for entry in capabilities:
+        if entry.startswith("compute_"):
+            found.append(entry.replace("compute_", "sm_"))
+        found.append(entry)
+    return found
+
+
+def ptx_runs(built_cuda: str, driver_cuda: str) -> bool | None:
+    """Whether a driver compiles PTX of this CUDA: one that is not newer than its own; None: not known."""
+    built, driver = parse_version(built_cuda), parse_version(driver_cuda)
+    if built is None or driver is None:
+        return None
+    return built.release[:2] <= driver.release[:2]
+
+
+def newest_tensorflow(
+    driver: str, capabilities: Iterable[str], python: tuple[int, int]
+) -> TensorFlowBuild | None:
+    """The newest public tensorflow that runs with this driver, on these GPUs, with this Python."""
+    wanted = list(capabilities)
+    tag = "cp{}{}".format(*python)
+    for build in reversed(tensorflow_builds()):
+        built = tensorflow_list(build.capabilities)
+        if (
+            not build.version.is_prerelease
+            and build.version >= Version("2.14")
+            and tag in build.python_tags
+            and driver_fits(build.cuda, driver).fits
+            and all(code_for(one, built).kind == "native" for one in wanted)
+        ):
+            return build
+    return None

@@ -1,0 +1,177 @@
+"""Checks on heat, power and what holds the clocks back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..facts.gpu import Gpu
+from .driver_common import NO_GPUS
+from .gpu_common import address_of, finding, judge_gpus
+from .model import Passed, Remedy
+from .registry import Verdict, check
+from .view import View, known, need
+
+WARM_C = 5  # degrees below its slowdown threshold from which on a GPU counts as hot
+POWER_TOLERANCE = 0.01  # of the default limit: what rounding and the driver's own steps make of it
+
+_COOLING = Remedy(
+    "Look at fans, airflow, dust and the room's temperature; passively cooled boards need the server's"
+    " own fans.",
+    ["nvidia-smi -q -d TEMPERATURE", "nvidia-smi dmon -s pc"],
+)
+
+
+@check(
+    "GPU-007",
+    area="gpu",
+    title="The GPUs are cool enough",
+    about="At its slowdown temperature a GPU lowers its clocks by itself, a few degrees above that it"
+    " switches off. Judged against the GPU's own threshold, as a temperature or as the degrees that are"
+    " left (T.Limit), whichever the driver gives: at the threshold is a failure, within 5 degrees of it a"
+    " warning. The same GPU idle is cooler: a healthy value without load says nothing about training.",
+    sources=("nvidia-smi(1), Temperature", "NVSentinel#890; pytorch#153195"),
+    follows=NO_GPUS,
+)
+def gpus_are_cool(view: View) -> Iterator[Verdict]:
+    return judge_gpus(view, lambda gpu: _temperature(view, gpu))
+
+
+def _temperature(view: View, gpu: Gpu) -> Iterator[Verdict]:
+    now, threshold = known(gpu.temperature_c), known(gpu.temperature_slowdown_c)
+    left = known(gpu.temperature_margin_c)
+    if left is None and now is not None and threshold is not None:
+        left = threshold - now
+    if left is None:
+        need(gpu.temperature_c, "the temperature")
+        left = need(gpu.temperature_margin_c, "the temperature's threshold")
+    at = "" if now is None else f" ({now} °C)"
+    if left <= 0:
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            f"The GPU is at or above its slowdown temperature{at}: it lowers its clocks, and training"
+            " slows down with it.",
+            "temperature_c temperature_slowdown_c temperature_margin_c",
+            _COOLING,
+        )
+    elif left <= WARM_C:
+        yield finding(
+            view,
+            "warn",
+            gpu,
+            f"The GPU is {left} degree{'' if left == 1 else 's'} below its slowdown temperature{at}: under"
+            " more load it will lower its clocks.",
+            "temperature_c temperature_slowdown_c temperature_margin_c",
+            _COOLING,
+        )
+    else:
+        yield Passed("below the slowdown temperature")
+
+
+# Clock-event reason: (level, message, remedy). Those not here are normal: idle, the power cap at full
+# load, application clocks, sync boost, the display's clocks.
+_REASONS = {
+    "hw_thermal_slowdown": (
+        "fail",
+        "The hardware holds the clocks down because of heat (half or less): training runs at a fraction of"
+        " the GPU's speed.",
+        _COOLING,
+    ),
+    "hw_power_brake_slowdown": (
+        "fail",
+        "The machine's power brake holds the clocks down: its power supply or rack asks the GPU to slow"
+        " down, and training runs at a fraction of the GPU's speed.",
+        Remedy(
+            "Look at the power supplies, their redundancy and cables, and at the power limits that the"
+            " server's management controller sets.",
+            ["nvidia-smi -q -d PERFORMANCE,POWER", "sudo ipmitool sdr type 'Power Supply'"],
+        ),
+    ),
+    "hw_slowdown": (
+        "warn",
+        "The hardware holds the clocks down, and does not say whether for heat or power: training runs"
+        " slower than it could.",
+        Remedy(
+            "Watch the reasons under load, and look at cooling and power.",
+            ["nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"],
+        ),
+    ),
+    "sw_thermal_slowdown": (
+        "warn",
+        "The driver holds the clocks down to keep the GPU or its memory below the temperature allowed:"
+        " training runs slower than it could.",
+        _COOLING,
+    ),
+}
+_EXPLAINS_HW = {"hw_thermal_slowdown", "hw_power_brake_slowdown"}
+
+
+@check(
+    "GPU-008",
+    area="gpu",
+    title="Nothing but the power cap holds the clocks back",
+    about="The driver tells why a GPU's clocks are below their maximum. Idle and the software power cap are"
+    " normal: a GPU at full load runs at its power limit. A hardware thermal slowdown or a power brake cut"
+    " the clocks to half or less: failures, and a common reason for a machine that is silently slow. A"
+    " software thermal slowdown, or a hardware one without its reason, is a warning.",
+    sources=(
+        "nvml.h, nvmlClocksEventReasons",
+        "NVSentinel#890; pytorch#153195; tensorflow#42572",
+    ),
+    follows=NO_GPUS,
+)
+def clocks_are_free(view: View) -> Iterator[Verdict]:
+    return judge_gpus(view, lambda gpu: _clock_reasons(view, gpu))
+
+
+def _clock_reasons(view: View, gpu: Gpu) -> Iterator[Verdict]:
+    active = set(need(gpu.clock_event_reasons, "the clock-event reasons"))
+    told = [reason for reason in _REASONS if reason in active]
+    if active & _EXPLAINS_HW and "hw_slowdown" in told:
+        told.remove("hw_slowdown")
+    for reason in told:
+        level, message, remedy = _REASONS[reason]
+        yield finding(
+            view,
+            level,
+            gpu,
+            message,
+            "clock_event_reasons clock_sm_mhz clock_sm_max_mhz temperature_c power_draw_w",
+            remedy,
+        )
+    if not told:
+        yield Passed("no slowdown")
+
+
+@check(
+    "GPU-009",
+    area="gpu",
+    title="The power limit is the board's default",
+    about="A power limit below the board's default caps the clocks under load, often without anybody"
+    " remembering who set it: a warning. A limit above the default is the owner's business.",
+    sources=("nvidia-smi(1), Power Readings", "NVSentinel#890"),
+    follows=NO_GPUS,
+)
+def power_limit_is_default(view: View) -> Iterator[Verdict]:
+    return judge_gpus(view, lambda gpu: _power_limit(view, gpu))
+
+
+def _power_limit(view: View, gpu: Gpu) -> Iterator[Verdict]:
+    limit = need(gpu.power_limit_w, "the power limit")
+    default = need(gpu.power_default_limit_w, "the default power limit")
+    if limit < default * (1 - POWER_TOLERANCE):
+        yield finding(
+            view,
+            "warn",
+            gpu,
+            f"The power limit is {limit:g} W and the board's default {default:g} W: under load the GPU runs"
+            " at lower clocks than it could.",
+            "power_limit_w power_default_limit_w",
+            Remedy(
+                "Set the default again, if nobody needs the lower limit.",
+                [f"sudo nvidia-smi -i {address_of(gpu)} -pl {default:g}"],
+            ),
+        )
+    else:
+        yield Passed("no lower than the default")

@@ -1,0 +1,279 @@
+"""Checks on whether the libraries a framework was built with are the ones it gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from ..data.sonames import component_of, sonames
+from ..facts.target import Framework, Library
+from .causes import install_library
+from .driver_common import NO_GPUS
+from .model import Evidence, Finding, NotKnown, Passed, Remedy, Skip
+from .registry import Verdict, check
+from .target import (
+    FRAMEWORKS,
+    each_framework,
+    loaded,
+    loader_libraries,
+    mapped,
+    need_gpus,
+    parse,
+    python,
+    sees_gpus,
+    soname,
+)
+from .view import View, facts_of, known, need
+
+_ASKED = re.compile(r"Could not load dynamic library '([^']+)'(?:; dlerror: ([^;]+))?")
+# What TensorFlow tries and does without: the driver (DRV's checks), and TensorRT (FRM-006).
+_NOT_OURS = ("libcuda.so", "libnvinfer", "libnvidia-")
+
+
+@check(
+    "LIB-004",
+    area="libraries",
+    title="The wheels' libraries are used, not the system's",
+    about=(
+        "Wheels bring the CUDA libraries that a framework was built and tested with. Where the system "
+        "has its own and the loader finds those first, the framework runs with them, whatever pip "
+        "list says: a version nobody chose, which changes with the next system update. A warning for "
+        "each library that a framework mapped from elsewhere although a wheel of it is installed."
+    ),
+    sources=("/proc/PID/maps of the framework's process",),
+    follows=("LIB-002",),
+)
+def wheels_used(view: View) -> Iterator[Verdict]:
+    wheels = {
+        soname(one): one
+        for one in loader_libraries(view)
+        if one.how == "wheel" and known(one.distribution) is not None
+    }
+
+    def judge(facts: Framework) -> Iterator[Verdict]:
+        title = FRAMEWORKS[facts.name]
+        libraries = [one for several in mapped(facts).values() for one in several]
+        both = [one for one in libraries if soname(one) in wheels]
+        if not both:
+            raise Skip(f"{title} mapped no library of which a wheel is installed")
+        shadowed = [
+            one for one in both if known(one.origin) in ("ld.so.cache", "system", "conda", "rpath")
+        ]
+        for one in shadowed:
+            wheel = wheels[soname(one)]
+            yield Finding(
+                "warn",
+                f"{title} uses {known(one.path)} ({known(one.version) or 'of unknown version'}) and not "
+                f"{known(wheel.distribution)} {known(wheel.distribution_version) or ''}, which is installed.",
+                subject=soname(one),
+                evidence=[
+                    view.evidence(f"target.{facts.name}.libraries", known(one.path)),
+                    view.evidence("target.loader.libraries", known(wheel.path) or soname(wheel)),
+                ],
+                remedy=Remedy(
+                    "Remove the system's copy where nothing else needs it, and look at what puts it first.",
+                    [f"dpkg -S {known(one.path)}", "ldconfig -p | grep " + soname(one)],
+                ),
+            )
+        if not shadowed:
+            yield Passed(f"{title}: {len(both)} libraries, all as installed", title)
+
+    yield from each_framework(view, judge)
+
+
+@check(
+    "LIB-005",
+    area="libraries",
+    title="The framework finds the cuDNN it was built with",
+    about=(
+        "A framework asks for cuDNN by its SONAME, libcudnn.so.8 or libcudnn.so.9, and refuses a minor "
+        "version below the one it was built with. TensorFlow that finds none lists no GPU and says so in "
+        "one log line. A failure, naming the exact SONAME and what the loader finds instead."
+    ),
+    sources=(
+        "tensorflow#60854, #63362, #65842, #85311, #96707",
+        "metadata of the wheels (pypi_tf.csv)",
+    ),
+    follows=(*NO_GPUS, "PKG-002", "PKG-013", "FRM-001", "FRM-005", "FRM-007"),
+)
+def cudnn_found(view: View) -> Iterator[Verdict]:
+    need_gpus(view)
+
+    def judge(facts: Framework) -> Iterator[Verdict]:
+        title = FRAMEWORKS[facts.name]
+        if known(facts.cuda_build) is False:
+            raise Skip(f"{title} was built without CUDA")
+        built = need(facts.built_cudnn, f"the cuDNN that {title} was built with")
+        version = parse(built)
+        if version is None:
+            raise NotKnown(f"which cuDNN {title}'s {built!r} is")
+        wanted = f"libcudnn.so.{version.major}"
+        running = mapped(facts).get("libcudnn", [])
+        if running:
+            yield _fits(view, facts, running[0], version)
+        elif sees_gpus(facts):
+            yield Passed(
+                f"{title} sees its GPUs and loads cuDNN {version.major} when it needs it", title
+            )
+        elif (where := reachable(view, facts, wanted)) is not None:
+            yield Passed(f"{title}: {wanted} is {known(where.path)}", title)
+        else:
+            yield _missing_cudnn(view, facts, wanted)
+
+    yield from each_framework(view, judge)
+
+
+def _fits(view: View, facts: Framework, running: Library, built: Version) -> Verdict:
+    title = FRAMEWORKS[facts.name]
+    has = parse(known(running.version) or soname(running).rpartition(".so.")[2])
+    if has is None:
+        return Passed(f"{title}: {known(running.path)}", title)
+    told = f"cuDNN {has} ({known(running.path)})"
+    older = len(has.release) > 1 and len(built.release) > 1 and has.release[:2] < built.release[:2]
+    if has.major == built.major and not older:
+        return Passed(f"{title}: {told}", title)
+    return Finding(
+        "fail",
+        f"{title} was built with cuDNN {built} and runs with {told}: it needs the same major, and at "
+        "least that minor version.",
+        subject=title,
+        evidence=[
+            view.evidence(f"target.{facts.name}.built_cudnn"),
+            view.evidence(f"target.{facts.name}.libraries", told),
+        ],
+        remedy=_install(view, facts, f"libcudnn.so.{built.major}"),
+    )
+
+
+def _missing_cudnn(view: View, facts: Framework, wanted: str) -> Finding:
+    title = FRAMEWORKS[facts.name]
+    others = {
+        soname(one): one for one in loader_libraries(view) if one.name == "libcudnn" and loaded(one)
+    }
+    beside = f"; it finds only {', '.join(others)}" if others else ""
+    hidden = others.get(wanted)
+    if hidden is not None:
+        beside = f"; {known(hidden.path)} lies where it does not look"
+    return Finding(
+        "fail",
+        f"{title} asks for {wanted}, and the loader does not find it{beside}: it will list no GPU.",
+        subject=title,
+        evidence=[
+            view.evidence(f"target.{facts.name}.built_cudnn"),
+            view.evidence("target.loader.libraries", ", ".join(others) or "no libcudnn"),
+        ],
+        remedy=_install(view, facts, wanted, hidden),
+    )
+
+
+def _install(view: View, facts: Framework, wanted: str, hidden: Library | None = None) -> Remedy:
+    if hidden is not None:
+        where = (known(hidden.path) or "").rpartition("/")[0]
+        return Remedy(
+            "Put its directory on the loader's path.",
+            [f"export LD_LIBRARY_PATH={where}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"],
+        )
+    cuda = known(facts.built_cuda) or ""
+    return Remedy(
+        f"Install {wanted} for the CUDA that it was built with.",
+        [install_library(wanted, f"{python(view)} -m pip", cuda)],
+    )
+
+
+def reachable(view: View, facts: Framework, wanted: str) -> Library | None:
+    """The library that a framework would get for a SONAME; None where it would get none.
+
+    The loader's own search counts for all. TensorFlow looks into NVIDIA's wheels by itself since 2.14,
+    NVIDIA's builds, PyTorch and JAX always.
+    """
+    version = parse(known(facts.version) or "")
+    old = facts.name == "tensorflow" and version is not None and version < Version("2.14")
+    old = old and not (version is not None and (version.local or "").startswith("nv"))
+    return next(
+        (
+            one
+            for one in loader_libraries(view)
+            if soname(one) == wanted and loaded(one) and not (old and one.how == "wheel")
+        ),
+        None,
+    )
+
+
+@check(
+    "LIB-008",
+    area="libraries",
+    title="TensorFlow finds the CUDA libraries it was built with",
+    about=(
+        "TensorFlow loads CUDA's libraries one by one, by SONAME, when it looks for GPUs; with one "
+        "missing it lists none and goes on on the CPU. What its log names is taken from there; where "
+        'the log only says "Cannot dlopen some GPU libraries", the names that its CUDA version asks '
+        "for are looked up. A failure while it sees no GPU, naming each SONAME."
+    ),
+    sources=(
+        "NVIDIA/tensorflow#110; tensorflow#45263, #44777",
+        "files in NVIDIA's wheels (cuda_sonames.csv)",
+    ),
+    follows=(*NO_GPUS, "PKG-002", "PKG-013", "FRM-001", "FRM-005", "FRM-007", "LIB-005"),
+)
+def cuda_libraries_found(view: View) -> Iterator[Verdict]:
+    need_gpus(view)
+    facts: Framework = facts_of(view.target.tensorflow, "TensorFlow")
+    if not facts.imported:
+        raise Skip("TensorFlow does not import")
+    if known(facts.cuda_build) is False:
+        raise Skip("TensorFlow was built without CUDA")
+    if sees_gpus(facts):
+        yield Passed("TensorFlow has loaded what it needs")
+        return
+    logged = _logged(facts)
+    cuda = known(facts.built_cuda) or ""
+    asked = sonames(cuda)
+    if not logged and not asked:
+        raise NotKnown(f"which libraries CUDA {cuda or 'of this build'} asks for")
+    found = {soname(one) for several in mapped(facts).values() for one in several}
+    missing = logged or {
+        name: ""
+        for name in asked.values()
+        if name not in found and reachable(view, facts, name) is None
+    }
+    if not missing:
+        yield Passed(f"all {len(asked)} libraries of CUDA {cuda} are in reach")
+        return
+    names = list(missing)
+    yield Finding(
+        "fail",
+        f"TensorFlow cannot load {', '.join(names)}: it lists no GPU and runs on the CPU.",
+        subject="TensorFlow",
+        evidence=[
+            *(
+                Evidence("target.tensorflow.log", line, "TensorFlow's log")
+                for line in list(dict.fromkeys(missing.values()))[:3]
+                if line
+            ),
+            view.evidence("target.tensorflow.built_cuda"),
+        ],
+        remedy=Remedy(
+            "Install them for the CUDA that it was built with.",
+            list(
+                dict.fromkeys(
+                    install_library(name, f"{python(view)} -m pip", cuda) for name in names
+                )
+            ),
+        ),
+    )
+
+
+def _logged(facts: Framework) -> dict[str, str]:
+    """{the SONAME that is really missing: the log line}; a dlerror may name a dependency instead."""
+    found: dict[str, str] = {}
+    for line in facts.log:
+        asked = _ASKED.search(line)
+        if asked is None or asked[1].startswith(_NOT_OURS):
+            continue
+        deeper = re.match(r"(lib[\w.+-]+\.so[\w.]*): cannot open", asked[2] or "")
+        name = deeper[1] if deeper else asked[1]
+        if not name.startswith(_NOT_OURS) and (component_of(name) or deeper):
+            found.setdefault(name, line.strip()[:300])
+    return found

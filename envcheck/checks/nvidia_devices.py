@@ -1,0 +1,155 @@
+"""What the checks on PCI and on the kernel share: the NVIDIA devices, and the machine around them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..facts.base import Unavailable
+from ..facts.host import Host
+from ..facts.kernel import Kernel, KernelEvent
+from ..facts.pci import PciDevice
+from .driver_common import on_wsl
+from .model import CannotJudge, Evidence, Skip
+from .view import View, facts_of, known, need
+
+ON_WSL = "on WSL the GPU's kernel driver is Windows' own"
+# sysfs name of NVIDIA's own drivers, by what they drive.
+NVIDIA_DRIVERS = ("nvidia", "nvidia-nvswitch")
+# Drivers that hold a device for a virtual machine.
+PASSTHROUGH = ("vfio_pci", "nvgrace_gpu_vfio_pci", "nvidia_vgpu_vfio", "pci_stub", "pciback")
+RHEL_FAMILY = ("rhel", "centos", "rocky", "almalinux", "ol", "fedora", "amzn")
+
+
+def pci_devices(view: View) -> list[PciDevice]:
+    """NVIDIA's devices on the bus; raises CannotJudge on WSL and where nobody could look."""
+    if on_wsl(view):
+        raise Skip(ON_WSL)
+    return need(facts_of(view.machine.pci, "PCI devices").devices, "PCI devices")
+
+
+def pci_gpus(view: View) -> list[PciDevice]:
+    """The GPUs on the bus; raises CannotJudge where there are none, too."""
+    gpus = [device for device in pci_devices(view) if device.kind == "gpu"]
+    if not gpus:
+        raise Skip("no NVIDIA GPU on the PCI bus")
+    return gpus
+
+
+def kernel_facts(view: View) -> Kernel:
+    """The kernel's facts on a machine that has, or may have, a GPU; raises CannotJudge elsewhere."""
+    facts = facts_of(view.machine.kernel, "the kernel's facts")
+    if on_wsl(view):
+        raise Skip(ON_WSL)
+    pci = view.machine.pci
+    devices = None if pci is None or pci.facts is None else pci.facts.devices
+    if known(facts.driver_version) is not None or devices is None:
+        return facts  # a loaded driver has a GPU, be it one that is not on PCI
+    if isinstance(devices, Unavailable):
+        if devices.unavailable == "absent":
+            raise Skip("this machine has no PCI bus")
+        return facts
+    if not any(device.kind == "gpu" for device in devices):
+        raise Skip("no NVIDIA GPU on the PCI bus")
+    return facts
+
+
+def known_kernel(view: View) -> Kernel | None:
+    """The kernel's facts, or None where there are none."""
+    probe = view.machine.kernel
+    return None if probe is None else probe.facts
+
+
+def is_loaded(kernel: Kernel, module: str = "nvidia") -> bool | None:
+    """Whether a module is loaded; None where that is not known."""
+    if module == "nvidia" and known(kernel.driver_version) is not None:
+        return True
+    modules = known(kernel.modules)
+    return None if modules is None else any(entry.name == module for entry in modules)
+
+
+def driver_runs(view: View, kernel: Kernel) -> bool | None:
+    """Whether the nvidia module is at work: loaded, or, where a sandbox hides that, listing GPUs."""
+    return True if listed_gpus(view) else is_loaded(kernel)
+
+
+def driver_name(device: PciDevice) -> str | None:
+    """The bound driver in one spelling: "vfio_pci", "nova_core"; None where none is bound."""
+    driver = known(device.driver)
+    if driver is None:
+        return None
+    name = driver.lower().replace("-", "_")
+    return "nova_core" if name in ("novacore", "nova") else name
+
+
+def held_for_guests(device: PciDevice) -> bool:
+    return driver_name(device) in PASSTHROUGH
+
+
+def label(device: PciDevice) -> str:
+    """How a device is called in findings."""
+    name = known(device.name)
+    kind = {"gpu": "GPU", "nvswitch": "NVSwitch"}.get(device.kind, "device")
+    return f"{kind} {device.address}" + (f" ({name})" if name else "")
+
+
+def device_evidence(view: View, device: PciDevice, *fields: str) -> list[Evidence]:
+    """The Evidence for some of a device's facts."""
+    probe = view.machine.pci
+    devices = known(probe.facts.devices) if probe is not None and probe.facts is not None else None
+    position = devices.index(device) if devices and device in devices else 0
+    return [
+        view.evidence(f"machine.pci.devices[{position}].{field}", getattr(device, field))
+        for field in fields
+    ]
+
+
+def event_evidence(view: View, event: KernelEvent) -> Evidence:
+    """The Evidence for a line of the kernel log: its text, how often it came, when the last time."""
+    seconds = known(event.seconds)
+    when = f" ({seconds:.0f} s after boot)" if seconds is not None else ""
+    times = f"{event.count} times, last: " if event.count > 1 else ""
+    return view.evidence("machine.kernel.log", f"{times}{event.text}{when}")
+
+
+def listed_gpus(view: View) -> dict[str, str]:
+    """{PCI address: name} of the GPUs that the driver itself lists; empty where it lists none."""
+    try:
+        gpus = view.gpus
+    except CannotJudge:
+        return {}
+    return {known(gpu.pci_address) or f"#{n}": known(gpu.name) or "GPU" for n, gpu in enumerate(gpus)}
+
+
+def summary(names: list[str]) -> str:
+    """ "8 × NVIDIA H100 80GB HBM3" """
+    return ", ".join(f"{count} × {name}" for name, count in Counter(names).items())
+
+
+def host_facts(view: View) -> Host:
+    """The host's facts; all of them unknown where nobody looked."""
+    probe = view.machine.host
+    return Host() if probe is None or probe.facts is None else probe.facts
+
+
+def is_virtual(view: View) -> bool:
+    """Whether this is a virtual machine; raises CannotJudge where that is not known."""
+    hypervisor = host_facts(view).hypervisor
+    if isinstance(hypervisor, Unavailable):
+        if hypervisor.unavailable == "absent":
+            return False
+        need(hypervisor, "whether this is a virtual machine")
+    return True
+
+
+def distribution(view: View) -> str:
+    """ "ubuntu", "debian", "rhel" (and its relatives), or what else os-release says; "" if unknown."""
+    name = known(host_facts(view).os_id) or ""
+    return "rhel" if name in RHEL_FAMILY else name
+
+
+def rebuild_initramfs(view: View) -> str:
+    """The command that puts a change of modprobe.d into the initial RAM disk."""
+    system = distribution(view)
+    if system == "rhel" or "suse" in system:
+        return "sudo dracut --force"
+    return "sudo update-initramfs -u"

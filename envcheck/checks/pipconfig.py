@@ -1,0 +1,170 @@
+"""pip's and uv's settings as the configuration checks read them, and the commands that undo one."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from ..facts.base import Unavailable
+from ..facts.target import ConfigFile, ConfigSetting, PackagingConfig
+from .model import CannotJudge, Evidence, Passed, Unjudged
+from .registry import Verdict
+from .target import python
+from .view import View, facts_of, need, unjudged
+
+# Index hosts that NVIDIA has used: nvidia-pyindex writes the first, newer NVIDIA stubs the second.
+NVIDIA_HOSTS = ("pypi.ngc.nvidia.com", "pypi.nvidia.com", "developer.download.nvidia.com")
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_WORDS = re.compile(r"[\s,]+")
+
+# Of a level's files, the one that `pip config --LEVEL` edits; pip reads the others too.
+_EDITABLE = {"global": "/etc/pip.conf", "user": "/pip/pip.conf", "site": "/pip.conf"}
+
+
+class Entry(NamedTuple):
+    """One setting and where it stands."""
+
+    file: ConfigFile
+    setting: ConfigSetting
+
+    @property
+    def key(self) -> str:
+        """pip's and uv's own spelling: "extra-index-url", also of PIP_EXTRA_INDEX_URL."""
+        name = self.setting.key.rpartition(".")[2].lower().replace("_", "-")
+        return name.removeprefix("pip-").removeprefix("uv-")
+
+    @property
+    def words(self) -> list[str]:
+        """The value's parts: lists are separated by white space, new lines or commas."""
+        return [word for word in _WORDS.split(self.setting.value) if word]
+
+    @property
+    def where(self) -> str:
+        return (
+            self.file.path if is_file(self.file) else f"the environment variable {self.file.path}"
+        )
+
+    @property
+    def enabled(self) -> bool:
+        """A switch that is on, as pip and uv read it."""
+        return self.setting.value.strip().lower() not in ("", "0", "false", "no", "off", "n", "f")
+
+
+def configuration(view: View) -> PackagingConfig:
+    return facts_of(view.target.packaging_config, "pip's and uv's configuration")
+
+
+def each_file(
+    view: View, judge: Callable[[list[Entry]], Iterable[Verdict]], well: str
+) -> Iterator[Verdict]:
+    """Judge file by file (or variable by variable); one that cannot be read leaves the others judged.
+
+    well: what a file without a finding is worth saying, once.
+    """
+    files = configuration(view).files
+    if not files:
+        yield Passed("no configuration of pip or uv reaches the target")
+    read = verdicts = 0
+    for file in files:
+        try:
+            entries = [Entry(file, setting) for setting in need(file.settings, file.path)]
+        except CannotJudge as why:
+            yield unjudged(why, file.path)
+            continue
+        read += 1
+        try:
+            for verdict in judge(entries):
+                verdicts += 1
+                yield verdict
+        except CannotJudge as why:
+            verdicts += 1
+            yield unjudged(why, file.path)
+    if read and not verdicts:
+        yield Passed(well)
+
+
+def written_by_pyindex(file: ConfigFile) -> list[Entry]:
+    """Those of a file's settings that nvidia-pyindex may have put there."""
+    if isinstance(file.settings, Unavailable):
+        return []
+    entries = [Entry(file, setting) for setting in file.settings]
+    return [
+        entry
+        for entry in entries
+        if entry.key == "no-cache-dir"
+        or (entry.key in ("extra-index-url", "trusted-host") and any(map(is_nvidia, entry.words)))
+    ]
+
+
+def told_by_pyindex(view: View, entry: Entry) -> bool:
+    """CFG-001 names this setting already."""
+    traced = entry.file.path in configuration(view).pyindex_traces
+    return traced and entry in written_by_pyindex(entry.file)
+
+
+def left_to_pyindex(entry: Entry) -> Unjudged:
+    return Unjudged("skipped", f"{entry.file.path}: CFG-001 tells of it", entry.file.path)
+
+
+def evidence(view: View, entry: Entry) -> Evidence:
+    """The Evidence for a setting: its line, and its value as the collector left it."""
+    position = configuration(view).files.index(entry.file)
+    path = f"target.packaging_config.files[{position}]"
+    found = view.evidence(path, f"{entry.setting.key} = {' '.join(entry.setting.value.split())}")
+    return Evidence(found.fact, found.value, entry.file.path)
+
+
+def is_file(file: ConfigFile) -> bool:
+    """A file, and not a variable; level "environment" is also the file that PIP_CONFIG_FILE names."""
+    return file.level != "environment" or file.path.startswith(("/", "<", "~"))
+
+
+def host_of(word: str) -> str:
+    """The host of a URL or of a trusted-host entry ("host:port"); "" where there is none."""
+    try:
+        return (urlsplit(word if "://" in word else f"//{word}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def is_nvidia(word: str) -> bool:
+    return host_of(word) in NVIDIA_HOSTS
+
+
+def is_loopback(word: str) -> bool:
+    return host_of(word) in _LOOPBACK
+
+
+def undo(view: View, entry: Entry) -> str:
+    """The command that takes one setting out of where it stands."""
+    if not is_file(entry.file):
+        return f"unset {entry.file.path}"
+    if entry.file.tool == "uv":
+        return edit(entry.file, f"/^{_pattern(entry.key)}/d")
+    editable = _EDITABLE.get(entry.file.level)
+    if editable and entry.file.path.endswith(editable):
+        sudo = _sudo(entry.file)
+        name = f"{entry.setting.section}.{entry.setting.key}"
+        return f"{sudo}{python(view)} -m pip config --{entry.file.level} unset {shlex.quote(name)}"
+    # The key's line and the indented lines that continue its value.
+    return edit(
+        entry.file,
+        f"/^{_pattern(entry.key)}/" + r"{:a;$d;N;/\n[[:space:]]+[^\n]*$/ba;s/^.*\n//}",
+    )
+
+
+def edit(file: ConfigFile, program: str) -> str:
+    """A sed command on the file, which keeps the file as it was beside it (.bak)."""
+    return f"{_sudo(file)}sed -i.bak -E {shlex.quote(program)} {shlex.quote(file.path)}"
+
+
+def _pattern(key: str) -> str:
+    return rf"[[:space:]]*{key.replace('-', '[-_]')}[[:space:]]*[=:]"
+
+
+def _sudo(file: ConfigFile) -> str:
+    return "sudo " if file.level == "global" else ""

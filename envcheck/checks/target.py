@@ -1,0 +1,197 @@
+"""What the checks on a target share: its distributions, its frameworks, and whether there are GPUs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+
+from packaging.version import InvalidVersion, Version
+
+from ..data.packages import TENSORFLOWS, component
+from ..facts.base import Unavailable
+from ..facts.target import Distribution, Framework, Library
+from .model import CannotJudge, Skip
+from .registry import Verdict
+from .view import View, facts_of, known, unjudged
+
+PLACE = "target.packages.distributions"  # in the Snapshot, for evidence
+
+FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
+
+
+def installed(view: View) -> dict[str, Distribution]:
+    """The target's distributions by normalised name: of each name the one that Python imports."""
+    found: dict[str, Distribution] = {}
+    for one in facts_of(view.target.packages, "the target's packages").distributions:
+        if not one.shadowed:
+            found.setdefault(one.normalized, one)
+    return found
+
+
+def tensorflows(distributions: dict[str, Distribution]) -> list[Distribution]:
+    """Those that install the ``tensorflow`` package."""
+    return [one for name, one in distributions.items() if name in TENSORFLOWS]
+
+
+def of_component(distributions: dict[str, Distribution], wanted: str) -> list[Distribution]:
+    """The wheels that carry an NVIDIA component ("cudnn"), under whatever name."""
+    return [
+        one
+        for name, one in distributions.items()
+        if (part := component(name)) is not None and part.name == wanted
+    ]
+
+
+def version_of(distribution: Distribution) -> Version | None:
+    return parse(distribution.version)
+
+
+def parse(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+def named(distribution: Distribution) -> str:
+    """How a distribution is called in findings: "tensorflow 2.15.1"."""
+    return f"{distribution.name} {distribution.version}"
+
+
+def python(view: View) -> str:
+    """The target's interpreter as a word of a shell command."""
+    probe = view.target.interpreter
+    return (
+        "python3" if probe is None or probe.facts is None else shlex.quote(probe.facts.executable)
+    )
+
+
+def python_version(view: View) -> tuple[int, int] | None:
+    """The target's Python as (major, minor); None where it is not known."""
+    probe = view.target.interpreter
+    version = "" if probe is None or probe.facts is None else probe.facts.version
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def pip_install(view: View, *requirements: str) -> str:
+    """The command that installs these into the target."""
+    words = " ".join(shlex.quote(requirement) for requirement in requirements)
+    return f"{python(view)} -m pip install {words}"
+
+
+def pip_uninstall(view: View, *names: str) -> str:
+    return f"{python(view)} -m pip uninstall -y {' '.join(names)}"
+
+
+def probe_path(name: str, field: str = "") -> str:
+    """A framework's place in the Snapshot, for evidence."""
+    return f"target.{name}.{field}" if field else f"target.{name}"
+
+
+def each_framework(
+    view: View, judge: Callable[[Framework], Iterable[Verdict]], imported: bool = True
+) -> Iterator[Verdict]:
+    """Judge framework by framework; a missing fact leaves that framework unjudged, and no other.
+
+    imported: leave out those that do not import (FRM-001 tells of them).
+    """
+    asked = {name: getattr(view.target, name) for name in FRAMEWORKS}
+    asked = {name: probe for name, probe in asked.items() if probe is not None}
+    if not asked:
+        raise Skip("no TensorFlow, PyTorch or JAX was found in the target")
+    for name, probe in asked.items():
+        try:
+            framework: Framework = facts_of(probe, FRAMEWORKS[name])
+            if imported and not framework.imported:
+                raise Skip(f"{FRAMEWORKS[name]} does not import")
+            yield from judge(framework)
+        except CannotJudge as why:
+            yield unjudged(why, FRAMEWORKS[name])
+
+
+def framework_facts(view: View) -> list[Framework]:
+    """The frameworks that were looked at and answered, in FRAMEWORKS' order."""
+    probes = (getattr(view.target, name) for name in FRAMEWORKS)
+    return [probe.facts for probe in probes if probe is not None and probe.facts is not None]
+
+
+def framework(view: View, name: str) -> Framework | None:
+    return next((one for one in framework_facts(view) if one.name == name), None)
+
+
+def imports(view: View, name: str) -> bool:
+    """It was imported: proof that beats what versions let one expect."""
+    facts = framework(view, name)
+    return facts is not None and facts.imported
+
+
+def sees_gpus(facts: Framework) -> bool:
+    return bool(known(facts.gpus))
+
+
+def gpus_present(view: View) -> bool | None:
+    """Whether the machine has an NVIDIA GPU; None where nothing in the Snapshot says so."""
+    if _driver_gpus(view):
+        return True
+    cuda, pci, host = view.machine.cuda, view.machine.pci, view.machine.host
+    if cuda is not None and cuda.facts is not None and (known(cuda.facts.device_count) or 0) > 0:
+        return True
+    wsl = host is not None and host.facts is not None and known(host.facts.wsl) is True
+    devices = None if pci is None or pci.facts is None else known(pci.facts.devices)
+    if devices is None or (wsl and not devices):
+        return None
+    return any(device.kind == "gpu" for device in devices)
+
+
+def need_gpus(view: View) -> None:
+    """Raises Skip on a machine without an NVIDIA GPU, or one of which that is not known."""
+    present = gpus_present(view)
+    if present is None:
+        raise Skip("whether this machine has an NVIDIA GPU is not in this snapshot")
+    if not present:
+        raise Skip("this machine has no NVIDIA GPU")
+
+
+def _driver_gpus(view: View) -> bool:
+    try:
+        return bool(view.gpus)
+    except CannotJudge:
+        return False
+
+
+def loader_libraries(view: View) -> list[Library]:
+    """What the target's loader finds ("dlopen") and what its wheels hold ("wheel")."""
+    return facts_of(view.target.loader, "the target's libraries").libraries
+
+
+def mapped(facts: Framework) -> dict[str, list[Library]]:
+    """The libraries that a framework's process really mapped, by name."""
+    found: dict[str, list[Library]] = {}
+    for library in facts.libraries:
+        if known(library.path):
+            found.setdefault(library.name, []).append(library)
+    return found
+
+
+def soname(library: Library) -> str:
+    """ "libcudnn.so.8" of a Library: its SONAME, else what its file name tells, else its name."""
+    given = known(library.soname)
+    if given:
+        return given
+    file = (known(library.path) or "").rpartition("/")[2]
+    return file if ".so" in file else library.name
+
+
+def loaded(library: Library) -> bool:
+    return not isinstance(library.path, Unavailable)
+
+
+def directory(library: Library) -> str:
+    return (known(library.path) or "").rpartition("/")[0]
+
+
+def variables(view: View) -> dict[str, str]:
+    """The target's environment variables that change how a GPU stack behaves."""
+    return facts_of(view.target.environment, "the target's environment variables").variables

@@ -1,0 +1,151 @@
+"""Which GPUs CUDA_VISIBLE_DEVICES leaves to the target, by CUDA's own rules."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .model import CannotJudge
+from .view import View, known
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+
+
+class Device(NamedTuple):
+    """A GPU as CUDA enumerates it; "" is not known."""
+
+    name: str
+    address: str
+    uuid: str
+    capability: str
+
+
+class Choice(NamedTuple):
+    """What is left of the devices.
+
+    chosen: the devices before the first entry that names none. stopped_at: that entry, or None.
+    certain: every entry could be judged, and it is known which device each one means.
+    """
+
+    chosen: list[Device]
+    stopped_at: str | None
+    certain: bool
+
+
+def devices(view: View) -> tuple[list[Device], bool]:
+    """(the machine's GPUs, whether they stand in CUDA's order), without CUDA_VISIBLE_DEVICES.
+
+    From libcuda itself, else from the driver's list, whose order is CUDA's only where all GPUs are
+    alike or CUDA_DEVICE_ORDER says so. Raises CannotJudge where neither is known.
+    """
+    cuda = view.machine.cuda
+    listed = None if cuda is None or cuda.facts is None else known(cuda.facts.devices)
+    if listed:
+        ordered = sorted(listed, key=lambda device: device.ordinal)
+        return [
+            Device(
+                known(one.name) or "",
+                known(one.pci_address) or "",
+                known(one.uuid) or "",
+                known(one.compute_capability) or "",
+            )
+            for one in ordered
+        ], True
+    gpus = [
+        Device(
+            known(one.name) or "",
+            known(one.pci_address) or "",
+            known(one.uuid) or "",
+            known(one.compute_capability) or "",
+        )
+        for one in sorted(view.gpus, key=lambda gpu: known(gpu.pci_address) or "")
+    ]
+    return gpus, len({gpu.name for gpu in gpus}) < 2 or _by_bus(view)
+
+
+def visible(view: View) -> Choice:
+    """What the target's frameworks may use: all devices, or those that the variable leaves.
+
+    Raises CannotJudge where the machine's GPUs are not known.
+    """
+    everything, ordered = devices(view)
+    value = setting(view)
+    if value is None:
+        return Choice(everything, None, True)
+    return choose(value, everything, ordered, _instances(view), view.snapshot.redacted)
+
+
+def setting(view: View) -> str | None:
+    """The variable's value in the target; None where it is not set or not known."""
+    probe = view.target.environment
+    return None if probe is None or probe.facts is None else probe.facts.variables.get(VARIABLE)
+
+
+def choose(
+    value: str,
+    everything: list[Device],
+    ordered: bool = True,
+    instances: list[str] | None = None,
+    redacted: bool = False,
+) -> Choice:
+    """Read the variable as CUDA does: entry by entry, up to the first that names no device.
+
+    instances: the UUIDs of MIG instances, None where they are not known. redacted: UUIDs are tokens,
+    a shortened one has its long one's token, and so they are equal or they differ.
+    """
+    chosen: list[Device] = []
+    certain = True
+    for entry in (part.strip() for part in value.split(",")):
+        found: Device | None = None
+        if re.fullmatch(r"\+?\d+", entry):
+            found = everything[int(entry)] if int(entry) < len(everything) else None
+            certain = certain and ordered
+        elif entry.startswith("MIG-"):
+            if instances is None:
+                certain = False
+                found = Device("MIG instance", "", entry, "")
+            elif any(_means(entry, uuid, redacted) for uuid in instances):
+                found = Device("MIG instance", "", entry, "")
+        elif entry.startswith("GPU-"):
+            matches = [device for device in everything if _means(entry, device.uuid, redacted)]
+            if not matches and not all(device.uuid for device in everything):
+                certain = False
+                matches = [Device("", "", entry, "")]
+            found = matches[0] if len(matches) == 1 else None
+        if found is None:
+            return Choice(chosen, entry, certain)
+        if found in chosen:  # what CUDA makes of a device that is named twice is not written down
+            certain = False
+        chosen.append(found)
+    return Choice(chosen, None, certain)
+
+
+def _means(entry: str, uuid: str, redacted: bool) -> bool:
+    return bool(uuid) and (entry == uuid or (not redacted and uuid.startswith(entry)))
+
+
+def _instances(view: View) -> list[str] | None:
+    """UUIDs of the MIG instances on all GPUs; None where those of one are not known."""
+    found: list[str] = []
+    try:
+        gpus = view.gpus
+    except CannotJudge:
+        return None
+    for gpu in gpus:
+        instances = known(gpu.mig_instances)
+        if instances is None:
+            if known(gpu.mig_enabled) is False:
+                continue
+            return None
+        for instance in instances:
+            uuid = known(instance.uuid)
+            if uuid is None:
+                return None
+            found.append(uuid)
+    return found
+
+
+def _by_bus(view: View) -> bool:
+    probe = view.target.environment
+    variables = {} if probe is None or probe.facts is None else probe.facts.variables
+    return variables.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"

@@ -1,0 +1,63 @@
+"""Runs the checks of some areas on a Snapshot, and says what they found in short."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+
+from envcheck.checks import registry
+from envcheck.checks.engine import diagnose
+from envcheck.checks.model import CheckResult, Finding
+from envcheck.snapshot import Snapshot
+
+AREAS = ("driver", "gpu")
+
+
+def checks_of(areas: Iterable[str] = AREAS) -> list[registry.Check]:
+    """The checks of these areas, without asking for those of the others."""
+    for area in areas:
+        importlib.import_module(f"envcheck.checks.{area}")
+    return sorted((c for c in registry._checks.values() if c.area in areas), key=lambda c: c.code)
+
+
+def results(
+    snapshot: Snapshot, areas: Iterable[str] = AREAS, extra: Iterable[registry.Check] = ()
+) -> dict[str, CheckResult]:
+    """{code: result} of these areas' checks, with ``extra`` checks beside them."""
+    return {r.code: r for r in diagnose(snapshot, checks=[*extra, *checks_of(areas)]).results}
+
+
+def result(snapshot: Snapshot, code: str, areas: Iterable[str] = AREAS) -> CheckResult:
+    return results(snapshot, areas)[code]
+
+
+def judged_alone(snapshot: Snapshot, code: str) -> CheckResult:
+    """One check's result, without those that would explain it."""
+    return diagnose(snapshot, checks=[c for c in checks_of() if c.code == code]).results[0]
+
+
+def told(check: CheckResult) -> str:
+    """All that a reader sees of a result."""
+    words = [check.reason, check.detail, *[gap.reason for gap in check.unjudged]]
+    for finding in check.findings:
+        words += [finding.message, finding.subject, *[e.value for e in finding.evidence]]
+        if finding.remedy is not None:
+            words += [finding.remedy.text, *finding.remedy.commands]
+    return "\n".join(words)
+
+
+def assert_case(code: str, snapshot: Snapshot, outcome: str, words: str) -> None:
+    """The check's outcome, the words that its reader must see, and what every finding owes them."""
+    result = judged_alone(snapshot, code)
+    assert result.outcome == outcome, told(result)
+    assert words in told(result), told(result)
+    for finding in result.findings:
+        assert finding.evidence and finding.message.endswith(".")
+        assert finding.remedy is not None and finding.remedy.text
+
+
+def failing(code: str) -> registry.Check:
+    """A check of another area that fails, to see what follows from it."""
+    return registry.Check(
+        code, "pci", "test", "", (), (), lambda _view: [Finding("fail", f"{code} fails")]
+    )

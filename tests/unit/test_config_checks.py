@@ -1,0 +1,292 @@
+"""Checks on pip's and uv's configuration: each with a bad, a good and a missing one."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from targets import (
+    PYTHON,
+    config,
+    config_file,
+    dist,
+    error,
+    failed,
+    good_packages,
+    good_snapshot,
+    judge,
+    packages,
+    variable,
+)
+
+from envcheck.checks.model import CheckResult
+from envcheck.checks.pipconfig import Entry, host_of
+from envcheck.facts.target import ConfigFile, ConfigSetting, PackagingConfig
+
+CODES = [f"CFG-{number:03d}" for number in range(1, 8)]
+NGC = "https://pypi.ngc.nvidia.com"
+
+
+def on(code: str, *files: ConfigFile, traces: list[str] | None = None) -> CheckResult:
+    return judge(good_snapshot(packaging_config=config(*files, traces=traces)), code, "config")
+
+
+def pyindex_file(path: str = "/etc/pip.conf", level: str = "global") -> ConfigFile:
+    return config_file(
+        path,
+        level,
+        mode="0644",
+        extra_index_url=NGC,
+        trusted_host="pypi.ngc.nvidia.com",
+        no_cache_dir="true",
+        index_url="https://registry.example/simple",
+    )
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_no_configuration_passes(code: str) -> None:
+    assert on(code).outcome == "pass"
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_an_ordinary_configuration_passes(code: str) -> None:
+    result = on(
+        code,
+        config_file(
+            "<home-1>/.config/pip/pip.conf", index_url="https://mirror.example/simple", timeout="60"
+        ),
+        config_file("/etc/uv/uv.toml", "global", "uv", index_url="https://mirror.example/simple"),
+        variable("PIP_CERT", "/etc/ssl/corporate.pem"),
+    )
+    assert (result.outcome, result.unjudged) == ("pass", [])
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_without_the_facts_it_is_skipped(code: str) -> None:
+    assert judge(good_snapshot(packaging_config=None), code, "config").outcome == "skipped"
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_probe_that_crashed_is_no_pass(code: str) -> None:
+    snap = good_snapshot(packaging_config=failed())
+    assert judge(snap, code, "config").outcome == "could-not-run"
+
+
+@pytest.mark.parametrize("code", CODES[1:])
+def test_a_file_that_may_not_be_read_is_no_pass(code: str) -> None:
+    file = ConfigFile(
+        tool="pip", level="global", path="/etc/pip.conf", settings=error("refused", "no-permission")
+    )
+    result = on(code, file)
+    assert result.outcome == "skipped"
+    assert result.unjudged[0].needs_root
+
+
+def test_traces_of_pyindex_come_with_the_exact_undo() -> None:
+    user = config_file(
+        "<home-1>/.pip/pip.conf", extra_index_url=NGC, trusted_host="pypi.ngc.nvidia.com"
+    )
+    result = on("CFG-001", pyindex_file(), user, traces=["/etc/pip.conf", "<home-1>/.pip/pip.conf"])
+    system, own = result.findings
+    assert result.outcome == "warn"
+    assert system.remedy is not None and own.remedy is not None
+    for key in ("extra-index-url", "trusted-host", "no-cache-dir"):
+        assert (
+            f"sudo '{PYTHON}' -m pip config --global unset global.{key}" in system.remedy.commands
+        )
+    # pip config does not edit this one, so the line is named
+    assert len(own.remedy.commands) == 2
+    assert all(
+        command.startswith("sed -i.bak -E ") and command.endswith(" '<home-1>/.pip/pip.conf'")
+        for command in own.remedy.commands
+    )
+
+
+def test_pyindex_undo_spares_the_users_own_index() -> None:
+    file = config_file(
+        "/etc/pip.conf", "global", extra_index_url=f"https://own.example/simple\n{NGC}"
+    )
+    (finding,) = on("CFG-001", file, traces=["/etc/pip.conf"]).findings
+    assert finding.remedy is not None
+    assert not any("unset" in command for command in finding.remedy.commands)
+    assert "nvidia" in finding.remedy.commands[0]
+
+
+def test_pyindex_itself_is_uninstalled_too() -> None:
+    snap = good_snapshot(
+        packaging_config=config(pyindex_file(), traces=["/etc/pip.conf"]),
+        packages=packages(dist("nvidia-pyindex", "1.0.9"), *good_packages().distributions),
+    )
+    (finding,) = judge(snap, "CFG-001", "config").findings
+    assert finding.remedy is not None
+    assert finding.remedy.commands[-1].endswith("pip uninstall -y nvidia-pyindex")
+
+
+@pytest.mark.parametrize("code", ["CFG-002", "CFG-003", "CFG-006"])
+def test_what_pyindex_wrote_is_told_once(code: str) -> None:
+    result = on(code, pyindex_file(), traces=["/etc/pip.conf"])
+    assert (result.outcome, result.findings) == ("skipped", [])
+    assert "CFG-001" in result.reason
+
+
+def test_a_trusted_host_is_warned_of() -> None:
+    result = on("CFG-002", variable("PIP_TRUSTED_HOST", "mirror.example localhost"))
+    (finding,) = result.findings
+    assert finding.level == "warn"
+    assert "mirror.example" in finding.message and "localhost" not in finding.message
+    assert finding.remedy is not None and finding.remedy.commands == ["unset PIP_TRUSTED_HOST"]
+
+
+def test_a_trusted_host_on_this_machine_is_fine() -> None:
+    assert on("CFG-002", variable("PIP_TRUSTED_HOST", "127.0.0.1:8080 localhost")).outcome == "pass"
+
+
+def test_uv_calls_it_insecure() -> None:
+    file = config_file("/etc/uv/uv.toml", "global", "uv", allow_insecure_host="mirror.example")
+    (finding,) = on("CFG-002", file).findings
+    assert finding.remedy is not None
+    assert finding.remedy.commands[0].startswith("sudo sed -i.bak -E ")
+
+
+def test_an_extra_index_is_warned_of_for_pip_and_not_for_uv() -> None:
+    assert (
+        on("CFG-003", variable("PIP_EXTRA_INDEX_URL", "https://own.example/simple")).outcome
+        == "warn"
+    )
+    assert (
+        on("CFG-003", variable("UV_EXTRA_INDEX_URL", "https://own.example/simple")).outcome
+        == "pass"
+    )
+    assert on("CFG-003", variable("UV_INDEX_STRATEGY", "unsafe-best-match")).outcome == "warn"
+    assert on("CFG-003", variable("UV_INDEX_STRATEGY", "first-index")).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome"),
+    [
+        ("http://mirror.example/simple", "warn"),
+        ("HTTP://mirror.example/simple", "warn"),
+        ("https://mirror.example/simple", "pass"),
+        ("http://localhost:3141/root", "pass"),
+        ("http://[::1]:3141/root", "pass"),
+    ],
+)
+def test_unencrypted_indexes(value: str, outcome: str) -> None:
+    assert on("CFG-004", config_file("/etc/pip.conf", "global", index_url=value)).outcome == outcome
+
+
+def test_a_proxy_is_no_index() -> None:
+    assert on("CFG-004", variable("PIP_PROXY", "http://proxy.example:3128")).outcome == "pass"
+
+
+def secret_file(mode: str, path: str = "/etc/pip.conf", level: str = "global") -> ConfigFile:
+    setting = ConfigSetting(
+        section="global",
+        key="index-url",
+        value="https://<credentials>@own.example",
+        credentials=True,
+    )
+    return msgspec.structs.replace(config_file(path, "global", mode=mode), settings=[setting])
+
+
+@pytest.mark.parametrize(
+    ("mode", "outcome"), [("0644", "warn"), ("0604", "warn"), ("0600", "pass"), ("0640", "pass")]
+)
+def test_credentials_that_others_may_read(mode: str, outcome: str) -> None:
+    result = on("CFG-005", secret_file(mode))
+    assert result.outcome == outcome
+    for finding in result.findings:
+        assert finding.remedy is not None
+        assert finding.remedy.commands == ["sudo chmod 600 /etc/pip.conf"]
+
+
+def test_credentials_without_a_mode_are_not_judged() -> None:
+    file = msgspec.structs.replace(secret_file("0644"), mode=error("stat failed"))
+    assert on("CFG-005", file).outcome == "could-not-run"
+    assert on("CFG-005", secret_file("odd")).outcome == "skipped"
+
+
+def test_credentials_in_a_variable_are_told_and_no_fault() -> None:
+    result = on(
+        "CFG-005", variable("PIP_INDEX_URL", "https://<credentials>@own.example", credentials=True)
+    )
+    assert (result.outcome, "PIP_INDEX_URL" in result.detail) == ("pass", True)
+
+
+def test_no_cache() -> None:
+    # pip takes any value of no-cache-dir for no cache
+    assert (
+        on("CFG-006", config_file("<home-1>/.config/pip/pip.conf", no_cache_dir="false")).outcome
+        == "warn"
+    )
+    assert (
+        on("CFG-006", config_file("/etc/uv/uv.toml", "global", "uv", no_cache="false")).outcome
+        == "pass"
+    )
+    assert (
+        on("CFG-006", config_file("/etc/uv/uv.toml", "global", "uv", no_cache="true")).outcome
+        == "warn"
+    )
+    # what container builds set on purpose
+    assert on("CFG-006", variable("PIP_NO_CACHE_DIR", "1")).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "outcome"),
+    [
+        ("PIP_TARGET", "/opt/lib", "warn"),
+        ("PIP_USER", "1", "warn"),
+        ("PIP_USER", "no", "pass"),
+        ("PIP_NO_DEPS", "true", "warn"),
+        ("PIP_PRE", "1", "warn"),
+        ("PIP_NO_BINARY", ":all:", "warn"),
+        ("PIP_NO_BINARY", "psycopg2", "pass"),
+        ("PIP_TIMEOUT", "60", "pass"),
+        ("UV_PRERELEASE", "allow", "pass"),
+    ],
+)
+def test_settings_that_lead_elsewhere(name: str, value: str, outcome: str) -> None:
+    assert on("CFG-007", variable(name, value)).outcome == outcome
+
+
+def test_pip_config_file_is_a_file_though_the_environment_names_it() -> None:
+    file = config_file("/srv/pip.conf", "environment", extra_index_url="https://own.example/simple")
+    (finding,) = on("CFG-003", file).findings
+    assert finding.remedy is not None
+    assert finding.remedy.commands[0].startswith("sed -i.bak -E ")
+    assert finding.remedy.commands[0].endswith(" /srv/pip.conf")
+
+
+TEXT = st.text(max_size=80)
+
+
+@given(TEXT, TEXT, TEXT, st.sampled_from(["pip", "uv"]), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_foreign_settings_crash_no_check(
+    key: str, value: str, path: str, tool: str, secret: bool
+) -> None:
+    setting = ConfigSetting(section="global", key=key, value=value, credentials=secret)
+    file = ConfigFile(tool=tool, level="user", path=path, mode="0644", settings=[setting])  # type: ignore[arg-type]
+    snap = good_snapshot(packaging_config=PackagingConfig(files=[file], pyindex_traces=[path]))
+    for code in CODES:
+        result = judge(snap, code, "config")
+        assert "crashed" not in result.reason
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=100, deadline=None)
+def test_a_host_is_found_or_not(word: str) -> None:
+    assert isinstance(host_of(word), str)
+    assert host_of(f"https://user:pw@Host.example:8080/{word.replace('/', '')}") in (
+        "host.example",
+        "",
+    )
+
+
+def test_a_key_is_pips_own_however_it_was_written() -> None:
+    file = config_file("/etc/pip.conf")
+    for key in ("extra-index-url", "PIP_EXTRA_INDEX_URL", "global.extra_index_url"):
+        assert (
+            Entry(file, ConfigSetting(section="global", key=key, value="")).key == "extra-index-url"
+        )

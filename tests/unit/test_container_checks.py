@@ -1,0 +1,382 @@
+"""The checks on container engines: silent on healthy machines and on those without a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from build import area_checks, ok, snapshot
+from msgspec.structs import replace
+
+from envcheck.checks.engine import diagnose
+from envcheck.checks.model import CheckResult, Finding
+from envcheck.facts.base import Unavailable
+from envcheck.facts.containers import CdiSpec, Containers, Engine
+from envcheck.facts.gpu import Nvml
+from envcheck.facts.host import Host
+from envcheck.facts.kernel import DeviceNode, Kernel
+from envcheck.facts.pci import Pci, PciDevice
+
+CHECKS = area_checks("container")
+ABSENT = Unavailable(unavailable="absent")
+NO_DAEMON = Unavailable(unavailable="error", detail="Cannot connect to the Docker daemon.")
+
+GPU = PciDevice(address="0000:01:00.0", kind="gpu", device_id="10de:2330", driver="nvidia")
+WITH_GPU = Pci(devices=[GPU])
+SPEC = CdiSpec(
+    path="/var/run/cdi/nvidia.yaml",
+    kind="nvidia.com/gpu",
+    version="0.5.0",
+    devices=["0", "all"],
+    missing_paths=[],
+)
+DOCKER = Engine(
+    name="docker",
+    path="/usr/bin/docker",
+    version="28.3.0",
+    server_version="28.3.0",
+    rootless=False,
+    cgroup_driver="systemd",
+    cgroup_version="2",
+    runtimes=["nvidia", "runc"],
+    remote=False,
+    cdi_enabled=True,
+)
+PODMAN = Engine(
+    name="podman",
+    path="/usr/bin/podman",
+    version="4.3.1",
+    server_version="4.3.1",
+    rootless=True,
+    cgroup_driver="systemd",
+    runtimes=["crun"],
+    remote=False,
+)
+APPTAINER = Engine(name="apptainer", path="/usr/bin/apptainer", version="1.3.0")
+ENROOT = Engine(name="enroot", path="/usr/bin/enroot", version="3.4.1")
+# A machine with NVIDIA's toolkit installed and configured.
+READY = Containers(
+    engines=[DOCKER, PODMAN, APPTAINER, ENROOT],
+    toolkit_path="/usr/bin/nvidia-ctk",
+    toolkit_version="1.18.1",
+    cli_path="/usr/bin/nvidia-container-cli",
+    cli_version="1.18.1",
+    hook_path="/usr/bin/nvidia-container-runtime-hook",
+    oci_hooks=[],
+    toolkit_config="/etc/nvidia-container-runtime/config.toml",
+    toolkit_mode="auto",
+    toolkit_no_cgroups=ABSENT,
+    cdi_specs=[SPEC],
+)
+# The same machine before the toolkit came.
+BARE = Containers(
+    engines=[replace(DOCKER, runtimes=["io.containerd.runc.v2", "runc"]), PODMAN, APPTAINER],
+    toolkit_path=ABSENT,
+    toolkit_version=ABSENT,
+    cli_path=ABSENT,
+    cli_version=ABSENT,
+    hook_path=ABSENT,
+    oci_hooks=[],
+    toolkit_config=ABSENT,
+    toolkit_mode=ABSENT,
+    toolkit_no_cgroups=ABSENT,
+    cdi_specs=[],
+)
+
+
+def node(path: str, linked: bool) -> DeviceNode:
+    return DeviceNode(
+        path=path, mode="0666", owner="root", group="root", usable=True, char_link=linked
+    )
+
+
+LINKED = Kernel(device_nodes=[node("/dev/nvidia0", True), node("/dev/nvidiactl", True)])
+UNLINKED = Kernel(device_nodes=[node("/dev/nvidia0", False), node("/dev/nvidiactl", False)])
+
+
+def results(containers: Containers | None, **machine: Any) -> dict[str, CheckResult]:
+    probes: dict[str, Any] = {"pci": WITH_GPU, "kernel": LINKED, **machine}
+    if containers is not None:
+        probes["containers"] = containers
+    present = {name: probe for name, probe in probes.items() if probe is not None}
+    return {r.code: r for r in diagnose(snapshot(**present), checks=CHECKS).results}
+
+
+def judge(code: str, containers: Containers, **machine: Any) -> CheckResult:
+    return results(containers, **machine)[code]
+
+
+def only(result: CheckResult) -> Finding:
+    (finding,) = result.findings
+    assert result.outcome == finding.level == "warn"
+    assert finding.evidence
+    assert finding.remedy is not None
+    return finding
+
+
+def commands(finding: Finding) -> str:
+    assert finding.remedy is not None
+    return "\n".join(finding.remedy.commands)
+
+
+def outcomes(containers: Containers | None, **machine: Any) -> set[str]:
+    return {result.outcome for result in results(containers, **machine).values()}
+
+
+def test_a_machine_that_is_ready_has_no_finding() -> None:
+    assert outcomes(READY) == {"pass"}
+    assert outcomes(READY, kernel=UNLINKED) == {"pass"}  # CDI is the other way
+
+
+@pytest.mark.parametrize("containers", [READY, BARE, Containers()])
+def test_without_a_gpu_everything_is_skipped(containers: Containers) -> None:
+    for pci in (Pci(devices=[]), Pci(devices=[replace(GPU, kind="audio")])):
+        assert outcomes(containers, pci=pci) == {"skipped"}
+
+
+def test_gpus_given_to_virtual_machines_are_not_for_containers() -> None:
+    assert outcomes(BARE, pci=Pci(devices=[replace(GPU, driver="vfio-pci")])) == {"skipped"}
+
+
+def test_in_wsl_the_driver_tells_of_the_gpu() -> None:
+    nvml = Nvml(gpu_count=1)
+    assert judge("CTR-002", BARE, pci=Pci(devices=[]), nvml=nvml).outcome == "warn"
+
+
+def test_not_knowing_of_a_gpu_is_no_finding() -> None:
+    assert outcomes(BARE, pci=None) == {"skipped"}
+    assert outcomes(None) == {"skipped"}
+
+
+def test_no_engine_is_no_finding() -> None:
+    assert outcomes(Containers(cdi_specs=[])) == {"skipped"}
+
+
+def test_a_probe_that_failed_could_not_run() -> None:
+    failed = replace(ok(None), outcome="timeout", reason="gave no answer", facts=None)
+    diagnosis = diagnose(snapshot(pci=WITH_GPU, containers=failed), checks=CHECKS)
+    assert {result.outcome for result in diagnosis.results} == {"could-not-run"}
+
+
+# CTR-001
+
+
+def silent(reason: str, words: str) -> Containers:
+    why = Unavailable(unavailable=reason, detail=words)  # type: ignore[arg-type]
+    return replace(READY, engines=[replace(DOCKER, server_version=why, runtimes=ABSENT)])
+
+
+@pytest.mark.parametrize(
+    ("reason", "words", "command"),
+    [
+        ("error", "Cannot connect to the Docker daemon.", "systemctl enable --now docker"),
+        ("no-permission", "permission denied on the socket", "sudo usermod -aG docker $USER"),
+        ("timeout", "gave no answer within 5 s", "systemctl restart docker"),
+    ],
+)
+def test_docker_that_does_not_answer(reason: str, words: str, command: str) -> None:
+    found = results(silent(reason, words))
+    finding = only(found["CTR-001"])
+    assert words in finding.message
+    assert command in commands(finding)
+    assert finding.evidence[0].fact == "machine.containers.engines[0].server_version"
+    assert found["CTR-002"].outcome == "skipped"
+    assert found["CTR-003"].outcome == "skipped"
+
+
+def test_in_a_container_no_server_is_expected() -> None:
+    host = Host(container="docker")
+    assert judge("CTR-001", silent("error", "Cannot connect"), host=host).outcome == "skipped"
+
+
+def test_podman_that_does_not_answer() -> None:
+    containers = replace(READY, engines=[replace(PODMAN, server_version=NO_DAEMON)])
+    assert "podman system migrate" in commands(only(judge("CTR-001", containers)))
+
+
+# CTR-002
+
+
+def test_no_way_to_a_gpu() -> None:
+    result = judge("CTR-002", BARE)
+    assert [finding.subject for finding in result.findings] == ["docker", "podman"]
+    docker, podman = result.findings
+    assert "could not select device driver" in docker.message
+    assert "apt install -y nvidia-container-toolkit" in commands(docker)
+    assert "nvidia-ctk runtime configure --runtime=docker" in commands(docker)
+    assert "nvidia-ctk cdi generate" in commands(podman)
+
+
+def test_an_installed_toolkit_is_only_configured() -> None:
+    containers = replace(BARE, engines=BARE.engines[:1], toolkit_path="/usr/bin/nvidia-ctk")
+    assert "apt install" not in commands(only(judge("CTR-002", containers)))
+
+
+def test_rootless_docker_is_configured_for_its_user() -> None:
+    containers = replace(BARE, engines=[replace(BARE.engines[0], rootless=True)])
+    assert "systemctl --user restart docker" in commands(only(judge("CTR-002", containers)))
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {
+            "hook_path": "/usr/bin/nvidia-container-runtime-hook"
+        },  # docker's --gpus finds it by itself
+        {"cdi_specs": [SPEC]},
+        {"cdi_specs": [CdiSpec(path="/etc/cdi/unreadable.yaml", kind=NO_DAEMON)]},
+    ],
+)
+def test_one_way_is_enough_for_docker(facts: dict[str, Any]) -> None:
+    containers = replace(BARE, engines=BARE.engines[:1], **facts)
+    assert judge("CTR-002", containers).outcome == "pass"
+
+
+def test_docker_must_use_cdi_for_a_specification_to_help() -> None:
+    old = replace(BARE.engines[0], server_version="27.5.1", cdi_enabled=False)
+    containers = replace(BARE, engines=[old], cdi_specs=[SPEC])
+    assert judge("CTR-002", containers).outcome == "warn"
+    new = replace(old, server_version="29.0.0")  # reads the default folders though it names none
+    assert judge("CTR-002", replace(containers, engines=[new])).outcome == "pass"
+
+
+def test_another_kind_of_specification_does_not_help() -> None:
+    containers = replace(BARE, cdi_specs=[replace(SPEC, kind="intel.com/gpu")])
+    assert judge("CTR-002", containers).outcome == "warn"
+
+
+def test_enroot_needs_its_helper() -> None:
+    finding = only(judge("CTR-002", replace(BARE, engines=[ENROOT])))
+    assert "nvidia-container-cli is missing" in finding.message
+
+
+def test_a_remote_docker_is_not_judged() -> None:
+    containers = replace(BARE, engines=[replace(BARE.engines[0], remote=True)])
+    assert judge("CTR-002", containers).outcome == "skipped"
+
+
+# CTR-003
+
+
+def test_the_systemd_trap() -> None:
+    containers = replace(READY, cdi_specs=[])
+    finding = only(judge("CTR-003", containers, kernel=UNLINKED))
+    assert "daemon-reload" in finding.message
+    assert "create-dev-char-symlinks --create-all" in commands(finding)
+    assert "/dev/nvidia0, /dev/nvidiactl: no link" in [e.value for e in finding.evidence]
+
+
+@pytest.mark.parametrize(
+    ("containers", "kernel", "outcome"),
+    [
+        (replace(READY, cdi_specs=[]), LINKED, "pass"),
+        (READY, UNLINKED, "pass"),
+        (replace(READY, engines=[replace(DOCKER, cgroup_driver="cgroupfs")]), UNLINKED, "pass"),
+        (replace(READY, engines=[replace(DOCKER, rootless=True)]), UNLINKED, "skipped"),
+        (replace(READY, engines=[PODMAN]), UNLINKED, "skipped"),
+        (BARE, UNLINKED, "skipped"),
+        (replace(READY, cdi_specs=[]), None, "skipped"),
+        (replace(READY, cdi_specs=[]), Kernel(), "skipped"),
+        (replace(READY, cdi_specs=[]), Kernel(device_nodes=[]), "skipped"),
+    ],
+)
+def test_no_systemd_trap(containers: Containers, kernel: Kernel | None, outcome: str) -> None:
+    assert judge("CTR-003", containers, kernel=kernel).outcome == outcome
+
+
+def test_links_that_nobody_looked_for_are_not_known() -> None:
+    bare = DeviceNode(path="/dev/nvidia0", mode="0666", owner="root", group="root", usable=True)
+    kernel = Kernel(device_nodes=[bare])
+    assert judge("CTR-003", replace(READY, cdi_specs=[]), kernel=kernel).outcome == "skipped"
+
+
+# CTR-004
+
+
+def test_a_specification_from_before_the_upgrade() -> None:
+    gone = ["/usr/lib/libcuda.so.535.54.03", "/usr/lib/libnvidia-ml.so.535.54.03"]
+    finding = only(judge("CTR-004", replace(READY, cdi_specs=[replace(SPEC, missing_paths=gone)])))
+    assert "libcuda.so.535.54.03 and 1 more that are not there" in finding.message
+    assert "nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml" in commands(finding)
+
+
+def test_device_nodes_that_are_gone() -> None:
+    spec = replace(SPEC, missing_paths=["/dev/nvidia-uvm"])
+    finding = only(judge("CTR-004", replace(READY, cdi_specs=[spec])))
+    assert commands(finding).startswith("sudo nvidia-modprobe")
+
+
+def test_specifications_of_others_are_left_alone() -> None:
+    other = replace(SPEC, kind="amd.com/gpu", missing_paths=["/dev/kfd"])
+    assert judge("CTR-004", replace(READY, cdi_specs=[other])).outcome == "skipped"
+
+
+def test_a_specification_that_cannot_be_read() -> None:
+    broken = CdiSpec(path="/etc/cdi/x.yaml", kind=NO_DAEMON, missing_paths=NO_DAEMON)
+    result = judge("CTR-004", replace(READY, cdi_specs=[SPEC, broken]))
+    assert result.outcome == "could-not-run"
+    assert result.unjudged[0].subject == "/etc/cdi/x.yaml"
+
+
+# CTR-005
+
+ROOTLESS = replace(DOCKER, rootless=True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "outcome"),
+    [
+        ({"toolkit_no_cgroups": True}, "warn"),
+        ({"toolkit_no_cgroups": True, "toolkit_mode": "cdi"}, "skipped"),
+        (
+            {"toolkit_no_cgroups": True, "engines": [replace(DOCKER, server_version="29.2.0")]},
+            "skipped",
+        ),
+        ({"toolkit_no_cgroups": True, "engines": [ROOTLESS]}, "pass"),
+        ({"toolkit_no_cgroups": True, "engines": [PODMAN]}, "skipped"),
+        ({"engines": [ROOTLESS]}, "pass"),  # newer toolkits need it no longer
+        ({"engines": [ROOTLESS], "toolkit_version": "1.17.8"}, "warn"),
+        ({"engines": [ROOTLESS], "toolkit_version": ABSENT}, "pass"),
+        ({"toolkit_config": ABSENT, "toolkit_no_cgroups": True}, "skipped"),
+    ],
+)
+def test_no_cgroups(facts: dict[str, Any], outcome: str) -> None:
+    assert judge("CTR-005", replace(READY, **facts)).outcome == outcome
+
+
+def test_no_cgroups_is_right_in_wsl() -> None:
+    containers = replace(READY, toolkit_no_cgroups=True)
+    assert judge("CTR-005", containers, host=Host(wsl=True)).outcome == "skipped"
+    assert "no-cgroups=false" in commands(only(judge("CTR-005", containers, host=Host(wsl=False))))
+
+
+# CTR-006
+
+
+@pytest.mark.parametrize(
+    ("version", "outcome", "word"),
+    [
+        ("3.4.4", "warn", "older than 4.1"),
+        ("4.3.1+ds1-8", "pass", "ignores --gpus"),
+        ("4.9.4-rhel", "pass", "ignores --gpus"),
+        ("5.0.0", "pass", "podman 5.0.0"),
+        (ABSENT, "skipped", "not known"),
+    ],
+)
+def test_podman_versions(version: Any, outcome: str, word: str) -> None:
+    containers = replace(READY, engines=[replace(PODMAN, version=version)])
+    result = judge("CTR-006", containers)
+    assert result.outcome == outcome
+    assert word in result.detail + result.reason + "".join(f.message for f in result.findings)
+
+
+def test_an_old_podman_with_nvidias_hook() -> None:
+    old = replace(PODMAN, version="3.4.4")
+    containers = replace(
+        BARE, engines=[old], oci_hooks=["/usr/share/containers/oci/hooks.d/n.json"]
+    )
+    assert judge("CTR-006", containers).outcome == "pass"
+    assert judge("CTR-002", containers).outcome == "pass"
+    without = replace(BARE, engines=[old])
+    assert judge("CTR-006", without).outcome == "warn"
+    assert judge("CTR-002", without).outcome == "skipped"  # said once

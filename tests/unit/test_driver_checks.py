@@ -1,0 +1,245 @@
+"""The checks on whether the driver answers."""
+
+from __future__ import annotations
+
+import pytest
+from build import ok, snapshot
+from h100 import (
+    ABSENT,
+    DRIVER,
+    ERROR,
+    file,
+    kernel,
+    machine,
+    no_driver,
+    smi,
+)
+from judged import assert_case
+
+from envcheck.facts.base import Probe, StuckProcess, Unavailable
+from envcheck.facts.gpu import NvidiaSmi, Nvml
+from envcheck.facts.host import Host
+
+# (code, snapshot, outcome, words that the reader must see)
+CASES = {
+    # DRV-001
+    "nvml library missing": ("DRV-001", machine(nvml=no_driver(12)), "fail", "libnvidia-ml"),
+    "nvml module missing": ("DRV-001", machine(nvml=no_driver(9)), "fail", "modprobe nvidia"),
+    "nvml no permission": ("DRV-001", machine(nvml=no_driver(4)), "fail", "device nodes"),
+    "nvml unheard-of code": (
+        "DRV-001",
+        machine(nvml=no_driver(77, "Quantum Error")),
+        "fail",
+        "Quantum Error",
+    ),
+    "nvml in a container": (
+        "DRV-001",
+        machine(nvml=no_driver(999), host=Host(container="docker")),
+        "fail",
+        "--gpus all",
+    ),
+    "nvml without pynvml": (
+        "DRV-001",
+        machine(nvml=Nvml(init_code=ERROR)),
+        "could-not-run",
+        "it broke",
+    ),
+    "nvml hangs": (
+        "DRV-001",
+        machine(nvml=Probe(outcome="timeout", reason="the probe gave no answer within 12 s")),
+        "could-not-run",
+        "no answer within 12 s",
+    ),
+    "nvml stuck in the kernel": (
+        "DRV-001",
+        machine(
+            nvml=Probe(
+                outcome="timeout",
+                reason="no answer",
+                stuck=[StuckProcess(pid=42, command="python3", state="D")],
+            )
+        ),
+        "fail",
+        "process 42, state D",
+    ),
+    # DRV-002
+    "mismatch by nvml": (
+        "DRV-002",
+        machine(
+            nvml=no_driver(18, "Driver/library version mismatch"),
+            kernel=kernel(driver_files=[file("libnvidia-ml", "535.129.03")]),
+        ),
+        "fail",
+        f"{DRIVER} and the driver's libraries are 535.129.03",
+    ),
+    "mismatch by nvidia-smi": (
+        "DRV-002",
+        machine(
+            nvml=ok(no_driver(999)),
+            nvidia_smi=smi([], exit_code=18),
+            kernel=Probe(outcome="crashed", reason="crashed"),
+        ),
+        "fail",
+        "no program can use a GPU",
+    ),
+    "mismatch by its words": (
+        "DRV-002",
+        machine(
+            nvml=no_driver(1),
+            nvidia_smi=smi(
+                [], exit_code=255, message="Failed: Driver/Library Version Mismatch\nNVML"
+            ),
+        ),
+        "fail",
+        "Driver/Library Version Mismatch",
+    ),
+    "mismatch by files": (
+        "DRV-002",
+        machine(nvml=no_driver(1), kernel=kernel(driver_files=[file("libnvidia-ml", "550.54.15")])),
+        "fail",
+        "550.54.15",
+    ),
+    "a compat library is no mismatch": (
+        "DRV-002",
+        machine(
+            nvml=no_driver(1),
+            kernel=kernel(
+                driver_files=[
+                    file("libnvidia-ml", DRIVER),
+                    file("libnvidia-ml", "550.54.15", "/usr/local/cuda/compat"),
+                ]
+            ),
+        ),
+        "pass",
+        f"both are {DRIVER}",
+    ),
+    "compat, 32-bit and unnumbered files alone tell nothing": (
+        "DRV-002",
+        machine(
+            nvml=no_driver(1),
+            kernel=kernel(
+                driver_files=[
+                    file("libnvidia-ml", "550.54.15", "/usr/local/cuda/compat"),
+                    file("libnvidia-ml", "550.54.15", "/usr/lib/i386-linux-gnu"),
+                    file("libnvidia-ml", "1"),
+                    file("libcuda", "550.54.15"),
+                ]
+            ),
+        ),
+        "skipped",
+        "neither NVML nor a file",
+    ),
+    "no mismatch where nvml answers": (
+        "DRV-002",
+        machine(kernel=kernel(driver_files=[file("libnvidia-ml", "550.54.15")])),
+        "pass",
+        DRIVER,
+    ),
+    "no library known": (
+        "DRV-002",
+        machine(nvml=no_driver(1), kernel=kernel(driver_files=ABSENT)),
+        "skipped",
+        "neither NVML nor a file",
+    ),
+    "module version not known": (
+        "DRV-002",
+        machine(kernel=kernel(driver_version=ABSENT)),
+        "skipped",
+        "there is none here",
+    ),
+    "mismatch on WSL": (
+        "DRV-002",
+        machine(host=Host(wsl=True), nvml=no_driver(18)),
+        "skipped",
+        "WSL",
+    ),
+    # DRV-003
+    "nvidia-smi missing": (
+        "DRV-003",
+        machine(nvidia_smi=NvidiaSmi(path=ABSENT, exit_code=ABSENT)),
+        "warn",
+        "nvidia-utils-535",
+    ),
+    "nvidia-smi and nvml missing": (
+        "DRV-003",
+        machine(nvidia_smi=NvidiaSmi(path=ABSENT), nvml=Probe(outcome="crashed", reason="x")),
+        "skipped",
+        "there is none here",
+    ),
+    "nvidia-smi fails, nvml works": (
+        "DRV-003",
+        machine(nvidia_smi=smi([], exit_code=14)),
+        "warn",
+        "infoROM",
+    ),
+    "nvidia-smi alone fails": (
+        "DRV-003",
+        snapshot(nvidia_smi=smi([], exit_code=6)),
+        "fail",
+        "exits with 6",
+    ),
+    "nvidia-smi dies": (
+        "DRV-003",
+        machine(nvidia_smi=smi([], exit_code=-11)),
+        "warn",
+        "signal 11",
+    ),
+    "nvidia-smi with an odd code": (
+        "DRV-003",
+        machine(nvidia_smi=smi([], exit_code=77)),
+        "warn",
+        "without a documented meaning",
+    ),
+    "nvidia-smi sees a lost GPU": (
+        "DRV-003",
+        machine(nvidia_smi=smi([], exit_code=15)),
+        "fail",
+        "fallen off the bus",
+    ),
+    "nvidia-smi talks nonsense": (
+        "DRV-003",
+        machine(
+            nvidia_smi=NvidiaSmi(
+                path="/opt/bin/nvidia-smi", exit_code=0, message="hello", gpus=ERROR
+            )
+        ),
+        "warn",
+        "not its document",
+    ),
+    "nvidia-smi finds no devices": (
+        "DRV-003",
+        machine(
+            nvidia_smi=NvidiaSmi(path="/usr/bin/nvidia-smi", exit_code=0, gpu_count=0, gpus=[])
+        ),
+        "pass",
+        "/usr/bin/nvidia-smi",
+    ),
+    "nvidia-smi is slow": (
+        "DRV-003",
+        machine(
+            nvidia_smi=NvidiaSmi(
+                path="/usr/bin/nvidia-smi",
+                exit_code=Unavailable(unavailable="timeout", detail="10 s"),
+            )
+        ),
+        "could-not-run",
+        "no answer in time",
+    ),
+    "nvidia-smi stuck in the kernel": (
+        "DRV-003",
+        machine(
+            nvidia_smi=NvidiaSmi(
+                path="/usr/bin/nvidia-smi",
+                exit_code=Unavailable(unavailable="timeout"),
+                stuck=[StuckProcess(pid=99, command="nvidia-smi -q -x", state="D")],
+            )
+        ),
+        "fail",
+        "nvidia-smi -q -x (process 99, state D)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str) -> None:
+    assert_case(*CASES[name])

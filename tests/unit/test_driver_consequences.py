@@ -1,0 +1,149 @@
+"""What follows from a failure of the driver, and what does not."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from build import ok, snapshot
+from h100 import (
+    ABSENT,
+    ADDRESSES,
+    DRIVER,
+    ERROR,
+    LIB,
+    cuda,
+    empty_machine,
+    file,
+    gpu,
+    kernel,
+    lost_gpu,
+    machine,
+    no_driver,
+    nvml,
+)
+from judged import checks_of, failing, result, results, told
+
+from envcheck.checks.driver_common import branch
+from envcheck.facts.base import Probe
+from envcheck.facts.gpu import CudaDriver, LostGpu, NvidiaSmi, Nvml
+from envcheck.facts.host import Host
+from envcheck.facts.kernel import Kernel
+from envcheck.facts.pci import Pci
+
+
+def test_every_driver_check_is_tried() -> None:
+    import test_driver_accounts_checks as accounts
+    import test_driver_checks as answers
+    import test_driver_libcuda_checks as libcuda
+
+    tried = {case[0] for module in (answers, libcuda, accounts) for case in module.CASES.values()}
+    assert tried == {check.code for check in checks_of(["driver"])}
+
+
+def test_a_machine_without_any_facts_is_skipped() -> None:
+    assert {r.outcome for r in results(snapshot()).values()} == {"skipped"}
+
+
+def test_a_machine_without_a_device_is_one_finding() -> None:
+    found = results(empty_machine(), extra=[failing("PCI-001")])
+    assert [code for code, r in found.items() if r.outcome == "fail"] == ["PCI-001"]
+    assert not [code for code, r in found.items() if r.outcome in ("warn", "could-not-run")]
+    assert found["DRV-001"].consequence_of == "PCI-001"
+    assert found["DRV-004"].consequence_of == "PCI-001"
+    assert found["GPU-001"].consequence_of == "PCI-001"
+
+
+def test_a_mismatch_is_one_finding() -> None:
+    broken = machine(
+        nvml=no_driver(18, "Driver/library version mismatch"),
+        nvidia_smi=NvidiaSmi(path="/usr/bin/nvidia-smi", exit_code=18, gpus=ERROR),
+        cuda=CudaDriver(library_path=f"{LIB}/libcuda.so.1", init_code=803, devices=ERROR),
+        kernel=kernel(driver_files=[file("libnvidia-ml", "535.129.03")]),
+    )
+    found = results(broken)
+    assert [code for code, r in found.items() if r.outcome == "fail"] == ["DRV-002"]
+    assert not [code for code, r in found.items() if r.outcome in ("warn", "could-not-run")]
+    assert found["DRV-004"].consequence_of == found["GPU-002"].consequence_of == "DRV-002"
+
+
+def test_a_stub_explains_cuinit() -> None:
+    found = results(
+        machine(cuda=cuda([], library_path="/opt/cuda/lib64/stubs/libcuda.so", init_code=34))
+    )
+    assert found["DRV-005"].outcome == "fail" and found["DRV-004"].consequence_of == "DRV-005"
+
+
+def test_a_failed_fabric_explains_cuinit() -> None:
+    broken = machine(
+        [gpu(n, fabric_state="In Progress", fabric_status=ABSENT) for n in range(8)],
+        cuda=CudaDriver(library_path=f"{LIB}/libcuda.so.1", init_code=802, devices=ERROR),
+    )
+    found = results(broken)
+    assert [code for code, r in found.items() if r.outcome == "fail"] == ["GPU-012"]
+    assert found["DRV-004"].consequence_of == "GPU-012"
+
+
+def test_a_saved_nvidia_smi_is_not_asked_how_it_ran() -> None:
+    saved = snapshot(nvidia_smi=NvidiaSmi(form="xml", driver_version="535.54.03", gpus=[gpu(0)]))
+    saved = msgspec.structs.replace(
+        saved, machine=msgspec.structs.replace(saved.machine, origin="nvidia-smi")
+    )
+    found = results(saved)
+    assert not [code for code, r in found.items() if r.outcome in ("warn", "fail", "could-not-run")]
+    assert found["DRV-003"].outcome == "skipped"
+    assert "CUDA 12.2" in found["DRV-008"].detail
+
+
+def test_remedies_name_the_driver_that_is_loaded() -> None:
+    assert branch(DRIVER) == "535" and branch(None) == "" and branch("beta") == ""
+    broken = machine(nvml=no_driver(12))
+    assert f"nvidia-utils-{branch(DRIVER)}" in told(result(broken, "DRV-001"))
+
+
+def test_the_lost_gpu_is_told_in_the_chain() -> None:
+    assert "7 in NVML and 1 lost" in result(lost_gpu(), "DRV-007").detail
+
+
+BROKEN = {
+    "healthy": {},
+    "cuInit fails": {"cuda": cuda([], init_code=999)},
+    "cuInit is refused": {"cuda": cuda([], library_path="/opt/compat/libcuda.so.1", init_code=804)},
+    "fabric is not up": {"cuda": cuda([], init_code=802)},
+    "no libcuda": {"cuda": CudaDriver(library_path=ABSENT)},
+    "nvml fails": {"nvml": no_driver(12)},
+    "wsl": {"host": Host(wsl=True)},
+    "lost": {
+        "nvml": nvml(
+            [gpu(0)], lost=[LostGpu(index=1, error="?", code=15, pci_address=ADDRESSES[1])]
+        )
+    },
+}
+EMPTY = {
+    "host": Host(),
+    "pci": Pci(),
+    "kernel": Kernel(),
+    "nvml": Nvml(),
+    "nvidia_smi": NvidiaSmi(),
+    "cuda": CudaDriver(),
+}
+FATES = {
+    "was not asked for": lambda _section: None,
+    "crashed": lambda _section: Probe(
+        outcome="crashed", reason="the probe died by signal 9 (SIGKILL)"
+    ),
+    "was refused": lambda _section: Probe(outcome="refused", reason="could not be started"),
+    "knows nothing": lambda section: ok(EMPTY[section]),
+}
+
+
+@pytest.mark.parametrize("fate", FATES)
+@pytest.mark.parametrize("section", EMPTY)
+@pytest.mark.parametrize("name", BROKEN)
+def test_no_check_crashes_where_a_probe_failed(name: str, section: str, fate: str) -> None:
+    broken = machine(**BROKEN[name])
+    doc = msgspec.structs.replace(broken.machine, **{section: FATES[fate](section)})
+    found = results(msgspec.structs.replace(broken, machine=doc))
+    assert not [r.reason for r in found.values() if "the check crashed" in r.reason]
+    if name == "healthy" and (section, fate) != ("cuda", "crashed"):
+        # A probe that failed is no finding; only a libcuda that kills who loads it is.
+        assert not [code for code, r in found.items() if r.findings]

@@ -1,0 +1,108 @@
+"""The eight faults that other tools miss, put one at a time into a healthy 8 × H100 machine."""
+
+from __future__ import annotations
+
+import pytest
+from h100 import (
+    ADDRESSES,
+    VICTIM,
+    lost_gpu,
+    machine,
+    mig_instance,
+    pci_device,
+    sections,
+    with_fault,
+)
+from judged import results
+
+from envcheck.snapshot import Snapshot
+
+PCIE_X8 = {"pcie_width": 8}
+FAULTS = {
+    "GPU lost": (lost_gpu, "GPU-001", "fail"),
+    "uncorrectable ECC": (
+        lambda: with_fault(ecc_uncorrected_volatile=1, ecc_uncorrected_aggregate=1),
+        "GPU-002",
+        "fail",
+    ),
+    "remap pending": (
+        lambda: with_fault(remap_pending=True, remap_uncorrectable=1),
+        "GPU-003",
+        "fail",
+    ),
+    "overheating": (
+        lambda: with_fault(temperature_c=91, temperature_margin_c=-4),
+        "GPU-007",
+        "fail",
+    ),
+    "hardware thermal slowdown": (
+        lambda: with_fault(
+            clock_event_reasons=["hw_slowdown", "hw_thermal_slowdown"], clock_sm_mhz=345
+        ),
+        "GPU-008",
+        "fail",
+    ),
+    "PCIe x16 to x8": (lambda: with_fault(**PCIE_X8), "GPU-010", "warn"),
+    "MIG without instances": (
+        lambda: with_fault(mig_enabled=True, mig_pending=True, mig_instances=[]),
+        "GPU-011",
+        "fail",
+    ),
+    "fabric unhealthy": (lambda: with_fault(fabric_health="Unhealthy"), "GPU-012", "fail"),
+}
+
+
+def test_the_healthy_machine_has_no_finding() -> None:
+    found = results(machine())
+    assert {code: r.outcome for code, r in found.items() if r.findings} == {}
+    assert not [code for code, r in found.items() if r.outcome == "could-not-run"]
+    passed = {code for code, r in found.items() if r.outcome == "pass"}
+    # What an H100 outside of WSL and of vGPU does not have is skipped, and nothing else.
+    assert set(found) - passed == {"DRV-009", "GPU-004", "GPU-017"}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_fault_is_found_and_nothing_else_changes(name: str) -> None:
+    build, code, level = FAULTS[name]
+    healthy, broken = results(machine()), results(build())
+    assert broken[code].outcome == level
+    assert [f.level for f in broken[code].findings] == [level]
+    finding = broken[code].findings[0]
+    assert ADDRESSES[VICTIM] in finding.subject
+    assert finding.evidence and finding.remedy is not None and finding.remedy.commands
+    for other in set(broken) - {code}:
+        was, now = healthy[other], broken[other]
+        assert now.outcome == was.outcome or now.consequence_of == code, (other, now)
+        assert not now.findings or now.consequence_of == code
+
+
+def test_a_lost_gpu_explains_nvidia_smis_exit_code() -> None:
+    told = results(lost_gpu())["DRV-003"]
+    assert told.outcome == "skipped" and told.consequence_of == "GPU-001"
+
+
+def test_a_narrow_link_is_no_fault_where_the_slot_is_narrow_or_the_gpu_idle() -> None:
+    def with_slot(lanes: int) -> Snapshot:
+        pci = sections()["pci"]
+        devices = [
+            pci_device(d.address, slot_max_link_width=lanes)
+            if d.address == ADDRESSES[VICTIM]
+            else d
+            for d in pci.devices
+        ]
+        return machine(
+            list(with_fault(**PCIE_X8).machine.nvml.facts.gpus), pci=type(pci)(devices=devices)
+        )
+
+    assert results(with_slot(16))["GPU-010"].outcome == "warn"
+    assert results(with_slot(8))["GPU-010"].outcome == "pass"
+    idle = with_fault(
+        **PCIE_X8, utilization_percent=0, clock_event_reasons=["gpu_idle"], performance_state="P0"
+    )
+    told = results(idle)["GPU-010"]
+    assert not told.findings and told.unjudged[0].outcome == "skipped"
+
+
+def test_mig_with_instances_is_healthy() -> None:
+    told = results(with_fault(mig_enabled=True, mig_pending=True, mig_instances=[mig_instance()]))
+    assert not [code for code, r in told.items() if r.findings]

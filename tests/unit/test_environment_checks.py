@@ -1,0 +1,345 @@
+"""Checks on the target's environment variables: each with a bad, a good and a missing one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from targets import (
+    ABSENT,
+    SITE,
+    dist,
+    failed,
+    good_snapshot,
+    good_target,
+    gpu,
+    interpreter,
+    judge,
+    machine,
+    on_bare_machine,
+    packages,
+    replace,
+    snapshot,
+    tensorflow,
+    with_variables,
+)
+
+from envcheck.checks.engine import diagnose
+from envcheck.checks.model import CheckResult
+from envcheck.checks.visible import Device, choose
+from envcheck.facts.gpu import CudaDriver, Gpu, MigInstance, Nvml
+from envcheck.facts.host import Host
+from envcheck.facts.target import Environment
+
+CODES = [f"ENV-{number:03d}" for number in range(1, 13)]
+
+
+def on(code: str, **values: str) -> CheckResult:
+    return judge(with_variables(**values), code, "environment")
+
+
+def of_gpus(code: str, *gpus: Gpu, **values: str) -> CheckResult:
+    target = good_target(environment=Environment(variables=values))
+    return judge(snapshot(target, **machine(*gpus)), code, "environment")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_an_empty_environment_has_no_finding(code: str) -> None:
+    assert on(code).outcome == ("skipped" if code in ("ENV-002", "ENV-009") else "pass")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_without_the_facts_it_is_skipped(code: str) -> None:
+    snap = good_snapshot(environment=None, interpreter=None)
+    assert judge(snap, code, "environment").outcome == "skipped"
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_probe_that_crashed_is_no_pass(code: str) -> None:
+    snap = good_snapshot(environment=failed())
+    assert judge(snap, code, "environment").outcome == "could-not-run"
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_machine_without_gpus_has_no_finding(code: str) -> None:
+    values = {
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "NVIDIA_TF32_OVERRIDE": "0",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TF_XLA_FLAGS": "--tf_xla_auto_jit=2",
+    }
+    snap = on_bare_machine(
+        environment=Environment(variables=values), tensorflow=tensorflow(gpus=[])
+    )
+    assert judge(snap, code, "environment").findings == []
+
+
+# ENV-001
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome", "says"),
+    [
+        ("", "fail", "is empty"),
+        ("-1", "fail", "'-1'"),
+        ("7", "fail", "hides all 2 GPUs"),
+        ("all", "fail", "names no GPU"),
+        ("NoDevFiles", "fail", "names no GPU"),
+        ("-1,0", "fail", "hides all"),
+        ("GPU-<uuid-9>", "fail", "hides all"),
+        ("0", "pass", "1 of 2"),
+        ("1,0", "pass", "2 of 2"),
+        (" 0 , 1 ", "pass", "2 of 2"),
+        ("GPU-<uuid-2>", "pass", "1 of 2"),
+        ("0,5,1", "warn", "ends at 5"),
+        ("0,", "warn", "(empty)"),
+        ("0,0", "warn", "twice"),
+    ],
+)
+def test_cuda_visible_devices(value: str, outcome: str, says: str) -> None:
+    result = on("ENV-001", CUDA_VISIBLE_DEVICES=value)
+    assert result.outcome == outcome
+    assert says in result.detail + "".join(finding.message for finding in result.findings)
+
+
+def test_a_redacted_uuid_is_its_token_and_nothing_shorter() -> None:
+    devices = [Device("", "", f"GPU-<uuid-{number}>", "") for number in (1, 10)]
+    assert choose("GPU-<uuid-1>", devices, redacted=True).chosen == devices[:1]
+    assert choose("GPU-<uuid", devices, redacted=True).chosen == []
+
+
+def test_a_short_uuid_means_the_one_that_begins_so() -> None:
+    devices = [
+        Device("", "", uuid, "") for uuid in ("GPU-8932f937-a", "GPU-8932f937-b", "GPU-77777777-c")
+    ]
+    assert choose("GPU-7", devices).chosen == devices[2:]
+    assert choose("GPU-8932f937", devices).chosen == []  # which of the two?
+    assert choose("GPU-8932f937-b", devices).chosen == devices[1:2]
+
+
+def test_mig_instances() -> None:
+    whole = Device("H100", "", "GPU-<uuid-1>", "9.0")
+    assert (
+        choose("MIG-<uuid-5>", [whole], instances=["MIG-<uuid-5>"], redacted=True).stopped_at
+        is None
+    )
+    assert choose("MIG-<uuid-6>", [whole], instances=["MIG-<uuid-5>"], redacted=True).chosen == []
+    unsure = choose("MIG-<uuid-6>", [whole], instances=None)
+    assert len(unsure.chosen) == 1 and not unsure.certain
+
+
+def test_a_mig_instance_of_this_machine() -> None:
+    one = Gpu(
+        index=0,
+        name="H100",
+        pci_address="0000:01:00.0",
+        uuid="GPU-<uuid-1>",
+        compute_capability="9.0",
+        mig_enabled=True,
+        mig_instances=[MigInstance(uuid="MIG-<uuid-4>")],
+    )
+    assert of_gpus("ENV-001", one, CUDA_VISIBLE_DEVICES="MIG-<uuid-4>").outcome == "pass"
+    assert of_gpus("ENV-001", one, CUDA_VISIBLE_DEVICES="MIG-<uuid-5>").outcome == "fail"
+
+
+def test_without_cuda_the_drivers_list_counts() -> None:
+    snap = replace(with_variables(CUDA_VISIBLE_DEVICES="1"), "machine", cuda=None)
+    assert judge(snap, "ENV-001", "environment").outcome == "pass"
+    lost = replace(snap, "machine", nvml=Nvml(gpus=ABSENT))
+    assert judge(lost, "ENV-001", "environment").outcome == "could-not-run"
+
+
+def test_hidden_gpus_are_the_cause_of_an_empty_list() -> None:
+    snap = replace(
+        with_variables(CUDA_VISIBLE_DEVICES=""), "target", tensorflow=tensorflow(gpus=[])
+    )
+    failures = [one.code for one in diagnose(snap).results if one.outcome == "fail"]
+    assert failures == ["ENV-001"]
+
+
+ENTRY = st.one_of(
+    st.integers(-2, 5).map(str),
+    st.text(max_size=6).filter(lambda text: "," not in text),
+    st.sampled_from(["GPU-<uuid-1>", "GPU-<uuid-2>", "MIG-<uuid-1>", ""]),
+)
+
+
+@given(st.lists(ENTRY, min_size=1, max_size=5), st.integers(0, 3))
+@settings(max_examples=100, deadline=None)
+def test_what_is_chosen_stands_before_the_first_that_names_nothing(
+    entries: list[str], count: int
+) -> None:
+    devices = [Device("", "", f"GPU-<uuid-{number + 1}>", "9.0") for number in range(count)]
+    choice = choose(",".join(entries), devices, instances=[], redacted=True)
+    assert len(choice.chosen) <= len(entries)
+    if choice.stopped_at is None:
+        assert len(choice.chosen) == len(entries)
+    else:
+        assert entries[len(choice.chosen)].strip() == choice.stopped_at
+    assert all(device in devices for device in choice.chosen)
+
+
+# ENV-002, ENV-009
+
+
+def container(code: str, *, gpus: bool, **values: str) -> CheckResult:
+    host = Host(container="docker", wsl=False)
+    snap = replace(with_variables(**values), "machine", host=host)
+    if not gpus:
+        none = CudaDriver(init_code=ABSENT, device_count=ABSENT, devices=ABSENT)
+        snap = replace(snap, "machine", cuda=none, nvml=Nvml(gpus=ABSENT, gpu_count=ABSENT))
+    return judge(snap, code, "environment")
+
+
+def test_a_container_without_its_gpus() -> None:
+    assert container("ENV-002", gpus=False, NVIDIA_VISIBLE_DEVICES="void").outcome == "fail"
+    assert container("ENV-002", gpus=False, NVIDIA_VISIBLE_DEVICES="none").outcome == "fail"
+    assert container("ENV-002", gpus=False, NVIDIA_VISIBLE_DEVICES="all").outcome == "pass"
+    # with CDI the toolkit sets void itself
+    assert container("ENV-002", gpus=True, NVIDIA_VISIBLE_DEVICES="void").outcome == "pass"
+    assert on("ENV-002", NVIDIA_VISIBLE_DEVICES="void").outcome == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("value", "gpus", "outcome"),
+    [
+        ("compute,utility", False, "pass"),
+        ("all", False, "pass"),
+        ("utility", False, "fail"),
+        ("utility", True, "pass"),
+        ("compute", True, "warn"),
+        ("graphics", False, "fail"),
+    ],
+)
+def test_driver_capabilities(value: str, gpus: bool, outcome: str) -> None:
+    assert container("ENV-009", gpus=gpus, NVIDIA_DRIVER_CAPABILITIES=value).outcome == outcome
+
+
+# ENV-003, ENV-004
+
+
+def test_the_order_of_different_gpus() -> None:
+    pair = (gpu(0), gpu(1, "NVIDIA L4", "8.9"))
+    assert of_gpus("ENV-003", *pair).outcome == "warn"
+    assert of_gpus("ENV-003", *pair, CUDA_DEVICE_ORDER="FASTEST_FIRST").outcome == "warn"
+    assert of_gpus("ENV-003", *pair, CUDA_DEVICE_ORDER="PCI_BUS_ID").outcome == "pass"
+    assert of_gpus("ENV-003", gpu(0), gpu(1)).outcome == "pass"
+
+
+def test_tf32_switched_off_where_there_is_tf32() -> None:
+    assert of_gpus("ENV-004", gpu(), NVIDIA_TF32_OVERRIDE="0").outcome == "warn"
+    assert of_gpus("ENV-004", gpu(0, "Tesla T4", "7.5"), NVIDIA_TF32_OVERRIDE="0").outcome == "pass"
+    assert of_gpus("ENV-004", gpu(), NVIDIA_TF32_OVERRIDE="1").outcome == "pass"
+
+
+# ENV-005, ENV-006, ENV-007, ENV-010, ENV-012
+
+
+@pytest.mark.parametrize(
+    ("code", "values", "outcome"),
+    [
+        ("ENV-005", {"CUDA_LAUNCH_BLOCKING": "1"}, "warn"),
+        ("ENV-005", {"CUDA_LAUNCH_BLOCKING": "0"}, "pass"),
+        ("ENV-006", {"CUDA_CACHE_DISABLE": "1"}, "warn"),
+        ("ENV-006", {"CUDA_CACHE_DISABLE": "0"}, "pass"),
+        ("ENV-006", {"CUDA_CACHE_MAXSIZE": "33554432"}, "warn"),
+        ("ENV-006", {"CUDA_CACHE_MAXSIZE": "4294967296"}, "pass"),
+        ("ENV-006", {"CUDA_CACHE_MAXSIZE": "odd"}, "pass"),
+        ("ENV-007", {"LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"}, "pass"),
+        ("ENV-007", {"LD_PRELOAD": "/usr/local/vgpu/libvgpu.so"}, "warn"),
+        ("ENV-007", {"LD_PRELOAD": "libjemalloc.so.2:/opt/libcudnn.so.8"}, "warn"),
+        ("ENV-010", {"TF_DISABLE_CUBLAS_TENSOR_OP_MATH": "1"}, "warn"),
+        ("ENV-010", {"TF_DISABLE_CUBLAS_TENSOR_OP_MATH": "0"}, "pass"),
+        ("ENV-012", {"CUDA_FORCE_PTX_JIT": "1"}, "warn"),
+        ("ENV-012", {"CUDA_DISABLE_PTX_JIT": "1"}, "pass"),
+        ("ENV-012", {"CUDA_FORCE_PTX_JIT": "0"}, "pass"),
+    ],
+)
+def test_switches(code: str, values: dict[str, str], outcome: str) -> None:
+    assert on(code, **values).outcome == outcome
+
+
+def test_settings_are_told() -> None:
+    facts = tensorflow(settings={"tf32": "true", "xla": "false"})
+    values = Environment(variables={"TF_XLA_FLAGS": "--tf_xla_auto_jit=2"})
+    result = judge(good_snapshot(tensorflow=facts, environment=values), "ENV-010", "environment")
+    assert "TF_XLA_FLAGS=--tf_xla_auto_jit=2" in result.detail
+    assert "TensorFlow: tf32 true, xla false" in result.detail
+
+
+def test_compiling_is_forbidden_where_there_is_nothing_else() -> None:
+    b200 = gpu(0, "NVIDIA B200", "10.0")
+    assert of_gpus("ENV-012", b200, CUDA_DISABLE_PTX_JIT="1").outcome == "fail"
+    snap = replace(with_variables(CUDA_DISABLE_PTX_JIT="1"), "machine", cuda=None, nvml=None)
+    assert judge(snap, "ENV-012", "environment").outcome == "skipped"
+
+
+# ENV-008
+
+
+def test_a_hidden_reason_matters_where_there_is_one_to_hide() -> None:
+    level = Environment(variables={"TF_CPP_MIN_LOG_LEVEL": "3"})
+    blind = good_snapshot(environment=level, tensorflow=tensorflow(gpus=[]))
+    assert judge(blind, "ENV-008", "environment").outcome == "warn"
+    assert on("ENV-008", TF_CPP_MIN_LOG_LEVEL="3").outcome == "pass"
+    assert on("ENV-008", TF_CPP_MIN_LOG_LEVEL="1").outcome == "pass"
+    assert on("ENV-008", TF_CPP_MIN_LOG_LEVEL="odd").outcome == "pass"
+
+
+# ENV-011
+
+
+def leaks(
+    location: str, kind: str = "virtualenv", user_site: bool = False, **values: str
+) -> CheckResult:
+    probes: dict[str, Any] = {
+        "environment": Environment(variables=values),
+        "interpreter": interpreter(kind=kind, user_site=user_site),
+        "packages": packages(dist("tensorflow", "2.19.1", location=location)),
+    }
+    return judge(good_snapshot(**probes), "ENV-011", "environment")
+
+
+def test_packages_from_outside() -> None:
+    user = "<home-1>/.local/lib/python3.11/site-packages"
+    assert leaks("/opt/shared/lib", PYTHONPATH="/opt/shared/lib:/src").outcome == "warn"
+    assert leaks(SITE, PYTHONPATH="/src/project").outcome == "pass"
+    assert leaks(SITE, PYTHONPATH="").outcome == "pass"
+    assert leaks(user, kind="conda", user_site=True).outcome == "warn"
+    assert leaks(user, user_site=True).outcome == "warn"
+    assert leaks(user, kind="interpreter", user_site=True).outcome == "skipped"
+    assert leaks(SITE, PYTHONHOME="/opt/python").outcome == "warn"
+
+
+def test_a_leak_is_told_once() -> None:
+    user = "<home-1>/.local/lib/python3.11/site-packages"
+    result = leaks(user, user_site=True, PYTHONPATH=user)
+    assert len(result.findings) == 1
+
+
+NAMES = [
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "NVIDIA_TF32_OVERRIDE",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_CACHE_DISABLE",
+    "CUDA_CACHE_MAXSIZE",
+    "LD_PRELOAD",
+    "TF_CPP_MIN_LOG_LEVEL",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "CUDA_FORCE_PTX_JIT",
+    "CUDA_DISABLE_PTX_JIT",
+    "TF_DISABLE_CUBLAS_TENSOR_OP_MATH",
+]
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.text(max_size=30), max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_foreign_values_crash_no_check(values: dict[str, str]) -> None:
+    for code in CODES:
+        assert "crashed" not in on(code, **values).reason

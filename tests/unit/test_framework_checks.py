@@ -1,0 +1,559 @@
+"""Checks on the frameworks: each with a bad, a good and a missing one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.version import Version
+from targets import (
+    ABSENT,
+    PYTHON,
+    bare_machine,
+    dist,
+    error,
+    failed,
+    good_snapshot,
+    good_target,
+    gpu,
+    interpreter,
+    judge,
+    machine,
+    not_imported,
+    on_bare_machine,
+    packages,
+    replace,
+    snapshot,
+    system_library,
+    tensorflow,
+    with_variables,
+)
+
+from envcheck.checks.causes import IMPORT, NO_GPU, SIGNALS, explain, install_library
+from envcheck.checks.engine import diagnose
+from envcheck.checks.fitness import code_for, newest_tensorflow, ptx_runs, tensorflow_list
+from envcheck.checks.model import CheckResult
+from envcheck.facts.base import Probe, StuckProcess
+from envcheck.facts.gpu import CudaDriver
+from envcheck.facts.host import Host
+from envcheck.facts.target import Environment, Framework, FrameworkGpu, Loader
+
+CODES = [f"FRM-{number:03d}" for number in range(1, 8)]
+GPU_CODES = ["FRM-002", "FRM-003", "FRM-004", "FRM-005"]
+
+
+def on(code: str, framework: Any = None, **probes: Any) -> CheckResult:
+    probes = ({} if framework is None else {"tensorflow": framework}) | probes
+    return judge(good_snapshot(**probes), code, "framework")
+
+
+def torch(**changes: Any) -> Framework:
+    given: dict[str, Any] = {
+        "name": "torch",
+        "version": "2.5.1",
+        "built_cuda": "12.4",
+        "built_cudnn": "9.1.0",
+    }
+    return tensorflow(**(given | changes))
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_healthy_target_has_no_finding(code: str) -> None:
+    assert on(code).outcome in ("pass", "skipped")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_without_a_framework_it_is_skipped(code: str) -> None:
+    result = on(code, tensorflow=None)
+    assert (result.outcome, result.findings) == ("skipped", [])
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_no_facts_of_a_framework_are_no_pass(code: str) -> None:
+    bare = Framework(name="tensorflow", imported=True)
+    assert on(code, bare).outcome == ("pass" if code in ("FRM-001", "FRM-007") else "skipped")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_probe_that_gave_no_answer_could_not_run(code: str) -> None:
+    late = failed("timeout", "the probe gave no answer within 90 s")
+    assert on(code, late).outcome == "could-not-run"
+
+
+@pytest.mark.parametrize("code", GPU_CODES)
+def test_without_a_gpu_the_gpu_parts_are_skipped(code: str) -> None:
+    snap = on_bare_machine(tensorflow=tensorflow(gpus=[], libraries=[], cuda_build=False))
+    assert judge(snap, code, "framework").outcome == "skipped"
+
+
+def test_without_a_gpu_an_import_failure_still_fails() -> None:
+    snap = on_bare_machine(tensorflow=not_imported())
+    assert judge(snap, "FRM-001", "framework").outcome == "fail"
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+@pytest.mark.parametrize("code", CODES)
+def test_all_frameworks_are_judged_alike(code: str, name: str) -> None:
+    one = tensorflow(name=name)
+    result = on(code, tensorflow=None, **{name: one})
+    assert result.outcome == ("skipped" if code == "FRM-006" else "pass")
+    broken = on("FRM-001", **{name: not_imported(name)})
+    assert broken.outcome == "fail" and len(broken.findings) == 1
+
+
+# FRM-001
+
+
+@pytest.mark.parametrize(
+    ("words", "says", "command"),
+    [
+        (
+            "TypeError: Descriptors cannot not be created directly.\nIf this call came from",
+            "protobuf is too new",
+            "'protobuf<3.21'",
+        ),
+        (
+            "AttributeError: module 'numpy' has no attribute 'object'.",
+            "numpy.object",
+            "'numpy<1.24'",
+        ),
+        ("ImportError: numpy.core.multiarray failed to import", "another numpy major", "'numpy<2'"),
+        (
+            "ImportError: /lib/libc.so.6: version `GLIBC_2.29' not found (required by /x.so)",
+            "needs GLIBC_2.29",
+            "ldd --version",
+        ),
+        (
+            "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory",
+            "does not find libcudart.so.12",
+            "nvidia-cuda-runtime-cu12",
+        ),
+        ("ModuleNotFoundError: No module named 'wrapt'", "module wrapt", "pip install wrapt"),
+        ("ImportError: /x.so: undefined symbol: _ZN3foo", "_ZN3foo is missing", "LD_LIBRARY_PATH"),
+        ("OSError: /x.so: file too short", "damaged", ""),
+        ("ImportError: no module, only a directory of that name is there: /x", "a directory", ""),
+    ],
+)
+def test_known_reasons_of_an_import_failure(words: str, says: str, command: str) -> None:
+    result = on("FRM-001", not_imported(words=words))
+    (finding,) = result.findings
+    assert result.outcome == "fail"
+    assert says in finding.message
+    assert finding.remedy is not None and command in " ".join(finding.remedy.commands)
+    assert finding.evidence[0].value.startswith(words.splitlines()[0][:40])
+
+
+def test_an_unknown_reason_is_told_in_its_own_words() -> None:
+    (finding,) = on("FRM-001", not_imported(words="RuntimeError: strange.\nmore")).findings
+    assert finding.message == "TensorFlow does not import: RuntimeError: strange."
+    assert finding.remedy is not None
+    assert finding.remedy.commands == [f"'{PYTHON}' -c 'import tensorflow'"]
+    without = Framework(name="tensorflow", imported=False)
+    assert "no reason was given" in on("FRM-001", without).findings[0].message
+
+
+# FRM-002
+
+
+def test_tensorflow_that_sees_no_gpu_and_says_why() -> None:
+    line = (
+        "W dso_loader.cc:64] Could not load dynamic library 'libcudnn.so.8'; dlerror: no such file"
+    )
+    result = on("FRM-002", tensorflow(gpus=[], log=["noise", line]))
+    (finding,) = result.findings
+    assert result.outcome == "fail"
+    assert "none of the 2 GPUs" in finding.message and "libcudnn.so.8" in finding.message
+    assert any(line in evidence.value for evidence in finding.evidence)
+
+
+def test_tensorflow_that_sees_fewer_gpus() -> None:
+    one = [FrameworkGpu(name="NVIDIA H100 80GB HBM3")]
+    line = (
+        "Ignoring visible gpu device (device: 1, name: GTX 1050, pci bus id: 0000:02:00.0, compute "
+        "capability: 6.1) with core count: 5. The minimum required count is 8."
+    )
+    (finding,) = on("FRM-002", tensorflow(gpus=one, log=[line])).findings
+    assert "1 of the 2" in finding.message
+    assert finding.remedy is not None
+    assert finding.remedy.commands == ["export TF_MIN_GPU_MULTIPROCESSOR_COUNT=5"]
+
+
+def test_a_silent_framework_is_asked_again() -> None:
+    (finding,) = on("FRM-002", tensorflow(gpus=[])).findings
+    assert "its log gives no reason" in finding.message
+    assert finding.remedy is not None and "list_physical_devices" in finding.remedy.commands[0]
+
+
+def test_what_the_user_hides_is_not_missed() -> None:
+    one = tensorflow(gpus=[FrameworkGpu(name="NVIDIA H100 80GB HBM3")])
+    chosen = Environment(variables={"CUDA_VISIBLE_DEVICES": "1"})
+    assert on("FRM-002", one, environment=chosen).outcome == "pass"
+    none = Environment(variables={"CUDA_VISIBLE_DEVICES": "-1"})
+    hidden = on("FRM-002", tensorflow(gpus=[]), environment=none)
+    assert hidden.outcome == "skipped" and "CUDA_VISIBLE_DEVICES" in hidden.reason
+
+
+def test_where_cuda_sees_none_the_framework_need_not() -> None:
+    snap = replace(
+        good_snapshot(tensorflow=tensorflow(gpus=[])), "machine", cuda=CudaDriver(device_count=0)
+    )
+    assert judge(snap, "FRM-002", "framework").outcome == "skipped"
+
+
+def test_the_cause_comes_before_what_follows_from_it() -> None:
+    """cuDNN is missing: one failure, and TensorFlow's empty list is its consequence."""
+    blind = tensorflow(
+        gpus=[], libraries=[], log=["Could not load dynamic library 'libcudnn.so.9'; dlerror: no"]
+    )
+    only = packages(dist("tensorflow", "2.19.1"), dist("nvidia-cublas-cu12", "12.5.3.2"))
+    loader = Loader(libraries=[system_library("libcudnn", "libcudnn.so.8", "8.9.7")])
+    results = diagnose(good_snapshot(tensorflow=blind, packages=only, loader=loader)).results
+    by_code = {one.code: one for one in results}
+    assert by_code["LIB-005"].outcome == "fail"
+    assert by_code["FRM-002"].outcome == "skipped"
+    assert by_code["FRM-002"].consequence_of in ("LIB-005", "LIB-008")
+
+
+# FRM-003
+
+
+def with_driver(driver: str, cuda: str, framework: Framework) -> CheckResult:
+    target = good_target(tensorflow=framework)
+    return judge(
+        snapshot(target, **machine(gpu(), driver=driver, cuda=cuda)),
+        "FRM-003",
+        "framework",
+    )
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "built", "outcome", "says"),
+    [
+        ("550.54.15", "12.4", "12.3", "pass", "supports 12.4"),
+        ("535.104.05", "12.2", "12.5.1", "pass", "minor-version compatibility"),
+        ("470.57.02", "11.4", "12.5.1", "fail", "needs driver 525.60.13"),
+        ("440.33.01", "10.2", "11.2", "fail", "too old"),
+        ("550.54.15", "12.4", "12.99", "skipped", "not known"),
+        ("nonsense", "", "12.5.1", "skipped", "not known"),
+    ],
+)
+def test_driver_against_the_builds_cuda(
+    driver: str, cuda: str, built: str, outcome: str, says: str
+) -> None:
+    result = with_driver(driver, cuda, tensorflow(built_cuda=built))
+    assert result.outcome == outcome
+    words = result.reason + result.detail + "".join(finding.message for finding in result.findings)
+    assert says in words
+
+
+def test_the_newest_tensorflow_that_the_driver_runs_is_named() -> None:
+    target = good_target(tensorflow=tensorflow(), interpreter=interpreter(version="3.10.13"))
+    a100 = gpu(0, "NVIDIA A100-SXM4-40GB", "8.0")
+    snap = snapshot(target, **machine(a100, driver="470.57.02", cuda="11.4"))
+    (finding,) = judge(snap, "FRM-003", "framework").findings
+    assert finding.remedy is not None
+    assert finding.remedy.commands[-1].endswith("'tensorflow[and-cuda]==2.14.1'")
+
+
+def test_where_no_tensorflow_fits_none_is_named() -> None:
+    target = good_target(interpreter=interpreter(version="3.13.0"))
+    snap = snapshot(target, **machine(gpu(), driver="470.57.02", cuda="11.4"))
+    (finding,) = judge(snap, "FRM-003", "framework").findings
+    assert finding.remedy is not None and "No TensorFlow" in finding.remedy.text
+
+
+def test_a_forward_compatibility_package_counts() -> None:
+    compat = CudaDriver(init_code=0, driver_api_version="12.5", device_count=1)
+    assert with_driver("470.57.02", "11.4", tensorflow()).outcome == "fail"
+    target = good_target()
+    snap = snapshot(target, **(machine(gpu(), driver="470.57.02", cuda="11.4") | {"cuda": compat}))
+    assert judge(snap, "FRM-003", "framework").outcome == "pass"
+
+
+def test_the_table_judges_no_windows_driver() -> None:
+    wsl = Host(wsl=True)
+    target = good_target()
+    snap = snapshot(target, **(machine(gpu(), driver="552.12", cuda="12.4") | {"host": wsl}))
+    result = judge(snap, "FRM-003", "framework")
+    assert result.outcome == "skipped" and "Windows" in result.reason
+
+
+# FRM-004
+
+
+def with_gpu(name: str, capability: str, built: list[str], **facts: Any) -> CheckResult:
+    target = good_target(tensorflow=tensorflow(built_capabilities=built, **facts))
+    probes = machine(gpu(0, name, capability), driver="570.124.06", cuda="12.8")
+    return judge(snapshot(target, **probes), "FRM-004", "framework")
+
+
+def test_a_gpu_without_code_in_the_build() -> None:
+    old = with_gpu("Tesla K80", "3.7", ["sm_60", "sm_90", "compute_90"])
+    assert old.outcome == "fail" and "sm_60, sm_90, compute_90" in old.findings[0].message
+
+
+def test_a_gpu_for_which_the_driver_compiles_first() -> None:
+    new = with_gpu("NVIDIA B200", "10.0", ["sm_80", "sm_90", "compute_90"])
+    (finding,) = new.findings
+    assert new.outcome == "warn" and "compute_90" in finding.message
+    assert finding.remedy is not None
+    assert finding.remedy.commands == ["export CUDA_CACHE_MAXSIZE=4294967296"]
+
+
+def test_ptx_that_is_newer_than_the_driver() -> None:
+    result = with_gpu("NVIDIA B200", "10.0", ["compute_90"], built_cuda="12.9")
+    assert result.outcome == "fail" and "newer than the driver's 12.8" in result.findings[0].message
+
+
+def test_a_gpu_that_is_hidden_is_not_judged() -> None:
+    target = good_target(environment=Environment(variables={"CUDA_VISIBLE_DEVICES": "0"}))
+    snap = snapshot(target, **machine(gpu(0), gpu(1, "Tesla K80", "3.7")))
+    assert judge(snap, "FRM-004", "framework").outcome == "pass"
+    both = replace(snap, "target", environment=Environment(variables={}))
+    assert judge(both, "FRM-004", "framework").outcome == "fail"
+
+
+def test_an_unknown_build_list_is_no_pass() -> None:
+    assert with_gpu("NVIDIA H100", "9.0", []).outcome == "skipped"
+    unsaid = tensorflow(name="jax", built_capabilities=error("JAX does not say", "not-supported"))
+    assert on("FRM-004", tensorflow=None, jax=unsaid).outcome == "skipped"
+    assert with_gpu("NVIDIA ?", "", ["sm_90"]).outcome == "skipped"
+
+
+CAPABILITY = st.tuples(st.integers(3, 13), st.integers(0, 9))
+
+
+@given(CAPABILITY, st.lists(CAPABILITY, max_size=6), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_code_for_a_gpu_follows_nvidias_rules(
+    own: tuple[int, int], others: list[tuple[int, int]], with_ptx: bool
+) -> None:
+    capability = "{}.{}".format(*own)
+    built = ["sm_{}{}".format(*other) for other in others]
+    built += ["compute_{}{}".format(*other) for other in others] if with_ptx else []
+    code = code_for(capability, built)
+    native = any(other[0] == own[0] and other[1] <= own[1] for other in others)
+    below = any(other <= own for other in others)
+    assert code.kind == ("native" if native else "jit" if with_ptx and below else "none")
+    assert (code.by in built) is (code.kind != "none")
+
+
+@pytest.mark.parametrize(
+    ("capability", "built", "kind"),
+    [
+        ("9.0", ["sm_90a"], "native"),
+        ("9.0", ["compute_90a"], "jit"),
+        ("10.0", ["sm_90a", "compute_90a"], "none"),
+        ("12.1", ["sm_120f"], "native"),
+        ("10.3", ["sm_120f", "compute_120f"], "none"),
+        ("8.9", ["sm_80"], "native"),
+        ("8.0", ["sm_86"], "none"),
+        ("8.0", ["nonsense", "sm_", ""], "none"),
+    ],
+)
+def test_architecture_specific_code(capability: str, built: list[str], kind: str) -> None:
+    assert code_for(capability, built).kind == kind
+
+
+def test_tensorflows_own_list_holds_machine_code_where_it_says_compute() -> None:
+    assert code_for("9.0", tensorflow_list(["sm_80", "compute_90"])).kind == "native"
+
+
+def test_ptx_and_versions() -> None:
+    assert ptx_runs("12.5.1", "12.5") is True
+    assert ptx_runs("12.6", "12.5") is False
+    assert ptx_runs("odd", "12.5") is None
+
+
+def test_the_newest_tensorflow_follows_driver_gpu_and_python() -> None:
+    newest = newest_tensorflow("580.65.06", ["9.0"], (3, 12))
+    assert newest is not None and newest.version == Version("2.21.0")
+    older = newest_tensorflow("470.57.02", ["8.0"], (3, 10))
+    assert older is not None and older.cuda == "11.8"
+    assert newest_tensorflow("470.57.02", ["9.0"], (3, 10)) is None
+    assert newest_tensorflow("580.65.06", ["9.0"], (3, 7)) is None
+
+
+# FRM-005
+
+
+def test_a_cpu_build_on_a_gpu_machine() -> None:
+    cpu = tensorflow(cuda_build=False, built_cuda=ABSENT, gpus=[], version="2.17.1")
+    only = packages(dist("tensorflow-cpu", "2.17.1"))
+    result = on("FRM-005", cpu, packages=only)
+    (finding,) = result.findings
+    assert result.outcome == "fail" and "tensorflow-cpu 2.17.1" in finding.message
+    assert finding.remedy is not None
+    assert finding.remedy.commands[-1].endswith("'tensorflow[and-cuda]==2.17.1'")
+
+
+def test_tensorflow_1_for_gpus_is_nvidias() -> None:
+    first = tensorflow(cuda_build=False, gpus=[], version="1.15.5")
+    (finding,) = on("FRM-005", first).findings
+    assert finding.remedy is not None
+    assert finding.remedy.commands[-1].endswith("nvcr.io/nvidia/tensorflow:23.03-tf1-py3")
+    older = tensorflow(cuda_build=False, gpus=[], version="2.11.0")
+    (finding,) = on("FRM-005", older).findings
+    assert finding.remedy is not None
+    assert finding.remedy.commands[-1].endswith("-m pip install tensorflow==2.11.0")
+
+
+def test_a_cpu_build_beside_a_framework_that_sees_the_gpus_is_a_warning() -> None:
+    cpu = torch(cuda_build=False, gpus=[], version="2.5.1+cpu")
+    assert on("FRM-005", torch=cpu).outcome == "warn"
+    assert (
+        on("FRM-005", tensorflow=None, jax=msgspec.structs.replace(cpu, name="jax")).outcome
+        == "fail"
+    )
+
+
+# FRM-006
+
+
+def tensorrt(log: list[str] | None = None, *libraries: Any, **probes: Any) -> CheckResult:
+    built = tensorflow(tensorrt_build=True, log=log or [])
+    return on("FRM-006", built, loader=Loader(libraries=list(libraries)), **probes)
+
+
+def test_tensorrt_that_is_not_there_is_no_fault() -> None:
+    line = (
+        "W Could not load dynamic library 'libnvinfer.so.7'; dlerror: libnvinfer.so.7: cannot open"
+    )
+    assert tensorrt().outcome == "pass"
+    assert tensorrt([line]).outcome == "pass"
+    eight = system_library("libnvinfer", "libnvinfer.so.8", "8.6.1")
+    wrong = tensorrt([line], eight)
+    assert wrong.outcome == "warn" and "asks for libnvinfer.so.7" in wrong.findings[0].message
+    wheels = packages(dist("tensorrt", "8.6.1"))
+    assert tensorrt([line], packages=wheels).outcome == "warn"
+    running = msgspec.structs.replace(eight, how="framework")
+    loaded = tensorflow(tensorrt_build=True, libraries=[running])
+    assert "8.6.1" in on("FRM-006", loaded).detail
+
+
+# FRM-007
+
+
+@pytest.mark.parametrize("number", [4, 6, 9, 11, 31])
+def test_a_framework_that_dies(number: int) -> None:
+    dead = failed(reason=f"the probe died by signal {number} (SIG)")
+    result = on("FRM-007", dead)
+    (finding,) = result.findings
+    assert result.outcome == "fail" and f"signal {number}" in finding.message
+    assert SIGNALS.get(number, "not known") in finding.message
+    # and the other checks on that framework have nothing to judge
+    assert on("FRM-001", dead).outcome == "could-not-run"
+
+
+def test_a_death_is_the_cause_of_what_could_not_run() -> None:
+    dead = failed(reason="the probe died by signal 11 (SIGSEGV)")
+    by_code = {one.code: one for one in diagnose(good_snapshot(tensorflow=dead)).results}
+    assert by_code["FRM-007"].outcome == "fail"
+    for code in ("FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-006"):
+        assert by_code[code].consequence_of == "FRM-007"
+
+
+def test_without_avx_the_death_follows_from_the_cpu() -> None:
+    dead = failed(reason="the probe died by signal 4 (SIGILL)")
+    host = Host(
+        architecture="x86_64", cpu_flags=["sse4_2"], libc="glibc", glibc="2.35", container=ABSENT
+    )
+    snap = replace(good_snapshot(tensorflow=dead), "machine", host=host)
+    by_code = {one.code: one for one in diagnose(snap).results}
+    assert by_code["HOST-002"].outcome == "fail"
+    assert by_code["FRM-007"].consequence_of == "HOST-002"
+
+
+def test_a_process_that_is_stuck_in_the_kernel() -> None:
+    stuck = Probe[Framework](
+        outcome="timeout",
+        reason="no answer",
+        stuck=[StuckProcess(pid=7, command="python", state="D")],
+    )
+    result = on("FRM-007", stuck)
+    assert result.outcome == "fail" and "kernel" in result.findings[0].message
+
+
+def test_a_probe_that_failed_by_itself_is_no_crash() -> None:
+    assert on("FRM-007", failed(reason="the probe exited with status 1")).outcome == "could-not-run"
+    assert on("FRM-007", failed("refused", "could not be started")).outcome == "could-not-run"
+
+
+# words
+
+
+@given(st.text(max_size=200))
+@settings(max_examples=100, deadline=None)
+def test_foreign_words_break_no_explanation(line: str) -> None:
+    for table in (IMPORT, NO_GPU):
+        found = explain(table, [line, f"Could not load dynamic library '{line}'"], "pip")
+        assert found is None or found.says
+    for words in (line, f"No module named '{line}'", f"version `{line}' not found"):
+        result = on("FRM-001", not_imported(words=words))
+        assert result.outcome == "fail"
+
+
+@pytest.mark.parametrize("cause", [*IMPORT, *NO_GPU], ids=lambda cause: cause.pattern[:30])
+def test_every_cause_is_a_pattern_with_words_and_a_source(cause: Any) -> None:
+    re.compile(cause.pattern)
+    groups = ["lib{}.so.1 $(evil)"] * 4
+    assert cause.says.format(*groups) and cause.text.format(*groups) and cause.source
+    for command in cause.commands:
+        assert command.format(*groups, pip="pip", library="x")
+
+
+def test_words_of_a_log_are_quoted_in_commands() -> None:
+    found = explain(IMPORT, ["No module named 'a.b'"], "pip")
+    assert found is not None and "pip install a.b" in found.remedy.commands
+    assert install_library("libx$(evil).so.1", "pip") == "ldconfig -p | grep 'libx$(evil)'"
+
+
+@pytest.mark.parametrize(
+    ("soname", "cuda", "command"),
+    [
+        ("libcudnn.so.8", "11.8", "pip install 'nvidia-cudnn-cu11==8.*'"),
+        ("libcudnn.so.9", "12.5.1", "pip install 'nvidia-cudnn-cu12==9.*'"),
+        ("libcudnn.so.9", "13.0", "pip install 'nvidia-cudnn-cu13==9.*'"),
+        ("libcusolver.so.11", "12.3", "pip install nvidia-cusolver-cu12"),
+        ("libcusolver.so.12", "13.0", "pip install nvidia-cusolver"),
+        ("libcublas.so.12", "", "pip install nvidia-cublas-cu12"),
+        ("libcusolver.so.11", "", "ldconfig -p | grep libcusolver"),
+        ("libcudnn.so.7", "10.0", "ldconfig -p | grep libcudnn"),
+        ("libcudart.so.10.0", "10.0", "ldconfig -p | grep libcudart"),
+        ("libnuma.so.1", "12.5", "ldconfig -p | grep libnuma"),
+    ],
+)
+def test_the_command_that_brings_a_library(soname: str, cuda: str, command: str) -> None:
+    assert install_library(soname, "pip", cuda) == command
+
+
+FACT = st.one_of(st.text(max_size=20), st.builds(error, st.text(max_size=20)))
+
+
+@given(
+    FACT,
+    FACT,
+    st.one_of(st.lists(st.text(max_size=9), max_size=4), st.builds(error, st.text(max_size=9))),
+)
+@settings(max_examples=60, deadline=None)
+def test_foreign_builds_crash_no_check(cuda: Any, version: Any, capabilities: Any) -> None:
+    odd = tensorflow(
+        built_cuda=cuda,
+        built_cudnn=version,
+        version=version,
+        built_capabilities=capabilities,
+        gpus=[],
+    )
+    for snap in (good_snapshot(tensorflow=odd), with_variables(CUDA_VISIBLE_DEVICES=str(version))):
+        for code in CODES:
+            assert "crashed" not in judge(snap, code, "framework").reason
+
+
+def test_the_machines_own_trouble_is_the_cause() -> None:
+    snap = snapshot(good_target(tensorflow=tensorflow(gpus=[], libraries=[])), **bare_machine())
+    failures = [one.code for one in diagnose(snap).results if one.outcome == "fail"]
+    assert failures == ["PCI-001"]

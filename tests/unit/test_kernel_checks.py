@@ -1,0 +1,738 @@
+"""The checks on the kernel side: one fault at a time in a healthy machine, and false alarms to avoid."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import h100
+import pytest
+from build import snapshot
+from judged import results
+
+from envcheck.checks.model import CheckResult, Finding
+from envcheck.data.kernel import flavour_for, flavours, xids
+from envcheck.facts.base import Unavailable
+from envcheck.facts.gpu import CudaDriver, Nvml
+from envcheck.facts.host import Host
+from envcheck.facts.kernel import (
+    DeviceNode,
+    DkmsState,
+    DriverFile,
+    DriverPackage,
+    Kernel,
+    KernelEvent,
+    KernelModule,
+    ModuleFile,
+    Service,
+)
+from envcheck.facts.pci import Pci
+from envcheck.snapshot import Snapshot
+
+ABSENT = Unavailable(unavailable="absent")
+CLOSED = Unavailable(unavailable="no-permission")
+RELEASE = "6.8.0-45-generic"
+ADDRESS = h100.ADDRESSES[h100.VICTIM]
+BARE = Host(os_id="ubuntu", wsl=False, hypervisor=ABSENT, container=ABSENT)
+AREAS = ("pci", "kernel")
+HERE = ModuleFile(kernel=RELEASE, path="/lib/modules/x/nvidia.ko", version="550.1", flavour="open")
+OTHER = ModuleFile(kernel="5.15.0-1-generic", path="/lib/modules/y/nvidia.ko", version="550.1")
+
+
+def judge(found: Snapshot, code: str) -> CheckResult:
+    return results(found, AREAS)[code]
+
+
+def only(result: CheckResult, level: str = "fail") -> Finding:
+    (finding,) = result.findings
+    assert finding.level == level
+    assert result.outcome == level
+    assert finding.evidence
+    return finding
+
+
+def commands(finding: Finding) -> str:
+    assert finding.remedy is not None
+    return "\n".join(finding.remedy.commands)
+
+
+def healthy(**kernel: Any) -> Snapshot:
+    """The healthy machine with these facts of the kernel."""
+    return h100.machine(host=BARE, kernel=h100.kernel(**{"release": RELEASE, **kernel}))
+
+
+def unloaded(host: Host = BARE, **kernel: Any) -> Snapshot:
+    """A machine with the GPUs and without a loaded driver."""
+    facts: dict[str, Any] = {
+        "release": RELEASE,
+        "modules": [],
+        "driver_version": ABSENT,
+        "driver_flavour": ABSENT,
+        "module_files": [],
+        "dkms": ABSENT,
+        "driver_packages": [],
+        "driver_files": [],
+        "runfile_installer": ABSENT,
+        "blacklisted": [],
+        "log": [],
+        "device_nodes": [],
+    }
+    devices = [h100.pci_device(address, driver=ABSENT) for address in h100.ADDRESSES]
+    return snapshot(
+        host=host,
+        pci=Pci(devices=devices),
+        kernel=Kernel(**{**facts, **kernel}),
+        nvml=Nvml(init_code=9),
+    )
+
+
+def test_a_healthy_machine_gives_no_alarm() -> None:
+    same = ModuleFile(kernel=RELEASE, path="/lib/modules/x/nvidia.ko", version=h100.DRIVER)
+    found = healthy(
+        driver_flavour="open", reboot_required=False, module_files=[same], runfile_installer=ABSENT
+    )
+    told = {code: r.outcome for code, r in results(found, AREAS).items() if code.startswith("KRN")}
+    assert len(told) == 12
+    assert set(told.values()) == {"pass"}
+
+
+# KRN-001
+
+
+def test_no_driver_at_all() -> None:
+    finding = only(judge(unloaded(), "KRN-001"))
+    assert "No NVIDIA driver is installed" in finding.message
+    assert "ubuntu-drivers install" in commands(finding)
+
+
+@pytest.mark.parametrize(
+    ("os_id", "command"), [("debian", "apt install"), ("rocky", "dnf"), ("arch", "")]
+)
+def test_the_remedy_is_the_distributions(os_id: str, command: str) -> None:
+    host = Host(os_id=os_id, wsl=False, hypervisor=ABSENT)
+    assert command in commands(only(judge(unloaded(host), "KRN-001")))
+
+
+def test_blacklisted() -> None:
+    found = unloaded(blacklisted=["nvidia", "nouveau"], module_files=[HERE])
+    finding = only(judge(found, "KRN-001"))
+    assert "blacklisted" in finding.message
+    assert "modprobe.d" in commands(finding)
+
+
+def test_installed_and_not_loaded() -> None:
+    finding = only(judge(unloaded(module_files=[HERE]), "KRN-001"))
+    assert "The driver 550.1 is installed and its module is not loaded" in finding.message
+    assert finding.remedy is not None
+    assert finding.remedy.commands[0] == "sudo modprobe nvidia"
+    secure = Host(os_id="debian", secure_boot=True)
+    remedy = only(judge(unloaded(secure, module_files=[HERE]), "KRN-001")).remedy
+    assert remedy is not None
+    assert "Secure Boot" in remedy.text
+
+
+def test_only_a_part_is_installed() -> None:
+    package = DriverPackage(
+        manager="dpkg", name="libnvidia-compute-550", version="550.54.15-0ubuntu1"
+    )
+    finding = only(judge(unloaded(driver_packages=[package]), "KRN-001"))
+    assert "A part of the driver is installed" in finding.message
+
+
+def test_compatibility_libraries_of_cuda_are_no_part_of_the_driver() -> None:
+    path = "/usr/local/cuda-12.4/compat/libcuda.so.550.54.14"
+    compat = DriverFile(path=path, library="libcuda", version="550.54.14", real_path=path)
+    finding = only(judge(unloaded(driver_files=[compat]), "KRN-001"))
+    assert "No NVIDIA driver is installed" in finding.message
+
+
+@pytest.mark.parametrize(
+    "modules", [Unavailable(unavailable="absent"), Unavailable(unavailable="not-collected"), CLOSED]
+)
+def test_unknown_modules_are_no_failure(modules: Unavailable) -> None:
+    assert judge(unloaded(modules=modules), "KRN-001").outcome == "skipped"
+
+
+def test_a_sandbox_that_hides_the_modules() -> None:
+    """The driver lists its GPUs, and /proc and /sys show neither its module nor that it holds them."""
+    found = h100.machine(
+        host=BARE,
+        pci=Pci(devices=[h100.pci_device(a, driver=ABSENT) for a in h100.ADDRESSES]),
+        kernel=h100.kernel(
+            modules=[],
+            driver_version=ABSENT,
+            release=RELEASE,
+            module_files=[OTHER],
+            log=[event("nvidia: version magic 'a' should be 'b'", "module-error")],
+        ),
+    )
+    told = results(found, AREAS)
+    assert not [code for code, result in told.items() if result.findings]
+
+
+# KRN-002
+
+
+def event(text: str, kind: Any = "module-rejected", **more: Any) -> KernelEvent:
+    return KernelEvent(kind=kind, text=text, **more)
+
+
+def test_secure_boot_rejects_the_module() -> None:
+    found = unloaded(
+        Host(os_id="ubuntu", secure_boot=True, wsl=False),
+        module_files=[HERE],
+        dkms=[DkmsState(module="nvidia", version="550.1", kernel=RELEASE, state="installed")],
+        log=[event("Loading of module with unavailable key is rejected")],
+    )
+    told = results(found, AREAS)
+    finding = only(told["KRN-002"])
+    assert "Secure Boot" in finding.message
+    assert "mokutil --import /var/lib/shim-signed/mok/MOK.der" in commands(finding)
+    assert told["KRN-001"].consequence_of == "KRN-002"
+    assert told["PCI-003"].outcome == "skipped"
+
+
+def test_a_module_that_was_only_not_verified_is_accepted() -> None:
+    words = "nvidia: module verification failed: signature and/or required key missing"
+    found = healthy(log=[event(words, "module-error")])
+    assert judge(found, "KRN-002").outcome == "pass"
+    assert judge(unloaded(log=[event(words, "module-error")]), "KRN-002").outcome == "pass"
+
+
+def test_a_refusal_before_the_module_was_loaded_is_past() -> None:
+    log = [event("Loading of unsigned module is rejected")]
+    assert judge(healthy(log=log), "KRN-002").outcome == "pass"
+
+
+def test_a_refusal_that_names_nobody_where_no_module_is_installed() -> None:
+    log = [event("Loading of unsigned module is rejected")]
+    assert judge(unloaded(log=log), "KRN-002").outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        ("nvidia: version magic 'a' should be 'b'", "module-error", "built for another kernel"),
+        (
+            "nvidia: Unknown symbol drm_foo (err -2)",
+            "module-error",
+            "does not fit the running kernel",
+        ),
+        (
+            "NVRM: The NVIDIA GPU is supported through the NVIDIA 470.xx Legacy drivers",
+            "nvrm",
+            "another branch",
+        ),
+        ("NVRM: No NVIDIA GPU found.", "nvrm", "found no GPU"),
+    ],
+)
+def test_other_refusals(text: str, kind: str, words: str) -> None:
+    finding = only(judge(unloaded(module_files=[HERE], log=[event(text, kind)]), "KRN-002"))
+    assert words in finding.message
+
+
+def test_a_second_module_that_could_not_be_loaded() -> None:
+    log = [event("nvidia_uvm: Unknown symbol nv_foo (err -2)", "module-error")]
+    modules = [KernelModule(name="nvidia", version=h100.DRIVER)]
+    finding = only(judge(healthy(log=log, modules=modules), "KRN-002"))
+    assert "nvidia_uvm" in finding.message
+
+
+def test_a_log_that_only_root_may_read() -> None:
+    result = judge(unloaded(module_files=[HERE], log=CLOSED), "KRN-002")
+    assert result.outcome == "skipped"
+    assert result.unjudged[0].needs_root
+    assert judge(healthy(log=CLOSED), "KRN-002").outcome == "pass"
+
+
+# KRN-003
+
+
+def test_built_for_another_kernel_only() -> None:
+    told = results(unloaded(module_files=[OTHER]), AREAS)
+    finding = only(told["KRN-003"])
+    assert "5.15.0-1-generic" in finding.message
+    assert commands(finding).startswith(
+        "sudo apt install linux-headers-$(uname -r)\nsudo dkms autoinstall"
+    )
+    assert told["KRN-001"].consequence_of == "KRN-003"
+
+
+def test_added_to_dkms_and_never_built() -> None:
+    states = [DkmsState(module="nvidia", version="550.1", kernel=ABSENT, state="added")]
+    assert "nor for any other" in only(judge(unloaded(dkms=states), "KRN-003")).message
+
+
+def test_other_modules_of_nvidias_in_dkms_do_not_count() -> None:
+    states = [
+        DkmsState(module="nvidia-fs", version="2.19", kernel="5.15.0-1-generic", state="built")
+    ]
+    assert judge(unloaded(dkms=states), "KRN-003").outcome == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("kernels", "warned"),
+    [
+        ([RELEASE, "6.8.0-50-generic"], ["6.8.0-50-generic"]),
+        ([RELEASE, "6.8.0-9-generic", "5.15.0-1-generic"], []),
+        ([RELEASE, "6.9.0-1-lowlatency"], []),
+        (ABSENT, []),
+    ],
+)
+def test_the_next_kernel_lacks_the_module(kernels: Any, warned: list[str]) -> None:
+    result = judge(healthy(module_files=[HERE], kernels_installed=kernels), "KRN-003")
+    assert [finding.subject for finding in result.findings] == warned
+    assert result.outcome == ("warn" if warned else "pass")
+
+
+def test_a_loaded_module_from_elsewhere_is_well() -> None:
+    assert judge(healthy(module_files=[OTHER]), "KRN-003").outcome == "pass"
+
+
+# KRN-004
+
+
+@pytest.mark.parametrize(
+    ("required", "by", "outcome"),
+    [
+        (False, ABSENT, "pass"),
+        (True, ["linux-image-6.8.0-50-generic", "libc6"], "warn"),
+        (True, ["nvidia-driver-550"], "warn"),
+        (True, ABSENT, "warn"),
+        (True, ["libc6", "dbus"], "pass"),
+        (Unavailable(unavailable="not-supported"), ABSENT, "skipped"),
+    ],
+)
+def test_a_pending_reboot(required: Any, by: Any, outcome: str) -> None:
+    found = healthy(reboot_required=required, reboot_required_by=by)
+    assert judge(found, "KRN-004").outcome == outcome
+
+
+# KRN-005
+
+
+def library(path: str, version: str) -> DriverFile:
+    full = f"{path}/libcuda.so.{version}"
+    return DriverFile(path=full, library="libcuda", version=version, real_path=full)
+
+
+def test_runfile_and_packages() -> None:
+    package = DriverPackage(manager="dpkg", name="nvidia-driver-535", version="535.104.05-1")
+    found = healthy(runfile_installer="/usr/bin/nvidia-uninstall", driver_packages=[package])
+    finding = only(judge(found, "KRN-005"), "warn")
+    assert "sudo /usr/bin/nvidia-uninstall" in commands(finding)
+    assert "nvidia-driver-535" in commands(finding)
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [("nvidia-kernel-common", "20220217+3"), ("nvidia-persistenced", "535.1-1")],
+)
+def test_helpers_beside_a_runfile_are_no_second_driver(name: str, version: str) -> None:
+    package = DriverPackage(manager="dpkg", name=name, version=version)
+    found = healthy(runfile_installer="/usr/bin/nvidia-uninstall", driver_packages=[package])
+    assert judge(found, "KRN-005").outcome == "pass"
+
+
+def test_libraries_of_two_versions() -> None:
+    folder = "/usr/lib/x86_64-linux-gnu"
+    files = [library(folder, h100.DRIVER), library(folder, "550.54.15")]
+    finding = only(judge(healthy(driver_files=files), "KRN-005"), "warn")
+    assert f"dpkg -S {folder}/libcuda.so.550.54.15" in commands(finding)
+
+
+@pytest.mark.parametrize(
+    "beside", ["/usr/local/cuda-12.4/compat", "/usr/lib/wsl/lib", "/usr/lib32"]
+)
+def test_versions_that_are_meant_to_differ(beside: str) -> None:
+    files = [library("/usr/lib64", h100.DRIVER), library(beside, "550.54.15")]
+    assert judge(healthy(driver_files=files), "KRN-005").outcome == "pass"
+
+
+# KRN-006
+
+
+def node(path: str, **changes: Any) -> DeviceNode:
+    values = {"mode": "0666", "owner": "root", "group": "root", "usable": True}
+    return DeviceNode(path=path, **{**values, **changes})
+
+
+NODES = [
+    node("/dev/nvidiactl"),
+    node("/dev/nvidia0"),
+    node("/dev/nvidia1"),
+    node("/dev/nvidia-uvm"),
+]
+
+
+def test_nodes_that_are_well() -> None:
+    cap = node("/dev/nvidia-caps/nvidia-cap1", mode="0400", usable=False)
+    assert judge(healthy(device_nodes=[*NODES, cap]), "KRN-006").outcome == "pass"
+
+
+def test_nodes_of_a_group() -> None:
+    nodes = [node(n.path, mode="0660", group="video", usable=False) for n in NODES]
+    finding = only(judge(healthy(device_nodes=nodes), "KRN-006"))
+    assert 'sudo usermod -aG video "$USER"' in commands(finding)
+
+
+def test_nodes_of_root() -> None:
+    nodes = [node("/dev/nvidiactl", mode="0600", usable=False), *NODES[1:]]
+    finding = only(judge(healthy(device_nodes=nodes), "KRN-006"))
+    assert "NVreg_DeviceFileMode=0666" in commands(finding)
+
+
+def test_one_gpu_of_somebody_else_is_a_warning() -> None:
+    nodes = [NODES[0], NODES[1], node("/dev/nvidia1", mode="0600", usable=False)]
+    finding = only(judge(healthy(device_nodes=nodes), "KRN-006"), "warn")
+    assert finding.subject == "/dev/nvidia1"
+
+
+def test_selinux_keeps_a_container_off() -> None:
+    nodes = [node(n.path, usable=False) for n in NODES]
+    found = h100.machine(
+        host=Host(container="podman", selinux="enforcing", wsl=False),
+        kernel=h100.kernel(device_nodes=nodes),
+    )
+    assert "container_use_devices" in commands(only(judge(found, "KRN-006")))
+
+
+@pytest.mark.parametrize(
+    ("container", "words"), [(ABSENT, "nvidia-modprobe"), ("docker", "--gpus all")]
+)
+def test_missing_nodes(container: Any, words: str) -> None:
+    found = h100.machine(
+        host=Host(container=container, wsl=False),
+        kernel=h100.kernel(device_nodes=[]),
+        nvml=Nvml(init_code=9),
+        nvidia_smi=h100.smi([]),
+    )
+    finding = only(judge(found, "KRN-006"))
+    assert (finding.subject, words in commands(finding)) == ("/dev/nvidiactl", True)
+
+
+def test_nodes_that_the_driver_makes_on_demand() -> None:
+    assert judge(healthy(device_nodes=[]), "KRN-006").outcome == "pass"
+
+
+# KRN-007
+
+
+def without_uvm(code: Any, **kernel: Any) -> Snapshot:
+    facts = {"modules": [KernelModule(name="nvidia")], "device_nodes": NODES[:3], **kernel}
+    return h100.machine(
+        host=BARE, kernel=h100.kernel(**facts), cuda=CudaDriver(init_code=code, library_path="/x")
+    )
+
+
+def test_uvm_is_missing() -> None:
+    finding = only(judge(without_uvm(999), "KRN-007"))
+    assert "999" in finding.message
+    assert "nvidia-modprobe -u" in commands(finding)
+
+
+@pytest.mark.parametrize("code", [0, ABSENT])
+def test_uvm_is_loaded_on_demand(code: Any) -> None:
+    assert judge(without_uvm(code), "KRN-007").outcome == ("pass" if code == 0 else "skipped")
+
+
+def test_uvm_whose_node_this_user_may_not_use() -> None:
+    nodes = [*NODES[:3], node("/dev/nvidia-uvm", mode="0600", usable=False)]
+    modules = [KernelModule(name="nvidia"), KernelModule(name="nvidia_uvm")]
+    assert only(judge(without_uvm(999, device_nodes=nodes, modules=modules), "KRN-007"))
+
+
+def test_another_failure_of_cuda_is_not_uvms() -> None:
+    modules = [KernelModule(name="nvidia"), KernelModule(name="nvidia_uvm")]
+    assert judge(without_uvm(802, device_nodes=NODES, modules=modules), "KRN-007").outcome == "pass"
+
+
+# KRN-008
+
+
+def xid(code: int, text: str = "", **more: Any) -> KernelEvent:
+    words = text or f"NVRM: Xid (PCI:{ADDRESS}): {code}, pid=7"
+    return KernelEvent(kind="xid", text=words, xid=code, pci_address=ADDRESS, seconds=99.6, **more)
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (13, "pass"),
+        (31, "pass"),
+        (43, "pass"),
+        (45, "pass"),
+        (48, "fail"),
+        (64, "fail"),
+        (74, "fail"),
+        (92, "warn"),
+        (94, "warn"),
+        (95, "fail"),
+        (119, "fail"),
+        (143, "fail"),
+        (149, "fail"),
+    ],
+)
+def test_xids_by_code(code: int, outcome: str) -> None:
+    result = judge(healthy(log=[xid(code, count=3)]), "KRN-008")
+    assert result.outcome == outcome
+    if outcome == "pass":
+        assert f"Xid {code}" in result.detail
+    else:
+        finding = only(result, outcome)
+        assert f"Xid {code}, 3 times" in finding.message
+        assert finding.subject == f"GPU {ADDRESS}"
+        assert "100 s after boot" in finding.evidence[0].value
+
+
+def test_a_nonfatal_nvlink_error_is_only_mentioned() -> None:
+    text = f"NVRM: Xid (PCI:{ADDRESS}): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13"
+    assert judge(healthy(log=[xid(145, text)]), "KRN-008").outcome == "pass"
+    assert judge(healthy(log=[xid(145, text.replace("Nonf", "F"))]), "KRN-008").outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    ("pending", "outcome"), [(True, "warn"), (False, "pass"), (ABSENT, "warn")]
+)
+def test_a_remapped_row_is_over_once_the_gpu_was_reset(pending: Any, outcome: str) -> None:
+    gpus = [h100.gpu(n, remap_pending=pending) for n in range(h100.COUNT)]
+    found = h100.machine(gpus, host=BARE, kernel=h100.kernel(log=[xid(63)]))
+    assert judge(found, "KRN-008").outcome == outcome
+
+
+def test_an_unknown_xid_is_not_known() -> None:
+    result = judge(healthy(log=[xid(9999)]), "KRN-008")
+    assert result.outcome == "skipped"
+    assert "not known: what Xid 9999 means" in result.reason
+
+
+def test_nvswitch_errors() -> None:
+    text = "nvidia-nvswitch3: SXid (PCI:0000:04:00.0): 22013, Non-fatal, Link 44 Minion"
+    quiet = KernelEvent(kind="sxid", text=text, xid=22013, pci_address="0000:04:00.0", count=500)
+    assert judge(healthy(log=[quiet]), "KRN-008").outcome == "pass"
+    loud = KernelEvent(
+        kind="sxid", text=text.replace("Non-fatal", "Fatal"), xid=22013, pci_address="0000:04:00.0"
+    )
+    assert only(judge(healthy(log=[quiet, loud]), "KRN-008")).subject == "NVSwitch 0000:04:00.0"
+
+
+@pytest.mark.parametrize("code", ["KRN-008", "KRN-013"])
+def test_an_unreadable_log_needs_root(code: str) -> None:
+    result = judge(healthy(log=CLOSED), code)
+    assert (result.outcome, result.unjudged[0].needs_root) == ("skipped", True)
+    assert judge(healthy(log=ABSENT), code).outcome == "skipped"
+
+
+def test_the_table_of_xids_is_complete() -> None:
+    table = xids()
+    assert {13, 31, 43, 45, 48, 61, 62, 63, 64, 69, 74, 79, 92, 94, 95, 119, 120, 140, 143} <= set(
+        table
+    )
+    assert set(range(144, 151)) <= set(table)
+    for row in table.values():
+        assert row.severity in ("fail", "warn", "info")
+        assert row.nonfatal_severity in ("", "fail", "warn", "info")
+        assert row.action in ("reset", "reboot", "off", "report", "")
+        assert row.meaning
+        assert row.remedy
+        assert "NVIDIA" in row.source
+        assert not row.meaning.endswith(".")
+    assert {table[code].severity for code in (13, 31, 43, 45)} == {"info"}
+    known_facts = {name for row in table.values() for name in row.settled_by}
+    assert known_facts <= set(h100.gpu().__struct_fields__)
+
+
+# KRN-009
+
+
+def blackwell(flavour: str, listed: bool = False, **kernel: Any) -> Snapshot:
+    gpu = h100.gpu(pci_address="0000:01:00.0", name="NVIDIA B200", compute_capability="10.0")
+    return h100.machine(
+        [gpu] if listed else [],
+        host=BARE,
+        pci=Pci(devices=[h100.pci_device("0000:01:00.0", device_id="10de:2901")]),
+        kernel=h100.kernel(driver_flavour=flavour, **kernel),
+    )
+
+
+def test_blackwell_with_the_proprietary_module() -> None:
+    told = results(blackwell("proprietary"), AREAS)
+    finding = only(told["KRN-009"])
+    assert "open kernel module only" in finding.message
+    assert "Blackwell" in finding.subject
+    assert "sudo apt install nvidia-driver-" in commands(finding)
+    assert "-open" in commands(finding)
+
+
+def test_blackwell_that_works() -> None:
+    assert judge(blackwell("open"), "KRN-009").outcome == "pass"
+    assert judge(blackwell("proprietary", listed=True), "KRN-009").outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("words", "flavour", "outcome"),
+    [
+        ("requires use of the NVIDIA open kernel modules", "proprietary", "fail"),
+        (
+            "requires use of the NVIDIA open kernel modules",
+            "open",
+            "pass",
+        ),  # before it was exchanged
+        ("is not supported by open nvidia.ko because", "open", "fail"),
+        ("The NVIDIA vGPU is not supported by open nvidia.ko", "open", "pass"),
+    ],
+)
+def test_the_drivers_own_words_on_its_flavour(words: str, flavour: str, outcome: str) -> None:
+    told = KernelEvent(kind="nvrm", text=f"NVRM: installed {words}", pci_address=ADDRESS)
+    found = h100.machine([], host=BARE, kernel=h100.kernel(driver_flavour=flavour, log=[told]))
+    assert judge(found, "KRN-009").outcome == outcome
+
+
+def test_a_wrong_flavour_that_did_not_stay_loaded() -> None:
+    closed = ModuleFile(kernel=RELEASE, path="/x", version="570.1", flavour="proprietary")
+    pci = Pci(devices=[h100.pci_device("0000:01:00.0", device_id="10de:2b85", driver=ABSENT)])
+    kernel = Kernel(modules=[], release=RELEASE, module_files=[closed], log=CLOSED)
+    told = results(snapshot(host=BARE, pci=pci, kernel=kernel), AREAS)
+    assert told["KRN-009"].outcome == "fail"
+    assert told["KRN-001"].consequence_of == "KRN-009"
+
+
+@pytest.mark.parametrize(
+    ("device", "flavour"),
+    [
+        ("10de:1db1", "proprietary"),
+        ("10de:1e04", "either"),
+        ("10de:2330", "either"),
+        ("10de:2342", "open"),
+        ("10de:28e0", "either"),
+        ("10de:2901", "open"),
+        ("10de:2b85", "open"),
+    ],
+)
+def test_which_flavour_a_gpu_needs(device: str, flavour: str) -> None:
+    row = flavour_for(device)
+    assert row is not None
+    assert row.flavour == flavour
+
+
+def test_the_table_of_flavours_has_no_gap() -> None:
+    rows = flavours()
+    assert rows[0].first == 0
+    assert rows[-1].last == 0xFFFF
+    assert all(a.last + 1 == b.first for a, b in pairwise(rows))
+    assert flavour_for("1002:2330") is None
+    assert flavour_for("10de:????") is None
+
+
+# KRN-011
+
+
+def switched(fabric: Any = "In Progress", host: Host = BARE, **service: Any) -> Snapshot:
+    gpus = [h100.gpu(n, fabric_state=fabric) for n in range(h100.COUNT)]
+    values = {"installed": True, "running": False, "version": ABSENT, **service}
+    entry = Service(name="nvidia-fabricmanager", **values)
+    return h100.machine(gpus, host=host, kernel=h100.kernel(services=[entry]))
+
+
+def test_the_fabric_manager_does_not_run() -> None:
+    finding = only(judge(switched(), "KRN-011"))
+    assert "802" in finding.message
+    assert "systemctl enable --now nvidia-fabricmanager" in commands(finding)
+    finding = only(judge(switched(installed=False), "KRN-011"))
+    assert "apt install nvidia-fabricmanager-535" in commands(finding)
+
+
+def test_the_fabric_manager_is_of_another_version() -> None:
+    finding = only(judge(switched(running=True, version="550.54.15-1"), "KRN-011"))
+    assert "550.54.15" in finding.message
+    assert judge(switched(running=True, version=f"{h100.DRIVER}-1"), "KRN-011").outcome == "pass"
+    assert judge(switched(running=True), "KRN-011").outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome"),
+    [
+        (switched("Completed"), "pass"),
+        (switched(host=Host(container="docker", wsl=False)), "skipped"),
+        (switched(running=CLOSED), "skipped"),
+        (h100.machine(pci=Pci(devices=[h100.pci_device(a) for a in h100.ADDRESSES])), "skipped"),
+    ],
+)
+def test_where_the_fabric_manager_is_no_trouble(found: Snapshot, outcome: str) -> None:
+    assert judge(found, "KRN-011").outcome == outcome
+
+
+# KRN-012
+
+
+@pytest.mark.parametrize(
+    ("files", "dkms", "outcome"),
+    [
+        ([HERE], ABSENT, "warn"),
+        ([HERE, ModuleFile(kernel=RELEASE, path="/z", version=h100.DRIVER)], ABSENT, "pass"),
+        ([ModuleFile(kernel=RELEASE, path="/z.zst", version=ABSENT)], ABSENT, "skipped"),
+        (
+            [ModuleFile(kernel=RELEASE, path="/z.zst", version=ABSENT)],
+            [DkmsState(module="nvidia", version="550.1", kernel=RELEASE, state="installed")],
+            "warn",
+        ),
+        ([OTHER], ABSENT, "skipped"),
+    ],
+)
+def test_the_loaded_module_against_the_one_on_disk(files: Any, dkms: Any, outcome: str) -> None:
+    assert judge(healthy(module_files=files, dkms=dkms), "KRN-012").outcome == outcome
+
+
+# KRN-013
+
+
+def failed_start(text: str, lists: bool) -> Snapshot:
+    told = KernelEvent(kind="nvrm", text=text, pci_address=ADDRESS)
+    gpus = [h100.gpu(n) for n in range(h100.COUNT) if lists or n != h100.VICTIM]
+    return h100.machine(gpus, host=BARE, kernel=h100.kernel(log=[told]))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("NVRM: GPU: RmInitAdapter failed! (0x62:0x65:1792)", "could not start"),
+        ("NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1", "no room"),
+    ],
+)
+def test_a_gpu_that_could_not_be_started(text: str, words: str) -> None:
+    assert words in only(judge(failed_start(text, lists=False), "KRN-013")).message
+    assert judge(failed_start(text, lists=True), "KRN-013").outcome == "pass"
+
+
+def test_a_gpu_for_a_virtual_machine_need_not_start() -> None:
+    told = KernelEvent(kind="nvrm", text=f"nvidia: probe of {ADDRESS} failed", pci_address=ADDRESS)
+    devices = [
+        h100.pci_device(a, driver="vfio-pci" if a == ADDRESS else "nvidia") for a in h100.ADDRESSES
+    ]
+    gpus = [h100.gpu(n) for n in range(h100.COUNT) if n != h100.VICTIM]
+    found = h100.machine(gpus, host=BARE, pci=Pci(devices=devices), kernel=h100.kernel(log=[told]))
+    assert judge(found, "KRN-013").outcome == "pass"
+
+
+# All of them
+
+
+def test_every_check_explains_itself() -> None:
+    from judged import checks_of
+
+    for check in checks_of(AREAS):
+        assert 2 <= check.about.count(". ") + 1 <= 5, check.code
+        assert check.sources, check.code
+        assert check.code == "PCI-001" or "PCI-001" in check.follows, check.code
+
+
+@pytest.mark.parametrize("reason", ["not-collected", "absent", "not-supported", "no-permission"])
+def test_missing_facts_never_fail(reason: Any) -> None:
+    missing = Unavailable(unavailable=reason)
+    kernel = Kernel()
+    for name in kernel.__struct_fields__:
+        if not isinstance(getattr(kernel, name), Unavailable):
+            continue
+        found = healthy(**{"module_files": [HERE], name: missing})
+        for code, result in results(found, AREAS).items():
+            assert result.outcome in ("pass", "skipped", "warn"), (name, code, result)

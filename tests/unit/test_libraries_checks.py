@@ -1,0 +1,409 @@
+"""Checks on the libraries as loaded: each with a bad, a good and a missing set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from targets import (
+    ABSENT,
+    SITE,
+    error,
+    failed,
+    good_libraries,
+    good_snapshot,
+    judge,
+    on_bare_machine,
+    system_library,
+    tensorflow,
+    wheel_library,
+)
+
+from envcheck.checks.model import CheckResult
+from envcheck.facts.target import Framework, FrameworkGpu, Library, Loader
+
+CODES = [f"LIB-{number:03d}" for number in range(1, 11)]
+BLIND: dict[str, Any] = {"gpus": [], "libraries": []}
+
+
+def on(code: str, *libraries: Library, ld: list[str] | None = None, **probes: Any) -> CheckResult:
+    """The check on a target whose loader finds these libraries."""
+    probes = {"loader": Loader(ld_library_path=ld or [], libraries=list(libraries))} | probes
+    return judge(good_snapshot(**probes), code, "libraries")
+
+
+def changed(library: Library, **facts: Any) -> Library:
+    return msgspec.structs.replace(library, **facts)
+
+
+def framework_libraries(**replaced: Library) -> list[Library]:
+    """What TensorFlow mapped, some of it replaced (by the library's name without "lib")."""
+    return [
+        changed(replaced.get(one.name.removeprefix("lib"), one), how="framework")
+        for one in good_libraries()
+    ]
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_healthy_target_has_no_finding(code: str) -> None:
+    assert judge(good_snapshot(), code, "libraries").outcome == "pass"
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_without_the_facts_it_is_skipped(code: str) -> None:
+    snap = good_snapshot(loader=None, tensorflow=None)
+    assert judge(snap, code, "libraries").outcome == "skipped"
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_loader_probe_that_crashed_is_no_pass(code: str) -> None:
+    snap = good_snapshot(loader=failed(), tensorflow=tensorflow(**BLIND))
+    expected = "skipped" if code == "LIB-003" else "could-not-run"
+    assert judge(snap, code, "libraries").outcome == expected
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_machine_without_gpus_has_no_finding(code: str) -> None:
+    snap = on_bare_machine(tensorflow=tensorflow(**BLIND))
+    assert judge(snap, code, "libraries").findings == []
+
+
+# LIB-001
+
+
+@pytest.mark.parametrize(
+    ("says", "outcome"),
+    [("9.3.0", "pass"), ("9.3", "pass"), ("9.3.1", "warn"), ("9.1.0", "fail"), ("8.9.7", "fail")],
+)
+def test_a_library_that_is_not_its_packages(says: str, outcome: str) -> None:
+    library = wheel_library("libcudnn", "libcudnn.so.9", says, "nvidia-cudnn-cu12", "9.3.0.75")
+    result = on("LIB-001", library, tensorflow=None)
+    assert result.outcome == outcome
+    for finding in result.findings:
+        assert says in finding.message and "9.3.0.75" in finding.message
+
+
+def test_a_copy_that_another_package_bundles_has_its_own_version() -> None:
+    bundled = wheel_library("libcudart", "libcudart.so.12", "12.1", "torch", "2.4.0")
+    assert on("LIB-001", bundled, tensorflow=None).outcome == "skipped"
+
+
+def test_one_file_is_judged_once() -> None:
+    wrong = wheel_library("libcudnn", "libcudnn.so.9", "8.9.7", "nvidia-cudnn-cu12", "9.3.0.75")
+    result = on(
+        "LIB-001", wrong, tensorflow=tensorflow(libraries=[changed(wrong, how="framework")])
+    )
+    assert len(result.findings) == 1
+
+
+# LIB-002
+
+
+def test_a_mixed_cudnn() -> None:
+    stray = system_library("libcudnn_ops", "libcudnn_ops.so.9", "9.1.0")
+    mixed = tensorflow(libraries=framework_libraries(cudnn_ops=stray))
+    result = on("LIB-002", *good_libraries(), tensorflow=mixed)
+    (finding,) = result.findings
+    assert result.outcome == "fail"
+    assert "/usr/lib/x86_64-linux-gnu" in finding.message and SITE in finding.message
+    assert finding.remedy is not None and "sudo apt remove 'libcudnn*'" in finding.remedy.commands
+
+
+def test_one_place_with_two_versions_is_mixed_too() -> None:
+    older = changed(good_libraries()[-1], version="9.1.0")
+    mixed = tensorflow(libraries=framework_libraries(cudnn_ops=older))
+    assert on("LIB-002", tensorflow=mixed).outcome == "fail"
+
+
+def test_what_the_loader_would_mix_is_a_warning() -> None:
+    found = [
+        system_library("libcudnn", "libcudnn.so.8", "8.9.7"),
+        system_library(
+            "libcudnn_ops_infer",
+            "libcudnn_ops_infer.so.8",
+            "8.6.0",
+            path="/opt/cudnn/lib/libcudnn_ops_infer.so.8",
+            origin="LD_LIBRARY_PATH",
+        ),
+    ]
+    blind = tensorflow(**BLIND)
+    assert on("LIB-002", *found, tensorflow=blind).outcome == "warn"
+    # two majors side by side are two families, not a mixture
+    apart = [
+        found[0],
+        system_library("libcudnn", "libcudnn.so.9", "9.1.0", path="/opt/cudnn/lib/libcudnn.so.9"),
+    ]
+    assert on("LIB-002", *apart, tensorflow=blind).outcome == "pass"
+    # two wheels side by side are what LIB-004 and LIB-005 judge
+    assert on("LIB-002", *good_libraries(), tensorflow=blind).outcome == "skipped"
+
+
+# LIB-003, LIB-004
+
+
+def test_two_copies_in_one_process() -> None:
+    second = system_library("libcublas", "libcublas.so.12", "12.4.5", how="framework")
+    twice = tensorflow(libraries=[*framework_libraries(), second])
+    (finding,) = on("LIB-003", *good_libraries(), tensorflow=twice).findings
+    assert (
+        finding.level == "warn" and "/usr/lib/x86_64-linux-gnu/libcublas.so.12" in finding.message
+    )
+
+
+def test_cublas_from_two_places() -> None:
+    lt = system_library("libcublasLt", "libcublasLt.so.12", "12.4.5")
+    split = tensorflow(libraries=framework_libraries(cublasLt=lt))
+    assert on("LIB-003", tensorflow=split).outcome == "warn"
+
+
+def test_the_systems_copy_instead_of_the_wheels() -> None:
+    system = system_library("libcufft", "libcufft.so.11", "11.0.8", origin="ld.so.cache")
+    result = on(
+        "LIB-004",
+        *good_libraries(),
+        tensorflow=tensorflow(libraries=framework_libraries(cufft=system)),
+    )
+    (finding,) = result.findings
+    assert result.outcome == "warn" and "nvidia-cufft-cu12 11.2.3.61" in finding.message
+    # another SONAME is another library, of which no wheel is there
+    other = system_library("libcufft", "libcufft.so.10", "10.9.0", origin="ld.so.cache")
+    fine = on(
+        "LIB-004",
+        *good_libraries(),
+        tensorflow=tensorflow(libraries=framework_libraries(cufft=other)),
+    )
+    assert fine.outcome == "pass"
+
+
+# LIB-005
+
+
+def cudnn(built: str, *found: Library, name: Any = "tensorflow", **facts: Any) -> CheckResult:
+    blind = {"built_cudnn": built, "gpus": [], "libraries": []} | facts
+    return on("LIB-005", *found, tensorflow=tensorflow(name=name, **blind))
+
+
+def test_the_cudnn_that_was_asked_for_is_not_there() -> None:
+    nine = system_library("libcudnn", "libcudnn.so.9", "9.1.0")
+    result = cudnn("8", nine, built_cuda="12.2")
+    (finding,) = result.findings
+    assert result.outcome == "fail"
+    assert "asks for libcudnn.so.8" in finding.message and "only libcudnn.so.9" in finding.message
+    assert finding.remedy is not None
+    assert finding.remedy.commands[0].endswith("-m pip install 'nvidia-cudnn-cu12==8.*'")
+    assert cudnn("8").outcome == "fail"
+
+
+def test_an_old_cudnn_is_looked_for_and_not_installed_from_a_registry_that_lacks_it() -> None:
+    (finding,) = cudnn("7", built_cuda="10.0").findings
+    assert finding.remedy is not None and finding.remedy.commands == ["ldconfig -p | grep libcudnn"]
+
+
+def test_cudnn_in_reach() -> None:
+    assert cudnn("9", *good_libraries()).outcome == "pass"
+    assert cudnn("9", system_library("libcudnn", "libcudnn.so.9", "9.3.0")).outcome == "pass"
+    assert cudnn("9", gpus=[FrameworkGpu(name="H100")]).outcome == "pass"
+
+
+def test_tensorflow_before_2_14_does_not_look_into_wheels() -> None:
+    eight = wheel_library("libcudnn", "libcudnn.so.8", "8.6.0", "nvidia-cudnn-cu11", "8.6.0.163")
+    (finding,) = cudnn("8", eight, version="2.13.1").findings
+    assert "lies where it does not look" in finding.message
+    assert finding.remedy is not None
+    assert finding.remedy.commands[0].startswith(f"export LD_LIBRARY_PATH={SITE}/nvidia/cudnn/lib$")
+    # NVIDIA's own build does
+    assert cudnn("8", eight, version="1.15.5+nv22.12").outcome == "pass"
+
+
+def test_the_cudnn_that_runs_must_not_be_older_than_the_one_built_with() -> None:
+    running = [wheel_library("libcudnn", "libcudnn.so.9", "9.1.0", "nvidia-cudnn-cu12", "9.1.0.70")]
+    assert cudnn("9.3.0", *running, libraries=running).outcome == "fail"
+    assert cudnn("9.1.0", *running, libraries=running).outcome == "pass"
+    assert cudnn("9", *running, libraries=running).outcome == "pass"
+    assert cudnn("8", *running, libraries=running).outcome == "fail"
+
+
+def test_a_cudnn_version_that_cannot_be_read_is_not_known() -> None:
+    result = cudnn("odd")
+    assert result.outcome == "skipped" and "not known" in result.reason
+
+
+# LIB-006, LIB-007
+
+REFUSED = (
+    "/x/libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1, version libnvJitLink.so.12"
+)
+DIED = "died by signal 11 (SIGSEGV) while being loaded"
+
+
+def test_a_library_that_the_loader_refuses() -> None:
+    refused = wheel_library(
+        "libcusparse",
+        "libcusparse.so.12",
+        ABSENT,
+        "nvidia-cusparse-cu12",
+        "12.5.1.3",
+        path=error(REFUSED),  # type: ignore[arg-type]
+    )
+    result = on("LIB-006", refused, tensorflow=tensorflow(**BLIND))
+    (finding,) = result.findings
+    assert result.outcome == "warn" and "undefined symbol" in finding.message
+    # a framework that did load it knows better
+    assert on("LIB-006", refused).outcome == "pass"
+
+
+def test_what_is_not_there_was_not_refused() -> None:
+    absent = system_library(
+        "libcudnn", "libcudnn.so.8", path=error("libcudnn.so.8: cannot open", "absent")
+    )
+    assert on("LIB-006", absent, tensorflow=tensorflow(**BLIND)).outcome == "pass"
+
+
+def test_a_missing_driver_is_no_fault_of_a_library() -> None:
+    words = "libcuda.so.1: cannot open shared object file: No such file or directory"
+    needs = system_library("libnvinfer", "libnvinfer.so.8", path=error(words))
+    snap = on_bare_machine(tensorflow=tensorflow(**BLIND), loader=Loader(libraries=[needs]))
+    assert judge(snap, "LIB-006", "libraries").findings == []
+
+
+def test_a_crash_is_a_warning_unless_a_framework_needs_that_library() -> None:
+    runtime = system_library("libnvinfer", "libnvinfer.so.8", path=error(DIED))
+    assert on("LIB-007", runtime, tensorflow=tensorflow(**BLIND)).outcome == "warn"
+    needed = system_library("libcudnn", "libcudnn.so.9", path=error(DIED))
+    result = on("LIB-007", needed, tensorflow=tensorflow(**BLIND))
+    assert result.outcome == "fail" and "signal 11" in result.findings[0].message
+    assert on("LIB-007", needed).outcome == "pass"  # TensorFlow did load it
+
+
+def test_a_crash_when_asked_for_its_version_counts() -> None:
+    asked = changed(system_library("libnvinfer", "libnvinfer.so.8"), version=error(DIED))
+    assert on("LIB-007", asked, tensorflow=tensorflow(**BLIND)).outcome == "warn"
+    # cuDNN 8 without its sub-libraries in reach aborts by itself
+    aborted = changed(asked, version=error("died by signal 6 (SIGABRT) while being loaded"))
+    assert on("LIB-007", aborted, tensorflow=tensorflow(**BLIND)).outcome == "pass"
+
+
+def test_what_was_not_tried_is_no_pass() -> None:
+    words = "not tried: the others took all the time"
+    late = system_library("libnccl", "libnccl.so.2", path=error(words, "timeout"))
+    assert on("LIB-007", late).outcome == "could-not-run"
+    hung = system_library("libnccl", "libnccl.so.2", path=error("did not come back", "timeout"))
+    assert on("LIB-007", hung, tensorflow=tensorflow(**BLIND)).outcome == "warn"
+
+
+# LIB-008
+
+
+def missing(log: list[str], *found: Library, **facts: Any) -> CheckResult:
+    return on("LIB-008", *found, tensorflow=tensorflow(log=log, **(BLIND | facts)))
+
+
+def test_the_log_names_what_is_missing() -> None:
+    line = (
+        "W dso_loader.cc:60] Could not load dynamic library 'libcusolver.so.11'; dlerror: "
+        "libnvJitLink.so.12: cannot open shared object file: No such file or directory"
+    )
+    (finding,) = missing([line], *good_libraries()).findings
+    assert (
+        "cannot load libnvJitLink.so.12" in finding.message and "libcusolver" not in finding.message
+    )
+    assert finding.remedy is not None
+    assert finding.remedy.commands[0].endswith("-m pip install nvidia-nvjitlink-cu12")
+
+
+def test_without_a_name_in_the_log_the_table_tells() -> None:
+    without = [one for one in good_libraries() if one.name not in ("libcufft", "libcusparse")]
+    (finding,) = missing(["Cannot dlopen some GPU libraries."], *without).findings
+    assert "libcufft.so.11, libcusparse.so.12" in finding.message
+
+
+def test_the_driver_and_tensorrt_are_other_checks_business() -> None:
+    lines = [
+        "Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: cannot open shared",
+        "Could not load dynamic library 'libnvinfer.so.7'; dlerror: libnvinfer.so.7: cannot open",
+    ]
+    assert missing(lines, *good_libraries()).outcome == "pass"
+
+
+def test_a_cuda_that_is_not_in_the_table_is_not_known() -> None:
+    result = missing([], built_cuda="9.0")
+    assert result.outcome == "skipped" and result.reason.startswith("not known")
+
+
+# LIB-009, LIB-010
+
+
+def test_ld_library_path_before_the_wheels() -> None:
+    taken = system_library(
+        "libcudnn",
+        "libcudnn.so.9",
+        "9.1.0",
+        path="/usr/local/cuda/lib64/libcudnn.so.9",
+        origin="LD_LIBRARY_PATH",
+    )
+    overridden = tensorflow(libraries=framework_libraries(cudnn=taken))
+    result = on("LIB-009", *good_libraries(), ld=["/usr/local/cuda/lib64"], tensorflow=overridden)
+    assert (
+        result.outcome == "warn"
+        and "/usr/local/cuda/lib64/libcudnn.so.9" in result.findings[0].message
+    )
+    # the path is set, and nothing comes from it
+    assert on("LIB-009", *good_libraries(), ld=["/usr/local/cuda/lib64"]).outcome == "pass"
+
+
+def test_stubs() -> None:
+    entry = "/usr/local/cuda/lib64/stubs"
+    assert on("LIB-010", ld=[entry]).outcome == "warn"
+    stub = system_library(
+        "libcuda", "libcuda.so.1", path=f"{entry}/libcuda.so.1", origin="LD_LIBRARY_PATH"
+    )
+    assert on("LIB-010", stub, ld=[entry]).outcome == "fail"
+    assert on("LIB-010", ld=["/opt/mystubs/lib"]).outcome == "pass"
+
+
+# what strangers' loaders may say
+
+WORDS = st.one_of(
+    st.text(max_size=60), st.sampled_from([REFUSED, DIED, "", "libcuda.so.1: cannot open"])
+)
+FACT = st.one_of(
+    st.text(max_size=40),
+    st.builds(error, WORDS, st.sampled_from(["error", "absent", "timeout", "not-supported"])),
+)
+
+
+@st.composite
+def libraries(draw: st.DrawFn) -> Library:
+    name = draw(
+        st.sampled_from(["libcudnn", "libcudnn_ops", "libcublas", "libcuda", "libnvinfer", "x"])
+    )
+    return Library(
+        name=name,
+        how=draw(st.sampled_from(["framework", "dlopen", "wheel"])),
+        soname=draw(FACT),
+        path=draw(FACT),
+        version=draw(FACT),
+        origin=draw(st.sampled_from(["wheel", "system", "LD_LIBRARY_PATH"])),
+        distribution=draw(st.one_of(FACT, st.just("nvidia-cudnn-cu12"))),
+        distribution_version=draw(FACT),
+    )
+
+
+@given(
+    st.lists(libraries(), max_size=5),
+    st.lists(st.text(max_size=60), max_size=3),
+    st.text(max_size=12),
+)
+@settings(max_examples=100, deadline=None)
+def test_foreign_libraries_crash_no_check(
+    some: list[Library], lines: list[str], version: str
+) -> None:
+    facts: Framework = tensorflow(
+        libraries=some, log=lines, gpus=[], built_cudnn=version, built_cuda=version, version=version
+    )
+    snap = good_snapshot(loader=Loader(ld_library_path=lines, libraries=some), tensorflow=facts)
+    for code in CODES:
+        assert "crashed" not in judge(snap, code, "libraries").reason

@@ -1,0 +1,251 @@
+"""The tables of releases, packages and SONAMEs, and how versions in them are compared."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.version import Version
+
+from envcheck.checks.release_sets import same
+from envcheck.data import table
+from envcheck.data.packages import (
+    component,
+    cuda_major,
+    placeholder,
+    tensorflow_build,
+    tensorflow_builds,
+)
+from envcheck.data.releases import (
+    allows,
+    by_month,
+    by_wheel,
+    dependencies,
+    month_of,
+    nearest,
+    releases,
+    rule,
+    sister,
+)
+from envcheck.data.sonames import component_of, sonames
+
+FUZZ = settings(max_examples=100, deadline=None)
+
+
+def test_every_release_of_the_table_is_read() -> None:
+    assert [release.month for release in releases()] == [
+        row["release"] for row in table("releases")
+    ]
+    assert releases()[0].month == "20.06"
+    assert releases()[-1].month == "25.02"
+
+
+@pytest.mark.parametrize("version", ["1.15.5+nv23.03", "1.15.5+nv23.3", Version("1.15.5+NV23-3")])
+def test_a_wheel_is_found_however_its_month_is_written(version: str | Version) -> None:
+    release = by_wheel(version)
+    assert release is not None
+    assert (release.month, release.cuda, release.cudnn) == ("23.03", "12.1.0", "8.8.1.3")
+
+
+@pytest.mark.parametrize("version", ["1.15.5", "1.15.5+nv23.4", "2.12.0+nv23.03", "", "no version"])
+def test_what_is_no_release_is_none(version: str) -> None:
+    assert by_wheel(version) is None
+
+
+def test_an_empty_cell_stays_empty() -> None:
+    release = by_month("23.12")
+    assert release is not None
+    assert (release.cuda, release.wheel, release.libraries_known) == ("", None, False)
+
+
+def test_the_month_of_a_version() -> None:
+    assert month_of("1.15.5+nv23.3") == "23.03"
+    assert month_of("2.17.0+nv25.2.1") == "25.02"
+    assert month_of("1.15.5+nv23.13") is None
+    assert month_of("1.15.5") is None
+
+
+@given(st.integers(17, 35), st.integers(1, 12))
+@FUZZ
+def test_the_nearest_release_has_a_wheel_and_no_other_is_nearer(year: int, month: int) -> None:
+    release = nearest(f"1.15.5+nv{year}.{month:02d}")
+    assert release is not None and release.wheel is not None
+
+    def distance(other: str) -> int:
+        at_year, at_month = (int(part) for part in other.split("."))
+        return abs((at_year - year) * 12 + at_month - month)
+
+    assert all(
+        distance(release.month) <= distance(other.month) for other in releases() if other.wheel
+    )
+
+
+def test_nothing_is_near_a_version_without_a_month() -> None:
+    assert nearest("2.19.1") is None
+
+
+def test_the_same_month_of_another_container_stands_apart() -> None:
+    assert sister("23.08")["cuda"] == "12.2.1"
+    assert sister("19.01") == {}
+
+
+def test_rules_change_name_with_the_months() -> None:
+    assert rule("22.03", "nvidia-cublas-cu116") is not None
+    assert rule("22.03", "nvidia-cublas-cu11") is None
+    assert rule("22.08", "nvidia_cublas_cu11") is not None
+    assert rule("23.03", "nvidia-cublas-cu12") is not None
+    assert rule("22.09", "nvidia-tensorrt") is not None
+    assert rule("22.10", "nvidia-tensorrt") is None
+    assert rule("21.05", "nvidia-cublas") is None
+
+
+def test_a_rule_lets_libraries_float_inside_their_major() -> None:
+    since_22_06 = rule("23.03", "nvidia-cudnn-cu12")
+    assert since_22_06 is not None
+    assert allows(since_22_06, "8.8.1.3", "8.9.7.29") is True
+    assert allows(since_22_06, "8.8.1.3", "8.7.0.84") is False
+    assert allows(since_22_06, "8.8.1.3", "9.1.0.70") is False
+    assert allows(since_22_06, "8.8.1.3", "nonsense") is None
+    before = rule("22.03", "nvidia-cudnn-cu116")
+    assert before is not None
+    assert allows(before, "8.3.3.40", "9.1.0.70") is True
+
+
+def test_dependencies_keep_their_source_and_tell_prose_from_specifiers() -> None:
+    rows = dependencies("23.03")
+    assert all(row.source for row in rows)
+    horovod = next(row for row in rows if row.kind == "doc" and row.name == "nvidia-horovod")
+    assert horovod.specifier is not None and "0.27.0+nv23.3" in horovod.specifier
+    misprint = next(row for row in rows if row.name == "nvidia-tensorboard")
+    assert misprint.specifier is None
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("nvidia-tensorflow", "0.0.1.dev5"),
+        ("nvidia_tensorflow", "0.0.1.dev4"),
+        ("nvidia-tensorrt", "99.0.0"),
+        ("nvidia-cublas-cu13", "0.0.1"),
+        ("tensorrt-libs", "9.3.0.post12.dev1"),
+    ],
+)
+def test_placeholders_are_known_by_name_and_version(name: str, version: str) -> None:
+    assert placeholder(name, version) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("nvidia-tensorflow", "1.15.5+nv23.3"),
+        ("nvidia-cublas-cu12", "12.5.3.2"),
+        ("tensorrt", "8.6.1"),  # a small package that pulls the real libraries
+        ("numpy", "0.0.1"),
+        ("nvidia-tensorrt", "odd"),
+        ("somebody", "99.0.0"),
+    ],
+)
+def test_real_versions_are_no_placeholders(name: str, version: str) -> None:
+    assert placeholder(name, version) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "major"),
+    [
+        ("nvidia-cublas-cu12", "12.5.3.2", 12),
+        ("nvidia-curand-cu114", "10.2.5", 11),
+        ("nvidia-cublas", "11.1.0.213", 11),
+        ("nvidia-cublas", "13.0.2.14", 13),
+        ("nvidia-cufft", "10.1.3.191", 11),
+        ("nvidia-cufft", "12.0.0.15", 13),
+        ("nvidia-cufft", "14.0.0.1", None),  # newer than the table: not known
+        ("nvidia-cudnn", "8.0.1.13", None),
+        ("numpy", "2.0", None),
+        ("nvidia-cufft", "odd", None),
+    ],
+)
+def test_the_cuda_major_of_a_wheel(name: str, version: str, major: int | None) -> None:
+    assert cuda_major(name, version) == major
+
+
+def test_components() -> None:
+    part = component("NVIDIA_cuda.runtime-cu12")
+    assert part is not None and (part.name, part.suffix) == ("cuda-runtime", "12")
+    old = component("nvidia-cublas-cu114")
+    assert old is not None and "22.01" in old.generation
+    assert component("tensorflow") is None
+
+
+def test_tensorflow_builds_come_in_order_with_their_pins() -> None:
+    versions = [build.version for build in tensorflow_builds()]
+    assert versions == sorted(versions) and len(versions) == len(table("pypi_tf"))
+    build = tensorflow_build("2.15.0")
+    assert build is not None
+    assert (build.cuda, build.cudnn, build.tensorrt) == ("12.2", "8", True)
+    assert "nvidia-cudnn-cu12==8.9.4.25" in [str(pin) for pin in build.and_cuda]
+    assert [pin.name for pin in build.tensorrt_pins] == [
+        "tensorrt",
+        "tensorrt-bindings",
+        "tensorrt-libs",
+    ]
+    assert tensorflow_build("2.15.0.post1") != build
+    assert tensorflow_build("2.17.0+nv25.2") is None
+
+
+def test_sonames_follow_the_cuda_version() -> None:
+    assert sonames("10.0")["libcudart"] == "libcudart.so.10.0"
+    assert sonames("11.0.3")["libcusolver"] == "libcusolver.so.10"
+    assert sonames("11.8")["libcusolver"] == "libcusolver.so.11"
+    assert sonames("12.5.1")["libcufft"] == "libcufft.so.11"
+    assert sonames("13.0")["libcusparse"] == "libcusparse.so.12"
+    assert sonames("9.0") == sonames("") == sonames("cuda") == {}
+    assert all(row["source"] for row in table("cuda_sonames"))
+
+
+def test_the_component_of_a_library() -> None:
+    assert component_of("libcudnn_ops_infer") == component_of("libcudnn.so.8") == "cudnn"
+    assert component_of("libnvrtc-builtins.so.12.5") == "cuda-nvrtc"
+    assert component_of("libc.so.6") is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "agree"),
+    [
+        ("12.1.0", "12.1.0.26", True),
+        ("8.9.7", "8.9.7.29", True),
+        ("12.5", "12.5.82", True),
+        ("8.9.7", "8.9.6.50", False),
+        ("11.8", "12.1.0", False),
+        ("11.8.0.062", "11.8.0.62", True),
+        ("odd", "odd", True),
+        ("odd", "1.0", False),
+    ],
+)
+def test_versions_agree_as_far_as_both_are_written(one: str, other: str, agree: bool) -> None:
+    assert same(one, other) is same(other, one) is agree
+
+
+NUMBERS = st.lists(st.integers(0, 99), min_size=1, max_size=5)
+
+
+@given(NUMBERS, NUMBERS)
+@FUZZ
+def test_a_longer_version_agrees_with_its_beginning(start: list[int], more: list[int]) -> None:
+    short = ".".join(map(str, start))
+    long = ".".join(map(str, start + more))
+    assert same(short, long)
+    assert same(long, short)
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+@FUZZ
+def test_foreign_text_breaks_no_table(name: str, version: str) -> None:
+    placeholder(name, version)
+    cuda_major(f"nvidia-{name}", version)
+    assert by_wheel(version) is None or "nv" in version
+    month_of(version)
+    nearest(version)
+    tensorflow_build(version)
+    sonames(version)
+    component_of(name)
+    same(name, version)

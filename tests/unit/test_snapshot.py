@@ -1,0 +1,100 @@
+"""Reading a Snapshot: strict, bounded, and with one sentence for everything wrong."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import msgspec
+import pytest
+from build import Gpu, gpu_snapshot, snapshot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envcheck.collector import facts as collector_facts
+from envcheck.collector import run as collector_run
+from envcheck.facts.base import Reason
+from envcheck.snapshot import LIMIT, SCHEMA, Document, Snapshot, SnapshotError, dump, load
+
+GOOD = dump(gpu_snapshot(Gpu(index=0, name="NVIDIA H100 80GB HBM3", temperature_c=40)))
+
+
+def changed(**changes: object) -> bytes:
+    whole = json.loads(GOOD)
+    whole.update(changes)
+    return json.dumps(whole).encode()
+
+
+def test_what_is_written_is_read_back() -> None:
+    assert load(GOOD) == gpu_snapshot(Gpu(index=0, name="NVIDIA H100 80GB HBM3", temperature_c=40))
+
+
+def test_the_schema_describes_what_is_written() -> None:
+    jsonschema.validate(json.loads(GOOD), msgspec.json.schema(Snapshot))
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", "it is empty"),
+        (b" \n", "it is empty"),
+        (GOOD[: len(GOOD) // 2], "not whole JSON"),
+        (b"nvidia-smi", "not whole JSON"),
+        (b'{"hello": 1}', "not a Snapshot"),
+        (b"[1, 2]", "does not fit the schema"),
+        (changed(schema=SCHEMA + 1), "upgrade envcheck"),
+        (changed(schema="1"), "$.schema"),
+        (changed(redacted="yes"), "Expected `bool`, got `str` - at `$.redacted`"),
+        (changed(surprise=1), "unknown field `surprise`"),
+        (
+            GOOD.replace(b'"temperature_c": 40', b'"temperature_c": "hot"'),
+            "at `$.machine.nvml.facts.gpus[0].temperature_c`",
+        ),
+        (GOOD.replace(b"NVIDIA H100", b"\xff\xfe"), "UTF-8"),
+        (b"[" * 100_000, "does not fit the schema"),
+        (b'{"schema": 1, "machine": ' + b"[" * 100_000, "nested too deeply"),
+        (b"\0" * 100, "not whole JSON"),
+    ],
+)
+def test_bad_input_is_one_sentence_that_names_the_place(data: bytes, sentence: str) -> None:
+    with pytest.raises(SnapshotError) as error:
+        load(data)
+    assert sentence in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_too_large_is_said_before_it_is_parsed() -> None:
+    with pytest.raises(SnapshotError, match="larger than 64 MiB"):
+        load(b" " * (LIMIT + 1))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(st.binary(max_size=200), st.integers(0, len(GOOD)).map(lambda n: GOOD[:n])))
+def test_no_bytes_raise_anything_else(data: bytes) -> None:
+    try:
+        load(data)
+    except SnapshotError as error:
+        assert str(error)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, len(GOOD) - 1), st.binary(min_size=1, max_size=3))
+def test_no_mutation_raises_anything_else(position: int, patch: bytes) -> None:
+    try:
+        load(GOOD[:position] + patch + GOOD[position + len(patch) :])
+    except SnapshotError as error:
+        assert str(error)
+
+
+def test_collector_and_core_agree_on_schema_reasons_and_probes() -> None:
+    from typing import get_args
+
+    from envcheck.collector.probes import FRAMEWORKS, MACHINE, TARGET
+
+    assert collector_run.SCHEMA == SCHEMA
+    assert set(collector_facts.REASONS) == set(get_args(Reason))
+    assert {*MACHINE, *TARGET, *FRAMEWORKS} <= set(Document.__struct_fields__)
+
+
+def test_an_empty_machine_is_a_snapshot() -> None:
+    assert load(dump(snapshot())).machine.location == "machine"
