@@ -1,0 +1,39 @@
+"""`envcheck collect`: write a Snapshot."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..exit_codes import ExitCode
+from . import files, sources
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_mutually_exclusive_group()
+    sources.add_target(where)
+    where.add_argument(
+        "--nvidia-smi",
+        metavar="FILE",
+        help="make the Snapshot of a file with nvidia-smi -q (text) or nvidia-smi -q -x (XML) output",
+    )
+    sources.add_deadline(parser)
+    files.add_output(parser)
+    parser.add_argument(
+        "--no-redact",
+        action="store_true",
+        help="keep host and user name, serial numbers, UUIDs and home paths (credentials never are)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from .. import snapshot as snapshots
+
+    files.check_writable(arguments.output)
+    if arguments.nvidia_smi is not None:
+        collected = sources.read_nvidia_smi(arguments.nvidia_smi, redact=not arguments.no_redact)
+    else:
+        collected = sources.live(
+            arguments.target, redact=not arguments.no_redact, deadline=arguments.deadline
+        )
+    files.write(arguments.output, snapshots.dump(collected.snapshot).decode())
+    return ExitCode.HEALTHY

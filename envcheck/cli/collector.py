@@ -1,0 +1,44 @@
+"""`envcheck collector`: write the collector as one file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from ..exit_codes import ExitCode, UsageError
+from . import files
+
+EPILOG = """\
+on the other machine:  python3 envcheck-collector.pyz > machine.json
+through ssh:           ssh HOST python3 - < envcheck-collector.py > machine.json
+then here:             envcheck doctor --from machine.json"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        default="envcheck-collector.pyz",
+        help="a name ending in .pyz or .py (default: %(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from .. import single_file
+
+    output = arguments.output
+    builders = {".pyz": single_file.build_pyz, ".py": single_file.build_script}
+    suffix = Path(output).suffix
+    if suffix not in builders:
+        raise UsageError(f"--output {output}: the name must end in .pyz or .py")
+    files.check_writable(output)
+    files.write(output, builders[suffix]())
+    if Path(output).is_file():
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(output).chmod(0o777 & ~umask)
+    print(f"wrote {output}", file=sys.stderr)
+    return ExitCode.HEALTHY

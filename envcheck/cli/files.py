@@ -1,0 +1,82 @@
+"""Writing a result where the user asked for it: whole, or not at all."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from ..exit_codes import UsageError
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--output", metavar="FILE", help="write to this file instead of standard output"
+    )
+
+
+def check_writable(output: str | None) -> None:
+    """Refuse a FILE that cannot be written before the work is done, not after it."""
+    if output is None or output == "-":
+        return
+    path = Path(output)
+    folder = path.parent
+    if path.is_dir():
+        raise UsageError(f"--output {output}: this is a directory; name a file in it")
+    if not folder.is_dir():
+        raise UsageError(f"--output {output}: there is no directory {folder}")
+    if path.exists() and not path.is_file():
+        return  # a device or a pipe: written to as it is
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"--output {output}: no permission to write in {folder}")
+
+
+def write(output: str | None, content: str | bytes) -> None:
+    """Write a result to FILE (replaced in one step) or to standard output."""
+    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    if output is None or output == "-":
+        _print(data)
+        return
+    path = Path(output)
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        else:
+            _replace(path, data)
+    except OSError as error:
+        raise UsageError(f"--output {output}: {error.strerror}; nothing was written") from None
+
+
+def abandon_stdout() -> None:
+    """Keep the interpreter from writing the rest of a result to a standard output that is gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _print(data: bytes) -> None:
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        abandon_stdout()
+        raise UsageError(f"standard output: {error.strerror}; the result is not whole") from None
+
+
+def _replace(path: Path, data: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(temporary).chmod(0o666 & ~umask)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,116 @@
+"""Where a command gets its Snapshot from: this machine, or a file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from .. import collection
+from .. import snapshot as snapshots
+from ..collection import Collected
+from ..exit_codes import UsageError
+
+
+def add_target(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--target",
+        metavar="PATH",
+        help="an interpreter, a virtual environment or a conda prefix to look into; without it: the "
+        "active environment, else the one that envcheck installed last, else the machine alone",
+    )
+
+
+def add_deadline(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--deadline",
+        type=_seconds,
+        metavar="SECONDS",
+        help="give every probe this long, instead of each its own deadline",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.1 <= value <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.1 to 3600")
+    return value
+
+
+def live(target: str | None, *, redact: bool = True, deadline: float | None = None) -> Collected:
+    """Look at this machine and the target; shows progress on a terminal."""
+    from ..reports.progress import Progress
+
+    with Progress(sys.stderr) as progress:
+
+        def collect(path: str | None) -> Collected:
+            return collection.collect(
+                path, redact=redact, deadline=deadline, progress=progress.update
+            )
+
+        if target is not None:
+            return collect(_path(target))
+        implied, origin = _implied_target()
+        try:
+            return collect(implied)
+        except UsageError as error:
+            if implied is None:
+                raise
+            progress.clear()
+            print(
+                f"envcheck: {origin} cannot be looked at, so this is about the machine alone: {error}",
+                file=sys.stderr,
+            )
+            return collect(None)
+
+
+def read_nvidia_smi(path: str, *, redact: bool = True) -> Collected:
+    """A Snapshot from a file of nvidia-smi's output."""
+    return collection.collect(nvidia_smi=path, redact=redact)
+
+
+def read_snapshot(path: str) -> Collected:
+    """A Snapshot that somebody collected; "-" is standard input. Raises UsageError naming the place."""
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read(snapshots.LIMIT + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(snapshots.LIMIT + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    try:
+        return Collected(snapshots.load(data), {})
+    except snapshots.SnapshotError as error:
+        raise UsageError(
+            f"{path}: {error}",
+            hint="envcheck collect --output FILE writes a Snapshot; for nvidia-smi's own output use"
+            " envcheck collect --nvidia-smi FILE",
+        ) from None
+
+
+def _implied_target() -> tuple[str | None, str]:
+    active = collection.active_environment()
+    if active:
+        return active, f"the active environment {active}"
+    from ..install import last
+
+    installed = last.read()
+    return installed, f"the environment that envcheck installed last, {installed},"
+
+
+def _path(target: str) -> str:
+    kind, colon, rest = target.partition(":")
+    if colon and kind in ("image", "container"):
+        raise UsageError(
+            f"--target {target}: this version of envcheck looks into paths only",
+            hint="run the collector inside instead: envcheck collector --output envcheck-collector.pyz",
+        )
+    path = rest if colon and kind == "path" else target
+    if not path:
+        raise UsageError("--target: the path is empty")
+    return os.path.expanduser(path)  # noqa: PTH111 - a path is kept as its user wrote it

@@ -1,0 +1,22 @@
+"""How the terminal wants to be written to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import NamedTuple, TextIO
+
+
+class Style(NamedTuple):
+    width: int
+    colour: bool
+    utf8: bool
+
+
+def style_of(stream: TextIO) -> Style:
+    """Colour only on a terminal that has it (NO_COLOR and TERM=dumb honoured); 80 columns when piped."""
+    terminal = stream.isatty()
+    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    width = min(shutil.get_terminal_size().columns, 120) if terminal else 80
+    utf8 = (stream.encoding or "").lower().replace("-", "") == "utf8"
+    return Style(max(width, 40), colour, utf8)

@@ -1,0 +1,125 @@
+"""Asks the collector for a Snapshot: core's side of the wall."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from . import snapshot as snapshots
+from .collector import process
+from .collector.child import BOOTSTRAP
+from .exit_codes import CouldNotLook, UsageError
+from .snapshot import Snapshot
+
+# The collector bounds every probe; this bounds the collector.
+DEADLINE = 300.0
+GRACE = 2.0  # seconds for the collector to end what it started
+
+_START = BOOTSTRAP.rpartition("from envcheck")[0] + (
+    "from envcheck.collector.main import main\nsys.exit(main(sys.argv[2:]))\n"
+)
+_REFUSED = 2
+
+Progress = Callable[[list[str], int, int], None]
+
+
+class Collected(msgspec.Struct):
+    """A Snapshot, and what its tokens stand for on this machine (never written anywhere)."""
+
+    snapshot: Snapshot
+    values: dict[str, str]
+
+    def restore(self, text: str) -> str:
+        """The text with the real values in the place of their tokens."""
+        for token, value in self.values.items():
+            text = text.replace(token, value)
+        return text
+
+
+def collect(
+    target: str | None = None,
+    *,
+    nvidia_smi: str | None = None,
+    redact: bool = True,
+    deadline: float | None = None,
+    progress: Progress | None = None,
+) -> Collected:
+    """Run the collector in a process of its own.
+
+    deadline: seconds for every probe, instead of each probe's own.
+    progress: called with (names of running probes, done, total) while it works.
+    Raises UsageError for a target or file that cannot be looked at, CouldNotLook where the collector
+    itself did not come back with a Snapshot.
+    """
+    argv = [sys.executable, "-I", "-S", "-c", _START, str(Path(__file__).parent.parent), "--parent"]
+    if target is not None:
+        argv += ["--target", target]
+    if nvidia_smi is not None:
+        argv += ["--nvidia-smi", nvidia_smi]
+    if not redact:
+        argv += ["--no-redact"]
+    if deadline is not None:
+        argv += ["--deadline", str(deadline)]
+    pynvml = importlib.util.find_spec("pynvml")
+    if pynvml is not None and pynvml.origin:
+        argv += ["--pynvml", pynvml.origin]
+    child = process.Child(argv, DEADLINE, grace=GRACE, limit=snapshots.LIMIT)
+
+    def watch() -> None:
+        for line in child.new_stderr():
+            if progress is not None and line.startswith("@progress "):
+                told = msgspec.json.decode(line.removeprefix("@progress "))
+                running, total = told["running"], told["total"]
+                progress(running, total - len(running), total)
+
+    process.run_all([child], watch)
+    return _read(child.result)
+
+
+def _read(result: Any) -> Collected:
+    if result.outcome == "exited" and result.code == _REFUSED:
+        last = result.tail(1)
+        raise UsageError(last.removeprefix("envcheck-collector: "))
+    if not result.ok:
+        raise CouldNotLook(
+            f"the collector {result.describe()}, so nothing is known about this machine: {result.tail(1)}"
+        )
+    try:
+        whole = msgspec.json.decode(result.stdout)
+        return Collected(_fit(whole["snapshot"]), whole["values"])
+    except (msgspec.DecodeError, snapshots.SnapshotError, KeyError, TypeError) as error:
+        raise CouldNotLook(f"the collector's answer could not be read: {error}") from None
+
+
+def _fit(raw: dict[str, Any]) -> Snapshot:
+    """The typed Snapshot; a probe whose facts do not fit the schema counts as crashed, and no other."""
+    while True:
+        try:
+            return snapshots.load(msgspec.json.encode(raw))
+        except snapshots.SnapshotError as error:
+            document, section = _place(str(error))
+            probe = raw.get(document, {}).get(section) if document else None
+            if not isinstance(probe, dict) or "facts" not in probe:
+                raise
+            raw[document][section] = {
+                "outcome": "crashed",
+                "seconds": probe.get("seconds", 0.0),
+                "reason": f"the probe's facts do not fit the schema: {error}",
+            }
+
+
+def _place(message: str) -> tuple[str, str]:
+    """("machine", "nvml") from a message that ends in "at `$.machine.nvml.facts.gpus[0]`"."""
+    parts = message.rpartition("`$.")[2].rstrip("`").split(".")
+    return (parts[0], parts[1]) if len(parts) > 2 else ("", "")
+
+
+def active_environment() -> str | None:
+    """The activated virtual environment or conda environment, as the shell tells it."""
+    return os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX") or None

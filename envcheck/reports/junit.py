@@ -1,0 +1,82 @@
+"""The report as JUnit XML, which continuous-integration servers show: a suite an area."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+from ..checks.model import CheckResult
+from ..checks.registry import AREAS
+from .model import Counts, Report, by_area, count
+from .plain import finding_lines, gist
+
+# All that XML 1.0 has no way to write, not even escaped (its production 2, "Char").
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render(report: Report) -> str:
+    """Deterministic XML text. fail is a <failure>, could-not-run an <error>, a warning passes.
+
+    The suites stand in the areas' order and hold no times: checks take none worth telling.
+    """
+    root = ET.Element("testsuites", {"name": "envcheck doctor", **_numbers(report.counts)})
+    for area, results in by_area(report.results).items():
+        root.append(_suite(report, area, results))
+    ET.indent(root)
+    # Illegal characters are taken out at the end and at once: ElementTree writes them as they are.
+    text = _ILLEGAL.sub("", ET.tostring(root, encoding="unicode"))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _suite(report: Report, area: str, results: list[CheckResult]) -> ET.Element:
+    suite = ET.Element("testsuite", {"name": AREAS.get(area, area), **_numbers(count(results))})
+    suite.set("timestamp", report.machine.collected_at)
+    properties = ET.SubElement(suite, "properties")
+    for name, value in _properties(report):
+        ET.SubElement(properties, "property", {"name": name, "value": value})
+    suite.extend(_case(area, result) for result in results)
+    return suite
+
+
+def _numbers(counts: Counts) -> dict[str, str]:
+    numbers = {
+        "tests": counts.passed + counts.warn + counts.fail + counts.skipped + counts.could_not_run,
+        "failures": counts.fail,
+        "errors": counts.could_not_run,
+        "skipped": counts.skipped,
+    }
+    return {name: str(number) for name, number in numbers.items()}
+
+
+def _properties(report: Report) -> list[tuple[str, str]]:
+    properties = [("envcheck", report.envcheck), ("machine", report.machine.summary)]
+    if report.target is not None:
+        properties.append(("target", report.target.summary))
+    return properties
+
+
+def _case(area: str, result: CheckResult) -> ET.Element:
+    case = ET.Element(
+        "testcase", {"classname": f"envcheck.{area}", "name": f"{result.code} {result.title}"}
+    )
+    match result.outcome:
+        case "fail":
+            _add(case, "failure", gist(result), result)
+        case "could-not-run":
+            _add(case, "error", result.reason, result)
+        case "skipped":
+            ET.SubElement(case, "skipped", {"message": result.reason})
+        case "warn":
+            ET.SubElement(case, "system-out").text = _body(result)
+        case "pass":
+            pass
+    return case
+
+
+def _add(case: ET.Element, tag: str, message: str, result: CheckResult) -> None:
+    child = ET.SubElement(case, tag, {"message": message, "type": result.code})
+    child.text = _body(result)
+
+
+def _body(result: CheckResult) -> str:
+    return "\n".join(finding_lines(result))

@@ -1,0 +1,162 @@
+"""The report: a Diagnosis counted, with its verdict and the machine it is about.
+
+It is made from the Snapshot and the Diagnosis alone (no clock, no file name, no user's options), so
+that `envcheck doctor --from FILE` gives byte for byte what the live run gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from .. import __version__
+from ..checks.model import CheckResult, Diagnosis, Outcome
+from ..checks.view import known
+from ..facts.host import Host
+from ..snapshot import Snapshot
+from .machine import Machine, Target, describe_machine, describe_target, facts
+
+SCHEMA = 1
+
+Status = Literal["healthy", "problems", "could-not-look"]
+
+# Worst first. A check that passed says more than one that was skipped.
+_SEVERITY: tuple[Outcome, ...] = ("fail", "could-not-run", "warn", "pass", "skipped")
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many checks had which outcome; ``consequences`` are those of the skipped ones that follow
+    from another check's failure."""
+
+    passed: int = msgspec.field(name="pass")
+    warn: int
+    fail: int
+    skipped: int
+    could_not_run: int = msgspec.field(name="could-not-run")
+    consequences: int
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What `envcheck doctor` says. ``results`` holds every registered check, in registry order.
+
+    status: "problems" where a check failed, else "could-not-look" where one that applies could not
+    run, else "healthy" (with or without warnings). root: what running as root would add, in one
+    sentence; "" where it would add nothing.
+    """
+
+    schema: int
+    envcheck: str
+    status: Status
+    verdict: str
+    counts: Counts
+    machine: Machine
+    target: Target | None
+    root: str
+    results: list[CheckResult]
+
+
+def build(snapshot: Snapshot, diagnosis: Diagnosis) -> Report:
+    """The report on a diagnosed Snapshot."""
+    counts = count(diagnosis.results)
+    status = status_of(diagnosis)
+    return Report(
+        schema=SCHEMA,
+        envcheck=__version__,
+        status=status,
+        verdict=_verdict(status, counts),
+        counts=counts,
+        machine=describe_machine(snapshot),
+        target=describe_target(snapshot.target),
+        root=_root_notice(snapshot, diagnosis.results),
+        results=diagnosis.results,
+    )
+
+
+def worst(diagnosis: Diagnosis) -> Outcome:
+    """The worst outcome: "fail", "could-not-run", "warn", "pass" or, where all were, "skipped"."""
+    outcomes = {result.outcome for result in diagnosis.results}
+    return next((outcome for outcome in _SEVERITY if outcome in outcomes), "skipped")
+
+
+def status_of(diagnosis: Diagnosis) -> Status:
+    """What the exit code rests on."""
+    match worst(diagnosis):
+        case "fail":
+            return "problems"
+        case "could-not-run":
+            return "could-not-look"
+        case _:
+            return "healthy"
+
+
+def count(results: Iterable[CheckResult]) -> Counts:
+    numbers = dict.fromkeys(_SEVERITY, 0)
+    consequences = 0
+    for result in results:
+        numbers[result.outcome] += 1
+        consequences += bool(result.consequence_of)
+    return Counts(
+        passed=numbers["pass"],
+        warn=numbers["warn"],
+        fail=numbers["fail"],
+        skipped=numbers["skipped"],
+        could_not_run=numbers["could-not-run"],
+        consequences=consequences,
+    )
+
+
+def by_area(results: Iterable[CheckResult]) -> dict[str, list[CheckResult]]:
+    areas: dict[str, list[CheckResult]] = {}
+    for result in results:
+        areas.setdefault(result.area, []).append(result)
+    return areas
+
+
+def tally(counts: Counts) -> str:
+    """ "1 check failed, 60 passed, 12 skipped (3 follow from a failure)"; zeros are left out."""
+    numbers = [
+        (counts.fail, "failed"),
+        (counts.could_not_run, "could not run"),
+        (counts.warn, "warned"),
+        (counts.passed, "passed"),
+        (counts.skipped, "skipped"),
+    ]
+    pieces = [f"{number} {word}" for number, word in numbers if number]
+    if not pieces:
+        return "no check was there"
+    number, _, word = pieces[0].partition(" ")
+    pieces[0] = f"{number} {'check' if number == '1' else 'checks'} {word}"
+    if counts.consequences:
+        verb = "follows" if counts.consequences == 1 else "follow"
+        pieces[-1] += f" ({counts.consequences} {verb} from a failure)"
+    return ", ".join(pieces)
+
+
+def _verdict(status: Status, counts: Counts) -> str:
+    if status == "problems":
+        return f"Problems: {tally(counts)}."
+    if status == "could-not-look":
+        return f"envcheck could not look at everything: {tally(counts)}."
+    if not counts.passed and not counts.warn:
+        return f"Nothing was judged: {tally(counts)}."
+    if counts.warn:
+        return f"No failure, but something to look at: {tally(counts)}."
+    return f"Healthy: {tally(counts)}."
+
+
+def _root_notice(snapshot: Snapshot, results: Iterable[CheckResult]) -> str:
+    """All facts that only root may read, in one sentence, with the codes of their checks."""
+    codes: dict[str, list[str]] = {}
+    for result in results:
+        for gap in result.unjudged if not result.consequence_of else []:
+            what = gap.reason.partition(": only root")[0]
+            if gap.needs_root and result.code not in codes.setdefault(what, []):
+                codes[what].append(result.code)
+    if not codes:
+        return ""
+    list_of = ", ".join(f"{what} ({', '.join(these)})" for what, these in codes.items())
+    if known((facts(snapshot.machine.host) or Host()).is_root):
+        return f"Not readable here, even as root: {list_of}."
+    return f"As root, envcheck would also read: {list_of}."

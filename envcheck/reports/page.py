@@ -1,0 +1,171 @@
+"""Writes text for people: wrapped at words, coloured or not, safe whatever the facts hold.
+
+The one module that imports rich.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from io import StringIO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.segment import Segment, Segments
+from rich.style import Style
+
+from .plain import printable, printable_command
+
+# A line of prose longer than this is hard to read, however wide the terminal.
+WIDEST = 100
+NARROWEST = 40
+
+# The report's words for outcomes carry the meaning; colour repeats it.
+STYLES = {
+    "": "",
+    "fail": "bold red",
+    "could-not-run": "bold magenta",
+    "warn": "bold yellow",
+    "pass": "bold green",
+    "skipped": "dim",
+    "code": "bold",
+    "command": "bold cyan",
+    "quiet": "dim",
+    "heading": "bold",
+}
+
+# What our own sentences use beyond ASCII, for terminals that have no UTF-8.
+_ASCII = str.maketrans(
+    {
+        "×": "x",
+        "→": "->",
+        "–": "-",
+        "—": "-",
+        "…": "...",
+        "°": " degrees ",
+        "≥": ">=",
+        "≤": "<=",
+        "‘": "'",
+        "’": "'",
+        "“": '"',
+        "”": '"',
+        "·": "-",
+        "µ": "u",
+    }
+)
+
+Span = tuple[str, str]  # text, and the name of its style in STYLES
+
+
+def unchanged(text: str) -> str:
+    return text
+
+
+class Page:
+    """Collects lines. Facts, with "[" or escape sequences in them, are never taken for markup.
+
+    width: in terminal cells, between NARROWEST and WIDEST. ``restore`` puts real values back where
+    the text holds redaction tokens.
+    """
+
+    def __init__(
+        self,
+        *,
+        width: int = 80,
+        colour: bool = False,
+        utf8: bool = True,
+        restore: Callable[[str], str] = unchanged,
+    ) -> None:
+        self.width = max(NARROWEST, min(width, WIDEST))
+        self.colour = colour
+        self.utf8 = utf8
+        self.restore = restore
+        self._segments: list[Segment] = []
+
+    def clean(self, text: str) -> str:
+        """Text as it may stand in a line: real values, printable, in the terminal's characters."""
+        return self._encodable(printable(self.restore(text)))
+
+    def paragraph(self, *spans: Span, indent: int = 0, hanging: int | None = None) -> None:
+        """Spans with a space between them, wrapped at spaces only; continued at ``hanging``."""
+        self._put(" " * indent)
+        self._flow(spans, indent, indent if hanging is None else hanging)
+
+    def entry(self, key: str, text: str, cells: int) -> None:
+        """A row of a list with two columns, the first of ``cells``; the second wraps in its own."""
+        key = self.clean(key)
+        self._put("  ")
+        self._put(key, "code")
+        self._put(" " * max(1, cells - cell_len(key)))
+        self._flow([(text, "")], 2 + max(cells, cell_len(key) + 1), 2 + cells)
+
+    def line(self, *spans: Span) -> None:
+        """Cleaned spans as they are, side by side, not wrapped."""
+        for text, style in spans:
+            self._put(text, style)
+        self._put("\n")
+
+    def command(self, text: str) -> None:
+        """A command to paste: from the first column, never wrapped, nothing around it."""
+        for line in self._encodable(printable_command(self.restore(text))).splitlines():
+            self._put(line, "command")
+            self._put("\n")
+
+    def blank(self) -> None:
+        self._put("\n")
+
+    def fits(self, text: str, cells: int) -> bool:
+        return cell_len(text) <= cells
+
+    def cut(self, text: str, cells: int) -> str:
+        """Text cut to that many cells, with a mark where something is missing."""
+        if self.fits(text, cells):
+            return text
+        mark = "…" if self.utf8 else "..."
+        text = text[:cells]
+        while text and not self.fits(text + mark, cells):
+            text = text[:-1]
+        return text.rstrip() + mark
+
+    def text(self) -> str:
+        """All that was written, with ANSI styles where the page has colour."""
+        file = StringIO()
+        console = Console(
+            file=file,
+            width=self.width,
+            force_terminal=self.colour,
+            color_system="standard" if self.colour else None,
+            no_color=not self.colour,
+            legacy_windows=False,
+        )
+        console.print(Segments(Segment.simplify(self._segments)), soft_wrap=True, end="")
+        return file.getvalue()
+
+    def _flow(self, spans: Iterable[Span], column: int, margin: int) -> None:
+        """Words from ``column`` on, and from ``margin`` on in the lines that follow."""
+        words = [
+            (word, style) for text, style in spans for word in self.clean(text).split(" ") if word
+        ]
+        for number, (word, style) in enumerate(words):
+            if number and column + 1 + cell_len(word) > self.width:
+                self._put("\n" + " " * margin)
+                column = margin
+            elif number:
+                self._put(" ", style if style == words[number - 1][1] else "")
+                column += 1
+            self._put(word, style)
+            column += cell_len(word)
+        self._put("\n")
+
+    def _encodable(self, text: str) -> str:
+        if self.utf8:
+            return text
+        return text.translate(_ASCII).encode("ascii", "backslashreplace").decode("ascii")
+
+    def _put(self, text: str, style: str = "") -> None:
+        self._segments.append(Segment(text, _style(style)))
+
+
+@cache
+def _style(name: str) -> Style | None:
+    return Style.parse(STYLES[name]) if STYLES[name] else None

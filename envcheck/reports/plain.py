@@ -1,0 +1,169 @@
+"""What all text reports share: findings put together, and text made safe to show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from ..checks.model import CheckResult, Evidence, Finding, Level, Outcome, Remedy
+
+# The words that carry the meaning, with or without colour.
+WORDS: dict[Outcome, str] = {
+    "fail": "FAIL",
+    "could-not-run": "COULD NOT RUN",
+    "warn": "WARN",
+    "pass": "OK",
+    "skipped": "SKIPPED",
+}
+
+# Evidence longer than this is cut in text; the JSON report has all of it.
+EVIDENCE_CHARACTERS = 400
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Findings of one check that say the same of several subjects (GPUs, paths, packages)."""
+
+    level: Level
+    message: str
+    subjects: list[str]
+    evidence: list[Evidence]
+    remedy: Remedy | None
+
+
+def grouped(findings: list[Finding]) -> list[Group]:
+    """Findings that differ in subject and evidence only, as one; failures before warnings."""
+    groups: list[Group] = []
+    for finding in sorted(findings, key=lambda finding: finding.level != "fail"):
+        new = Group(
+            level=finding.level,
+            message=finding.message,
+            subjects=[finding.subject] if finding.subject else [],
+            evidence=finding.evidence,
+            remedy=finding.remedy,
+        )
+        for position, group in enumerate(groups):
+            if (group.level, group.message, group.remedy) == (new.level, new.message, new.remedy):
+                groups[position] = _joined(group, new)
+                break
+        else:
+            groups.append(new)
+    return groups
+
+
+def _joined(first: Group, second: Group) -> Group:
+    return msgspec.structs.replace(
+        first,
+        subjects=list(dict.fromkeys(first.subjects + second.subjects)),
+        evidence=list(dict.fromkeys(first.evidence + second.evidence)),
+    )
+
+
+def gaps(result: CheckResult) -> list[str]:
+    """What could not be looked at, "SUBJECT: reason" each; what was skipped is not told."""
+    told = [
+        f"{gap.subject}: {gap.reason}" if gap.subject else gap.reason
+        for gap in result.unjudged
+        if gap.outcome == "could-not-run"
+    ]
+    return list(dict.fromkeys(told))
+
+
+def gist(result: CheckResult) -> str:
+    """A result's own story in one line, also where it is shown as a consequence of another's."""
+    if result.findings:
+        return grouped(result.findings)[0].message
+    found = gaps(result)
+    reason = found[0] if found else result.reason
+    return reason.removeprefix(f"follows from {result.consequence_of}: ")
+
+
+def roots(results: Iterable[CheckResult]) -> dict[str, str]:
+    """The code of each consequence, and the code of the finding at the end of its chain.
+
+    "" where that one is not among the results, or the chain runs in a circle.
+    """
+    by_code = {result.code: result for result in results}
+    ends: dict[str, str] = {}
+    for code, result in by_code.items():
+        seen = {code}
+        cause: CheckResult | None = result
+        while cause is not None and cause.consequence_of:
+            cause = by_code.get(cause.consequence_of)
+            if cause is None or cause.code in seen:
+                cause = None
+            else:
+                seen.add(cause.code)
+        if result.consequence_of:
+            ends[code] = (
+                cause.code if cause is not None and cause.outcome in ("fail", "warn") else ""
+            )
+    return ends
+
+
+def code_ranges(codes: Iterable[str]) -> str:
+    """ "DRV-006 to DRV-008, GPU-001": codes, those that follow each other as a range."""
+    ranges: list[list[str]] = []
+    for code in codes:
+        if ranges and code == _after(ranges[-1][-1]):
+            ranges[-1].append(code)
+        else:
+            ranges.append([code])
+    return ", ".join(
+        f"{these[0]} to {these[-1]}" if len(these) > 2 else ", ".join(these) for these in ranges
+    )
+
+
+def _after(code: str) -> str:
+    area, _, number = code.rpartition("-")
+    return f"{area}-{int(number) + 1:0{len(number)}}" if number.isdecimal() else ""
+
+
+def evidence_text(evidence: Evidence) -> str:
+    """ "machine.kernel.driver_version = 535.54.03 (/proc/driver/nvidia/version)" """
+    value = " / ".join(line.strip() for line in evidence.value.splitlines() if line.strip())
+    if len(value) > EVIDENCE_CHARACTERS:
+        left = len(value) - EVIDENCE_CHARACTERS
+        value = f"{value[:EVIDENCE_CHARACTERS]} [{left} more characters in the JSON report]"
+    source = f" ({evidence.source})" if evidence.source else ""
+    return f"{evidence.fact} = {value}{source}"
+
+
+def finding_lines(result: CheckResult) -> Iterator[str]:
+    """All of a result as plain lines, commands on lines of their own."""
+    for group in grouped(result.findings):
+        yield group.message
+        if where := unmentioned(group):
+            yield "  where: " + "; ".join(where)
+        for evidence in group.evidence:
+            yield "  " + evidence_text(evidence)
+        if group.remedy is not None:
+            yield "  " + group.remedy.text
+            yield from group.remedy.commands
+    for gap in gaps(result):
+        yield f"could not look: {gap}"
+
+
+def unmentioned(group: Group) -> list[str]:
+    """The subjects that the message does not name itself."""
+    return [subject for subject in group.subjects if subject not in group.message]
+
+
+def printable(text: str) -> str:
+    """One line that cannot move a cursor, ring a bell or turn the writing direction round.
+
+    Runs of white space become one space; what cannot be printed is shown as its escape.
+    """
+    line = " ".join(text.split())
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else _escape(c) for c in line)
+
+
+def printable_command(text: str) -> str:
+    """The same for a command, whose line ends and spacing are kept."""
+    return "".join(c if c.isprintable() or c in "\n\t" else _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

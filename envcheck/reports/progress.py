@@ -1,0 +1,73 @@
+"""What is being looked at, on one line of stderr that is gone when the looking is done."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TextIO
+
+_ERASE = "\r\x1b[K"
+
+
+class Progress:
+    """A context manager. On a terminal it rewrites one line; anywhere else it writes nothing.
+
+    The cursor is never hidden, so that even a killed run leaves a terminal that works. A stream
+    that cannot be written to any more costs the progress and not the run.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._shown = ""
+        self._live = _is_terminal(stream)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def update(self, names_running: Iterable[str], done: int, total: int) -> None:
+        """Show which probes run, and how many of all are done."""
+        if not self._live:
+            return
+        names = ", ".join(names_running)
+        text = f"envcheck: {done} of {total} done" + (f", looking at {names}" if names else "")
+        text = "".join(c if c.isprintable() else "?" for c in text)[: self._columns() - 1]
+        if text != self._shown:
+            self._write(_ERASE + text)
+            self._shown = text
+
+    def clear(self) -> None:
+        """Take the line away, so that something else can be written; updates bring it back."""
+        if self._shown and self._live:
+            self._write(_ERASE)
+            self._shown = ""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.clear()
+
+    def _columns(self) -> int:
+        try:
+            columns = os.get_terminal_size(self._stream.fileno()).columns
+        except (OSError, ValueError):
+            columns = 0
+        return columns if columns > 1 else shutil.get_terminal_size().columns
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # gone, closed, or of an encoding without these characters
+            self._live = False
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+    except ValueError:  # closed
+        return False

@@ -1,0 +1,55 @@
+"""nvidia-smi output of machines that are not ours: healthy ones are called healthy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli import envcheck
+
+CAPTURES = Path(__file__).resolve().parents[2] / ".." / "shared" / "captures"
+FILES = sorted(p for p in CAPTURES.glob("nvidia-smi-*/*") if p.suffix in (".xml", ".txt"))
+
+
+def test_the_captures_are_there() -> None:
+    if not CAPTURES.is_dir():
+        pytest.skip("there is no ../shared/captures beside this checkout")
+    assert len(FILES) == 15
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda p: p.stem)
+def test_a_machine_that_worked_has_no_failure(file: Path, tmp_path: Path) -> None:
+    snapshot = tmp_path / "machine.json"
+    collected = envcheck("collect", "--nvidia-smi", file, "--output", snapshot)
+    assert collected.returncode == 0, collected.stderr
+    result = envcheck("doctor", "--from", snapshot, "--format", "json")
+    report = json.loads(result.stdout)
+    told = {r["code"]: r for r in report["results"]}
+    assert result.returncode == 0, [r for r in told.values() if r["outcome"] == "fail"]
+    assert not [c for c, r in told.items() if r["outcome"] in ("fail", "could-not-run")]
+    # It knows GPUs, and nothing of the rest of the machine: that is skipped, and not passed.
+    assert told["GPU-001"]["outcome"] == "pass"
+    for code, check in told.items():
+        if code.startswith(
+            ("HOST-", "PCI-", "KRN-", "CTR-", "PKG-", "LIB-", "FRM-", "CFG-", "ENV-")
+        ):
+            assert check["outcome"] == "skipped", code
+    assert envcheck("doctor", "--from", snapshot).returncode == 0
+
+
+def test_a_fault_in_the_document_itself_is_found(tmp_path: Path) -> None:
+    if not FILES:
+        pytest.skip("there is no ../shared/captures beside this checkout")
+    healthy = (CAPTURES / "nvidia-smi-xml" / "a100-sxm4-v12.xml").read_text()
+    faulty = healthy.replace(
+        "<clocks_event_reason_hw_thermal_slowdown>Not Active<",
+        "<clocks_event_reason_hw_thermal_slowdown>Active<",
+    )
+    assert faulty != healthy
+    sent, snapshot = tmp_path / "sent.xml", tmp_path / "machine.json"
+    sent.write_text(faulty)
+    assert envcheck("collect", "--nvidia-smi", sent, "--output", snapshot).returncode == 0
+    result = envcheck("doctor", "--from", snapshot, "--format", "json")
+    failed = [r["code"] for r in json.loads(result.stdout)["results"] if r["outcome"] == "fail"]
+    assert (result.returncode, failed) == (1, ["GPU-008"])

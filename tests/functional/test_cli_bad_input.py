@@ -1,0 +1,161 @@
+"""What a user does wrong, and what envcheck says: one sentence, the right exit code, nothing lost."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli import PYTHON, envcheck, environment, refused
+
+from envcheck import __version__
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"", "empty"),
+        (b'{"schema": 1, "machine": {"orig', "not whole JSON"),
+        (b'{"schema": 99, "machine": {}, "redacted": true}', "upgrade envcheck"),
+        (b'{"schema": 1, "machine": 3, "redacted": true}', "$.machine"),
+        (b"<nvidia_smi_log>", "not whole JSON"),
+        (b"\xff\xfe\x00", "not whole JSON"),
+        (b"{}", "not a Snapshot"),
+    ],
+)
+def test_a_snapshot_that_cannot_be_read(tmp_path: Path, content: bytes, word: str) -> None:
+    file = tmp_path / "machine.json"
+    file.write_bytes(content)
+    sentence = refused(envcheck("doctor", "--from", file))
+    assert str(file) in sentence
+    assert word in sentence
+
+
+def test_a_snapshot_of_200_megabytes(tmp_path: Path) -> None:
+    file = tmp_path / "huge.json"
+    with file.open("wb") as handle:
+        handle.truncate(200 * 1024 * 1024)
+    assert "larger than 64 MiB" in refused(envcheck("doctor", "--from", file))
+
+
+def test_a_snapshot_from_standard_input() -> None:
+    assert "-: it is empty" in refused(envcheck("doctor", "--from", "-"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["doctor", "--from", "/nowhere.json"], "/nowhere.json: No such file"),
+        (["doctor", "--from", "/"], "/: Is a directory"),
+        (["doctor", "--only", "NOPE-1"], "NOPE-1: neither a check's code nor an area"),
+        (["doctor", "--output", "/nowhere/report.txt"], "there is no directory /nowhere"),
+        (["doctor", "--output", "/"], "this is a directory"),
+        (["doctor", "--format", "pdf"], "invalid choice"),
+        (["doctor", "--from", "x", "--target", "y"], "not allowed with"),
+        (["doctor", "--target", "image:nvcr.io/nvidia/tensorflow"], "paths only"),
+        (["doctor", "--target", ""], "the path is empty"),
+        (["collect", "--nvidia-smi", "/nowhere.xml"], "/nowhere.xml: No such file"),
+        (["collect", "--output", "/nowhere/x.json"], "there is no directory /nowhere"),
+        (["collector", "--output", "collector.exe"], "must end in .pyz or .py"),
+        (["explain", "DRV-0002"], "DRV-002"),
+        (["collect", "--nvidia-smi", "x", "--target", "y"], "not allowed with"),
+        (["doctor", "--deadline", "soon"], "not a number of seconds"),
+        (["frobnicate"], "invalid choice"),
+        (["doctor", "--frobnicate"], "unrecognized arguments"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], word: str) -> None:
+    assert word in refused(envcheck(*arguments))
+
+
+def test_output_that_cannot_be_written_is_said_and_nothing_is_left(tmp_path: Path) -> None:
+    snapshot = tmp_path / "s.json"
+    assert envcheck("collect", "--output", snapshot).returncode == 0
+    sentence = refused(envcheck("doctor", "--from", snapshot, "--output", "/dev/full"))
+    assert "No space left" in sentence
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        ("echo garbage", ""),
+        ("exit 0", ""),
+        ("echo broken >&2; exit 7", "7"),
+        ("kill -SEGV $$", "signal 11"),
+        ("exec yes", "16 MiB"),
+        ("sleep 600 & sleep 600", "5 s"),
+    ],
+)
+def test_a_target_whose_handshake_fails(tmp_path: Path, content: str, word: str) -> None:
+    target = script(tmp_path / "python", content)
+    sentence = refused(envcheck("doctor", "--target", target))
+    assert str(target) in sentence
+    assert word in sentence
+
+
+def test_a_target_that_is_not_there_or_no_environment(tmp_path: Path) -> None:
+    missing = tmp_path / "nothing"
+    assert str(missing) in refused(envcheck("doctor", "--target", missing))
+    assert str(tmp_path) in refused(envcheck("collect", "--target", tmp_path))
+    plain = tmp_path / "file"
+    plain.write_text("")
+    assert str(plain) in refused(envcheck("doctor", "--target", plain))
+
+
+def test_an_active_environment_that_is_gone_does_not_stop_the_doctor() -> None:
+    result = envcheck("doctor", "--exit-zero", "--format", "json", VIRTUAL_ENV="/nowhere/env")
+    assert result.returncode == 0
+    assert b"/nowhere/env" in result.stderr
+    assert b"machine alone" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [["explain"], ["schema"], ["doctor", "--format", "json"]])
+def test_standard_output_that_is_full_is_said(arguments: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        result = subprocess.run(
+            [PYTHON, "-m", "envcheck", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            check=False,
+        )
+    assert result.returncode == 2
+    assert result.stderr.decode().startswith("envcheck: standard output: No space left")
+    assert b"Exception" not in result.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    for arguments in (["explain"], ["schema"]):
+        shown = subprocess.run(
+            ["sh", "-c", f"{PYTHON} -m envcheck {arguments[0]} | head -n 1"],
+            capture_output=True,
+            env=environment(),
+            check=False,
+        )
+        assert shown.stdout.count(b"\n") == 1
+        assert shown.stderr == b""
+
+
+def test_an_internal_error_is_one_sentence() -> None:
+    broken = "import envcheck.cli.explain as e; e.run = lambda a: 1 / 0; import sys; "
+    call = "from envcheck.cli.main import run; sys.exit(run(['explain']))"
+    result = subprocess.run(
+        [PYTHON, "-c", broken + call], capture_output=True, env=environment(), check=False
+    )
+    assert result.returncode == 4
+    assert b"internal error: ZeroDivisionError" in result.stderr
+    assert b"Traceback" not in result.stderr
+
+
+def test_version_and_help() -> None:
+    assert envcheck("--version").stdout.decode() == f"envcheck {__version__}\n"
+    assert b"doctor" in envcheck("--help").stdout
+    assert b"--target" in envcheck("doctor", "--help").stdout
+    assert envcheck().returncode == 2

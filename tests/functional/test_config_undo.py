@@ -1,0 +1,98 @@
+"""The commands that CFG checks print, run on real files: they take out what they name, and no more."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from targets import config, good_snapshot, interpreter, judge
+
+from envcheck.checks.model import Finding
+from envcheck.facts.target import ConfigFile, ConfigSetting
+
+NGC = "https://pypi.ngc.nvidia.com"
+WRITTEN = f"""[global]
+index-url = https://mirror.example/simple
+extra-index-url =
+    {NGC}
+trusted-host = pypi.ngc.nvidia.com
+timeout = 60
+no-cache-dir = true
+[install]
+compile = no
+"""
+
+
+def settings_of(**values: str) -> list[ConfigSetting]:
+    return [
+        ConfigSetting(section="global", key=key.replace("_", "-"), value=value)
+        for key, value in values.items()
+    ]
+
+
+def run(finding: Finding, environment: dict[str, str]) -> None:
+    assert finding.remedy is not None
+    for command in finding.remedy.commands:
+        subprocess.run(["bash", "-c", command], check=True, env=environment, timeout=60)
+
+
+def pyindex_finding(path: Path, extra: str = NGC) -> Finding:
+    file = ConfigFile(
+        tool="pip",
+        level="user",
+        path=str(path),
+        settings=settings_of(
+            index_url="https://mirror.example/simple",
+            extra_index_url=extra,
+            trusted_host="pypi.ngc.nvidia.com",
+            timeout="60",
+            no_cache_dir="true",
+        ),
+    )
+    snap = good_snapshot(
+        packaging_config=config(file, traces=[str(path)]),
+        interpreter=interpreter(executable=sys.executable),
+    )
+    (finding,) = judge(snap, "CFG-001", "config").findings
+    return finding
+
+
+def test_lines_and_their_continuations_are_taken_out(tmp_path: Path) -> None:
+    path = tmp_path / ".pip" / "pip.conf"
+    path.parent.mkdir()
+    path.write_text(WRITTEN)
+    run(pyindex_finding(path), {"PATH": "/usr/bin:/bin"})
+    assert path.read_text() == (
+        "[global]\nindex-url = https://mirror.example/simple\ntimeout = 60\n[install]\ncompile = no\n"
+    )
+
+
+def test_a_setting_at_the_end_of_a_file_goes_too(tmp_path: Path) -> None:
+    path = tmp_path / ".pip" / "pip.conf"
+    path.parent.mkdir()
+    path.write_text(f"[global]\nno_cache_dir: true\ntrusted-host = pypi.ngc.nvidia.com\nextra-index-url = {NGC}")
+    run(pyindex_finding(path), {"PATH": "/usr/bin:/bin"})
+    assert path.read_text() == "[global]\n"
+
+
+def test_ones_own_index_stays(tmp_path: Path) -> None:
+    path = tmp_path / ".pip" / "pip.conf"
+    path.parent.mkdir()
+    path.write_text(f"[global]\nextra-index-url = https://own.example/simple {NGC}\n")
+    run(pyindex_finding(path, f"https://own.example/simple {NGC}"), {"PATH": "/usr/bin:/bin"})
+    assert path.read_text().split() == ["[global]", "extra-index-url", "=", "https://own.example/simple"]
+
+
+def test_pip_itself_edits_the_users_file(tmp_path: Path) -> None:
+    pip = subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, timeout=60)
+    if pip.returncode != 0:
+        pytest.skip("this interpreter has no pip")
+    path = tmp_path / ".config" / "pip" / "pip.conf"
+    path.parent.mkdir(parents=True)
+    path.write_text(WRITTEN)
+    run(pyindex_finding(path), {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
+    left = path.read_text()
+    assert "mirror.example" in left and "timeout" in left and "compile" in left
+    assert "nvidia" not in left and "no-cache-dir" not in left

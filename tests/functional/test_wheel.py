@@ -1,0 +1,50 @@
+"""What the built wheel holds: one top-level name, every module, every table."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from envcheck import __version__
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    from hatchling.builders.wheel import WheelBuilder
+
+    folder = tmp_path_factory.mktemp("wheel")
+    (path,) = WheelBuilder(str(REPOSITORY)).build(directory=str(folder), versions=["standard"])
+    return zipfile.ZipFile(path)
+
+
+def test_there_is_one_top_level_name(wheel: zipfile.ZipFile) -> None:
+    tops = {name.partition("/")[0] for name in wheel.namelist()}
+    assert tops == {"envcheck", f"envcheck_gpu-{__version__}.dist-info"}
+
+
+def test_every_module_and_table_is_in_it_once(wheel: zipfile.ZipFile) -> None:
+    names = wheel.namelist()
+    assert len(names) == len(set(names))
+    package = REPOSITORY / "envcheck"
+    for path in [
+        *package.rglob("*.py"),
+        *(package / "install").glob("*.py"),
+        *package.rglob("*.csv"),
+    ]:
+        assert f"envcheck/{path.relative_to(package).as_posix()}" in names
+    assert "envcheck/install/last.py" in names
+
+
+def test_nothing_else_is_in_it(wheel: zipfile.ZipFile) -> None:
+    for name in wheel.namelist():
+        assert name.endswith((".py", ".csv")) or ".dist-info/" in name, name
+
+
+def test_the_licence_and_the_command_are_in_it(wheel: zipfile.ZipFile) -> None:
+    info = f"envcheck_gpu-{__version__}.dist-info"
+    assert b"Apache License" in wheel.read(f"{info}/licenses/LICENSE")
+    assert b"envcheck = envcheck.__main__:main" in wheel.read(f"{info}/entry_points.txt")

@@ -1,0 +1,147 @@
+"""The progress line: on terminals only, one line, and nothing of it left behind."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any
+
+import pytest
+
+from envcheck.reports.progress import Progress
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal, and remembers what it was given."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class BrokenTerminal(Terminal):
+    writes = 0
+
+    def write(self, text: str) -> int:
+        self.writes += 1
+        raise BrokenPipeError
+
+
+@pytest.fixture(autouse=True)
+def capable_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "60")
+
+
+def screen(written: str) -> str:
+    """What a terminal shows of one line after these characters."""
+    shown = ""
+    for piece in written.split("\r"):
+        shown = piece.replace("\x1b[K", "") if piece.startswith("\x1b[K") else shown + piece
+    return shown
+
+
+def test_one_line_is_rewritten_and_gone_at_the_end() -> None:
+    stream = Terminal()
+    with Progress(stream) as progress:
+        progress.update(["nvml", "host"], 3, 9)
+        assert screen(stream.getvalue()) == "envcheck: 3 of 9 done, looking at nvml, host"
+        progress.update([], 9, 9)
+        assert screen(stream.getvalue()) == "envcheck: 9 of 9 done"
+    assert screen(stream.getvalue()) == ""
+    assert "\n" not in stream.getvalue() and "\x1b[?25l" not in stream.getvalue()
+
+
+def test_it_is_gone_after_an_exception_too() -> None:
+    stream = Terminal()
+    with pytest.raises(KeyboardInterrupt), Progress(stream) as progress:
+        progress.update(["nvml"], 0, 9)
+        raise KeyboardInterrupt
+    assert screen(stream.getvalue()) == ""
+
+
+def test_it_can_step_aside_and_come_back() -> None:
+    stream = Terminal()
+    with Progress(stream) as progress:
+        progress.update(["nvml"], 0, 9)
+        progress.clear()
+        assert screen(stream.getvalue()) == ""
+        progress.update(["nvml"], 0, 9)
+        assert screen(stream.getvalue()) == "envcheck: 0 of 9 done, looking at nvml"
+
+
+def test_the_same_again_is_not_written_again() -> None:
+    stream = Terminal()
+    with Progress(stream) as progress:
+        progress.update(["nvml"], 0, 9)
+        before = stream.getvalue()
+        progress.update(["nvml"], 0, 9)
+        assert stream.getvalue() == before
+
+
+def test_a_line_never_wraps_and_never_holds_control_characters() -> None:
+    stream = Terminal()
+    with Progress(stream) as progress:
+        progress.update(["a\x1b[31m\n" + "b" * 200], 1, 2)
+        line = screen(stream.getvalue())
+        assert len(line) == 59 and "a?[31m?b" in line
+
+
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_nothing_where_the_terminal_cannot_rewrite(
+    term: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    stream = Terminal()
+    with Progress(stream) as progress:
+        progress.update(["nvml"], 1, 2)
+    assert stream.getvalue() == ""
+
+
+def test_nothing_where_there_is_no_terminal() -> None:
+    stream = io.StringIO()
+    with Progress(stream) as progress:
+        progress.update(["nvml"], 1, 2)
+    assert stream.getvalue() == ""
+
+
+def test_nothing_left_on_a_run_that_showed_nothing() -> None:
+    stream = Terminal()
+    with Progress(stream):
+        pass
+    assert stream.getvalue() == ""
+
+
+def test_a_stream_that_is_gone_does_not_stop_the_run() -> None:
+    stream: Any = BrokenTerminal()
+    with Progress(stream) as progress:
+        progress.update(["nvml"], 1, 2)
+        progress.update(["host"], 1, 2)
+    assert stream.writes == 1
+    closed = Terminal()
+    closed.close()
+    with Progress(closed) as progress:
+        progress.update(["nvml"], 1, 2)
+
+
+def test_on_a_real_terminal() -> None:
+    ours, theirs = os.openpty()
+    with open(theirs, "w") as stream, Progress(stream) as progress:  # noqa: PTH123
+        progress.update(["nvml"], 1, 2)
+    assert screen(os.read(ours, 1000).decode()) == ""
+    os.close(ours)
+
+
+def test_the_width_is_that_of_the_terminal_it_writes_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sized(Terminal):
+        def fileno(self) -> int:
+            return 7
+
+    def size(descriptor: int) -> os.terminal_size:
+        assert descriptor == 7
+        return os.terminal_size((20, 24))
+
+    monkeypatch.setattr(os, "get_terminal_size", size)
+    stream = Sized()
+    with Progress(stream) as progress:
+        progress.update(["nvml"], 1, 2)
+        assert screen(stream.getvalue()) == "envcheck: 1 of 2 do"

@@ -1,0 +1,228 @@
+"""The report's model and its JSON: locked keys, one schema, the same bytes every time."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+from build import document, snapshot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reported import (
+    consequence,
+    could_not_run,
+    eight_gpus,
+    every_outcome,
+    finding,
+    no_gpu,
+    report_of,
+    result,
+    skipped,
+)
+
+from envcheck.checks.model import Diagnosis, Unjudged
+from envcheck.facts.base import Probe, Unavailable
+from envcheck.facts.gpu import Gpu, NvidiaSmi, Nvml
+from envcheck.facts.host import Host
+from envcheck.facts.pci import Pci, PciDevice
+from envcheck.facts.target import Distribution, Packages
+from envcheck.reports import json_report
+from envcheck.reports.machine import describe_machine, describe_target
+from envcheck.reports.model import SCHEMA, build, count, status_of, tally, worst
+from envcheck.snapshot import Snapshot
+
+
+def as_json(*results: Any, facts: Snapshot | None = None) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(json_report.render(report_of(*results, facts=facts)))
+    return parsed
+
+
+# Programs that read the report rely on these: a change here is a new schema version.
+def test_the_keys_are_locked() -> None:
+    report = as_json(*every_outcome(), facts=eight_gpus())
+    assert SCHEMA == report["schema"] == 1
+    assert list(report) == [
+        "schema",
+        "envcheck",
+        "status",
+        "verdict",
+        "counts",
+        "machine",
+        "target",
+        "root",
+        "results",
+    ]
+    assert list(report["counts"]) == [
+        "pass",
+        "warn",
+        "fail",
+        "skipped",
+        "could-not-run",
+        "consequences",
+    ]
+    assert list(report["machine"]) == [
+        "summary",
+        "origin",
+        "collected_at",
+        "hostname",
+        "os",
+        "kernel",
+        "architecture",
+        "container",
+        "driver",
+        "cuda",
+        "gpus",
+    ]
+    assert list(report["target"]) == ["summary", "location", "collected_at", "python", "frameworks"]
+    failed = next(r for r in report["results"] if r["code"] == "GPU-001")
+    assert list(failed) == ["code", "area", "title", "outcome", "findings", "unjudged"]
+    assert list(failed["findings"][0]) == ["level", "message", "subject", "evidence", "remedy"]
+    assert list(failed["findings"][0]["evidence"][0]) == ["fact", "value", "source"]
+    assert list(failed["findings"][0]["remedy"]) == ["text", "commands"]
+    followed = next(r for r in report["results"] if r["code"] == "FRM-002")
+    assert followed["consequence_of"] == "DRV-001"
+
+
+def test_the_text_obeys_the_schema_and_the_schema_can_refuse() -> None:
+    schema = json_report.schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    good = as_json(*every_outcome(), facts=eight_gpus())
+    validator.validate(good)
+    validator.validate(as_json(facts=no_gpu()))
+    for place, value in (("status", "fine"), ("results", {}), ("counts", {"pass": 1})):
+        with pytest.raises(jsonschema.ValidationError):
+            validator.validate({**good, place: value})
+
+
+def test_a_snapshot_read_back_gives_the_same_bytes() -> None:
+    live, diagnosis = eight_gpus(), Diagnosis(every_outcome())
+    saved = msgspec.json.decode(msgspec.json.encode(live), type=Snapshot)
+    first = json_report.render(build(live, diagnosis))
+    assert json_report.render(build(saved, diagnosis)) == first
+    assert first.startswith('{\n  "schema": 1,\n') and first.endswith("\n}\n")
+
+
+@given(st.text(), st.text())
+@settings(max_examples=100, deadline=None)
+def test_any_text_survives(message: str, hostname: str) -> None:
+    failed = result("DRV-002", "driver", "fail", findings=[finding(message)])
+    report = as_json(failed, facts=snapshot(host=Host(hostname=hostname)))
+    assert report["results"][0]["findings"][0]["message"] == message
+    assert report["machine"]["hostname"] == hostname
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "status", "the_worst"),
+    [
+        (["pass", "could-not-run", "fail", "warn"], "problems", "fail"),
+        (["warn", "could-not-run", "pass"], "could-not-look", "could-not-run"),
+        (["pass", "warn", "skipped"], "healthy", "warn"),
+        (["skipped", "pass"], "healthy", "pass"),
+        (["skipped"], "healthy", "skipped"),
+        ([], "healthy", "skipped"),
+    ],
+)
+def test_the_status_is_that_of_the_worst_outcome(
+    outcomes: list[str], status: str, the_worst: str
+) -> None:
+    results = [result(f"HOST-{n:03}", "host", outcome) for n, outcome in enumerate(outcomes)]
+    diagnosis = Diagnosis(results)
+    assert (status_of(diagnosis), worst(diagnosis)) == (status, the_worst)
+    assert report_of(*results).status == status
+
+
+def test_a_consequence_alone_is_no_second_failure() -> None:
+    report = report_of(
+        result("PCI-001", "pci", "fail", findings=[finding("No NVIDIA device.")]),
+        consequence("DRV-001", "driver", "PCI-001", "NVML does not start."),
+    )
+    assert (report.counts.fail, report.counts.skipped, report.counts.consequences) == (1, 1, 1)
+    assert report.verdict == "Problems: 1 check failed, 1 skipped (1 follows from a failure)."
+
+
+def test_verdicts_do_not_flatter() -> None:
+    passed, warned = result("HOST-001", "host"), result("HOST-002", "host", "warn")
+    left_out = skipped("DRV-001", "driver", "left out by --only or --skip")
+    assert report_of(passed, passed, left_out).verdict == "Healthy: 2 checks passed, 1 skipped."
+    assert "Healthy" not in report_of(passed, warned).verdict
+    assert report_of(left_out).verdict == "Nothing was judged: 1 check skipped."
+    assert report_of().verdict == "Nothing was judged: no check was there."
+    blind = report_of(passed, could_not_run("DRV-001", "driver", "NVML: no answer in time"))
+    assert blind.verdict.startswith("envcheck could not look at everything: 1 check could not run")
+
+
+def test_what_root_would_add_is_said_once() -> None:
+    log = "kernel log: only root may read it"
+    results = [
+        skipped("KRN-009", "kernel", log, needs_root=True),
+        skipped("KRN-010", "kernel", log, needs_root=True),
+        skipped("PCI-004", "pci", "PCI errors: only root may read it", needs_root=True),
+        skipped("HOST-003", "host", "not supported here"),
+    ]
+    added = "kernel log (KRN-009, KRN-010), PCI errors (PCI-004)"
+    user, root = snapshot(host=Host(is_root=False)), snapshot(host=Host(is_root=True))
+    assert report_of(*results, facts=user).root == f"As root, envcheck would also read: {added}."
+    assert report_of(*results, facts=root).root == f"Not readable here, even as root: {added}."
+    assert report_of(results[3]).root == ""
+    gap = [Unjudged("skipped", log, needs_root=True)]
+    follows = result("KRN-009", "kernel", "skipped", consequence_of="KRN-001", unjudged=gap)
+    assert report_of(follows).root == "", "root would not help where the cause is another"
+
+
+def test_tally_leaves_out_what_is_zero() -> None:
+    assert tally(count(every_outcome())) == (
+        "2 checks failed, 1 could not run, 1 warned, 4 passed, 5 skipped (2 follow from a failure)"
+    )
+
+
+def test_the_machine_in_one_sentence() -> None:
+    assert describe_machine(eight_gpus()).summary == (
+        "Ubuntu 22.04.4 LTS x86_64, driver 535.54.03, 8 × NVIDIA H100 80GB HBM3"
+    )
+    assert describe_machine(no_gpu()).summary == (
+        "Debian GNU/Linux 12 (bookworm) x86_64, no NVIDIA driver loaded, no NVIDIA GPU"
+    )
+    assert describe_machine(snapshot()).summary == ""
+    host = Host(os_id="debian", os_version="12", container="docker")
+    assert describe_machine(snapshot(host=host)).summary == "debian 12 in a docker container"
+
+
+def test_gpus_come_from_the_driver_then_from_pci_and_are_not_made_up() -> None:
+    card = PciDevice(address="0000:01:00.0", kind="gpu", device_id="10de:2330")
+    audio = PciDevice(address="0000:01:00.1", kind="audio", device_id="10de:22bc")
+    pci = Pci(devices=[card, audio])
+    smi = NvidiaSmi(gpus=[Gpu(pci_address="0000:01:00.0", name="Tesla T4")], cuda_version="12.2")
+    crashed: Probe[Any] = Probe(outcome="crashed", reason="signal 11")
+
+    def summary(**machine: Any) -> str:
+        return describe_machine(snapshot(**machine)).summary
+
+    assert summary(pci=pci) == "1 × NVIDIA GPU 10de:2330"
+    assert summary(pci=pci, nvml=crashed) == "1 × NVIDIA GPU 10de:2330"
+    assert summary(pci=pci, nvidia_smi=smi) == "1 × Tesla T4"
+    assert summary(nvml=Nvml(gpus=Unavailable(unavailable="error"))) == ""
+    assert summary(nvml=Nvml(gpus=[])) == "no NVIDIA GPU"
+    assert summary(pci=Pci(devices=[]), host=Host(wsl=True)) == "", "WSL hides its GPUs from PCI"
+
+
+def test_a_targets_frameworks_come_from_its_distributions_where_none_was_imported() -> None:
+    def distribution(name: str, version: str, shadowed: bool = False) -> Distribution:
+        return Distribution(
+            name=name, normalized=name, version=version, location="/x", shadowed=shadowed
+        )
+
+    packages = Packages(
+        distributions=[
+            distribution("tensorflow", "1.0", shadowed=True),
+            distribution("nvidia-tensorflow", "1.15.5+nv23.3"),
+            distribution("numpy", "1.23"),
+        ]
+    )
+    target = describe_target(document("path:/venv", packages=packages))
+    assert target is not None and target.frameworks == {"tensorflow": "1.15.5+nv23.3"}
+    assert target.summary == "path:/venv, tensorflow 1.15.5+nv23.3"
+    assert describe_target(None) is None

@@ -1,0 +1,118 @@
+"""JUnit XML: what each outcome becomes, and that any text whatever leaves it well-formed."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pytest
+from build import snapshot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reported import NASTY, could_not_run, eight_gpus, every_outcome, finding, report_of, result
+
+from envcheck.checks.model import CheckResult, Evidence, Remedy, Unjudged
+from envcheck.facts.host import Host
+from envcheck.reports import junit
+
+
+def case_of(check: CheckResult) -> ET.Element:
+    case = ET.fromstring(junit.render(report_of(check)).encode()).find("testsuite/testcase")
+    assert case is not None
+    return case
+
+
+def child_of(check: CheckResult, tag: str) -> ET.Element:
+    case = case_of(check)
+    assert [child.tag for child in case] == [tag]
+    return case[0]
+
+
+def test_a_suite_an_area_and_a_case_a_check() -> None:
+    root = ET.fromstring(junit.render(report_of(*every_outcome(), facts=eight_gpus())).encode())
+    assert [suite.get("name") for suite in root.iter("testsuite")] == [
+        "Host",
+        "PCI",
+        "Kernel",
+        "Driver",
+        "GPUs",
+        "Containers",
+        "Framework",
+        "Environment",
+    ]
+    assert [c.get("name") for c in root.iter("testcase")] == [
+        f"{check.code} {check.title}" for check in every_outcome()
+    ]
+    counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "13", "failures": "2", "errors": "1", "skipped": "5"}
+    driver = root.find("testsuite[@name='Driver']")
+    assert driver is not None and driver.get("tests") == "3" and driver.get("failures") == "1"
+    properties = {p.get("name"): p.get("value") for p in driver.iter("property")}
+    assert properties["target"] == "path:/home/<user-1>/tf, Python 3.8.18, tensorflow 1.15.5"
+
+
+def test_a_failure_carries_evidence_and_remedy() -> None:
+    problem = finding(
+        "The driver is too old.",
+        subject="GPU 1",
+        evidence=[Evidence("machine.nvml.driver_version", "418.1", "NVML")],
+        remedy=Remedy("Update it.", ["sudo apt-get update", "sudo apt-get install x"]),
+    )
+    lost = Unjudged("could-not-run", "the GPU did not answer", "GPU 3")
+    failure = child_of(
+        result("DRV-005", "driver", "fail", findings=[problem], unjudged=[lost]), "failure"
+    )
+    assert (failure.get("message"), failure.get("type")) == ("The driver is too old.", "DRV-005")
+    assert (failure.text or "").splitlines() == [
+        "The driver is too old.",
+        "  where: GPU 1",
+        "  machine.nvml.driver_version = 418.1 (NVML)",
+        "  Update it.",
+        "sudo apt-get update",
+        "sudo apt-get install x",
+        "could not look: GPU 3: the GPU did not answer",
+    ]
+
+
+def test_the_other_outcomes() -> None:
+    error = child_of(could_not_run("DRV-004", "driver", "cuInit: no answer in time"), "error")
+    assert error.get("message") == "cuInit: no answer in time"
+    skip = child_of(result("CTR-001", "container", "skipped", reason="no engine"), "skipped")
+    assert skip.get("message") == "no engine"
+    warned = child_of(
+        result("HOST-002", "host", "warn", findings=[finding("Small.", "warn")]), "system-out"
+    )
+    assert warned.text == "Small."
+    assert list(case_of(result("HOST-001", "host", detail="fine"))) == []
+
+
+def test_the_same_report_is_the_same_text() -> None:
+    report = report_of(*every_outcome())
+    assert junit.render(report) == junit.render(report)
+    assert junit.render(report).startswith('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites')
+
+
+@given(st.text(st.characters(codec=None)), st.text())
+@settings(max_examples=200, deadline=None)
+@pytest.mark.filterwarnings("error")
+def test_any_text_leaves_it_well_formed(text: str, other: str) -> None:
+    failed = result(
+        "DRV-002",
+        "driver",
+        "fail",
+        title=text,
+        findings=[finding(text, subject=other, remedy=Remedy(other, [text]))],
+    )
+    blind = could_not_run("DRV-004", "driver", text)
+    document = junit.render(report_of(failed, blind, facts=snapshot(host=Host(os_name=text))))
+    root = ET.fromstring(document.encode("utf-8"))
+    assert len(list(root.iter("testcase"))) == 2
+
+
+def test_what_xml_cannot_hold_is_taken_out_and_the_rest_stays() -> None:
+    failure = child_of(result("X-1", "host", "fail", findings=[finding(NASTY)]), "failure")
+    assert failure.text == NASTY.replace("\x1b", "").replace("\x07", "")
+    for illegal in ("\x00", "\x0b", "\ud800", "\ufffe", "\uffff"):
+        failure = child_of(
+            result("X-1", "host", "fail", findings=[finding(f"a{illegal}<&]]>b")]), "failure"
+        )
+        assert failure.text == "a<&]]>b"

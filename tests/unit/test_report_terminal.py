@@ -1,0 +1,392 @@
+"""The terminal report: what stands where, what fits, what may be pasted, and what may not happen."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from build import snapshot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reported import (
+    NASTY,
+    SHARED_MEMORY,
+    consequence,
+    could_not_run,
+    eight_gpus,
+    every_outcome,
+    finding,
+    no_gpu,
+    report_of,
+    result,
+    skipped,
+)
+
+from envcheck.checks.model import CheckResult, Evidence, Remedy, Unjudged
+from envcheck.facts.host import Host
+from envcheck.reports import terminal
+from envcheck.snapshot import Snapshot
+
+
+def shown(*results: CheckResult, facts: Snapshot | None = None, **style: Any) -> str:
+    facts = snapshot() if facts is None else facts
+    return terminal.render(report_of(*results, facts=facts), facts, **style)
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_everything_stands_in_its_place() -> None:
+    text = shown(*every_outcome(), facts=eight_gpus())
+    places = [
+        "envcheck ",
+        "Target: path:/home/<user-1>/tf, Python 3.8.18, tensorflow 1.15.5",
+        "FAIL DRV-002",
+        "FAIL GPU-001",
+        "WARN HOST-002",
+        "COULD NOT RUN DRV-004",
+        "Host ",
+        "Environment ",
+        "Problems: 2 checks failed",
+        "As root, envcheck would also read: kernel log (KRN-009, KRN-010).",
+        "envcheck doctor --target",
+    ]
+    found = [text.index(place) for place in places]
+    assert found == sorted(found)
+
+
+def test_a_failure_has_evidence_consequences_and_remedy() -> None:
+    text = shown(*every_outcome(), facts=eight_gpus())
+    block = text[text.index("FAIL DRV-002") : text.index("FAIL GPU-001")]
+    assert "machine.kernel.driver_version = 535.54.03 (/proc/driver/nvidia/version)" in block
+    assert "→ also: DRV-001 NVML does not start [nvml] (18)." in block
+    assert "→ also: FRM-002 TensorFlow sees no GPU." in block, "a consequence of a consequence"
+    assert "To do: Reboot, or load the new module.\nsudo systemctl reboot\n" in block
+    assert "follows from" not in block
+
+
+def test_findings_that_say_the_same_are_told_once() -> None:
+    text = shown(*every_outcome())
+    assert one_line(text).count("its results cannot be trusted") == 1
+    assert "  GPU 1; GPU 5\n" in text
+    assert text.count("sudo nvidia-smi --gpu-reset") == 1
+    assert text.count("ecc_uncorrected_volatile = 3") == 2
+    assert "could not look: GPU 3: ECC: the GPU did not answer" in text
+
+
+def test_a_subject_that_the_message_names_is_not_repeated() -> None:
+    failed = result("X-1", "gpu", "fail", findings=[finding("GPU 3 is lost.", subject="GPU 3")])
+    assert shown(failed).count("GPU 3") == 1
+
+
+def test_what_follows_stands_once_where_the_findings_differ() -> None:
+    several = result("X-1", "gpu", "fail", findings=[finding("Bad."), finding("Worse.")])
+    text = shown(several, consequence("X-2", "gpu", "X-1", "It follows."))
+    assert text.count("→ also: X-2 It follows.") == 1
+    assert text.index("It follows.") < text.index("FAIL X-1 Worse.")
+
+
+def test_prose_is_narrow_on_a_wide_terminal() -> None:
+    long = result("X-1", "host", "fail", findings=[finding("word " * 100)])
+    assert max(map(len, shown(long, width=300).splitlines())) <= 100
+
+
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_prose_fits_and_commands_are_not_touched(width: int) -> None:
+    text = shown(*every_outcome(), facts=eight_gpus(), width=width)
+    lines = text.splitlines()
+    commands = {
+        SHARED_MEMORY,
+        "sudo systemctl reboot",
+        "sudo nvidia-smi --gpu-reset",
+        "envcheck doctor --target '/home/<user-1>/tf'",
+    }
+    assert commands <= set(lines)
+    for line in set(lines) - commands:
+        assert len(line) <= width or len(line.split()) == 1, line
+
+
+def test_a_command_of_several_lines_stays_one_piece() -> None:
+    command = "cat > x <<'EOF'\n\tkey = [value]\n  indented " + "y" * 90 + "\nEOF"
+    failed = result(
+        "X-1", "host", "fail", findings=[finding("Bad.", remedy=Remedy("Do:", [command]))]
+    )
+    assert f"\n{command}\n" in shown(failed)
+    assert f"\n{command}\n" in shown(failed, utf8=False)
+
+
+def test_no_escape_sequences_without_colour_and_the_same_words_with_it() -> None:
+    plain = shown(*every_outcome(), facts=eight_gpus())
+    coloured = shown(*every_outcome(), facts=eight_gpus(), colour=True)
+    assert "\x1b" not in plain
+    assert "\x1b[1;31mFAIL" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+    assert "\x1b[1;31mProblems: 2 checks failed" in coloured, "one style a run of words"
+    assert f"\x1b[1;36m{SHARED_MEMORY}\x1b[0m\n" in coloured, "nor is a command cut up"
+
+
+def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [shown(*every_outcome(), colour=colour) for colour in (False, True)]
+    for variables in (
+        {"NO_COLOR": "1", "COLUMNS": "30", "TERM": "dumb"},
+        {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TTY_COMPATIBLE": "1"},
+    ):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        assert [shown(*every_outcome(), colour=colour) for colour in (False, True)] == before
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_facts_are_never_markup_nor_escape_sequences(colour: bool) -> None:
+    failed = result(
+        "X-1",
+        "host",
+        "fail",
+        findings=[
+            finding(
+                f"Message {NASTY}",
+                subject=NASTY,
+                evidence=[Evidence("machine.host.os_name", NASTY, NASTY)],
+                remedy=Remedy(NASTY, [f"echo {NASTY}"]),
+            )
+        ],
+    )
+    facts = snapshot(host=Host(hostname=NASTY, os_name=NASTY, kernel=NASTY))
+    text = shown(failed, could_not_run("X-2", "host", NASTY), facts=facts, colour=colour)
+    for line in ("Message [bold red]boo[/] \\x1b[31mred", "echo [bold red]boo[/] \\x1b[31mred"):
+        assert line in one_line(text)
+    assert "[link=x]y[/link] :smile: \\u202eevil" in one_line(text)
+    assert "\x07" not in text and "\u202e" not in text
+    assert set(re.findall(r"\x1b\[[0-9;]*m", text)) <= {
+        *(() if not colour else ("\x1b[0m", "\x1b[1m", "\x1b[2m")),
+        *(() if not colour else ("\x1b[1;31m", "\x1b[1;35m", "\x1b[1;36m")),
+    }
+    assert text.count("\x1b") == len(re.findall(r"\x1b\[[0-9;]*m", text))
+
+
+@given(
+    st.text(st.characters(codec=None), max_size=300),
+    st.integers(-5, 300),
+    st.booleans(),
+    st.booleans(),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_fact_can_be_shown(fact: str, width: int, utf8: bool, colour: bool) -> None:
+    failed = result(
+        "X-1",
+        "host",
+        "fail",
+        findings=[
+            finding(
+                fact,
+                subject=fact,
+                evidence=[Evidence("f", fact, fact)],
+                remedy=Remedy(fact, [fact]),
+            )
+        ],
+    )
+    facts = snapshot(host=Host(os_name=fact, hostname=fact, kernel=fact))
+    results = [failed, skipped("X-2", "pci", fact), could_not_run("X-3", "gpu", fact)]
+    text = shown(*results, facts=facts, width=width, utf8=utf8, colour=colour)
+    assert "Problems: 1 check failed" in re.sub(r"\x1b\[[0-9;]*m", "", text)
+    text.encode("utf-8" if utf8 else "ascii")
+
+
+def test_without_utf8_the_report_is_ascii() -> None:
+    facts = eight_gpus(user="Zoë")
+    text = shown(*every_outcome(), facts=facts, utf8=False)
+    assert text.isascii()
+    assert "8 x NVIDIA H100" in one_line(text) and "-> also: FRM-002" in text
+    odd = result("X-1", "host", "fail", findings=[finding("Zoë – 85 °C ≥ 80 °C…")])
+    assert "Zo\\xeb - 85 degrees C >= 80 degrees C..." in shown(odd, utf8=False)
+
+
+def test_real_values_come_back_for_tokens() -> None:
+    names = {"<user-1>": "ann b", "<host-1>": "node7"}
+
+    def restore(text: str) -> str:
+        return re.sub(r"<(?:user|host)-1>", lambda token: names[token.group()], text)
+
+    failed = result(
+        "X-1",
+        "host",
+        "fail",
+        findings=[
+            finding(
+                "Bad on <host-1>.",
+                subject="/home/<user-1>",
+                evidence=[Evidence("machine.host.user", "<user-1>")],
+                remedy=Remedy("Ask <user-1>.", ["rm '/home/<user-1>/x'"]),
+            )
+        ],
+    )
+    text = shown(failed, facts=eight_gpus(), restore=restore)
+    assert "-1>" not in text
+    assert re.match(r"envcheck \S+ on node7: ", text)
+    assert "rm '/home/ann b/x'\n" in text
+    assert text.endswith("envcheck doctor --target '/home/ann b/tf'\n"), "quoted for the shell"
+
+
+def test_one_line_an_area_with_a_word_for_its_outcome() -> None:
+    lines = shown(*every_outcome(), facts=eight_gpus()).splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("Host "))
+    assert [line.rstrip() for line in lines[start : lines.index("", start)]] == [
+        "Host         WARN     Linux 5.15.0-91-generic; 1 check warned, 1 passed",
+        "PCI          OK       8 NVIDIA GPUs; 1 check passed",
+        "Kernel       SKIPPED  only root may read its facts",
+        "Driver       FAIL     535.54.03; 1 check failed, 1 could not run, 1 skipped",
+        "GPUs         FAIL     8 × NVIDIA H100 80GB HBM3; 1 check failed",
+        "Containers   SKIPPED  no container engine",
+        "Framework    SKIPPED  follows from DRV-002; 1 check passed",
+        "Environment  OK       CUDA_VISIBLE_DEVICES=; 1 check passed",
+    ]
+
+
+def test_an_area_drops_its_skipped_count_before_its_facts() -> None:
+    results = [result(f"GPU-{n:03}", "gpu") for n in range(1, 12)]
+    results += [skipped(f"GPU-{n:03}", "gpu", "not supported here") for n in range(12, 20)]
+    narrow, wide = (shown(*results, facts=eight_gpus(), width=width) for width in (60, 80))
+    assert "GPUs  OK  8 × NVIDIA H100 80GB HBM3; 11 checks passed\n" in narrow
+    assert "GPUs  OK  8 × NVIDIA H100 80GB HBM3; 11 checks passed, 8 skipped\n" in wide
+    assert "GPUs  OK  11 checks passed, 8 skipped\n" in shown(*results)
+
+
+def test_an_area_that_only_root_can_judge_says_so_and_others_say_why() -> None:
+    root = skipped("KRN-001", "kernel", "kernel log: only root may read it", needs_root=True)
+    half = result(
+        "PCI-001",
+        "pci",
+        "skipped",
+        reason="not supported here; AER: only root may read it",
+        unjudged=[
+            Unjudged("skipped", "not supported here"),
+            Unjudged("skipped", "AER: only root may read it", needs_root=True),
+        ],
+    )
+    text = shown(root, half)
+    assert "PCI     SKIPPED  not supported here; AER: only root may read it" in text
+    assert "Kernel  SKIPPED  only root may read its facts" in text
+
+
+def test_an_area_with_several_reasons_names_the_commonest_and_is_cut() -> None:
+    reason = "no target environment was looked at, and so on and so forth, at length (--target)"
+    results = [
+        skipped("FRM-001", "framework", reason),
+        skipped("FRM-002", "framework", reason),
+        skipped("FRM-003", "framework", "not known: the release"),
+    ]
+    text = shown(*results)
+    line = next(line for line in text.splitlines() if line.startswith("Framework"))
+    assert line.startswith("Framework  SKIPPED  3 checks skipped: no target environment")
+    assert line.endswith("…") and len(line) <= 80
+    assert "Nothing was judged: 3 checks skipped." in text
+
+
+def test_the_report_on_a_machine_without_a_gpu_is_short() -> None:
+    results = [
+        result("HOST-001", "host"),
+        result("PCI-001", "pci", "fail", findings=[finding("This machine has no NVIDIA device.")]),
+        *(consequence(f"DRV-{n:03}", "driver", "PCI-001", "no NVML") for n in range(1, 15)),
+        *(skipped(f"GPU-{n:03}", "gpu", "GPUs: there is none here") for n in range(1, 15)),
+    ]
+    text = shown(*results, facts=no_gpu())
+    assert len(text.splitlines()) <= 24
+    assert text.count("FAIL") == 2, "one finding, and its area"
+    assert text.count("→ also: DRV-") == 6
+    assert "→ and what rests on it: DRV-007 to DRV-014\n" in text, "many are named by code"
+    assert "Driver  SKIPPED  follows from PCI-001" in text
+    assert "Next: see to PCI-001 first, then look again:\nenvcheck doctor\n" in text
+
+
+def test_the_next_thing_to_type() -> None:
+    fine = result("HOST-001", "host")
+    blind = could_not_run("DRV-004", "driver", "no answer")
+    warned = result("HOST-002", "host", "warn", findings=[finding("Small.", "warn")])
+    assert shown(fine, warned, blind).endswith("\nenvcheck explain DRV-004\n")
+    assert shown(fine, warned).endswith("\nenvcheck explain HOST-002\n")
+    assert shown(fine).endswith("\nenvcheck doctor --target PATH\n")
+    assert shown(fine, facts=eight_gpus()).endswith("Healthy: 1 check passed.\n")
+
+
+def test_a_report_on_saved_nvidia_smi_output_says_so() -> None:
+    live = snapshot()
+    saved = msgspec.structs.replace(
+        live, machine=msgspec.structs.replace(live.machine, origin="nvidia-smi")
+    )
+    text = shown(result("GPU-001", "gpu"), facts=saved)
+    assert "(from a saved nvidia-smi output alone)" in one_line(text)
+    assert text.endswith("For the rest of it, on that machine:\nenvcheck doctor\n")
+
+
+def test_a_check_that_crashed_shows_both_its_gap_and_its_finding() -> None:
+    crashed = could_not_run(
+        "GPU-009",
+        "gpu",
+        "the check crashed: KeyError: 'x' (judge, line 3)",
+        findings=[
+            finding(
+                "envcheck's own check GPU-009 crashed.",
+                "warn",
+                remedy=Remedy("Please report it.", ["envcheck collect --output snapshot.json"]),
+            )
+        ],
+    )
+    text = shown(crashed)
+    assert 'COULD NOT RUN GPU-009 "Title of GPU-009": the check crashed: KeyError' in one_line(text)
+    assert "WARN GPU-009 envcheck's own check GPU-009 crashed." in text
+    assert "\nenvcheck collect --output snapshot.json\n" in text
+
+
+def test_a_failure_can_have_warnings_beside_it() -> None:
+    both = [
+        finding("A little warm.", "warn", subject="GPU 0"),
+        finding("On fire.", subject="GPU 1"),
+    ]
+    text = shown(result("GPU-002", "gpu", "fail", findings=both))
+    assert text.index("FAIL GPU-002 On fire.\n  GPU 1\n") < text.index(
+        "WARN GPU-002 A little warm."
+    )
+
+
+def test_a_consequence_that_only_could_not_run_is_named_by_code() -> None:
+    cause = result("DRV-001", "driver", "fail", findings=[finding("NVML does not start.")])
+    blind = [
+        could_not_run(code, "gpu", "no GPUs", consequence_of="DRV-001")
+        for code in ("GPU-001", "GPU-002", "GPU-009", "GPU-010", "GPU-011", "FRM-002")
+    ]
+    blind = [msgspec.structs.replace(r, outcome="skipped") for r in blind]
+    text = shown(cause, *blind, consequence("LIB-001", "libraries", "DRV-001", "No libcuda."))
+    assert "  → also: LIB-001 No libcuda.\n" in text
+    rest = "GPU-001, GPU-002, GPU-009 to GPU-011, FRM-002"
+    assert f"  → and what rests on it: {rest}\n" in text
+    assert "no GPUs" not in text
+
+
+@pytest.mark.parametrize("cause", ["GONE-001", "X-1", "X-2", "X-3"])
+def test_a_consequence_of_nothing_in_the_report_is_not_lost(cause: str) -> None:
+    results = [
+        consequence("X-1", "host", cause, "A fails."),
+        consequence("X-2", "host", "X-1", "B fails."),
+        result("X-3", "host", "pass"),
+    ]
+    text = shown(*results)
+    assert 'SKIPPED X-1 "Title of X-1"' in text and "A fails." in text
+    assert 'SKIPPED X-2 "Title of X-2"' in text and "B fails." in text
+
+
+def test_long_evidence_is_cut_and_says_so() -> None:
+    many = [Evidence(f"machine.kernel.log[{n}]", "line\n  next line") for n in range(20)]
+    long = Evidence("machine.tensorflow.import_error", "word " * 500)
+    text = shown(result("X-1", "host", "fail", findings=[finding("Bad.", evidence=[long, *many])]))
+    assert "[2099 more characters in the JSON report]" in one_line(text)
+    assert "machine.kernel.log[10] = line / next line" in text
+    assert "machine.kernel.log[11]" not in text and "and 9 more in --format json" in text
+
+
+def test_a_gap_that_was_only_skipped_is_not_told() -> None:
+    unjudged = [Unjudged("skipped", "not supported here", "GPU 7")]
+    failed = result("X-1", "gpu", "fail", findings=[finding("Bad.")], unjudged=unjudged)
+    assert "GPU 7" not in shown(failed)
