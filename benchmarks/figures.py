@@ -1,0 +1,202 @@
+"""envcheck's figures, measured side by side in one run:
+
+    .venv/bin/python benchmarks/figures.py [--target DIR] [--rounds 7]
+
+Every line is the median of the rounds. Ratios compare runs that were taken in turn, so that a noisy
+machine disturbs both alike. Nothing here is asserted: a limit that is missed is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+ENVCHECK = [str(Path(sys.executable).parent / "envcheck")]
+FRAMEWORKS = ("tensorflow", "torch", "jax")
+
+MEMORY = """\
+import resource, sys
+from envcheck.__main__ import main
+sys.argv = ["envcheck", "doctor", "--exit-zero", "--output", "/dev/null"]
+main()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+HANG = """\
+import subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+time.sleep(600)
+"""
+
+
+def seconds(argv: Sequence[str], **environment: str) -> float:
+    """Wall time of one run of a program; its output is dropped."""
+    started = time.perf_counter()
+    subprocess.run(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=clean_environment() | environment,
+        check=False,
+    )
+    return time.perf_counter() - started
+
+
+def clean_environment() -> dict[str, str]:
+    """This environment without an active environment: the doctor then looks at the machine alone."""
+    return {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "CONDA_PREFIX")}
+
+
+def in_turn(rounds: int, *measures: Callable[[], float]) -> list[float]:
+    """The median of each, taken in turn; the first round warms caches and does not count."""
+    taken: list[list[float]] = [[] for _ in measures]
+    for number in range(rounds + 1):
+        for values, measure in zip(taken, measures, strict=True):
+            value = measure()
+            if number:
+                values.append(value)
+    return [statistics.median(values) for values in taken]
+
+
+class Figures:
+    """The table as it grows."""
+
+    def __init__(self) -> None:
+        self.table = Table(title="envcheck's figures", title_justify="left")
+        for name in ("figure", "measured", "limit", ""):
+            self.table.add_column(name)
+
+    def add(self, name: str, value: float, limit: float, unit: str, extra: str = "") -> None:
+        word = "ok" if value <= limit else f"MISSED by {value - limit:.3g} {unit}"
+        self.table.add_row(name, f"{value:.3g} {unit}{extra}", f"<= {limit:g} {unit}", word)
+
+
+def start_up(figures: Figures, rounds: int) -> None:
+    bare, help_, version = in_turn(
+        rounds * 2,
+        lambda: seconds([sys.executable, "-c", "pass"]),
+        lambda: seconds([*ENVCHECK, "--help"]),
+        lambda: seconds([*ENVCHECK, "--version"]),
+    )
+    for name, value in (("--help", help_), ("--version", version)):
+        times = f" ({value * 1000:.0f} ms; python -c pass: {bare * 1000:.0f} ms)"
+        figures.add(f"envcheck {name}, against python -c pass", value / bare, 8, "x", times)
+
+
+def doctor_of_the_machine(figures: Figures, rounds: int) -> None:
+    doctor = [*ENVCHECK, "doctor", "--exit-zero"]
+    without = {"PATH": without_engines()}
+    plain, engines = in_turn(rounds, lambda: seconds(doctor, **without), lambda: seconds(doctor))
+    figures.add("doctor, machine alone, no container engine", plain, 0.6, "s")
+    found = [e for e in ("docker", "podman", "apptainer", "enroot") if which(e)]
+    figures.add(f"doctor, machine alone, with {', '.join(found) or 'no engine'}", engines, 1.0, "s")
+    told = subprocess.run(
+        [sys.executable, "-c", MEMORY],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=clean_environment(),
+        check=True,
+    )
+    figures.add("peak memory of envcheck's own process", float(told.stdout.split()[-1]), 80, "MiB")
+
+
+def doctor_of_a_target(figures: Figures, rounds: int, target: str) -> None:
+    python = str(Path(target) / "bin" / "python") if Path(target).is_dir() else target
+    for framework in FRAMEWORKS:
+        import_it = [python, "-c", f"import {framework}"]
+        if subprocess.run(import_it, stderr=subprocess.DEVNULL, check=False).returncode:
+            continue
+        alone, doctor = in_turn(
+            min(rounds, 5),
+            partial(seconds, import_it),
+            lambda: seconds([*ENVCHECK, "doctor", "--exit-zero", "--target", target]),
+        )
+        figures.add(
+            f"doctor --target with {framework}, beyond its import",
+            doctor - alone,
+            1.5,
+            "s",
+            f" ({doctor:.2f} s; import alone {alone:.2f} s)",
+        )
+
+
+def hung_probe(figures: Figures, rounds: int) -> None:
+    from envcheck.collector import process
+
+    (took,) = in_turn(
+        min(rounds, 3), lambda: process.run([sys.executable, "-c", HANG], 2.0).seconds
+    )
+    figures.add("a probe that hangs for ever, deadline 2 s", took, 3.0, "s")
+
+
+def diagnosis(figures: Figures, rounds: int) -> None:
+    from envcheck.checks.engine import diagnose
+    from envcheck.snapshot import load
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "machine.json"
+        subprocess.run(
+            [*ENVCHECK, "collect", "--output", str(file)], env=clean_environment(), check=True
+        )
+        data = file.read_bytes()
+
+    def once() -> float:
+        started = time.perf_counter()
+        diagnose(load(data))
+        return time.perf_counter() - started
+
+    (one,) = in_turn(rounds, once)
+    figures.add("diagnosis of a Snapshot", one * 1000, 10, "ms")
+    figures.add("diagnosis of 1,000 Snapshots", sum(once() for _ in range(1000)), 5, "s")
+
+
+def which(program: str) -> str | None:
+    import shutil
+
+    return shutil.which(program)
+
+
+def without_engines() -> str:
+    """PATH without the directories that hold a container engine."""
+    engines = ("docker", "podman", "apptainer", "singularity", "enroot")
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    return os.pathsep.join(f for f in folders if not any(Path(f, e).exists() for e in engines))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--target", help="an environment with a framework")
+    options = parser.parse_args()
+    figures = Figures()
+    start_up(figures, options.rounds)
+    doctor_of_the_machine(figures, options.rounds)
+    if options.target:
+        doctor_of_a_target(figures, options.rounds, options.target)
+    hung_probe(figures, options.rounds)
+    diagnosis(figures, options.rounds)
+    console = Console(width=120)
+    console.print(figures.table)
+    console.print(
+        f"Python {platform.python_version()}, {os.cpu_count()} CPUs, {platform.platform()}"
+    )
+
+
+if __name__ == "__main__":
+    main()

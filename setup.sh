@@ -1,0 +1,66 @@
+#!/bin/sh
+# Sets envcheck up in ./.venv and runs it:  sh setup.sh doctor
+# With "test" it adds what the tests need and runs them:  sh setup.sh test
+# Run it as often as you like. It changes nothing outside this directory, except that a Debian or Ubuntu
+# without the venv module gets the package python3-venv (it says so first).
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+venv="$here/.venv"
+export PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 2; }
+
+find_python() {
+    for name in "${PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
+        [ -n "$name" ] || continue
+        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+    die "needs Python 3.10 or newer, and found none (PYTHON=/path/to/python3 sh setup.sh ... names one)"
+}
+
+# Debian splits the venv module off: without python3-venv there is no pip to put into an environment.
+install_venv_module() {
+    package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+    command -v apt-get >/dev/null 2>&1 || die "$python has no venv module (ensurepip): install it first"
+    as_root=
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null 2>&1 || die "$python has no venv module: install $package as root"
+        as_root=sudo
+    fi
+    say "$python has no venv module: installing $package with apt-get"
+    { $as_root apt-get update -qq && $as_root apt-get install -qq -y "$package"; } >&2 ||
+        die "could not install $package: install it, then run this again"
+}
+
+make_environment() {
+    python=$(find_python)
+    "$python" -c 'import ensurepip, venv' 2>/dev/null || install_venv_module
+    say "making .venv with $python"
+    rm -rf "$venv"
+    "$python" -m venv "$venv" || die "$python could not make a virtual environment in $venv"
+}
+
+# install NAME EXTRA: envcheck itself, editable, with the packages of that extra; once per pyproject.toml.
+install() {
+    wanted=$(cksum <"$here/pyproject.toml")
+    [ "$(cat "$venv/.installed-$1" 2>/dev/null || :)" != "$wanted" ] || return 0
+    say "installing envcheck and its packages"
+    (cd "$here" && "$venv/bin/python" -m pip install --quiet --editable ".$2") >&2 ||
+        die "pip could not install envcheck: its own words stand above"
+    printf '%s\n' "$wanted" >"$venv/.installed-$1"
+}
+
+[ $# -gt 0 ] || die "say what to do: sh setup.sh doctor, sh setup.sh test, or any other envcheck command"
+"$venv/bin/python" -c 'import pip' 2>/dev/null || make_environment
+if [ "$1" = test ]; then
+    shift
+    install test '[test]'
+    cd "$here"
+    exec "$venv/bin/python" -m pytest "$@"
+fi
+install base ''
+exec "$venv/bin/envcheck" "$@"
