@@ -158,7 +158,7 @@ def kernel_cache(view: View) -> Iterator[Verdict]:
     found = []
     if (values.get("CUDA_CACHE_DISABLE") or "0").strip() not in ("", "0"):
         found.append(("CUDA_CACHE_DISABLE", "switches CUDA's kernel cache off"))
-    if size is not None and size.strip().isdigit() and int(size) < _SMALLEST_CACHE:
+    if size is not None and size.strip().isdecimal() and int(size) < _SMALLEST_CACHE:
         room = f"leaves the cache {int(size) / _MIB:.0f} MiB, less than CUDA's own default"
         found.append(("CUDA_CACHE_MAXSIZE", room))
     for name, effect in found:
@@ -190,7 +190,7 @@ def kernel_cache(view: View) -> Iterator[Verdict]:
 )
 def hidden_log(view: View) -> Iterator[Verdict]:
     value = variables(view).get("TF_CPP_MIN_LOG_LEVEL")
-    if value is None or not value.strip().isdigit() or int(value) < 2:
+    if value is None or not value.strip().isdecimal() or int(value) < 2:
         yield Passed("TensorFlow's warnings are not hidden")
         return
     tensorflow = [one for one in framework_facts(view) if one.name == "tensorflow" and one.imported]

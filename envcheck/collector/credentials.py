@@ -25,7 +25,7 @@ def strip(text):
         authority, rest = match.group("authority"), match.group("rest")
         _user, at, host = authority.rpartition("@")
         port = authority.rpartition(":")[2]
-        if not at and ":" in authority and not port.isdigit() and "@" in rest:
+        if not at and ":" in authority and not port.isdecimal() and "@" in rest:
             # A password with an unescaped slash: what follows the last @ is the host.
             host, rest = "", rest.rpartition("@")[2]
             at = "@"

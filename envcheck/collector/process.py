@@ -261,7 +261,7 @@ def describe_stuck(pid, argv):
 def _children_of(parent):
     found = []
     for name in os.listdir("/proc"):
-        if name.isdigit():
+        if name.isdecimal():
             try:
                 with open("/proc/%s/stat" % name) as stat:
                     if int(stat.read().rpartition(")")[2].split()[1]) == parent:

@@ -63,7 +63,7 @@ class Run(object):
         greeting = None
         if target is not None:
             interpreter, kind = _resolve(target)
-            greeting = self._start([interpreter, "-c", handshake.SCRIPT], HANDSHAKE_DEADLINE)
+            greeting = self._start([interpreter, "-B", "-c", handshake.SCRIPT], HANDSHAKE_DEADLINE)
         if machine:
             for field, module in MACHINE.items():
                 python = [sys.executable or "python3", "-I", "-S"]
@@ -87,11 +87,12 @@ class Run(object):
         return documents
 
     def _start_target(self, where, interpreter, hello):
+        python = [interpreter, "-B"]  # no bytecode: the target is left as it was found
         for field, module in FRAMEWORKS.items():  # first: they take longest
             if field in hello.get("frameworks", ()):
-                self._probe(where, [interpreter], field, module, {})
+                self._probe(where, python, field, module, {})
         for field, module in TARGET.items():
-            self._probe(where, [interpreter], field, module, {})
+            self._probe(where, python, field, module, {})
 
     def _probe(self, where, python, field, module, params):
         deadline = (

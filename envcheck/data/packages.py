@@ -128,13 +128,13 @@ def placeholder(name: str, version: str) -> Placeholder | None:
 def tensorflow_build(version: str | Version) -> TensorFlowBuild | None:
     """The row of exactly this ``tensorflow`` version (a local part such as ``+nv25.2`` is another)."""
     wanted = _version(version)
-    return next((build for build in tensorflow_builds() if build.version == wanted), None)
+    return _build(wanted) if wanted is not None and wanted in _build_rows() else None
 
 
 @cache
 def tensorflow_builds() -> tuple[TensorFlowBuild, ...]:
     """Every ``tensorflow`` of pypi_tf.csv, oldest first."""
-    return tuple(sorted((_build(row) for row in table("pypi_tf")), key=lambda build: build.version))
+    return tuple(_build(version) for version in sorted(_build_rows()))
 
 
 def is_first_generation(version: str) -> bool:
@@ -169,9 +169,16 @@ def _version(text: str | Version) -> Version | None:
         return None
 
 
-def _build(row: dict[str, str]) -> TensorFlowBuild:
+@cache
+def _build_rows() -> dict[Version, dict[str, str]]:
+    return {Version(row["tensorflow"]): row for row in table("pypi_tf")}
+
+
+@cache
+def _build(version: Version) -> TensorFlowBuild:
+    row = _build_rows()[version]
     return TensorFlowBuild(
-        version=Version(row["tensorflow"]),
+        version=version,
         requires_python=SpecifierSet(row["requires_python"]),
         python_tags=tuple(row["linux_x86_64_wheels"].split()),
         cuda=row["cuda_built"],

@@ -169,7 +169,7 @@ def parse_quotas(text):
     for line in text.splitlines():
         words = line.split()
         numbers = [word.rstrip("*") for word in words[-8:]]
-        if len(words) < 9 or not all(number.isdigit() for number in numbers):
+        if len(words) < 9 or not all(number.isdecimal() for number in numbers):
             continue
         used, quota, limit = (int(number) for number in numbers[:3])
         if limit or quota:

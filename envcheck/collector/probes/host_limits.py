@@ -22,7 +22,7 @@ def put_memory(facts, context):
         trouble = unavailable("absent", "not in " + source)
     for name, key in (("memory_total_mib", "MemTotal"), ("memory_available_mib", "MemAvailable")):
         words = lines.get(key, "").split()
-        known = words and words[0].isdigit()
+        known = words and words[0].isdecimal()
         facts.put(name, int(words[0]) // 1024 if known else trouble, source)
 
 

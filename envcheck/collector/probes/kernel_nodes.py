@@ -66,6 +66,6 @@ def _names(context, path):
         return names
     for line in lines:
         parts = line.split(":")
-        if len(parts) > 2 and parts[2].isdigit():
+        if len(parts) > 2 and parts[2].isdecimal():
             names.setdefault(int(parts[2]), parts[0])
     return names

@@ -52,7 +52,7 @@ def _version(packages, pattern):
 def _running(context, programs):
     """Those of the programs that run, or the reason why that cannot be told."""
     try:
-        pids = [name for name in os.listdir(context.path("/proc")) if name.isdigit()]
+        pids = [name for name in os.listdir(context.path("/proc")) if name.isdecimal()]
     except OSError as error:
         return unavailable("error", str(error))
     if "1" not in pids:

@@ -127,7 +127,7 @@ def parse_speed(text):
 
 def parse_width(text):
     """Lanes; a device that does not say, or does not answer, has 0, 63 or 255 of them."""
-    if text.isdigit() and int(text) in LINK_WIDTHS:
+    if text.isdecimal() and int(text) in LINK_WIDTHS:
         return int(text)
     return unavailable("not-supported", text)
 
