@@ -153,5 +153,5 @@ def _devices(result: CheckResult) -> set[str]:
     """The PCI addresses that a result is about; none where a part of it is about the whole machine."""
     subjects: list[str] = [finding.subject for finding in result.findings]
     subjects += [gap.subject for gap in result.unjudged if gap.outcome == "could-not-run"]
-    found = [_ADDRESS.search(subject) for subject in subjects]
-    return {match.group() for match in found if match} if all(found) else set()
+    found = [_ADDRESS.findall(subject) for subject in subjects]
+    return {address for addresses in found for address in addresses} if all(found) else set()

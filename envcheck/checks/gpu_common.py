@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -21,12 +22,20 @@ _TROUBLE = ("unknown error", "is lost", "fallen off", "requires reset", "reset r
 def judge_gpus(view: View, judge: Callable[[Gpu], Iterable[Verdict]]) -> Iterator[Verdict]:
     """Judge GPU by GPU; one that is lost is left to GPU-001, and equal verdicts become one."""
 
+    lost = _lost_gpus(view)
+
     def of_the_living(gpu: Gpu) -> Iterable[Verdict]:
-        if is_lost(gpu):
+        if id(gpu) in lost:
             raise Skip("the GPU is lost (GPU-001)")
         return judge(gpu)
 
     return together(view.each_gpu(of_the_living))
+
+
+@lru_cache(maxsize=1)  # for all checks on the same Snapshot
+def _lost_gpus(view: View) -> frozenset[int]:
+    """The ``id`` of each of the view's GPUs that is lost."""
+    return frozenset(id(gpu) for gpu in view.gpus if is_lost(gpu))
 
 
 def is_lost(gpu: Gpu) -> bool:

@@ -67,7 +67,7 @@ def place(view: View, path: str, library: Library) -> Evidence:
         "A failure for another major or minor version, a warning for another patch level."
     ),
     sources=("the libraries' own version functions", "RECORD of the wheels"),
-    follows=("PKG-002",),
+    follows=("PKG-002", "LIB-002"),
 )
 def true_versions(view: View) -> Iterator[Verdict]:
     judged: dict[str, bool] = {}
@@ -119,8 +119,8 @@ def _owns(distribution: str, library: Library) -> bool:
         "cuDNN is a family of libraries that must all be of one version. Where one of them comes from "
         "the system or from LD_LIBRARY_PATH and the rest from a wheel, convolutions fail with "
         "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or crash, often only in some layers. A failure where "
-        "a framework mapped them from several places or in several versions; a warning where the "
-        "loader would."
+        "a framework mapped them from several places or in several versions, or where a wheel's cuDNN "
+        "reports another copy's version; a warning where the loader would find several."
     ),
     sources=("pytorch#185512, #188892", "NVIDIA's cuDNN documentation, sub-libraries"),
 )
@@ -136,16 +136,43 @@ def one_cudnn(view: View) -> Iterator[Verdict]:
             yield from _one_family(view, path, FRAMEWORKS[facts.name], family, "fail")
     if judged:
         return
+    libraries = [one for one in loader_libraries(view) if loaded(one) and _is_cudnn(one.name)]
+    intruded = _intruded(view, libraries)
+    if intruded is not None:
+        yield intruded
+        return
     found: dict[str, list[Library]] = {}
-    for library in loader_libraries(view):
-        if library.how == "dlopen" and loaded(library) and _is_cudnn(library.name):
-            found.setdefault(soname(library).rpartition(".so.")[2].partition(".")[0], []).append(
-                library
-            )
+    for library in libraries:
+        if library.how == "dlopen":
+            major = soname(library).rpartition(".so.")[2].partition(".")[0]
+            found.setdefault(major, []).append(library)
     if not found:
         raise Skip("no cuDNN was loaded")
     for family in found.values():
         yield from _one_family(view, "target.loader.libraries", "The loader", family, "warn")
+
+
+def _intruded(view: View, family: list[Library]) -> Finding | None:
+    """A wheel's cuDNN that, once loaded, says another copy's version: its parts are mixed."""
+    for library in family:
+        says, recorded = known(library.version), known(library.distribution_version)
+        if library.how != "wheel" or not says or not recorded or same(says, recorded):
+            continue
+        for other in family:
+            if directory(other) != directory(library) and known(other.version) == says:
+                return Finding(
+                    "fail",
+                    f"The loader mixes cuDNN: {soname(library)} of {known(library.distribution)} "
+                    f"{recorded} runs with {soname(other)} ({says}) from {directory(other)}; "
+                    "convolutions may fail or crash.",
+                    subject="The loader",
+                    evidence=[
+                        place(view, "target.loader.libraries", library),
+                        place(view, "target.loader.libraries", other),
+                    ],
+                    remedy=_leave_one(view, other),
+                )
+    return None
 
 
 def _is_cudnn(name: str) -> bool:

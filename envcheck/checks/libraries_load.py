@@ -39,7 +39,7 @@ _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so[\w.]*: cannot open")
         "too. A warning, with the loader's own words, unless a framework was seen to load it."
     ),
     sources=("dlopen(3), the loader's own messages",),
-    follows=(*NO_GPUS, "DRV-004", "PKG-001", "PKG-002"),
+    follows=(*NO_GPUS, "DRV-004", "LIB-002", "PKG-001", "PKG-002"),
 )
 def can_be_loaded(view: View) -> Iterator[Verdict]:
     tried = loader_libraries(view)

@@ -117,7 +117,9 @@ def listed_gpus(view: View) -> dict[str, str]:
         gpus = view.gpus
     except CannotJudge:
         return {}
-    return {known(gpu.pci_address) or f"#{n}": known(gpu.name) or "GPU" for n, gpu in enumerate(gpus)}
+    return {
+        known(gpu.pci_address) or f"#{n}": known(gpu.name) or "GPU" for n, gpu in enumerate(gpus)
+    }
 
 
 def summary(names: list[str]) -> str:

@@ -144,7 +144,10 @@ def undo(view: View, entry: Entry) -> str:
     if not is_file(entry.file):
         return f"unset {entry.file.path}"
     if entry.file.tool == "uv":
-        return edit(entry.file, f"/^{_pattern(entry.key)}/d")
+        if entry.setting.section == "index":  # a table of its own: its lines belong together
+            return f"grep -n -A4 -F '[[index]]' {shlex.quote(entry.file.path)}"
+        key = _pattern(entry.key)
+        return edit(entry.file, rf"/^{key}[^]]*\[[^]]*$/,/\]/d;/^{key}/d")
     editable = _EDITABLE.get(entry.file.level)
     if editable and entry.file.path.endswith(editable):
         sudo = _sudo(entry.file)

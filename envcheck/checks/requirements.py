@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
@@ -40,12 +41,17 @@ def marker_environment(interpreter: Interpreter) -> dict[str, str]:
     }
 
 
+@lru_cache(maxsize=4096)  # the same wheels are met again and again
+def _parsed(text: str) -> Requirement:
+    return Requirement(text)
+
+
 def requirements(distribution: Distribution, environment: dict[str, str]) -> list[Requirement]:
     """What a distribution requires there, without its extras; what cannot be read is left out."""
     found = []
     for text in known(distribution.requires) or []:
         try:
-            requirement = Requirement(text)
+            requirement = _parsed(text)
             if requirement.marker is None or requirement.marker.evaluate(environment):
                 found.append(requirement)
         except (InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName, InvalidVersion):

@@ -57,7 +57,8 @@ def facts_of(probe: Probe[T] | None, what: str) -> T:
     if probe.facts is None:
         words = probe.evidence.strip().splitlines()
         raise CouldNotRun(
-            f"{what}: {probe.reason or probe.outcome}" + (f" ({words[-1].strip()})" if words else "")
+            f"{what}: {probe.reason or probe.outcome}"
+            + (f" ({words[-1].strip()})" if words else "")
         )
     return probe.facts
 

@@ -1,6 +1,37 @@
-"""Takes credentials out of what configuration files and variables hold, before anything keeps them."""
+"""Knows credentials where it sees them, and takes them out before anything keeps them.
+
+``strip`` is for settings, and tells whether there were any; ``mask`` is the net under everything else.
+"""
 
 import re
+
+SECRET = "<credentials>"
+
+_CREDENTIALS = (
+    # user:password@ and token@ in a URL
+    (re.compile(r"(?<=://)[^/\s@<>\"']+(?=@)"), SECRET),
+    # ?token=... &api_key=... password=...
+    (
+        re.compile(
+            r"(?i)(?<=[?&;\s])((?:access_?|auth_?|api_?|private_?)?(?:token|key|secret|password"
+            r"|passwd|signature|sig)=)(?!<)[^&\s\"']+"
+        ),
+        r"\1" + SECRET,
+    ),
+    (
+        re.compile(r"(?i)\b(authorization:\s*)(?:basic|bearer|token)?\s*(?!<)[^\s\"']+"),
+        r"\1" + SECRET,
+    ),
+    # what well-known services issue
+    (
+        re.compile(
+            r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|nvapi-[\w-]{16,}"
+            r"|pypi-[\w-]{16,}|hf_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16}"
+            r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{4,})"
+        ),
+        SECRET,
+    ),
+)
 
 # A setting or a variable of such a name holds a secret, whatever it looks like.
 SECRET_NAME = re.compile(
@@ -45,3 +76,10 @@ def strip(text):
     text = _URL.sub(url, text)
     text = _NO_SCHEME.sub(bare, text)
     return text, bool(found)
+
+
+def mask(text):
+    """The text with every credential in it replaced by SECRET."""
+    for pattern, replacement in _CREDENTIALS:
+        text = pattern.sub(replacement, text)
+    return text

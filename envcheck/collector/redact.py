@@ -7,39 +7,14 @@ thing. Tokens match none of the patterns: redacting twice changes nothing.
 
 import re
 
-SECRET = "<credentials>"
-
-_CREDENTIALS = (
-    # user:password@ and token@ in a URL
-    (re.compile(r"(?<=://)[^/\s@<>\"']+(?=@)"), SECRET),
-    # ?token=... &api_key=... password=...
-    (
-        re.compile(
-            r"(?i)(?<=[?&;\s])((?:access_?|auth_?|api_?|private_?)?(?:token|key|secret|password"
-            r"|passwd|signature|sig)=)(?!<)[^&\s\"']+"
-        ),
-        r"\1" + SECRET,
-    ),
-    (
-        re.compile(r"(?i)\b(authorization:\s*)(?:basic|bearer|token)?\s*(?!<)[^\s\"']+"),
-        r"\1" + SECRET,
-    ),
-    # what well-known services issue
-    (
-        re.compile(
-            r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|nvapi-[\w-]{16,}"
-            r"|pypi-[\w-]{16,}|hf_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16}"
-            r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{4,})"
-        ),
-        SECRET,
-    ),
-)
+from .credentials import mask
 
 _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _SHORT_UUID = re.compile(
     r"(?<![0-9A-Za-z])(GPU|MIG)-([0-9A-Fa-f]{6,8}(?:-[0-9A-Fa-f]{0,12}){0,4})(?![0-9A-Za-z<-])"
 )
-_HOME = re.compile(r"(?<![\w.<>/-])/(?:home|Users)/(?!<)[^/\s:;,\"'=<>]+(?=$|[/\s:;,\"'=)\]])")
+_BEFORE_PATH = r"(?<![\w.<>/-])"
+_HOME = re.compile(_BEFORE_PATH + r"/(?:home|Users)/(?!<)[^/\s:;,\"'=<>]+(?=$|[/\s:;,\"'=)\]])")
 _TOKEN = re.compile(r"<(?:uuid|serial|host|user|home)-(\d+)>")
 
 # Names that name nobody, and that stand in too many other places to be replaced there.
@@ -74,13 +49,6 @@ _NAME_KEYS = frozenset(("hostname", "user", "owner", "group"))
 _EMPTY = frozenset(("", "N/A", "0", "None"))
 
 
-def without_credentials(text):
-    """The text with every credential in it replaced by SECRET."""
-    for pattern, replacement in _CREDENTIALS:
-        text = pattern.sub(replacement, text)
-    return text
-
-
 class Redactor(object):
     """Holds which token stands for which value. Use one for all documents of a Snapshot."""
 
@@ -102,7 +70,7 @@ class Redactor(object):
             for name, kind in self._names
         ]
         self._home_pattern = (
-            re.compile(re.escape(self._home) + r"(?=$|[/\s:;,\"'=)\]])")
+            re.compile(_BEFORE_PATH + re.escape(self._home) + r"(?=$|[/\s:;,\"'=)\]])")
             if len(self._home) > 1
             else None
         )
@@ -129,7 +97,7 @@ class Redactor(object):
         return value
 
     def _text(self, text, key):
-        text = without_credentials(text)
+        text = mask(text)
         if key in _SERIAL_KEYS and text not in _EMPTY and not _TOKEN.match(text):
             return self._token("serial", text)
         text = _UUID.sub(lambda match: self._token("uuid", match.group().lower()), text)
@@ -164,10 +132,10 @@ class Redactor(object):
 def scrub(document):
     """A copy of the JSON document without credentials, and with everything else."""
     if isinstance(document, dict):
-        return {without_credentials(k): scrub(v) for k, v in document.items()}
+        return {mask(k): scrub(v) for k, v in document.items()}
     if isinstance(document, list):
         return [scrub(item) for item in document]
-    return without_credentials(document) if isinstance(document, str) else document
+    return mask(document) if isinstance(document, str) else document
 
 
 def _strings(value):

@@ -90,6 +90,8 @@ def test_traces_of_pyindex_come_with_the_exact_undo() -> None:
     result = on("CFG-001", pyindex_file(), user, traces=["/etc/pip.conf", "<home-1>/.pip/pip.conf"])
     system, own = result.findings
     assert result.outcome == "warn"
+    assert "certificate is not verified" in own.message and "is kept" not in own.message
+    assert "nothing that was downloaded is kept" in system.message
     assert system.remedy is not None and own.remedy is not None
     for key in ("extra-index-url", "trusted-host", "no-cache-dir"):
         assert (

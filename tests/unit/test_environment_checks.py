@@ -144,6 +144,15 @@ def test_a_mig_instance_of_this_machine() -> None:
     assert of_gpus("ENV-001", one, CUDA_VISIBLE_DEVICES="MIG-<uuid-5>").outcome == "fail"
 
 
+def test_instances_that_are_not_known_are_believed() -> None:
+    one = gpu()
+    unknown = Gpu(
+        index=one.index, name=one.name, pci_address=one.pci_address, uuid=one.uuid, mig_enabled=True
+    )
+    result = of_gpus("ENV-001", unknown, CUDA_VISIBLE_DEVICES="MIG-<uuid-5>")
+    assert (result.outcome, result.findings) == ("pass", [])
+
+
 def test_without_cuda_the_drivers_list_counts() -> None:
     snap = replace(with_variables(CUDA_VISIBLE_DEVICES="1"), "machine", cuda=None)
     assert judge(snap, "ENV-001", "environment").outcome == "pass"
@@ -259,6 +268,11 @@ def test_tf32_switched_off_where_there_is_tf32() -> None:
 )
 def test_switches(code: str, values: dict[str, str], outcome: str) -> None:
     assert on(code, **values).outcome == outcome
+
+
+def test_nothing_set_is_said() -> None:
+    assert on("ENV-012").detail.startswith("neither")
+    assert on("ENV-010").detail == "nothing is set"
 
 
 def test_settings_are_told() -> None:

@@ -168,6 +168,9 @@ def test_tensorflow_that_sees_no_gpu_and_says_why() -> None:
     assert result.outcome == "fail"
     assert "none of the 2 GPUs" in finding.message and "libcudnn.so.8" in finding.message
     assert any(line in evidence.value for evidence in finding.evidence)
+    # cuDNN for the CUDA that this TensorFlow was built with
+    assert finding.remedy is not None
+    assert finding.remedy.commands[0].endswith("'nvidia-cudnn-cu12==8.*'")
 
 
 def test_tensorflow_that_sees_fewer_gpus() -> None:
@@ -294,6 +297,18 @@ def with_gpu(name: str, capability: str, built: list[str], **facts: Any) -> Chec
 def test_a_gpu_without_code_in_the_build() -> None:
     old = with_gpu("Tesla K80", "3.7", ["sm_60", "sm_90", "compute_90"])
     assert old.outcome == "fail" and "sm_60, sm_90, compute_90" in old.findings[0].message
+
+
+def test_a_tensorflow_with_code_for_the_gpu_is_named() -> None:
+    result = with_gpu("NVIDIA H100", "9.0", ["sm_60", "sm_70"])
+    (finding,) = result.findings
+    assert finding.remedy is not None
+    assert finding.remedy.commands[0].endswith("'tensorflow[and-cuda]==2.21.0'")
+    unknown = with_gpu("NVIDIA B200", "10.0", ["sm_60", "sm_70"])
+    assert unknown.findings[0].remedy is not None and unknown.findings[0].remedy.commands == []
+    other = on("FRM-004", tensorflow=None, torch=torch(built_capabilities=["sm_60"]))
+    assert other.outcome == "fail"
+    assert other.findings[0].remedy is not None and other.findings[0].remedy.commands == []
 
 
 def test_a_gpu_for_which_the_driver_compiles_first() -> None:
@@ -429,7 +444,8 @@ def test_tensorrt_that_is_not_there_is_no_fault() -> None:
     wrong = tensorrt([line], eight)
     assert wrong.outcome == "warn" and "asks for libnvinfer.so.7" in wrong.findings[0].message
     wheels = packages(dist("tensorrt", "8.6.1"))
-    assert tensorrt([line], packages=wheels).outcome == "warn"
+    beside = tensorrt([line], packages=wheels)
+    assert beside.outcome == "warn" and "tensorrt 8.6.1 is installed" in beside.findings[0].message
     running = msgspec.structs.replace(eight, how="framework")
     loaded = tensorflow(tensorrt_build=True, libraries=[running])
     assert "8.6.1" in on("FRM-006", loaded).detail

@@ -22,6 +22,7 @@ from targets import (
     wheel_library,
 )
 
+from envcheck.checks.engine import diagnose
 from envcheck.checks.model import CheckResult
 from envcheck.facts.target import Framework, FrameworkGpu, Library, Loader
 
@@ -139,6 +140,23 @@ def test_what_the_loader_would_mix_is_a_warning() -> None:
     assert on("LIB-002", *apart, tensorflow=blind).outcome == "pass"
     # two wheels side by side are what LIB-004 and LIB-005 judge
     assert on("LIB-002", *good_libraries(), tensorflow=blind).outcome == "skipped"
+
+
+def test_a_wheels_cudnn_that_speaks_with_another_copys_version_is_mixed() -> None:
+    """Seen: a libcudnn_graph.so.9 in LD_LIBRARY_PATH before the wheel's own."""
+    stray = system_library(
+        "libcudnn_graph", "libcudnn_graph.so.9", "9.5.0", path="/opt/ld/libcudnn_graph.so.9"
+    )
+    own = wheel_library("libcudnn", "libcudnn.so.9", "9.5.0", "nvidia-cudnn-cu12", "9.3.0.75")
+    blind = tensorflow(**BLIND)
+    result = on("LIB-002", own, stray, tensorflow=blind)
+    assert result.outcome == "fail" and "from /opt/ld" in result.findings[0].message
+    snap = good_snapshot(loader=Loader(libraries=[own, stray]), tensorflow=blind)
+    by_code = {one.code: one for one in diagnose(snap).results}
+    assert by_code["LIB-001"].consequence_of == "LIB-002"
+    # another copy that nothing speaks with lies there in peace
+    apart = changed(stray, version="9.1.0")
+    assert on("LIB-002", *good_libraries(), apart, tensorflow=blind).outcome == "pass"
 
 
 # LIB-003, LIB-004

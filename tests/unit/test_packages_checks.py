@@ -118,6 +118,12 @@ def test_two_tensorflows_of_different_versions_fail() -> None:
     assert result.outcome == "fail"
     remedy = result.findings[0].remedy
     assert remedy is not None and "uninstall -y tensorflow tensorflow-cpu" in remedy.commands[0]
+    assert "tensorflow==2.19.1" in remedy.commands[1]
+    nvidias = on(
+        "PKG-003", dist("tensorflow", "2.19.1"), dist("nvidia-tensorflow", "1.15.5+nv23.3")
+    )
+    remedy = nvidias.findings[0].remedy
+    assert remedy is not None and "nvidia-tensorflow==1.15.5+nv23.3" in remedy.commands[1]
 
 
 def test_two_names_of_one_build_are_a_warning() -> None:
@@ -292,6 +298,15 @@ def test_a_trouble_with_a_check_of_its_own_is_told_once() -> None:
     assert on("PKG-005", *both).outcome == "fail"
 
 
+def test_requirements_that_are_met_pass() -> None:
+    pair = (dist("torch", "2.4.0", requires=["numpy>=1.26"]), dist("numpy", "2.1"))
+    result = on("PKG-009", *pair)
+    assert (result.outcome, result.detail) == (
+        "pass",
+        "2 packages of this field have what they ask for",
+    )
+
+
 def test_requirements_need_an_interpreter() -> None:
     assert on("PKG-009", dist("numpy", "2.1"), interpreter=None).outcome == "skipped"
     assert on("PKG-009", dist("numpy", "2.1", requires=ABSENT)).outcome == "skipped"
@@ -316,6 +331,7 @@ def test_a_release_is_named() -> None:
     result = on("PKG-010", *nvidia_set(), loader=None)
     assert result.outcome == "pass"
     assert "release 23.03" in result.detail and "cublas, cuda-runtime, cudnn" in result.detail
+    assert "moved on" not in result.detail  # runtime 12.1.55 is CUDA 12.1.0
 
 
 def test_libraries_may_float_inside_their_rules() -> None:
@@ -329,6 +345,23 @@ def test_a_library_outside_of_the_rules_is_warned_of() -> None:
     assert result.outcome == "warn" and "9.1.0.70" in finding.message
     assert finding.remedy is not None
     assert "nvidia-cudnn-cu12~=8.8" in finding.remedy.commands[0]
+
+
+def test_below_the_rule_is_outside_of_it_though_the_major_is_the_same() -> None:
+    assert on("PKG-010", *nvidia_set(nvidia_cudnn_cu12="8.7.0.84"), loader=None).outcome == "warn"
+
+
+def test_where_no_rule_is_known_only_another_major_is_wrong() -> None:
+    old = dist("nvidia-tensorflow", "1.15.4+nv20.10")
+    moved = on("PKG-010", old, dist("nvidia-cudnn", "8.1.0.77"), loader=None)
+    assert moved.outcome == "pass" and "8.1.0.77 (20.10: 8.0.4)" in moved.detail
+    assert on("PKG-010", old, dist("nvidia-cudnn", "7.6.5.32"), loader=None).outcome == "warn"
+
+
+def test_tensorrt_is_compared_as_loaded_too() -> None:
+    loader = Loader(libraries=[system_library("libnvinfer", "libnvinfer.so.8", "8.5.3")])
+    result = on("PKG-010", dist("tensorflow", "1.15.5+nv23.03"), loader=loader)
+    assert result.outcome == "pass" and "compared in tensorrt" in result.detail
 
 
 def test_a_release_that_is_not_on_record_is_not_known_and_the_nearest_is_named() -> None:
@@ -391,6 +424,11 @@ def test_a_wheel_for_another_python_fails() -> None:
 def test_the_hosts_glibc_stands_in_for_the_targets() -> None:
     wheel = dist("tensorflow", "2.21.0", wheel_tags=["cp311-cp311-manylinux_2_99_x86_64"])
     assert on("PKG-012", wheel, interpreter=interpreter(libc=ABSENT)).outcome == "fail"
+    # what the interpreter says of itself comes first
+    between = dist("tensorflow", "2.21.0", wheel_tags=["cp311-cp311-manylinux_2_30_x86_64"])
+    assert on("PKG-012", between, interpreter=interpreter(libc="glibc 2.28")).outcome == "fail"
+    assert on("PKG-012", between, interpreter=interpreter(libc="musl 1.2")).outcome == "fail"
+    assert on("PKG-012", between).outcome == "pass"
 
 
 SYSTEM = System((3, 8), "x86_64", (2, 31), musl=False)
