@@ -202,7 +202,7 @@ def mutations(document: str) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.one_of(st.text(), mutations(XML), mutations(TEXT)))
 @example("<nvidia_smi_log" + ">" * 3 + "</nvidia_smi_log>")
 @example("==============NVSMI LOG==============\n    : \n" + " " * 500 + ":")
