@@ -60,7 +60,7 @@ def _mount(context, table, path, outcome, seen):
     if outcome == "timeout" and mount is not None and not mount.may_hang:
         # The path leads elsewhere by a symbolic link, and nobody can follow it without hanging too.
         return None, facts.unavailable("timeout", "the path could not be followed")
-    return mount, facts.unavailable("error", "no mount above it in " + mounts.TABLE)
+    return mount, facts.unavailable("absent", "no mount above it in %s (a chroot)" % mounts.TABLE)
 
 
 def look(path):
