@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,16 @@ import msgspec
 
 from . import snapshot as snapshots
 from .collector import process
-from .collector.child import BOOTSTRAP
+from .collector.child import PACKAGE
 from .exit_codes import CouldNotLook, UsageError
 from .snapshot import Snapshot
 
 # The collector bounds every probe; this bounds the collector.
 DEADLINE = 300.0
+BEYOND_PROBES = 60.0  # seconds, where a deadline for every probe was given
 GRACE = 2.0  # seconds for the collector to end what it started
 
-_START = BOOTSTRAP.rpartition("from envcheck")[0] + (
-    "from envcheck.collector.main import main\nsys.exit(main(sys.argv[2:]))\n"
-)
+_START = PACKAGE + ("from envcheck.collector.main import main\nsys.exit(main(sys.argv[2:]))\n")
 _REFUSED = 2
 
 Progress = Callable[[list[str], int, int], None]
@@ -53,11 +53,12 @@ def collect(
     """Run the collector in a process of its own.
 
     deadline: seconds for every probe, instead of each probe's own.
-    progress: called with (names of running probes, done, total) while it works.
+    progress: called with (names of running probes, done, total), again and again while it works.
     Raises UsageError for a target or file that cannot be looked at, CouldNotLook where the collector
     itself did not come back with a Snapshot.
     """
-    argv = [sys.executable, "-I", "-S", "-c", _START, str(Path(__file__).parent.parent), "--parent"]
+    argv = [sys.executable, "-I", "-S", "-c", _START, str(Path(__file__).parent.parent)]
+    argv += ["--parent", str(os.getpid())]
     if target is not None:
         argv += ["--target", target]
     if nvidia_smi is not None:
@@ -66,35 +67,86 @@ def collect(
         argv += ["--no-redact"]
     if deadline is not None:
         argv += ["--deadline", str(deadline)]
-    pynvml = importlib.util.find_spec("pynvml")
-    if pynvml is not None and pynvml.origin:
-        argv += ["--pynvml", pynvml.origin]
-    child = process.Child(argv, DEADLINE, grace=GRACE, limit=snapshots.LIMIT)
+    pynvml = pynvml_file()
+    if pynvml is not None:
+        argv += ["--pynvml", str(pynvml)]
+    bound = DEADLINE if deadline is None else max(DEADLINE, deadline + BEYOND_PROBES)
+    with _scratch(target) as scratch:
+        argv += scratch
+        return _read(_run(process.Child(argv, bound, grace=GRACE, limit=snapshots.LIMIT), progress))
+
+
+def _run(child: Any, progress: Progress | None) -> Any:
+    """The collector's process.Result."""
+    told: dict[str, Any] = {}
 
     def watch() -> None:
         for line in child.new_stderr():
-            if progress is not None and line.startswith("@progress "):
-                told = msgspec.json.decode(line.removeprefix("@progress "))
-                running, total = told["running"], told["total"]
-                progress(running, total - len(running), total)
+            if line.startswith("@progress "):
+                told.update(msgspec.json.decode(line.removeprefix("@progress ")))
+        if progress is not None and told:
+            running, total = told["running"], told["total"]
+            progress(running, total - len(running), total)
 
     process.run_all([child], watch)
-    return _read(child.result)
+    return child.result
+
+
+def pynvml_file() -> Path | None:
+    """nvidia-ml-py's module beside envcheck, or what stands in its place."""
+    found = importlib.util.find_spec("pynvml")
+    if found is None or not found.origin:
+        return None
+    path = Path(found.origin)
+    # An old "pynvml" package of the same name hides the file, which is newer.
+    beside = path.parent.with_suffix(".py")
+    return beside if path.name == "__init__.py" and beside.is_file() else path
+
+
+@contextmanager
+def _scratch(target: str | None) -> Iterator[list[str]]:
+    """The option that names an empty directory, where one is needed and there is room for it.
+
+    The collector removes it; whoever started it does so again, lest it was killed.
+    """
+    if target is None:
+        yield []
+        return
+    import shutil
+    import tempfile
+
+    try:
+        folder = tempfile.mkdtemp(prefix="envcheck-")
+    except OSError:
+        yield []
+        return
+    try:
+        yield ["--scratch", folder]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read(result: Any) -> Collected:
     if result.outcome == "exited" and result.code == _REFUSED:
-        last = result.tail(1)
-        raise UsageError(last.removeprefix("envcheck-collector: "))
+        raise UsageError(_last_words(result).removeprefix("envcheck-collector: "))
     if not result.ok:
+        words = _last_words(result)
         raise CouldNotLook(
-            f"the collector {result.describe()}, so nothing is known about this machine: {result.tail(1)}"
+            f"the collector {result.describe()}, so nothing is known about this machine"
+            + (f": {words}" if words else "")
         )
     try:
         whole = msgspec.json.decode(result.stdout)
         return Collected(_fit(whole["snapshot"]), whole["values"])
     except (msgspec.DecodeError, snapshots.SnapshotError, KeyError, TypeError) as error:
         raise CouldNotLook(f"the collector's answer could not be read: {error}") from None
+
+
+def _last_words(result: Any) -> str:
+    """The last line that it wrote to stderr for people."""
+    lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
+    words = [line for line in lines if not line.startswith("@progress ")]
+    return words[-1][-2000:] if words else ""
 
 
 def _fit(raw: dict[str, Any]) -> Snapshot:

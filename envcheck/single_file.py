@@ -9,64 +9,116 @@ from __future__ import annotations
 
 import base64
 import importlib.metadata
-import importlib.util
 import io
 import textwrap
 import zipfile
 from pathlib import Path
 
+from .collection import pynvml_file
 from .exit_codes import CouldNotLook
 
 _PACKAGE = Path(__file__).parent
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same sources give the same bytes
 
-_MAIN = """\
+_OLD = """\
+import os
 import sys
 
 if sys.version_info < (3, 6):
     sys.stderr.write("envcheck-collector: needs Python 3.6 or newer, this is %d.%d\\n" % sys.version_info[:2])
     sys.exit(2)
-from envcheck.collector.main import main
-
-sys.exit(main(sys.argv[1:]))
 """
+
+_MAIN = (
+    _OLD
+    + """\
+from envcheck.collector.shadows import hidden
+
+with hidden():
+    from envcheck.collector.main import main
+
+    sys.exit(main(sys.argv[1:]))
+"""
+)
 
 _SCRIPT = '''\
 #!/usr/bin/env python3
 # envcheck-collector {version}: prints a Snapshot of this machine's GPU stack as JSON.
 # Made by `envcheck collector`; the text at the end is a zip of readable Python sources.
-import sys
+{old}
 
-if sys.version_info < (3, 6):
-    sys.stderr.write("envcheck-collector: needs Python 3.6 or newer, this is %d.%d\\n" % sys.version_info[:2])
-    sys.exit(2)
+def real(path):
+    try:
+        return os.path.realpath(path)
+    except OSError:  # relative to a working directory that is gone
+        return path
+
+
+# What lies beside this script, or on PYTHONPATH, must not stand in for the standard library.
+ASIDE = [os.path.dirname(__file__) or "."] if "__file__" in globals() else []
+if not sys.flags.ignore_environment:
+    ASIDE += [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+ASIDE = [real(entry) for entry in ASIDE]
+sys.path[:] = [entry for entry in sys.path if entry and real(entry) not in ASIDE]
 
 import base64
-import os
-import shutil
-import tempfile
 
 PACKAGE = """
 {package}
 """
 
 
-def main():
-    try:
-        folder = tempfile.mkdtemp(prefix="envcheck-collector-")
-        path = os.path.join(folder, "envcheck-collector.pyz")
-        with open(path, "wb") as file:
-            file.write(base64.b64decode(PACKAGE))
-    except OSError as error:
-        sys.stderr.write("envcheck-collector: no room to unpack: %s\\n" % error)
-        return 2
-    try:
-        sys.path.insert(0, path)
-        from envcheck.collector.main import main as collect
+def in_memory(data):
+    """The path of a file in memory that holds the data and goes with this process. Raises OSError."""
+    if hasattr(os, "memfd_create"):
+        number = os.memfd_create("envcheck-collector")
+    else:
+        import ctypes
 
-        return collect(sys.argv[1:])
+        number = ctypes.CDLL(None).memfd_create(b"envcheck-collector", 1)
+    process = "/proc/%d" % os.getpid()
+    path = "%s/fd/%d" % (process, number)
+    if number < 0 or os.stat(process).st_uid != os.geteuid() or not os.path.isfile(path):
+        raise OSError("no file in memory that other processes can read")
+    while data:
+        data = data[os.write(number, data) :]
+    return path
+
+
+def run(path):
+    sys.path.insert(0, path)
+    from envcheck.collector.main import main as collect
+
+    return collect(sys.argv[1:])
+
+
+def main():
+    data = base64.b64decode(PACKAGE)
+    try:
+        path = in_memory(data)
+    except (OSError, AttributeError, ImportError):
+        return on_disk(data)
+    return run(path)
+
+
+def on_disk(data):
+    import shutil
+    import tempfile
+
+    folder = None
+    try:
+        try:
+            folder = tempfile.mkdtemp(prefix="envcheck-collector-")
+            path = os.path.join(folder, "envcheck-collector.pyz")
+            with open(path, "wb") as file:
+                file.write(data)
+        except OSError as error:
+            sys.stderr.write("envcheck-collector: no room to unpack: %s\\n" % error)
+            return 2
+        return run(path)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 sys.exit(main())
@@ -91,7 +143,7 @@ def build_script() -> bytes:
     from . import __version__
 
     package = "\n".join(textwrap.wrap(base64.b64encode(build_pyz()).decode(), 100))
-    return _SCRIPT.format(version=__version__, package=package).encode()
+    return _SCRIPT.format(version=__version__, old=_OLD, package=package).encode()
 
 
 def _contents() -> dict[str, bytes]:
@@ -106,18 +158,23 @@ def _contents() -> dict[str, bytes]:
 
 
 def _pynvml() -> dict[str, bytes]:
-    """nvidia-ml-py's one module and its licence, as ``envcheck.collector.vendor``."""
-    found = importlib.util.find_spec("pynvml")
-    if found is None or not found.origin:
+    """nvidia-ml-py's one module, its version and its licence, as ``envcheck.collector.vendor``."""
+    module = pynvml_file()
+    if module is None or module.name != "pynvml.py":
         raise CouldNotLook(
             "nvidia-ml-py is not installed beside envcheck: pip install nvidia-ml-py"
         )
-    vendor = "envcheck/collector/vendor/"
-    files = {vendor + "__init__.py": b"", vendor + "pynvml.py": Path(found.origin).read_bytes()}
-    for file in importlib.metadata.files("nvidia-ml-py") or []:
-        if "licen" in file.name.lower():
-            files[vendor + "pynvml-" + file.name] = Path(str(file.locate())).read_bytes()
-    return files
+    files = {"__init__.py": b"", "pynvml.py": module.read_bytes()}
+    try:
+        distribution = importlib.metadata.distribution("nvidia-ml-py")
+    except importlib.metadata.PackageNotFoundError:
+        distribution = None
+    if distribution is not None:
+        files["pynvml.version"] = distribution.version.encode()
+        for file in distribution.files or []:
+            if "licen" in file.name.lower():
+                files["pynvml-" + file.name] = Path(str(file.locate())).read_bytes()
+    return {"envcheck/collector/vendor/" + name: data for name, data in files.items()}
 
 
 def _own_licence() -> bytes | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..data.sonames import component_of
 from .model import Remedy
+from .shell import word
 
 
 class Cause(NamedTuple):
@@ -78,10 +78,10 @@ IMPORT = (
         "ld.so(8)",
     ),
     Cause(
-        r"cannot allocate memory in static TLS block",
-        "a library that wants thread-local storage was loaded too late",
+        r"(\S+): cannot allocate memory in static TLS block",
+        "{1} wants thread-local storage and was loaded too late",
         "Load it first.",
-        ("export LD_PRELOAD=LIBRARY_NAMED_ABOVE",),
+        ("export LD_PRELOAD={1}",),
         "ld.so(8)",
     ),
     Cause(
@@ -253,8 +253,8 @@ def explain(
 
 def _explained(cause: Cause, found: re.Match[str], line: str, pip: str, cuda: str) -> Explained:
     groups = [found.group(0), *(group for group in found.groups() if group is not None), "", ""]
-    missing = next((word for word in reversed(groups) if word.startswith("lib")), "")
-    quoted = [shlex.quote(group) for group in groups]
+    missing = next((group for group in reversed(groups) if group.startswith("lib")), "")
+    quoted = [word(group) for group in groups]
     library = install_library(missing, pip, cuda)
     return Explained(
         cause.says.format(*groups),
@@ -275,12 +275,12 @@ def install_library(soname: str, pip: str, cuda: str = "") -> str:
     part = component_of(soname)
     major = cuda.partition(".")[0]
     if part is None or (part == "cudnn" and version in ("", "5", "6", "7")) or major == "10":
-        return f"ldconfig -p | grep {shlex.quote(name or soname)}"
+        return f"ldconfig -p | grep -F {word(name or soname)}"
     if not major and part in ("cublas", "cuda-runtime", "nvjitlink"):
         major = version.partition(".")[0]
     if major not in ("11", "12", "13"):
-        return f"ldconfig -p | grep {shlex.quote(name)}"
+        return f"ldconfig -p | grep -F {word(name)}"
     pinned = f"=={version}.*" if part == "cudnn" else ""
     # The wheels for CUDA 13 carry no suffix, but for the libraries with a version of their own.
     suffix = "" if major == "13" and part not in ("cudnn", "nccl") else f"-cu{major}"
-    return f"{pip} install {shlex.quote(f'nvidia-{part}{suffix}{pinned}')}"
+    return f"{pip} install {word(f'nvidia-{part}{suffix}{pinned}')}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 
 from ..facts.target import ConfigFile
@@ -23,6 +22,7 @@ from .pipconfig import (
     written_by_pyindex,
 )
 from .registry import Verdict, check
+from .shell import word
 from .target import installed, pip_uninstall
 from .view import View, need
 
@@ -90,7 +90,7 @@ def _undo_pyindex(
     view: View, path: str, file: ConfigFile | None, entries: list[Entry]
 ) -> list[str]:
     if file is None or not entries:
-        return [f"grep -n -i nvidia {shlex.quote(path)}"]
+        return [f"grep -n -i nvidia {word(path)}"]
     commands = []
     for entry in entries:
         if entry.key == "no-cache-dir" or all(map(is_nvidia, entry.words)):
@@ -146,7 +146,7 @@ def credentials(view: View) -> Iterator[Verdict]:
             remedy=Remedy(
                 "Close the file, and give out new credentials in place of these; a keyring or "
                 "~/.netrc keeps them out of configuration files altogether.",
-                [f"{sudo}chmod 600 {shlex.quote(file.path)}"],
+                [f"{sudo}chmod 600 {word(file.path)}"],
             ),
         )
 

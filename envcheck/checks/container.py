@@ -19,8 +19,9 @@ from .container_common import (
     nvidia_specs,
     serving,
 )
-from .model import Finding, Passed, Remedy, Skip, Unjudged
+from .model import Finding, NotKnown, Passed, Remedy, Skip, Unjudged
 from .registry import Verdict, check
+from .shell import word
 from .view import View, known
 
 INSTALL_TOOLKIT = [
@@ -89,7 +90,7 @@ def _wake(engine: Engine, why: Unavailable) -> Remedy:
     if engine.name != "docker":
         return Remedy(
             f"See what {engine.name} says, and bring its storage up to date.",
-            [f"{engine.name} info", f"{engine.name} system migrate"],
+            [f"{word(engine.name)} info", f"{word(engine.name)} system migrate"],
         )
     if why.unavailable == "no-permission":
         return Remedy(
@@ -129,7 +130,8 @@ def engines_give_gpus(view: View) -> Iterator[Verdict]:
         if way:
             yield Passed(f"{engine.name}: {way}", engine.name)
         elif way is None:
-            yield Unjudged("skipped", f"{engine.name} is too old for any way", engine.name)
+            why = f"{engine.name} is too old for any way, or its version is not known (CTR-006)"
+            yield Unjudged("skipped", why, engine.name)
         else:
             yield _no_way(view, engine)
 
@@ -147,7 +149,7 @@ def _way(view: View, engine: Engine) -> str | None:
     if engine.name == "podman":
         if known(containers.oci_hooks):
             return "NVIDIA's OCI hook"
-        if at_least(known(engine.version), PODMAN_CDI) is False:
+        if not at_least(known(engine.version), PODMAN_CDI):
             return None
         return "--device nvidia.com/gpu=all, by CDI" if specs else ""
     if engine.name == "enroot":
@@ -203,7 +205,7 @@ def podman_version(view: View) -> Iterator[Verdict]:
     version = known(engine.version)
     new_enough = at_least(version, PODMAN_CDI)
     if new_enough is None:
-        raise Skip("podman's version: not known")
+        raise NotKnown("podman's version")
     if new_enough:
         ignored = at_least(version, (5, 0)) is False
         yield Passed(
@@ -219,8 +221,6 @@ def podman_version(view: View) -> Iterator[Verdict]:
             evidence=[evidence(view, engine, "version")],
             remedy=Remedy(
                 "Upgrade podman (Debian 12 and Ubuntu 24.04 bring one that is new enough), or use docker.",
-                [
-                    "sudo apt install -t $(. /etc/os-release; echo $VERSION_CODENAME)-backports podman"
-                ],
+                ["apt-cache policy podman  # the versions that are offered here"],
             ),
         )

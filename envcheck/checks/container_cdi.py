@@ -8,6 +8,7 @@ from ..facts.containers import CdiSpec
 from .container_common import KIND, NO_DEVICE_NODES, containers_of, need_gpus
 from .model import CannotJudge, Finding, Passed, Remedy, Skip
 from .registry import Verdict, check
+from .shell import word
 from .view import View, known, need, unjudged
 
 
@@ -45,7 +46,7 @@ def _judge(view: View, place: int, spec: CdiSpec) -> Verdict:
         devices = known(spec.devices) or []
         return Passed(f"{spec.path}, {len(devices)} devices", spec.path)
     nodes = all(path.startswith("/dev/") for path in missing)
-    generate = f"sudo nvidia-ctk cdi generate --output={spec.path}"
+    generate = f"sudo nvidia-ctk cdi generate --output={word(spec.path)}"
     return Finding(
         "warn",
         f"{spec.path} names {_first(missing)}: containers that ask for a GPU by CDI do not start.",

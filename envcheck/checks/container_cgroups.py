@@ -19,7 +19,7 @@ from .container_common import (
     rootful_docker,
     serving,
 )
-from .model import Finding, Passed, Remedy, Skip
+from .model import Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .view import View, facts_of, known, need
 
@@ -131,12 +131,14 @@ def no_cgroups_fits(view: View) -> Iterator[Verdict]:
     off = known(containers.toolkit_no_cgroups) is True
     if off and not known(docker.rootless):
         yield _misfit(view, docker, "false")
-    elif (
-        not off
-        and known(docker.rootless)
-        and at_least(known(containers.toolkit_version), (1, 18)) is False
-    ):
-        yield _misfit(view, docker, "true")
+    elif not off and known(docker.rootless):
+        by_itself = at_least(known(containers.toolkit_version), (1, 18))
+        if by_itself is None:
+            raise NotKnown("whether the toolkit's version sets no-cgroups for a rootless docker")
+        if by_itself:
+            yield Passed("no-cgroups = false, which this toolkit handles by itself")
+        else:
+            yield _misfit(view, docker, "true")
     else:
         yield Passed(f"no-cgroups = {'true' if off else 'false'}")
 

@@ -8,9 +8,16 @@ from collections.abc import Iterator
 from ..facts.base import Unavailable
 from ..facts.gpu import NvidiaSmi
 from ..facts.kernel import Kernel
-from . import driver_agreement, driver_branch, driver_cuda, driver_libcuda  # noqa: F401 - they register
+from . import (  # noqa: F401 - they register
+    driver_agreement,
+    driver_branch,
+    driver_cuda,
+    driver_hang,
+    driver_libcuda,
+)
 from .driver_codes import NVIDIA_SMI, NVIDIA_SMI_FAULTS, NVML, Code
-from .driver_common import NO_DRIVER, NO_GPUS, REBOOT, container, driver_packages, on_wsl, stuck
+from .driver_common import NO_DRIVER, NO_GPUS, REBOOT, container, driver_packages, on_wsl
+from .driver_hang import stuck_in
 from .model import Evidence, Finding, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .view import View, facts_of, known, need
@@ -28,10 +35,12 @@ _COMPAT_OR_OTHER = re.compile(r"/compat/|cuda-compat|/stubs/|/i386-linux-gnu/|/l
     " Judged by what nvmlInit returns in a process of its own; its error code tells a missing library"
     " from a module that is not loaded, a version mismatch, a lack of permission and a lost GPU.",
     sources=("nvml.h, nvmlReturn_t", "nvidia-container-toolkit#33, #48, #1227"),
-    follows=(*NO_DRIVER, "KRN-006", "DRV-002"),
+    follows=(*NO_DRIVER, "KRN-006", "DRV-010", "DRV-002", "ENV-002", "ENV-009"),
 )
 def nvml_answers(view: View) -> Iterator[Verdict]:
-    yield from stuck(view, "nvml", "Asking NVML")
+    if stuck_in(view.machine.nvml):
+        yield _hangs(view)
+        return
     nvml = facts_of(view.machine.nvml, "NVML")
     code = need(nvml.init_code, "NVML's answer")
     if code == 0:
@@ -52,13 +61,23 @@ def nvml_answers(view: View) -> Iterator[Verdict]:
     )
 
 
+def _hangs(view: View) -> Finding:
+    """No GPU can be judged by NVML then: this is what those checks follow from, and DRV-010 is why."""
+    return Finding(
+        "fail",
+        "NVML hangs in the kernel: no tool can see the GPUs.",
+        evidence=[view.evidence("machine.nvml")],
+        remedy=Remedy("See DRV-010.", [REBOOT]),
+    )
+
+
 def _nvml_remedy(view: View, code: int, told: Code) -> Remedy:
     if container(view):
         return Remedy(
             "Start the container anew with the GPUs: one whose library is missing was started without"
             " them (or without the driver capability utility), and a running one loses them when"
             " systemd reloads its cgroup rules.",
-            ["docker run --rm --gpus all IMAGE nvidia-smi -L"],
+            ["docker run --rm --gpus all ubuntu nvidia-smi -L"],
         )
     commands = list(told.commands)
     if code == 12:
@@ -162,20 +181,12 @@ def _reload() -> Remedy:
     title="nvidia-smi answers",
     about="nvidia-smi is what people and scripts ask first. Where it is missing or broken while NVML"
     " works, training is not affected, yet scripts, health checks and container tools are: a warning."
-    " Where it hangs in the kernel, the driver itself hangs: a failure. Its exit code tells the reason;"
-    " output that is no document means that something else bears its name.",
-    sources=(
-        "nvidia-smi(1), RETURN VALUE",
-        "leptonai/gpud#117",
-        "NVIDIA/gpu-monitoring-tools#46",
-    ),
-    follows=(*NO_GPUS, "GPU-001"),
+    " Its exit code tells the reason; output that is no document means that something else bears its"
+    " name.",
+    sources=("nvidia-smi(1), RETURN VALUE",),
+    follows=(*NO_GPUS, "DRV-010", "GPU-001"),
 )
 def nvidia_smi_answers(view: View) -> Iterator[Verdict]:
-    hanging = list(stuck(view, "nvidia_smi", "nvidia-smi"))
-    yield from hanging
-    if hanging:
-        return
     smi = facts_of(view.machine.nvidia_smi, "nvidia-smi")
     if view.machine.origin == "nvidia-smi":
         raise Skip("nvidia-smi was not run: the snapshot was made from what it once printed")

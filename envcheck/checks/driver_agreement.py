@@ -10,6 +10,7 @@ from ..facts.pci import PciDevice
 from .driver_common import NO_GPUS, container, on_wsl
 from .model import CannotJudge, Evidence, Finding, Passed, Remedy, Skip
 from .registry import Verdict, check
+from .shell import word
 from .view import View, facts_of, gpu_name, known, need, show, unjudged
 
 # What does not change from one moment to the next, and the difference that rounding may make.
@@ -25,7 +26,7 @@ _SAME_FIELDS = {"uuid": 0, "name": 0, "memory_total_mib": 1, "mig_enabled": 0}
     " nvidia-smi or a libnvidia-ml of another driver is in the way, and tools built on one will not fit"
     " those built on the other. What changes by the moment, such as temperature, is not compared.",
     sources=("nvidia-smi(1)", "nvml.h"),
-    follows=(*NO_GPUS, "DRV-003", "GPU-001"),
+    follows=(*NO_GPUS, "DRV-003", "DRV-010", "GPU-001"),
 )
 def nvml_and_smi_agree(view: View) -> Iterator[Verdict]:
     nvml = facts_of(view.machine.nvml, "NVML")
@@ -95,7 +96,7 @@ def _differ(here: object, there: object, rounding: int) -> bool:
         "NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245",
         "CUDA C Programming Guide, device enumeration",
     ),
-    follows=NO_GPUS,
+    follows=(*NO_GPUS, "PCI-004", "KRN-009", "KRN-013", "GPU-001"),
 )
 def chain_drops_no_gpu(view: View) -> Iterator[Verdict]:
     nvml = facts_of(view.machine.nvml, "NVML")
@@ -172,8 +173,8 @@ def _dropped_by_driver(view: View, device: PciDevice, excluded: str) -> Finding:
             "Look in the kernel's log for why the driver gave it up; then rescan or reboot, and reseat the"
             " GPU where it stays away.",
             [
-                f"sudo dmesg | grep -iE 'nvrm|xid|{device.address[:-2]}'",
-                f"cat /sys/bus/pci/devices/{device.address}/enable",
+                f"sudo dmesg | grep -iE {word(f'nvrm|xid|{device.address[:-2]}')}",
+                f"cat {word(f'/sys/bus/pci/devices/{device.address}/enable')}",
                 "sudo reboot",
             ],
         ),

@@ -14,7 +14,7 @@ from ..data.cuda import (
     parse_version,
     rows_for,
 )
-from .driver_common import NO_GPUS, branch, driver_version, on_windows
+from .driver_common import DATA_CENTRE_BRANDS, NO_GPUS, branch, driver_version, on_windows
 from .model import Evidence, Finding, NotKnown, Passed, Remedy
 from .registry import Verdict, check
 from .view import View, known, need
@@ -28,12 +28,13 @@ from .view import View, known, need
     " newer minor versions of the same major one (minor-version compatibility: everything but PTX and"
     " features that need the newer driver). An older driver is a warning, since each CUDA then needs its"
     " own toolkit's driver. Where the CUDA version that libcuda reports belongs to another branch than"
-    " the driver, a libcuda of another driver stands in front of its own.",
+    " the driver, a libcuda of another driver stands in front of its own: a warning, unless it is a newer"
+    " one on data-centre GPUs alone, or one that was seen to start (forward compatibility).",
     sources=(
         "NVIDIA CUDA Toolkit release notes, tables 2 and 3",
         "NVIDIA CUDA Compatibility guide",
     ),
-    follows=NO_GPUS,
+    follows=(*NO_GPUS, "DRV-005", "FRM-003"),
 )
 def driver_branch(view: View) -> Iterator[Verdict]:
     version, path = driver_version(view)
@@ -106,6 +107,16 @@ def _claims(view: View) -> Iterator[tuple[str, Evidence]]:
             yield value, view.evidence(f"machine.{section}.{field}")
 
 
+def _forward_compatible(view: View) -> bool:
+    """Whether a libcuda newer than the driver was seen to start, or may be expected to."""
+    cuda = view.machine.cuda
+    code = None if cuda is None or cuda.facts is None else known(cuda.facts.init_code)
+    if code is not None:
+        return code == 0
+    brands = {known(gpu.brand) for gpu in view.gpus}
+    return bool(brands) and brands <= set(DATA_CENTRE_BRANDS)
+
+
 def _foreign_libcuda(view: View, driver: str, path: str) -> Iterator[Finding]:
     """A finding where a CUDA version reported belongs to another branch than the driver.
 
@@ -119,6 +130,8 @@ def _foreign_libcuda(view: View, driver: str, path: str) -> Iterator[Finding]:
         rows = rows_for(".".join(cuda.split(".")[:2]))
         theirs = branch(rows[0].toolkit_driver) if rows else ""
         if not theirs or theirs == own or rows[0].minor == newest.minor:
+            continue
+        if int(theirs) > int(own) and _forward_compatible(view):
             continue
         yield Finding(
             "warn",

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from ..data.cuda import parse_version
-from ..facts.base import NOT_COLLECTED, Maybe, Probe, StuckProcess, Unavailable
+from ..facts.base import NOT_COLLECTED, Maybe, Unavailable
 from ..facts.kernel import DeviceNode, Service
-from .model import Finding, Remedy
 from .view import View, known
 
 # Failures that explain why no driver answers: no device, another driver, none, no module, a rejected one.
@@ -16,6 +12,9 @@ NO_DRIVER = ("PCI-001", "PCI-002", "PCI-003", "KRN-001", "KRN-002")
 # Failures that explain why no GPU can be judged. PCI-002 and PCI-003 are not among them: they may be
 # about one GPU of several, and where they are about all of them KRN-001 or DRV-001 fails too.
 NO_GPUS = ("PCI-001", "KRN-001", "KRN-002", "DRV-002", "DRV-001")
+
+# NVML's brand of boards without a display that are meant for computing: Tesla, and since 2020 plain NVIDIA.
+DATA_CENTRE_BRANDS = ("Tesla", "NVIDIA")
 
 REBOOT = "sudo reboot"
 
@@ -74,31 +73,6 @@ def service(view: View, name: str) -> Service | None:
     kernel = view.machine.kernel
     services = kernel.facts.services if kernel is not None and kernel.facts is not None else []
     return next((entry for entry in services if entry.name == name), None)
-
-
-def stuck(view: View, section: str, what: str) -> Iterator[Finding]:
-    """A finding for each process of this probe that not even SIGKILL ended: it hangs in the kernel."""
-    probe: Probe[Any] | None = getattr(view.machine, section)
-    if probe is None:
-        return
-    inside: list[StuckProcess] = getattr(probe.facts, "stuck", [])
-    for process in {process.pid: process for process in [*probe.stuck, *inside]}.values():
-        yield Finding(
-            "fail",
-            f"{what} hangs in the kernel and cannot be killed: the driver or a GPU does not answer, and"
-            " whatever else asks it will hang too.",
-            subject=f"process {process.pid}",
-            evidence=[
-                view.evidence(
-                    f"machine.{section}.stuck",
-                    f"{process.command} (process {process.pid}, state {process.state or 'not known'})",
-                )
-            ],
-            remedy=Remedy(
-                "Look at the kernel's log for the reason, then reboot: such a process goes only then.",
-                [f"sudo cat /proc/{process.pid}/stack", "sudo dmesg | grep -iE 'nvrm|xid'", REBOOT],
-            ),
-        )
 
 
 def driver_packages(view: View, *libraries: str) -> str:

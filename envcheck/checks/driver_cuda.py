@@ -8,9 +8,10 @@ from ..facts.base import Unavailable
 from ..facts.gpu import CudaDriver
 from ..facts.kernel import DeviceNode
 from .driver_codes import CUDA, Code
-from .driver_common import NO_GPUS, container, device_node, driver_packages, on_wsl, service, stuck
+from .driver_common import NO_GPUS, container, device_node, driver_packages, on_wsl, service
 from .model import Evidence, Finding, Passed, Remedy
 from .registry import Verdict, check
+from .shell import word
 from .view import View, facts_of, known, need
 
 UVM = "/dev/nvidia-uvm"
@@ -23,18 +24,21 @@ UVM = "/dev/nvidia-uvm"
     about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and"
     " NVML do not go through it, so they may be fine where CUDA is not: without the nvidia-uvm module it"
     " returns 999, without a running fabric manager 802, with a libcuda that does not belong to the"
-    " loaded module 803 or 804, and where no GPU is visible 100. Judged by what cuInit returned in a"
-    " process of its own; the likely cause is taken from the device nodes, services and modules.",
+    " loaded module 803 or 804, and where it finds no GPU 100. Judged by what cuInit returned in a"
+    " process of its own, without CUDA_VISIBLE_DEVICES; the likely cause is taken from the device nodes,"
+    " services and modules.",
     sources=(
         "cuda.h, CUresult",
         "gpu-burn#60; gorgonia/cu#2 (999 without nvidia-uvm)",
         "pytorch#35710 (802 without the fabric manager)",
         "numba#9732; mistral-inference#144 (803, 804)",
     ),
-    follows=(*NO_GPUS, "KRN-006", "KRN-007", "DRV-005", "DRV-009", "GPU-001", "GPU-011", "GPU-012"),
+    follows=(
+        *(*NO_GPUS, "KRN-006", "KRN-007", "DRV-005", "DRV-009", "DRV-010", "GPU-001", "GPU-011"),
+        *("GPU-012", "ENV-002", "ENV-009"),
+    ),
 )
 def cuda_starts(view: View) -> Iterator[Verdict]:
-    yield from stuck(view, "cuda", "cuInit")
     probe = view.machine.cuda
     if probe is not None and probe.outcome == "crashed" and "signal" in probe.reason:
         yield _crashed(view, probe.reason, probe.evidence)
@@ -96,7 +100,7 @@ def _no_libcuda(view: View, cuda: CudaDriver) -> Finding:
         remedy = Remedy(
             "Start the container with the GPUs and the driver capability compute.",
             [
-                "docker run --rm --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE nvidia-smi"
+                "docker run --rm --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ubuntu nvidia-smi"
             ],
         )
     else:
@@ -126,7 +130,7 @@ def _cause(view: View, code: int, told: Code) -> tuple[str, Remedy, list[Evidenc
             Remedy(
                 "Recreate the container; a running one loses its GPUs when systemd reloads its cgroup"
                 " rules.",
-                [f"ls -l /dev/nvidia* {UVM}", "docker run --rm --gpus all IMAGE nvidia-smi -L"],
+                [f"ls -l /dev/nvidia* {UVM}", "docker run --rm --gpus all ubuntu nvidia-smi -L"],
             ),
             [view.evidence("machine.host.container")],
         )
@@ -141,7 +145,7 @@ def _node_cause(view: View, code: int) -> tuple[str, Remedy, list[Evidence]] | N
             Remedy(
                 "Load the module and make its nodes, and have it loaded at every boot.",
                 [
-                    "sudo nvidia-modprobe -u -c=0",
+                    "sudo nvidia-modprobe -c 0 -u",
                     "echo nvidia-uvm | sudo tee /etc/modules-load.d/nvidia-uvm.conf",
                 ],
             ),
@@ -152,7 +156,7 @@ def _node_cause(view: View, code: int) -> tuple[str, Remedy, list[Evidence]] | N
             f"this user may not open {UVM}",
             Remedy(
                 "Give the user the node's group, or make the node accessible by a udev rule.",
-                [f"ls -l {UVM}", f"sudo usermod -aG {node.group} $USER  # then log in anew"],
+                [f"ls -l {UVM}", f"sudo usermod -aG {word(node.group)} $USER  # then log in anew"],
             ),
             [
                 view.evidence(

@@ -26,7 +26,7 @@ WSL_LIBRARIES = "/usr/lib/wsl/"
     " packages carry a newer one for older drivers, which works on data-centre GPUs only. A path to"
     " either of them in LD_LIBRARY_PATH or the loader's cache makes CUDA fail with 34, 803 or 804, or"
     " hides a newer driver behind an older compat library. Judged by the file that a process really"
-    " mapped; a compat library with which CUDA starts is no failure.",
+    " mapped, and by what cuInit says with it; a compat library with which CUDA starts is no failure.",
     sources=(
         "numba#9732 (stubs)",
         "mistral-inference#144 (compat)",
@@ -54,9 +54,13 @@ def libcuda_is_the_drivers(view: View) -> Iterator[Verdict]:
         yield Passed(path)
 
 
+# What cuInit says of a libcuda that does not go with the driver; its other errors are not compat's.
+_COMPAT_ERRORS = (803, 804)
+
+
 def _compat(view: View, cuda: CudaDriver, path: str) -> Verdict:
     code = known(cuda.init_code)
-    if code not in (0, None):
+    if code in _COMPAT_ERRORS:
         return _finding(
             view,
             path,
@@ -77,6 +81,8 @@ def _compat(view: View, cuda: CudaDriver, path: str) -> Verdict:
             " an older CUDA than the driver has.",
             "Take the compat directory off the loader's path.",
         )
+    if code:
+        raise Skip(f"CUDA does not start (DRV-004), and error {code} is not compat's")
     return Passed(f"forward compatibility: libcuda {mapped or 'of a version not told'} from {path}")
 
 

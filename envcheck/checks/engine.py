@@ -9,7 +9,7 @@ import msgspec
 
 from ..snapshot import Snapshot
 from .model import CannotJudge, CheckResult, Diagnosis, Finding, Passed, Remedy, Unjudged
-from .registry import Check, Verdict, all_checks
+from .registry import TARGET_AREAS, Check, Verdict, all_checks
 from .view import View, unjudged
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
@@ -38,6 +38,8 @@ def diagnose(
 def _judge(check: Check, view: View) -> list[Verdict]:
     verdicts: list[Verdict] = []
     try:
+        if check.area in TARGET_AREAS:
+            _ = view.target  # raises Skip where none was looked at
         verdicts.extend(check.judge(view))
     except CannotJudge as why:
         verdicts.append(unjudged(why))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from . import environment_python, environment_speed  # noqa: F401 - they register
 from .driver_common import NO_GPUS
-from .model import Evidence, Finding, Passed, Remedy, Skip
+from .model import Evidence, Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .target import need_gpus, variables
 from .view import View, known
@@ -78,6 +78,8 @@ def visible_devices(view: View) -> Iterator[Verdict]:
             evidence=evidence,
             remedy=remedy,
         )
+    elif not choice.certain:
+        raise NotKnown(f"which GPUs {VARIABLE}={value} means on this machine")
     else:
         yield Passed(f"{VARIABLE}={value}: {len(choice.chosen)} of {total}")
 
@@ -150,7 +152,10 @@ def device_order(view: View) -> Iterator[Verdict]:
         yield Passed("CUDA_DEVICE_ORDER=PCI_BUS_ID")
         return
     need_gpus(view)
-    names = list(dict.fromkeys(device.name for device in devices(view)[0] if device.name))
+    listed = devices(view)[0]
+    names = list(dict.fromkeys(device.name for device in listed if device.name))
+    if len(names) < 2 and len(listed) > 1 and not all(device.name for device in listed):
+        raise NotKnown("whether all GPUs are of one kind")
     if len(names) < 2:
         yield Passed("all GPUs are of one kind")
         return
@@ -173,8 +178,8 @@ def device_order(view: View) -> Iterator[Verdict]:
     about=(
         "NVIDIA_DRIVER_CAPABILITIES says which driver libraries the container toolkit mounts: without "
         "compute there is no libcuda, and no framework finds a GPU; without utility there is no "
-        "nvidia-smi and no NVML. Judged in a container where it is set: a failure without compute unless "
-        "CUDA was seen to start, a warning without utility."
+        "nvidia-smi and no NVML. Judged in a container where it is set: a failure where CUDA or NVML does "
+        "not start for want of it, a warning without utility where nobody asked NVML."
     ),
     sources=(_TOOLKIT,),
     follows=("PCI-001",),
@@ -193,6 +198,10 @@ def driver_capabilities(view: View) -> Iterator[Verdict]:
     )
     if "compute" in lacking and starts:
         lacking.remove("compute")
+    nvml = view.machine.nvml
+    answer = None if nvml is None or nvml.facts is None else known(nvml.facts.init_code)
+    if "utility" in lacking and answer == 0:
+        lacking.remove("utility")
     if not lacking:
         yield Passed(f"NVIDIA_DRIVER_CAPABILITIES={value}")
         return
@@ -200,7 +209,7 @@ def driver_capabilities(view: View) -> Iterator[Verdict]:
         "no framework finds a GPU" if "compute" in lacking else "nvidia-smi and NVML are missing"
     )
     yield Finding(
-        "fail" if "compute" in lacking else "warn",
+        "fail" if "compute" in lacking or answer is not None else "warn",
         f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {' and '.join(lacking)}: {effect}.",
         subject="NVIDIA_DRIVER_CAPABILITIES",
         evidence=[told(view, "NVIDIA_DRIVER_CAPABILITIES")],

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .driver_common import NO_GPUS
 from .fitness import code_for
-from .model import CannotJudge, Finding, Passed, Remedy, Skip
+from .model import CannotJudge, Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .target import FRAMEWORKS, framework_facts, need_gpus, sees_gpus, variables
 from .view import View, known
@@ -93,9 +94,10 @@ def tf32(view: View) -> Iterator[Verdict]:
         yield Passed(f"NVIDIA_TF32_OVERRIDE={value}")
         return
     need_gpus(view)
-    capable = [
-        one.name or one.capability for one in visible(view).chosen if _major(one.capability) >= 8
-    ]
+    chosen = visible(view).chosen
+    capable = [one.name or one.capability for one in chosen if _major(one.capability) >= 8]
+    if not capable and not all(_major(one.capability) for one in chosen):
+        raise NotKnown("whether the visible GPUs have TF32")
     if not capable:
         yield Passed("NVIDIA_TF32_OVERRIDE=0, on GPUs without TF32")
         return
@@ -172,6 +174,8 @@ def kernel_cache(view: View) -> Iterator[Verdict]:
                 ["unset CUDA_CACHE_DISABLE", "export CUDA_CACHE_MAXSIZE=4294967296"],
             ),
         )
+    if size and not size.strip().isdecimal():
+        raise NotKnown(f"what CUDA makes of CUDA_CACHE_MAXSIZE={size}")
     if not found:
         yield Passed(f"CUDA_CACHE_MAXSIZE={size}" if size else "CUDA's cache is as it comes")
 
@@ -186,7 +190,7 @@ def kernel_cache(view: View) -> Iterator[Verdict]:
         "warning where TensorFlow sees no GPU on a machine that has some; otherwise a matter of taste."
     ),
     sources=("tensorflow#85311, #96707",),
-    follows=("PCI-001", "FRM-002"),
+    follows=(*NO_GPUS, "DRV-004", "FRM-005", "ENV-001", "FRM-002"),
 )
 def hidden_log(view: View) -> Iterator[Verdict]:
     value = variables(view).get("TF_CPP_MIN_LOG_LEVEL")
@@ -301,8 +305,13 @@ def _needs_ptx(view: View) -> str:
         capabilities = {one.capability for one in visible(view).chosen if _major(one.capability)}
     except CannotJudge:
         raise Skip("the compute capabilities of the GPUs are not known") from None
+    unknown = []
     for one in framework_facts(view):
         built = known(one.built_capabilities) or []
         if any(code_for(capability, built).kind == "jit" for capability in capabilities):
             return FRAMEWORKS[one.name]
+        if not built and known(one.cuda_build):
+            unknown.append(FRAMEWORKS[one.name])
+    if unknown:
+        raise NotKnown(f"the capabilities that {unknown[0]} was built for")
     return ""

@@ -26,6 +26,11 @@ class Code(NamedTuple):
 _ENTRY = re.compile(r"(sm|compute)_(\d+)([af]?)")
 
 
+def is_entry(entry: str) -> bool:
+    """Whether an entry of a build list is of a form that is known here."""
+    return _ENTRY.fullmatch(entry.strip()) is not None
+
+
 def code_for(capability: str, built: Iterable[str]) -> Code:
     """What a build list ("sm_80", "compute_90") has for a compute capability ("8.6").
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from ..data.releases import releases
-from ..facts.base import Probe
+from ..facts.base import Probe, StuckProcess
 from ..facts.target import Framework
 from . import framework_gpu  # noqa: F401 - it registers
 from .causes import IMPORT, SIGNALS, explain, install_library
@@ -18,6 +18,7 @@ from .target import (
     FRAMEWORKS,
     each_framework,
     framework_facts,
+    imported_framework,
     installed,
     loaded,
     mapped,
@@ -29,7 +30,7 @@ from .target import (
     sees_gpus,
     soname,
 )
-from .view import View, facts_of, known, need
+from .view import View, known, need
 
 
 @check(
@@ -170,9 +171,7 @@ def _gpu_tensorflow(view: View, version: Version | None) -> Remedy:
 )
 def tensorrt(view: View) -> Iterator[Verdict]:
     probe = view.target.tensorflow
-    facts: Framework = facts_of(probe, "TensorFlow")
-    if not facts.imported:
-        raise Skip("TensorFlow does not import")
+    facts = imported_framework(probe, "TensorFlow")
     if not need(facts.tensorrt_build, "whether TensorFlow was built with TensorRT"):
         raise Skip("this TensorFlow was built without TensorRT")
     loader = view.target.loader
@@ -223,7 +222,7 @@ def tensorrt(view: View) -> Iterator[Verdict]:
         "A process that gave no answer in time is reported as could not run."
     ),
     sources=("signal(7)", "tensorflow's requirement of AVX since 1.6"),
-    follows=("HOST-002",),
+    follows=("HOST-002", "DRV-010"),
 )
 def survives(view: View) -> Iterator[Verdict]:
     asked = {name: getattr(view.target, name) for name in FRAMEWORKS}
@@ -236,15 +235,12 @@ def survives(view: View) -> Iterator[Verdict]:
 
 def _outcome(view: View, name: str, probe: Probe[Framework]) -> Verdict:
     title = FRAMEWORKS[name]
-    for process in probe.stuck:
+    if probe.stuck:
         return Finding(
             "fail",
-            f"The process that asked {title} for its GPUs hangs in the kernel and cannot be killed: the "
-            "driver or a GPU does not answer.",
+            f"The process that asked {title} for its GPUs hangs in the kernel and cannot be killed.",
             subject=title,
-            evidence=[
-                view.evidence(f"target.{name}.stuck", f"{process.command}, state {process.state}")
-            ],
+            evidence=[view.evidence(f"target.{name}.stuck", _processes(probe.stuck))],
             remedy=Remedy(
                 "See the kernel's log, then reboot.", ["sudo dmesg | tail -50", "sudo reboot"]
             ),
@@ -266,6 +262,10 @@ def _outcome(view: View, name: str, probe: Probe[Framework]) -> Verdict:
         ],
         remedy=_after_signal(view, name, number),
     )
+
+
+def _processes(stuck: list[StuckProcess]) -> str:
+    return "; ".join(f"{process.command}, state {process.state}" for process in stuck)
 
 
 def _after_signal(view: View, name: str, number: int) -> Remedy:

@@ -10,7 +10,7 @@ from ..facts.base import NOT_COLLECTED
 from ..facts.target import Framework
 from .causes import NO_GPU, explain
 from .driver_common import NO_GPUS, driver_version, on_windows, on_wsl
-from .fitness import code_for, newest_tensorflow, ptx_runs
+from .fitness import code_for, is_entry, newest_tensorflow, ptx_runs
 from .model import CannotJudge, Evidence, Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .target import FRAMEWORKS, each_framework, need_gpus, pip_install, python, python_version
@@ -35,7 +35,7 @@ _BEFORE = (*NO_GPUS, "DRV-004", "DRV-007", "FRM-001", "FRM-007")
         "tensorflow#60854, #63362, #65842, #85311, #96707",
         "NVIDIA/tensorflow#110",
     ),
-    follows=(*_BEFORE, "PKG-013", "LIB-005", "LIB-008", "FRM-003", "FRM-005", "ENV-001"),
+    follows=(*_BEFORE, "PKG-013", "LIB-005", "LIB-008", "FRM-003", "FRM-004", "FRM-005", "ENV-001"),
 )
 def sees_every_gpu(view: View) -> Iterator[Verdict]:
     need_gpus(view)
@@ -232,6 +232,8 @@ def code_for_each_gpu(view: View) -> Iterator[Verdict]:
             raise Skip("no visible GPU's compute capability is known")
         for capability, device in devices.items():
             code = code_for(capability, built)
+            if code.kind == "none" and not all(map(is_entry, built)):
+                raise NotKnown(f"what {title}'s list of capabilities means ({', '.join(built)})")
             name = device.name or f"compute capability {capability}"
             if code.kind == "native":
                 yield Passed(f"{title} has {code.by} for {name} ({capability})", title)

@@ -18,6 +18,7 @@ from .driver_common import NO_GPUS, REBOOT, container
 from .gpu_common import VITAL, finding, gpu_path, is_lost, judge_gpus, reset, together, troubled
 from .model import Evidence, Finding, Passed, Remedy, Skip
 from .registry import Verdict, check
+from .shell import word
 from .view import View, gpu_name, known, need, show
 
 _KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
@@ -31,12 +32,12 @@ _PERMISSION = 4
     " not answer any more; whatever runs on it hangs or dies, and often the whole job with it. The signs"
     " are NVML errors that are not 'not supported': GPU is lost, unknown error, reset required. An error"
     " on a fact that every GPU has (UUID, name, memory, temperature) is a failure; one on a side fact"
-    " alone is a warning.",
+    " alone is a warning, and so is a GPU that only this user may not open.",
     sources=(
         "NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245",
         "NVIDIA GPU debug guidelines; XID 79",
     ),
-    follows=(*NO_GPUS, "PCI-004"),
+    follows=(*NO_GPUS, "PCI-004", "KRN-006"),
 )
 def no_gpu_is_lost(view: View) -> Iterator[Verdict]:
     probe = view.machine.nvml
@@ -51,23 +52,20 @@ def _lost(view: View, place: int, entry: LostGpu) -> Finding:
     address = known(entry.pci_address)
     where = f"GPU {entry.index}" + (f" at {address}" if address else "")
     told = NVML.get(entry.code, Code(f"NVML error {entry.code}", entry.error, NVML[999].remedy))
+    evidence = [
+        view.evidence(f"machine.nvml.lost[{place}]", f"{entry.error} ({entry.code}, {told.name})")
+    ]
+    if entry.code == _PERMISSION:
+        remedy = Remedy(told.remedy, list(told.commands))
+        message = f"{where} is closed to this user, whose programs do not find it."
+        return Finding("warn", message, where, evidence, remedy)
     return Finding(
         "fail",
         f"{where} does not answer the driver: {told.meaning}; what runs on it hangs or dies.",
         where,
-        [
-            view.evidence(
-                f"machine.nvml.lost[{place}]", f"{entry.error} ({entry.code}, {told.name})"
-            ),
-            *_log_evidence(view, address),
-        ],
-        _permission() if entry.code == _PERMISSION else _bring_back(view, address),
+        evidence + _log_evidence(view, address),
+        _bring_back(view, address),
     )
-
-
-def _permission() -> Remedy:
-    told = NVML[_PERMISSION]
-    return Remedy(told.remedy, list(told.commands))
 
 
 def _bring_back(view: View, address: str | None) -> Remedy:
@@ -75,11 +73,11 @@ def _bring_back(view: View, address: str | None) -> Remedy:
         return Remedy(
             "See whether the host still has the GPU; where it does, recreate the container: a running"
             " one loses its GPUs when systemd reloads its cgroup rules.",
-            ["nvidia-smi -L  # on the host", "docker run --rm --gpus all IMAGE nvidia-smi -L"],
+            ["nvidia-smi -L  # on the host", "docker run --rm --gpus all ubuntu nvidia-smi -L"],
         )
     commands = [_KERNEL_LOG]
     if address:
-        commands.append(f"sudo nvidia-smi --gpu-reset -i {address}")
+        commands.append(f"sudo nvidia-smi --gpu-reset -i {word(address)}")
     return Remedy(
         "Take the machine out of service, keep the kernel's log, and reset the GPU or reboot. Where it"
         " happens again, reseat the GPU, and have it replaced (RMA) if that does not help.",
@@ -132,6 +130,8 @@ def _troubled(view: View, gpu: Gpu) -> Iterator[Verdict]:
     )
 
 
+# The faults that make the driver ask for a recovery.
+_ASKED_FOR_BY = ("GPU-002", "GPU-003", "GPU-004", "GPU-005", "GPU-012")
 # What the driver asks for, in NVML's and nvidia-smi's words (lower case), and how to do it.
 _ACTIONS = {
     "reset": "The driver asks for a reset of the GPU.",
@@ -151,7 +151,7 @@ _FINE = ("none", "n/a", "")
     " Anything but nothing is a failure, since the GPU's results and its neighbours' are not to be relied"
     " on until it is done.",
     sources=("nvml.h, nvmlDeviceGpuRecoveryAction_t", "nvidia-smi(1), GPU Recovery Action"),
-    follows=NO_GPUS,
+    follows=(*NO_GPUS, "GPU-001", "KRN-008", *_ASKED_FOR_BY),
 )
 def no_recovery_needed(view: View) -> Iterator[Verdict]:
     return judge_gpus(view, lambda gpu: _recovery(view, gpu))

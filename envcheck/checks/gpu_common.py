@@ -11,6 +11,7 @@ from ..facts.base import Unavailable
 from ..facts.gpu import Gpu
 from .model import Finding, Passed, Remedy, Skip, Unjudged
 from .registry import Verdict
+from .shell import word
 from .view import View, gpu_name, known
 
 # Facts that every living GPU has on every driver: an error on one of these is the GPU's, not the fact's.
@@ -111,9 +112,9 @@ def gpu_path(view: View, gpu: Gpu) -> str:
 
 
 def address_of(gpu: Gpu) -> str:
-    """What `nvidia-smi -i` takes for this GPU: its PCI address, else its index."""
+    """What `nvidia-smi -i` takes for this GPU, as a word of a command: its PCI address, else its index."""
     address, index = known(gpu.pci_address), known(gpu.index)
-    return address or (str(index) if index is not None else "0")
+    return word(address or (str(index) if index is not None else "0"))
 
 
 def reset(gpu: Gpu, reason: str) -> Remedy:

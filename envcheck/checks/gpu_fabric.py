@@ -8,7 +8,7 @@ from ..facts.gpu import Gpu, GpuPair, NvLink
 from .driver_common import NO_GPUS, service
 from .driver_cuda import fabric_remedy
 from .gpu_common import address_of, finding, judge_gpus, reset, together
-from .model import Evidence, Finding, Passed, Remedy, Skip
+from .model import Evidence, Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .view import View, facts_of, gpu_name, known, need
 
@@ -33,7 +33,7 @@ _NOT_READY = 802  # CUDA_ERROR_SYSTEM_NOT_READY
         "NVIDIA Fabric Manager User Guide",
         "NVSentinel#883 (Completed, with an error as status)",
     ),
-    follows=NO_GPUS,
+    follows=(*NO_GPUS, "KRN-011"),
 )
 def fabric_is_set_up(view: View) -> Iterator[Verdict]:
     verdicts = list(judge_gpus(view, lambda gpu: _fabric(view, gpu)))
@@ -81,6 +81,8 @@ def _fabric(view: View, gpu: Gpu) -> Iterator[Verdict]:
             fields,
             Remedy("Look at the fabric manager's log.", [f"journalctl -u {_MANAGER} -n 100"]),
         )
+    elif state.lower() != "completed" or health not in ("healthy", *_NONE_HERE):
+        raise NotKnown(f"a fabric in state '{state}', with health '{health}'")
     else:
         yield Passed(f"fabric {state.lower()}")
 
@@ -168,7 +170,7 @@ _LINK_LIMITS = {"crc_errors": 1000, "replay_errors": 1000, "recovery_errors": 10
     " name, since boards differ in the links that are wired; GPUs without any active link are judged only"
     " where the machine has NVSwitches. Both are warnings.",
     sources=("nvidia-smi nvlink -s, -e", "NVSentinel#890"),
-    follows=NO_GPUS,
+    follows=(*NO_GPUS, "GPU-012"),
 )
 def nvlinks_are_up(view: View) -> Iterator[Verdict]:
     most: dict[str, int] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts.gpu import Gpu
 from .driver_common import NO_GPUS
 from .gpu_common import address_of, finding, judge_gpus
-from .model import Passed, Remedy
+from .model import NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .view import View, known, need
 
@@ -30,17 +30,21 @@ _COOLING = Remedy(
     " left (T.Limit), whichever the driver gives: at the threshold is a failure, within 5 degrees of it a"
     " warning. The same GPU idle is cooler: a healthy value without load says nothing about training.",
     sources=("nvidia-smi(1), Temperature", "NVSentinel#890; pytorch#153195"),
-    follows=NO_GPUS,
+    follows=(*NO_GPUS, "GPU-008"),
 )
 def gpus_are_cool(view: View) -> Iterator[Verdict]:
     return judge_gpus(view, lambda gpu: _temperature(view, gpu))
 
 
-def _temperature(view: View, gpu: Gpu) -> Iterator[Verdict]:
+def _degrees_left(gpu: Gpu) -> int | None:
+    """Degrees to the slowdown temperature; None where the driver gives neither them nor it."""
     now, threshold = known(gpu.temperature_c), known(gpu.temperature_slowdown_c)
     left = known(gpu.temperature_margin_c)
-    if left is None and now is not None and threshold is not None:
-        left = threshold - now
+    return threshold - now if left is None and now is not None and threshold is not None else left
+
+
+def _temperature(view: View, gpu: Gpu) -> Iterator[Verdict]:
+    now, left = known(gpu.temperature_c), _degrees_left(gpu)
     if left is None:
         need(gpu.temperature_c, "the temperature")
         left = need(gpu.temperature_margin_c, "the temperature's threshold")
@@ -69,8 +73,7 @@ def _temperature(view: View, gpu: Gpu) -> Iterator[Verdict]:
         yield Passed("below the slowdown temperature")
 
 
-# Clock-event reason: (level, message, remedy). Those not here are normal: idle, the power cap at full
-# load, application clocks, sync boost, the display's clocks.
+# Clock-event reason: (level, message, remedy); and those that are normal, the power cap at full load too.
 _REASONS = {
     "hw_thermal_slowdown": (
         "fail",
@@ -104,6 +107,13 @@ _REASONS = {
         _COOLING,
     ),
 }
+_NORMAL = {
+    "gpu_idle",
+    "sw_power_cap",
+    "applications_clocks_setting",
+    "sync_boost",
+    "display_clocks_setting",
+}
 _EXPLAINS_HW = {"hw_thermal_slowdown", "hw_power_brake_slowdown"}
 
 
@@ -130,6 +140,9 @@ def _clock_reasons(view: View, gpu: Gpu) -> Iterator[Verdict]:
     told = [reason for reason in _REASONS if reason in active]
     if active & _EXPLAINS_HW and "hw_slowdown" in told:
         told.remove("hw_slowdown")
+    left = _degrees_left(gpu)
+    if told == ["sw_thermal_slowdown"] and left is not None and left <= 0:
+        raise Skip("the GPU is too hot, and holds its clocks down for that (GPU-007)")
     for reason in told:
         level, message, remedy = _REASONS[reason]
         yield finding(
@@ -140,6 +153,9 @@ def _clock_reasons(view: View, gpu: Gpu) -> Iterator[Verdict]:
             "clock_event_reasons clock_sm_mhz clock_sm_max_mhz temperature_c power_draw_w",
             remedy,
         )
+    unheard = sorted(active - _NORMAL - set(_REASONS))
+    if unheard:
+        raise NotKnown(f"the clock-event reason {', '.join(unheard)}")
     if not told:
         yield Passed("no slowdown")
 

@@ -27,7 +27,7 @@ RETIRED_PAGES_CAPACITY = 64
     " the results of others are not to be trusted: a failure, until the GPU is reset and proves itself."
     " One in the board's life alone (aggregate) is a warning. Corrected errors are what ECC is for.",
     sources=(MEMORY_ERRORS, "XID 48, 94, 95"),
-    follows=NO_GPUS,
+    follows=(*NO_GPUS, "GPU-003", "GPU-004", "GPU-005"),
 )
 def no_uncorrectable_error(view: View) -> Iterator[Verdict]:
     return judge_gpus(view, lambda gpu: _ecc(view, gpu))

@@ -9,14 +9,11 @@ from packaging.version import Version
 from ..data.capabilities import capability
 from ..data.cuda import parse_version, rows
 from ..facts.gpu import Gpu
-from .driver_common import NO_GPUS, container, on_windows, on_wsl, service
+from .driver_common import DATA_CENTRE_BRANDS, NO_GPUS, container, on_windows, on_wsl, service
 from .gpu_common import address_of, finding, judge_gpus
 from .model import NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .view import View, known, need
-
-# NVML's brand of boards without a display that are meant for computing: Tesla, and since 2020 plain NVIDIA.
-DATA_CENTRE_BRANDS = ("Tesla", "NVIDIA")
 
 
 @check(
@@ -117,6 +114,8 @@ def _compute_mode(view: View, gpu: Gpu) -> Iterator[Verdict]:
             "compute_mode processes",
             remedy,
         )
+    elif "exclusive" not in words and words != "default":
+        raise NotKnown(f"the compute mode '{mode}'")
     else:
         yield Passed(mode)
 
@@ -194,9 +193,11 @@ def vgpu_is_licensed(view: View) -> Iterator[Verdict]:
 def _licence(view: View, gpu: Gpu) -> Iterator[Verdict]:
     licence = need(gpu.vgpu_licence, "a vGPU licence")
     words = licence.lower()
-    if not words.startswith("unlicensed"):
+    if words.startswith("licensed"):
         yield Passed(licence)
         return
+    if not words.startswith("unlicensed"):
+        raise NotKnown(f"the licence status '{licence}'")
     restricted = "restricted" in words and "unrestricted" not in words
     yield finding(
         view,

@@ -185,7 +185,7 @@ def memory(view: View) -> Iterator[Verdict]:
         evidence.append(view.evidence("machine.host.cgroup_memory_limit_mib"))
         remedy = Remedy(
             "Give the container or job more memory.",
-            ["docker run --memory 32g ...", "sbatch --mem 32G ..."],
+            ["docker run --memory 32g IMAGE", "sbatch --mem 32G SCRIPT"],
         )
     yield Finding(
         "warn",

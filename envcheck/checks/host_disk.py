@@ -19,6 +19,7 @@ from .host_places import (
 )
 from .model import CannotJudge, Finding, Passed, Remedy
 from .registry import Verdict, check
+from .shell import word
 from .view import View, known, need, unjudged
 
 # Measured for tensorflow[and-cuda] 2.21, 43 packages: 6.36 GB installed, from 3.28 GB of wheels.
@@ -86,7 +87,7 @@ def _space(view: View, group: list[Disk]) -> Iterator[Verdict]:
         remedy=Remedy(
             "Make room, or send environments, caches and temporary files to a larger disk.",
             [
-                f"df -h {mount(disk)}",
+                f"df -h {word(mount(disk))}",
                 "python3 -m pip cache purge",
                 *(f"export {name}=/path/on/a/larger/disk" for name in moved),
             ],
@@ -108,7 +109,10 @@ def _inodes(view: View, group: list[Disk]) -> Iterator[Verdict]:
         evidence=[evidence(view, disk, "free_inodes")],
         remedy=Remedy(
             "Remove directories with many small files, or use another file system.",
-            [f"df -i {mount(disk)}", f"sudo du --inodes -x -d 3 {mount(disk)} | sort -n | tail"],
+            [
+                f"df -i {word(mount(disk))}",
+                f"sudo du --inodes -x -d 3 {word(mount(disk))} | sort -n | tail",
+            ],
         ),
     )
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from .host_places import host_of
 from .model import Finding, Passed, Remedy, Skip
+from .nvidia_devices import mode_bits
 from .registry import Verdict, check
 from .view import View, facts_of, known, need
 
 DEFAULT_SHM_MIB = 64  # what docker, podman and Kubernetes give a container that asks for nothing
 LEAST_OPEN_FILES = 1024  # the distributions' own soft limit
 
-RUN = "docker run --gpus all --shm-size=1g --ulimit memlock=-1 --ulimit stack=67108864 ..."
+RUN = "docker run --gpus all --shm-size=1g --ulimit memlock=-1 --ulimit stack=67108864 IMAGE"
 KUBERNETES = "kubectl explain pod.spec.volumes.emptyDir.medium   # Memory, mounted at /dev/shm"
 
 
@@ -79,7 +80,7 @@ def limits(view: View) -> Iterator[Verdict]:
             f"A process may open only {files} files: data loaders run into 'Too many open files'.",
             evidence=[view.evidence("machine.host.open_files")],
             remedy=Remedy(
-                "Raise the limit.", ["ulimit -n 65536", "docker run --ulimit nofile=65536 ..."]
+                "Raise the limit.", ["ulimit -n 65536", "docker run --ulimit nofile=65536 IMAGE"]
             ),
         )
     locked = "no limit on locked memory" if memlock == -1 else f"{memlock} KiB of locked memory"
@@ -95,7 +96,7 @@ def limits(view: View) -> Iterator[Verdict]:
     " that nobody labelled for it, whatever their mode says: NVML then reports 'Insufficient Permissions'."
     " Judged by device nodes that every user may open by their mode, and this process may not.",
     sources=("nvidia-container-toolkit#33", "container-selinux, boolean container_use_devices"),
-    follows=("PCI-001", "KRN-001"),
+    follows=("PCI-001", "KRN-001", "KRN-006"),
     area="host",
 )
 def selinux(view: View) -> Iterator[Verdict]:
@@ -109,7 +110,7 @@ def selinux(view: View) -> Iterator[Verdict]:
     nodes = [node for node in nodes if node.path.startswith("/dev/nvidia")]
     if not nodes:
         raise Skip("no NVIDIA device node here")
-    denied = [node for node in nodes if not node.usable and _open_to_all(node.mode)]
+    denied = [node for node in nodes if not node.usable and mode_bits(node.mode) & 0o006 == 0o006]
     if not denied:
         yield Passed(f"{len(nodes)} device nodes")
         return
@@ -127,14 +128,7 @@ def selinux(view: View) -> Iterator[Verdict]:
             "Allow containers to use devices on the host, or start this one without the label.",
             [
                 "sudo setsebool -P container_use_devices on",
-                "podman run --security-opt=label=disable --device nvidia.com/gpu=all ...",
+                "podman run --security-opt=label=disable --device nvidia.com/gpu=all IMAGE",
             ],
         ),
     )
-
-
-def _open_to_all(mode: str) -> bool:
-    try:
-        return int(mode, 8) & 0o006 == 0o006
-    except ValueError:
-        return False

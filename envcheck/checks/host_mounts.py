@@ -20,6 +20,7 @@ from .host_places import (
 )
 from .model import CannotJudge, Finding, Level, Passed, Remedy
 from .registry import Verdict, check
+from .shell import word
 from .view import View, known, need, unjudged
 
 # What it does to the user where a directory with this role cannot be written; the worst first.
@@ -68,7 +69,7 @@ def _noexec(view: View, disk: Disk) -> Iterator[Verdict]:
         remedy=Remedy(
             "Mount it with exec (and take noexec out of /etc/fstab), or keep environments elsewhere.",
             [
-                f"sudo mount -o remount,exec {mount(disk)}",
+                f"sudo mount -o remount,exec {word(mount(disk))}",
                 "export XDG_DATA_HOME=/path/on/another/disk",
             ],
         ),
@@ -93,7 +94,7 @@ def _closed(view: View, disk: Disk) -> Iterator[Verdict]:
         evidence=[evidence(view, disk, field)],
         remedy=Remedy(
             "Use a directory that this user may write to.",
-            [f"ls -ld {disk.path}", f"export {VARIABLES[role]}=/path/to/a/writable/directory"],
+            [f"ls -ld {word(disk.path)}", f"export {VARIABLES[role]}=/path/to/a/writable/directory"],
         ),
     )
 
@@ -130,7 +131,7 @@ def _dead(view: View, group: list[Disk]) -> Finding:
             "See whether its server is up and reachable; unmount it lazily where it is gone for good.",
             [
                 "grep -E ' (nfs4?|cifs|smb3|lustre|ceph|9p|fuse[^ ]*) ' /proc/mounts",
-                *([f"sudo umount -l {where}"] if known(group[0].mount_point) else []),
+                *([f"sudo umount -l {word(where)}"] if known(group[0].mount_point) else []),
             ],
         ),
     )

@@ -7,6 +7,7 @@ import re
 from ..facts.kernel import DkmsState, DriverFile, Kernel, ModuleFile
 from .driver_common import branch
 from .nvidia_devices import distribution
+from .shell import word
 from .view import View, known
 
 MODPROBE = "sudo modprobe nvidia"
@@ -83,7 +84,10 @@ def build_module(view: View, release: str = "") -> list[str]:
     package = "kernel-devel" if distribution(view) == "rhel" else "linux-headers"
     install = "sudo dnf install" if distribution(view) == "rhel" else "sudo apt install"
     if release:
-        return [f"{install} {package}-{release}", f"sudo dkms autoinstall -k {release}"]
+        return [
+            f"{install} {word(f'{package}-{release}')}",
+            f"sudo dkms autoinstall -k {word(release)}",
+        ]
     return [f"{install} {package}-$(uname -r)", "sudo dkms autoinstall", MODPROBE]
 
 

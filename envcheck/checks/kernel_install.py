@@ -11,6 +11,7 @@ from .kernel_common import driver_files, driver_packages, upstream
 from .model import Finding, Passed, Remedy, Skip
 from .nvidia_devices import distribution, kernel_facts, pci_devices
 from .registry import Verdict, check
+from .shell import word, words
 from .view import View, known, need
 
 GPU_OR_KERNEL = re.compile(r"linux-(image|modules|headers|generic|base)|nvidia|cuda|libcuda")
@@ -76,7 +77,7 @@ def one_installation(view: View) -> Iterator[Verdict]:
             ],
             remedy=Remedy(
                 "Remove the runfile's installation, then install the packages anew.",
-                [f"sudo {runfile}", _reinstall(view, packages)],
+                [f"sudo {word(runfile)}", _reinstall(view, packages)],
             ),
         )
     need(kernel.driver_files, "driver libraries")
@@ -105,7 +106,7 @@ def _paths(files: list[DriverFile]) -> str:
 
 def _reinstall(view: View, packages: list[str]) -> str:
     manager = "dnf reinstall" if distribution(view) == "rhel" else "apt install --reinstall"
-    return f"sudo {manager} " + " ".join(text.split()[0] for text in packages[:3])
+    return f"sudo {manager} " + words([text.split()[0] for text in packages[:3]])
 
 
 def _extra_libraries(view: View, kernel: Kernel, files: list[DriverFile]) -> Remedy:
@@ -115,12 +116,12 @@ def _extra_libraries(view: View, kernel: Kernel, files: list[DriverFile]) -> Rem
     if loaded is None or len(extra) == len(files):
         return Remedy(
             "Find out which one belongs to the driver, and remove the other.",
-            [f"{owner} " + " ".join(file.path for file in files[:6])],
+            [f"{owner} " + words([file.path for file in files[:6]])],
         )
     return Remedy(
         f"The loaded module is {loaded}: remove the others (the package that owns them, or, where none"
         " does, the files).",
-        [f"{owner} " + " ".join(extra[:6]), "sudo ldconfig"],
+        [f"{owner} " + words(extra[:6]), "sudo ldconfig"],
     )
 
 
@@ -166,9 +167,12 @@ def _fabric_completed(view: View) -> bool:
 
 
 def _package(view: View, driver: str | None) -> str:
+    number = branch(driver)
+    if not driver or not number:
+        return "apt-cache search nvidia-fabricmanager"
     if distribution(view) == "rhel":
-        return f"sudo dnf install nvidia-fabric-manager-{driver or 'VERSION'}"
-    return f"sudo apt install nvidia-fabricmanager-{branch(driver) or 'BRANCH'}"
+        return f"sudo dnf install {word(f'nvidia-fabric-manager-{driver}')}"
+    return f"sudo apt install nvidia-fabricmanager-{number}"
 
 
 def _not_running(view: View, kernel: Kernel, switches: int, installed: bool) -> Finding:

@@ -210,18 +210,23 @@ def flavour_fits(view: View) -> Iterator[Verdict]:
     if flavour is None and not told:
         need(kernel.driver_flavour, "the module's flavour")
     listed = listed_gpus(view)
+    unknown = False
     for gpu in gpus:
         words = told.pop(gpu.address, None)
         if gpu.address in listed:
             continue
         if words is not None and words[0] != flavour:
             yield _wrong(view, kernel, label(gpu), words[0], [words[1]])
+        elif flavour is not None and flavour_for(gpu.device_id) is None:
+            unknown = True
+            why = NotKnown(f"which module drives device id {gpu.device_id}")
+            yield unjudged(why, label(gpu))
         elif flavour is not None:
             yield from _by_table(view, kernel, gpu, flavour, path)
     for address, (needed, line) in told.items():
         if needed != flavour:
             yield _wrong(view, kernel, f"GPU {address}" if address else "", needed, [line])
-    if flavour:
+    if flavour and not unknown:
         yield Passed(f"the {flavour} module")
 
 
@@ -229,9 +234,7 @@ def _by_table(
     view: View, kernel: Kernel, gpu: PciDevice, flavour: str, path: str
 ) -> Iterator[Verdict]:
     row = flavour_for(gpu.device_id)
-    if row is None:
-        yield unjudged(NotKnown(f"which module drives device id {gpu.device_id}"), label(gpu))
-    elif row.flavour not in ("either", flavour):
+    if row is not None and row.flavour not in ("either", flavour):
         subject = label(gpu) if known(gpu.name) else f"{label(gpu)} ({row.gpus})"
         evidence = [*device_evidence(view, gpu, "device_id"), view.evidence(path, flavour)]
         yield _wrong(view, kernel, subject, row.flavour, evidence)

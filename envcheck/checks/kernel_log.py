@@ -12,6 +12,7 @@ from .driver_common import REBOOT
 from .model import CannotJudge, Finding, NotKnown, Passed, Remedy
 from .nvidia_devices import event_evidence, held_for_guests, kernel_facts, listed_gpus, pci_gpus
 from .registry import Verdict, check
+from .shell import word
 from .view import View, known, need, unjudged
 
 FALLEN = 79  # told by PCI-004
@@ -29,12 +30,13 @@ BAD_REGION = "PCI I/O region"
     " reset or a new board (uncorrectable memory errors, a system processor that does not answer), some"
     " are to be watched, and some (13, 31, 43, 45) are mostly faults of an application and are only"
     " mentioned. Judged by a table of codes after NVIDIA's catalog, over the kernel log since boot. Xid 79"
-    " is told by the check on the bus. A code that is not in the table is 'not known'.",
+    " is told by the check on the bus, and a memory error that the GPU's own counters show is told by"
+    " theirs. A code that is not in the table is 'not known'.",
     sources=(
         "NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",
         "NVIDIA fabric manager user guide, SXids",
     ),
-    follows=("PCI-001",),
+    follows=("PCI-001", "PCI-004", "GPU-001"),
 )
 def xids_in_log(view: View) -> Iterator[Verdict]:
     events = need(kernel_facts(view).log, "the kernel log")
@@ -68,11 +70,12 @@ def _severity(view: View, xid: Xid, event: KernelEvent) -> str:
     if xid.nonfatal_severity and NONFATAL.search(event.text):
         return xid.nonfatal_severity
     gpu = _listed(view, known(event.pci_address))
-    if gpu is not None and xid.settled_by:
-        left = [known(getattr(gpu, name)) for name in xid.settled_by]
-        if False in left and True not in left:
-            return "info"
-    return xid.severity
+    if gpu is None:
+        return xid.severity
+    left = [known(getattr(gpu, name)) for name in xid.settled_by]
+    settled = False in left and True not in left
+    shown = any(known(getattr(gpu, name)) for name in xid.shown_by)
+    return "info" if settled or shown else xid.severity
 
 
 def _listed(view: View, address: str | None) -> Gpu | None:
@@ -95,7 +98,7 @@ def _xid(view: View, event: KernelEvent, xid: Xid, severity: str) -> Finding:
 
 def _commands(action: str, address: str | None) -> list[str]:
     return {
-        "reset": [f"sudo nvidia-smi --gpu-reset -i {address}" if address else REBOOT],
+        "reset": [f"sudo nvidia-smi --gpu-reset -i {word(address)}" if address else REBOOT],
         "reboot": [REPORT, REBOOT],
         "off": ["sudo poweroff"],
         "report": [REPORT],
@@ -167,7 +170,7 @@ def _not_started(view: View, address: str, events: list[KernelEvent]) -> Finding
         remedy=Remedy(
             "Switch on 'Above 4G decoding' (64-bit BARs) in the firmware; in a virtual machine, give it"
             " 64-bit memory space for devices; else boot with pci=realloc.",
-            [f"sudo lspci -vv -s {address} | grep -E 'Region|BAR'"],
+            [f"sudo lspci -vv -s {word(address)} | grep -E 'Region|BAR'"],
         )
         if no_room
         else Remedy(

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from ..facts.kernel import DeviceNode, Kernel
 from .driver_common import container
 from .model import Finding, Passed, Remedy, Skip
-from .nvidia_devices import host_facts, is_loaded, kernel_facts
+from .nvidia_devices import host_facts, is_loaded, kernel_facts, mode_bits
 from .registry import Verdict, check
+from .shell import word
 from .view import View, known, need
 
 CONTROL = "/dev/nvidiactl"
@@ -18,7 +19,7 @@ GPU_NODE = re.compile(r"/dev/nvidia\d+\Z")
 OPEN_TO_ALL = "options nvidia NVreg_DeviceFileMode=0666"
 AGAIN = Remedy(
     "Start the container anew with the GPUs: nodes cannot be added to a running one.",
-    ["docker run --rm --gpus all IMAGE nvidia-smi -L"],
+    ["docker run --rm --gpus all ubuntu nvidia-smi -L"],
 )
 
 
@@ -31,7 +32,7 @@ AGAIN = Remedy(
     " read and write them, every program of the user finds no GPU, while root's do. Nodes under"
     " /dev/nvidia-caps belong to MIG and are closed on purpose: they are not judged.",
     sources=("nvidia-container-toolkit#33", "NVIDIA driver README, device node access"),
-    follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002"),
+    follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "ENV-002"),
 )
 def nodes_usable(view: View) -> Iterator[Verdict]:
     kernel = kernel_facts(view)
@@ -106,17 +107,17 @@ def _open(node: DeviceNode, confined: bool) -> Remedy:
             "SELinux keeps containers off devices: allow it on the host.",
             ["sudo setsebool -P container_use_devices on"],
         )
-    if node.group not in ("root", "0") and int(node.mode, 8) & 0o060 == 0o060:
+    if node.group not in ("root", "0") and mode_bits(node.mode) & 0o060 == 0o060:
         return Remedy(
             f"Add the user to the group {node.group}, and log in again.",
-            [f'sudo usermod -aG {node.group} "$USER"', "newgrp " + node.group],
+            [f'sudo usermod -aG {word(node.group)} "$USER"', f"newgrp {word(node.group)}"],
         )
     return Remedy(
         "Let the driver make its nodes readable and writable for all, as is its default (or give them a"
         " group of your own with NVreg_DeviceFileGID), and reboot.",
         [
             f"echo '{OPEN_TO_ALL}' | sudo tee /etc/modprobe.d/nvidia-nodes.conf",
-            f"sudo chmod 0666 {node.path}  # until the reboot",
+            f"sudo chmod 0666 {word(node.path)}  # until the reboot",
         ],
     )
 
@@ -130,7 +131,7 @@ def _open(node: DeviceNode, confined: bool) -> Remedy:
     " loaded on demand by nvidia-modprobe where that is installed setuid root, so where cuInit works, all"
     " is well.",
     sources=("gpu-burn#60", "gorgonia/cu#2"),
-    follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "DRV-002", "KRN-011"),
+    follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "DRV-002", "KRN-006", "KRN-011"),
 )
 def uvm_loaded(view: View) -> Iterator[Verdict]:
     kernel = kernel_facts(view)

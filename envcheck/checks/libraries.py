@@ -19,6 +19,7 @@ from .target import (
     loaded,
     loader_libraries,
     mapped,
+    parse,
     pip_install,
     python,
     soname,
@@ -80,6 +81,7 @@ def true_versions(view: View) -> Iterator[Verdict]:
             or not says
             or not owner
             or not recorded
+            or not (parse(says) and parse(recorded))
             or not _owns(owner, library)
         ):
             continue
@@ -235,6 +237,7 @@ def _leave_one(view: View, library: Library) -> Remedy:
         "warning for each that a framework mapped twice or from two places."
     ),
     sources=("/proc/PID/maps of the framework's process", "pytorch#185512"),
+    follows=("FRM-007",),
 )
 def mapped_once(view: View) -> Iterator[Verdict]:
     def judge(facts: Framework) -> Iterator[Verdict]:

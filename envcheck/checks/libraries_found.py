@@ -13,9 +13,11 @@ from .causes import install_library
 from .driver_common import NO_GPUS
 from .model import Evidence, Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
+from .shell import word
 from .target import (
     FRAMEWORKS,
     each_framework,
+    imported_framework,
     loaded,
     loader_libraries,
     mapped,
@@ -25,11 +27,13 @@ from .target import (
     sees_gpus,
     soname,
 )
-from .view import View, facts_of, known, need
+from .view import View, known, need
 
 _ASKED = re.compile(r"Could not load dynamic library '([^']+)'(?:; dlerror: ([^;]+))?")
 # What TensorFlow tries and does without: the driver (DRV's checks), and TensorRT (FRM-006).
 _NOT_OURS = ("libcuda.so", "libnvinfer", "libnvidia-")
+# What leaves nothing to look for libraries for.
+_NO_FRAMEWORK = ("FRM-001", "FRM-005", "FRM-007")
 
 
 @check(
@@ -43,7 +47,7 @@ _NOT_OURS = ("libcuda.so", "libnvinfer", "libnvidia-")
         "each library that a framework mapped from elsewhere although a wheel of it is installed."
     ),
     sources=("/proc/PID/maps of the framework's process",),
-    follows=("LIB-002",),
+    follows=("LIB-002", "FRM-007"),
 )
 def wheels_used(view: View) -> Iterator[Verdict]:
     wheels = {
@@ -74,7 +78,10 @@ def wheels_used(view: View) -> Iterator[Verdict]:
                 ],
                 remedy=Remedy(
                     "Remove the system's copy where nothing else needs it, and look at what puts it first.",
-                    [f"dpkg -S {known(one.path)}", "ldconfig -p | grep " + soname(one)],
+                    [
+                        f"dpkg -S {word(known(one.path) or '')}",
+                        f"ldconfig -p | grep -F {word(soname(one))}",
+                    ],
                 ),
             )
         if not shadowed:
@@ -96,7 +103,7 @@ def wheels_used(view: View) -> Iterator[Verdict]:
         "tensorflow#60854, #63362, #65842, #85311, #96707",
         "metadata of the wheels (pypi_tf.csv)",
     ),
-    follows=(*NO_GPUS, "PKG-002", "PKG-013", "FRM-001", "FRM-005", "FRM-007"),
+    follows=(*NO_GPUS, "PKG-002", "PKG-007", "PKG-013", *_NO_FRAMEWORK, "LIB-002", "LIB-008"),
 )
 def cudnn_found(view: View) -> Iterator[Verdict]:
     need_gpus(view)
@@ -109,7 +116,6 @@ def cudnn_found(view: View) -> Iterator[Verdict]:
         version = parse(built)
         if version is None:
             raise NotKnown(f"which cuDNN {title}'s {built!r} is")
-        wanted = f"libcudnn.so.{version.major}"
         running = mapped(facts).get("libcudnn", [])
         if running:
             yield _fits(view, facts, running[0], version)
@@ -117,19 +123,28 @@ def cudnn_found(view: View) -> Iterator[Verdict]:
             yield Passed(
                 f"{title} sees its GPUs and loads cuDNN {version.major} when it needs it", title
             )
-        elif (where := reachable(view, facts, wanted)) is not None:
-            yield Passed(f"{title}: {wanted} is {known(where.path)}", title)
+        elif missing := _cudnn_out_of_reach(view, facts):
+            yield _missing_cudnn(view, facts, missing[0])
         else:
-            yield _missing_cudnn(view, facts, wanted)
+            yield Passed(f"{title}: libcudnn.so.{version.major} is in reach", title)
 
     yield from each_framework(view, judge)
+
+
+def _cudnn_out_of_reach(view: View, facts: Framework) -> list[str]:
+    """The SONAME of the cuDNN that a framework was built with, where it would not get it; else empty."""
+    version = parse(known(facts.built_cudnn) or "")
+    if version is None or mapped(facts).get("libcudnn"):
+        return []
+    wanted = f"libcudnn.so.{version.major}"
+    return [wanted] if reachable(view, facts, wanted) is None else []
 
 
 def _fits(view: View, facts: Framework, running: Library, built: Version) -> Verdict:
     title = FRAMEWORKS[facts.name]
     has = parse(known(running.version) or soname(running).rpartition(".so.")[2])
     if has is None:
-        return Passed(f"{title}: {known(running.path)}", title)
+        raise NotKnown(f"which cuDNN {known(running.path)} is")
     told = f"cuDNN {has} ({known(running.path)})"
     older = len(has.release) > 1 and len(built.release) > 1 and has.release[:2] < built.release[:2]
     if has.major == built.major and not older:
@@ -173,7 +188,7 @@ def _install(view: View, facts: Framework, wanted: str, hidden: Library | None =
         where = (known(hidden.path) or "").rpartition("/")[0]
         return Remedy(
             "Put its directory on the loader's path.",
-            [f"export LD_LIBRARY_PATH={where}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"],
+            [f"export LD_LIBRARY_PATH={word(where)}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"],
         )
     cuda = known(facts.built_cuda) or ""
     return Remedy(
@@ -209,19 +224,18 @@ def reachable(view: View, facts: Framework, wanted: str) -> Library | None:
         "TensorFlow loads CUDA's libraries one by one, by SONAME, when it looks for GPUs; with one "
         "missing it lists none and goes on on the CPU. What its log names is taken from there; where "
         'the log only says "Cannot dlopen some GPU libraries", the names that its CUDA version asks '
-        "for are looked up. A failure while it sees no GPU, naming each SONAME."
+        "for are looked up. A failure while it sees no GPU, naming each SONAME; where cuDNN alone is "
+        "missing, LIB-005 tells of it."
     ),
     sources=(
         "NVIDIA/tensorflow#110; tensorflow#45263, #44777",
         "files in NVIDIA's wheels (cuda_sonames.csv)",
     ),
-    follows=(*NO_GPUS, "PKG-002", "PKG-013", "FRM-001", "FRM-005", "FRM-007", "LIB-005"),
+    follows=(*NO_GPUS, "PKG-002", "PKG-013", *_NO_FRAMEWORK),
 )
 def cuda_libraries_found(view: View) -> Iterator[Verdict]:
     need_gpus(view)
-    facts: Framework = facts_of(view.target.tensorflow, "TensorFlow")
-    if not facts.imported:
-        raise Skip("TensorFlow does not import")
+    facts = imported_framework(view.target.tensorflow, "TensorFlow")
     if known(facts.cuda_build) is False:
         raise Skip("TensorFlow was built without CUDA")
     if sees_gpus(facts):
@@ -241,7 +255,10 @@ def cuda_libraries_found(view: View) -> Iterator[Verdict]:
     if not missing:
         yield Passed(f"all {len(asked)} libraries of CUDA {cuda} are in reach")
         return
-    names = list(missing)
+    cudnn = _cudnn_out_of_reach(view, facts)
+    names = list(dict.fromkeys([*missing, *cudnn]))
+    if names == cudnn:
+        raise Skip(f"{cudnn[0]} alone is missing (LIB-005)")
     yield Finding(
         "fail",
         f"TensorFlow cannot load {', '.join(names)}: it lists no GPU and runs on the CPU.",

@@ -11,6 +11,7 @@ from ..facts.target import Framework, Library
 from .driver_common import NO_GPUS
 from .model import Finding, Passed, Remedy, Skip, Unjudged
 from .registry import Verdict, check
+from .shell import word
 from .target import (
     FRAMEWORKS,
     each_framework,
@@ -39,7 +40,7 @@ _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so[\w.]*: cannot open")
         "too. A warning, with the loader's own words, unless a framework was seen to load it."
     ),
     sources=("dlopen(3), the loader's own messages",),
-    follows=(*NO_GPUS, "DRV-004", "LIB-002", "PKG-001", "PKG-002"),
+    follows=(*NO_GPUS, "DRV-004", "LIB-002", "PKG-001", "PKG-002", "PKG-007"),
 )
 def can_be_loaded(view: View) -> Iterator[Verdict]:
     tried = loader_libraries(view)
@@ -66,7 +67,7 @@ def can_be_loaded(view: View) -> Iterator[Verdict]:
             f"{names} cannot be loaded: {words.splitlines()[0][:300].rstrip('.')}.",
             subject=names,
             evidence=[view.evidence("target.loader.libraries", words[:600])],
-            remedy=_reinstall(view, owner),
+            remedy=_reinstall(view, owner, soname(libraries[0])),
         )
     if without_driver:
         yield Unjudged("skipped", f"{without_driver} libraries need the driver's libcuda to load")
@@ -83,9 +84,12 @@ def _refusal(library: Library) -> str:
     return "" if _DIED.search(path.detail) else path.detail
 
 
-def _reinstall(view: View, library: Library | None) -> Remedy | None:
+def _reinstall(view: View, library: Library | None, name: str) -> Remedy | None:
     if library is None:
-        return Remedy("See what it depends on.", ["ldd LIBRARY"])
+        return Remedy(
+            "See where it is, and with ldd what it depends on.",
+            [f"ldconfig -p | grep -F {word(name)}"],
+        )
     owner, version = known(library.distribution), known(library.distribution_version)
     return Remedy(
         "Install what the message names; where it names nothing, install the package again.",
@@ -177,7 +181,7 @@ def _fate(library: Library) -> str:
         "while a wheel of it is installed; entries that lead into the wheels themselves are fine."
     ),
     sources=("ld.so(8)", "/proc/PID/maps of the framework's process"),
-    follows=("LIB-002",),
+    follows=("LIB-002", "FRM-007"),
 )
 def not_overridden(view: View) -> Iterator[Verdict]:
     loader = facts_of(view.target.loader, "the target's libraries")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from ..facts.base import Unavailable
@@ -125,6 +126,11 @@ def listed_gpus(view: View) -> dict[str, str]:
 def summary(names: list[str]) -> str:
     """ "8 × NVIDIA H100 80GB HBM3" """
     return ", ".join(f"{count} × {name}" for name, count in Counter(names).items())
+
+
+def mode_bits(mode: str) -> int:
+    """A file's mode as a number; 0 where the text is none."""
+    return int(mode, 8) if re.fullmatch("[0-7]{1,6}", mode) else 0
 
 
 def host_facts(view: View) -> Host:

@@ -201,7 +201,7 @@ def _and_cuda_version(version: Version) -> Version:
         "sees no GPU."
     ),
     sources=(_TF_WHEELS, "tensorflow#61986 and #62328"),
-    follows=("PCI-001", "PKG-002", "PKG-003", "PKG-013"),
+    follows=("PCI-001", "PKG-002", "PKG-003", "PKG-013", "LIB-005", "LIB-008"),
 )
 def and_cuda(view: View) -> Iterator[Verdict]:
     distributions = installed(view)
@@ -220,6 +220,8 @@ def and_cuda(view: View) -> Iterator[Verdict]:
     parts = [f"missing {text}" for text in found.missing] + [f"{text}" for text in found.different]
     facts = framework(view, "tensorflow")
     works = facts is not None and sees_gpus(facts)
+    if parts and not works and gpus_present(view) is None:
+        need_gpus(view)
     if not parts or works or not gpus_present(view):
         yield Passed(
             f"{named(package)}[and-cuda]" + (f", except {'; '.join(parts)}" if parts else "")

@@ -10,7 +10,7 @@ from ..data.packages import (
     cuda_major,
 )
 from ..facts.target import Distribution
-from .model import Finding, Passed, Remedy, Skip
+from .model import Finding, NotKnown, Passed, Remedy, Skip
 from .packages_known import numpy_breaks, protobuf_breaks
 from .registry import Verdict, check
 from .requirements import marker_environment, unmet
@@ -21,7 +21,7 @@ from .target import (
     pip_install,
     pip_uninstall,
 )
-from .view import View, facts_of, known
+from .view import View, facts_of, known, unjudged
 from .wheels import System, misfit
 
 _NAMES = "the registry's NVIDIA names as of 2026-11 (pypi_nvidia_names.csv)"
@@ -156,16 +156,20 @@ def requirements_met(view: View) -> Iterator[Verdict]:
 )
 def wheel_tags(view: View) -> Iterator[Verdict]:
     system = _system(view)
-    judged = 0
+    judged = misfits = 0
     for one in installed(view).values():
         tags = known(one.wheel_tags)
         if not tags:
             continue
+        try:
+            reason = misfit(tags, system)
+        except ValueError:
+            yield unjudged(NotKnown(f"what {named(one)}'s tags {', '.join(tags)} mean"), one.name)
+            continue
         judged += 1
-        reason = misfit(tags, system)
         if not reason:
             continue
-        judged = -len(tags) - 1000
+        misfits += 1
         yield Finding(
             "fail",
             f"{named(one)} does not fit this target: {reason}.",
@@ -182,7 +186,7 @@ def wheel_tags(view: View) -> Iterator[Verdict]:
         )
     if judged == 0:
         raise Skip("none of the target's packages has a wheel's tags")
-    if judged > 0:
+    if not misfits:
         yield Passed(f"{judged} wheels fit Python {'.'.join(map(str, system.python))}")
 
 

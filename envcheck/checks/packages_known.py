@@ -11,7 +11,7 @@ from ..data.packages import (
     is_first_generation,
 )
 from ..facts.target import Distribution
-from .model import Finding, Passed, Remedy, Skip
+from .model import Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .target import (
     PLACE,
@@ -57,6 +57,8 @@ def protobuf(view: View) -> Iterator[Verdict]:
     package = distributions.get("protobuf")
     if found is None or package is None:
         raise Skip("no TensorFlow 1.x with protobuf in the target")
+    if version_of(package) is None and not imports(view, "tensorflow"):
+        raise NotKnown(f"whether {named(found)} works with {named(package)}")
     if not protobuf_breaks(view, distributions):
         yield Passed(f"{named(found)} with {named(package)}")
         return
@@ -154,7 +156,9 @@ def tensorrt_cudnn(view: View) -> Iterator[Verdict]:
     majors = {version.major for one in cudnn if (version := version_of(one))}
     if not cudnn:
         raise Skip("no cuDNN wheel in the target")
-    if 8 in majors or not majors:
+    if not majors:
+        raise NotKnown(f"which cuDNN {named(cudnn[0])} is")
+    if 8 in majors:
         yield Passed(", ".join(named(one) for one in [*engines, *cudnn]))
         return
     wrong = cudnn[0]
@@ -190,6 +194,10 @@ def numpy(view: View) -> Iterator[Verdict]:
     if package is None or found is None:
         raise Skip("no TensorFlow with numpy in the target")
     limit = numpy_breaks(view, distributions)
+    if not limit and not imports(view, "tensorflow"):
+        has = version_of(package)
+        if has is None or version_of(found) is None or has >= _NEWEST_NUMPY:
+            raise NotKnown(f"whether {named(found)} works with {named(package)}")
     if not limit:
         yield Passed(f"{named(found)} with {named(package)}")
         return
@@ -200,6 +208,9 @@ def numpy(view: View) -> Iterator[Verdict]:
         evidence=[view.evidence(PLACE, f"{named(found)}, {named(package)}")],
         remedy=Remedy("Pin numpy.", [pip_install(view, f"numpy<{limit}")]),
     )
+
+
+_NEWEST_NUMPY = Version("3")  # of which no TensorFlow has said that it works, or does not
 
 
 def numpy_breaks(view: View, distributions: dict[str, Distribution]) -> str:

@@ -11,6 +11,7 @@ from .driver_common import REBOOT
 from .model import CannotJudge, Finding, Passed, Remedy, Skip
 from .nvidia_devices import device_evidence, is_virtual, label, pci_gpus
 from .registry import Verdict, check
+from .shell import word
 from .view import View, facts_of, known, need, unjudged
 
 # Ways between two GPUs that pass nothing but PCIe switches.
@@ -78,7 +79,7 @@ def _width(view: View, gpu: PciDevice) -> Iterator[Verdict]:
         evidence=device_evidence(view, gpu, "link_width", "max_link_width", "slot_max_link_width"),
         remedy=Remedy(
             "Reseat the card and its riser; look for a firmware setting that splits the slot.",
-            [f"sudo lspci -vv -s {gpu.address} | grep -E 'LnkCap|LnkSta'"],
+            [f"sudo lspci -vv -s {word(gpu.address)} | grep -E 'LnkCap|LnkSta'"],
         ),
     )
 
@@ -112,7 +113,7 @@ def _errors(view: View, gpu: PciDevice) -> Iterator[Verdict]:
         remedy=Remedy(
             "Watch whether the counters grow under load; then reseat the card, and try another slot.",
             [
-                f"grep . /sys/bus/pci/devices/{gpu.address}/aer_dev_*fatal",
+                f"grep . /sys/bus/pci/devices/{word(gpu.address)}/aer_dev_*fatal",
                 "sudo dmesg | grep -iE 'aer|pcieport'",
             ],
         ),
@@ -199,6 +200,6 @@ def _redirected(view: View, gpus: list[PciDevice], pairs: list[GpuPair]) -> Iter
             evidence=[view.evidence("machine.pci.acs_ports", ", ".join(slots))],
             remedy=Remedy(
                 "Switch ACS off in the firmware where it can be; else on those ports, after each boot.",
-                [f"sudo setpci -s {slot} ECAP_ACS+0x6.w=0000" for slot in slots],
+                [f"sudo setpci -s {word(slot)} ECAP_ACS+0x6.w=0000" for slot in slots],
             ),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ from ..facts.base import Unavailable
 from ..facts.target import ConfigFile, ConfigSetting, PackagingConfig
 from .model import CannotJudge, Evidence, Passed, Unjudged
 from .registry import Verdict
+from .shell import word
 from .target import python
 from .view import View, facts_of, need, unjudged
 
@@ -142,17 +142,17 @@ def is_loopback(word: str) -> bool:
 def undo(view: View, entry: Entry) -> str:
     """The command that takes one setting out of where it stands."""
     if not is_file(entry.file):
-        return f"unset {entry.file.path}"
+        return f"unset {word(entry.file.path)}"
     if entry.file.tool == "uv":
         if entry.setting.section == "index":  # a table of its own: its lines belong together
-            return f"grep -n -A4 -F '[[index]]' {shlex.quote(entry.file.path)}"
+            return f"grep -n -A4 -F '[[index]]' {word(entry.file.path)}"
         key = _pattern(entry.key)
         return edit(entry.file, rf"/^{key}[^]]*\[[^]]*$/,/\]/d;/^{key}/d")
     editable = _EDITABLE.get(entry.file.level)
     if editable and entry.file.path.endswith(editable):
         sudo = _sudo(entry.file)
         name = f"{entry.setting.section}.{entry.setting.key}"
-        return f"{sudo}{python(view)} -m pip config --{entry.file.level} unset {shlex.quote(name)}"
+        return f"{sudo}{python(view)} -m pip config --{entry.file.level} unset {word(name)}"
     # The key's line and the indented lines that continue its value.
     return edit(
         entry.file,
@@ -162,11 +162,13 @@ def undo(view: View, entry: Entry) -> str:
 
 def edit(file: ConfigFile, program: str) -> str:
     """A sed command on the file, which keeps the file as it was beside it (.bak)."""
-    return f"{_sudo(file)}sed -i.bak -E {shlex.quote(program)} {shlex.quote(file.path)}"
+    return f"{_sudo(file)}sed -i.bak -E {word(program)} {word(file.path)}"
 
 
 def _pattern(key: str) -> str:
-    return rf"[[:space:]]*{key.replace('-', '[-_]')}[[:space:]]*[=:]"
+    """The key in a sed program; what no key of pip's has stands for any letter, and for no command."""
+    letters = re.sub(r"[^a-z0-9-]", ".", key)
+    return rf"[[:space:]]*{letters.replace('-', '[-_]')}[[:space:]]*[=:]"
 
 
 def _sudo(file: ConfigFile) -> str:

@@ -31,6 +31,8 @@ AREAS = {
     "framework": "Framework",
     "environment": "Environment",
 }
+# What these are about is the target alone: where none was looked at, they say so and nothing else.
+TARGET_AREAS = frozenset(("config", "packages", "libraries", "framework", "environment"))
 
 
 class Check(msgspec.Struct, frozen=True):

@@ -82,6 +82,8 @@ def nvidia_release(
             f"the libraries of NVIDIA's release {near.month}, which {named(tensorflow)} is of"
             + _same_month(near)
         )
+    if not compared:
+        raise NotKnown(f"whether this is NVIDIA's release {near.month}: none of its libraries is here")
     broken = [difference for difference in differences if _is_wrong(difference)]
     for difference in broken:
         seen = difference.observed
@@ -97,7 +99,7 @@ def nvidia_release(
             remedy=_remedy(view, difference, installed),
         )
     if not broken:
-        detail = f"NVIDIA's release {near.month}, {_known_part(compared)}"
+        detail = f"NVIDIA's release {near.month}, compared in {', '.join(sorted(compared))}"
         moved = f"; moved on since, within its rules: {told}" if told else ""
         yield Passed(detail + moved)
 
@@ -140,12 +142,6 @@ def _is_wrong(difference: Difference) -> bool:
 def _tell(difference: Difference, release: Release) -> str:
     seen = difference.observed
     return f"{seen.name} {seen.version} ({release.month}: {difference.released})"
-
-
-def _known_part(compared: list[str]) -> str:
-    if not compared:
-        return "of whose libraries none is here to compare"
-    return f"compared in {', '.join(sorted(compared))}"
 
 
 def _same_month(release: Release) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator
 
 from packaging.version import InvalidVersion, Version
 
 from ..data.packages import TENSORFLOWS, component
-from ..facts.base import Unavailable
+from ..facts.base import Probe, Unavailable
 from ..facts.target import Distribution, Framework, Library
 from .model import CannotJudge, Skip
 from .registry import Verdict
+from .shell import word, words
 from .view import View, facts_of, known, unjudged
 
 PLACE = "target.packages.distributions"  # in the Snapshot, for evidence
@@ -62,9 +62,7 @@ def named(distribution: Distribution) -> str:
 def python(view: View) -> str:
     """The target's interpreter as a word of a shell command."""
     probe = view.target.interpreter
-    return (
-        "python3" if probe is None or probe.facts is None else shlex.quote(probe.facts.executable)
-    )
+    return "python3" if probe is None or probe.facts is None else word(probe.facts.executable)
 
 
 def python_version(view: View) -> tuple[int, int] | None:
@@ -77,12 +75,11 @@ def python_version(view: View) -> tuple[int, int] | None:
 
 def pip_install(view: View, *requirements: str) -> str:
     """The command that installs these into the target."""
-    words = " ".join(shlex.quote(requirement) for requirement in requirements)
-    return f"{python(view)} -m pip install {words}"
+    return f"{python(view)} -m pip install {words(list(requirements))}"
 
 
 def pip_uninstall(view: View, *names: str) -> str:
-    return f"{python(view)} -m pip uninstall -y {' '.join(names)}"
+    return f"{python(view)} -m pip uninstall -y {words(list(names))}"
 
 
 def probe_path(name: str, field: str = "") -> str:
@@ -103,12 +100,18 @@ def each_framework(
         raise Skip("no TensorFlow, PyTorch or JAX was found in the target")
     for name, probe in asked.items():
         try:
-            framework: Framework = facts_of(probe, FRAMEWORKS[name])
-            if imported and not framework.imported:
-                raise Skip(f"{FRAMEWORKS[name]} does not import")
-            yield from judge(framework)
+            found = imported_framework if imported else facts_of
+            yield from judge(found(probe, FRAMEWORKS[name]))
         except CannotJudge as why:
             yield unjudged(why, FRAMEWORKS[name])
+
+
+def imported_framework(probe: Probe[Framework] | None, title: str) -> Framework:
+    """The facts of a framework that was imported; raises CannotJudge otherwise."""
+    framework = facts_of(probe, title)
+    if not framework.imported:
+        raise Skip(f"{title} does not import")
+    return framework
 
 
 def framework_facts(view: View) -> list[Framework]:

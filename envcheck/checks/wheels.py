@@ -23,14 +23,9 @@ class System(NamedTuple):
 def misfit(tags: list[str], system: System) -> str:
     """Why none of a wheel's tags fits the system, in the words of the nearest; "" where one does.
 
-    Tags that cannot be parsed say nothing against the wheel.
+    Raises ValueError for tags that cannot be read.
     """
-    parsed: list[Tag] = []
-    for text in tags:
-        try:
-            parsed.extend(parse_tag(text))
-        except ValueError:
-            return ""
+    parsed: list[Tag] = [tag for text in tags for tag in parse_tag(text)]
     reasons = [_python_misfit(tag, system) or _platform_misfit(tag, system) for tag in parsed]
     if not reasons or "" in reasons:
         return ""

@@ -7,8 +7,17 @@ import argparse
 from ..exit_codes import ExitCode
 from . import files, sources
 
+EPILOG = """\
+examples:
+  envcheck collect --output machine.json
+  envcheck collect --target ~/venvs/tf --output machine.json
+  envcheck collect --nvidia-smi their.txt --output machine.json
+then, here or elsewhere:
+  envcheck doctor --from machine.json"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
     where = parser.add_mutually_exclusive_group()
     sources.add_target(where)
     where.add_argument(

@@ -11,9 +11,12 @@ from ..exit_codes import ExitCode, UsageError
 from . import files
 
 EPILOG = """\
-on the other machine:  python3 envcheck-collector.pyz > machine.json
-through ssh:           ssh HOST python3 - < envcheck-collector.py > machine.json
-then here:             envcheck doctor --from machine.json"""
+on the other machine:
+  python3 envcheck-collector.pyz > machine.json
+or through ssh, with envcheck collector --output envcheck-collector.py:
+  ssh HOST python3 - < envcheck-collector.py > machine.json
+then here:
+  envcheck doctor --from machine.json"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,24 +3,53 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 
 from ..exit_codes import ExitCode
 from . import files
 
 EPILOG = """\
-bash:  envcheck completion bash > ~/.local/share/bash-completion/completions/envcheck
-zsh:   envcheck completion zsh > ~/.zfunc/_envcheck    (with ~/.zfunc in fpath)"""
+bash:
+  mkdir -p ~/.local/share/bash-completion/completions
+  envcheck completion bash > ~/.local/share/bash-completion/completions/envcheck
+zsh (with "fpath+=~/.zfunc" before "compinit" in ~/.zshrc):
+  mkdir -p ~/.zfunc
+  envcheck completion zsh > ~/.zfunc/_envcheck
+in this shell alone:
+  eval "$(envcheck completion bash)\""""
+
+_PATHS = ("FILE", "PATH")  # what stands for a file or a directory in the help
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
     parser.epilog = EPILOG
+    parser.add_argument(
+        "shell", choices=("bash", "zsh", "tcsh"), metavar="SHELL", help="%(choices)s"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     import shtab
 
+    from ..checks.registry import AREAS, all_checks
     from .main import build_parser
 
-    files.write(None, shtab.complete(build_parser(), shell=arguments.shell) + "\n")
+    parser = build_parser()
+    named = [*AREAS, *(check.code for check in all_checks())]
+    for action in _actions(parser):
+        if action.metavar in _PATHS:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab's way
+        elif action.metavar in ("CODE", "CHECK"):
+            action.choices = named
+    files.write(None, shtab.complete(parser, shell=arguments.shell) + "\n")
     return ExitCode.HEALTHY
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """All options and arguments of all commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _actions(command)
+        else:
+            yield action

@@ -16,8 +16,20 @@ if TYPE_CHECKING:
 
 FORMATS = ("terminal", "json", "junit")
 
+EPILOG = """\
+examples:
+  envcheck doctor                      this machine, and the active environment
+  envcheck doctor --target ~/venvs/tf  this machine, and that environment
+  envcheck doctor --from machine.json  a Snapshot that somebody sent
+  envcheck doctor --only driver gpu    two areas (or codes) and nothing else
+  envcheck doctor --format junit --output report.xml --fail-on warn
+
+exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
+4 none failed and one that applies could not run"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
     where = parser.add_mutually_exclusive_group()
     sources.add_target(where)
     where.add_argument(
@@ -26,7 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help='diagnose this Snapshot instead of this machine ("-": standard input)',
     )
-    parser.add_argument("--format", choices=FORMATS, default="terminal")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="terminal",
+        metavar="FORMAT",
+        help="terminal (default: for people), json, or junit (for CI servers)",
+    )
     files.add_output(parser)
     parser.add_argument(
         "--save", metavar="FILE", help="also write the Snapshot that the diagnosis rests on"
@@ -38,8 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             nargs="+",
             action="extend",
             default=[],
-            metavar="CODE|AREA",
-            help=f"{what} these checks (DRV-002) or areas (driver)",
+            metavar="CHECK",
+            help=f"{what} these: codes (DRV-002) or areas (driver)",
         )
     parser.add_argument(
         "--fail-on",
@@ -58,8 +76,11 @@ def run(arguments: argparse.Namespace) -> int:
     from ..checks.engine import diagnose
 
     only, skip = _selection(arguments.only), _selection(arguments.skip)
-    files.check_writable(arguments.output)
-    files.check_writable(arguments.save)
+    given = None if arguments.source == "-" else arguments.source
+    output, save = arguments.output or "-", arguments.save
+    files.check_distinct({"--from": given, "--output": output, "--save": save})
+    files.check_writable(output)
+    files.check_writable(save)
     if arguments.source is not None:
         collected = sources.read_snapshot(arguments.source)
     else:
@@ -84,7 +105,7 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
     if arguments.format == "junit":
         from ..reports import junit
 
-        return junit.render(report)
+        return junit.render(report, warnings_fail=arguments.fail_on == "warn")
     from ..reports import terminal
 
     style = style_of(sys.stdout)
@@ -96,6 +117,7 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
         colour=style.colour and not to_file,
         utf8=to_file or style.utf8,
         restore=collected.restore,
+        elsewhere=arguments.source is not None,
     )
 
 

@@ -6,34 +6,43 @@ import argparse
 import difflib
 import sys
 
+from ..checks.registry import AREAS, all_checks
 from ..exit_codes import ExitCode, UsageError
 from . import files
 from .style import style_of
 
+EPILOG = """\
+examples:
+  envcheck explain          all codes, with what each is about
+  envcheck explain driver   the codes of one area
+  envcheck explain DRV-002  what it means, how it is judged, and who says so"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
     parser.add_argument(
-        "code", nargs="?", metavar="CODE", help="e.g. DRV-002; without it: all codes"
+        "code", nargs="?", metavar="CODE", help="a check's code or an area; without it: all codes"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..checks.registry import all_checks
     from ..reports import explain
 
-    style = style_of(sys.stdout)
+    style = style_of(sys.stdout)._asdict()
     checks = {check.code: check for check in all_checks()}
-    if arguments.code is None:
-        files.write(None, explain.explain_all(checks.values(), **style._asdict()))
-        return ExitCode.HEALTHY
-    code = arguments.code.upper()
-    if code not in checks:
-        near = difflib.get_close_matches(code, checks, n=3, cutoff=0.5)
+    asked = arguments.code or ""
+    if asked.upper() in checks:
+        titles = {check.code: check.title for check in checks.values()}
+        text = explain.explain(checks[asked.upper()], titles, **style)
+    elif not asked or asked.lower() in AREAS:
+        chosen = [check for check in checks.values() if asked.lower() in ("", check.area)]
+        text = explain.explain_all(chosen, **style)
+    else:
+        near = difflib.get_close_matches(asked.upper(), checks, n=3, cutoff=0.5)
         raise UsageError(
-            f"there is no check with the code {arguments.code}"
+            f"there is no check with the code {asked}"
             + (f"; near it: {', '.join(near)}" if near else ""),
             hint="envcheck explain lists all codes",
         )
-    titles = {check.code: check.title for check in checks.values()}
-    files.write(None, explain.explain(checks[code], titles, **style._asdict()))
+    files.write(None, text)
     return ExitCode.HEALTHY

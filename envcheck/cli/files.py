@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..exit_codes import UsageError
@@ -49,7 +50,19 @@ def write(output: str | None, content: str | bytes) -> None:
         raise UsageError(f"--output {output}: {error.strerror}; nothing was written") from None
 
 
-def abandon_stdout() -> None:
+def check_distinct(places: Mapping[str, str | None]) -> None:
+    """Refuse one file (or standard output, "-") under two options: the second would replace the first."""
+    seen: dict[str, str] = {}
+    for option, place in places.items():
+        if place is None or (place != "-" and Path(place).exists() and not Path(place).is_file()):
+            continue
+        name = place if place == "-" else os.path.realpath(place)
+        if name in seen:
+            raise UsageError(f"{option} {place}: this is what {seen[name]} names, too")
+        seen[name] = option
+
+
+def _abandon_stdout() -> None:
     """Keep the interpreter from writing the rest of a result to a standard output that is gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -59,10 +72,10 @@ def _print(data: bytes) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        raise
+    except BrokenPipeError:  # the reader (head, less) has gone: nobody is left to tell
+        _abandon_stdout()
     except OSError as error:
-        abandon_stdout()
+        _abandon_stdout()
         raise UsageError(f"standard output: {error.strerror}; the result is not whole") from None
 
 

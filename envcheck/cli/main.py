@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import sys
@@ -10,12 +9,13 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..exit_codes import EnvcheckError, ExitCode
-from . import files
+from .parser import Parser
+from .uninterrupted import uninterrupted
 
 # name → (one line of help, module): a command's own module is imported only when it is called.
 COMMANDS = {
-    "doctor": "say what is wrong with this machine or environment, why, and what to type",
-    "collect": "write a Snapshot of the facts, to be diagnosed here or elsewhere",
+    "doctor": "say what is wrong with this machine, why, and what to type",
+    "collect": "write a Snapshot of the facts, to diagnose here or elsewhere",
     "explain": "what a check's code means, and where the knowledge comes from",
     "schema": "the JSON Schema of the Snapshot or of the report",
     "collector": "write the collector as one file for machines without envcheck",
@@ -23,13 +23,20 @@ COMMANDS = {
 }
 
 EPILOG = """\
-exit codes: 0 healthy or done, 1 problems were found, 2 wrong usage or unreadable input,
-4 envcheck could not look, 130 interrupted"""
+start here:
+  envcheck doctor                      this machine, and the active environment
+  envcheck doctor --target ~/venvs/tf  this machine, and that environment
+  envcheck COMMAND --help              what else a command can do
+
+exit codes: 0 healthy or done, 1 problems were found, 2 wrong usage or
+    unreadable input, 4 envcheck could not look, 130 interrupted"""
 
 
 def run(argv: Sequence[str]) -> int:
     """Run one command line; returns the exit code. KeyboardInterrupt is the caller's."""
     try:
+        if argv and argv[0] == "help":
+            argv = [*argv[1:], "--help"]
         parser = build_parser(argv)
         arguments = parser.parse_args(argv)
         if arguments.command is None:
@@ -41,9 +48,6 @@ def run(argv: Sequence[str]) -> int:
         if error.hint:
             print(f"hint: {error.hint}", file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:  # the reader (head, less) has gone: nobody is left to tell
-        files.abandon_stdout()
-        return ExitCode.HEALTHY
     except Exception as error:
         if os.environ.get("ENVCHECK_DEBUG"):
             raise
@@ -52,42 +56,29 @@ def run(argv: Sequence[str]) -> int:
         return ExitCode.COULD_NOT_LOOK
 
 
-class Parser(argparse.ArgumentParser):
-    """argparse, with coloured help where somebody reads it and one clear sentence for an error."""
-
-    def format_help(self) -> str:
-        if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
-            from rich_argparse import RawDescriptionRichHelpFormatter
-
-            self.formatter_class = RawDescriptionRichHelpFormatter
-        return super().format_help()
-
-    def error(self, message: str) -> None:  # type: ignore[override]
-        print(f"{self.prog}: {message}", file=sys.stderr)
-        print(f"hint: {self.prog} --help", file=sys.stderr)
-        raise SystemExit(ExitCode.USAGE)
-
-
 def build_parser(argv: Sequence[str] = ()) -> Parser:
     """The whole parser, or, where argv names a command, only that command's arguments."""
     parser = Parser(
         prog="envcheck",
         description="Verify a machine with NVIDIA GPUs, from the driver up to the framework.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("-V", "--version", action="version", version=f"envcheck {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", dest="command")
+    parser.add_argument(
+        "-V",
+        "--version",
+        action="version",
+        version=f"envcheck {__version__}",
+        help="show envcheck's version and exit",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     named = next((word for word in argv if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
         command = commands.add_parser(
-            name,
-            help=summary,
-            description=summary[0].upper() + summary[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            name, help=summary, description=summary[0].upper() + summary[1:] + "."
         )
         if named in (None, name) and not (named is None and argv):
-            module = importlib.import_module(f".{name}", __package__)
+            with uninterrupted():
+                module = importlib.import_module(f".{name}", __package__)
             module.add_arguments(command)
             command.set_defaults(run=module.run)
     return parser

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import argparse
 
+import msgspec
+
 from ..exit_codes import ExitCode
 from . import files
 
+EPILOG = """\
+examples:
+  envcheck schema           of what envcheck collect writes
+  envcheck schema report    of what envcheck doctor --format json writes"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
     parser.add_argument(
         "which",
         nargs="?",
         choices=("snapshot", "report"),
         default="snapshot",
-        help="default: snapshot",
+        metavar="WHICH",
+        help="snapshot (default) or report",
     )
     files.add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    import msgspec
-
     files.check_writable(arguments.output)
     if arguments.which == "snapshot":
         from .. import snapshot

@@ -14,9 +14,13 @@ class Style(NamedTuple):
 
 
 def style_of(stream: TextIO) -> Style:
-    """Colour only on a terminal that has it (NO_COLOR and TERM=dumb honoured); 80 columns when piped."""
+    """Colour only on a terminal that has it (NO_COLOR and TERM=dumb are honoured); 80 columns when piped."""
     terminal = stream.isatty()
-    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    colour = (
+        terminal
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM", "") not in ("", "dumb")
+    )
     width = min(shutil.get_terminal_size().columns, 120) if terminal else 80
     utf8 = (stream.encoding or "").lower().replace("-", "") == "utf8"
     return Style(max(width, 40), colour, utf8)

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 
+from . import shadows
 from .facts import Context, dumps
 
 # What stands between the marks is the answer, whatever a chatty sitecustomize or library prints.
@@ -13,12 +14,16 @@ END = "\nenvcheck facts>>>\n"
 
 # Started as `python -c BOOTSTRAP ROOT MODULE PARAMS`. ROOT holds the package, as a directory or inside
 # a zip; sys.path stays the way the interpreter's user has it.
-BOOTSTRAP = (
-    "import sys, types\n"
-    "package = types.ModuleType('envcheck')\n"
+PACKAGE = (
+    "import sys\n"
+    "package = type(sys)('envcheck')\n"
     "package.__path__ = [sys.argv[1] + '/envcheck']\n"
     "sys.modules['envcheck'] = package\n"
-    "from envcheck.collector.child import main\n"
+)
+BOOTSTRAP = PACKAGE + (
+    "from envcheck.collector.shadows import hidden\n"
+    "with hidden():\n"
+    "    from envcheck.collector.child import main\n"
     "main(sys.argv[2], sys.argv[3])\n"
 )
 
@@ -28,11 +33,15 @@ def main(module, params):
     os.dup2(2, 1)  # what a library prints from here on is not part of the answer
     params = json.loads(params)
     context = Context(dict(os.environ), root=params.pop("root", "/"), params=params)
-    probe = importlib.import_module("envcheck.collector.probes." + module)
+    with shadows.hidden():
+        probe = importlib.import_module("envcheck.collector.probes." + module)
     facts = probe.collect(context)
     answer.write(BEGIN + dumps({"facts": facts.values, "sources": facts.sources}) + END)
     answer.flush()
-    sys.stderr.flush()
+    try:
+        sys.stderr.flush()
+    except Exception:
+        pass  # a framework may have put something of its own there, or nothing
     # Libraries that a probe loaded may crash or hang in their exit handlers: the answer is out.
     os._exit(0)
 

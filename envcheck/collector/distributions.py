@@ -1,8 +1,11 @@
 """Installed distributions, read from their metadata on disk: what importlib.metadata does not do on 3.6."""
 
 import csv
+import io
 import os
 import re
+
+from .files import open_regular
 
 # What this field's environments are made of, by PEP 503 name; everything else is nobody's business here.
 RELEVANT = re.compile(
@@ -36,7 +39,7 @@ class Distribution(object):
 
     def file(self, name):
         """The text of a file of its metadata directory. Raises OSError."""
-        with open(os.path.join(self.home, name), "rb") as file:
+        with open_regular(os.path.join(self.home, name)) as file:
             return file.read(_METADATA_LIMIT).decode("utf-8", "replace")
 
 
@@ -90,7 +93,7 @@ def _in_directory(entry, sys_path):
 def _linked(link, sys_path):
     """What an .egg-link points to, where that directory is not on sys.path itself."""
     try:
-        with open(link, "rb") as file:
+        with open_regular(link) as file:
             lines = os.fsdecode(file.read(65536)).splitlines()
         place = os.path.join(os.path.dirname(link), lines[0].strip())
         names = os.listdir(place)
@@ -115,7 +118,7 @@ def _read_headers(distribution):
     names = ("METADATA", "PKG-INFO") if os.path.isdir(home) else ("",)
     for name in names:
         try:
-            with open(os.path.join(home, name) if name else home, "rb") as file:
+            with open_regular(os.path.join(home, name) if name else home) as file:
                 text = file.read(_METADATA_LIMIT).decode("utf-8", "replace")
         except OSError as error:
             distribution.problem = error
@@ -186,7 +189,7 @@ def recorded(distribution, about=None):
     """
     if distribution.home.endswith(".dist-info"):
         path = os.path.join(distribution.home, "RECORD")
-        with open(path, "r", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        with _text(path, newline="") as file:
             lines = file if about is None else (line for line in file if about in line)
             try:
                 for row in csv.reader(lines):
@@ -197,8 +200,14 @@ def recorded(distribution, about=None):
         return
     path = os.path.join(distribution.home, "installed-files.txt")
     base = os.path.relpath(distribution.home, distribution.location)
-    with open(path, "r", encoding="utf-8", errors="surrogateescape") as file:
+    with _text(path) as file:
         for line in file:
             line = line.rstrip("\n")
             if line and (about is None or about in line):
                 yield os.path.normpath(os.path.join(base, line)), ""
+
+
+def _text(path, newline=None):
+    return io.TextIOWrapper(
+        open_regular(path), encoding="utf-8", errors="surrogateescape", newline=newline
+    )

@@ -3,6 +3,8 @@
 import os
 import struct
 
+from .files import open_regular
+
 _PT_LOAD, _PT_DYNAMIC = 1, 2
 _DT_NULL, _DT_STRTAB, _DT_SONAME = 0, 5, 14
 _LIMIT = 1 << 20  # bytes of a header table or a dynamic section
@@ -10,7 +12,7 @@ _LIMIT = 1 << 20  # bytes of a header table or a dynamic section
 
 def soname(path):
     """The SONAME of an ELF file, or None where it has none. Raises OSError, and ValueError for no ELF."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         try:
             return _soname(file)
         except struct.error:

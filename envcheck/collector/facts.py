@@ -3,6 +3,8 @@
 import errno
 import json
 
+from .files import open_regular
+
 REASONS = ("not-collected", "absent", "not-supported", "no-permission", "error", "lost", "timeout")
 
 
@@ -77,7 +79,7 @@ class Context(object):
 
     def read(self, path, limit=1 << 20):
         """A small text file of the machine, undecodable bytes replaced. Raises OSError."""
-        with open(self.path(path), "rb") as file:
+        with open_regular(self.path(path)) as file:
             return file.read(limit).decode("utf-8", "replace")
 
     def run(self, argv, deadline, env=None):
@@ -85,7 +87,7 @@ class Context(object):
         from . import process
 
         return process.run(
-            argv, deadline, env=self.environ if env is None else env, own_session=False
+            argv, deadline, env=self.environ if env is None else env, own_session=False, tied=True
         )
 
 
@@ -94,13 +96,29 @@ def dumps(document):
     return json.dumps(_clean(document), sort_keys=True, allow_nan=False)
 
 
+def plain(text):
+    """A string as JSON can hold it: bytes that Python could not decode are tried as UTF-8 once more.
+
+    In the C locale, Python up to 3.6 decodes nothing but ASCII.
+    """
+    try:
+        text.encode("utf-8")
+        return text
+    except UnicodeEncodeError:
+        pass
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:  # surrogates that stand for no byte
+        return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def _clean(value):
     if isinstance(value, dict):
-        return {_clean(str(key)): _clean(item) for key, item in value.items()}
+        return {plain(str(key)): _clean(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_clean(item) for item in value]
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return plain(value)
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
     return value

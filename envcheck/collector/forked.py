@@ -11,6 +11,7 @@ import signal
 import time
 import warnings
 
+from . import orphans
 from .facts import dumps, from_error, unavailable
 from .process import signal_name
 
@@ -53,6 +54,7 @@ def each(items, work, limit, budget, doing):
     """
     answers = [Answer() for _ in items]
     stop = time.monotonic() + budget
+    bind = orphans.tie(os.getpid())
     position = 0
     while position < len(items):
         if time.monotonic() >= stop:
@@ -60,7 +62,22 @@ def each(items, work, limit, budget, doing):
                 answer.failure = unavailable("timeout", "not tried: the others took all the time")
             break
         progress = _Progress(position)
-        status, hung = _one_child(items, work, answers, progress, limit, stop)
+        try:
+            pid, reader, writer = _fork()
+        except OSError as error:  # no room for another process or pipe
+            for answer in answers[position:]:
+                answer.failure = from_error(error)
+            break
+        if pid == 0:
+            try:
+                if bind is not None:
+                    bind()
+                os.close(reader)
+                _work_on(items, work, position, writer)
+            finally:
+                os._exit(0)
+        os.close(writer)
+        status, hung = _attend(pid, reader, answers, progress, limit, stop)
         position = progress.next
         if progress.current is not None or progress.next == progress.first:
             position = progress.first if progress.current is None else progress.current
@@ -69,21 +86,24 @@ def each(items, work, limit, budget, doing):
     return answers
 
 
-def _one_child(items, work, answers, progress, limit, stop):
-    """Let one child work on from ``progress.first``: (its wait status or None, whether it hung)."""
+def _fork():
+    """(0 in the child, else its process id; reader; writer). Raises OSError."""
     reader, writer = os.pipe()
-    with warnings.catch_warnings():
-        # A framework has threads by now. The child calls into libraries and leaves by _exit; should a
-        # lock that some thread held keep it waiting for ever, the limit ends it.
-        warnings.simplefilter("ignore")
-        pid = os.fork()
-    if pid == 0:
-        try:
-            os.close(reader)
-            _work_on(items, work, progress.first, writer)
-        finally:
-            os._exit(0)
-    os.close(writer)
+    try:
+        with warnings.catch_warnings():
+            # A framework has threads by now. The child calls into libraries and leaves by _exit; should
+            # a lock that some thread held keep it waiting for ever, the limit ends it.
+            warnings.simplefilter("ignore")
+            pid = os.fork()
+    except OSError:
+        os.close(reader)
+        os.close(writer)
+        raise
+    return pid, reader, writer
+
+
+def _attend(pid, reader, answers, progress, limit, stop):
+    """See one child through: (its wait status or None, whether it hung)."""
     try:
         hung = not _listen(reader, answers, progress, limit, stop)
     finally:
@@ -115,9 +135,11 @@ def _listen(reader, answers, progress, limit, stop):
     """Take in what a child sends; False when it had to be given up."""
     pending = b""
     deadline = min(stop, time.monotonic() + limit)
+    poll = select.poll()  # select() knows no descriptor above 1023, and a framework may hold many
+    poll.register(reader, select.POLLIN)
     while True:
         left = deadline - time.monotonic()
-        if left <= 0 or not select.select([reader], [], [], left)[0]:
+        if left <= 0 or not poll.poll(left * 1000):
             return False
         chunk = os.read(reader, 65536)
         if not chunk:

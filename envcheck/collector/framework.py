@@ -43,8 +43,9 @@ def collect(context, name, describe):
     facts.put("imported", module is not None)
     facts.put("import_error", problem or unavailable("absent", "it was imported"))
     if module is not None:
-        facts.put("file", getattr(module, "__file__", None) or unavailable("absent"))
-        facts.put("version", version_of(module))
+        file = getattr(module, "__file__", None)
+        facts.put("file", file if isinstance(file, str) else unavailable("absent"))
+        facts.put("version", ask(version_of, module))
         describe(module, facts)
     facts.put("libraries", _libraries(context), "/proc/self/maps and the libraries' own functions")
     facts.put("log", [], "its standard error")
@@ -71,7 +72,7 @@ def _flush():
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (AttributeError, OSError, ValueError):
+        except Exception:
             pass  # a framework may have put something of its own there
 
 
@@ -92,8 +93,11 @@ def ask(function, *arguments):
 
 def say(words):
     """Put a reason that a framework raises, instead of logging it, where its log goes."""
-    sys.stderr.write("%s\n" % words)
-    sys.stderr.flush()
+    try:
+        sys.stderr.flush()
+        os.write(2, ("%s\n" % words).encode("utf-8", "replace"))
+    except Exception:
+        pass  # a framework may have put something of its own there, or closed it
 
 
 def text(value):

@@ -13,7 +13,13 @@ _SANE = 4 << 20  # bytes of an answer
 # Runs in whatever the target's interpreter is, as `python -c SCRIPT`: Python 2.7 must get through it too,
 # to say how old it is. It leaves by os._exit, so that no exit handler can spoil an answer that is out.
 SCRIPT = """\
-import json, os, sys
+import os, sys
+path = list(sys.path)  # PYTHONPATH may hold a json.py; what it does to the target, others tell
+if not sys.flags.ignore_environment:
+    theirs = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:] = [entry for entry in path if entry not in theirs]
+import json
+sys.path[:] = path
 answer = {"version": sys.version.split()[0].rstrip("+")}
 def libc():
     try:
@@ -52,8 +58,9 @@ if sys.version_info >= (3, 6):
         "frameworks": dict((name, find(name)) for name in ("tensorflow", "torch", "jax")
                            if find(name)),
     })
-sys.stdout.write("\\n%s\\n" + json.dumps(answer) + "\\n%s\\n")
-sys.stdout.flush()
+text = ("\\n%s\\n" + json.dumps(answer) + "\\n%s\\n").encode("ascii")
+while text:
+    text = text[os.write(1, text):]
 os._exit(0)
 """ % (BEGIN, END)
 

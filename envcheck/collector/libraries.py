@@ -134,13 +134,24 @@ TABLE = (
 )
 NAMES = {library.name: library for library in TABLE}
 
-_FILE = re.compile(r"(lib\w+?)(?:-[0-9a-f]{6,})?\.so(?:\.[\d.]+)?\Z")
+# Whose functions only forward to another library, by the version after ".so.": they load that one when
+# they are called, and abort the process where it cannot be loaded. cuDNN 8 also aborts where it can be
+# and a constructor of what it needs misses libcuda: only loaded beforehand does it do no harm.
+_FORWARDS = {"libcudnn": {"8": "libcudnn_ops_infer.so.8", "9": "libcudnn_graph.so.9"}}
+
+_FILE = re.compile(r"(lib\w+?)(?:-[0-9a-f]{6,})?\.so(?:\.(\d+)[\d.]*)?\Z")
 
 
 def known(filename):
     """The Library that a file is by its name ("libcudart-d0da41ae.so.11.0"), or None."""
     match = _FILE.match(filename)
     return NAMES.get(match.group(1)) if match else None
+
+
+def forwards_to(library, filename):
+    """The SONAME of the library that has to be loaded before this file's functions are called, or None."""
+    match = _FILE.match(filename)
+    return _FORWARDS.get(library.name, {}).get(match.group(2)) if match else None
 
 
 def sonames(library):

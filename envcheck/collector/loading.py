@@ -48,8 +48,23 @@ def _load(request, wheels, tell):
         return not before
     name, region = dl.where(handle)
     tell({"name": name, "path": name if region is None else region.path})
-    tell(libraries.ask(handle, request.library, region))
+    tell(_version(handle, request.library, region, wheels))
     return False
+
+
+def _version(handle, library, region, wheels):
+    """{"version", "version_from"} of a loaded library, after what its functions need has been loaded."""
+    part = None
+    if region is not None:
+        folder, name = os.path.split(region.path)
+        part = libraries.forwards_to(library, name)
+    if part is not None:
+        beside = os.path.join(folder, part)
+        try:
+            _open(beside if os.path.exists(beside) else part, wheels, [])
+        except dl.LoadError as error:
+            return {"version": unavailable("error", str(error))}
+    return libraries.ask(handle, library, region)
 
 
 def _open(target, wheels, before):
@@ -130,5 +145,5 @@ def _ask(item, tell):
     library, path = item
     handle = dl.loaded(path)
     if handle is not None:
-        tell(libraries.ask(handle, library, dl.where(handle)[1]))
+        tell(_version(handle, library, dl.where(handle)[1], {}))
     return True

@@ -3,10 +3,11 @@
 import argparse
 import json
 import os
+import select
 import signal
 import sys
 
-from . import process
+from . import orphans
 from .facts import dumps
 from .run import ROOT, BadTarget, Run, document, snapshot
 from .version import VERSION
@@ -24,13 +25,15 @@ class Interrupted(BaseException):
 
 
 def main(argv):
+    if not _open_streams():
+        return _refuse("standard output is closed: there is nowhere to write the snapshot")
     options = _options(argv)
-    parent = os.getppid() if options.parent else None
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, _interrupt)
-    process.adopt_orphans()
+        if number == signal.SIGTERM or signal.getsignal(number) != signal.SIG_IGN:  # nohup, "&"
+            signal.signal(number, _interrupt)
+    orphans.adopt()
     try:
-        documents = _collect(options, parent)
+        documents = _collect(options)
     except BadTarget as error:
         return _refuse(str(error))
     except Interrupted as error:
@@ -38,20 +41,50 @@ def main(argv):
     whole, values = snapshot(documents, keep=options.no_redact)
     text = dumps({"snapshot": whole, "values": values} if options.parent else whole)
     try:
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
+        _write(text + "\n")
     except OSError as error:
         return _refuse("could not write the snapshot: %s" % error.strerror)
     return 0
 
 
-def _collect(options, parent):
+def _open_streams():
+    """Put /dev/null where standard streams are closed, so that no other file gets their number.
+
+    Whether there is a standard output to write to.
+    """
+    missing = [number for number in range(3) if not _is_open(number)]
+    for number in missing:
+        os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")
+    return 1 not in missing
+
+
+def _is_open(number):
+    try:
+        os.fstat(number)
+        return True
+    except OSError:
+        return False
+
+
+def _write(text):
+    """Write ASCII text to standard output, past its buffer and its encoding. Raises OSError."""
+    data = text.encode("ascii")
+    while data:
+        try:
+            data = data[os.write(1, data) :]
+        except BlockingIOError:  # whoever started this made it so
+            select.select([], [1], [])
+
+
+def _collect(options):
     if options.nvidia_smi:
         return {"machine": _capture(options.nvidia_smi)}
     told = [None]
 
     def watch(running, total):
-        if parent is not None and os.getppid() != parent:
+        if options.parent and os.getppid() != options.parent:
             raise Interrupted(signal.SIGTERM)
         if options.parent and told[0] != running:
             told[0] = running
@@ -59,7 +92,10 @@ def _collect(options, parent):
             sys.stderr.flush()
 
     run = Run(
-        {"pynvml": options.pynvml or BUNDLED_PYNVML}, deadline=options.deadline, on_progress=watch
+        {"pynvml": options.pynvml or BUNDLED_PYNVML},
+        deadline=options.deadline,
+        on_progress=watch,
+        scratch=options.scratch,
     )
     try:
         return run.collect(options.target)
@@ -109,7 +145,8 @@ def _options(argv):
     parser.add_argument("--version", action="version", version="envcheck-collector " + VERSION)
     # Between envcheck and its collector: not for people.
     parser.add_argument("--pynvml", help=argparse.SUPPRESS)
-    parser.add_argument("--parent", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--parent", metavar="PID", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--scratch", metavar="DIRECTORY", help=argparse.SUPPRESS)
     parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 

@@ -5,6 +5,7 @@ import re
 import struct
 
 from . import distributions, libraries
+from .files import open_regular
 
 _SYSTEM = re.compile(
     r"/(?:usr/)?lib(?:32|64|x32)?(?:/[\w-]+-linux-[\w]+)?(?:/glibc-hwcaps/[\w-]+)?\Z"
@@ -135,7 +136,7 @@ def _below(directory, entry):
 
 def _cached(context):
     try:
-        with open(context.path("/etc/ld.so.cache"), "rb") as file:
+        with open_regular(context.path("/etc/ld.so.cache")) as file:
             entries = parse_cache(file.read(64 << 20))
     except (OSError, ValueError):
         return frozenset()  # musl has none

@@ -9,12 +9,12 @@ import errno
 import os
 import signal
 import subprocess
-import tempfile
 import time
 
-KILL_WAIT = 0.5  # seconds that a killed child may take to die before it counts as stuck
+from . import orphans
+from .capture import capture_file
+
 OUTPUT_LIMIT = 16 * 1024 * 1024  # bytes of stdout or stderr
-_PR_SET_CHILD_SUBREAPER = 36
 
 
 class Result(object):
@@ -70,9 +70,21 @@ class Child(object):
     """One running process. Call ``poll`` until it gives a Result."""
 
     def __init__(
-        self, argv, deadline, env=None, cwd=None, grace=0.0, limit=OUTPUT_LIMIT, own_session=True
+        self,
+        argv,
+        deadline,
+        env=None,
+        cwd=None,
+        grace=0.0,
+        limit=OUTPUT_LIMIT,
+        own_session=True,
+        tied=False,
     ):
-        """deadline: seconds from now. grace: seconds between SIGTERM and SIGKILL."""
+        """deadline: seconds from now. grace: seconds between SIGTERM and SIGKILL.
+
+        tied: it dies with this process, even when that is killed and can end nothing itself. Not in a
+        process with threads: something of ours then runs between fork and exec.
+        """
         self.argv = [str(part) for part in argv]
         self.deadline = deadline
         self.grace = grace
@@ -81,10 +93,15 @@ class Child(object):
         self.started = time.monotonic()
         self.result = None
         self._ending = None  # (outcome, time of SIGTERM, time of SIGKILL or None)
-        self._stdout = _capture_file()
-        self._stderr = _capture_file()
+        self._reaped = False  # by somebody else: its process id may be another's by now
+        self._stdout = self._stderr = None
         self._stderr_seen = 0
+        self._popen = None
+        self.pid = None
         try:
+            _wait_for_own()
+            self._stdout = capture_file()
+            self._stderr = capture_file()
             self._popen = subprocess.Popen(
                 self.argv,
                 stdin=subprocess.DEVNULL,
@@ -94,11 +111,10 @@ class Child(object):
                 cwd=cwd,
                 start_new_session=own_session,
                 close_fds=True,
+                preexec_fn=orphans.tie(os.getpid()) if tied else None,
             )
             self.pid = self._popen.pid
-        except (OSError, ValueError) as error:
-            self._popen = None
-            self.pid = None
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
             self._finish("not-started", None, error=getattr(error, "strerror", None) or str(error))
 
     def poll(self):
@@ -107,7 +123,8 @@ class Child(object):
             return self.result
         now = time.monotonic()
         if self._exited():
-            self._signal(signal.SIGKILL)  # whatever it left behind in its group
+            if not self._reaped:
+                self._signal(signal.SIGKILL)  # whatever it left behind in its group
             code = self._popen.wait()
             outcome = self._ending[0] if self._ending else "exited"
             self._finish(outcome, code if outcome == "exited" else None)
@@ -143,6 +160,7 @@ class Child(object):
             # WNOWAIT: its process id, and so its group's, stays reserved until the group is killed.
             state = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except OSError:
+            self._reaped = True
             return True
         return state is not None
 
@@ -159,8 +177,8 @@ class Child(object):
         if killed is None and now - asked >= self.grace:
             self._ending = (outcome, asked, now)
             self._signal(signal.SIGKILL)
-        elif killed is not None and now - killed >= KILL_WAIT:
-            self._finish(outcome, None, stuck=describe_stuck(self.pid, self.argv))
+        elif killed is not None and now - killed >= orphans.KILL_WAIT:
+            self._finish(outcome, None, stuck=orphans.describe(self.pid, self.argv))
 
     def _signal(self, number):
         try:
@@ -185,8 +203,9 @@ class Child(object):
         )
         if stuck is not None:
             self._popen.returncode = -signal.SIGKILL  # keeps Popen.__del__ from waiting for it
-        self._stdout.close()
-        self._stderr.close()
+        for file in (self._stdout, self._stderr):
+            if file is not None:
+                file.close()
 
 
 def run(argv, deadline, **options):
@@ -214,75 +233,20 @@ def run_all(children, tick=None):
 
 
 def stop_all(children):
-    """End them all, and wait (bounded by their grace and KILL_WAIT) until they are gone."""
+    """End them all, and wait (bounded by their grace and orphans.KILL_WAIT) until they are gone."""
     for child in children:
         child.stop()
     while any(child.poll() is None for child in children):
         time.sleep(0.005)
 
 
-def adopt_orphans():
-    """Make this process the parent of descendants that lose theirs, so that none can slip away."""
-    try:
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    except (ImportError, OSError, AttributeError):
-        pass  # then only process groups are cleaned up
-
-
-def sweep_orphans(spare=()):
-    """Kill adopted orphans, and theirs; a list of those that would not die, as ``stuck`` of a Result."""
-    deadline = time.monotonic() + KILL_WAIT
-    while True:
-        orphans = [pid for pid in _children_of(os.getpid()) if pid not in spare]
-        for pid in orphans:
-            try:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, os.WNOHANG)
-            except OSError:
-                pass
-        if not orphans:
-            return []
-        if time.monotonic() > deadline:
-            return [describe_stuck(pid, _command(pid)) for pid in orphans]
-        time.sleep(0.005)
-
-
-def describe_stuck(pid, argv):
-    try:
-        with open("/proc/%d/stat" % pid) as stat:
-            state = stat.read().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        state = ""
-    return {"pid": pid, "command": " ".join(argv)[:200], "state": state}
-
-
-def _children_of(parent):
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdecimal():
-            try:
-                with open("/proc/%s/stat" % name) as stat:
-                    if int(stat.read().rpartition(")")[2].split()[1]) == parent:
-                        found.append(int(name))
-            except (OSError, ValueError, IndexError):
-                continue
-    return found
-
-
-def _command(pid):
-    try:
-        with open("/proc/%d/cmdline" % pid, "rb") as cmdline:
-            return cmdline.read().decode("utf-8", "replace").split("\0")
-    except OSError:
-        return ["?"]
-
-
-def _capture_file():
-    if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("envcheck"), "w+b", 0)
-    return tempfile.TemporaryFile(buffering=0)
+def _wait_for_own():
+    # Where SIGCHLD is ignored (that is inherited), the kernel keeps no exit status and no process id.
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        try:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        except ValueError:
+            pass  # only the main thread may
 
 
 def _size(file):
@@ -290,4 +254,4 @@ def _size(file):
 
 
 def _content(file, limit):
-    return os.pread(file.fileno(), limit, 0)
+    return b"" if file is None else os.pread(file.fileno(), limit, 0)

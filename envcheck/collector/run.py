@@ -3,14 +3,12 @@
 import importlib
 import json
 import os
-import shutil
 import sys
-import tempfile
 import time
 
-from . import handshake, process, redact
+from . import account, handshake, orphans, process, redact
 from .child import BOOTSTRAP, parse
-from .facts import dumps
+from .facts import Context, dumps, plain
 from .probes import FRAMEWORKS, MACHINE, TARGET
 
 SCHEMA = 1
@@ -37,25 +35,40 @@ class Running(object):
 class Run(object):
     """One collection: starts the probes, waits for them, and cleans up whatever happens."""
 
-    def __init__(self, params=None, deadline=None, on_progress=None):
-        """params: what every machine probe gets. deadline: seconds, instead of each probe's own."""
+    def __init__(self, params=None, deadline=None, on_progress=None, scratch=None):
+        """params: what every machine probe gets. deadline: seconds, instead of each probe's own.
+
+        scratch: an empty directory for the target's probes to work in, which close() removes; without
+        one, it is made.
+        """
         self.params = params or {}
         self.deadline = deadline
         self.on_progress = on_progress
         self.probes = []
         self.children = []
-        self.scratch = _scratch_directory()
+        self._scratch = scratch
+        # Children that this process was given with its process id (`server & exec python3 ...`).
+        self._not_ours = set(orphans.children())
 
     def close(self):
+        """End what still runs, and leave nothing behind."""
         process.stop_all(self.children)
+        self._sweep()
+        if self._scratch not in (None, "/"):
+            import shutil
+
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _sweep(self):
+        """[(session, stuck process)] of what the probes left behind and could not be ended."""
         stuck = {
             child.result.stuck["pid"]
             for child in self.children
             if child.result is not None and child.result.stuck
         }
-        process.sweep_orphans(spare=stuck)
-        if self.scratch != "/":
-            shutil.rmtree(self.scratch, ignore_errors=True)
+        left = orphans.sweep(spare=self._not_ours | stuck)
+        self._not_ours.update(told["pid"] for _session, told in left)
+        return left
 
     def collect(self, target=None, machine=True):
         """The documents {"machine", "target"} of this machine and of a target path, unredacted."""
@@ -63,11 +76,15 @@ class Run(object):
         greeting = None
         if target is not None:
             interpreter, kind = _resolve(target)
-            greeting = self._start([interpreter, "-B", "-c", handshake.SCRIPT], HANDSHAKE_DEADLINE)
+            script = [interpreter, "-B", "-c", handshake.SCRIPT]
+            greeting = self._start(script, HANDSHAKE_DEADLINE, self._neutral())
         if machine:
+            params = dict(self.params)
+            if target is not None:
+                params["paths"] = [os.path.abspath(target)]  # its disk is looked at, too
             for field, module in MACHINE.items():
                 python = [sys.executable or "python3", "-I", "-S"]
-                self._probe(documents["machine"], python, field, module, self.params)
+                self._probe(documents["machine"], python, field, module, params, "/")
         if greeting is not None:
             process.run_all([greeting], self._watch)
             hello = _greet(target, interpreter, greeting.result)
@@ -84,25 +101,39 @@ class Run(object):
         process.run_all(self.children, self._watch)
         for probe in self.probes:
             probe.document[probe.field] = section(probe.module, probe.child.result)
+        self._name_stuck(self._sweep())
         return documents
+
+    def _name_stuck(self, left):
+        """Put each process that had to be left behind into the section of the probe it came from."""
+        sessions = {probe.child.pid: probe for probe in self.probes}
+        for session, told in left:
+            probe = sessions.get(session, self.probes[0])
+            probe.document[probe.field].setdefault("stuck", []).append(told)
 
     def _start_target(self, where, interpreter, hello):
         python = [interpreter, "-B"]  # no bytecode: the target is left as it was found
         for field, module in FRAMEWORKS.items():  # first: they take longest
             if field in hello.get("frameworks", ()):
-                self._probe(where, python, field, module, {})
+                self._probe(where, python, field, module, {}, self._neutral())
         for field, module in TARGET.items():
-            self._probe(where, python, field, module, {})
+            self._probe(where, python, field, module, {}, self._neutral())
 
-    def _probe(self, where, python, field, module, params):
+    def _neutral(self):
+        """The working directory for the target's Python, which looks for modules there: an empty one."""
+        if self._scratch is None:
+            self._scratch = _scratch_directory()
+        return self._scratch
+
+    def _probe(self, where, python, field, module, params, cwd):
         deadline = (
             self.deadline or importlib.import_module("envcheck.collector.probes." + module).DEADLINE
         )
         argv = python + ["-c", BOOTSTRAP, ROOT, module, json.dumps(params)]
-        self.probes.append(Running(where, field, module, self._start(argv, deadline)))
+        self.probes.append(Running(where, field, module, self._start(argv, deadline, cwd)))
 
-    def _start(self, argv, deadline):
-        child = process.Child(argv, deadline, cwd=self.scratch)
+    def _start(self, argv, deadline, cwd):
+        child = process.Child(argv, deadline, cwd=cwd, tied=True)
         self.children.append(child)
         return child
 
@@ -159,7 +190,9 @@ def snapshot(documents, keep=False):
     if keep:
         whole, values = redact.scrub(whole), {}
     else:
-        redactor = redact.Redactor(os.uname().nodename, _user(), os.path.expanduser("~"))
+        here = Context(dict(os.environ))
+        names = os.uname().nodename, account.name(here), account.home(here)
+        redactor = redact.Redactor(*[plain(name) for name in names])
         whole, values = redactor.redact(whole), redactor.values
     whole["schema"] = SCHEMA
     whole["redacted"] = not keep
@@ -183,16 +216,9 @@ def _greet(target, interpreter, result):
         raise BadTarget(sentence)
 
 
-def _user():
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return os.environ.get("USER", "")
-
-
 def _scratch_directory():
+    import tempfile
+
     try:
         return tempfile.mkdtemp(prefix="envcheck-")
     except OSError:

@@ -12,8 +12,9 @@ class Xid(NamedTuple):
     """What an Xid means and asks for. ``severity`` is "fail", "warn" or "info".
 
     nonfatal_severity: where the message itself says that the error was not fatal; "" where it never
-    does. settled_by: facts of a GPU that, being false, say that nothing is left to do. action:
-    "reset", "reboot", "off", "report" or "".
+    does. settled_by: facts of a GPU that, being false, say that nothing is left to do. shown_by: facts
+    of a GPU that, being true or above zero, say the same, so that the GPU's own checks tell of it.
+    action: "reset", "reboot", "off", "report" or "".
     """
 
     code: int
@@ -21,6 +22,7 @@ class Xid(NamedTuple):
     severity: str
     nonfatal_severity: str
     settled_by: tuple[str, ...]
+    shown_by: tuple[str, ...]
     action: str
     remedy: str
     source: str
@@ -45,6 +47,7 @@ def xids() -> dict[int, Xid]:
             row["severity"],
             row["nonfatal_severity"],
             tuple(row["settled_by"].split()),
+            tuple(row["shown_by"].split()),
             row["action"],
             row["remedy"],
             row["source"],

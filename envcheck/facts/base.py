@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, Literal, TypeVar, Union
+from typing import Annotated, Generic, Literal, TypeVar, Union
 
 import msgspec
 
@@ -33,6 +33,10 @@ class Unavailable(Facts, frozen=True, kw_only=True):
 
 
 Maybe = Union[T, Unavailable]
+
+# "0000:01:00.0". Addresses stand in commands to paste: in a Snapshot that a stranger sent, too, they
+# hold nothing that a shell would act upon.
+Address = Annotated[str, msgspec.Meta(pattern="^[0-9A-Fa-f:.]{4,32}$")]
 
 NOT_COLLECTED = Unavailable(unavailable="not-collected")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .base import NOT_COLLECTED, Facts, Maybe, StuckProcess
+from .base import NOT_COLLECTED, Address, Facts, Maybe, StuckProcess
 
 
 class MigInstance(Facts, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class Gpu(Facts, frozen=True, kw_only=True):
     """One GPU. ``index`` is nvidia-smi's; match GPUs by ``pci_address`` and ``uuid``, never by it."""
 
     index: Maybe[int] = NOT_COLLECTED
-    pci_address: Maybe[str] = NOT_COLLECTED  # in PciDevice.address's form
+    pci_address: Maybe[Address] = NOT_COLLECTED  # in PciDevice.address's form
     uuid: Maybe[str] = NOT_COLLECTED
     serial: Maybe[str] = NOT_COLLECTED
     name: Maybe[str] = NOT_COLLECTED
@@ -129,14 +129,14 @@ class LostGpu(Facts, frozen=True, kw_only=True):
     index: int
     error: str  # NVML's own words
     code: int  # nvmlReturn_t
-    pci_address: Maybe[str] = NOT_COLLECTED
+    pci_address: Maybe[Address] = NOT_COLLECTED
 
 
 class GpuPair(Facts, frozen=True, kw_only=True):
     """How two GPUs reach each other; addresses in PciDevice.address's form, ``first`` < ``second``."""
 
-    first: str
-    second: str
+    first: Address
+    second: Address
     level: Maybe[str] = NOT_COLLECTED  # "PIX", "PXB", "PHB", "NODE", "SYS", "internal"
     p2p_read: Maybe[str] = NOT_COLLECTED  # "ok", "chipset not supported", "not supported", ...
 
@@ -171,7 +171,7 @@ class NvidiaSmi(Facts, frozen=True, kw_only=True):
 class CudaDevice(Facts, frozen=True, kw_only=True):
     ordinal: int
     name: Maybe[str] = NOT_COLLECTED
-    pci_address: Maybe[str] = NOT_COLLECTED
+    pci_address: Maybe[Address] = NOT_COLLECTED
     uuid: Maybe[str] = NOT_COLLECTED
     compute_capability: Maybe[str] = NOT_COLLECTED
 

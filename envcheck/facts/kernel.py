@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .base import NOT_COLLECTED, Facts, Maybe
+from .base import NOT_COLLECTED, Address, Facts, Maybe
 
 
 class KernelModule(Facts, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class KernelEvent(Facts, frozen=True, kw_only=True):
     kind: Literal["xid", "sxid", "module-rejected", "module-error", "nvrm", "fallen-off-bus"]
     text: str
     xid: Maybe[int] = NOT_COLLECTED  # of an SXid: its code
-    pci_address: Maybe[str] = NOT_COLLECTED
+    pci_address: Maybe[Address] = NOT_COLLECTED
     seconds: Maybe[float] = NOT_COLLECTED  # since boot, the last time
     count: int = 1  # how often it came
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .base import NOT_COLLECTED, Facts, Maybe
+from .base import NOT_COLLECTED, Address, Facts, Maybe
 
 
 class PciDevice(Facts, frozen=True, kw_only=True):
-    address: str  # "0000:01:00.0", lower case, four digits of domain where they suffice
+    address: Address  # "0000:01:00.0", lower case, four digits of domain where they suffice
     kind: Literal["gpu", "nvswitch", "audio", "usb", "other"]
     device_id: str  # "10de:2330"
     name: Maybe[str] = NOT_COLLECTED  # from the system's pci.ids, where there is one
@@ -22,7 +22,7 @@ class PciDevice(Facts, frozen=True, kw_only=True):
     link_width: Maybe[int] = NOT_COLLECTED
     max_link_gts: Maybe[float] = NOT_COLLECTED
     max_link_width: Maybe[int] = NOT_COLLECTED
-    slot: Maybe[str] = NOT_COLLECTED  # address of the port above
+    slot: Maybe[Address] = NOT_COLLECTED  # address of the port above
     slot_max_link_gts: Maybe[float] = NOT_COLLECTED
     slot_max_link_width: Maybe[int] = NOT_COLLECTED
     numa_node: Maybe[int] = NOT_COLLECTED  # absent: the platform does not say

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .base import NOT_COLLECTED, Facts, Maybe
+from .base import NOT_COLLECTED, Address, Facts, Maybe
 
 
 class Interpreter(Facts, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ class Loader(Facts, frozen=True, kw_only=True):
 class FrameworkGpu(Facts, frozen=True, kw_only=True):
     name: str
     description: Maybe[str] = NOT_COLLECTED
-    pci_address: Maybe[str] = NOT_COLLECTED
+    pci_address: Maybe[Address] = NOT_COLLECTED
     compute_capability: Maybe[str] = NOT_COLLECTED
 
 

@@ -3,37 +3,81 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 
 import msgspec
 
 from ..checks.model import CheckResult, Outcome
 from ..checks.registry import AREAS
 from ..snapshot import Snapshot
-from .model import Report, by_area, count, tally
+from .model import Report, by_area, count, tally, was_left_out
 from .page import Page
 from .plain import WORDS, roots
 from .summary import area_facts
 
 _ROOT = "only root may read its facts"
 
+# The areas that are about a target, and what they are called where none was looked at.
+_TARGET_AREAS = ("config", "packages", "libraries", "framework", "environment")
+_TARGET = "Target"
+
+# No area tells more facts than these, however many it has.
+_FACTS = 8
+
+# On a narrower page the columns stand closer.
+_ROOMY = 60
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """One line of the table. ``why`` is told of a skipped area, its facts and counts of the others."""
+
+    name: str
+    outcome: Outcome
+    why: list[str]  # the same in ever fewer words: the first that fits is taken
+    area: str
+    results: list[CheckResult]
+
 
 def area_lines(page: Page, report: Report, snapshot: Snapshot) -> None:
-    """The table of areas, each on one line of the page's width."""
-    areas = by_area(report.results)
-    ends = roots(report.results)
-    words = {area: area_outcome(results) for area, results in areas.items()}
-    name_cells = max((len(AREAS.get(area, area)) for area in areas), default=0) + 2
-    word_cells = max((len(WORDS[word]) for word in words.values()), default=0) + 2
-    for area, results in areas.items():
-        word = words[area]
-        room = page.width - name_cells - word_cells
-        tale = _why_skipped(results, ends) if word == "skipped" else ""
-        text = page.clean(tale) if tale else _facts_and_counts(page, area, results, snapshot, room)
+    """The table of areas that were asked for, each on one line of the page's width."""
+    lines = _lines(report, snapshot)
+    gap = 2 if page.width >= _ROOMY else 1
+    name_cells = max((len(line.name) for line in lines), default=0) + gap
+    word_cells = max((len(WORDS[line.outcome]) for line in lines), default=0) + gap
+    room = page.width - name_cells - word_cells
+    for line in lines:
+        told = [page.clean(why) for why in line.why]
+        told = told or _facts_and_counts(page, line, snapshot)
+        text = next((words for words in told if page.fits(words, room)), told[-1])
         page.line(
-            (AREAS.get(area, area).ljust(name_cells), ""),
-            (WORDS[word].ljust(word_cells), word),
-            (page.cut(text, room), "quiet" if word == "skipped" else ""),
+            (line.name.ljust(name_cells), ""),
+            (WORDS[line.outcome].ljust(word_cells), line.outcome),
+            (page.cut(text, room), "quiet" if line.outcome == "skipped" else ""),
         )
+
+
+def _lines(report: Report, snapshot: Snapshot) -> list[_Line]:
+    ends = roots(report.results)
+    areas = by_area(result for result in report.results if not was_left_out(result))
+    if snapshot.target is None:
+        areas = _folded(areas)
+    lines = []
+    for area, results in areas.items():
+        outcome = area_outcome(results)
+        why = _why_skipped(results, ends) if outcome == "skipped" else []
+        lines.append(_Line(AREAS.get(area, area), outcome, why, area, results))
+    return lines
+
+
+def _folded(areas: dict[str, list[CheckResult]]) -> dict[str, list[CheckResult]]:
+    """Areas of a target that was not looked at as one, if the one reason for all of them is that."""
+    target = {area: results for area, results in areas.items() if area in _TARGET_AREAS}
+    together = [result for results in target.values() for result in results]
+    if len(target) < 2 or len({(r.outcome, r.reason, r.consequence_of) for r in together}) > 1:
+        return areas
+    return {area: these for area, these in areas.items() if area not in target} | {
+        _TARGET: together
+    }
 
 
 def area_outcome(results: list[CheckResult]) -> Outcome:
@@ -47,7 +91,7 @@ def area_outcome(results: list[CheckResult]) -> Outcome:
     return "pass"
 
 
-def _why_skipped(results: list[CheckResult], ends: dict[str, str]) -> str:
+def _why_skipped(results: list[CheckResult], ends: dict[str, str]) -> list[str]:
     """Why nothing is said of an area: the failure it follows from, else its commonest reason."""
     causes = dict.fromkeys(
         ends.get(result.code) or result.consequence_of
@@ -56,8 +100,8 @@ def _why_skipped(results: list[CheckResult], ends: dict[str, str]) -> str:
     )
     others = count(result for result in results if not result.consequence_of)
     if causes:
-        rest = f"; {tally(others)}" if others.passed else ""
-        return f"follows from {', '.join(causes)}{rest}"
+        why = f"follows from {', '.join(causes)}"
+        return [f"{why}; {tally(others)}", why] if others.passed else [why]
     reasons = Counter(
         _ROOT
         if result.unjudged and all(gap.needs_root for gap in result.unjudged)
@@ -66,22 +110,20 @@ def _why_skipped(results: list[CheckResult], ends: dict[str, str]) -> str:
         if result.reason
     )
     if not reasons:
-        return tally(others)
-    reason, _ = reasons.most_common(1)[0]
-    return reason if len(reasons) == 1 else f"{tally(others)}: {reason}"
+        return [tally(others)]
+    reason, number = reasons.most_common(1)[0]
+    return [reason] if len(reasons) == 1 else [f"{reason} ({number} of {len(results)})", reason]
 
 
-def _facts_and_counts(
-    page: Page, area: str, results: list[CheckResult], snapshot: Snapshot, room: int
-) -> str:
-    """As many of the area's facts as fit in front of its counts; a fact is worth more than how many
+def _facts_and_counts(page: Page, line: _Line, snapshot: Snapshot) -> list[str]:
+    """The area's facts in front of its counts, in ever fewer words; a fact is worth more than how many
     checks were skipped."""
-    facts = [page.clean(fact) for fact in area_facts(area, snapshot)]
-    counts = msgspec.structs.replace(count(results), consequences=0)
+    facts = [page.clean(fact) for fact in islice(area_facts(line.area, snapshot), _FACTS)]
+    counts = msgspec.structs.replace(count(line.results), consequences=0)
     full, short = tally(counts), tally(msgspec.structs.replace(counts, skipped=0))
-    for counted in (full, short):
-        for number in range(len(facts), 0, -1):
-            text = f"{', '.join(facts[:number])}; {counted}"
-            if page.fits(text, room):
-                return text
-    return full
+    told = [
+        f"{', '.join(facts[:number])}; {counted}"
+        for counted in (full, short)
+        for number in range(len(facts), 0, -1)
+    ]
+    return [*told, full, short]

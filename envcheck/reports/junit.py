@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
+import msgspec
+
 from ..checks.model import CheckResult
 from ..checks.registry import AREAS
 from .model import Counts, Report, by_area, count
@@ -14,18 +16,30 @@ from .plain import finding_lines, gist
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render(report: Report) -> str:
-    """Deterministic XML text. fail is a <failure>, could-not-run an <error>, a warning passes.
+def render(report: Report, *, warnings_fail: bool = False) -> str:
+    """Deterministic XML text. fail is a <failure>, could-not-run an <error>, a warning passes unless
+    ``warnings_fail`` (--fail-on warn).
 
     The suites stand in the areas' order and hold no times: checks take none worth telling.
     """
-    root = ET.Element("testsuites", {"name": "envcheck doctor", **_numbers(report.counts)})
+    if warnings_fail:
+        report = _stricter(report)
+    totals = _numbers(report.counts)
+    del totals["skipped"]  # which Jenkins' schema (junit-10.xsd) knows of a suite alone
+    root = ET.Element("testsuites", {"name": "envcheck doctor", **totals})
     for area, results in by_area(report.results).items():
         root.append(_suite(report, area, results))
     ET.indent(root)
     # Illegal characters are taken out at the end and at once: ElementTree writes them as they are.
     text = _ILLEGAL.sub("", ET.tostring(root, encoding="unicode"))
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _stricter(report: Report) -> Report:
+    """The report with its warnings as failures."""
+    replace = msgspec.structs.replace
+    results = [replace(r, outcome="fail") if r.outcome == "warn" else r for r in report.results]
+    return replace(report, results=results, counts=count(results))
 
 
 def _suite(report: Report, area: str, results: list[CheckResult]) -> ET.Element:

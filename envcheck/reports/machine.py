@@ -28,6 +28,10 @@ FRAMEWORK_DISTRIBUTIONS = {
 }
 
 
+# Of more models than these, the rest of the GPUs are counted.
+MODELS = 8
+
+
 class GpuGroup(msgspec.Struct, frozen=True):
     """GPUs of one name."""
 
@@ -133,12 +137,15 @@ def gpu_groups(snapshot: Snapshot) -> list[GpuGroup] | None:
 
 
 def gpu_phrase(groups: list[GpuGroup] | None) -> str:
-    """ "8 × NVIDIA H100 80GB HBM3"; "" where nobody knows."""
+    """ "8 × NVIDIA H100 80GB HBM3", of the first few names; "" where nobody knows."""
     if groups is None:
         return ""
     if not groups:
         return "no NVIDIA GPU"
-    return ", ".join(f"{group.count} × {group.name}" for group in groups)
+    told = [f"{group.count} × {group.name}" for group in groups[:MODELS]]
+    if others := sum(group.count for group in groups[MODELS:]):
+        told.append(f"{others} others")
+    return ", ".join(told)
 
 
 def driver_version(document: Document) -> str | None:

@@ -20,6 +20,9 @@ from .machine import Machine, Target, describe_machine, describe_target, facts
 
 SCHEMA = 1
 
+# The engine's words for a check that the user did not ask for.
+LEFT_OUT = "left out by --only or --skip"
+
 Status = Literal["healthy", "problems", "could-not-look"]
 
 # Worst first. A check that passed says more than one that was skipped.
@@ -27,8 +30,8 @@ _SEVERITY: tuple[Outcome, ...] = ("fail", "could-not-run", "warn", "pass", "skip
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many checks had which outcome; ``consequences`` are those of the skipped ones that follow
-    from another check's failure."""
+    """How many checks had which outcome. Of the skipped ones, ``consequences`` follow from another
+    check's failure, and the user did not want ``left_out`` (--only, --skip)."""
 
     passed: int = msgspec.field(name="pass")
     warn: int
@@ -36,6 +39,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     skipped: int
     could_not_run: int = msgspec.field(name="could-not-run")
     consequences: int
+    left_out: int = msgspec.field(name="left-out")
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,10 +97,11 @@ def status_of(diagnosis: Diagnosis) -> Status:
 
 def count(results: Iterable[CheckResult]) -> Counts:
     numbers = dict.fromkeys(_SEVERITY, 0)
-    consequences = 0
+    consequences = left_out = 0
     for result in results:
         numbers[result.outcome] += 1
         consequences += bool(result.consequence_of)
+        left_out += was_left_out(result)
     return Counts(
         passed=numbers["pass"],
         warn=numbers["warn"],
@@ -104,7 +109,12 @@ def count(results: Iterable[CheckResult]) -> Counts:
         skipped=numbers["skipped"],
         could_not_run=numbers["could-not-run"],
         consequences=consequences,
+        left_out=left_out,
     )
+
+
+def was_left_out(result: CheckResult) -> bool:
+    return result.outcome == "skipped" and result.reason == LEFT_OUT
 
 
 def by_area(results: Iterable[CheckResult]) -> dict[str, list[CheckResult]]:
@@ -116,21 +126,21 @@ def by_area(results: Iterable[CheckResult]) -> dict[str, list[CheckResult]]:
 
 def tally(counts: Counts) -> str:
     """ "1 check failed, 60 passed, 12 skipped (3 follow from a failure)"; zeros are left out."""
+    verb = "follows" if counts.consequences == 1 else "follow"
+    following = f" ({counts.consequences} {verb} from a failure)" if counts.consequences else ""
     numbers = [
         (counts.fail, "failed"),
         (counts.could_not_run, "could not run"),
         (counts.warn, "warned"),
         (counts.passed, "passed"),
-        (counts.skipped, "skipped"),
+        (counts.skipped - counts.left_out, f"skipped{following}"),
+        (counts.left_out, "left out"),
     ]
     pieces = [f"{number} {word}" for number, word in numbers if number]
     if not pieces:
         return "no check was there"
     number, _, word = pieces[0].partition(" ")
     pieces[0] = f"{number} {'check' if number == '1' else 'checks'} {word}"
-    if counts.consequences:
-        verb = "follows" if counts.consequences == 1 else "follow"
-        pieces[-1] += f" ({counts.consequences} {verb} from a failure)"
     return ", ".join(pieces)
 
 
@@ -143,6 +153,8 @@ def _verdict(status: Status, counts: Counts) -> str:
         return f"Nothing was judged: {tally(counts)}."
     if counts.warn:
         return f"No failure, but something to look at: {tally(counts)}."
+    if counts.left_out:
+        return f"Nothing wrong in what was asked for: {tally(counts)}."
     return f"Healthy: {tally(counts)}."
 
 

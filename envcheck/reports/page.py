@@ -5,6 +5,7 @@ The one module that imports rich.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import cache
 from io import StringIO
@@ -15,6 +16,10 @@ from rich.segment import Segment, Segments
 from rich.style import Style
 
 from .plain import printable, printable_command
+
+# No sentence of ours is as long as these; what a hostile or broken Snapshot holds may be.
+LONGEST_TEXT = 2000
+LONGEST_COMMAND = 10000
 
 # A line of prose longer than this is hard to read, however wide the terminal.
 WIDEST = 100
@@ -54,6 +59,9 @@ _ASCII = str.maketrans(
     }
 )
 
+# What redaction puts in the place of a value.
+TOKEN = re.compile(r"<(?:home|host|serial|user|uuid)-\d+>")
+
 Span = tuple[str, str]  # text, and the name of its style in STYLES
 
 
@@ -80,11 +88,15 @@ class Page:
         self.colour = colour
         self.utf8 = utf8
         self.restore = restore
+        self.tokens: dict[str, None] = {}  # that stand in commands, in their order
         self._segments: list[Segment] = []
 
     def clean(self, text: str) -> str:
         """Text as it may stand in a line: real values, printable, in the terminal's characters."""
-        return self._encodable(printable(self.restore(text)))
+        text = self.restore(text)
+        if (left := len(text) - LONGEST_TEXT) > 0:
+            text = f"{text[:LONGEST_TEXT]} [{left} more characters in the JSON report]"
+        return self._encodable(printable(text))
 
     def paragraph(self, *spans: Span, indent: int = 0, hanging: int | None = None) -> None:
         """Spans with a space between them, wrapped at spaces only; continued at ``hanging``."""
@@ -107,7 +119,11 @@ class Page:
 
     def command(self, text: str) -> None:
         """A command to paste: from the first column, never wrapped, nothing around it."""
-        for line in self._encodable(printable_command(self.restore(text))).splitlines():
+        text = self.restore(text)
+        self.tokens.update(dict.fromkeys(TOKEN.findall(text)))
+        if len(text) > LONGEST_COMMAND:
+            text = f"# a command of {len(text)} characters, which the JSON report has"
+        for line in self._encodable(printable_command(text)).splitlines():
             self._put(line, "command")
             self._put("\n")
 

@@ -33,29 +33,20 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 def grouped(findings: list[Finding]) -> list[Group]:
     """Findings that differ in subject and evidence only, as one; failures before warnings."""
-    groups: list[Group] = []
+    alike: dict[object, list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: finding.level != "fail"):
-        new = Group(
-            level=finding.level,
-            message=finding.message,
-            subjects=[finding.subject] if finding.subject else [],
-            evidence=finding.evidence,
-            remedy=finding.remedy,
-        )
-        for position, group in enumerate(groups):
-            if (group.level, group.message, group.remedy) == (new.level, new.message, new.remedy):
-                groups[position] = _joined(group, new)
-                break
-        else:
-            groups.append(new)
-    return groups
+        remedy = finding.remedy and (finding.remedy.text, tuple(finding.remedy.commands))
+        alike.setdefault((finding.level, finding.message, remedy), []).append(finding)
+    return [_group(these) for these in alike.values()]
 
 
-def _joined(first: Group, second: Group) -> Group:
-    return msgspec.structs.replace(
-        first,
-        subjects=list(dict.fromkeys(first.subjects + second.subjects)),
-        evidence=list(dict.fromkeys(first.evidence + second.evidence)),
+def _group(findings: list[Finding]) -> Group:
+    return Group(
+        level=findings[0].level,
+        message=findings[0].message,
+        subjects=list(dict.fromkeys(f.subject for f in findings if f.subject)),
+        evidence=list(dict.fromkeys(e for finding in findings for e in finding.evidence)),
+        remedy=findings[0].remedy,
     )
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterable
 from types import TracebackType
 from typing import TextIO
 
 _ERASE = "\r\x1b[K"
+
+# Seconds after which a reader starts to wonder.
+_LONG = 3
 
 
 class Progress:
@@ -21,17 +25,24 @@ class Progress:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._shown = ""
+        self._names: list[str] = []
+        self._since = 0.0
         self._live = _is_terminal(stream)
 
     def __enter__(self) -> Progress:
         return self
 
     def update(self, names_running: Iterable[str], done: int, total: int) -> None:
-        """Show which probes run, and how many of all are done."""
+        """Show which probes run, how many of all are done, and for how long that has not changed."""
         if not self._live:
             return
-        names = ", ".join(names_running)
-        text = f"envcheck: {done} of {total} done" + (f", looking at {names}" if names else "")
+        names = [name.replace("_", "-") for name in names_running]
+        if names != self._names:
+            self._names, self._since = names, time.monotonic()
+        seconds = int(time.monotonic() - self._since)
+        text = f"envcheck: {done} of {total} done"
+        if names:
+            text += f", looking at {', '.join(names)}" + (f" for {seconds} s" * (seconds >= _LONG))
         text = "".join(c if c.isprintable() else "?" for c in text)[: self._columns() - 1]
         if text != self._shown:
             self._write(_ERASE + text)

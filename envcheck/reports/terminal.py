@@ -12,9 +12,13 @@ from .model import Report, worst
 from .page import Page, unchanged
 from .plain import WORDS, Group, code_ranges, evidence_text, gaps, gist, grouped, roots, unmentioned
 
-# Of more than these, a failure's consequences are named by code, and its evidence is counted.
+# Of more than these, a failure's consequences are named by code, and the others are counted.
 CONSEQUENCES = 6
 EVIDENCE_LINES = 12
+SUBJECTS = 16
+GROUPS = 8
+
+_DOCTOR = "envcheck doctor"
 
 _SECTIONS: tuple[Outcome, ...] = ("fail", "warn", "could-not-run", "skipped")
 
@@ -27,11 +31,13 @@ def render(
     colour: bool = False,
     utf8: bool = True,
     restore: Callable[[str], str] = unchanged,
+    elsewhere: bool = False,
 ) -> str:
     """The report as text for a terminal of that many columns, or for a pipe.
 
-    ``restore`` puts back the real values that redaction tokens stand for. Commands are printed from
-    the first column, on lines of their own, and are never wrapped.
+    ``restore`` puts back the real values that redaction tokens stand for. ``elsewhere``: the Snapshot
+    is of another machine than the reader's, for all that is known. Commands are printed from the first
+    column, on lines of their own, and are never wrapped.
     """
     page = Page(width=width, colour=colour, utf8=utf8, restore=restore)
     _heading(page, report)
@@ -39,7 +45,7 @@ def render(
     page.blank()
     area_lines(page, report, snapshot)
     page.blank()
-    _verdict(page, report)
+    _verdict(page, report, elsewhere)
     return page.text()
 
 
@@ -87,12 +93,14 @@ def _block(page: Page, result: CheckResult, consequences: list[CheckResult]) -> 
     groups = grouped(result.findings)
     if result.outcome in ("could-not-run", "skipped") or not groups:
         _opening(page, result.outcome, result.code, f'"{result.title}": {result.reason}')
-    for group in groups:
+    for group in groups[:GROUPS]:
         _opening(page, group.level, result.code, group.message)
         _group(page, group)
         if group is groups[0]:
             _rest(page, result, consequences)
         _remedy(page, group)
+    if (left := len(groups) - GROUPS) > 0:
+        _opening(page, result.outcome, result.code, f"and {left} more in --format json")
     if not groups:
         _rest(page, result, consequences)
 
@@ -103,7 +111,8 @@ def _opening(page: Page, outcome: Outcome, code: str, message: str) -> None:
 
 def _group(page: Page, group: Group) -> None:
     if where := unmentioned(group):
-        page.paragraph(("; ".join(where), ""), indent=2, hanging=4)
+        more = [f"and {len(where) - SUBJECTS} more"] if len(where) > SUBJECTS else []
+        page.paragraph(("; ".join(where[:SUBJECTS] + more), ""), indent=2, hanging=4)
     for evidence in group.evidence[:EVIDENCE_LINES]:
         page.paragraph((evidence_text(evidence), "quiet"), indent=4, hanging=6)
     if (left := len(group.evidence) - EVIDENCE_LINES) > 0:
@@ -131,15 +140,27 @@ def _remedy(page: Page, group: Group) -> None:
         page.command(command)
 
 
-def _verdict(page: Page, report: Report) -> None:
+def _verdict(page: Page, report: Report, elsewhere: bool) -> None:
     outcome = worst(Diagnosis(report.results))
     page.paragraph((report.verdict, "warn" if outcome == "skipped" else outcome), hanging=2)
     if report.root:
         page.paragraph((report.root, ""), hanging=2)
     told, command = _next(report, page.restore)
     if command:
-        page.paragraph((told, ""), hanging=2)
+        there = elsewhere or report.machine.origin == "nvidia-smi"
+        where = ", on that machine:" if there and command.startswith(_DOCTOR) else ":"
+        page.paragraph((f"{told}{where}", ""), hanging=2)
         page.command(command)
+    if page.tokens:
+        verb = "stands for a value" if len(page.tokens) == 1 else "stand for values"
+        page.paragraph(
+            (
+                f"In the commands, {', '.join(page.tokens)} {verb} that the Snapshot keeps to itself:"
+                " put in the real one before you paste.",
+                "",
+            ),
+            hanging=2,
+        )
 
 
 def _next(report: Report, restore: Callable[[str], str]) -> tuple[str, str]:
@@ -147,19 +168,19 @@ def _next(report: Report, restore: Callable[[str], str]) -> tuple[str, str]:
     first: dict[str, str] = {}
     for result in report.results:
         first.setdefault(result.outcome, result.code)
-    doctor = "envcheck doctor"
+    doctor = _DOCTOR
     if report.machine.origin == "nvidia-smi":
-        return "For the rest of it, on that machine:", doctor
+        return "For the rest of it", doctor
     if report.target is not None:
         kind, _, place = report.target.location.partition(":")
         doctor += (
             f" --target {shlex.quote(restore(place if kind == 'path' else report.target.location))}"
         )
     if "fail" in first:
-        return f"Next: see to {first['fail']} first, then look again:", doctor
+        return f"Next: see to {first['fail']} first, then look again", doctor
     for outcome in ("could-not-run", "warn"):
         if outcome in first:
-            return f"Next: what {first[outcome]} means:", f"envcheck explain {first[outcome]}"
-    if report.target is None:
-        return "Next: look at a Python environment, too:", f"{doctor} --target PATH"
+            return f"Next: what {first[outcome]} means", f"envcheck explain {first[outcome]}"
+    if report.target is None and not report.counts.left_out:
+        return "Next: look at a Python environment, too", f"{doctor} --target PATH"
     return "", ""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import stat
 import subprocess
 from pathlib import Path
 
 import pytest
 from cli import PYTHON, envcheck, environment, refused
+from h100 import empty_machine
 
 from envcheck import __version__
+from envcheck.snapshot import dump
 
 
 def script(path: Path, text: str) -> Path:
@@ -116,7 +119,10 @@ def test_an_active_environment_that_is_gone_does_not_stop_the_doctor() -> None:
     assert b"machine alone" in result.stderr
 
 
-@pytest.mark.parametrize("arguments", [["explain"], ["schema"], ["doctor", "--format", "json"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["explain"], ["schema"], ["doctor", "--format", "json"], ["--version"], ["doctor", "--help"]],
+)
 def test_standard_output_that_is_full_is_said(arguments: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         result = subprocess.run(
@@ -132,7 +138,7 @@ def test_standard_output_that_is_full_is_said(arguments: list[str]) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    for arguments in (["explain"], ["schema"]):
+    for arguments in (["explain"], ["schema"], ["--help"], ["--version"]):
         shown = subprocess.run(
             ["sh", "-c", f"{PYTHON} -m envcheck {arguments[0]} | head -n 1"],
             capture_output=True,
@@ -141,6 +147,26 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         )
         assert shown.stdout.count(b"\n") == 1
         assert shown.stderr == b""
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+def test_standard_streams_that_are_closed(tmp_path: Path, closed: str) -> None:
+    report = tmp_path / "report.json"
+    command = f"{PYTHON} -m envcheck doctor --exit-zero --format json --output {report} {closed}"
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, env=environment(), check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+    assert json.loads(report.read_text())["schema"] == 1
+
+
+def test_a_result_that_nobody_reads_keeps_its_exit_code(tmp_path: Path) -> None:
+    """`envcheck doctor | head -n 1`: the reader has gone, and the problems are still there."""
+    snapshot = tmp_path / "s.json"
+    snapshot.write_bytes(dump(empty_machine()))
+    command = f"{{ {PYTHON} -m envcheck doctor --from {snapshot}; echo $? >code; }} | :"
+    ran = subprocess.run(
+        ["sh", "-c", command], stderr=subprocess.PIPE, env=environment(), cwd=tmp_path, check=False
+    )
+    assert (ran.stderr, (tmp_path / "code").read_text()) == (b"", "1\n")
 
 
 def test_an_internal_error_is_one_sentence() -> None:

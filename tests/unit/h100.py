@@ -183,7 +183,13 @@ def cuda(gpus: list[Gpu], **changes: Any) -> CudaDriver:
         "driver_api_version": "12.2",
         "device_count": len(gpus),
         "devices": [
-            CudaDevice(ordinal=n, name=entry.name, pci_address=entry.pci_address)
+            CudaDevice(
+                ordinal=n,
+                name=entry.name,
+                pci_address=entry.pci_address,
+                uuid=entry.uuid,
+                compute_capability=entry.compute_capability,
+            )
             for n, entry in enumerate(gpus)
         ],
     }

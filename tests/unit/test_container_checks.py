@@ -336,7 +336,7 @@ ROOTLESS = replace(DOCKER, rootless=True)
         ({"toolkit_no_cgroups": True, "engines": [PODMAN]}, "skipped"),
         ({"engines": [ROOTLESS]}, "pass"),  # newer toolkits need it no longer
         ({"engines": [ROOTLESS], "toolkit_version": "1.17.8"}, "warn"),
-        ({"engines": [ROOTLESS], "toolkit_version": ABSENT}, "pass"),
+        ({"engines": [ROOTLESS], "toolkit_version": ABSENT}, "skipped"),  # not known
         ({"toolkit_config": ABSENT, "toolkit_no_cgroups": True}, "skipped"),
     ],
 )

@@ -170,7 +170,27 @@ CASES = {
     ),
     "a compat libcuda in front": (
         "DRV-008",
-        machine(nvml=nvml([gpu(0)], cuda_version="12.8")),
+        snapshot(nvml=nvml([gpu(0, brand="GeForce")], cuda_version="12.8")),
+        "warn",
+        "forward-compatibility",
+    ),
+    "a compat libcuda in front, where it may be": (
+        "DRV-008",
+        snapshot(nvml=nvml([gpu(0)], cuda_version="12.8")),
+        "pass",
+        "535.104.05",
+    ),
+    "a compat libcuda in front, which starts": (
+        "DRV-008",
+        machine(nvml=nvml([gpu(0, brand="GeForce")], cuda_version="12.8")),
+        "pass",
+        "535.104.05",
+    ),
+    "a compat libcuda in front, which is refused": (
+        "DRV-008",
+        machine(
+            nvml=nvml([gpu(0)], cuda_version="12.8"), cuda=cuda([], init_code=804, devices=ERROR)
+        ),
         "warn",
         "forward-compatibility",
     ),
@@ -182,9 +202,9 @@ CASES = {
     ),
     "libcuda itself tells it": (
         "DRV-008",
-        machine(cuda=cuda([gpu(0)], driver_api_version="12.6")),
+        machine(cuda=cuda([gpu(0)], driver_api_version="11.8")),
         "warn",
-        "CUDA 12.6",
+        "CUDA 11.8",
     ),
     "a CUDA without a toolkit": (
         "DRV-008",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from build import ok, snapshot
+from build import document, ok, snapshot
 from h100 import (
     ABSENT,
     DRIVER,
@@ -15,10 +15,17 @@ from h100 import (
     smi,
 )
 from judged import assert_case
+from msgspec.structs import replace
 
 from envcheck.facts.base import Probe, StuckProcess, Unavailable
 from envcheck.facts.gpu import NvidiaSmi, Nvml
 from envcheck.facts.host import Host
+
+STUCK_SMI = NvidiaSmi(
+    path="/usr/bin/nvidia-smi",
+    exit_code=Unavailable(unavailable="timeout"),
+    stuck=[StuckProcess(pid=99, command="nvidia-smi -q -x", state="D")],
+)
 
 # (code, snapshot, outcome, words that the reader must see)
 CASES = {
@@ -60,7 +67,7 @@ CASES = {
             )
         ),
         "fail",
-        "process 42, state D",
+        "NVML hangs in the kernel",
     ),
     # DRV-002
     "mismatch by nvml": (
@@ -227,15 +234,37 @@ CASES = {
     ),
     "nvidia-smi stuck in the kernel": (
         "DRV-003",
-        machine(
-            nvidia_smi=NvidiaSmi(
-                path="/usr/bin/nvidia-smi",
-                exit_code=Unavailable(unavailable="timeout"),
-                stuck=[StuckProcess(pid=99, command="nvidia-smi -q -x", state="D")],
-            )
-        ),
+        machine(nvidia_smi=STUCK_SMI),
+        "could-not-run",
+        "no answer in time",
+    ),
+    # DRV-010
+    "a program in the kernel": (
+        "DRV-010",
+        machine(nvidia_smi=STUCK_SMI),
         "fail",
         "nvidia-smi -q -x (process 99, state D)",
+    ),
+    "a probe in the kernel": (
+        "DRV-010",
+        machine(cuda=Probe(outcome="timeout", reason="no answer", stuck=STUCK_SMI.stuck)),
+        "fail",
+        "sudo cat /proc/99/stack",
+    ),
+    "a framework in the kernel": (
+        "DRV-010",
+        replace(
+            machine(),
+            target=document(tensorflow=Probe(outcome="timeout", stuck=STUCK_SMI.stuck)),
+        ),
+        "fail",
+        "target.tensorflow.stuck",
+    ),
+    "a probe that was killed": (
+        "DRV-010",
+        machine(nvml=Probe(outcome="timeout", reason="no answer")),
+        "pass",
+        "came back",
     ),
 }
 

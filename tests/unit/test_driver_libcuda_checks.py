@@ -27,7 +27,7 @@ CASES = {
         "DRV-004",
         machine(cuda=cuda([], init_code=999), kernel=kernel(device_nodes=[])),
         "fail",
-        "nvidia-modprobe -u",
+        "nvidia-modprobe -c 0 -u",
     ),
     "cuInit with uvm closed to the user": (
         "DRV-004",

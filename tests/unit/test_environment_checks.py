@@ -144,13 +144,13 @@ def test_a_mig_instance_of_this_machine() -> None:
     assert of_gpus("ENV-001", one, CUDA_VISIBLE_DEVICES="MIG-<uuid-5>").outcome == "fail"
 
 
-def test_instances_that_are_not_known_are_believed() -> None:
+def test_instances_that_are_not_known_are_not_judged() -> None:
     one = gpu()
     unknown = Gpu(
         index=one.index, name=one.name, pci_address=one.pci_address, uuid=one.uuid, mig_enabled=True
     )
     result = of_gpus("ENV-001", unknown, CUDA_VISIBLE_DEVICES="MIG-<uuid-5>")
-    assert (result.outcome, result.findings) == ("pass", [])
+    assert (result.outcome, result.findings) == ("skipped", []) and "not known" in result.reason
 
 
 def test_without_cuda_the_drivers_list_counts() -> None:
@@ -218,7 +218,8 @@ def test_a_container_without_its_gpus() -> None:
         ("all", False, "pass"),
         ("utility", False, "fail"),
         ("utility", True, "pass"),
-        ("compute", True, "warn"),
+        ("compute", True, "pass"),  # NVML was seen to answer
+        ("compute", False, "warn"),
         ("graphics", False, "fail"),
     ],
 )
@@ -255,7 +256,7 @@ def test_tf32_switched_off_where_there_is_tf32() -> None:
         ("ENV-006", {"CUDA_CACHE_DISABLE": "0"}, "pass"),
         ("ENV-006", {"CUDA_CACHE_MAXSIZE": "33554432"}, "warn"),
         ("ENV-006", {"CUDA_CACHE_MAXSIZE": "4294967296"}, "pass"),
-        ("ENV-006", {"CUDA_CACHE_MAXSIZE": "odd"}, "pass"),
+        ("ENV-006", {"CUDA_CACHE_MAXSIZE": "odd"}, "skipped"),
         ("ENV-007", {"LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"}, "pass"),
         ("ENV-007", {"LD_PRELOAD": "/usr/local/vgpu/libvgpu.so"}, "warn"),
         ("ENV-007", {"LD_PRELOAD": "libjemalloc.so.2:/opt/libcudnn.so.8"}, "warn"),

@@ -525,7 +525,7 @@ def test_every_cause_is_a_pattern_with_words_and_a_source(cause: Any) -> None:
 def test_words_of_a_log_are_quoted_in_commands() -> None:
     found = explain(IMPORT, ["No module named 'a.b'"], "pip")
     assert found is not None and "pip install a.b" in found.remedy.commands
-    assert install_library("libx$(evil).so.1", "pip") == "ldconfig -p | grep 'libx$(evil)'"
+    assert install_library("libx$(evil).so.1", "pip") == "ldconfig -p | grep -F 'libx$(evil)'"
 
 
 @pytest.mark.parametrize(
@@ -537,10 +537,10 @@ def test_words_of_a_log_are_quoted_in_commands() -> None:
         ("libcusolver.so.11", "12.3", "pip install nvidia-cusolver-cu12"),
         ("libcusolver.so.12", "13.0", "pip install nvidia-cusolver"),
         ("libcublas.so.12", "", "pip install nvidia-cublas-cu12"),
-        ("libcusolver.so.11", "", "ldconfig -p | grep libcusolver"),
-        ("libcudnn.so.7", "10.0", "ldconfig -p | grep libcudnn"),
-        ("libcudart.so.10.0", "10.0", "ldconfig -p | grep libcudart"),
-        ("libnuma.so.1", "12.5", "ldconfig -p | grep libnuma"),
+        ("libcusolver.so.11", "", "ldconfig -p | grep -F libcusolver"),
+        ("libcudnn.so.7", "10.0", "ldconfig -p | grep -F libcudnn"),
+        ("libcudart.so.10.0", "10.0", "ldconfig -p | grep -F libcudart"),
+        ("libnuma.so.1", "12.5", "ldconfig -p | grep -F libnuma"),
     ],
 )
 def test_the_command_that_brings_a_library(soname: str, cuda: str, command: str) -> None:

@@ -241,19 +241,21 @@ def test_a_lost_gpu_is_gpu_001s_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "place", "words"),
+    ("code", "place", "level", "words"),
     [
-        (15, {}, "fallen off the bus"),
-        (4, {}, "usermod -aG"),
-        (4242, {}, "NVML error 4242"),
-        (999, {"host": Host(container="docker")}, "recreate the container"),
+        (15, {}, "fail", "fallen off the bus"),
+        (4, {}, "warn", "usermod -aG"),
+        (4242, {}, "fail", "NVML error 4242"),
+        (999, {"host": Host(container="docker")}, "fail", "recreate the container"),
     ],
 )
-def test_a_gpu_that_cannot_be_opened(code: int, place: dict[str, Host], words: str) -> None:
+def test_a_gpu_that_cannot_be_opened(
+    code: int, place: dict[str, Host], level: str, words: str
+) -> None:
     lost = LostGpu(index=1, error="no", code=code)
     broken = machine([gpu(0)], nvml=nvml([gpu(0)], lost=[lost]), **place)
     result = judged_alone(broken, "GPU-001")
-    assert result.outcome == "fail" and words in told(result)
+    assert result.outcome == level and words in told(result)
 
 
 def test_the_kernels_log_is_evidence_for_a_lost_gpu() -> None:

@@ -217,7 +217,7 @@ def test_the_cudnn_that_was_asked_for_is_not_there() -> None:
 
 def test_an_old_cudnn_is_looked_for_and_not_installed_from_a_registry_that_lacks_it() -> None:
     (finding,) = cudnn("7", built_cuda="10.0").findings
-    assert finding.remedy is not None and finding.remedy.commands == ["ldconfig -p | grep libcudnn"]
+    assert finding.remedy is not None and finding.remedy.commands == ["ldconfig -p | grep -F libcudnn"]
 
 
 def test_cudnn_in_reach() -> None:
@@ -231,7 +231,8 @@ def test_tensorflow_before_2_14_does_not_look_into_wheels() -> None:
     (finding,) = cudnn("8", eight, version="2.13.1").findings
     assert "lies where it does not look" in finding.message
     assert finding.remedy is not None
-    assert finding.remedy.commands[0].startswith(f"export LD_LIBRARY_PATH={SITE}/nvidia/cudnn/lib$")
+    (command,) = finding.remedy.commands
+    assert command.startswith(f"export LD_LIBRARY_PATH='{SITE}/nvidia/cudnn/lib'$")
     # NVIDIA's own build does
     assert cudnn("8", eight, version="1.15.5+nv22.12").outcome == "pass"
 

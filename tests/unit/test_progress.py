@@ -51,6 +51,23 @@ def test_one_line_is_rewritten_and_gone_at_the_end() -> None:
     assert "\n" not in stream.getvalue() and "\x1b[?25l" not in stream.getvalue()
 
 
+def test_what_takes_long_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([100.0, 100.1, 102.9, 103.1, 112.0, 112.1])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    stream = Terminal()
+    with Progress(stream) as progress:
+        shown = []
+        for names in (["nvidia_smi"], ["nvidia_smi"], ["nvidia_smi"], ["cuda"]):
+            progress.update(names, 8, 9)
+            shown.append(screen(stream.getvalue()).removeprefix("envcheck: 8 of 9 done, "))
+    assert shown == [
+        "looking at nvidia-smi",
+        "looking at nvidia-smi",
+        "looking at nvidia-smi for 3 s",
+        "looking at cuda",
+    ]
+
+
 def test_it_is_gone_after_an_exception_too() -> None:
     stream = Terminal()
     with pytest.raises(KeyboardInterrupt), Progress(stream) as progress:

@@ -62,6 +62,7 @@ def test_the_keys_are_locked() -> None:
         "skipped",
         "could-not-run",
         "consequences",
+        "left-out",
     ]
     assert list(report["machine"]) == [
         "summary",
@@ -147,9 +148,12 @@ def test_a_consequence_alone_is_no_second_failure() -> None:
 def test_verdicts_do_not_flatter() -> None:
     passed, warned = result("HOST-001", "host"), result("HOST-002", "host", "warn")
     left_out = skipped("DRV-001", "driver", "left out by --only or --skip")
-    assert report_of(passed, passed, left_out).verdict == "Healthy: 2 checks passed, 1 skipped."
+    assert report_of(passed, passed).verdict == "Healthy: 2 checks passed."
+    assert report_of(passed, left_out).verdict == (
+        "Nothing wrong in what was asked for: 1 check passed, 1 left out."
+    )
     assert "Healthy" not in report_of(passed, warned).verdict
-    assert report_of(left_out).verdict == "Nothing was judged: 1 check skipped."
+    assert report_of(left_out).verdict == "Nothing was judged: 1 check left out."
     assert report_of().verdict == "Nothing was judged: no check was there."
     blind = report_of(passed, could_not_run("DRV-001", "driver", "NVML: no answer in time"))
     assert blind.verdict.startswith("envcheck could not look at everything: 1 check could not run")

@@ -24,9 +24,11 @@ from reported import (
     skipped,
 )
 
+from envcheck.checks.engine import diagnose
 from envcheck.checks.model import CheckResult, Evidence, Remedy, Unjudged
 from envcheck.facts.host import Host
 from envcheck.reports import terminal
+from envcheck.reports.model import was_left_out
 from envcheck.snapshot import Snapshot
 
 
@@ -280,9 +282,74 @@ def test_an_area_with_several_reasons_names_the_commonest_and_is_cut() -> None:
     ]
     text = shown(*results)
     line = next(line for line in text.splitlines() if line.startswith("Framework"))
-    assert line.startswith("Framework  SKIPPED  3 checks skipped: no target environment")
+    assert line.startswith("Framework  SKIPPED  no target environment was looked at, and so on")
     assert line.endswith("…") and len(line) <= 80
     assert "Nothing was judged: 3 checks skipped." in text
+    short = [skipped(f"GPU-00{n}", "gpu", "not supported") for n in range(2)]
+    text = shown(*short, skipped("GPU-009", "gpu", "not known: the board"))
+    assert "GPUs  SKIPPED  not supported (2 of 3)\n" in text
+
+
+def test_a_target_that_nobody_looked_at_is_one_line() -> None:
+    reason = "no target environment was looked at (--target)"
+    results = [
+        result("HOST-001", "host"),
+        skipped("PKG-001", "packages", reason),
+        skipped("FRM-001", "framework", reason),
+    ]
+    text = shown(*results)
+    assert f"\nTarget  SKIPPED  {reason}\n" in text
+    assert "Packages" not in text and "Framework" not in text
+    judged = shown(*results, result("ENV-001", "environment"))
+    assert f"\nFramework    SKIPPED  {reason}\n" in judged, "all of them, or none"
+    assert "\nTarget " not in shown(*results, facts=eight_gpus()).partition("\nHost ")[2]
+
+
+def test_the_engine_says_what_the_report_leaves_out() -> None:
+    diagnosis = diagnose(snapshot(), only=["HOST-001"])
+    assert sum(was_left_out(r) for r in diagnosis.results) == len(diagnosis.results) - 1
+
+
+def test_tokens_in_commands_are_explained_where_nobody_knows_their_values() -> None:
+    commands = ["rm '<home-1>/x' '<home-1>/y'", "cat '<host-2>'"]
+    failed = result(
+        "X-1", "host", "fail", findings=[finding("Bad <user-3>.", remedy=Remedy("Do:", commands))]
+    )
+    text = one_line(shown(failed))
+    assert text.endswith(
+        "In the commands, <home-1>, <host-2> stand for values that the Snapshot keeps to itself:"
+        " put in the real one before you paste."
+    )
+    known = shown(failed, restore=lambda told: re.sub("<[a-z]+-[0-9]>", "real", told))
+    assert "In the commands" not in known and "rm 'real/x' 'real/y'" in known
+
+
+def test_on_another_machine_means_there() -> None:
+    failed = result("X-1", "host", "fail", findings=[finding("Bad.")])
+    warned = result("X-2", "host", "warn", findings=[finding("Small.", "warn")])
+    assert shown(failed, elsewhere=True).endswith(", on that machine:\nenvcheck doctor\n")
+    assert "on that machine" not in shown(failed)
+    assert "on that machine" not in shown(warned, elsewhere=True), "explain works anywhere"
+
+
+def test_a_thousand_findings_are_a_page() -> None:
+    alike = [finding("Bad memory.", subject=f"GPU {n}") for n in range(1000)]
+    text = shown(result("GPU-001", "gpu", "fail", findings=alike))
+    assert "GPU 15; and 984 more\n" in text and "GPU 16" not in text
+    different = [finding(f"Bad memory on GPU {n}.") for n in range(1000)]
+    text = shown(result("GPU-001", "gpu", "fail", findings=different))
+    assert text.count("\nFAIL GPU-001") == 9
+    assert "FAIL GPU-001 and 992 more in --format json\n" in text
+
+
+def test_text_without_end_is_cut_and_a_command_never_is() -> None:
+    failed = result(
+        "X-1", "host", "fail", findings=[finding("w" * 10**6, remedy=Remedy("Do:", ["e" * 10**6]))]
+    )
+    text = shown(failed)
+    assert len(text) < 4000
+    assert "[998000 more characters in the JSON report]" in one_line(text)
+    assert "\n# a command of 1000000 characters, which the JSON report has\n" in text
 
 
 def test_the_report_on_a_machine_without_a_gpu_is_short() -> None:

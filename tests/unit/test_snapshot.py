@@ -98,3 +98,12 @@ def test_collector_and_core_agree_on_schema_reasons_and_probes() -> None:
 
 def test_an_empty_machine_is_a_snapshot() -> None:
     assert load(dump(snapshot())).machine.location == "machine"
+
+
+@pytest.mark.parametrize("address", ["0000:01:00.0; reboot", "$(reboot)", "01:00.0\n; x", ""])
+def test_an_address_holds_nothing_for_a_shell(address: str) -> None:
+    """It stands in commands that the report asks its reader to paste."""
+    healthy = gpu_snapshot(Gpu(index=0, pci_address="0000:01:00.0"))
+    assert load(dump(healthy)) == healthy
+    with pytest.raises(SnapshotError, match=r"at `\$\.machine\.nvml\.facts\.gpus"):
+        load(dump(gpu_snapshot(Gpu(index=0, pci_address=address))))

@@ -67,7 +67,7 @@ def test_the_collector_is_python_3_6() -> None:
 
 # The doors in the wall: process.py, the bootstrap that starts the collector, and the version.
 DOORS = {
-    PACKAGE / "collection.py": {"envcheck.collector.process", "envcheck.collector.child.BOOTSTRAP"},
+    PACKAGE / "collection.py": {"envcheck.collector.process", "envcheck.collector.child.PACKAGE"},
     PACKAGE / "__init__.py": {"envcheck.collector.version.VERSION"},
 }
 

@@ -19,17 +19,31 @@ def call_all(functions, deadline):
     ("timeout", None). A child stuck in the kernel is left behind: whoever started this process
     sweeps it up and names it.
     """
-    children = [_start(function) for function in functions]
-    answers = _listen(children, deadline)
-    for _pid, pipe in children:
+    children = []
+    for function in functions:
+        try:
+            children.append(_start(function))
+        except OSError as error:  # no room for another process or pipe
+            children.append((None, error))
+    started = [child for child in children if child[0] is not None]
+    answers = _listen(started, deadline)
+    for _pid, pipe in started:
         os.close(pipe)
-    _reap([pid for pid, _pipe in children])
-    return [_outcome(answers[pipe]) for _pid, pipe in children]
+    _reap([pid for pid, _pipe in started])
+    return [
+        ("error", from_error(pipe)) if pid is None else _outcome(answers[pipe])
+        for pid, pipe in children
+    ]
 
 
 def _start(function):
     reader, writer = os.pipe()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(reader)
+        os.close(writer)
+        raise
     if pid == 0:
         _child(function, writer)
     os.close(writer)

@@ -55,7 +55,7 @@ def ask(context, paths):
         for question, arguments in QUESTIONS[name]
     ]
     children = [
-        process.Child(argv, ANSWER, env=context.environ, own_session=False)
+        process.Child(argv, ANSWER, env=context.environ, own_session=False, tied=True)
         for _name, _question, argv in questions
     ]
     process.run_all(children)

@@ -3,6 +3,7 @@
 import os
 import re
 
+from .. import account
 from ..facts import Facts, from_error, unavailable
 from . import host_disk, host_limits, host_security, host_virtual
 
@@ -47,7 +48,7 @@ def collect(context):
     host_virtual.put_container(facts, context)
     host_virtual.put_hypervisor(facts, context, flags)
     host_security.put_security(facts, context)
-    facts.put("disks", host_disk.disks(context, _home(context)), host_disk.SOURCE)
+    facts.put("disks", host_disk.disks(context, account.home(context)), host_disk.SOURCE)
     return facts
 
 
@@ -58,30 +59,12 @@ def _put_identity(facts, context):
         lambda: context.read("/proc/sys/kernel/hostname").strip(),
     )
     facts.put("is_root", os.geteuid() == 0, "geteuid")
-    entry = _account(context)
-    name = entry[0] if entry else context.environ.get("USER") or context.environ.get("LOGNAME")
+    name = account.name(context)
     if name:
-        facts.put("user", name, "/etc/passwd" if entry else "environment")
+        known = account.entry(context) is not None
+        facts.put("user", name, account.PASSWD if known else "environment")
     else:
-        facts.missing("user", "absent", "user id %d has no name" % os.geteuid(), "/etc/passwd")
-
-
-def _account(context):
-    """This user's fields of /etc/passwd, or None. Not by getpwuid, which may ask the network."""
-    try:
-        lines = context.read("/etc/passwd").splitlines()
-    except OSError:
-        return None
-    entries = [line.split(":") for line in lines if line.count(":") == 6]
-    return next((entry for entry in entries if entry[2] == str(os.geteuid())), None)
-
-
-def _home(context):
-    home = context.environ.get("HOME")
-    if not home:
-        entry = _account(context)
-        home = entry[5] if entry else ""
-    return home.rstrip("/") or ("/" if home else "")
+        facts.missing("user", "absent", "user id %d has no name" % os.geteuid(), account.PASSWD)
 
 
 def _put_system(facts, context):

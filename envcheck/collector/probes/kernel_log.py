@@ -5,6 +5,7 @@ import os
 import time
 
 from ..facts import is_unavailable, unavailable
+from ..files import open_regular
 from .kernel_events import fold, parse_kmsg, parse_text
 
 KMSG = "/dev/kmsg"
@@ -71,7 +72,7 @@ def _files(context):
     refused = None
     for path in FILES:
         try:
-            with open(context.path(path), "rb") as file:
+            with open_regular(context.path(path)) as file:
                 status = os.fstat(file.fileno())
                 if booted is not None and status.st_mtime < booted:
                     continue  # nobody has written to it since the boot

@@ -11,6 +11,7 @@ import sys
 
 from .. import distributions
 from ..facts import Facts, from_error, unavailable
+from ..files import open_regular
 
 DEADLINE = 20
 
@@ -135,7 +136,7 @@ def pynvml_version(sys_path, found):
         )[0]
         return owner.version, "%s, of %s" % (spec.origin, owner.name)
     try:
-        with open(spec.origin, "rb") as file:
+        with open_regular(spec.origin) as file:
             stated = _MODULE_VERSION.search(file.read(1 << 20).decode("utf-8", "replace"))
     except OSError as error:
         return from_error(error), source
@@ -159,7 +160,7 @@ def _owns(distribution, path, digest=None):
 def _digest(path):
     """A file's hash in RECORD's form."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             digest = hashlib.sha256(file.read()).digest()
     except OSError:
         return ""

@@ -1,0 +1,69 @@
+"""argparse, with help that is good to look at and errors of one sentence."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import shutil
+import sys
+from typing import Any, NoReturn
+
+from ..exit_codes import ExitCode
+from . import files
+from .style import style_of
+
+WIDEST = 100
+LEFT_COLUMN = 28
+
+# The report's few colours, so that help and report look alike.
+_STYLES = {
+    "argparse.args": "cyan",
+    "argparse.groups": "bold",
+    "argparse.help": "default",
+    "argparse.metavar": "cyan",
+    "argparse.prog": "bold",
+    "argparse.syntax": "bold",
+    "argparse.text": "default",
+    "argparse.default": "default",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser for a terminal of any width, coloured where somebody reads it."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("formatter_class", _shaped(argparse.RawDescriptionHelpFormatter))
+        super().__init__(**options)
+
+    def print_help(self, file: Any = None) -> None:
+        """Write the help; in colour where both it and standard output go to a terminal."""
+        if style_of(file or sys.stdout).colour and style_of(sys.stdout).colour:
+            self.formatter_class = _shaped(_coloured())
+        super().print_help(file)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is sys.stdout:
+            files.write(None, message)
+        else:
+            super()._print_message(message, file)
+
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog}: {message}", file=sys.stderr)
+        print(f"hint: {self.prog} --help", file=sys.stderr)
+        raise SystemExit(ExitCode.USAGE)
+
+
+def _shaped(formatter: type[argparse.HelpFormatter]) -> Any:
+    columns = min(shutil.get_terminal_size().columns - 2, WIDEST)
+    return functools.partial(formatter, width=columns, max_help_position=LEFT_COLUMN)
+
+
+def _coloured() -> type[argparse.HelpFormatter]:
+    from rich_argparse import RawDescriptionRichHelpFormatter
+
+    class Formatter(RawDescriptionRichHelpFormatter):
+        group_name_formatter = str
+        styles = {**RawDescriptionRichHelpFormatter.styles, **_STYLES}
+        text_markup = help_markup = False
+
+    return Formatter

@@ -1,0 +1,57 @@
+"""Completion in a real bash: commands, options, files, codes and areas."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli import envcheck
+
+BASH = shutil.which("bash")
+
+ASK = """
+source ./envcheck.bash
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+_shtab_envcheck envcheck "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("completion")
+    (place / "envcheck.bash").write_bytes(envcheck("completion", "bash").stdout)
+    (place / "machine.json").touch()
+    (place / "my venvs").mkdir()
+    return place
+
+
+@pytest.mark.skipif(BASH is None, reason="no bash here")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("envcheck ex", {"explain"}),
+        ("envcheck doctor --fo", {"--format"}),
+        ("envcheck doctor --format ", {"terminal", "json", "junit"}),
+        ("envcheck doctor --from mach", {"machine.json"}),
+        ("envcheck doctor --target my", {"my venvs"}),
+        ("envcheck doctor --output mach", {"machine.json"}),
+        ("envcheck collect --nvidia-smi mach", {"machine.json"}),
+        ("envcheck doctor --only driv", {"driver"}),
+        ("envcheck doctor --only driver GPU-00", {f"GPU-00{n}" for n in range(1, 10)}),
+        ("envcheck explain PKG-00", {f"PKG-00{n}" for n in range(1, 10)}),
+        ("envcheck collector --output envcheck.b", {"envcheck.bash"}),
+    ],
+)
+def test_bash_offers(folder: Path, line: str, offered: set[str]) -> None:
+    asked = subprocess.run(
+        [str(BASH), "--norc", "-c", ASK, "bash", *line.split(" ")],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {word.rstrip("/") for word in asked.stdout.splitlines() if word} == offered, asked.stderr

@@ -1,0 +1,137 @@
+"""The exit codes of `envcheck doctor`, by what the Snapshot holds and what the user asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from build import document
+from h100 import empty_machine, lost_gpu, machine, with_fault
+
+from envcheck import snapshot as snapshots
+from envcheck.checks.registry import AREAS
+from envcheck.cli.main import run
+from envcheck.facts.base import Probe
+from envcheck.snapshot import SCHEMA, Snapshot
+
+
+def blind() -> Snapshot:
+    """The healthy machine, whose nvidia-smi did not answer."""
+    silent: Probe[object] = Probe(outcome="timeout", reason="no answer within 10 s")
+    healthy = machine()
+    seen = msgspec.structs.replace(healthy.machine, nvidia_smi=silent)
+    return msgspec.structs.replace(healthy, machine=seen)
+
+
+def unknown() -> Snapshot:
+    return Snapshot(schema=SCHEMA, redacted=True, machine=document())
+
+
+MACHINES: dict[str, Callable[[], Snapshot]] = {
+    "healthy": machine,
+    "warn": lambda: with_fault(power_limit_w=500.0),
+    "fail": lambda: with_fault(ecc_uncorrected_volatile=3),
+    "blind": blind,
+    "empty": empty_machine,
+    "lost": lost_gpu,
+    "unknown": unknown,
+}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("snapshots")
+    for name, make in MACHINES.items():
+        (folder / name).write_bytes(snapshots.dump(make()))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "code", "verdict"),
+    [
+        ("healthy", "", 0, "Healthy: "),
+        ("healthy", "--fail-on warn", 0, "Healthy: "),
+        ("warn", "", 0, "No failure, but something to look at: 1 check warned"),
+        ("warn", "--fail-on warn", 1, "No failure, but"),
+        ("warn", "--fail-on warn --exit-zero", 0, "No failure, but"),
+        ("fail", "", 1, "Problems: 1 check failed"),
+        ("fail", "--exit-zero", 0, "Problems: 1 check failed"),
+        ("fail", "--only host", 0, "Nothing wrong in what was asked for: "),
+        ("fail", "--only host gpu-002", 1, "Problems: 1 check failed"),
+        ("fail", "--skip GPU-002", 0, "Nothing wrong in what was asked for: "),
+        ("fail", "--only gpu --skip GPU-002", 0, "Nothing wrong in what was asked for: "),
+        ("blind", "", 4, "envcheck could not look at everything: "),
+        ("blind", "--exit-zero", 0, "envcheck could not look at everything: "),
+        ("blind", "--skip driver", 0, "Nothing wrong in what was asked for: "),
+        ("empty", "", 1, "Problems: 1 check failed"),
+        ("lost", "--fail-on warn", 1, "Problems: 1 check failed"),
+        ("unknown", "", 0, "Nothing was judged: "),
+        ("healthy", "--only CFG-001", 0, "Nothing was judged: 1 check skipped, "),
+        ("healthy", f"--skip {','.join(AREAS)}", 0, "Nothing was judged: "),
+    ],
+)
+def test_what_is_found_decides(
+    saved: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    options: str,
+    code: int,
+    verdict: str,
+) -> None:
+    command = ["doctor", "--from", str(saved / name), "--format", "json", *options.split()]
+    assert run(command) == code
+    report = json.loads(capsys.readouterr().out)
+    assert report["verdict"].startswith(verdict)
+    assert (report["status"] == "problems") == ("Problems" in verdict)
+
+
+def test_the_format_and_the_file_change_nothing(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for form in ("terminal", "json", "junit"):
+        command = ["doctor", "--from", str(saved / "fail"), "--format", form]
+        assert run(command) == 1
+        printed = capsys.readouterr().out
+        assert run([*command, "--output", str(tmp_path / "report")]) == 1
+        assert (tmp_path / "report").read_text() == printed
+        assert capsys.readouterr().out == ""
+
+
+def test_what_was_left_out_is_not_told_of(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["doctor", "--from", str(saved / "healthy"), "--only", "host"])
+    told = capsys.readouterr().out
+    assert "\nHost  OK  " in told
+    assert "Kernel" not in told and "left out by" not in told and "--target" not in told
+
+
+def test_a_snapshot_from_elsewhere_is_not_this_machine(
+    saved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["doctor", "--from", str(saved / "fail")])
+    assert capsys.readouterr().out.endswith(", on that machine:\nenvcheck doctor\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["--save", "{x}", "--output", "{x}"], "--output"),
+        (["--output", "{from}"], "--from"),
+        (["--save", "-"], "--output"),
+    ],
+)
+def test_one_file_for_two_things_is_refused(
+    saved: Path, capsys: pytest.CaptureFixture[str], options: list[str], word: str
+) -> None:
+    source = saved / "healthy"
+    before = source.read_bytes()
+    places = {"x": saved / "x", "from": source}
+    command = ["doctor", "--from", str(source), *(option.format(**places) for option in options)]
+    assert run(command) == 2
+    assert f"what {word} names, too" in capsys.readouterr().err
+    assert source.read_bytes() == before and not (saved / "x").exists()
+    assert (
+        run(["doctor", "--from", str(source), "--save", "/dev/null", "--output", "/dev/null"]) == 0
+    )
