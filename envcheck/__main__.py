@@ -6,6 +6,7 @@ import sys
 
 def main() -> int:
     _fill_closed_streams()
+    _put_pythonpath_last()
     try:
         if sys.argv[1:] in (["--version"], ["-V"]):  # no parser, no imports: scripts ask this often
             return _version()
@@ -13,6 +14,9 @@ def main() -> int:
 
         return run(sys.argv[1:])
     except KeyboardInterrupt:
+        import signal
+
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the next one changes nothing any more
         print("envcheck: interrupted", file=sys.stderr)
         return 130
 
@@ -35,6 +39,14 @@ def _fill_closed_streams() -> None:
         if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
             setattr(sys, name, open(number, "w" if number else "r"))  # noqa: PTH123, SIM115
+
+
+def _put_pythonpath_last() -> None:
+    """Let the standard library come before PYTHONPATH, where an old typing.py may lie."""
+    entries = os.environ.get("PYTHONPATH", "")
+    if entries and not sys.flags.ignore_environment:
+        theirs = {os.path.normpath(entry) for entry in entries.split(os.pathsep)}
+        sys.path.sort(key=lambda entry: os.path.normpath(entry) in theirs)
 
 
 if __name__ == "__main__":

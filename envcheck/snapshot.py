@@ -98,7 +98,8 @@ def load(data: bytes) -> Snapshot:
             )
         return _decoder().decode(data)
     except msgspec.ValidationError as error:
-        raise SnapshotError(f"it does not fit the schema: {error}") from None
+        newer = "; is it from a newer envcheck?" if "unknown field" in str(error) else ""
+        raise SnapshotError(f"it does not fit the schema: {error}{newer}") from None
     except msgspec.DecodeError as error:
         raise SnapshotError(f"it is not whole JSON: {error}") from None
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Keeps README's tables the program's own. To write them anew:
+"""Keeps README's tables and its simulated report the program's own. To write them anew:
 
 .venv/bin/python tests/readme.py
 """
@@ -6,12 +6,26 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
+import msgspec
+
+sys.path.insert(0, str(Path(__file__).parent / "unit"))
+
+import h100
+from whole import whole
+
+from envcheck.checks.engine import diagnose
 from envcheck.checks.registry import AREAS, all_checks
+from envcheck.reports import terminal
+from envcheck.reports.model import build
 
 README = Path(__file__).resolve().parents[1] / "README.md"
-BEGIN, END = "<!-- codes: tests/readme.py -->", "<!-- /codes -->"
+MARKS = ("codes", "simulated")
+
+# What the redaction tokens of the simulated machine stand for.
+NAMES = {"<host-1>": "train-07", "<home-1>": "/home/ann", "<user-1>": "ann"}
 
 
 def codes() -> str:
@@ -32,11 +46,40 @@ def codes() -> str:
     return "\n".join(lines)
 
 
+def simulated() -> str:
+    """The report on the tests' healthy 8 × H100 machine, one GPU of which is too hot."""
+    hot = {
+        "clock_event_reasons": ["hw_slowdown", "hw_thermal_slowdown"],
+        "clock_sm_mhz": 345,
+        "temperature_c": 86,
+        "power_draw_w": 171.0,
+    }
+    gpus = [h100.gpu(n, **(hot if n == h100.VICTIM else {})) for n in range(h100.COUNT)]
+    snapshot = whole(nvml=h100.nvml(gpus), nvidia_smi=h100.smi(gpus), cuda=h100.cuda(gpus))
+    probe = msgspec.structs.replace(snapshot.machine.nvml, sources={"*": "NVML"})
+    machine = msgspec.structs.replace(snapshot.machine, nvml=probe)
+    snapshot = msgspec.structs.replace(snapshot, machine=machine)
+
+    def restore(text: str) -> str:
+        return re.sub("|".join(NAMES), lambda token: NAMES[token.group()], text)
+
+    text = terminal.render(build(snapshot, diagnose(snapshot)), snapshot, restore=restore)
+    return f"```text\n{text}```"
+
+
+def marked(name: str) -> tuple[str, str]:
+    return f"<!-- {name}: tests/readme.py -->", f"<!-- /{name} -->"
+
+
 def renewed(text: str) -> str:
-    """README's text with the tables as they have to be."""
-    pattern = re.escape(BEGIN) + r".*?" + re.escape(END)
-    table = f"{BEGIN}\n{codes()}\n{END}"
-    return re.sub(pattern, lambda match: table, text, flags=re.DOTALL)
+    """README's text with the generated parts as they have to be."""
+    parts = {"codes": codes(), "simulated": simulated()}
+    for name in MARKS:
+        begin, end = marked(name)
+        pattern = re.escape(begin) + r".*?" + re.escape(end)
+        new = f"{begin}\n{parts[name]}\n{end}"
+        text = re.sub(pattern, lambda match, new=new: new, text, flags=re.DOTALL)
+    return text
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from .pipconfig import (
     left_to_pyindex,
     told_by_pyindex,
     undo,
+    warning,
     written_by_pyindex,
 )
 from .registry import Verdict, check
@@ -181,14 +182,11 @@ def no_cache(view: View) -> Iterator[Verdict]:
             elif not is_file(entry.file):
                 yield Passed(f"{entry.file.path} switches the cache off", entry.file.path)
             else:
-                yield Finding(
-                    "warn",
+                message = (
                     f"{entry.where} switches the cache of {entry.file.tool} off: every environment "
-                    "downloads its gigabytes again.",
-                    subject=entry.file.path,
-                    evidence=[evidence(view, entry)],
-                    remedy=Remedy("Remove the setting.", [undo(view, entry)]),
+                    "downloads its gigabytes again."
                 )
+                yield warning(view, entry, message, "Remove the setting.")
 
     yield from each_file(view, judge, "the cache is on")
 
@@ -216,12 +214,7 @@ def detours(view: View) -> Iterator[Verdict]:
                 continue
             if not everything or not relevant:
                 continue
-            yield Finding(
-                "warn",
-                f"{entry.setting.key} in {entry.where} {effect}.",
-                subject=entry.file.path,
-                evidence=[evidence(view, entry)],
-                remedy=Remedy("Remove the setting.", [undo(view, entry)]),
-            )
+            message = f"{entry.setting.key} in {entry.where} {effect}."
+            yield warning(view, entry, message, "Remove the setting.")
 
     yield from each_file(view, judge, "no setting leads elsewhere")

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .model import Finding, Remedy
-from .pipconfig import (
-    Entry,
-    each_file,
-    evidence,
-    is_loopback,
-    is_nvidia,
-    left_to_pyindex,
-    told_by_pyindex,
-    undo,
-)
+from ..data.packages import NAMES_SOURCE
+from .pipconfig import Entry, each_file, is_loopback, told_once, warning
 from .registry import Verdict, check
 from .view import View
 
@@ -42,20 +33,14 @@ def trusted_hosts(view: View) -> Iterator[Verdict]:
                 or not hosts
             ):
                 continue
-            if told_by_pyindex(view, entry) and all(map(is_nvidia, hosts)):
-                yield left_to_pyindex(entry)
-                continue
-            yield Finding(
-                "warn",
+            yield told_once(
+                view,
+                entry,
+                hosts,
                 f"Certificates of {', '.join(hosts)} are not verified (in {entry.where}), so that "
                 "anybody on the way can hand out packages in its place.",
-                subject=entry.file.path,
-                evidence=[evidence(view, entry)],
-                remedy=Remedy(
-                    "Remove the setting; where a company's proxy signs with its own certificate, "
-                    "name that certificate instead (pip: cert, uv: SSL_CERT_FILE).",
-                    [undo(view, entry)],
-                ),
+                "Remove the setting; where a company's proxy signs with its own certificate, "
+                "name that certificate instead (pip: cert, uv: SSL_CERT_FILE).",
             )
 
     yield from each_file(view, judge, "no trusted-host")
@@ -75,7 +60,7 @@ def trusted_hosts(view: View) -> Iterator[Verdict]:
     sources=(
         _PIP,
         "uv's documentation, searching across multiple indexes",
-        "the registry's NVIDIA names as of 2026-11 (pypi_nvidia_names.csv)",
+        NAMES_SOURCE,
     ),
 )
 def extra_indexes(view: View) -> Iterator[Verdict]:
@@ -85,25 +70,19 @@ def extra_indexes(view: View) -> Iterator[Verdict]:
             unsafe = entry.key == "index-strategy" and "unsafe" in entry.setting.value
             if not merged and not unsafe:
                 continue
-            if told_by_pyindex(view, entry) and all(map(is_nvidia, entry.words)):
-                yield left_to_pyindex(entry)
-                continue
             what = (
                 f"pip also takes packages from {' and '.join(entry.words)}"
                 if merged
                 else f"uv compares versions across all its indexes ({entry.setting.value.strip()})"
             )
-            yield Finding(
-                "warn",
+            yield told_once(
+                view,
+                entry,
+                entry.words,
                 f"{what} (in {entry.where}): for every package the highest version wins, whoever "
                 "offers it.",
-                subject=entry.file.path,
-                evidence=[evidence(view, entry)],
-                remedy=Remedy(
-                    "Remove it, and name the one index a package comes from where you install it "
-                    "(pip install --index-url URL PACKAGE; uv: an explicit index).",
-                    [undo(view, entry)],
-                ),
+                "Remove it, and name the one index a package comes from where you install it "
+                "(pip install --index-url URL PACKAGE; uv: an explicit index).",
             )
 
     yield from each_file(view, judge, "one index a package")
@@ -130,16 +109,12 @@ def plain_http(view: View) -> Iterator[Verdict]:
             # A proxy is spoken to in the clear even where what it carries is encrypted.
             if not urls or entry.key == "proxy":
                 continue
-            yield Finding(
-                "warn",
+            yield warning(
+                view,
+                entry,
                 f"Packages come unencrypted from {' and '.join(urls)} (in {entry.where}), so that "
                 "anybody on the way can replace them.",
-                subject=entry.file.path,
-                evidence=[evidence(view, entry)],
-                remedy=Remedy(
-                    "Use the https:// address where there is one, else remove the setting.",
-                    [undo(view, entry)],
-                ),
+                "Use the https:// address where there is one, else remove the setting.",
             )
 
     yield from each_file(view, judge, "no http:// address")

@@ -11,9 +11,9 @@ from ..data.cuda import (
     compatible_majors,
     first_compatible_driver,
     newest_cuda_for,
-    parse_version,
     rows_for,
 )
+from ..data.versions import parse_version
 from .driver_common import DATA_CENTRE_BRANDS, NO_GPUS, branch, driver_version, on_windows
 from .model import Evidence, Finding, NotKnown, Passed, Remedy
 from .registry import Verdict, check

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..data.cuda import parse_version
+from ..data.versions import parse_version
 from ..facts.base import NOT_COLLECTED, Maybe, Unavailable
 from ..facts.kernel import DeviceNode, Service
 from .view import View, known

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..data.cuda import parse_version
+from ..data.versions import parse_version
 from ..facts.gpu import CudaDriver
 from .driver_common import NO_GPUS, container, on_wsl
 from .model import Finding, Passed, Remedy, Skip

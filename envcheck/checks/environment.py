@@ -5,21 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from . import environment_python, environment_speed  # noqa: F401 - they register
+from . import environment_compile, environment_python, environment_speed  # noqa: F401 - they register
 from .driver_common import NO_GPUS
-from .model import Evidence, Finding, NotKnown, Passed, Remedy, Skip
+from .environment_common import CUDA_GUIDE, misset, told
+from .model import Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
-from .target import need_gpus, variables
+from .target import framework_facts, need_gpus, sees_gpus, variables
 from .view import View, known
 from .visible import VARIABLE, devices, visible
 
-_CUDA_GUIDE = "CUDA C++ programming guide, environment variables"
 _TOOLKIT = "NVIDIA Container Toolkit's documentation, environment variables"
-
-
-def told(view: View, name: str) -> Evidence:
-    """The Evidence for a variable of the target."""
-    return view.evidence("target.environment.variables", f"{name}={variables(view).get(name, '')}")
 
 
 @check(
@@ -32,7 +27,7 @@ def told(view: View, name: str) -> Evidence:
         "is left, a warning where an entry cuts the list short; a list of GPUs that are there is a choice "
         "and passes."
     ),
-    sources=(_CUDA_GUIDE,),
+    sources=(CUDA_GUIDE,),
     follows=NO_GPUS,
 )
 def visible_devices(view: View) -> Iterator[Verdict]:
@@ -143,7 +138,7 @@ def _sees_any(view: View) -> bool:
         "CUDA_VISIBLE_DEVICES picks another one than its user meant. A warning there; with equal GPUs it "
         "makes no difference."
     ),
-    sources=(_CUDA_GUIDE,),
+    sources=(CUDA_GUIDE,),
     follows=NO_GPUS,
 )
 def device_order(view: View) -> Iterator[Verdict]:
@@ -169,6 +164,36 @@ def device_order(view: View) -> Iterator[Verdict]:
             view.evidence("machine.cuda.devices", ", ".join(names)),
         ],
         remedy=Remedy("Set it, before CUDA starts.", ["export CUDA_DEVICE_ORDER=PCI_BUS_ID"]),
+    )
+
+
+@check(
+    "ENV-008",
+    title="TensorFlow may say why it sees no GPU",
+    about=(
+        "TF_CPP_MIN_LOG_LEVEL of 2 or more hides warnings, and with them the one line in which TensorFlow "
+        "says which library it could not load. envcheck's own look at TensorFlow ignores the variable. A "
+        "warning where TensorFlow sees no GPU on a machine that has some; otherwise a matter of taste."
+    ),
+    sources=("tensorflow#85311, #96707",),
+    follows=(*NO_GPUS, "DRV-004", "FRM-005", "ENV-001", "FRM-002"),
+)
+def hidden_log(view: View) -> Iterator[Verdict]:
+    value = variables(view).get("TF_CPP_MIN_LOG_LEVEL")
+    if value is None or not value.strip().isdecimal() or int(value) < 2:
+        yield Passed("TensorFlow's warnings are not hidden")
+        return
+    tensorflow = [one for one in framework_facts(view) if one.name == "tensorflow" and one.imported]
+    blind = [one for one in tensorflow if known(one.gpus) is not None and not sees_gpus(one)]
+    if not blind:
+        yield Passed(f"TF_CPP_MIN_LOG_LEVEL={value}")
+        return
+    need_gpus(view)
+    yield misset(
+        view,
+        "TF_CPP_MIN_LOG_LEVEL",
+        f"TF_CPP_MIN_LOG_LEVEL={value} hides the reason why TensorFlow sees no GPU.",
+        "Unset it until the GPUs are seen.",
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..facts.target import Distribution
+from .environment_common import misset
 from .model import Finding, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .target import PLACE, installed, named, variables
@@ -40,15 +41,12 @@ def preload(view: View) -> Iterator[Verdict]:
     if not ours:
         yield Passed(f"LD_PRELOAD={value}")
         return
-    yield Finding(
-        "warn",
+    yield misset(
+        view,
+        "LD_PRELOAD",
         f"LD_PRELOAD puts {', '.join(ours)} before the library of the driver or the framework in every "
         "process.",
-        subject="LD_PRELOAD",
-        evidence=[view.evidence("target.environment.variables", f"LD_PRELOAD={value}")],
-        remedy=Remedy(
-            "Unset it, unless whoever shares the GPUs wants it so.", ["unset LD_PRELOAD"]
-        ),
+        "Unset it, unless whoever shares the GPUs wants it so.",
     )
 
 
@@ -72,12 +70,10 @@ def leaks(view: View) -> Iterator[Verdict]:
     values = variables(view)
     home = values.get("PYTHONHOME")
     if home:
-        yield Finding(
-            "warn",
+        yield misset(
+            view,
+            "PYTHONHOME",
             f"PYTHONHOME={home} makes this environment's Python use another one's standard library.",
-            subject="PYTHONHOME",
-            evidence=[view.evidence("target.environment.variables", f"PYTHONHOME={home}")],
-            remedy=Remedy("Unset it.", ["unset PYTHONHOME"]),
         )
     extra = [
         entry.rstrip("/") for entry in (values.get("PYTHONPATH") or "").split(":") if entry.strip()

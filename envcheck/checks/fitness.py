@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple
 
 from packaging.version import Version
 
-from ..data.cuda import driver_fits, parse_version
+from ..data.cuda import driver_fits
 from ..data.packages import TensorFlowBuild, tensorflow_builds
+from ..data.versions import parse_version
 
 
 class Code(NamedTuple):

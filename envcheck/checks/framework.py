@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from ..data.releases import releases
+from ..data.versions import parse_version
 from ..facts.base import Probe, StuckProcess
 from ..facts.target import Framework
-from . import framework_gpu  # noqa: F401 - it registers
+from . import framework_fit, framework_gpu  # noqa: F401 - they register
 from .causes import IMPORT, SIGNALS, explain, install_library
 from .model import Evidence, Finding, Passed, Remedy, Skip, Unjudged
 from .registry import Verdict, check
@@ -23,7 +24,6 @@ from .target import (
     loaded,
     mapped,
     need_gpus,
-    parse,
     pip_install,
     pip_uninstall,
     python,
@@ -130,7 +130,7 @@ def _cpu_builds(view: View, facts: Framework) -> list[str]:
 
 def _gpu_build(view: View, facts: Framework) -> Remedy:
     if facts.name == "tensorflow":
-        return _gpu_tensorflow(view, parse(known(facts.version) or ""))
+        return _gpu_tensorflow(view, parse_version(known(facts.version) or ""))
     if facts.name == "jax":
         return Remedy("Install JAX's CUDA plugin.", [pip_install(view, "jax[cuda12]")])
     return Remedy(

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from ..data.capabilities import capability
-from ..data.cuda import parse_version, rows
+from ..data.cuda import rows
+from ..data.versions import parse_version
 from ..facts.gpu import Gpu
 from .driver_common import DATA_CENTRE_BRANDS, NO_GPUS, container, on_windows, on_wsl, service
 from .gpu_common import address_of, finding, judge_gpus

@@ -94,7 +94,10 @@ def _closed(view: View, disk: Disk) -> Iterator[Verdict]:
         evidence=[evidence(view, disk, field)],
         remedy=Remedy(
             "Use a directory that this user may write to.",
-            [f"ls -ld {word(disk.path)}", f"export {VARIABLES[role]}=/path/to/a/writable/directory"],
+            [
+                f"ls -ld {word(disk.path)}",
+                f"export {VARIABLES[role]}=/path/to/a/writable/directory",
+            ],
         ),
     )
 

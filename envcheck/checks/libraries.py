@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..data.packages import component
 from ..data.sonames import component_of
+from ..data.versions import parse_version
 from ..facts.target import Framework, Library
 from . import libraries_found, libraries_load  # noqa: F401 - they register
 from .model import CannotJudge, Evidence, Finding, Passed, Remedy, Skip
@@ -19,7 +20,6 @@ from .target import (
     loaded,
     loader_libraries,
     mapped,
-    parse,
     pip_install,
     python,
     soname,
@@ -81,7 +81,7 @@ def true_versions(view: View) -> Iterator[Verdict]:
             or not says
             or not owner
             or not recorded
-            or not (parse(says) and parse(recorded))
+            or not (parse_version(says) and parse_version(recorded))
             or not _owns(owner, library)
         ):
             continue

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from ..data.sonames import component_of, sonames
+from ..data.versions import parse_version
 from ..facts.target import Framework, Library
 from .causes import install_library
 from .driver_common import NO_GPUS
@@ -22,7 +23,6 @@ from .target import (
     loader_libraries,
     mapped,
     need_gpus,
-    parse,
     python,
     sees_gpus,
     soname,
@@ -113,7 +113,7 @@ def cudnn_found(view: View) -> Iterator[Verdict]:
         if known(facts.cuda_build) is False:
             raise Skip(f"{title} was built without CUDA")
         built = need(facts.built_cudnn, f"the cuDNN that {title} was built with")
-        version = parse(built)
+        version = parse_version(built)
         if version is None:
             raise NotKnown(f"which cuDNN {title}'s {built!r} is")
         running = mapped(facts).get("libcudnn", [])
@@ -133,7 +133,7 @@ def cudnn_found(view: View) -> Iterator[Verdict]:
 
 def _cudnn_out_of_reach(view: View, facts: Framework) -> list[str]:
     """The SONAME of the cuDNN that a framework was built with, where it would not get it; else empty."""
-    version = parse(known(facts.built_cudnn) or "")
+    version = parse_version(known(facts.built_cudnn) or "")
     if version is None or mapped(facts).get("libcudnn"):
         return []
     wanted = f"libcudnn.so.{version.major}"
@@ -142,7 +142,7 @@ def _cudnn_out_of_reach(view: View, facts: Framework) -> list[str]:
 
 def _fits(view: View, facts: Framework, running: Library, built: Version) -> Verdict:
     title = FRAMEWORKS[facts.name]
-    has = parse(known(running.version) or soname(running).rpartition(".so.")[2])
+    has = parse_version(known(running.version) or soname(running).rpartition(".so.")[2])
     if has is None:
         raise NotKnown(f"which cuDNN {known(running.path)} is")
     told = f"cuDNN {has} ({known(running.path)})"
@@ -203,7 +203,7 @@ def reachable(view: View, facts: Framework, wanted: str) -> Library | None:
     The loader's own search counts for all. TensorFlow looks into NVIDIA's wheels by itself since 2.14,
     NVIDIA's builds, PyTorch and JAX always.
     """
-    version = parse(known(facts.version) or "")
+    version = parse_version(known(facts.version) or "")
     old = facts.name == "tensorflow" and version is not None and version < Version("2.14")
     old = old and not (version is not None and (version.local or "").startswith("nv"))
     return next(

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..data.packages import (
-    TENSORFLOWS,
-    placeholder,
-)
+from ..data.packages import NAMES_SOURCE, TENSORFLOWS, WHEELS_SOURCE, placeholder
 from . import packages_cuda, packages_fit, packages_known  # noqa: F401 - they register
 from .model import Finding, Passed, Remedy, Skip
 from .registry import Verdict, check
@@ -22,10 +19,6 @@ from .target import (
     version_of,
 )
 from .view import View, facts_of, known
-
-_NAMES = "the registry's NVIDIA names as of 2026-11 (pypi_nvidia_names.csv)"
-_TF_WHEELS = "metadata of the tensorflow wheels 2.13.1 to 2.22.0rc0 (pypi_tf.csv)"
-_NVTF = "NVIDIA/tensorflow, setup.py of the release branches (nvtf_deps.csv)"
 
 # Missing files that nothing imports: byte code, tests, headers, documentation, static libraries.
 _HARMLESS = re.compile(
@@ -83,7 +76,7 @@ def whole(view: View) -> Iterator[Verdict]:
         "version and pulls in an unpinned TensorRT. Where one is installed, the software of that name "
         "is not. A failure."
     ),
-    sources=(_NAMES, "NVIDIA/tensorflow#15, #38 and #87"),
+    sources=(NAMES_SOURCE, "NVIDIA/tensorflow#15, #38 and #87"),
 )
 def placeholders(view: View) -> Iterator[Verdict]:
     found = 0
@@ -115,7 +108,7 @@ def placeholders(view: View) -> Iterator[Verdict]:
         "build too, and uninstalling either takes the other's files along. A failure where their "
         "versions differ, for then files of both lie mixed; a warning otherwise."
     ),
-    sources=("top_level.txt of the named distributions", _TF_WHEELS),
+    sources=("top_level.txt of the named distributions", WHEELS_SOURCE),
     follows=("PKG-002",),
 )
 def one_tensorflow(view: View) -> Iterator[Verdict]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from packaging.version import Version
 
-from ..data.packages import (
-    tensorflow_build,
-)
+from ..data.packages import NVTF_SOURCE, WHEELS_SOURCE, tensorflow_build
 from .model import Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .release_sets import installable, nvidia_release, pinned
@@ -32,18 +29,6 @@ from .target import (
 )
 from .view import View, facts_of, known, need
 
-_NAMES = "the registry's NVIDIA names as of 2026-11 (pypi_nvidia_names.csv)"
-_TF_WHEELS = "metadata of the tensorflow wheels 2.13.1 to 2.22.0rc0 (pypi_tf.csv)"
-_NVTF = "NVIDIA/tensorflow, setup.py of the release branches (nvtf_deps.csv)"
-
-# Missing files that nothing imports: byte code, tests, headers, documentation, static libraries.
-_HARMLESS = re.compile(
-    r"\.(pyc|pyo|pyi|h|hpp|cuh|inc|a|md|rst|txt|html|ipynb)$|(^|/)(tests?|testing|docs?|include)/"
-    r"|\.dist-info/|LICENSE|NOTICE",
-    re.I,
-)
-_CODE = re.compile(r"\.(py|pth|bc|fatbin|cubin)$|\.so(\.[\w.]+)?$")
-
 
 @check(
     "PKG-010",
@@ -58,7 +43,7 @@ _CODE = re.compile(r"\.(py|pth|bc|fatbin|cubin)$|\.so(\.[\w.]+)?$")
     ),
     sources=(
         "NVIDIA's TensorFlow release notes, container and wheel (releases.csv)",
-        _NVTF,
+        NVTF_SOURCE,
         "NVIDIA/tensorflow#85 and #86",
     ),
     follows=("PKG-002", "PKG-003"),
@@ -138,7 +123,7 @@ def _build_name(framework_name: str) -> str:
         "imports, trains on the CPU and says so in a log line only. A failure on a machine with GPUs, "
         "unless TensorFlow was seen to find them."
     ),
-    sources=("TensorFlow's installation guide", _TF_WHEELS, "tensorflow#63362 and #65842"),
+    sources=("TensorFlow's installation guide", WHEELS_SOURCE, "tensorflow#63362 and #65842"),
     follows=("PCI-001", "PKG-002", "PKG-003"),
 )
 def cuda_packages(view: View) -> Iterator[Verdict]:
@@ -200,7 +185,7 @@ def _and_cuda_version(version: Version) -> Version:
         "registry does not have. A warning where the set is incomplete or different while TensorFlow "
         "sees no GPU."
     ),
-    sources=(_TF_WHEELS, "tensorflow#61986 and #62328"),
+    sources=(WHEELS_SOURCE, "tensorflow#61986 and #62328"),
     follows=("PCI-001", "PKG-002", "PKG-003", "PKG-013", "LIB-005", "LIB-008"),
 )
 def and_cuda(view: View) -> Iterator[Verdict]:

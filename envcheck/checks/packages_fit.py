@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..data.packages import (
-    component,
-    cuda_major,
-)
+from ..data.packages import component, cuda_major
 from ..facts.target import Distribution
 from .model import Finding, NotKnown, Passed, Remedy, Skip
 from .packages_known import numpy_breaks, protobuf_breaks
@@ -23,18 +20,6 @@ from .target import (
 )
 from .view import View, facts_of, known, unjudged
 from .wheels import System, misfit
-
-_NAMES = "the registry's NVIDIA names as of 2026-11 (pypi_nvidia_names.csv)"
-_TF_WHEELS = "metadata of the tensorflow wheels 2.13.1 to 2.22.0rc0 (pypi_tf.csv)"
-_NVTF = "NVIDIA/tensorflow, setup.py of the release branches (nvtf_deps.csv)"
-
-# Missing files that nothing imports: byte code, tests, headers, documentation, static libraries.
-_HARMLESS = re.compile(
-    r"\.(pyc|pyo|pyi|h|hpp|cuh|inc|a|md|rst|txt|html|ipynb)$|(^|/)(tests?|testing|docs?|include)/"
-    r"|\.dist-info/|LICENSE|NOTICE",
-    re.I,
-)
-_CODE = re.compile(r"\.(py|pth|bc|fatbin|cubin)$|\.so(\.[\w.]+)?$")
 
 
 @check(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from packaging.version import Version
 
-from ..data.packages import (
-    is_first_generation,
-)
+from ..data.packages import NVTF_SOURCE, is_first_generation
 from ..facts.target import Distribution
 from .model import Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
@@ -26,18 +23,6 @@ from .target import (
 )
 from .view import View, facts_of, known
 
-_NAMES = "the registry's NVIDIA names as of 2026-11 (pypi_nvidia_names.csv)"
-_TF_WHEELS = "metadata of the tensorflow wheels 2.13.1 to 2.22.0rc0 (pypi_tf.csv)"
-_NVTF = "NVIDIA/tensorflow, setup.py of the release branches (nvtf_deps.csv)"
-
-# Missing files that nothing imports: byte code, tests, headers, documentation, static libraries.
-_HARMLESS = re.compile(
-    r"\.(pyc|pyo|pyi|h|hpp|cuh|inc|a|md|rst|txt|html|ipynb)$|(^|/)(tests?|testing|docs?|include)/"
-    r"|\.dist-info/|LICENSE|NOTICE",
-    re.I,
-)
-_CODE = re.compile(r"\.(py|pth|bc|fatbin|cubin)$|\.so(\.[\w.]+)?$")
-
 
 @check(
     "PKG-005",
@@ -49,7 +34,7 @@ _CODE = re.compile(r"\.(py|pth|bc|fatbin|cubin)$|\.so(\.[\w.]+)?$")
         "name no upper bound, and an unconstrained resolver takes protobuf 4. A failure, unless "
         "TensorFlow was seen to import all the same."
     ),
-    sources=("upstream 1.15.5 with protobuf 4.24.4, observed", _NVTF),
+    sources=("upstream 1.15.5 with protobuf 4.24.4, observed", NVTF_SOURCE),
 )
 def protobuf(view: View) -> Iterator[Verdict]:
     distributions = installed(view)
@@ -182,7 +167,7 @@ def tensorrt_cudnn(view: View) -> Iterator[Verdict]:
         "unless TensorFlow was seen to import all the same."
     ),
     sources=(
-        _NVTF,
+        NVTF_SOURCE,
         "TensorFlow's release notes, 2.18.0",
         "numpy's release notes, 1.24.0 and 2.0.0",
     ),

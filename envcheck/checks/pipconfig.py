@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from ..facts.base import Unavailable
 from ..facts.target import ConfigFile, ConfigSetting, PackagingConfig
-from .model import CannotJudge, Evidence, Passed, Unjudged
+from .model import CannotJudge, Evidence, Finding, Passed, Remedy, Unjudged
 from .registry import Verdict
 from .shell import word
 from .target import python
@@ -108,6 +108,21 @@ def told_by_pyindex(view: View, entry: Entry) -> bool:
 
 def left_to_pyindex(entry: Entry) -> Unjudged:
     return Unjudged("skipped", f"{entry.file.path}: CFG-001 tells of it", entry.file.path)
+
+
+def warning(view: View, entry: Entry, message: str, advice: str) -> Finding:
+    """The Finding on a setting, with the command that takes it out."""
+    remedy = Remedy(advice, [undo(view, entry)])
+    return Finding("warn", message, entry.file.path, [evidence(view, entry)], remedy)
+
+
+def told_once(
+    view: View, entry: Entry, addresses: Iterable[str], message: str, advice: str
+) -> Verdict:
+    """The warning, unless CFG-001 tells of the setting and its addresses are NVIDIA's alone."""
+    if told_by_pyindex(view, entry) and all(map(is_nvidia, addresses)):
+        return left_to_pyindex(entry)
+    return warning(view, entry, message, advice)
 
 
 def evidence(view: View, entry: Entry) -> Evidence:

@@ -12,10 +12,11 @@ from ..data import releases
 from ..data.packages import TensorFlowBuild, component, tensorflow_builds
 from ..data.releases import Release
 from ..data.sonames import component_of
+from ..data.versions import parse_version
 from ..facts.target import Distribution
 from .model import Finding, NotKnown, Passed, Remedy
 from .registry import Verdict
-from .target import framework_facts, named, parse, pip_install
+from .target import framework_facts, named, pip_install
 from .view import View, known
 
 
@@ -53,7 +54,7 @@ def observed(view: View, installed: dict[str, Distribution]) -> list[Observed]:
 
 def same(one: str, other: str, parts: int = 9) -> bool:
     """Versions agree as far as both are written: "12.1" and "12.1.0.26" do; "8.9" and "8.8" do not."""
-    first, second = parse(one), parse(other)
+    first, second = parse_version(one), parse_version(other)
     if first is None or second is None:
         return one == other
     length = min(len(first.release), len(second.release), parts)
@@ -67,7 +68,7 @@ def nvidia_release(
 
     Raises NotKnown where no release of that version, or nothing of its libraries, is on record.
     """
-    version = parse(tensorflow.version)
+    version = parse_version(tensorflow.version)
     release = releases.by_wheel(version) if version else None
     near = release or (releases.nearest(version) if version else None)
     if near is None:
@@ -83,7 +84,9 @@ def nvidia_release(
             + _same_month(near)
         )
     if not compared:
-        raise NotKnown(f"whether this is NVIDIA's release {near.month}: none of its libraries is here")
+        raise NotKnown(
+            f"whether this is NVIDIA's release {near.month}: none of its libraries is here"
+        )
     broken = [difference for difference in differences if _is_wrong(difference)]
     for difference in broken:
         seen = difference.observed
@@ -135,7 +138,7 @@ def _is_wrong(difference: Difference) -> bool:
     """Against the rule; where no rule is known, only another major is known to be another library."""
     if difference.allowed is not None:
         return not difference.allowed
-    seen, released = parse(difference.observed.version), parse(difference.released)
+    seen, released = parse_version(difference.observed.version), parse_version(difference.released)
     return seen is not None and released is not None and seen.major != released.major
 
 
@@ -182,7 +185,7 @@ def pinned(build: TensorFlowBuild, installed: dict[str, Distribution]) -> Pinned
     result = Pinned([], [], [])
     for requirement in build.and_cuda:
         found = installed.get(canonicalize_name(requirement.name))
-        version = parse(found.version) if found else None
+        version = parse_version(found.version) if found else None
         if found is None:
             result.missing.append(str(requirement))
         elif version and not requirement.specifier.contains(version, prereleases=True):

@@ -10,8 +10,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
+from ..data.versions import parse_version
 from ..facts.target import Distribution, Interpreter
-from .target import parse
 from .view import known
 
 
@@ -77,7 +77,7 @@ def unmet(
             if name.startswith("nvidia-") or name == "tensorrt":
                 broken.append(Unmet(requirement, None))
             continue
-        version = parse(found.version)
+        version = parse_version(found.version)
         if version is not None and not requirement.specifier.contains(version, prereleases=True):
             broken.append(Unmet(requirement, found))
     return broken

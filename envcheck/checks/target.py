@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from ..data.packages import TENSORFLOWS, component
+from ..data.versions import parse_version
 from ..facts.base import Probe, Unavailable
 from ..facts.target import Distribution, Framework, Library
 from .model import CannotJudge, Skip
@@ -44,14 +45,7 @@ def of_component(distributions: dict[str, Distribution], wanted: str) -> list[Di
 
 
 def version_of(distribution: Distribution) -> Version | None:
-    return parse(distribution.version)
-
-
-def parse(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
+    return parse_version(distribution.version)
 
 
 def named(distribution: Distribution) -> str:

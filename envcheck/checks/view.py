@@ -127,11 +127,8 @@ class View:
         """The Evidence for one GPU's fact, from whichever of NVML and nvidia-smi has it."""
         for section in ("nvml", "nvidia_smi"):
             probe: Any = getattr(self.machine, section)
-            for position, candidate in enumerate(_gpu_list(probe) or []):
-                if (
-                    candidate.pci_address != gpu.pci_address
-                    or known(getattr(candidate, field)) is None
-                ):
+            for position, candidate in self._gpus_by_address[section].get(gpu.pci_address, ()):
+                if known(getattr(candidate, field)) is None:
                     continue
                 source = probe.sources.get(f"gpus.{field}", probe.sources.get("gpus", ""))
                 return Evidence(
@@ -140,6 +137,16 @@ class View:
                     source or probe.sources.get("*", ""),
                 )
         return Evidence(f"machine.nvml.gpus.{field}", show(getattr(gpu, field)))
+
+    @cached_property
+    def _gpus_by_address(self) -> dict[str, dict[object, list[tuple[int, Gpu]]]]:
+        """For NVML and nvidia-smi: the GPUs at each PCI address, with their places in the list."""
+        places: dict[str, dict[object, list[tuple[int, Gpu]]]] = {}
+        for section in ("nvml", "nvidia_smi"):
+            found = places.setdefault(section, {})
+            for position, gpu in enumerate(_gpu_list(getattr(self.machine, section)) or []):
+                found.setdefault(gpu.pci_address, []).append((position, gpu))
+        return places
 
 
 def gpu_name(gpu: Gpu) -> str:

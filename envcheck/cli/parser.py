@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import functools
-import shutil
 import sys
 from typing import Any, NoReturn
 
 from ..exit_codes import ExitCode
 from . import files
-from .style import style_of
+from .style import columns, style_of
 
 WIDEST = 100
+NARROWEST = 30
 LEFT_COLUMN = 28
 
 # The report's few colours, so that help and report look alike.
@@ -54,8 +54,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def _shaped(formatter: type[argparse.HelpFormatter]) -> Any:
-    columns = min(shutil.get_terminal_size().columns - 2, WIDEST)
-    return functools.partial(formatter, width=columns, max_help_position=LEFT_COLUMN)
+    width = max(min(columns() - 2, WIDEST), NARROWEST)
+    return functools.partial(formatter, width=width, max_help_position=LEFT_COLUMN)
 
 
 def _coloured() -> type[argparse.HelpFormatter]:

@@ -13,6 +13,11 @@ class Style(NamedTuple):
     utf8: bool
 
 
+def columns() -> int:
+    """The terminal's width; 80 where it has none or does not tell (a serial line, `script`)."""
+    return shutil.get_terminal_size().columns or 80
+
+
 def style_of(stream: TextIO) -> Style:
     """Colour only on a terminal that has it (NO_COLOR and TERM=dumb are honoured); 80 columns when piped."""
     terminal = stream.isatty()
@@ -21,6 +26,5 @@ def style_of(stream: TextIO) -> Style:
         and not os.environ.get("NO_COLOR")
         and os.environ.get("TERM", "") not in ("", "dumb")
     )
-    width = min(shutil.get_terminal_size().columns, 120) if terminal else 80
     utf8 = (stream.encoding or "").lower().replace("-", "") == "utf8"
-    return Style(max(width, 40), colour, utf8)
+    return Style(columns() if terminal else 80, colour, utf8)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal, NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from . import table
+from .versions import parse_version
 
 How = Literal["native", "minor-version", "too-old", "not-known"]
 
@@ -54,14 +55,6 @@ class Fit(NamedTuple):
         return {"native": True, "minor-version": True, "too-old": False, "not-known": None}[
             self.how
         ]
-
-
-def parse_version(text: str) -> Version | None:
-    """A driver's or CUDA's version as one that can be compared ("535.54.03"); None for other text."""
-    try:
-        return Version(text.strip())
-    except InvalidVersion:
-        return None
 
 
 @cache

@@ -13,9 +13,15 @@ import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from . import table
+from .versions import parse_version
+
+# How the tables are cited.
+NAMES_SOURCE = "the registry's NVIDIA names as of 2026-11 (pypi_nvidia_names.csv)"
+WHEELS_SOURCE = "metadata of the tensorflow wheels 2.13.1 to 2.22.0rc0 (pypi_tf.csv)"
+NVTF_SOURCE = "NVIDIA/tensorflow, setup.py of the release branches (nvtf_deps.csv)"
 
 # Distributions that install the same top-level ``tensorflow`` package over each other.
 TENSORFLOWS = frozenset(
@@ -96,7 +102,7 @@ def cuda_major(name: str, version: str) -> int | None:
         return None
     if part.suffix:
         return int(part.suffix[:2])
-    parsed = _version(version)
+    parsed = parse_version(version)
     if parsed is None:
         return None
     if part.name in _NUMBERED_AS_CUDA:
@@ -113,7 +119,7 @@ def cuda_major(name: str, version: str) -> int | None:
 def placeholder(name: str, version: str) -> Placeholder | None:
     """Why this version of this distribution is no software at all; None for a real one."""
     normalized = canonicalize_name(name)
-    parsed = _version(version)
+    parsed = parse_version(version)
     if parsed is None:
         return None
     if parsed.major == 99 and normalized.startswith("nvidia-"):
@@ -127,7 +133,7 @@ def placeholder(name: str, version: str) -> Placeholder | None:
 
 def tensorflow_build(version: str | Version) -> TensorFlowBuild | None:
     """The row of exactly this ``tensorflow`` version (a local part such as ``+nv25.2`` is another)."""
-    wanted = _version(version)
+    wanted = parse_version(version)
     return _build(wanted) if wanted is not None and wanted in _build_rows() else None
 
 
@@ -139,7 +145,7 @@ def tensorflow_builds() -> tuple[TensorFlowBuild, ...]:
 
 def is_first_generation(version: str) -> bool:
     """TensorFlow 1.x."""
-    parsed = _version(version)
+    parsed = parse_version(version)
     return parsed is not None and parsed.major == 1
 
 
@@ -152,21 +158,14 @@ def _real_range(normalized: str) -> tuple[Version | None, Version | None]:
     """First and last real version of a name: "13.0.0.19(2025-08-04)..13.10.0.20(2026-11-04) n=24"."""
     text = _names().get(normalized, {}).get("real_versions", "")
     found = re.match(r"([^(\s]+)\([^)]*\)\.\.([^(\s]+)\(", text)
-    return (_version(found[1]), _version(found[2])) if found else (None, None)
+    return (parse_version(found[1]), parse_version(found[2])) if found else (None, None)
 
 
 @cache
 def _versions(text: str) -> frozenset[Version]:
-    return frozenset(version for word in text.split() if (version := _version(word)) is not None)
-
-
-def _version(text: str | Version) -> Version | None:
-    if isinstance(text, Version):
-        return text
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
+    return frozenset(
+        version for word in text.split() if (version := parse_version(word)) is not None
+    )
 
 
 @cache

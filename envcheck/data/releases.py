@@ -14,9 +14,10 @@ from functools import cache
 import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from . import table
+from .versions import parse_version
 
 
 class Release(msgspec.Struct, frozen=True):
@@ -75,7 +76,7 @@ def releases() -> tuple[Release, ...]:
 
 def by_wheel(version: str | Version) -> Release | None:
     """The month whose nvidia-tensorflow wheel has this version; ``+nv23.03`` equals ``+nv23.3``."""
-    wanted = _version(version)
+    wanted = parse_version(version)
     if wanted is None:
         return None
     return next((release for release in releases() if release.wheel == wanted), None)
@@ -89,7 +90,7 @@ def by_month(month: str) -> Release | None:
 
 def month_of(version: str | Version) -> str | None:
     """The month that a version's local part names: "23.03" for ``1.15.5+nv23.3``; None without one."""
-    parsed = _version(version)
+    parsed = parse_version(version)
     found = re.fullmatch(r"nv(\d{2})\.(\d{1,2})(?:\..*)?", (parsed and parsed.local) or "")
     if found is None or not 1 <= int(found[2]) <= 12:
         return None
@@ -139,7 +140,7 @@ def allows(dependency: Dependency, built: str, installed: str | Version) -> bool
     None where the rule is not of that form, or a version cannot be read.
     """
     found = re.match(r"(>=|~=)\s*<maj>\.<min>", dependency.value)
-    version, base = _version(installed), _version(built)
+    version, base = parse_version(installed), parse_version(built)
     if found is None or version is None or base is None:
         return None
     return version in SpecifierSet(f"{found[1]}{base.major}.{base.minor}", prereleases=True)
@@ -175,7 +176,7 @@ def _names(row: Dependency) -> set[str]:
 def _release(row: dict[str, str]) -> Release:
     return Release(
         month=row["release"],
-        wheel=_version(row["wheel_version"]),
+        wheel=parse_version(row["wheel_version"]),
         image_tf1=row["tag_tf1"],
         image_tf2=row["tag_tf2"],
         tf1=row["tf1_upstream"],
@@ -190,15 +191,6 @@ def _release(row: dict[str, str]) -> Release:
         horovod=row["wheel_horovod"] or row["horovod"],
         notes=row["notes"],
     )
-
-
-def _version(text: str | Version) -> Version | None:
-    if isinstance(text, Version):
-        return text
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
 
 
 def _specifier(value: str) -> SpecifierSet | None:

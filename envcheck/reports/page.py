@@ -6,6 +6,7 @@ The one module that imports rich.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable
 from functools import cache
 from io import StringIO
@@ -59,8 +60,9 @@ _ASCII = str.maketrans(
     }
 )
 
-# What redaction puts in the place of a value.
+# What redaction puts in the place of a value; and a word of a command that holds one.
 TOKEN = re.compile(r"<(?:home|host|serial|user|uuid)-\d+>")
+_QUOTED = re.compile(rf"'([^']*{TOKEN.pattern}[^']*)'")
 
 Span = tuple[str, str]  # text, and the name of its style in STYLES
 
@@ -118,7 +120,11 @@ class Page:
         self._put("\n")
 
     def command(self, text: str) -> None:
-        """A command to paste: from the first column, never wrapped, nothing around it."""
+        """A command to paste: from the first column, never wrapped, nothing around it.
+
+        A word that was quoted for its tokens is quoted anew for its real values.
+        """
+        text = _QUOTED.sub(lambda word: shlex.quote(self.restore(word.group(1))), text)
         text = self.restore(text)
         self.tokens.update(dict.fromkeys(TOKEN.findall(text)))
         if len(text) > LONGEST_COMMAND:

@@ -40,7 +40,11 @@ def told(check: CheckResult) -> str:
     """All that a reader sees of a result."""
     words = [check.reason, check.detail, *[gap.reason for gap in check.unjudged]]
     for finding in check.findings:
-        words += [finding.message, finding.subject, *[f"{e.fact} {e.value}" for e in finding.evidence]]
+        words += [
+            finding.message,
+            finding.subject,
+            *[f"{e.fact} {e.value}" for e in finding.evidence],
+        ]
         if finding.remedy is not None:
             words += [finding.remedy.text, *finding.remedy.commands]
     return "\n".join(words)

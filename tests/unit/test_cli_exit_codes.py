@@ -100,6 +100,16 @@ def test_the_format_and_the_file_change_nothing(
         assert capsys.readouterr().out == ""
 
 
+def test_a_ci_server_is_told_what_the_exit_code_says(
+    saved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["doctor", "--from", str(saved / "warn"), "--format", "junit"]
+    assert (run(command), 'failures="0"' in capsys.readouterr().out) == (0, True)
+    assert run([*command, "--fail-on", "warn"]) == 1
+    assert '<testsuites name="envcheck doctor" tests="' in (told := capsys.readouterr().out)
+    assert told.count('failures="1"') == 2, "of all, and of the GPUs"
+
+
 def test_what_was_left_out_is_not_told_of(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(["doctor", "--from", str(saved / "healthy"), "--only", "host"])
     told = capsys.readouterr().out

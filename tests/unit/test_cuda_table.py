@@ -15,10 +15,10 @@ from envcheck.data.cuda import (
     driver_fits,
     first_compatible_driver,
     newest_cuda_for,
-    parse_version,
     rows,
     rows_for,
 )
+from envcheck.data.versions import parse_version
 
 DRIVERS = sorted({row.toolkit_driver for row in rows() if row.toolkit_driver}, key=Version)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 from build import Gpu, Nvml, gpu_snapshot, snapshot
+from h100 import empty_machine, machine
 
 from envcheck.checks.engine import diagnose
 from envcheck.checks.model import (
@@ -17,9 +18,10 @@ from envcheck.checks.model import (
     Passed,
     Skip,
 )
-from envcheck.checks.registry import AREAS, Check, Verdict, all_checks
+from envcheck.checks.registry import AREAS, TARGET_AREAS, Check, Verdict, all_checks
 from envcheck.checks.view import View, need
 from envcheck.facts.base import Unavailable
+from envcheck.snapshot import Snapshot
 
 
 def a_check(
@@ -207,6 +209,14 @@ def test_every_check_yields_a_result_for_a_snapshot_that_knows_nothing() -> None
     assert [r.code for r in results] == [c.code for c in all_checks()]
     assert {r.outcome for r in results} == {"skipped"}
     assert all(r.reason for r in results)
+
+
+@pytest.mark.parametrize("build", [snapshot, machine, empty_machine])
+def test_without_a_target_every_check_of_one_says_the_same(build: Callable[[], Snapshot]) -> None:
+    results = [r for r in diagnose(build()).results if r.area in TARGET_AREAS]
+    assert {r.area for r in results} == TARGET_AREAS
+    reason = "no target environment was looked at (--target)"
+    assert {(r.outcome, r.reason) for r in results} == {("skipped", reason)}
 
 
 def test_causes_never_go_round_in_a_circle() -> None:

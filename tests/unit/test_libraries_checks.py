@@ -217,7 +217,9 @@ def test_the_cudnn_that_was_asked_for_is_not_there() -> None:
 
 def test_an_old_cudnn_is_looked_for_and_not_installed_from_a_registry_that_lacks_it() -> None:
     (finding,) = cudnn("7", built_cuda="10.0").findings
-    assert finding.remedy is not None and finding.remedy.commands == ["ldconfig -p | grep -F libcudnn"]
+    assert finding.remedy is not None and finding.remedy.commands == [
+        "ldconfig -p | grep -F libcudnn"
+    ]
 
 
 def test_cudnn_in_reach() -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, Union, get_args, get_origin
 
 import h100
 import msgspec
 import pytest
-import test_failure_modes as modes
 from build import ok
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from modes_machine import no_fabric
+from modes_parts import CANNOT_DLOPEN, NOT_INSTALLED, no_cuda
+from modes_target import cuda_11, old_tensorflow
 from msgspec.structs import replace
 from targets import (
     config,
@@ -22,30 +24,50 @@ from targets import (
     dist,
     error,
     good_libraries,
+    not_imported,
     packages,
     system_library,
     tensorflow,
     variable,
     wheel_library,
 )
-from whole import blind, containers, disk, docker, host, kernel, node, nodes, whole, with_target
+from test_failure_modes import ECC, OTHERS, ROWS
+from whole import (
+    RELEASE,
+    blind,
+    containers,
+    disk,
+    docker,
+    event,
+    host,
+    kernel,
+    node,
+    nodes,
+    whole,
+    with_target,
+)
 
+from envcheck.checks.causes import IMPORT, explain, install_library
 from envcheck.checks.engine import diagnose
+from envcheck.checks.registry import all_checks
 from envcheck.checks.shell import word
 from envcheck.facts.base import Facts
 from envcheck.facts.containers import CdiSpec
+from envcheck.facts.gpu import GpuPair
 from envcheck.facts.kernel import DeviceNode
+from envcheck.facts.pci import Pci
 from envcheck.facts.target import ConfigSetting, Loader
 from envcheck.snapshot import Snapshot
 
-# All that a shell minds in one text, and what a program would take for an option.
-SUFFIX = "$(HOSTILE) `HOSTILE` '; HOSTILE & \"$HOSTILE\" \\ \n HOSTILE \r\x1b[2K # HOSTILE {0} %s"
-PREFIX = "--HOSTILE=1 "
+# All that a shell minds, in one text.
+HOSTILE = '$(HOSTILE) `HOSTILE` /HOSTILE/x \'; HOSTILE & "$HOSTILE" \\ \n HOSTILE \r\x1b[2K # HOSTILE {0} %s'
 
 
 def shadowed_libraries() -> Snapshot:
     """The system's cuBLAS instead of the wheel's, a cuDNN off the loader's path, and one that is refused."""
-    stranger = system_library("libcublas", "libcublas.so.12", "12.4.5", how="framework", origin="system")
+    stranger = system_library(
+        "libcublas", "libcublas.so.12", "12.4.5", how="framework", origin="system"
+    )
     used = [one for one in good_libraries("framework") if one.name != "libcublas"] + [stranger]
     refused = system_library("libnccl", "libnccl.so.2", path=error("undefined symbol: x"))
     return with_target(
@@ -58,8 +80,8 @@ def shadowed_libraries() -> Snapshot:
 
 def hidden_cudnn() -> Snapshot:
     library = wheel_library("libcudnn", "libcudnn.so.8", "8.9.2", "nvidia-cudnn-cu11", "8.9.2.26")
-    facts = modes.old_tensorflow(modes.CANNOT_DLOPEN)
-    return with_target(**facts, loader=Loader(libraries=[*modes.cuda_11("libcudnn"), library]))
+    facts = old_tensorflow(CANNOT_DLOPEN)
+    return with_target(**facts, loader=Loader(libraries=[*cuda_11("libcudnn"), library]))
 
 
 def odd_configuration() -> Snapshot:
@@ -75,6 +97,10 @@ def odd_configuration() -> Snapshot:
         ),
         config_file("<home-1>/.config/pip/pip.conf", find_links="http://example.org/simple"),
         config_file("/opt/uv/uv.toml", tool="uv", index_strategy="unsafe-best-match"),
+        replace(
+            config_file("/opt/uv.toml", tool="uv"),
+            settings=[ConfigSetting(section="index", key="url", value="http://example.org")],
+        ),
         variable("PIP_EXTRA_INDEX_URL", "http://example.org/simple"),
     ]
     credentials = [
@@ -99,7 +125,7 @@ def broken_packages() -> Snapshot:
             dist("nvidia-pyindex", "1.0.9"),
             horovod_extensions=[],
         ),
-        tensorflow=blind(modes.CANNOT_DLOPEN),
+        tensorflow=blind(CANNOT_DLOPEN),
         loader=Loader(),
     )
 
@@ -110,7 +136,7 @@ def odd_imports() -> Iterator[Snapshot]:
         "ImportError: libnuma.so.1: cannot open shared object file",
         "ImportError: /lib/libgomp.so.1: cannot allocate memory in static TLS block",
     ):
-        yield with_target(tensorflow=modes.not_imported(words=words))
+        yield with_target(tensorflow=not_imported(words=words))
 
 
 def odd_machine() -> Snapshot:
@@ -119,13 +145,15 @@ def odd_machine() -> Snapshot:
         *nodes("/dev/nvidia-uvm"),
         node("/dev/nvidia-uvm", usable=False, mode="0660", group="video"),
     ]
-    spec = CdiSpec(path="/etc/cdi/nvidia.yaml", kind="nvidia.com/gpu", missing_paths=["/usr/lib/x.so"])
+    spec = CdiSpec(
+        path="/etc/cdi/nvidia.yaml", kind="nvidia.com/gpu", missing_paths=["/usr/lib/x.so"]
+    )
     podman = docker(server_version=error("it does not answer"))
     facts = kernel(
         device_nodes=closed,
         runfile_installer="/usr/bin/nvidia-uninstall",
         driver_files=[h100.file("libcuda", h100.DRIVER), h100.file("libcuda", "550.54.15", "/opt")],
-        kernels_installed=[modes.RELEASE, "6.8.0-45-generic"],
+        kernels_installed=[RELEASE, "6.8.0-45-generic"],
     )
     return whole(
         host=host(
@@ -137,15 +165,42 @@ def odd_machine() -> Snapshot:
             ]
         ),
         kernel=facts,
-        cuda=modes.no_cuda(999, "CUDA_ERROR_UNKNOWN"),
+        cuda=no_cuda(999, "CUDA_ERROR_UNKNOWN"),
         containers=containers(replace(podman, name="podman"), docker(), cdi_specs=[spec]),
+    )
+
+
+def odd_bus() -> Snapshot:
+    """GPUs below one switch that sends their transfers up, with errors on their links."""
+    slots = ["0000:10:00.0", "0000:11:00.0"]
+    gpus = [h100.gpu(n, nvlinks=[]) for n in range(2)]
+    devices = [
+        h100.pci_device(address, slot=slot, aer_fatal=1, aer_nonfatal=2, link_width=8)
+        for address, slot in zip(h100.ADDRESSES, slots, strict=False)
+    ]
+    first, second = h100.ADDRESSES[:2]
+    pair = GpuPair(first=first, second=second, level="PIX", p2p_read="ok")
+    no_room = "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid: BAR1 is 0M"
+    return whole(
+        pci=Pci(devices=devices, iommu_mode="identity", acs_ports=slots),
+        nvml=h100.nvml(gpus, pairs=[pair]),
+        nvidia_smi=h100.smi(gpus),
+        cuda=h100.cuda(gpus),
+        kernel=kernel(
+            driver_version="535.98",
+            driver_files=[
+                h100.file("libcuda", h100.DRIVER),
+                h100.file("libcuda", "550.54.15", "/opt"),
+            ],
+            log=[event("nvrm", no_room, None, h100.ADDRESSES[5])],
+        ),
     )
 
 
 def odd_gpus() -> Snapshot:
     """Every GPU with a fault of its own."""
     faults: list[dict[str, Any]] = [
-        modes.ECC,
+        ECC,
         {"remap_failed": True},
         {"mig_enabled": True, "mig_pending": False},
         {"power_limit_w": 300.0, "compute_mode": "Prohibited"},
@@ -159,15 +214,16 @@ def odd_gpus() -> Snapshot:
 
 
 def on_red_hat() -> Snapshot:
-    broken = modes.no_fabric()
+    broken = no_fabric()
     machine = replace(broken.machine, host=ok(host(os_id="rocky")))
-    facts = replace(broken.machine.kernel.facts, services=[modes.NOT_INSTALLED])  # type: ignore[union-attr]
+    facts = replace(broken.machine.kernel.facts, services=[NOT_INSTALLED])  # type: ignore[union-attr]
     return replace(broken, machine=replace(machine, kernel=ok(facts)))
 
 
 BUILDERS: list[Callable[[], Snapshot]] = [
-    *(build for build, _ in (modes.ROWS | modes.OTHERS).values()),
+    *(build for build, _ in (ROWS | OTHERS).values()),
     *(shadowed_libraries, hidden_cudnn, odd_configuration, broken_packages, odd_machine, odd_gpus),
+    odd_bus,
     on_red_hat,
 ]
 
@@ -178,22 +234,34 @@ def snapshots() -> list[Snapshot]:
 
 
 @functools.cache
-def telling() -> list[Snapshot]:
-    """Of them, those with a remedy that none before has."""
+def as_they_are() -> list[list[tuple[str, str]]]:
+    return [list(remedies(snapshot)) for snapshot in snapshots()]
+
+
+@functools.cache
+def telling() -> list[tuple[Snapshot, set[str]]]:
+    """Of them, those with a remedy that none before has, and the codes of such remedies."""
     kept, seen = [], set()
-    for snapshot in snapshots():
-        told = {" ".join(command.split()[:3]) for command in commands(snapshot)}
-        if not told <= seen:
-            kept.append(snapshot)
-        seen |= told
+    for snapshot, told in zip(snapshots(), as_they_are(), strict=True):
+        new = {(code, *command.split()[:4]) for code, command in told} - seen
+        if new:
+            kept.append((snapshot, {code for code, *_ in new}))
+        seen |= new
     return kept
 
 
-def commands(snapshot: Snapshot) -> Iterator[str]:
-    for result in diagnose(snapshot).results:
+def remedies(snapshot: Snapshot, codes: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
+    """The code of each check (of these alone) that found something, with each of its commands."""
+    checks = [check for check in all_checks() if check.code in codes] if codes else None
+    for result in diagnose(snapshot, checks=checks).results:
         assert "crashed" not in result.reason, result.reason
         for finding in result.findings:
-            yield from finding.remedy.commands if finding.remedy is not None else ()
+            for command in finding.remedy.commands if finding.remedy is not None else ():
+                yield result.code, command
+
+
+def commands(snapshot: Snapshot) -> Iterator[str]:
+    return (command for _code, command in remedies(snapshot))
 
 
 def changed(value: Any, change: Callable[[str, str], str], field: str = "") -> Any:
@@ -232,27 +300,25 @@ def assert_safe(command: str) -> None:
     parsed = shlex.split(command, comments=True)
     assert parsed, command
     assert "HOSTILE" not in unquoted(command), command
-    assert not [one for one in parsed if one.startswith(PREFIX.split("=")[0])], command
 
 
-# What checks compare with words of their own; a spoiled one hides the fault that it belongs to.
-COMPARED = {"name", "normalized", "version", "key", "section", "path", "soname", "location", "origin"}
-GROUPS: dict[str, Callable[[str], bool]] = {
-    "what is not compared": lambda field: field not in COMPARED,
-    "paths and settings": lambda field: field in ("path", "real_path", "value", "section"),
-    "names and versions": lambda field: field in ("name", "soname", "requires", "version", "location"),
+# Fields to spoil together, so that what the checks look for is still found in the others.
+GROUPS = {
+    "places": "address pci_address first second slot acs_ports mount_point group executable text",
+    "paths": "path real_path library_path runfile_installer pyindex_traces",
+    "settings": "value section key",
+    "names": "name soname requires location",
+    "versions": "version release kernel kernels_installed driver_version distribution_version",
 }
 
 
-@pytest.mark.parametrize(("front", "back"), [("", SUFFIX), (PREFIX, "")])
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_hostile_text_stays_inside_one_word(group: str, front: str, back: str) -> None:
-    def spoil(text: str, field: str) -> str:
-        return front + text + back if GROUPS[group](field) else text
-
+def test_a_hostile_text_stays_inside_one_word(group: str) -> None:
+    fields = GROUPS[group].split()
     told = 0
-    for snapshot in telling():
-        for command in commands(changed(snapshot, spoil)):
+    for snapshot, codes in telling():
+        bad = changed(snapshot, lambda text, field: text + HOSTILE if field in fields else text)
+        for _code, command in remedies(bad, codes) if bad != snapshot else ():
             assert_safe(command)
             told += "HOSTILE" in command
     assert told  # it came through
@@ -274,17 +340,29 @@ def test_a_setting_is_no_sed_program() -> None:
     file = replace(config_file("/opt/pip.conf"), settings=[setting])
     (command,) = (c for c in commands(with_target(packaging_config=config(file))) if "sed" in c)
     program = shlex.split(command)[3]
-    assert "/^[[:space:]]*x.e.touch.hostile.s.a[-_]b[[:space:]]*[=:]/" in program
+    assert program.startswith("/^[[:space:]]*x.e.touch.hostile.s.a[-_]b[[:space:]]*[=:]/{:a;$d;N;")
+    assert program.endswith(r"/\n[[:space:]]+[^\n]*$/ba;s/^.*\n//}")
 
 
-@pytest.mark.parametrize("build", BUILDERS)
-def test_commands_are_whole(build: Callable[[], Snapshot]) -> None:
-    for command in commands(build()):
-        assert command.isprintable() and command == command.strip()
-        assert shlex.split(command, comments=True)
-        assert "None" not in command and "Unavailable" not in command and "{" not in (
-            command.replace("${LD_LIBRARY_PATH", "").replace("{:a;", "").replace("{print", "")
-        )
+def test_commands_are_whole() -> None:
+    for told in as_they_are():
+        for _code, command in told:
+            assert command.isprintable() and command == command.strip()
+            assert shlex.split(command, comments=True)
+            assert not re.search(r"None|Unavailable|\{\w+\}", command), command
+
+
+def test_a_frameworks_words_are_quoted_too() -> None:
+    bad = "$(HOSTILE)"
+    told = explain(IMPORT, [f"/x{bad}.so: cannot allocate memory in static TLS block"], "pip")
+    assert told is not None
+    for command in (
+        *told.remedy.commands,
+        install_library(f"lib{bad}.so.1", "pip"),
+        install_library(f"libcudnn.so.9{bad}", "pip", "12.5"),
+    ):
+        assert bad in command
+        assert_safe(command)
 
 
 def test_words() -> None:

@@ -229,6 +229,8 @@ def test_real_values_come_back_for_tokens() -> None:
     assert "-1>" not in text
     assert re.match(r"envcheck \S+ on node7: ", text)
     assert "rm '/home/ann b/x'\n" in text
+    names["<user-1>"] = "ann"
+    assert "rm /home/ann/x\n" in shown(failed, facts=eight_gpus(), restore=restore), "no quotes"
     assert text.endswith("envcheck doctor --target '/home/ann b/tf'\n"), "quoted for the shell"
 
 
@@ -321,7 +323,7 @@ def test_tokens_in_commands_are_explained_where_nobody_knows_their_values() -> N
         " put in the real one before you paste."
     )
     known = shown(failed, restore=lambda told: re.sub("<[a-z]+-[0-9]>", "real", told))
-    assert "In the commands" not in known and "rm 'real/x' 'real/y'" in known
+    assert "In the commands" not in known and "rm real/x real/y" in known
 
 
 def test_on_another_machine_means_there() -> None:

@@ -45,7 +45,7 @@ def test_the_schema_describes_what_is_written() -> None:
         (changed(schema=SCHEMA + 1), "upgrade envcheck"),
         (changed(schema="1"), "$.schema"),
         (changed(redacted="yes"), "Expected `bool`, got `str` - at `$.redacted`"),
-        (changed(surprise=1), "unknown field `surprise`"),
+        (changed(surprise=1), "unknown field `surprise`; is it from a newer envcheck?"),
         (
             GOOD.replace(b'"temperature_c": 40', b'"temperature_c": "hot"'),
             "at `$.machine.nvml.facts.gpus[0].temperature_c`",

@@ -247,4 +247,3 @@ def diagnosed(snapshot: Snapshot) -> dict[str, CheckResult]:
 def independent(results: dict[str, CheckResult]) -> dict[str, str]:
     """{code: outcome} of what the report tells by itself: not the consequences, not what is well."""
     return {code: r.outcome for code, r in results.items() if r.outcome in INDEPENDENT}
-

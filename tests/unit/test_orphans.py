@@ -1,0 +1,49 @@
+"""When a killed process counts as stuck: not while it is only slow to give everything back."""
+
+from __future__ import annotations
+
+import pytest
+
+from envcheck.collector import orphans
+
+EXITING = 0x40_0004  # PF_EXITING among the flags of /proc/PID/stat
+
+
+@pytest.mark.parametrize(
+    ("state", "flags", "waited", "stuck"),
+    [
+        ("D", 0x40_0000, 0.1, False),
+        ("D", 0x40_0000, 0.6, True),
+        ("D", EXITING, 0.6, False),
+        ("R", EXITING, 4.9, False),
+        ("D", EXITING, 5.1, True),
+        ("Z", EXITING, 0.6, False),
+        ("Z", EXITING, 5.1, True),
+    ],
+)
+def test_a_dying_process_gets_more_time(
+    monkeypatch: pytest.MonkeyPatch, state: str, flags: int, waited: float, stuck: bool
+) -> None:
+    fields = [state, "1", "7", "7", "0", "-1", str(flags), "0"]
+    monkeypatch.setattr(orphans, "_stat", lambda pid: fields)
+    assert orphans.is_stuck(7, waited) is stuck
+
+
+def test_what_is_gone_is_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orphans, "_stat", lambda pid: [])
+    assert orphans.is_stuck(7, 0.6)
+    assert orphans.describe(7, ["program", "-x", ""]) == {
+        "pid": 7,
+        "command": "program -x",
+        "state": "",
+    }
+
+
+def test_a_process_knows_itself() -> None:
+    import os
+
+    fields = orphans._stat(os.getpid())
+    assert fields[0] == "R"
+    assert fields[1] == str(os.getppid())
+    assert orphans._session(os.getpid()) == os.getsid(0)
+    assert orphans._stat(0) == []
