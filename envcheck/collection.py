@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +70,7 @@ def collect(
     if pynvml is not None:
         argv += ["--pynvml", str(pynvml)]
     bound = DEADLINE if deadline is None else max(DEADLINE, deadline + BEYOND_PROBES)
-    with _scratch(target) as scratch:
-        argv += scratch
-        return _read(_run(process.Child(argv, bound, grace=GRACE, limit=snapshots.LIMIT), progress))
+    return _read(_run(process.Child(argv, bound, grace=GRACE, limit=snapshots.LIMIT), progress))
 
 
 def _run(child: Any, progress: Progress | None) -> Any:
@@ -103,29 +100,6 @@ def pynvml_file() -> Path | None:
     return beside if path.name == "__init__.py" and beside.is_file() else path
 
 
-@contextmanager
-def _scratch(target: str | None) -> Iterator[list[str]]:
-    """The option that names an empty directory, where one is needed and there is room for it.
-
-    The collector removes it; whoever started it does so again, lest it was killed.
-    """
-    if target is None:
-        yield []
-        return
-    import shutil
-    import tempfile
-
-    try:
-        folder = tempfile.mkdtemp(prefix="envcheck-")
-    except OSError:
-        yield []
-        return
-    try:
-        yield ["--scratch", folder]
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _read(result: Any) -> Collected:
     if result.outcome == "exited" and result.code == _REFUSED:
         raise UsageError(_last_words(result).removeprefix("envcheck-collector: "))
@@ -137,7 +111,7 @@ def _read(result: Any) -> Collected:
         )
     try:
         whole = msgspec.json.decode(result.stdout)
-        return Collected(_fit(whole["snapshot"]), whole["values"])
+        return Collected(_fit(whole["snapshot"]), msgspec.convert(whole["values"], dict[str, str]))
     except (msgspec.DecodeError, snapshots.SnapshotError, KeyError, TypeError) as error:
         raise CouldNotLook(f"the collector's answer could not be read: {error}") from None
 

@@ -35,6 +35,10 @@ _MAIN = (
 from envcheck.collector.shadows import hidden
 
 with hidden():
+    import signal
+
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main() knows what to do about Ctrl-C
     from envcheck.collector.main import main
 
     sys.exit(main(sys.argv[1:]))
@@ -61,7 +65,16 @@ if not sys.flags.ignore_environment:
 ASIDE = [real(entry) for entry in ASIDE]
 sys.path[:] = [entry for entry in sys.path if entry and real(entry) not in ASIDE]
 
+NUMBER = 0
+while NUMBER < 3:  # standard streams that are closed: the file in memory must not get their numbers
+    NUMBER = os.open(os.devnull, os.O_RDWR)
+os.close(NUMBER)
+
 import base64
+import signal
+
+if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main() knows what to do about Ctrl-C
 
 PACKAGE = """
 {package}

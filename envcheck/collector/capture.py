@@ -16,8 +16,9 @@ def capture_file():
         raise OSError(errno.EFBIG, "the limit on file sizes (ulimit -f) has no room for its output")
     try:
         return os.fdopen(_memory_file(), "w+b", 0)
-    except (OSError, AttributeError, ImportError):
-        pass  # a kernel before 3.17, a C library before glibc 2.27, or forbidden
+    except Exception as error:  # a kernel before 3.17, a C library before glibc 2.27, or forbidden
+        if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+            raise
     import tempfile
 
     try:
@@ -31,7 +32,7 @@ def _memory_file():
         return os.memfd_create("envcheck")
     import ctypes  # Python before 3.8
 
-    descriptor = ctypes.CDLL(None).memfd_create(b"envcheck", _MFD_CLOEXEC)
+    descriptor = ctypes.CDLL(None, use_errno=True).memfd_create(b"envcheck", _MFD_CLOEXEC)
     if descriptor < 0:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return descriptor

@@ -1,5 +1,6 @@
 """The inside of a probe's process: run one probe, and frame its facts on stdout."""
 
+import contextlib
 import importlib
 import json
 import os
@@ -38,10 +39,8 @@ def main(module, params):
     facts = probe.collect(context)
     answer.write(BEGIN + dumps({"facts": facts.values, "sources": facts.sources}) + END)
     answer.flush()
-    try:
+    with contextlib.suppress(Exception):  # a framework may have put something of its own there
         sys.stderr.flush()
-    except Exception:
-        pass  # a framework may have put something of its own there, or nothing
     # Libraries that a probe loaded may crash or hang in their exit handlers: the answer is out.
     os._exit(0)
 

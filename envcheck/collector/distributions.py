@@ -5,7 +5,7 @@ import io
 import os
 import re
 
-from .files import open_regular
+from . import files
 
 # What this field's environments are made of, by PEP 503 name; everything else is nobody's business here.
 RELEVANT = re.compile(
@@ -39,8 +39,8 @@ class Distribution(object):
 
     def file(self, name):
         """The text of a file of its metadata directory. Raises OSError."""
-        with open_regular(os.path.join(self.home, name)) as file:
-            return file.read(_METADATA_LIMIT).decode("utf-8", "replace")
+        path = os.path.join(self.home, name)
+        return files.read(path, _METADATA_LIMIT).decode("utf-8", "replace")
 
 
 def normalize(name):
@@ -93,8 +93,7 @@ def _in_directory(entry, sys_path):
 def _linked(link, sys_path):
     """What an .egg-link points to, where that directory is not on sys.path itself."""
     try:
-        with open_regular(link) as file:
-            lines = os.fsdecode(file.read(65536)).splitlines()
+        lines = os.fsdecode(files.read(link, 65536)).splitlines()
         place = os.path.join(os.path.dirname(link), lines[0].strip())
         names = os.listdir(place)
     except (OSError, IndexError, ValueError):
@@ -118,8 +117,8 @@ def _read_headers(distribution):
     names = ("METADATA", "PKG-INFO") if os.path.isdir(home) else ("",)
     for name in names:
         try:
-            with open_regular(os.path.join(home, name) if name else home) as file:
-                text = file.read(_METADATA_LIMIT).decode("utf-8", "replace")
+            path = os.path.join(home, name) if name else home
+            text = files.read(path, _METADATA_LIMIT).decode("utf-8", "replace")
         except OSError as error:
             distribution.problem = error
             continue
@@ -209,5 +208,5 @@ def recorded(distribution, about=None):
 
 def _text(path, newline=None):
     return io.TextIOWrapper(
-        open_regular(path), encoding="utf-8", errors="surrogateescape", newline=newline
+        files.open_regular(path), encoding="utf-8", errors="surrogateescape", newline=newline
     )

@@ -3,7 +3,7 @@
 import errno
 import json
 
-from .files import open_regular
+from . import files
 
 REASONS = ("not-collected", "absent", "not-supported", "no-permission", "error", "lost", "timeout")
 
@@ -79,8 +79,7 @@ class Context(object):
 
     def read(self, path, limit=1 << 20):
         """A small text file of the machine, undecodable bytes replaced. Raises OSError."""
-        with open_regular(self.path(path)) as file:
-            return file.read(limit).decode("utf-8", "replace")
+        return files.read(self.path(path), limit).decode("utf-8", "replace")
 
     def run(self, argv, deadline, env=None):
         """A helper program, inside the probe's own process group: a process.Result."""

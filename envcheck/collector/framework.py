@@ -3,6 +3,7 @@
 Imports no framework itself: the parent uses ``after`` from here.
 """
 
+import contextlib
 import importlib
 import os
 import re
@@ -70,10 +71,8 @@ def _import(name):
 def _flush():
     # Before 3.9 Python keeps stderr back while it is no terminal, and the probe leaves by os._exit.
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with contextlib.suppress(Exception):  # a framework may have put something of its own there
             stream.flush()
-        except Exception:
-            pass  # a framework may have put something of its own there
 
 
 def version_of(module):
@@ -93,11 +92,9 @@ def ask(function, *arguments):
 
 def say(words):
     """Put a reason that a framework raises, instead of logging it, where its log goes."""
-    try:
-        sys.stderr.flush()
+    _flush()
+    with contextlib.suppress(OSError):  # closed by the framework
         os.write(2, ("%s\n" % words).encode("utf-8", "replace"))
-    except Exception:
-        pass  # a framework may have put something of its own there, or closed it
 
 
 def text(value):

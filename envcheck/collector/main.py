@@ -7,12 +7,13 @@ import select
 import signal
 import sys
 
-from . import orphans
+from . import guard
 from .facts import dumps
-from .run import ROOT, BadTarget, Run, document, snapshot
+from .run import ROOT, BadTarget, Run, document, remove, scratch_directory, snapshot
 from .version import VERSION
 
 # In the single file it comes along; envcheck itself names the one that is installed beside it.
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 BUNDLED_PYNVML = os.path.join(ROOT, "envcheck", "collector", "vendor", "pynvml.py")
 
 
@@ -24,26 +25,48 @@ class Interrupted(BaseException):
         self.number = number
 
 
+class Unwritable(Exception):
+    """Standard output takes no more: the system's words for why."""
+
+
 def main(argv):
     if not _open_streams():
         return _refuse("standard output is closed: there is nowhere to write the snapshot")
     options = _options(argv)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        if number == signal.SIGTERM or signal.getsignal(number) != signal.SIG_IGN:  # nohup, "&"
-            signal.signal(number, _interrupt)
-    orphans.adopt()
+    if options.nvidia_smi:
+        return _report(options, lambda: {"machine": _capture(options.nvidia_smi)})
+    scratch = None if options.target is None else scratch_directory()
+
+    def work(parent, unblock):
+        def look():
+            unblock()
+            return _look(options, parent, scratch)
+
+        return _report(options, look)
+
     try:
-        documents = _collect(options)
+        for number in ENDING:
+            if number == signal.SIGTERM or signal.getsignal(number) != signal.SIG_IGN:  # nohup, "&"
+                signal.signal(number, _interrupt)
+        return guard.run(work, options.parent)
+    except Interrupted as error:
+        return 128 + error.number
+    finally:
+        remove(scratch)
+
+
+def _report(options, look):
+    """Write the snapshot of the documents that ``look()`` returns: the exit status."""
+    try:
+        documents = look()
+        whole, values = snapshot(documents, keep=options.no_redact)
+        _write(dumps({"snapshot": whole, "values": values} if options.parent else whole) + "\n")
     except BadTarget as error:
         return _refuse(str(error))
     except Interrupted as error:
         return 128 + error.number
-    whole, values = snapshot(documents, keep=options.no_redact)
-    text = dumps({"snapshot": whole, "values": values} if options.parent else whole)
-    try:
-        _write(text + "\n")
-    except OSError as error:
-        return _refuse("could not write the snapshot: %s" % error.strerror)
+    except Unwritable as error:
+        return _refuse("could not write the snapshot: %s" % error)
     return 0
 
 
@@ -52,39 +75,34 @@ def _open_streams():
 
     Whether there is a standard output to write to.
     """
-    missing = [number for number in range(3) if not _is_open(number)]
-    for number in missing:
-        os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    number = -1
+    while number < 2:  # it takes the lowest number that is free
+        number = os.open(os.devnull, os.O_RDWR)
+    if number > 2:
+        os.close(number)
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")
-    return 1 not in missing
-
-
-def _is_open(number):
-    try:
-        os.fstat(number)
-        return True
-    except OSError:
-        return False
+        sys.stderr = os.fdopen(2, "w")
+    return sys.stdout is not None
 
 
 def _write(text):
-    """Write ASCII text to standard output, past its buffer and its encoding. Raises OSError."""
+    """Write ASCII text to standard output, past its buffer and its encoding."""
     data = text.encode("ascii")
     while data:
         try:
             data = data[os.write(1, data) :]
         except BlockingIOError:  # whoever started this made it so
             select.select([], [1], [])
+        except OSError as error:
+            raise Unwritable(error.strerror)
 
 
-def _collect(options):
-    if options.nvidia_smi:
-        return {"machine": _capture(options.nvidia_smi)}
+def _look(options, parent, scratch):
+    """This machine's documents and the target's; Interrupted when ``parent`` is gone."""
     told = [None]
 
     def watch(running, total):
-        if options.parent and os.getppid() != options.parent:
+        if os.getppid() != parent:
             raise Interrupted(signal.SIGTERM)
         if options.parent and told[0] != running:
             told[0] = running
@@ -95,7 +113,7 @@ def _collect(options):
         {"pynvml": options.pynvml or BUNDLED_PYNVML},
         deadline=options.deadline,
         on_progress=watch,
-        scratch=options.scratch,
+        scratch=scratch,
     )
     try:
         return run.collect(options.target)
@@ -146,13 +164,13 @@ def _options(argv):
     # Between envcheck and its collector: not for people.
     parser.add_argument("--pynvml", help=argparse.SUPPRESS)
     parser.add_argument("--parent", metavar="PID", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--scratch", metavar="DIRECTORY", help=argparse.SUPPRESS)
     parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
 
 def _interrupt(number, frame):
-    signal.signal(number, signal.SIG_IGN)  # the second one must not interrupt the cleaning up
+    for other in ENDING:  # the second one must not interrupt the cleaning up
+        signal.signal(other, signal.SIG_IGN)
     raise Interrupted(number)
 
 

@@ -4,8 +4,7 @@ import os
 import re
 import struct
 
-from . import distributions, libraries
-from .files import open_regular
+from . import distributions, files, libraries
 
 _SYSTEM = re.compile(
     r"/(?:usr/)?lib(?:32|64|x32)?(?:/[\w-]+-linux-[\w]+)?(?:/glibc-hwcaps/[\w-]+)?\Z"
@@ -136,8 +135,7 @@ def _below(directory, entry):
 
 def _cached(context):
     try:
-        with open_regular(context.path("/etc/ld.so.cache")) as file:
-            entries = parse_cache(file.read(64 << 20))
+        entries = parse_cache(files.read(context.path("/etc/ld.so.cache"), 64 << 20))
     except (OSError, ValueError):
         return frozenset()  # musl has none
     return frozenset(

@@ -5,6 +5,8 @@ import signal
 import time
 
 KILL_WAIT = 0.5  # seconds that a killed process may take to die before it counts as stuck
+EXIT_WAIT = 5.0  # the same where it is dying: giving back the memory of several GPUs takes a while
+_PF_EXITING = 0x4  # linux/sched.h
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -28,7 +30,7 @@ def sweep(spare=()):
     A list of those that would not die: (its session, ``stuck`` of a Result). spare: process ids of
     children to be left alone, such as those that this process had before it became this program.
     """
-    deadline = time.monotonic() + KILL_WAIT
+    began = time.monotonic()
     while True:
         orphans = [pid for pid in children() if pid not in spare]
         for pid in orphans:
@@ -39,12 +41,22 @@ def sweep(spare=()):
                 pass
         if not orphans:
             return []
-        if time.monotonic() > deadline:
+        if all(is_stuck(pid, time.monotonic() - began) for pid in orphans):
             return [(_session(pid), describe(pid, _command(pid))) for pid in orphans]
         time.sleep(0.005)
 
 
+def is_stuck(pid, waited):
+    """Whether a process that was killed ``waited`` seconds ago will not die any more."""
+    if waited < KILL_WAIT:
+        return False
+    fields = _stat(pid)
+    dying = fields[:1] == ["Z"] or (len(fields) > 6 and bool(int(fields[6]) & _PF_EXITING))
+    return not dying or waited >= EXIT_WAIT
+
+
 def describe(pid, argv):
+    """What a Result's ``stuck`` tells of a process."""
     state = _stat(pid)[:1]
     return {
         "pid": pid,
@@ -58,7 +70,7 @@ def _prctl():
         import ctypes
 
         return ctypes.CDLL(None).prctl
-    except (ImportError, OSError, AttributeError):
+    except Exception:  # none in this Python, or a module of the user's in its place
         return None
 
 

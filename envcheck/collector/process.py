@@ -99,7 +99,7 @@ class Child(object):
         self._popen = None
         self.pid = None
         try:
-            _wait_for_own()
+            keep_statuses()
             self._stdout = capture_file()
             self._stderr = capture_file()
             self._popen = subprocess.Popen(
@@ -177,7 +177,7 @@ class Child(object):
         if killed is None and now - asked >= self.grace:
             self._ending = (outcome, asked, now)
             self._signal(signal.SIGKILL)
-        elif killed is not None and now - killed >= orphans.KILL_WAIT:
+        elif killed is not None and orphans.is_stuck(self.pid, now - killed):
             self._finish(outcome, None, stuck=orphans.describe(self.pid, self.argv))
 
     def _signal(self, number):
@@ -233,15 +233,18 @@ def run_all(children, tick=None):
 
 
 def stop_all(children):
-    """End them all, and wait (bounded by their grace and orphans.KILL_WAIT) until they are gone."""
+    """End them all, and wait (bounded by their grace and orphans.EXIT_WAIT) until they are gone."""
     for child in children:
         child.stop()
     while any(child.poll() is None for child in children):
         time.sleep(0.005)
 
 
-def _wait_for_own():
-    # Where SIGCHLD is ignored (that is inherited), the kernel keeps no exit status and no process id.
+def keep_statuses():
+    """See to it that dead children wait to be asked for their status, and keep their process ids.
+
+    They do not where SIGCHLD is ignored, and that is inherited.
+    """
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         try:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -38,36 +38,30 @@ class Run(object):
     def __init__(self, params=None, deadline=None, on_progress=None, scratch=None):
         """params: what every machine probe gets. deadline: seconds, instead of each probe's own.
 
-        scratch: an empty directory for the target's probes to work in, which close() removes; without
-        one, it is made.
+        scratch: an empty directory for the target's Python, which looks for modules where it works;
+        close() removes it.
         """
         self.params = params or {}
         self.deadline = deadline
         self.on_progress = on_progress
         self.probes = []
         self.children = []
-        self._scratch = scratch
-        # Children that this process was given with its process id (`server & exec python3 ...`).
-        self._not_ours = set(orphans.children())
+        self.scratch = scratch
+        self._stuck = set()
 
     def close(self):
         """End what still runs, and leave nothing behind."""
         process.stop_all(self.children)
         self._sweep()
-        if self._scratch not in (None, "/"):
-            import shutil
-
-            shutil.rmtree(self._scratch, ignore_errors=True)
+        remove(self.scratch)
 
     def _sweep(self):
         """[(session, stuck process)] of what the probes left behind and could not be ended."""
-        stuck = {
-            child.result.stuck["pid"]
-            for child in self.children
-            if child.result is not None and child.result.stuck
-        }
-        left = orphans.sweep(spare=self._not_ours | stuck)
-        self._not_ours.update(told["pid"] for _session, told in left)
+        for child in self.children:
+            if child.result is not None and child.result.stuck:
+                self._stuck.add(child.result.stuck["pid"])
+        left = orphans.sweep(spare=self._stuck)
+        self._stuck.update(told["pid"] for _session, told in left)
         return left
 
     def collect(self, target=None, machine=True):
@@ -77,7 +71,7 @@ class Run(object):
         if target is not None:
             interpreter, kind = _resolve(target)
             script = [interpreter, "-B", "-c", handshake.SCRIPT]
-            greeting = self._start(script, HANDSHAKE_DEADLINE, self._neutral())
+            greeting = self._start(script, HANDSHAKE_DEADLINE, self.scratch)
         if machine:
             params = dict(self.params)
             if target is not None:
@@ -115,15 +109,9 @@ class Run(object):
         python = [interpreter, "-B"]  # no bytecode: the target is left as it was found
         for field, module in FRAMEWORKS.items():  # first: they take longest
             if field in hello.get("frameworks", ()):
-                self._probe(where, python, field, module, {}, self._neutral())
+                self._probe(where, python, field, module, {}, self.scratch)
         for field, module in TARGET.items():
-            self._probe(where, python, field, module, {}, self._neutral())
-
-    def _neutral(self):
-        """The working directory for the target's Python, which looks for modules there: an empty one."""
-        if self._scratch is None:
-            self._scratch = _scratch_directory()
-        return self._scratch
+            self._probe(where, python, field, module, {}, self.scratch)
 
     def _probe(self, where, python, field, module, params, cwd):
         deadline = (
@@ -216,10 +204,19 @@ def _greet(target, interpreter, result):
         raise BadTarget(sentence)
 
 
-def _scratch_directory():
+def scratch_directory():
+    """A new empty directory; the root where nothing can be written, and so nothing needs to be."""
     import tempfile
 
     try:
         return tempfile.mkdtemp(prefix="envcheck-")
     except OSError:
-        return "/"  # nothing can be written: nothing needs to be
+        return "/"
+
+
+def remove(scratch):
+    """Remove a scratch directory, if there is one and it was made for this."""
+    if scratch not in (None, "/"):
+        import shutil
+
+        shutil.rmtree(scratch, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -58,6 +59,7 @@ def test_the_zip_runs_on(minor: int, files: Path) -> None:
     nvml = snapshot.machine.nvml
     assert nvml is not None and nvml.facts is not None
     assert isinstance(nvml.facts.init_code, int), "pynvml was not inside"
+    assert nvml.facts.binding_version == importlib.metadata.version("nvidia-ml-py")
 
 
 @pytest.mark.parametrize("minor", [6, sys.version_info.minor])

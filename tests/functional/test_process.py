@@ -1,15 +1,17 @@
 """process.py against real children that hang, fork, flood and die."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
-from envcheck.collector import process
+from envcheck.collector import capture, process
 
 PYTHON = sys.executable
 
@@ -160,10 +162,98 @@ def test_orphans_that_left_their_session_are_swept(tmp_path: Path) -> None:
     )
     script = (
         "import sys\n"
-        "from envcheck.collector import process\n"
-        "process.adopt_orphans()\n"
+        "from envcheck.collector import orphans, process\n"
+        "orphans.adopt()\n"
         f"process.run([sys.executable, '-c', {escape!r}], 30)\n"
-        "assert process.sweep_orphans() == []\n"
+        "assert orphans.sweep() == []\n"
     )
     subprocess.run([PYTHON, "-c", script], check=True, timeout=60)
     assert gone(int((tmp_path / "pid").read_text()), within=0.0)
+
+
+def test_children_that_came_along_are_spared(tmp_path: Path) -> None:
+    """As of `server & exec python3 envcheck-collector.pyz`, where the server is a child from the start."""
+    script = (
+        "import subprocess\n"
+        "from envcheck.collector import orphans\n"
+        "orphans.adopt()\n"
+        "server = subprocess.Popen(['sleep', '600'])\n"
+        "ours = set(orphans.children())\n"
+        "subprocess.run(['sh', '-c', 'sleep 601 >&- 2>&- & exit'])\n"
+        "assert orphans.sweep(spare=ours) == []\n"
+        "assert server.poll() is None and set(orphans.children()) == ours == {server.pid}\n"
+        "server.kill()\n"
+    )
+    subprocess.run([PYTHON, "-c", script], check=True, timeout=60)
+
+
+def test_a_status_is_known_where_dead_children_are_ignored() -> None:
+    """SIGCHLD may be ignored by whoever started us, and then the kernel keeps no exit status."""
+    script = (
+        "import sys\n"
+        "from envcheck.collector import process\n"
+        "result = process.run([sys.executable, '-c', 'import os; os.kill(os.getpid(), 11)'], 30)\n"
+        "assert (result.outcome, result.code) == ('exited', -11), result.describe()\n"
+    )
+    subprocess.run(
+        [PYTHON, "-c", script],
+        check=True,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )
+
+
+def test_a_tied_child_dies_with_its_parent(tmp_path: Path) -> None:
+    script = (
+        "import os, signal, sys\n"
+        "from envcheck.collector import process\n"
+        "child = process.Child(['sleep', '600'], 60, tied=True)\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    assert subprocess.run([PYTHON, "-c", script], check=False, timeout=60).returncode == -9
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_a_kernel_without_files_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(name: str) -> int:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(os, "memfd_create", refuse)
+    assert process.run(["echo", "hello"], 30).stdout == b"hello\n"
+    # ... and nowhere to write either.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    assert process.run(["echo", "hello"], 30).stdout == b"hello\n"
+    monkeypatch.setattr(capture, "_SHARED_MEMORY", str(tmp_path / "gone"))
+    result = process.run(["echo", "hello"], 30)
+    assert (result.outcome, result.stdout) == ("not-started", b"")
+    assert "No such file" in result.describe()
+
+
+def test_a_limit_on_file_sizes_is_named() -> None:
+    script = (
+        "import resource\n"
+        "from envcheck.collector import process\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "print(process.run(['echo', 'hello'], 30).describe())\n"
+    )
+    told = subprocess.run([PYTHON, "-c", script], check=True, timeout=60, capture_output=True)
+    assert b"could not be started" in told.stdout
+    assert b"ulimit -f" in told.stdout
+
+
+def test_no_descriptor_left_is_a_result_and_leaks_none() -> None:
+    script = (
+        "import os, resource\n"
+        "from envcheck.collector import process\n"
+        "process.run(['true'], 30)\n"  # whatever is opened once is open now
+        "held = len(os.listdir('/proc/self/fd'))\n"
+        "for room in range(7):\n"
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (held + room, 4096))\n"
+        "    result = process.run(['true'], 30)\n"
+        "    assert result.outcome == ('not-started' if room < 3 else result.outcome)\n"
+        "    assert result.ok or 'Too many open files' in result.describe(), result.describe()\n"
+        "assert result.ok\n"
+        "assert len(os.listdir('/proc/self/fd')) == held\n"
+    )
+    subprocess.run([PYTHON, "-c", script], check=True, timeout=60)

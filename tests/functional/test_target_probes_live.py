@@ -262,6 +262,50 @@ def test_a_dependency_that_is_missing_is_an_error_and_not_an_absence(
     assert "libcudnn_graph.so.9: cannot open" in reason.detail
 
 
+def test_a_library_that_forwards_to_another_is_asked_once_that_one_is_there(
+    target: Target, tmp_path: Path
+) -> None:
+    """As cuDNN 8 does: its version function loads another library, and aborts where that fails.
+
+    It even does where a constructor of that library looks for a libcuda in vain.
+    """
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc to build libraries with")
+    whole, lacking = tmp_path / "whole", tmp_path / "lacking"
+    for folder in (whole, lacking):
+        folder.mkdir()
+        compile_library(folder / "libcudnn.so.8", FORWARDING, [Path("-Wl,-rpath,$ORIGIN")])
+    compile_library(whole / "libcudnn_ops_infer.so.8", FORWARDED)
+    loader = probe(target, "loader", LD_LIBRARY_PATH=f"{whole}")
+    for name in ("libcudnn", "libcudnn_ops_infer"):
+        library = chosen(loader, "dlopen", f"{name}.so.8")
+        assert (library.version, library.version_from) == ("8.7.0", "cudnnGetVersion")
+    loader = probe(target, "loader", LD_LIBRARY_PATH=f"{lacking}")
+    library = chosen(loader, "dlopen", "libcudnn.so.8")
+    assert library.path == str(lacking / "libcudnn.so.8")
+    assert isinstance(library.version, Unavailable)
+    assert "libcudnn_ops_infer.so.8: cannot open" in library.version.detail
+
+
+FORWARDING = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+unsigned long cudnnGetVersion(void)
+{
+    void *library = dlopen("libcudnn_ops_infer.so.8", RTLD_NOW);
+    if (dlerror())
+        abort();
+    return ((unsigned long (*)(void))dlsym(library, "cudnnGetVersion"))();
+}
+"""
+FORWARDED = """
+#include <dlfcn.h>
+__attribute__((constructor)) static void look(void) { dlopen("libcuda_that_is_none.so.1", RTLD_NOW); }
+unsigned long cudnnGetVersion(void) { return 8700; }
+"""
+
+
 def test_one_load_does_not_help_the_next(target: Target, built: Path, tmp_path: Path) -> None:
     """What a library finds by its RPATH is loaded then, and by its name it still cannot be found."""
     (tmp_path / "hidden").mkdir()
@@ -436,7 +480,7 @@ def test_a_framework_and_what_it_mapped(target: Target, built: Path) -> None:
             "ModuleNotFoundError: No module named 'no_such_module_at_all'",
         ),
         ("def f(:", "SyntaxError: invalid syntax"),
-        ("print('\\udcff')\nraise ValueError('caf\\udcff')", "ValueError: caf?"),
+        ("print('\\udcff')\nraise ValueError('caf\\udcff')", "ValueError: caf\ufffd"),
     ],
 )
 def test_a_framework_that_does_not_import(target: Target, text: str, error: str) -> None:

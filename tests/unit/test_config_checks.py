@@ -264,7 +264,7 @@ TEXT = st.text(max_size=80)
 
 
 @given(TEXT, TEXT, TEXT, st.sampled_from(["pip", "uv"]), st.booleans())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_foreign_settings_crash_no_check(
     key: str, value: str, path: str, tool: str, secret: bool
 ) -> None:
@@ -277,7 +277,7 @@ def test_foreign_settings_crash_no_check(
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_host_is_found_or_not(word: str) -> None:
     assert isinstance(host_of(word), str)
     assert host_of(f"https://user:pw@Host.example:8080/{word.replace('/', '')}") in (

@@ -16,7 +16,7 @@ from envcheck.collector.probes import bounded, container_specs, containers
 from envcheck.collector.process import Result
 from envcheck.facts.containers import Containers, Engine
 
-ANYTHING = settings(max_examples=50, deadline=None)
+ANYTHING = settings(max_examples=30, deadline=None)
 NO_DAEMON = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is it running?"
 DENIED = (
     "permission denied while trying to connect to the Docker daemon socket at"

@@ -122,7 +122,7 @@ def test_the_table_has_an_end() -> None:
     assert first_compatible_driver() == "450.80.02"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from([row.cuda for row in rows()]),
     st.sampled_from(DRIVERS),
@@ -134,14 +134,14 @@ def test_a_newer_driver_never_fits_less(cuda: str, one: str, other: str) -> None
     assert order[driver_fits(cuda, older).how] <= order[driver_fits(cuda, newer).how]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.sampled_from(DRIVERS))
 def test_what_a_driver_runs_natively_fits_it(driver: str) -> None:
     newest = newest_cuda_for(driver)
     assert newest is not None and driver_fits(newest.cuda, driver).how == "native"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.text(max_size=20) | st.from_regex(r"[0-9]{1,4}(\.[0-9]{1,4}){0,4}", fullmatch=True),
     st.text(),

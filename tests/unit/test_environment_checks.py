@@ -176,7 +176,7 @@ ENTRY = st.one_of(
 
 
 @given(st.lists(ENTRY, min_size=1, max_size=5), st.integers(0, 3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_what_is_chosen_stands_before_the_first_that_names_nothing(
     entries: list[str], count: int
 ) -> None:

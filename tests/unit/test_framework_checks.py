@@ -343,7 +343,7 @@ CAPABILITY = st.tuples(st.integers(3, 13), st.integers(0, 9))
 
 
 @given(CAPABILITY, st.lists(CAPABILITY, max_size=6), st.booleans())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_code_for_a_gpu_follows_nvidias_rules(
     own: tuple[int, int], others: list[tuple[int, int]], with_ptx: bool
 ) -> None:
@@ -503,7 +503,7 @@ def test_a_probe_that_failed_by_itself_is_no_crash() -> None:
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_foreign_words_break_no_explanation(line: str) -> None:
     for table in (IMPORT, NO_GPU):
         found = explain(table, [line, f"Could not load dynamic library '{line}'"], "pip")

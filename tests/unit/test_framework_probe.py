@@ -50,7 +50,7 @@ def test_the_log_is_bounded_and_repeats_nothing() -> None:
     assert max(map(len, values["log"])) <= 600
 
 
-@examples(max_examples=50, deadline=None)
+@examples(max_examples=30, deadline=None)
 @given(st.text())
 def test_any_text_makes_a_log(text: str) -> None:
     values: dict[str, Any] = {}

@@ -322,7 +322,7 @@ _VALUES = {
 }
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.fixed_dictionaries({}, optional=_VALUES))
 def test_whatever_the_driver_says_no_check_crashes(facts: dict[str, object]) -> None:
     found = results(machine([gpu(0, **facts), gpu(1)]), ["gpu"])

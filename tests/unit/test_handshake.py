@@ -73,7 +73,7 @@ def test_anything_else_is_no_answer(stdout: bytes) -> None:
         handshake.parse(stdout)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.one_of(
         st.binary(max_size=400),

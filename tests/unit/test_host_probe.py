@@ -26,7 +26,7 @@ from envcheck.collector.probes import (
 )
 from envcheck.facts.host import Host
 
-ANYTHING = settings(max_examples=50, deadline=None)
+ANYTHING = settings(max_examples=30, deadline=None)
 
 MOUNTINFO = (
     "21 27 0:20 / /proc rw,relatime - proc proc rw\n"

@@ -18,7 +18,7 @@ from envcheck.collector.probes.kernel_events import (
     parse_text,
 )
 
-ANYTHING = settings(max_examples=50, deadline=None)
+ANYTHING = settings(max_examples=30, deadline=None)
 XID = "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 
 

@@ -26,7 +26,7 @@ from envcheck.collector.probes import (
 from envcheck.facts.base import Unavailable
 from envcheck.facts.kernel import DkmsState, DriverPackage, Kernel, KernelModule, ModuleFile
 
-ANYTHING = settings(max_examples=50, deadline=None)
+ANYTHING = settings(max_examples=30, deadline=None)
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 
 

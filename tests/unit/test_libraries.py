@@ -51,7 +51,7 @@ def test_numbers_become_versions(decode, number: int, version: str | None) -> No
 @pytest.mark.parametrize(
     ("decode", "small"), [(libraries.cudnn, 9), (libraries.nccl, 10), (libraries.tensorrt, 10)]
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 20), st.integers(0, 99), st.integers(0, 99))
 def test_numbers_and_versions_are_one_to_one(decode, small, major, minor, patch) -> None:  # type: ignore[no-untyped-def]
     expected = f"{major}.{minor}.{patch}"
@@ -135,7 +135,7 @@ PATHS = (
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(PATHS, st.booleans(), st.integers(0, 2**47), st.integers(1, 2**30))))
 def test_maps_are_read_back(regions: list[tuple[str, bool, int, int]]) -> None:
     lines = [
@@ -149,7 +149,7 @@ def test_maps_are_read_back(regions: list[tuple[str, bool, int, int]]) -> None:
     ]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.text())
 def test_any_text_is_read_as_maps(text: str) -> None:
     assert all(region.path.startswith("/") for region in dl.parse_maps(text))
@@ -207,7 +207,7 @@ def test_what_is_no_cache_is_a_value_error(content: bytes) -> None:
         origins.parse_cache(content)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -268,7 +268,7 @@ def test_what_is_no_library_has_no_soname(tmp_path: Path) -> None:
         elf.soname(path)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @example((True, ">"), [(128, 128)], 300)  # a segment where no file reaches
 @given(
     st.sampled_from(FORMS),

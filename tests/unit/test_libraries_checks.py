@@ -418,7 +418,7 @@ def libraries(draw: st.DrawFn) -> Library:
     st.lists(st.text(max_size=60), max_size=3),
     st.text(max_size=12),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_foreign_libraries_crash_no_check(
     some: list[Library], lines: list[str], version: str
 ) -> None:

@@ -481,7 +481,7 @@ ODD = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(ANSWERS)), ODD, max_size=12))
 def test_whatever_nvml_answers_is_a_snapshot(answers: dict[str, Any]) -> None:
     facts = collect(FakeNvml(**answers))

@@ -47,3 +47,20 @@ def test_a_process_knows_itself() -> None:
     assert fields[1] == str(os.getppid())
     assert orphans._session(os.getpid()) == os.getsid(0)
     assert orphans._stat(0) == []
+
+
+def test_what_must_be_left_behind_is_named_by_the_probe_it_came_from() -> None:
+    from types import SimpleNamespace
+
+    from envcheck.collector.run import Run, Running
+
+    machine = {name: {"outcome": "timeout"} for name in ("host", "nvml")}
+    run = Run()
+    run.probes = [
+        Running(machine, "host", "host", SimpleNamespace(pid=10)),
+        Running(machine, "nvml", "nvml", SimpleNamespace(pid=11)),
+    ]
+    hung, escaped = ({"pid": pid, "command": "c", "state": "D"} for pid in (12, 13))
+    run._name_stuck([(11, hung), (99, escaped)])
+    assert machine["nvml"] == {"outcome": "timeout", "stuck": [hung]}
+    assert machine["host"]["stuck"] == [escaped]  # of no known session: it must be named somewhere

@@ -547,7 +547,7 @@ def test_a_tensorflow_that_is_not_in_the_table_is_not_known() -> None:
 VERSIONS = st.from_regex(
     r"[0-9]{1,3}(\.[0-9]{1,3}){0,3}((a|b|rc|\.dev|\.post)[0-9])?", fullmatch=True
 )
-FUZZ = settings(max_examples=50, deadline=None)
+FUZZ = settings(max_examples=30, deadline=None)
 
 
 @given(VERSIONS, VERSIONS)

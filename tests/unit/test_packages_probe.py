@@ -263,7 +263,7 @@ def test_nothing_there_at_all(tmp_path: Path) -> None:
         assert fact.unavailable == "absent"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.text())
 def test_any_text_parses_as_metadata(text: str) -> None:
     for field, value in distributions.parse_headers(text):

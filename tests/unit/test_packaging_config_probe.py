@@ -330,7 +330,7 @@ STRINGS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
 SCALARS = st.one_of(st.booleans(), st.integers(-(10**9), 10**9), STRINGS)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     top=st.dictionaries(KEYS, st.one_of(SCALARS, st.lists(SCALARS, max_size=3)), max_size=4),
     tables=st.lists(st.dictionaries(KEYS, SCALARS, max_size=3), max_size=3),
@@ -351,7 +351,7 @@ def test_the_small_toml_reader_agrees_with_the_real_one(
     assert toml.Reader(text).document() == tomllib.loads(text)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.one_of(st.text(), st.text(alphabet="[]{}=\"'\\\n,.# a1")))
 @example("[" * 5000)
 @example("a = " + "[" * 5000)
@@ -364,7 +364,7 @@ def test_any_text_is_toml_or_a_value_error(text: str) -> None:
             assert "no valid TOML" in str(error)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.one_of(st.text(), st.text(alphabet="[]=:%\n hjgk#;")))
 def test_any_text_is_pip_configuration_or_a_value_error(text: str) -> None:
     try:
@@ -374,7 +374,7 @@ def test_any_text_is_pip_configuration_or_a_value_error(text: str) -> None:
         assert "pip cannot read it" in str(error)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     user=st.from_regex(r"[a-z]{1,8}", fullmatch=True),
     password=st.from_regex(r"s3cret[A-Za-z0-9!$&'()*+,;=._~%:@-]{0,12}", fullmatch=True),
@@ -386,7 +386,7 @@ def test_no_password_survives(user: str, password: str, path: str) -> None:
     assert strip(text) == (text, False)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.text())
 def test_stripping_twice_changes_nothing(text: str) -> None:
     once, _ = strip(text)

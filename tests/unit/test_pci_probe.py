@@ -16,7 +16,7 @@ from envcheck.collector.probes import pci, pci_acs, pci_names
 from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci, PciDevice
 
-ANYTHING = settings(max_examples=50, deadline=None)
+ANYTHING = settings(max_examples=30, deadline=None)
 ROOT_PORT = "pci0000:00/0000:00:01.0"
 
 

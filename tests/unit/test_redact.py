@@ -135,14 +135,14 @@ documents = st.recursive(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(documents)
 def test_redacting_twice_changes_nothing(document: object) -> None:
     once = redactor().redact(document)
     assert redactor().redact(once) == once
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(texts)
 def test_no_uuid_and_no_credential_survives(text: str) -> None:
     once = redactor().redact({"x": text})["x"]

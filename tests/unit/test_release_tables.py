@@ -29,7 +29,7 @@ from envcheck.data.releases import (
 )
 from envcheck.data.sonames import component_of, sonames
 
-FUZZ = settings(max_examples=50, deadline=None)
+FUZZ = settings(max_examples=30, deadline=None)
 
 
 def test_every_release_of_the_table_is_read() -> None:

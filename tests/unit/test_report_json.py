@@ -108,7 +108,7 @@ def test_a_snapshot_read_back_gives_the_same_bytes() -> None:
 
 
 @given(st.text(), st.text())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_text_survives(message: str, hostname: str) -> None:
     failed = result("DRV-002", "driver", "fail", findings=[finding(message)])
     report = as_json(failed, facts=snapshot(host=Host(hostname=hostname)))

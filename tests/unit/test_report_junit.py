@@ -102,7 +102,7 @@ def test_the_same_report_is_the_same_text() -> None:
 
 
 @given(st.text(st.characters(codec=None)), st.text())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @pytest.mark.filterwarnings("error")
 def test_any_text_leaves_it_well_formed(text: str, other: str) -> None:
     failed = result(

@@ -175,7 +175,7 @@ def test_facts_are_never_markup_nor_escape_sequences(colour: bool) -> None:
     st.booleans(),
     st.booleans(),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_fact_can_be_shown(fact: str, width: int, utf8: bool, colour: bool) -> None:
     failed = result(
         "X-1",

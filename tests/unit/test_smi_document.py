@@ -451,7 +451,7 @@ WORDS = st.one_of(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 30), WORDS), max_size=6))
 def test_whatever_stands_in_a_document_is_a_snapshot_or_a_value_error(
     changes: list[tuple[int, str]],

@@ -202,7 +202,7 @@ def mutations(document: str) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.one_of(st.text(), mutations(XML), mutations(TEXT)))
 @example("<nvidia_smi_log" + ">" * 3 + "</nvidia_smi_log>")
 @example("==============NVSMI LOG==============\n    : \n" + " " * 500 + ":")
@@ -215,7 +215,7 @@ def test_foreign_text_raises_nothing_but_value_error(text: str) -> None:
         assert document.form in ("xml", "text")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 12), st.text("ab: \t", max_size=8)), max_size=40))
 def test_any_indentation_makes_a_tree(lines: list[tuple[int, str]]) -> None:
     body = "\n".join(" " * indent + words for indent, words in lines)

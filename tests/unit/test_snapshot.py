@@ -68,7 +68,7 @@ def test_too_large_is_said_before_it_is_parsed() -> None:
         load(b" " * (LIMIT + 1))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.one_of(st.binary(max_size=200), st.integers(0, len(GOOD)).map(lambda n: GOOD[:n])))
 def test_no_bytes_raise_anything_else(data: bytes) -> None:
     try:
@@ -77,7 +77,7 @@ def test_no_bytes_raise_anything_else(data: bytes) -> None:
         assert str(error)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, len(GOOD) - 1), st.binary(min_size=1, max_size=3))
 def test_no_mutation_raises_anything_else(position: int, patch: bytes) -> None:
     try:

@@ -9,8 +9,8 @@ import json
 import os
 import re
 
+from .. import files
 from ..facts import Facts, from_error
-from ..files import open_regular
 
 SPEC_FOLDERS = ("/etc/cdi", "/var/run/cdi")  # the CDI specification's defaults
 SPEC_LIMIT = 8 << 20
@@ -41,8 +41,7 @@ def _spec(context, file_name):
     facts.put("path", file_name if root == "/" else file_name[len(root) :])
     names = ("kind", "version", "devices", "missing_paths")
     try:
-        with open_regular(file_name) as file:
-            pairs = read_spec(file.read(SPEC_LIMIT).decode("utf-8", "replace"))
+        pairs = read_spec(files.read(file_name, SPEC_LIMIT).decode("utf-8", "replace"))
     except (OSError, ValueError, RecursionError) as error:
         for name in names:
             facts.put(name, from_error(error))

@@ -3,6 +3,8 @@
 import os
 import re
 
+from .. import files
+
 TABLE = "/proc/self/mountinfo"
 
 NETWORK = frozenset(
@@ -88,8 +90,7 @@ class Mount(object):
 
 def read(context):
     """The mounts, in the order in which they were made. Raises OSError."""
-    with open(context.path(TABLE), "rb") as file:
-        return parse(os.fsdecode(file.read(8 << 20)))
+    return parse(os.fsdecode(files.read(context.path(TABLE), 8 << 20)))
 
 
 def parse(text):

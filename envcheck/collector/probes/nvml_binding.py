@@ -112,6 +112,8 @@ def reason_fact(error):
         return unavailable(reason, detail)
     if type(error).__name__ == "NVMLLibraryMismatchError":
         return unavailable("not-supported", words_of(error))
+    if isinstance(error, TypeError) and "positional argument" in str(error):
+        return unavailable("not-supported", "this pynvml takes other arguments: %s" % error)
     return from_error(error)
 
 

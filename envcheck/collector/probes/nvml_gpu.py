@@ -27,6 +27,10 @@ def watts(milliwatts):
     return round(milliwatts / 1000.0, 2)
 
 
+def how_many(items):
+    return len(list(items))  # pynvml up to 8.0 gives a map
+
+
 def above_zero(number):
     """Thresholds and sensors that a GPU does not have read as 0."""
     if number <= 0:
@@ -86,8 +90,8 @@ FUNCTIONS = (
     (("ecc_uncorrected_volatile",), ("nvmlDeviceGetTotalEccErrors",), (1, 0), int),
     (("ecc_corrected_aggregate",), ("nvmlDeviceGetTotalEccErrors",), (0, 1), int),
     (("ecc_uncorrected_aggregate",), ("nvmlDeviceGetTotalEccErrors",), (1, 1), int),
-    (("retired_single_bit",), ("nvmlDeviceGetRetiredPages",), (0,), len),
-    (("retired_double_bit",), ("nvmlDeviceGetRetiredPages",), (1,), len),
+    (("retired_single_bit",), ("nvmlDeviceGetRetiredPages",), (0,), how_many),
+    (("retired_double_bit",), ("nvmlDeviceGetRetiredPages",), (1,), how_many),
     (("retired_pending",), ("nvmlDeviceGetRetiredPagesPendingStatus",), (), bool),
     (
         ("remap_correctable", "remap_uncorrectable", "remap_pending", "remap_failed"),

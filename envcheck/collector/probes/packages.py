@@ -9,12 +9,12 @@ import os
 import re
 import sys
 
-from .. import distributions
+from .. import distributions, files
 from ..facts import Facts, from_error, unavailable
-from ..files import open_regular
 
 DEADLINE = 20
 
+_MODULE_LIMIT = 16 << 20  # bytes
 _FIRST = 20  # missing files that are named
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _HOROVOD = ("horovod", "nvidia-horovod")
@@ -136,8 +136,8 @@ def pynvml_version(sys_path, found):
         )[0]
         return owner.version, "%s, of %s" % (spec.origin, owner.name)
     try:
-        with open_regular(spec.origin) as file:
-            stated = _MODULE_VERSION.search(file.read(1 << 20).decode("utf-8", "replace"))
+        text = files.read(spec.origin, 1 << 20).decode("utf-8", "replace")
+        stated = _MODULE_VERSION.search(text)
     except OSError as error:
         return from_error(error), source
     if stated is None:
@@ -160,8 +160,7 @@ def _owns(distribution, path, digest=None):
 def _digest(path):
     """A file's hash in RECORD's form."""
     try:
-        with open_regular(path) as file:
-            digest = hashlib.sha256(file.read()).digest()
+        digest = hashlib.sha256(files.read(path, _MODULE_LIMIT)).digest()
     except OSError:
         return ""
     return "sha256=" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")

@@ -1,0 +1,248 @@
+"""The single-file collector where the machine, the shell or the user has been unkind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli import envcheck, environment
+from pythons import find
+
+from envcheck.snapshot import Document, Snapshot, load
+
+OLDEST = find(6) or sys.executable  # where most of this is hardest
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("collector")
+    for name in ("c.pyz", "c.py"):
+        assert envcheck("collector", "--output", folder / name).returncode == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment with a framework that needs json and typing."""
+    home = tmp_path_factory.mktemp("target") / "env"
+    subprocess.run([OLDEST, "-m", "venv", "--without-pip", str(home)], check=True)
+    (site,) = home.glob("lib/python3*/site-packages")
+    (site / "tensorflow").mkdir()
+    (site / "tensorflow/__init__.py").write_text(
+        "import json, typing\nAny = typing.Any\n__version__ = '2.9.1'\n"
+    )
+    return home
+
+
+def run(
+    script: str, *argv: str | Path, env: dict[str, str] | None = None, **options: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """``script``: a line of shell around "$@", which is the collector."""
+    return subprocess.run(
+        ["bash", "-c", script, "bash", OLDEST, *map(str, argv)],
+        env=env or environment(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+def snapshot(result: subprocess.CompletedProcess[bytes]) -> Snapshot:
+    assert result.returncode == 0, result.stderr.decode()
+    assert result.stderr == b""
+    return load(result.stdout)
+
+
+def outcomes(document: Document | None) -> dict[str, str]:
+    assert document is not None
+    probes = {name: getattr(document, name) for name in document.__struct_fields__}
+    return {name: p.outcome for name, p in probes.items() if hasattr(p, "outcome")}
+
+
+def test_modules_on_pythonpath_are_the_targets_problem_alone(
+    files: Path, target: Path, tmp_path: Path
+) -> None:
+    for name in ("argparse", "base64", "ctypes", "csv", "json", "resource", "struct", "subprocess"):
+        (tmp_path / f"{name}.py").write_text(f"raise RuntimeError('the user`s own {name}')\n")
+    for name in ("c.pyz", "c.py"):
+        told = snapshot(
+            run(
+                'exec "$@"',
+                files / name,
+                "--target",
+                target,
+                env=environment(PYTHONPATH=f"{tmp_path}:"),
+            )
+        )
+        assert set(outcomes(told.machine).values()) == {"ok"}
+        assert set(outcomes(told.target).values()) == {"ok"}, told.target
+        assert told.target is not None and told.target.tensorflow is not None
+        framework = told.target.tensorflow.facts
+        assert framework is not None
+        assert framework.import_error == "RuntimeError: the user`s own json"
+
+
+def test_what_lies_beside_the_script_is_not_imported(files: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.py").write_bytes((files / "c.py").read_bytes())
+    (tmp_path / "base64.py").write_text("raise RuntimeError('not the standard library')\n")
+    snapshot(run('exec "$@"', "c.py", cwd=tmp_path))
+    with (files / "c.py").open("rb") as script:
+        snapshot(run('exec "$@"', "-", cwd=tmp_path, stdin=script))
+
+
+def test_a_homes_name_that_the_locale_cannot_read_is_redacted(files: Path, tmp_path: Path) -> None:
+    home = os.fsencode(tmp_path) + b"/h\xff\xc3\xbc"
+    Path(os.fsdecode(home)).mkdir()
+    env: Any = {os.fsencode(k): os.fsencode(v) for k, v in environment().items()}
+    env |= {b"HOME": home, b"LC_ALL": b"C", b"LD_LIBRARY_PATH": home + b"/lib"}
+    result = run('exec "$@"', files / "c.pyz", env=env)
+    told = snapshot(result)
+    assert told.machine.host is not None and told.machine.host.facts is not None
+    disks = told.machine.host.facts.disks
+    assert isinstance(disks, list)
+    (path,) = [disk.path for disk in disks if "home" in disk.roles]
+    assert str(path).startswith("<home-")
+    assert tmp_path.name.encode() not in result.stdout
+
+
+def test_an_encoding_for_streams_changes_nothing(files: Path, target: Path) -> None:
+    told = snapshot(
+        run(
+            'exec "$@"',
+            files / "c.pyz",
+            "--target",
+            target,
+            env=environment(PYTHONIOENCODING="utf-16"),
+        )
+    )
+    assert outcomes(told.target)["interpreter"] == "ok"
+
+
+@pytest.mark.parametrize("name", ["c.pyz", "c.py"])
+def test_closed_streams(files: Path, name: str, tmp_path: Path) -> None:
+    closed = run('exec "$@" >&- <&-', files / name)
+    assert closed.returncode == 2
+    assert closed.stderr.decode().splitlines() == [
+        "envcheck-collector: standard output is closed: there is nowhere to write the snapshot"
+    ]
+    assert set(outcomes(snapshot(run('exec "$@" <&- 2>&-', files / name)).machine).values()) == {
+        "ok"
+    }
+    full = run('exec "$@" >/dev/full', files / name)
+    assert full.returncode == 2
+    assert b"No space left on device" in full.stderr
+
+
+@pytest.mark.parametrize("name", ["c.pyz", "c.py"])
+def test_no_directory_to_be_in_and_no_environment(files: Path, tmp_path: Path, name: str) -> None:
+    gone = tmp_path / "gone"
+    nowhere = (
+        f'mkdir {gone}; cd {gone}; rmdir {gone}; ulimit -f 2000; exec env -i TMPDIR={gone} "$@"'
+    )
+    told = snapshot(run(nowhere, files / name, "--target", OLDEST))
+    assert set(outcomes(told.machine).values()) == set(outcomes(told.target).values()) == {"ok"}
+
+
+def test_few_descriptors_cost_probes_and_no_more(files: Path) -> None:
+    told = outcomes(snapshot(run('ulimit -n 16; exec "$@"', files / "c.pyz")).machine)
+    assert set(told.values()) == {"ok", "refused"}
+    assert told["host"] == "ok"
+
+
+def test_an_ignored_hangup_stays_ignored(files: Path) -> None:
+    """nohup envcheck-collector & — and the user logs out."""
+    started = 'trap "" HUP CHLD; "$@" & sleep 0.2; kill -HUP $!; wait $!'
+    assert outcomes(snapshot(run(started, files / "c.pyz")).machine)["host"] == "ok"
+
+
+HANG = "import os, subprocess, time\nsubprocess.Popen(['sleep', '600'])\ntime.sleep(600)\n"
+
+
+@pytest.fixture
+def marked(tmp_path: Path, target: Path) -> Iterator[dict[str, str]]:
+    """An environment in which nvidia-smi and the framework hang, each with a child; by it they are known."""
+    program = tmp_path / "bin/nvidia-smi"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nsleep 600 &\nexec sleep 600\n")
+    program.chmod(0o755)
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "lib/torch").mkdir(parents=True)
+    (tmp_path / "lib/torch/__init__.py").write_text(HANG)
+    env = environment(
+        PATH=f"{program.parent}:{os.environ['PATH']}",
+        TMPDIR=str(tmp_path / "tmp"),
+        PYTHONPATH=str(tmp_path / "lib"),
+    )
+    yield env
+    for pid, _parent, _command in running(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+
+
+def running(folder: Path) -> list[tuple[int, int, bytes]]:
+    """(pid, parent, command) of the processes with this folder's TMPDIR."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if f"TMPDIR={folder}/tmp".encode() in (entry / "environ").read_bytes():
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                command = (entry / "cmdline").read_bytes()
+                found.append((int(entry.name), int(fields[1]), command))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def wait_for(condition: Any, seconds: float = 10.0) -> bool:
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("name", "victim"),
+    [
+        ("c.pyz", "guard"),
+        ("c.py", "guard"),
+        ("c.pyz", "worker"),
+        ("c.py", "worker"),
+        ("c.pyz", "probe"),
+    ],
+)
+def test_kill_9_leaves_nothing(
+    files: Path, target: Path, tmp_path: Path, marked: dict[str, str], name: str, victim: str
+) -> None:
+    deadline = "3" if victim == "probe" else "60"  # the other probes go on when only one was killed
+    collector = subprocess.Popen(
+        [OLDEST, str(files / name), "--target", str(target), "--deadline", deadline],
+        env=marked,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert wait_for(lambda: sum(c.startswith(b"sleep") for _, _, c in running(tmp_path)) >= 3)
+    processes = running(tmp_path)
+    (worker,) = [pid for pid, parent, _ in processes if parent == collector.pid]
+    (probe,) = [pid for pid, parent, c in processes if parent == worker and b"_torch" in c]
+    os.kill({"guard": collector.pid, "worker": worker, "probe": probe}[victim], signal.SIGKILL)
+    stdout, stderr = collector.communicate(timeout=20)
+    if victim == "guard":
+        assert collector.returncode == -9
+    elif victim == "worker":
+        assert collector.returncode == 137
+        assert stderr == b"envcheck-collector: died by signal 9 (SIGKILL)\n"
+    else:
+        told = json.loads(stdout)["target"]["torch"]
+        assert told["reason"] == "the probe died by signal 9 (SIGKILL)"
+    assert wait_for(lambda: not running(tmp_path)), running(tmp_path)
+    assert wait_for(lambda: not list((tmp_path / "tmp").iterdir()))
