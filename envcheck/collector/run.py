@@ -190,8 +190,10 @@ def snapshot(documents, keep=False):
 def _resolve(target):
     try:
         return handshake.resolve(target)
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         raise BadTarget(str(error))
+    except OSError as error:  # a relative path, and the current directory is gone
+        raise BadTarget("%s: %s (is the current directory gone?)" % (target, error.strerror))
 
 
 def _greet(target, interpreter, result):

@@ -103,6 +103,16 @@ def test_a_target_whose_handshake_fails(tmp_path: Path, content: str, word: str)
     assert word in sentence
 
 
+def test_a_target_relative_to_a_directory_that_is_gone(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    started = f"cd {gone} && rmdir {gone} && exec {PYTHON} -m envcheck doctor --target venv"
+    result = subprocess.run(
+        ["sh", "-c", started], capture_output=True, env=environment(), check=False
+    )
+    assert refused(result).startswith("envcheck: venv: No such file or directory")
+
+
 def test_a_target_that_is_not_there_or_no_environment(tmp_path: Path) -> None:
     missing = tmp_path / "nothing"
     assert str(missing) in refused(envcheck("doctor", "--target", missing))
