@@ -6,7 +6,7 @@ bring a compat libcuda of their own and are judged by what their release says in
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from packaging.version import Version
@@ -74,6 +74,7 @@ def rows() -> tuple[CudaRow, ...]:
     )
 
 
+@lru_cache(maxsize=256)
 def rows_for(cuda: str) -> tuple[CudaRow, ...]:
     """The rows that stand for a CUDA version, newest first; none where the table does not have it.
 
@@ -120,6 +121,7 @@ def driver_fits(cuda: str, driver: str) -> Fit:
     return Fit(how, cuda, driver, needs, newest.toolkit_driver, newest.source)
 
 
+@lru_cache(maxsize=256)
 def newest_cuda_for(driver: str) -> CudaRow | None:
     """The newest CUDA whose toolkit's own driver is not newer than this one: what it runs natively.
 
@@ -131,6 +133,7 @@ def newest_cuda_for(driver: str) -> CudaRow | None:
     return next((row for row in rows() if _reaches(version, row.toolkit_driver)), None)
 
 
+@lru_cache(maxsize=256)
 def beyond_table(driver: str) -> bool:
     """Whether the driver's branch is newer than the table's newest: it may run a CUDA not listed."""
     version = parse_version(driver)
@@ -138,13 +141,14 @@ def beyond_table(driver: str) -> bool:
     return version is not None and version.major > newest.major
 
 
-def compatible_majors(driver: str) -> list[int]:
-    """The CUDA majors of which the driver runs every minor version, newest first: [12, 11]."""
+@lru_cache(maxsize=256)
+def compatible_majors(driver: str) -> tuple[int, ...]:
+    """The CUDA majors of which the driver runs every minor version, newest first: (12, 11)."""
     version = parse_version(driver)
     if version is None:
-        return []
+        return ()
     majors = dict.fromkeys(row.version.major for row in rows() if has_minor_compatibility(row))
-    return [
+    return tuple(
         major
         for major in majors
         if all(
@@ -152,7 +156,7 @@ def compatible_majors(driver: str) -> list[int]:
             for row in rows()
             if row.version.major == major
         )
-    ]
+    )
 
 
 def has_minor_compatibility(row: CudaRow) -> bool:

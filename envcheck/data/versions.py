@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from packaging.version import InvalidVersion, Version
 
 
+@lru_cache(maxsize=4096)  # drivers, wheels and tables name the same ones again and again
 def parse_version(text: str | Version) -> Version | None:
     """A version as one that can be compared (of a driver, too: "535.54.03"); None for other text."""
     if isinstance(text, Version):

@@ -114,7 +114,7 @@ def test_driver_fits(cuda: str, driver: str, how: str, needs: str) -> None:
 def test_what_a_driver_runs(driver: str, cuda: str | None, majors: list[int]) -> None:
     newest = newest_cuda_for(driver)
     assert (newest and newest.cuda) == cuda
-    assert compatible_majors(driver) == majors
+    assert list(compatible_majors(driver)) == majors
 
 
 def test_the_table_has_an_end() -> None:
