@@ -9,7 +9,7 @@ import time
 from . import account, handshake, orphans, process, redact
 from .child import BOOTSTRAP, parse
 from .facts import Context, dumps, plain
-from .probes import FRAMEWORKS, MACHINE, TARGET
+from .probes import FRAMEWORKS, MACHINE, TARGET, bounded
 
 SCHEMA = 1
 HANDSHAKE_DEADLINE = 5.0
@@ -188,12 +188,29 @@ def snapshot(documents, keep=False):
 
 
 def _resolve(target):
-    try:
-        return handshake.resolve(target)
-    except ValueError as error:
-        raise BadTarget(str(error))
-    except OSError as error:  # a relative path, and the current directory is gone
-        raise BadTarget("%s: %s (is the current directory gone?)" % (target, error.strerror))
+    """(interpreter, kind) of a target, whose file system may be one that never answers."""
+
+    def look():
+        try:
+            return handshake.resolve(target) + (None,)
+        except ValueError as error:
+            return None, None, str(error)
+        except OSError as error:  # a relative path, and the current directory is gone
+            told = "%s: %s (is the current directory gone?)" % (target, error.strerror)
+            return None, None, told
+
+    ((outcome, value),) = bounded.call_all([look], HANDSHAKE_DEADLINE)
+    if outcome == "timeout":
+        raise BadTarget(
+            "%s cannot be used as a target: its file system gave no answer within %g s"
+            % (target, HANDSHAKE_DEADLINE)
+        )
+    if outcome == "error":
+        raise BadTarget("%s cannot be used as a target: %s" % (target, value["detail"]))
+    interpreter, kind, problem = value
+    if problem is not None:
+        raise BadTarget(problem)
+    return interpreter, kind
 
 
 def _greet(target, interpreter, result):
