@@ -23,10 +23,7 @@ def interpreter(minor: int) -> str:
     """This Python, or another one of this machine; skips the test where it is not there."""
     if minor == sys.version_info[1]:
         return sys.executable
-    found = pythons.find(minor)
-    if found is None:
-        pytest.skip(f"this machine has no Python 3.{minor} that starts")
-    return found
+    return pythons.need(minor)
 
 
 def result(python: str, module: str, params: dict[str, Any], **environment: str) -> process.Result:

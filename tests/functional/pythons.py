@@ -8,6 +8,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 MINORS = range(6, 16)
 
 
@@ -29,3 +31,11 @@ def find(minor: int, major: int = 3) -> str | None:
         if told.returncode == 0 and told.stdout.strip() == str(minor):
             return candidate
     return None
+
+
+def need(minor: int, major: int = 3) -> str:
+    """The same; skips the test where there is none."""
+    found = find(minor, major)
+    if found is None:
+        pytest.skip(f"there is no Python {major}.{minor} on this machine")
+    return found

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli import envcheck, environment
-from pythons import MINORS, find
+from pythons import MINORS, need
 
 from envcheck.snapshot import Snapshot, load
 
@@ -49,9 +49,7 @@ def probes_ran(snapshot: Snapshot) -> None:
 
 @pytest.mark.parametrize("minor", MINORS)
 def test_the_zip_runs_on(minor: int, files: Path) -> None:
-    python = find(minor)
-    if python is None:
-        pytest.skip(f"there is no Python 3.{minor} on this machine")
+    python = need(minor)
     snapshot = collected([python, str(files / "envcheck-collector.pyz")], files)
     assert snapshot.redacted
     assert snapshot.machine.collector.python.startswith(f"3.{minor}.")
@@ -64,9 +62,7 @@ def test_the_zip_runs_on(minor: int, files: Path) -> None:
 
 @pytest.mark.parametrize("minor", [6, sys.version_info.minor])
 def test_the_script_runs_from_standard_input_on(minor: int, files: Path) -> None:
-    python = find(minor)
-    if python is None:
-        pytest.skip(f"there is no Python 3.{minor} on this machine")
+    python = need(minor)
     script = (files / "envcheck-collector.py").read_bytes()
     probes_ran(collected([python, "-"], files, script))
     target = collected([python, "-", "--target", sys.executable], files, script).target
@@ -89,9 +85,7 @@ def test_the_same_sources_give_the_same_bytes(files: Path, tmp_path: Path) -> No
 
 
 def test_a_python_that_is_too_old_is_told_so(files: Path) -> None:
-    python = find(7, major=2)
-    if python is None:
-        pytest.skip("there is no Python 2.7 on this machine")
+    python = need(7, major=2)
     result = subprocess.run(
         [python, str(files / "envcheck-collector.py")], capture_output=True, check=False, text=True
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from pythons import find
+import pythons
 
 from envcheck.collector import process
 from envcheck.collector.child import BOOTSTRAP, parse
@@ -35,13 +35,6 @@ def run(
     assert result.ok, result.tail(30)
     facts = parse(result.stdout)["facts"]
     return msgspec.convert(facts, TYPES[module])
-
-
-def old_python() -> str:
-    python = find(6)
-    if python is None:
-        pytest.skip("no Python 3.6 on this machine")
-    return python
 
 
 def mount_points() -> list[str]:
@@ -67,7 +60,7 @@ def test_this_host() -> None:
 
 
 def test_the_host_is_the_same_to_python_3_6() -> None:
-    now, then = run("host"), run("host", old_python())
+    now, then = run("host"), run("host", pythons.need(6))
     changing = {"memory_available_mib", "shm_free_mib", "disks"}
     for name in set(Host.__struct_fields__) - changing:
         assert getattr(then, name) == getattr(now, name), name
@@ -81,7 +74,7 @@ def test_these_containers() -> None:
 
 
 def test_the_containers_are_the_same_to_python_3_6() -> None:
-    assert run("containers", old_python()) == run("containers")
+    assert run("containers", pythons.need(6)) == run("containers")
 
 
 def program(folder: Path, name: str, text: str) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 import pytest
+import pythons
 from kernel_tree import RELEASE, Tree, kernel_module, modinfo
-from pythons import find
 
 from envcheck.checks.engine import diagnose
 from envcheck.collector import child
@@ -25,14 +25,10 @@ ROOT = Path(__file__).resolve().parents[2]
 KINDS = {"pci": Pci, "kernel": Kernel}
 
 
-def python36() -> str:
-    found = find(6)
-    if found is None:
-        pytest.skip("there is no Python 3.6 on this machine")
-    return found
-
-
-PYTHONS = [pytest.param(lambda: sys.executable, id="this"), pytest.param(python36, id="3.6")]
+PYTHONS = [
+    pytest.param(lambda: sys.executable, id="this"),
+    pytest.param(lambda: pythons.need(6), id="3.6"),
+]
 
 
 def run(python: str, probe: str, **params: Any) -> tuple[Any, dict[str, str]]:

@@ -7,16 +7,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pythons import find
+from pythons import need
 
 PACKAGE = Path(__file__).resolve().parents[2] / "envcheck"
 
 
 @pytest.mark.parametrize("minor", [6, 7, 8, 9])
 def test_the_collector_compiles_on(minor: int, tmp_path: Path) -> None:
-    python = find(minor)
-    if python is None:
-        pytest.skip(f"there is no Python 3.{minor} on this machine")
+    python = need(minor)
     sources = tmp_path / "collector"
     sources.symlink_to(PACKAGE / "collector")
     script = (
