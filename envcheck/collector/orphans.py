@@ -58,9 +58,10 @@ def is_stuck(pid, waited):
 def describe(pid, argv):
     """What a Result's ``stuck`` tells of a process."""
     state = _stat(pid)[:1]
+    words = [word if "\n" not in word else word.split("\n")[0] + "..." for word in argv]
     return {
         "pid": pid,
-        "command": " ".join(argv).strip()[:200],
+        "command": " ".join(words).strip()[:200],
         "state": state[0] if state else "",
     }
 

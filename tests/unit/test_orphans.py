@@ -32,9 +32,9 @@ def test_a_dying_process_gets_more_time(
 def test_what_is_gone_is_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orphans, "_stat", lambda pid: [])
     assert orphans.is_stuck(7, 0.6)
-    assert orphans.describe(7, ["program", "-x", ""]) == {
+    assert orphans.describe(7, ["program", "-c", "one\ntwo", "host", ""]) == {
         "pid": 7,
-        "command": "program -x",
+        "command": "program -c one... host",
         "state": "",
     }
 
