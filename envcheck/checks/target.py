@@ -76,11 +76,6 @@ def pip_uninstall(view: View, *names: str) -> str:
     return f"{python(view)} -m pip uninstall -y {words(list(names))}"
 
 
-def probe_path(name: str, field: str = "") -> str:
-    """A framework's place in the Snapshot, for evidence."""
-    return f"target.{name}.{field}" if field else f"target.{name}"
-
-
 def each_framework(
     view: View, judge: Callable[[Framework], Iterable[Verdict]], imported: bool = True
 ) -> Iterator[Verdict]:
