@@ -15,6 +15,7 @@ from .facts.containers import Containers
 from .facts.gpu import CudaDriver, NvidiaSmi, Nvml
 from .facts.host import Host
 from .facts.kernel import Kernel
+from .facts.micro_kernels import MicroKernels
 from .facts.pci import Pci
 from .facts.target import Environment, Framework, Interpreter, Loader, Packages, PackagingConfig
 
@@ -53,6 +54,8 @@ class Document(Facts, frozen=True, kw_only=True):
     tensorflow: Probe[Framework] | None = None
     torch: Probe[Framework] | None = None
     jax: Probe[Framework] | None = None
+    # both: L0 in the machine's document, L1 and L2 in the target's
+    micro_kernels: Probe[MicroKernels] | None = None
 
 
 class Snapshot(Facts, frozen=True, kw_only=True, omit_defaults=False):

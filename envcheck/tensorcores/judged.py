@@ -1,0 +1,52 @@
+"""What is said of one mode, at one level, on one GPU: the verdict, and the lines of evidence under it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from ..checks.model import Remedy
+from ..facts.micro_kernels import Level, Mode, Setting
+
+Word = Literal["tensor", "not tensor", "cannot tell"]
+Verdict = Literal[
+    "proven",  # bits say tensor, and rate or hardware agrees; where bits cannot: rate and hardware
+    "indicated",  # one line of evidence alone, or the control did not come out as it must
+    "not engaged",  # the bits are those of a chain of fused multiply-adds
+    "contradiction",  # the lines disagree
+    "cannot tell",  # it ran, and no line says anything
+    "could not run",
+    "not applicable",  # the chip has no such mode
+]
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of evidence: what it says, in a word and in a cell's worth of text."""
+
+    says: Word
+    text: str  # "S1 3F800001: truncated, 25 bits kept"; why, where it cannot tell
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """One row's cell of the report's table, and all that explains it."""
+
+    level: Level
+    framework: str = ""  # L2
+    library: str = ""  # L1: "libcublas 12.9.1"
+    subject: str  # the GPU, as view.gpu_name calls it; with the MIG instance where it is one
+    mode: Mode
+    setting: Setting = ""
+    control: bool = False  # it must come out "not engaged"
+    verdict: Verdict
+    bits: Line
+    rate: Line
+    hardware: Line
+    tflops: float | None = None  # TOP/s for INT8
+    peak_tflops: float | None = None  # of this mode, at the clock that was seen
+    share: float | None = None  # tflops / peak_tflops
+    ratio: float | None = None  # to the FP32 products between
+    reason: str = ""  # could not run, not applicable, cannot tell: why
+    cause: str = ""  # of what is not proven: the likely cause, one sentence
+    slow: str = ""  # why it is slower than the chip can, where the facts tell: one sentence
+    remedy: Remedy | None = None
