@@ -95,9 +95,11 @@ class Hardware(Facts, frozen=True, kw_only=True):
     """What the machine itself says about the kernel that ran."""
 
     # Instructions of the kernel that the driver made, by kind: {"HMMA": 64, "FFMA": 3}.
-    opcodes: Maybe[dict[str, int]] = NOT_COLLECTED
+    opcodes: dict[str, int] = {}
+    opcodes_reason: str = ""  # why there are none
     kernel_names: Maybe[list[str]] = NOT_COLLECTED  # as CUPTI's activity API saw them
-    gpm: Maybe[Gpm] = NOT_COLLECTED
+    gpm: Gpm | None = None
+    gpm_reason: str = ""  # why there is none, where it was asked for
 
 
 class ModeRun(Facts, frozen=True, kw_only=True):
@@ -117,7 +119,8 @@ class ModeRun(Facts, frozen=True, kw_only=True):
     reason: str = ""  # one line; empty when ok
     call: str = ""  # "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "cublasGemmEx ..."
     signatures: list[Signature] = []
-    rate: Maybe[Rate] = NOT_COLLECTED
+    rate: Rate | None = None
+    rate_reason: str = ""  # why there is none
     hardware: Hardware = Hardware()
 
 
