@@ -8,7 +8,8 @@ streams its records (``records.py``); what dies costs one mode. Nothing is judge
 LEVELS = ("L0", "L1", "L2")
 MODES = ("fp32", "tf32", "fp16", "bf16", "int8", "fp8")
 
-# What a mode's matrices hold, and what comes out: (input, output) types, the first is the one timed.
+# What a mode's matrices hold, and what comes out: (input, output) types. cuBLAS is timed with the last, which
+# is what a framework asks it for.
 TYPES = {
     "fp32": (("fp32", "fp32"),),
     "tf32": (("fp32", "fp32"),),

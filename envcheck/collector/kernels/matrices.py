@@ -14,11 +14,16 @@ MOST = 8  # different outputs that are kept
 
 
 def left(vectors, element_type, rows, length):
-    """A (rows x length, row-major) as bytes: row i of a band has its vector at (i mod n) periods."""
+    """A (rows x length, row-major) as bytes: row i of a band has its vector at (i mod n) periods.
+
+    Raises ValueError where a vector is longer than a row.
+    """
     size = SIZES[element_type]
     made = []
     for vector, band in zip(vectors, bands(rows, len(vectors))):
-        places = max(1, (length - _reach(vector)) // vector.period + 1)
+        if _reach(vector) > length:
+            raise ValueError("%s needs %d places, not %d" % (vector.name, _reach(vector), length))
+        places = (length - _reach(vector)) // vector.period + 1
         words = [pack(encode(value, element_type), element_type) for value in vector.a]
         kinds = []
         for place in range(min(places, len(band))):

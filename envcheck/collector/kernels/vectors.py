@@ -41,7 +41,14 @@ VECTORS = {
         _vector("T1", (1 + _TINY + _TINY / 2,), (1,)),
         _vector("T2", (1 + _TINY,), (1,)),
         _vector("T3", (1 + _TINY * 2,), (1,)),
+        # 8-bit floats: F8 tells accumulators of 13 fraction bits, C1e and C1ne how these round; the
+        # others, around 2^16, what S1, S1n and S2 tell of wider ones
         _vector("F8", (1, Fraction(1, 512)), (1, Fraction(15, 128))),
+        _vector("S1e", (256, Fraction(1, 16)), (256, Fraction(3, 16))),
+        _vector("S1ne", (-256, Fraction(-1, 16)), (256, Fraction(3, 16))),
+        _vector("S2e", (256, Fraction(1, 64), 256), (256, Fraction(15, 32), -256)),
+        _vector("C1e", (1, 1, Fraction(1, 512)), (1, 1, Fraction(3, 16))),
+        _vector("C1ne", (-1, -1, Fraction(-1, 512)), (1, 1, Fraction(3, 16))),
         _vector("I8", (127, -128, 77), (-128, -127, 55)),
     )
 }
@@ -54,7 +61,7 @@ SETS = {
     ("bf16", "fp32"): _FLOAT,
     ("fp16", "fp16"): ("S1h", "A16", "A16s"),
     ("bf16", "bf16"): ("S1b", "B16"),
-    ("e4m3", "fp32"): ("F8",),
+    ("e4m3", "fp32"): ("F8", "S1e", "S1ne", "S2e", "C1e", "C1ne"),
     ("int8", "int32"): ("I8",),
 }
 
@@ -65,18 +72,25 @@ W16 = Vector("W16", (_TINY / 2,) * 16, (_TINY / 4,) * 16, tuple(range(16)), 16) 
 def width_vectors(input_type):
     """The H vectors of a type: many terms of half the last bit that is kept, then 1 and -1.
 
+    "H8/24" has eight of them, for units that keep 24 fraction bits. E4M3's smallest terms are too large
+    for that beside 1: where 25 bits are kept, they stand beside 2^16.
+
     A block that holds all of them drops the small terms; a narrower one has summed some before the 1 comes.
     """
-    kept = (13,) if input_type == "e4m3" else (23, 24, 25)
+    kept = (13, 25) if input_type == "e4m3" else (23, 24, 25)
     made = []
     for count in (2, 4, 8, 16, 32):
         for fraction in kept:
-            small = Fraction(2) ** -((fraction + 1) // 2), Fraction(2) ** -((fraction + 2) // 2)
+            one = 256 if input_type == "e4m3" and fraction > 13 else 1  # its smallest is 2^-9
+            small = (
+                one * Fraction(2) ** -((fraction + 1) // 2),
+                one * Fraction(2) ** -((fraction + 2) // 2),
+            )
             made.append(
                 _vector(
                     "H%d/%d" % (count, fraction),
-                    (small[0],) * count + (1, -1),
-                    (small[1],) * count + (1, 1),
+                    (small[0],) * count + (one, -one),
+                    (small[1],) * count + (one, one),
                     period=64,
                 )
             )

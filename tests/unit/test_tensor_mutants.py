@@ -1,0 +1,178 @@
+"""Which vector tells which wrong arithmetic apart: the model's parameters, each wrong in turn."""
+
+from __future__ import annotations
+
+import pytest
+from dots import ONE, dot, rival, vector, words
+
+from envcheck.collector.kernels.vectors import SETS
+from envcheck.tensorcores.candidates import outputs
+from envcheck.tensorcores.model import run
+from envcheck.tensorcores.units import Unit, unit_of
+
+FLOAT = ("S1", "S1n", "S2", "C1", "C1n", "W16")
+EIGHT = ("F8", "S1e", "S1ne", "S2e", "C1e", "C1ne")
+
+
+def mutants(unit: Unit) -> dict[str, Unit]:
+    return {
+        "F-1": unit._replace(fraction_bits=unit.fraction_bits - 1),
+        "F+1": unit._replace(fraction_bits=unit.fraction_bits + 1),
+        "half width": unit._replace(block=unit.block // 2),
+        "double width": unit._replace(block=unit.block * 2),
+        "RNE": unit._replace(output_rounding="RNE"),
+        "RD": unit._replace(output_rounding="RD"),
+    }
+
+
+def caught(unit: Unit, mutant: Unit) -> set[str]:
+    """Every vector that has other bits by the mutant."""
+    names = EIGHT if unit.input_type == "e4m3" else FLOAT
+    found = set()
+    for name in (*names, *(f"H{count}/{unit.fraction_bits}" for count in (2, 4, 8, 16, 32))):
+        a, b = words(vector(name, unit.input_type), unit.input_type)
+        c = ONE if name == "W16" else 0
+        if run(unit, a, b, c) != run(mutant, a, b, c):
+            found.add(name)
+    return found
+
+
+# By (compute capability, input type), the vectors that catch each mutant, and no others do. H counts half
+# a block for the half width, a whole one for the double width.
+CATCHES = {
+    ("7.0", "fp16"): {
+        "F-1": "S1 S1n",
+        "F+1": "S2 H2/23",
+        "half width": "H2/23",
+        "double width": "H4/23",
+        "RNE": "C1 C1n",
+        "RD": "C1n",
+    },
+    ("7.5", "fp16"): {
+        "F-1": "S2",
+        "F+1": "S2 H2/24 H4/24 W16",
+        "half width": "H4/24",
+        "double width": "H8/24",
+        "RNE": "S1 S1n C1 C1n",
+        "RD": "S1n C1n",
+    },
+    ("8.0", "tf32"): {
+        "F-1": "S2",
+        "F+1": "S2 H2/24 W16",
+        "half width": "S2 H2/24",  # blocks of two: S2 has three terms
+        "double width": "H4/24",
+        "RNE": "S1 S1n C1 C1n",
+        "RD": "S1n C1n",
+    },
+    ("9.0", "fp16"): {
+        "F-1": "S2 W16",
+        "F+1": "S2 H2/25 H4/25 H8/25",
+        "half width": "H8/25",
+        "double width": "H16/25",
+        "RNE": "S1 S1n C1 C1n",
+        "RD": "S1n C1n",
+    },
+    ("9.0", "tf32"): {
+        "F-1": "S2 W16",
+        "F+1": "S2 H2/25 H4/25",
+        "half width": "H4/25",
+        "double width": "H8/25",
+        "RNE": "S1 S1n C1 C1n",
+        "RD": "S1n C1n",
+    },
+    ("8.9", "e4m3"): {
+        "F-1": "F8",
+        "F+1": "H2/13 H4/13 H8/13",
+        "half width": "H8/13",
+        "double width": "H16/13",
+        "RNE": "C1e C1ne",
+        "RD": "C1ne",
+    },
+    ("9.0", "e4m3"): {
+        "F-1": "F8",
+        "F+1": "H2/13 H4/13 H8/13 H16/13",
+        "half width": "H16/13",
+        "double width": "H32/13",
+        "RNE": "C1e C1ne",
+        "RD": "C1ne",
+    },
+    ("10.0", "e4m3"): {
+        "F-1": "S2e",
+        "F+1": "S2e H2/25 H4/25 H8/25 H16/25",
+        "half width": "H16/25",
+        "double width": "H32/25",
+        "RNE": "S1e S1ne",
+        "RD": "S1ne",
+    },
+}
+# Whose arithmetic is the same but for the width or the input's type.
+LIKE = {
+    ("8.0", "fp16"): ("7.5", "fp16"),
+    ("8.0", "bf16"): ("7.5", "fp16"),
+    ("8.6", "fp16"): ("7.5", "fp16"),
+    ("8.9", "bf16"): ("7.5", "fp16"),
+    ("9.0", "bf16"): ("9.0", "fp16"),
+    ("10.0", "fp16"): ("9.0", "fp16"),
+    ("12.0", "tf32"): ("9.0", "tf32"),
+    ("12.0", "e4m3"): ("10.0", "e4m3"),
+}
+
+
+@pytest.mark.parametrize(("capability", "input_type"), [*CATCHES, *LIKE])
+def test_every_mutant_is_caught_and_by_these_vectors(capability: str, input_type: str) -> None:
+    unit = unit_of(capability, input_type, "fp32")
+    assert unit is not None
+    key = capability, input_type
+    expected = {name: set(some.split()) for name, some in CATCHES[LIKE.get(key, key)].items()}
+    assert {name: caught(unit, mutant) for name, mutant in mutants(unit).items()} == expected
+
+
+@pytest.mark.parametrize("capability", ["7.0", "8.0", "9.0"])
+def test_s1_alone_does_not_catch_them(capability: str) -> None:
+    """It says Tensor Core, and neither how wide a block is nor, on V100, how the result is rounded."""
+    unit = unit_of(capability, "fp16", "fp32")
+    assert unit is not None
+    missed = {name for name, mutant in mutants(unit).items() if "S1" not in caught(unit, mutant)}
+    assert {"half width", "double width", "RD", "F+1"} <= missed
+    assert ("RNE" in missed) is (capability == "7.0")
+
+
+@pytest.mark.parametrize(
+    ("input_type", "accumulator"),
+    [("fp16", "fp32"), ("fp16", "fp16"), ("bf16", "fp32"), ("bf16", "bf16")],
+)
+def test_chains_differ_from_every_unit_in_s1_and_c1(input_type: str, accumulator: str) -> None:
+    chain = rival(input_type, "fp32", accumulator)
+    for capability in ("7.0", "8.0", "9.0", "10.0"):
+        unit = unit_of(capability, input_type, "fp32")
+        if unit is None:
+            continue
+        for name in ("S1", "S1n", "C1", "C1n"):
+            right = run(unit, *words(vector(name), input_type))
+            assert right not in outputs(chain, dot(name, input_type, "fp32")), (capability, name)
+
+
+def test_fp8_chains_differ_from_every_unit_in_s1e() -> None:
+    for accumulator in ("fp32", "fp16"):
+        chain = outputs(rival("e4m3", "fp32", accumulator), dot("S1e", "e4m3", "fp32"))
+        for capability in ("8.9", "9.0", "10.0"):
+            unit = unit_of(capability, "e4m3", "fp32")
+            assert unit and run(unit, *words(vector("S1e"), "e4m3")) not in chain
+
+
+def test_an_fp16_accumulator_that_truncates_is_caught() -> None:
+    """Units round FP16 results to nearest; and each block at once, or A16s would not differ from A16."""
+    unit = unit_of("9.0", "fp16", "fp16")
+    assert unit is not None
+    for change, names in (
+        ({"output_rounding": "RZ"}, {"S1h", "A16"}),
+        ({"fraction_bits": 23}, {"S1h"}),
+        ({"block": 64}, {"A16s"}),
+    ):
+        mutant = unit._replace(**change)
+        found = {
+            name
+            for name in SETS["fp16", "fp16"]
+            if run(unit, *words(vector(name), "fp16")) != run(mutant, *words(vector(name), "fp16"))
+        }
+        assert found == names, change
