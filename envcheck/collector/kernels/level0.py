@@ -1,0 +1,165 @@
+"""Level 0, the hardware through the driver alone: PTX that the driver compiles, no toolkit, no library."""
+
+import os
+import time
+
+from ..facts import is_unavailable, unavailable
+from ..libcuda import CudaError
+from . import cubin, level0_bits, level0_rate, ptx, ptx_module
+from .driver import Driver, JitError, is_out_of_memory
+from .records import key
+from .sampler import Sampler
+
+DEAD_CONTEXT = 3  # exit status: an error that sticks; nothing more can run in this process
+
+_REFERENCE = "fp32"
+# What a driver says to PTX that is too new for it, or for the chip.
+_REFUSED = {
+    209: "CUDA_ERROR_NO_BINARY_FOR_GPU",
+    218: "CUDA_ERROR_INVALID_PTX",
+    222: "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+}
+# Targets that no later chip takes, and CUjit_target's name for them.
+_TARGETS = {"sm_90a": 0x10000 + 90}  # CU_TARGET_COMPUTE_90A
+_OPCODES_FROM = (7, 0)  # instructions were of another length before
+
+
+class NotSupported(Exception):
+    """The chip or the driver does not have it: one sentence."""
+
+
+def run(params, teller):
+    """Tell of each mode in ``params``, which are those of a level's process.
+
+    Raises CudaError where the device cannot be opened.
+    """
+    driver = Driver()
+    driver.open()
+    facts = driver.facts()
+    teller.run(**facts)
+    level = _Level(params, teller, driver, facts)
+    for mode in params["modes"]:
+        if key(mode) not in params["skip"]:
+            level.try_mode(mode)
+    driver.close()
+    teller.done()
+
+
+class _Level(object):
+    def __init__(self, params, teller, driver, facts):
+        self._budget = params["seconds"]
+        self._end = time.monotonic() + self._budget
+        self._teller = teller
+        self._driver = driver
+        self._sampler = Sampler(params["pynvml"], params["pci_address"], params["uuid"])
+        self._fp32_tflops = unavailable("not-collected", "no FP32 kernel was timed in this process")
+        self._clock_mhz = _value(facts["clock_max_mhz"])
+
+    def try_mode(self, mode):
+        """Run a mode; what fails becomes its outcome, and ends the process if the context is dead."""
+        record = {"mode": mode, "outcome": "ok"}
+        if time.monotonic() >= self._end:
+            record["outcome"] = "not-run"
+            record["reason"] = "no time left (%g s for all modes)" % self._budget
+            self._teller.mode(**record)
+            return
+        try:
+            self._measure(mode, record)
+        except Exception as error:
+            record["outcome"], record["reason"] = _failure(error)
+            self._teller.mode(**record)
+            if not self._driver.alive():
+                os._exit(DEAD_CONTEXT)
+
+    def _measure(self, mode, record):
+        self._teller.begin(mode, "bits")
+        product, program, module = self._load(mode)
+        record["call"] = product.instructions[0].words
+        record["hardware"] = self._hardware(program)
+        record["signatures"] = []
+        for instruction in product.instructions:
+            record["signatures"] += level0_bits.signatures(self._driver, module, instruction)
+        self._teller.mode(**dict(record, rate_reason="it was not timed yet"))
+        self._teller.begin(mode, "rate")
+        try:
+            record["rate"] = self._rate(mode, module, product.instructions[0])
+        except ValueError as error:
+            record["rate_reason"] = _one_line(error)
+        self._teller.mode(**record)
+
+    def _load(self, mode):
+        """(the first product that the driver's compiler takes, its cubin, the Module)."""
+        capability = self._driver.capability
+        products = ptx.products(mode, capability)
+        if not products:
+            raise NotSupported(ptx.why_none(mode, capability))
+        refusals = []
+        for product in products:
+            text = ptx_module.text(product)
+            try:
+                program = self._driver.link(text)
+                return product, program, self._driver.load(program)
+            except JitError as error:
+                if error.code not in _REFUSED:
+                    raise
+                refusals.append("PTX %s: %s" % (product.version, error))
+            if product.target in _TARGETS:
+                loaded = self._load_otherwise(text, _TARGETS[product.target])
+                if loaded is not None:
+                    return (product,) + loaded
+        raise NotSupported("the driver does not compile this mode's kernels (%s)" % refusals[0])
+
+    def _load_otherwise(self, text, target):
+        """A driver's linker may leave out what a chip alone has unless it is told; its loader may not."""
+        for make in (lambda: self._driver.link(text, target), lambda: text.encode("ascii")):
+            try:
+                program = make()
+                return program, self._driver.load(program)
+            except CudaError:
+                continue
+        return None
+
+    def _hardware(self, program):
+        """Fields of Hardware: the instructions of the mode's kernels, all taken together."""
+        if self._driver.capability < _OPCODES_FROM:
+            return {"opcodes_reason": "opcodes are read from compute capability 7.0 on"}
+        try:
+            kernels = cubin.opcodes(program)
+        except ValueError as error:
+            return {"opcodes_reason": _one_line("the driver's program cannot be read: %s" % error)}
+        total = {}
+        for counts in kernels.values():
+            for kind, number in counts.items():
+                total[kind] = total.get(kind, 0) + number
+        if not total:
+            return {"opcodes_reason": "no opcode of the driver's program is known"}
+        return {"opcodes": total}
+
+    def _rate(self, mode, module, instruction):
+        told = level0_rate.measure(
+            self._driver, module, instruction, self._sampler, self._clock_mhz
+        )
+        if mode == _REFERENCE:
+            self._fp32_tflops = told["tflops"]
+        else:
+            told["fp32_tflops"] = self._fp32_tflops
+        return told
+
+
+def _value(fact):
+    return None if is_unavailable(fact) else fact
+
+
+def _failure(error):
+    """(outcome, reason) of what a mode ended in."""
+    if isinstance(error, NotSupported):
+        return "not-supported", _one_line(error)
+    if is_out_of_memory(error):
+        return "out-of-memory", _one_line(error)
+    if isinstance(error, CudaError):
+        return "error", _one_line(error)
+    return "error", _one_line("%s: %s" % (type(error).__name__, error))
+
+
+def _one_line(words):
+    return " ".join(str(words).split())[:2000]

@@ -1,0 +1,166 @@
+"""The rate of level 0: multiply-adds a clock on each multiprocessor, by the multiprocessors' own clocks.
+
+That number depends neither on the clock's frequency nor on power limits nor on how many multiprocessors
+there are. CUDA events around the same launches give the time, and with it the clock that was there.
+"""
+
+import ctypes
+import random
+
+from ..libcuda import CudaError
+from . import ptx_rate
+from .memory import borrowed
+from .summaries import median, spread
+from .vectors import SIZES
+
+SECONDS = 0.008  # of one launch
+RUNS = 3
+_TRIAL = 256  # iterations of the first launch, which also warms up
+_MOST = 1 << 24  # iterations
+_CLOCK_MHZ = 1500.0  # where the driver names none
+
+CLOCK_SOURCE = "clock64 over CUDA events"
+
+# (and, or) over random words: plus or minus 0.5 to 2, and odd integers. No operand is zero, and sums of
+# as many products as a run has stay finite.
+_FINITE = {
+    "fp32": (0x80FFFFFF, 0x3F000000),
+    "bf16": (0x80FF, 0x3F00),
+    "fp16": (0x87FF, 0x3800),
+    "e4m3": (0x8F, 0x30),
+    "int8": (0xFF, 0x01),
+}
+
+
+def random_operands(element_type, size):
+    """``size`` bytes, a multiple of four, of finite non-zero numbers, the same every time."""
+    keep, add = _FINITE[element_type]
+    width = SIZES[element_type]
+    times = size // width
+    raw = random.Random(7).getrandbits(8 * size)
+    words = raw & _repeated(keep, width, times) | _repeated(add, width, times)
+    return words.to_bytes(size, "little")
+
+
+def _repeated(word, width, times):
+    return int.from_bytes(word.to_bytes(width, "little") * times, "little")
+
+
+def measure(driver, module, instruction, sampler, clock_max_mhz=None):
+    """The Rate record of an instruction. Raises CudaError, and ValueError for clocks that say nothing.
+
+    sampler: takes one sample while the last launch runs.
+    """
+    made = ptx_rate.shape(instruction)
+    blocks = driver.multiprocessors
+    results = blocks * (made.threads // ptx_rate.WARP) * ptx_rate.RESULT.size
+    remains = blocks * made.threads * ptx_rate.REMAINS
+    operands = random_operands(instruction.input_type, ptx_rate.operand_bytes(made))
+    with borrowed(driver, (len(operands), results, remains)) as addresses:
+        driver.upload(addresses[0], operands)
+        loop = _Loop(driver, module, made, addresses, results)
+        _seconds, units = loop.run(_TRIAL)
+        ticks = median([unit.ticks for unit in units])
+        clock = 1e6 * (clock_max_mhz or _CLOCK_MHZ)
+        iterations = max(1, min(_MOST, int(SECONDS * clock * _TRIAL / ticks)))
+        sampler.reset()
+        runs = [loop.run(iterations) for _ in range(RUNS - 1)]
+        runs.append(loop.run(iterations, sampler))
+    return _record(runs, made, blocks, iterations, sampler)
+
+
+class Unit(object):
+    """A multiprocessor: how many blocks it ran, and the clocks from the first's begin to the last's end."""
+
+    def __init__(self, begins, ends, blocks):
+        self.blocks = blocks
+        self.ticks = max(ends) - min(begins)
+
+
+def units(data, warps):
+    """[Unit] of a launch's results, given as bytes. Raises ValueError where a clock stood still."""
+    found = {}
+    rows = list(ptx_rate.RESULT.iter_unpack(data))
+    for begin, end, number in rows:
+        found.setdefault(number, []).append((begin, end))
+    made = []
+    for times in found.values():
+        begins, ends = zip(*times)
+        made.append(Unit(begins, ends, len(times) / float(warps)))
+    if min(unit.ticks for unit in made) <= 0:
+        raise ValueError("the clock of a multiprocessor stood still")
+    return made
+
+
+class _Loop(object):
+    """The rate kernel, ready to be launched: one block for each multiprocessor."""
+
+    def __init__(self, driver, module, made, addresses, results):
+        self._driver = driver
+        self._made = made
+        self._addresses = addresses
+        self._results = results
+        self._function = module.function(ptx_rate.NAME)
+        self._shared = driver.whole_multiprocessor(self._function)
+
+    def run(self, iterations, sampler=None):
+        """(seconds by CUDA events, [Unit]) of one launch."""
+        driver = self._driver
+        events = []
+        try:
+            for _ in range(2):
+                events.append(driver.event())
+            arguments = [ctypes.c_uint64(address) for address in self._addresses]
+            arguments.append(ctypes.c_uint32(iterations))
+            driver.record(events[0])
+            driver.launch(
+                self._function,
+                driver.multiprocessors,
+                self._made.threads,
+                arguments,
+                shared=self._shared,
+            )
+            driver.record(events[1])
+            if sampler is not None:
+                sampler.sample()
+            driver.wait(events[1])
+            seconds = driver.elapsed(*events)
+        finally:
+            _destroy(driver, events)
+        data = driver.download(self._addresses[1], self._results)
+        return seconds, units(data, self._made.threads // ptx_rate.WARP)
+
+
+def _destroy(driver, events):
+    for event in events:
+        try:
+            driver.destroy_event(event)
+        except CudaError:
+            return  # after an error that sticks: that one is to be told
+
+
+def _record(runs, made, blocks, iterations, sampler):
+    """Fields of a Rate, from [(seconds, [Unit])]."""
+    of_block = made.fma * (made.threads // ptx_rate.WARP) * iterations
+    times = [seconds for seconds, _units in runs]
+    if min(times) <= 0:
+        raise ValueError("CUDA events saw no time pass")
+    seconds = median(times)
+    watched = sampler.facts()
+    told = {name: watched[name] for name in ("clock_event_reasons", "power_w", "temperature_c")}
+    told.update(
+        timer="clock64",
+        runs=len(runs),
+        seconds=seconds,
+        spread=spread(times),
+        fma_per_clock_per_sm=median(
+            [median([unit.blocks * of_block / unit.ticks for unit in found]) for _s, found in runs]
+        ),
+        multiprocessors=max(len(found) for _seconds, found in runs),
+        tflops=2e-12 * of_block * blocks / seconds,
+        clock_mhz=median(
+            [1e-6 * median([unit.ticks for unit in found]) / time for time, found in runs]
+        ),
+        clock_source=CLOCK_SOURCE,
+    )
+    return told

@@ -1,0 +1,209 @@
+"""Level 0 without a GPU: which vectors, which operands, and what clocks come to."""
+
+from __future__ import annotations
+
+import math
+import struct
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from envcheck.collector.kernels import MODES, level0, level0_bits, level0_rate, ptx, ptx_rate
+from envcheck.collector.kernels.memory import borrowed
+from envcheck.collector.kernels.ptx import Instruction
+from envcheck.collector.kernels.vectors import SETS, SIZES
+from envcheck.collector.libcuda import CudaError
+
+INSTRUCTIONS = {
+    one: mode for mode in MODES for product in ptx.PRODUCTS[mode] for one in product.instructions
+}
+
+
+def words(instruction: Instruction) -> str:
+    return instruction.words
+
+
+# -- bits
+
+
+@pytest.mark.parametrize("instruction", INSTRUCTIONS, ids=words)
+def test_tiles_hold_each_vector_once_a_row(instruction: Instruction) -> None:
+    chosen = level0_bits.vectors(instruction)
+    names = [vector.name for vector, _c in chosen]
+    types = (instruction.input_type, instruction.output_type)
+    assert set(SETS[types]) <= set(names) and len(set(names)) == len(names)
+    assert ("W16" in names) == (types[1] == "fp32" and types[0] != "e4m3")
+    assert any(name.startswith("H") for name in names) == (types[1] == "fp32")
+    m, n, k = instruction.shape
+    a, b, c = level0_bits.operands(instruction, chosen)
+    size, length = SIZES[types[0]], level0_bits.LENGTH
+    assert length % k == 0 and length == 64
+    assert (len(a), len(b)) == (len(chosen) * m * length * size, len(chosen) * n * length * size)
+    assert len(c) == len(chosen) * m * n * SIZES[types[1]]
+    terms = max(len(vector.a) for vector, _c in chosen)
+    rows = [a[at : at + length * size] for at in range(0, len(a), length * size)]
+    for number, (vector, accumulator) in enumerate(chosen):
+        row = rows[number * m]
+        filled = [i for i in range(length) if any(row[i * size : (i + 1) * size])]
+        assert filled == sorted(vector.slots) and len(filled) <= terms
+        tile = c[number * m * n * SIZES[types[1]] :][: SIZES[types[1]]]
+        assert (
+            int.from_bytes(tile, "little")
+            == accumulator
+            == (0x3F800000 if vector.name == "W16" else 0)
+        )
+
+
+class Memory:
+    """A driver's memory; it may fail."""
+
+    def __init__(self, free_fails: bool = False) -> None:
+        self.sizes: list[int] = []
+        self.freed: list[int] = []
+        self._fails = free_fails
+
+    def allocate(self, size: int) -> int:
+        self.sizes.append(size)
+        return 4096
+
+    def free(self, pointer: int) -> None:
+        self.freed.append(pointer)
+        if self._fails:
+            raise CudaError("cuMemFree_v2", 700, "CUDA_ERROR_ILLEGAL_ADDRESS")
+
+
+def test_memory_is_one_allocation_and_given_back_whatever_happens() -> None:
+    memory = Memory(free_fails=True)
+    with pytest.raises(KeyError), borrowed(memory, (10, 256, 257)) as places:
+        assert places == [4096, 4096 + 256, 4096 + 512]
+        raise KeyError
+    assert memory.sizes == [256 + 256 + 512] and memory.freed == [4096]
+
+
+# -- rate
+
+
+@pytest.mark.parametrize("element_type", ["fp32", "bf16", "fp16", "e4m3", "int8"])
+def test_operands_are_finite_and_never_zero(element_type: str) -> None:
+    data = level0_rate.random_operands(element_type, 1024)
+    size = SIZES[element_type]
+    raw = [int.from_bytes(data[at : at + size], "little") for at in range(0, 1024, size)]
+    assert len(set(raw)) >= 32
+    if element_type == "int8":
+        assert all(word % 2 for word in raw)
+        return
+    values = [abs(value_of(word, element_type)) for word in raw]
+    assert all(0.5 <= value < 2 for value in values)
+    assert {math.copysign(1, value_of(word, element_type)) for word in raw} == {1, -1}
+
+
+def value_of(word: int, element_type: str) -> float:
+    if element_type == "e4m3":
+        size = Fraction(8 + word % 8, 8) * Fraction(2) ** ((word >> 3 & 15) - 7)
+        return float(-size if word >> 7 else size)
+    if element_type == "fp16":
+        return float(struct.unpack("<e", word.to_bytes(2, "little"))[0])
+    word <<= 16 if element_type == "bf16" else 0
+    return float(struct.unpack("<f", word.to_bytes(4, "little"))[0])
+
+
+def rows(*times: tuple[int, int, int]) -> bytes:
+    return b"".join(ptx_rate.RESULT.pack(*one) for one in times)
+
+
+def test_a_multiprocessor_s_time_is_from_the_first_warp_to_the_last() -> None:
+    found = level0_rate.units(rows((100, 190, 5), (110, 200, 5), (0, 50, 7), (3, 40, 7)), warps=2)
+    assert [(unit.ticks, unit.blocks) for unit in found] == [(100, 1.0), (50, 1.0)]
+    after_each_other = level0_rate.units(rows((100, 200, 5), (200, 300, 5)), warps=1)
+    assert [(unit.ticks, unit.blocks) for unit in after_each_other] == [(200, 2.0)]
+    with pytest.raises(ValueError, match="stood still"):
+        level0_rate.units(rows((100, 200, 5), (10, 10, 6)), warps=1)
+
+
+def test_an_iteration_s_multiply_adds() -> None:
+    fma = {one.words.split(".row")[0]: ptx_rate.shape(one) for one in INSTRUCTIONS}
+    assert fma["fma.rn.f32"].fma == 128 * 32
+    assert fma["mma.sync.aligned.m16n8k16"].fma == 64 * 16 * 8 * 16
+    wide = ptx_rate.shape(ptx.wgmma(8))
+    assert wide.instruction.shape == (64, 256, 32) and wide.fma * 4 == 8 * 64 * 256 * 32
+    assert all(made.threads * 255 <= 65536 or made.fma == 128 * 32 for made in fma.values())
+
+
+# -- the run, with a driver that is not there
+
+
+class Teller:
+    def __init__(self) -> None:
+        self.told: list[tuple[str, dict[str, Any]]] = []
+
+    def run(self, **facts: Any) -> None:
+        self.told.append(("run", facts))
+
+    def begin(self, mode: str, stage: str) -> None:
+        self.told.append(("begin", {mode: stage}))
+
+    def mode(self, **facts: Any) -> None:
+        self.told.append(("mode", facts))
+
+    def done(self) -> None:
+        self.told.append(("done", {}))
+
+
+class Driver(Memory):
+    """Links, and then fails."""
+
+    capability = (7, 0)
+    multiprocessors = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dead = False
+
+    def open(self) -> None: ...
+    def close(self) -> None: ...
+
+    def facts(self) -> dict[str, Any]:
+        return {"name": "a GPU", "clock_max_mhz": 1000.0}
+
+    def link(self, text: str) -> bytes:
+        return text.encode()
+
+    def load(self, program: bytes) -> None:
+        self.dead = b"wmma" in program
+        raise CudaError("cuModuleLoadData", 719, "CUDA_ERROR_LAUNCH_FAILED")
+
+    def alive(self) -> bool:
+        return not self.dead
+
+
+def test_a_mode_that_fails_is_told_and_a_dead_context_ends_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Ended(Exception):
+        pass
+
+    def end(status: int) -> None:
+        raise Ended(status)
+
+    monkeypatch.setattr(level0, "Driver", Driver)
+    monkeypatch.setattr(level0, "Sampler", lambda *_: None)
+    monkeypatch.setattr(level0.os, "_exit", end)
+    teller = Teller()
+    params = {"modes": ["fp32", "int8", "fp16", "bf16"], "skip": ["bf16"], "seconds": 5.0,
+              "pynvml": None, "pci_address": None, "uuid": None}  # fmt: skip
+    with pytest.raises(Ended, match="3"):
+        level0.run(params, teller)
+    modes = {facts["mode"]: facts for kind, facts in teller.told if kind == "mode"}
+    assert {mode: facts["outcome"] for mode, facts in modes.items()} == {
+        "fp32": "error",
+        "int8": "not-supported",
+        "fp16": "error",
+    }
+    assert modes["fp16"]["reason"] == "cuModuleLoadData: CUDA_ERROR_LAUNCH_FAILED"
+    assert "7.5 is the first" in modes["int8"]["reason"]
+    monkeypatch.setattr(Driver, "alive", lambda self: True)
+    teller = Teller()
+    level0.run(params, teller)
+    assert teller.told[0] == ("run", {"name": "a GPU", "clock_max_mhz": 1000.0})
+    assert teller.told[-1] == ("done", {})

@@ -1,0 +1,95 @@
+"""The sampler of clocks through a binding that answers by a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envcheck.collector.facts import is_unavailable
+from envcheck.collector.kernels import sampler
+from envcheck.collector.kernels.nvml_device import open_device
+
+PYNVML = """
+class NVMLError(Exception):
+    def __init__(self, value):
+        self.value = value
+    def __str__(self):
+        return "words of %d" % self.value
+
+clocks = [1980, 1700, 1755]
+masks = [4, 0, 9]
+asked = []
+
+def nvmlInit():
+    pass
+def nvmlDeviceGetHandleByPciBusId(address):
+    return "GPU at " + address.decode()
+def nvmlDeviceGetHandleByUUID(uuid):
+    return uuid.decode()
+def nvmlDeviceGetGpuInstanceId(mig):
+    return {"MIG-1": 5}[mig]
+def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(mig):
+    return "parent of " + mig
+def nvmlDeviceGetClockInfo(handle, kind):
+    assert (handle, kind) == ("GPU at 0000:83:00.0", 1)
+    return clocks.pop(0)
+def nvmlDeviceGetCurrentClocksEventReasons(handle):
+    return masks.pop(0)
+def nvmlDeviceGetPowerUsage(handle):
+    asked.append(handle)
+    raise NVMLError(3)
+def nvmlDeviceGetTemperature(handle, sensor):
+    raise NVMLError(4)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    file = tmp_path / "pynvml.py"
+    file.write_text(PYNVML)
+    return str(file)
+
+
+def test_facts(path: str) -> None:
+    watched = sampler.Sampler(path, "0000:83:00.0", "GPU-1")
+    assert is_unavailable(watched.facts()["clock_mhz"])
+    for _ in range(3):
+        watched.sample()
+    facts = watched.facts()
+    assert (facts["clock_mhz"], facts["clock_source"]) == (1755.0, "NVML")
+    assert facts["clock_event_reasons"] == ["gpu_idle", "sw_power_cap", "hw_slowdown"]
+    assert facts["power_w"] == {"unavailable": "not-supported"}
+    assert facts["temperature_c"]["unavailable"] == "no-permission"
+    assert len(watched._device.nvml.module.asked) == 1  # what is not there is asked for once
+    watched.reset()
+    assert watched.facts()["clock_mhz"]["unavailable"] == "not-collected"
+    assert watched.facts()["power_w"] == {"unavailable": "not-supported"}
+
+
+def test_a_clock_that_fails_later_keeps_its_samples(path: str) -> None:
+    watched = sampler.Sampler(path, "0000:83:00.0", None)
+    for _ in range(5):  # the fourth raises IndexError
+        watched.sample()
+    assert watched.facts()["clock_mhz"] == 1755.0
+    watched.reset()
+    assert watched.facts()["clock_mhz"]["unavailable"] == "error"
+
+
+def test_without_a_binding(tmp_path: Path) -> None:
+    watched = sampler.Sampler(str(tmp_path / "none.py"), "0000:83:00.0", None)
+    watched.sample()
+    facts = watched.facts()
+    assert "none.py" in facts["clock_mhz"]["detail"]
+    assert facts["clock_source"] == ""
+
+
+def test_the_device(path: str) -> None:
+    found = open_device(path, "0000:83:00.0", "GPU-1")
+    assert (found.handle, found.instance) == ("GPU at 0000:83:00.0", None)
+    assert open_device(path, None, "GPU-1").handle == "GPU-1"
+    found = open_device(path, "0000:83:00.0", "MIG-1")
+    assert (found.handle, found.instance) == ("GPU at 0000:83:00.0", 5)
+    assert open_device(path, None, "MIG-1").handle == "parent of MIG-1"
+    with pytest.raises(LookupError):
+        open_device(path, None, None)
