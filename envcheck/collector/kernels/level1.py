@@ -1,0 +1,287 @@
+"""Level 1: the target's own cuBLAS, mode by mode; the same call gives the bits, the rate and the names."""
+
+import os
+import time
+
+from ..facts import is_unavailable, unavailable
+from ..libcuda import CudaError
+from . import TYPES, cublas_library, gpm, timing
+from .cublas import CublasError
+from .cupti import kernel_names
+from .driver import Driver, is_out_of_memory
+from .operands import SMALLEST, Operands, TooSmall, first_size
+from .products import REFERENCE, NotSupported, Products
+from .records import key
+from .sampler import Sampler
+from .vectors import SETS, VECTORS
+
+DEAD_CONTEXT = 3  # exit status: an error that sticks; nothing more can run in this process
+
+
+def run(params, teller):
+    """Tell of each mode in ``params``, which are those of a level's process.
+
+    Raises CudaError where the device cannot be opened.
+    """
+    facts = {"variables": cublas_library.scrub(os.environ)}
+    # What CUDA does by itself from 12.2 on; without it, loading all of cuBLAS's kernels takes a second.
+    os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")
+    driver = Driver()
+    driver.open()
+    facts.update(driver.facts())
+    products, failure = _products(params, driver, facts)
+    teller.run(**facts)  # after the libraries: a cold disk takes its time, which is not the modes'
+    if products is None:
+        for mode in params["modes"]:
+            if key(mode) not in params["skip"]:
+                teller.mode(mode=mode, outcome=failure[0], reason=failure[1])
+    else:
+        _Level(params, teller, driver, products).run()
+    teller.done()  # nothing is given back: the process ends here, and what it holds ends with it
+
+
+def _products(params, driver, facts):
+    """(the Products of the target's cuBLAS, None), or (None, the outcome and reason of every mode)."""
+    version = facts["driver_api_version"]
+    driver_major = None if is_unavailable(version) else int(version.split(".")[0])
+    paths = params["libraries"]
+    try:
+        library = cublas_library.load(paths["libcublas"], paths["libcublasLt"], driver_major)
+    except cublas_library.NoLibrary as error:
+        facts["library"] = unavailable("absent", str(error))
+        return None, ("not-supported", _one_line("there is no cuBLAS: %s" % error))
+    known = ".".join(str(part) for part in library.version)
+    facts["library"] = library.path
+    facts["library_version"] = known or unavailable("error", "cublasGetProperty gives none")
+    try:
+        return Products(library, driver.capability), None
+    except CublasError as error:
+        return None, _failure(error)
+
+
+class _Level(object):
+    def __init__(self, params, teller, driver, products):
+        self._params = params
+        self._teller = teller
+        self._driver = driver
+        self._products = products
+        self._end = time.monotonic() + params["seconds"]
+        where = (params["pynvml"], params["pci_address"], params["uuid"])
+        self._sampler = Sampler(*where)
+        self._gpm = gpm.Gpm(*where) if params["evidence"] == "full" else None
+        # A reference that died in a process before this one would die here again, in every mode.
+        self._reference = REFERENCE not in params.get("dead", ())
+        self._records = {}  # mode: ModeRun
+        self._sizes = {}  # mode: rows of the matrices that it was measured with
+        self._operands = None
+        self._n = None  # rows of its matrices; None: as many as there is room for
+        self._shrunk = False
+
+    def run(self):
+        modes = [mode for mode in self._params["modes"] if key(mode) not in self._params["skip"]]
+        for mode in modes:
+            self._try(mode, self._measure)
+        # Afterwards: CUPTI stays attached to the process, and may cost the times that follow.
+        for mode in modes:
+            if self._records[mode]["outcome"] == "ok":
+                self._name(mode)
+        for mode in modes:
+            if self._gpm is not None and self._records[mode]["outcome"] == "ok":
+                self._monitor(mode)
+
+    def _left(self):
+        """Seconds."""
+        return self._end - time.monotonic()
+
+    def _tell(self, mode):
+        self._teller.mode(**self._records[mode])
+
+    def _try(self, mode, work):
+        """Do it; what fails becomes this mode's outcome, and ends the process if the context is dead."""
+        record = {"mode": mode, "outcome": "ok"}
+        self._records[mode] = record
+        if self._left() <= 0:
+            reason = "no time left (%g s for all modes)" % self._params["seconds"]
+            record.update(outcome="not-run", reason=reason)
+            self._tell(mode)
+            return
+        try:
+            work(mode, record)
+        except Exception as error:
+            record["outcome"], record["reason"] = _failure(error)
+            if mode == REFERENCE:
+                self._reference = False
+            self._give_up(mode)
+
+    def _give_up(self, mode):
+        """Tell a record with a failure in it; leave where every further call would fail too."""
+        self._tell(mode)
+        if not self._driver.alive():
+            os._exit(DEAD_CONTEXT)
+
+    def _measure(self, mode, record):
+        self._teller.begin(mode, "bits")
+        self._products.require(mode)
+        record["call"] = self._products.text(mode)
+        if self._shrunk:  # what another mode had no room for may fit this one
+            self._resize(None)
+            self._shrunk = False
+        record["signatures"] = []
+        for types in TYPES[mode]:
+            record["signatures"] += self._shrinking(self._bits, mode, types)
+        self._sizes[mode] = self._operands.n
+        self._teller.mode(**dict(record, rate_reason="it was not timed yet"))
+        self._teller.begin(mode, "rate")
+        try:
+            record["rate"] = self._shrinking(self._rate, mode)
+            self._sizes[mode] = self._operands.n
+        except Exception as error:
+            if not self._driver.alive():
+                raise
+            record["rate_reason"] = _failure(error)[1]
+            self._reference = self._reference and mode != REFERENCE
+        self._tell(mode)
+
+    def _shrinking(self, work, *arguments):
+        """Do it, with smaller matrices as long as memory runs out. Raises TooSmall."""
+        while True:
+            try:
+                self._allocate()
+                return work(*arguments)
+            except (CudaError, CublasError) as error:
+                if not _is_out_of_memory(error):
+                    raise
+                self._shrink(error)
+
+    def _allocate(self):
+        if self._n is None:
+            self._n = first_size(self._driver.multiprocessors, self._driver.memory_free())
+        if self._operands is None:
+            self._operands = Operands(self._driver, self._n)
+
+    def _shrink(self, error):
+        n, self._shrunk = self._n, True
+        self._resize(max(SMALLEST, n // 2))
+        if n <= SMALLEST:
+            raise TooSmall("%s, for matrices of %d rows" % (error, n))
+
+    def _resize(self, n):
+        """Have other operands the next time that some are needed."""
+        if self._operands is not None:
+            self._operands.free()
+        self._operands, self._n = None, n
+
+    def _bits(self, mode, types):
+        """The Signature records of one product of a pair of types."""
+        vectors = [VECTORS[name] for name in SETS[types]]
+        self._operands.fill_pattern(vectors, types[0])
+        self._products.starter(mode, self._operands, types)()
+        return self._operands.signatures(vectors, types)
+
+    def _rate(self, mode):
+        operands, products = self._operands, self._products
+        reference = None
+        operands.fill_random(TYPES[REFERENCE][0][0])
+        if mode != REFERENCE and self._reference:
+            reference = products.starter(REFERENCE, operands)
+        if TYPES[mode][0][0] != TYPES[REFERENCE][0][0]:
+            operands.fill_random(TYPES[mode][0][0])
+        self._sampler.reset()
+        measured = timing.measure(
+            self._driver,
+            products.starter(mode, operands),
+            reference,
+            self._sampler,
+            limit=max(0.1, min(timing.LIMIT, self._left())),
+        )
+        told = _rate_record(measured, operands.n, mode != REFERENCE)
+        told["multiprocessors"] = self._driver.multiprocessors
+        told.update(self._sampler.facts())
+        return told
+
+    def _name(self, mode):
+        if not self._params["names"]:
+            found = unavailable("not-collected", "CUPTI was left out")
+        elif self._left() <= 0:
+            found = unavailable("timeout", "no time left")
+        else:
+            self._teller.begin(mode, "names")
+            found = self._extra(mode, self._names_of)
+        self._add(mode, {"kernel_names": found})
+
+    def _names_of(self, _mode, product):
+        path = self._params["libraries"]["libcupti"]
+        with kernel_names(path, self._products.major) as seen:
+            product()
+            self._driver.synchronize()
+        return seen.found
+
+    def _monitor(self, mode):
+        if self._left() <= 0:
+            found = unavailable("timeout", "no time left")
+        else:
+            self._teller.begin(mode, "gpm")
+            found = self._extra(mode, self._watched)
+        if is_unavailable(found):
+            self._add(mode, {"gpm_reason": found.get("detail") or found["unavailable"]})
+        else:
+            self._add(mode, {"gpm": found})
+
+    def _watched(self, mode, product):
+        self._operands.fill_random(TYPES[mode][0][0])
+        return self._gpm.watch(self._driver, product)
+
+    def _extra(self, mode, work):
+        """What ``work`` finds with the mode's product; a failure costs that fact alone."""
+        try:
+            if self._n != self._sizes[mode]:
+                self._resize(self._sizes[mode])
+            self._allocate()
+            return work(mode, self._products.starter(mode, self._operands))
+        except Exception as error:
+            return unavailable("error", _failure(error)[1])
+
+    def _add(self, mode, found):
+        self._records[mode].setdefault("hardware", {}).update(found)
+        self._give_up(mode)
+
+
+def _rate_record(measured, n, with_reference):
+    """Fields of a Rate; a product is n^3 fused multiply-adds, two operations each."""
+    operations = 2.0 * n**3 / 1e12
+    unmeasured = unavailable("error", "the product took no measurable time")
+    seconds, spread = measured["seconds"], measured["spread"]
+    told = {
+        "timer": "cuda-events",
+        "shape": [n, n, n],
+        "runs": measured["runs"],
+        "seconds": seconds,
+        "spread": unmeasured if spread is None else spread,
+        "tflops": operations / seconds if seconds > 0 else unmeasured,
+    }
+    if with_reference:
+        between = measured["reference_seconds"]
+        if between is None:
+            told["fp32_tflops"] = unavailable("error", "the FP32 products cannot run")
+        else:
+            told["fp32_tflops"] = operations / between if between > 0 else unmeasured
+    return told
+
+
+def _is_out_of_memory(error):
+    return is_out_of_memory(error) or getattr(error, "out_of_memory", False)
+
+
+def _failure(error):
+    """(outcome, reason) of what a mode ended in."""
+    if isinstance(error, NotSupported) or getattr(error, "not_supported", False):
+        return "not-supported", _one_line(error)
+    if isinstance(error, TooSmall) or _is_out_of_memory(error):
+        return "out-of-memory", _one_line(error)
+    if isinstance(error, (CudaError, CublasError)):
+        return "error", _one_line(error)
+    return "error", _one_line("%s: %s" % (type(error).__name__, error))
+
+
+def _one_line(words):
+    return " ".join(str(words).split())

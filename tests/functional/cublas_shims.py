@@ -1,0 +1,305 @@
+"""C sources of a libcublas and a libcublasLt that really compute their products, on the host.
+
+By a chain of fused multiply-adds, or as a Hopper Tensor Core does it. Rows with many non-zero elements,
+which random data has, are left alone: nobody reads those results. Environment variables switch failures on;
+those that concern modes have them as value: SHIM_HANG="tf32,fp8".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import probing
+from gpu_shims import CUDA, CUPTI, FROM, NVML
+
+# What libcublas and libcublasLt compute with. cudaDataType: 0 fp32, 2 fp16, 14 bf16, 28 e4m3, 3 int8.
+_ARITHMETIC = (
+    FROM
+    + r"""
+enum { FP32 = 0, FP16 = 2, INT8 = 3, INT32 = 10, BF16 = 14, E4M3 = 28 };
+#define MOST 8
+
+static double small_float(unsigned bits, int exponent_bits, int fraction_bits)
+{
+    int bias = (1 << (exponent_bits - 1)) - 1;
+    int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
+    int fraction = bits & ((1 << fraction_bits) - 1);
+    int sign = bits >> (exponent_bits + fraction_bits) & 1;
+    double value = exponent ? ldexp(fraction + (1 << fraction_bits), exponent - bias - fraction_bits)
+                            : ldexp(fraction, 1 - bias - fraction_bits);
+    return sign ? -value : value;
+}
+static double element(const void *matrix, size_t i, int type, int tf32)
+{
+    uint32_t word;
+    float value;
+    switch (type) {
+    case FP16: return small_float(((const uint16_t *)matrix)[i], 5, 10);
+    case BF16: word = (uint32_t)((const uint16_t *)matrix)[i] << 16; break;
+    case E4M3: return small_float(((const uint8_t *)matrix)[i], 4, 3);
+    case INT8: return ((const int8_t *)matrix)[i];
+    default:
+        word = ((const uint32_t *)matrix)[i];
+        if (tf32)
+            word = (word + 0x1000) & ~0x1FFFu;
+    }
+    memcpy(&value, &word, 4);
+    return value;
+}
+static int exponent_of(double value) { return value ? ilogb(value) : -9999; }
+static double truncated(double value, int exponent, int kept)
+{
+    double last = ldexp(1, exponent - kept);
+    return trunc(value / last) * last;
+}
+/* c + sum of the products of one block, as a Tensor Core adds them. */
+static double block(double c, const double *a, const double *b, int count, int kept)
+{
+    int largest = exponent_of(c);
+    double sum;
+    for (int i = 0; i < count; i++) {
+        int exponent = a[i] && b[i] ? exponent_of(a[i]) + exponent_of(b[i]) : -9999;
+        largest = exponent > largest ? exponent : largest;
+    }
+    if (largest == -9999)
+        return 0;
+    sum = truncated(c, largest, kept);
+    for (int i = 0; i < count; i++)
+        sum += truncated(a[i] * b[i], largest, kept);
+    return sum ? truncated(sum, exponent_of(sum), kept < 23 ? kept : 23) : 0;
+}
+static void store(void *matrix, size_t i, int type, double value)
+{
+    float single = value;
+    uint32_t word;
+    if (type == INT32) {
+        ((int32_t *)matrix)[i] = value;
+        return;
+    }
+    if (type == FP32) {
+        ((float *)matrix)[i] = single;
+        return;
+    }
+    if (single && type == FP16) { /* normal numbers alone come here */
+        int exponent = ilogbf(single);
+        double last = ldexp(1, exponent - 10);
+        int fraction = (int)rint(fabs(single) / last);
+        ((uint16_t *)matrix)[i] = (single < 0 ? 0x8000 : 0) + ((exponent + 14) << 10) + fraction;
+        return;
+    }
+    memcpy(&word, &single, 4);
+    if (type == BF16)
+        word += 0x7FFF + (word >> 16 & 1);
+    ((uint16_t *)matrix)[i] = type == BF16 ? word >> 16 : 0;
+}
+struct line { int count, at[MOST]; };
+static struct line *lines(const void *matrix, int n, int type)
+{
+    struct line *made = calloc(n, sizeof *made);
+    size_t size = type == FP32 ? 4 : type == FP16 || type == BF16 ? 2 : 1;
+    for (int i = 0; i < n; i++) {
+        const char *row = (const char *)matrix + (size_t)i * n * size;
+        for (int k = 0; k < n && made[i].count <= MOST; k++)
+            if (memcmp(row + k * size, "\0\0\0\0", size)) {
+                if (made[i].count < MOST)
+                    made[i].at[made[i].count] = k;
+                made[i].count++;
+            }
+    }
+    return made;
+}
+static double dot(const struct line *line, const void *A, const void *B, size_t i, size_t j, int n,
+                  int type, int tensor)
+{
+    double a[MOST], b[MOST], sum = 0;
+    int width = type == E4M3 ? 32 : type == FP32 ? 8 : 16;
+    for (int t = 0; t < line->count; t++) {
+        a[t] = element(A, i * n + line->at[t], type, tensor);
+        b[t] = element(B, j * n + line->at[t], type, tensor);
+    }
+    for (int t = 0, next; t < line->count; t = next) {
+        for (next = t + 1; tensor && next < line->count; next++)
+            if (line->at[next] / width != line->at[t] / width)
+                break;
+        if (type == INT8)
+            for (; t < next; t++)
+                sum += a[t] * b[t];
+        else if (tensor)
+            sum = block(sum, a + t, b + t, next - t, type == E4M3 ? 13 : 25);
+        else
+            sum = fmaf(a[t], b[t], sum);
+    }
+    return sum;
+}
+static void gemm(int n, const void *A, const void *B, void *C, int type, int made, int tensor)
+{
+    struct line *rows = lines(A, n, type);
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < n; i++)
+            if (rows[i].count <= MOST)
+                store(C, (size_t)j * n + i, made, dot(rows + i, A, B, i, j, n, type, tensor));
+    free(rows);
+}
+static int out_of_memory, calls;
+/* One product of a mode: the status that cuBLAS gives. */
+static int product(const char *mode, int n, const void *A, const void *B, void *C, int type, int made,
+                   int tensor, const char *kernel)
+{
+    void (*ran)(const char *, double, int) = (void (*)(const char *, double, int))in_libcuda("shim_ran");
+    double teraflops = tensor ? 0.8 : 0.05;
+    int due = (listed("SHIM_FAIL", mode) || listed("SHIM_DEAD", mode)) && calls++ >= from("SHIM_AFTER", 0);
+    if (due && listed("SHIM_FAIL", mode))
+        return from("SHIM_STATUS", 14);
+    if (listed("SHIM_CALL_OOM", mode) && out_of_memory++ < from("SHIM_CALLS", 1))
+        return 3;
+    if (listed("SHIM_HANG", mode))
+        pause();
+    if (listed("SHIM_CRASH", mode))
+        raise(SIGSEGV);
+    if (due && listed("SHIM_DEAD", mode))
+        ((void (*)(void))in_libcuda("shim_die"))();
+    if (listed("SHIM_WRONG", mode))
+        memset(C, 0x11, (size_t)4 * n * n);
+    else if (!listed("SHIM_LAZY", mode))
+        gemm(n, A, B, C, type, made, tensor);
+    ran(kernel, 2.0 * n * n * n / 1e12 / teraflops, tensor);
+    return 0;
+}
+"""
+)
+
+CUBLAS = (
+    _ARITHMETIC
+    + r"""
+static int handles, math_mode;
+static const char *override;
+
+int cublasGetProperty(int part, int *value)
+{
+    int version = from("SHIM_CUBLAS", 120901);
+    *value = part == 0 ? version / 10000 : part == 1 ? version / 100 % 100 : version % 100;
+    return part > 2 ? 7 : 0;
+}
+int cublasCreate_v2(void **handle)
+{
+    override = getenv("NVIDIA_TF32_OVERRIDE"); /* read here, as the real one does */
+    *handle = &handles;
+    handles++;
+    return from("SHIM_CREATE", 0);
+}
+int cublasSetStream_v2(void *handle, void *stream) { return stream ? 7 : 0; }
+int cublasSetMathMode(void *handle, int mode) { math_mode = mode; return 0; }
+int cublasGemmEx(void *handle, int transa, int transb, int m, int n, int k, const void *alpha,
+                 const void *A, int atype, int lda, const void *B, int btype, int ldb, const void *beta,
+                 void *C, int ctype, int ldc, int compute, int algorithm)
+{
+    int old = from("SHIM_CUBLAS", 120901) < 110000;
+    int tf32 = compute == 77 && !(override && !strcmp(override, "0"));
+    int emulated = getenv("CUBLAS_EMULATE_SINGLE_PRECISION") != 0;
+    int tensor = old ? math_mode == 1 && algorithm == 99 : atype != FP32 || tf32 || emulated;
+    const char *mode = atype == FP16 ? "fp16" : atype == BF16 ? "bf16" : atype == INT8 ? "int8"
+                     : compute == 77 ? "tf32" : "fp32";
+    int one = 1;
+    float one_float = 1;
+    int wanted = old ? (atype == INT8 ? INT32 : FP32) : atype == INT8 ? 72 : atype == FP32 ? 69 : 68;
+    const void *scale = ctype == INT32 ? (void *)&one : &one_float;
+    if (handle != &handles || transa != 1 || transb != 0 || m != n || n != k || lda != k || ldb != k
+        || ldc != m || atype != btype || memcmp(alpha, scale, 4))
+        return 7;
+    if (compute != wanted && !(compute == 77 && atype == FP32 && !old))
+        return 7;
+    if (listed("SHIM_SIMT", mode))
+        tensor = 0;
+    return product(mode, n, A, B, C, atype, ctype, tensor,
+                   tensor ? "sm90_xmma_gemm_shim_tensorop" : "ampere_sgemm_shim");
+}
+"""
+)
+
+CUBLASLT = (
+    _ARITHMETIC
+    + r"""
+struct description { int compute, scale, transa, transb; };
+struct layout { int type; uint64_t rows, columns; int64_t leading; };
+struct heuristic { uint64_t algorithm[8]; size_t workspace; int state; float waves; int reserved[4]; };
+static uint64_t most;
+
+static int make(void **handle, size_t size) { *handle = calloc(1, size); return 0; }
+int cublasLtCreate(void **handle) { return make(handle, 8); }
+int cublasLtMatmulDescCreate(struct description **made, int compute, int scale)
+{
+    make((void **)made, sizeof **made);
+    (*made)->compute = compute;
+    (*made)->scale = scale;
+    return 0;
+}
+int cublasLtMatmulDescSetAttribute(struct description *handle, int attribute, const void *value, size_t size)
+{
+    if (size != 4 || (attribute != 3 && attribute != 4))
+        return 7;
+    *(attribute == 3 ? &handle->transa : &handle->transb) = *(const int *)value;
+    return 0;
+}
+int cublasLtMatrixLayoutCreate(struct layout **made, int type, uint64_t rows, uint64_t columns,
+                               int64_t leading)
+{
+    make((void **)made, sizeof **made);
+    **made = (struct layout){type, rows, columns, leading};
+    return 0;
+}
+int cublasLtMatmulPreferenceCreate(void **handle) { return make(handle, 8); }
+int cublasLtMatmulPreferenceSetAttribute(void *handle, int attribute, const void *value, size_t size)
+{
+    if (attribute != 1 || size != 8)
+        return 7;
+    most = *(const uint64_t *)value;
+    return 0;
+}
+static int right(const struct description *what, const struct layout *a, const struct layout *b,
+                 const struct layout *c, const struct layout *d)
+{
+    return what->compute == 68 && what->scale == FP32 && what->transa == 1 && what->transb == 0
+        && a->type == E4M3 && b->type == E4M3 && c->type == FP32 && d->type == FP32
+        && a->rows == a->columns && (int64_t)a->rows == a->leading && a->rows == d->rows;
+}
+int cublasLtMatmulAlgoGetHeuristic(void *handle, struct description *what, struct layout *a, struct layout *b,
+                                   struct layout *c, struct layout *d, void *preference, int asked,
+                                   struct heuristic *found, int *count)
+{
+    *count = 0;
+    if (!right(what, a, b, c, d) || asked != 1)
+        return 7;
+    if (from("SHIM_NO_HEURISTIC", 0))
+        return 15;
+    *count = 1;
+    found->algorithm[7] = 0x5EED;
+    found->workspace = most / 2;
+    found->state = 0;
+    return 0;
+}
+int cublasLtMatmul(void *handle, struct description *what, const float *alpha, const void *A,
+                   struct layout *a, const void *B, struct layout *b, const float *beta, const void *C,
+                   struct layout *c, void *D, struct layout *d, const struct heuristic *algorithm,
+                   void *workspace, size_t size, void *stream)
+{
+    if (!right(what, a, b, c, d) || *alpha != 1 || *beta != 0 || C != D || stream
+        || algorithm->algorithm[7] != 0x5EED || size != most / 2 || !workspace)
+        return 7;
+    memset(workspace, 1, size < 4096 ? size : 4096);
+    return product("fp8", a->rows, A, B, D, E4M3, FP32, 1, "nvjet_qqss_shim");
+}
+"""
+)
+
+
+def build(folder: Path) -> Path:
+    """The five libraries in ``folder``; skips the test where there is no C compiler."""
+    for source, name in (
+        (CUDA, "libcuda.so.1"),
+        (CUBLAS, "libcublas.so.12"),
+        (CUBLASLT, "libcublasLt.so.12"),
+        (CUPTI, "libcupti.so.12"),
+        (NVML, "libnvidia-ml.so.1"),
+    ):
+        probing.compile_library(source, folder, name)
+    return folder

@@ -1,0 +1,450 @@
+"""Level 1 in processes of its own, on libraries that compute real products and need no GPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import cublas_shims
+import msgspec
+import probing
+import pytest
+
+from envcheck.collector import process
+from envcheck.collector.kernels import child
+from envcheck.collector.kernels.records import Heard
+from envcheck.facts.base import Unavailable
+from envcheck.facts.micro_kernels import LevelRun, ModeRun, Rate
+from envcheck.tensorcores import signatures
+
+THIS = sys.version_info[1]
+pynvml = pytest.importorskip("pynvml")
+
+ALL = ["fp32", "tf32", "fp16", "bf16", "int8", "fp8"]
+PARAMS = {
+    "modes": ALL,
+    "skip": [],
+    "evidence": "quick",
+    "seconds": 60,
+    "pynvml": pynvml.__file__,
+    "pci_address": "0000:83:00.0",
+    "uuid": "GPU-abababab-abab-abab-abab-abababababab",
+    "libraries": {"libcublas": None, "libcublasLt": None, "libcupti": None},
+    "names": True,
+    "framework": "",
+    "settings": [],
+}
+CHAIN = {"S1": "3F800002", "S1n": "BF800002", "C1": "40000002", "C1n": "C0000002"}
+TENSOR = {"S1": "3F800001", "S1n": "BF800001", "C1": "40000001", "C1n": "C0000001"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return cublas_shims.build(tmp_path_factory.mktemp("gpu"))
+
+
+class Ended:
+    """What became of one process, and the LevelRun that its parent would make of its records."""
+
+    def __init__(self, code: int, stdout: bytes, stderr: bytes) -> None:
+        self.code = code
+        self.stderr = stderr
+        self.heard = Heard()
+        self.heard.hear(stdout)
+        told = {**self.heard.run, "modes": list(self.heard.modes.values())}
+        self.run = msgspec.convert({"level": "L1", "outcome": "ok", **told}, LevelRun)
+        self.modes: dict[str, ModeRun] = {mode.mode: mode for mode in self.run.modes}
+
+    def mode(self, name: str) -> ModeRun:
+        return self.modes[name]
+
+    def outcomes(self) -> dict[str, str]:
+        return {name: mode.outcome for name, mode in self.modes.items()}
+
+
+def command(minor: int, params: dict[str, Any]) -> list[str]:
+    told = json.dumps({**PARAMS, **params})
+    root = str(probing.REPOSITORY)
+    return [probing.interpreter(minor), "-c", child.BOOTSTRAP, root, "level1", told]
+
+
+def environ(folder: Path, variables: dict[str, str]) -> dict[str, str]:
+    taken = ("CUDA", "CUBLAS", "NVIDIA", "LD_", "SHIM_")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(taken)}
+    return {**clean, "LD_LIBRARY_PATH": str(folder), **variables}
+
+
+def run(
+    folder: Path, params: dict[str, Any] | None = None, minor: int = THIS, **shim: str
+) -> Ended:
+    ended = process.run(command(minor, params or {}), 120, env=environ(folder, shim))
+    assert ended.outcome == "exited", ended.tail(20)
+    return Ended(ended.code, ended.stdout, ended.stderr)
+
+
+def bits(mode: ModeRun, output: str = "fp32") -> dict[str, str]:
+    """Each vector's one output."""
+    found = {}
+    for signature in mode.signatures:
+        if signature.output_type == output:
+            assert signature.distinct == len(signature.outputs) == 1, signature
+            assert signature.outputs[0].count >= 4096
+            found[signature.vector] = signature.outputs[0].bits
+    return found
+
+
+def subset(small: dict[str, str], large: dict[str, str]) -> bool:
+    return small.items() <= large.items()
+
+
+def value(fact: Any) -> Any:
+    assert not isinstance(fact, Unavailable), fact
+    return fact
+
+
+def timed(mode: ModeRun) -> Rate:
+    assert mode.rate is not None, mode.rate_reason
+    return mode.rate
+
+
+def why(fact: Any) -> tuple[str, str]:
+    assert isinstance(fact, Unavailable), fact
+    return fact.unavailable, fact.detail
+
+
+@pytest.mark.parametrize("minor", [THIS, 6])
+def test_a_healthy_gpu(folder: Path, minor: int) -> None:
+    ended = run(folder, minor=minor)
+    assert (ended.code, ended.heard.done) == (0, True), ended.stderr
+    assert ended.outcomes() == dict.fromkeys(ALL, "ok")
+    told = ended.run
+    assert (told.name, told.compute_capability, told.multiprocessors) == ("NVIDIA Shim", "9.0", 132)
+    assert told.library == str(folder.resolve() / "libcublas.so.12")
+    assert (told.library_version, told.variables) == ("12.9.1", {})
+
+    assert subset(CHAIN, bits(ended.mode("fp32")))
+    for name in ("tf32", "fp16", "bf16"):
+        assert subset({**TENSOR, "S2": "33C00000"}, bits(ended.mode(name))), name
+    exact = {"T1": "3F801800", "T2": "3F801000", "T3": "3F802000"}
+    assert subset(exact, bits(ended.mode("fp32")))
+    assert subset(dict.fromkeys(exact, "3F802000"), bits(ended.mode("tf32")))
+    assert bits(ended.mode("fp16"), "fp16") == {"S1h": "3C00", "A16": "3C01", "A16s": "3C01"}
+    assert bits(ended.mode("bf16"), "bf16")["S1b"] == "3F80"
+    assert bits(ended.mode("int8"), "int32") == {"I8": f"{-127 * 128 + 128 * 127 + 77 * 55:08X}"}
+    assert bits(ended.mode("fp8"))["F8"] == "3F800400"
+
+    for name in ALL:
+        rate = timed(ended.mode(name))
+        assert (rate.timer, rate.shape, rate.multiprocessors) == ("cuda-events", [512] * 3, 132)
+        assert ended.mode(name).signatures[0].length == rate.shape[2]  # the same product
+        assert value(rate.tflops) == pytest.approx(0.05 if name == "fp32" else 0.8, rel=1e-3)
+        if name != "fp32":
+            assert value(rate.fp32_tflops) == pytest.approx(0.05, rel=1e-3)
+    # Of the six at least one is sampled, however busy this machine is with other things.
+    seen = [
+        r for r in (timed(m) for m in ended.run.modes) if not isinstance(r.clock_mhz, Unavailable)
+    ]
+    assert {(r.clock_mhz, r.clock_source, r.power_w) for r in seen} == {(1755.0, "NVML", 698.7)}
+    assert all(r.clock_event_reasons == ["sw_power_cap"] and r.temperature_c == 61 for r in seen)
+    names = {name: ended.mode(name).hardware.kernel_names for name in ALL}
+    assert names["fp32"] == ["ampere_sgemm_shim"]
+    assert names["fp16"] == ["sm90_xmma_gemm_shim_tensorop"]
+    assert names["fp8"] == ["nvjet_qqss_shim"]
+    assert ended.mode("tf32").call.startswith(
+        "cublasGemmEx TN CUDA_R_32F x CUDA_R_32F -> CUDA_R_32F"
+    )
+
+
+def test_the_override_reaches_cublas_and_is_recorded(folder: Path) -> None:
+    ended = run(folder, {"modes": ["fp32", "tf32"]}, NVIDIA_TF32_OVERRIDE="0")
+    assert subset(CHAIN, bits(ended.mode("tf32")))
+    assert ended.run.variables == {"NVIDIA_TF32_OVERRIDE": "0"}
+
+
+def test_emulation_does_not_reach_the_control(folder: Path) -> None:
+    ended = run(folder, {"modes": ["fp32"]}, CUBLAS_EMULATE_SINGLE_PRECISION="1")
+    assert subset(CHAIN, bits(ended.mode("fp32")))
+    assert ended.run.variables == {
+        "CUBLAS_EMULATE_SINGLE_PRECISION": "(taken out for this run; it was '1')"
+    }
+
+
+def test_a_library_that_uses_no_tensor_cores(folder: Path) -> None:
+    ended = run(folder, {"modes": ["fp32", "fp16"]}, SHIM_SIMT="fp16")
+    assert subset(CHAIN, bits(ended.mode("fp16")))
+    assert set(bits(ended.mode("fp16"), "fp16").values()) == {"3C01"}
+    assert timed(ended.mode("fp16")).tflops == timed(ended.mode("fp16")).fp32_tflops
+
+
+def test_the_model_of_a_hopper_reads_these_bits(folder: Path) -> None:
+    """Two independent accounts of the arithmetic, in C and in tensorcores/, come to the same."""
+    ended = run(folder, SHIM_SIMT="bf16")
+    read = {m.mode: signatures.read(m.signatures, "9.0", m.mode).says for m in ended.run.modes}
+    assert read == {
+        "fp32": "not tensor",
+        "tf32": "tensor",
+        "fp16": "tensor",
+        "bf16": "not tensor",
+        "int8": "cannot tell",
+        "fp8": "tensor",
+    }
+
+
+def test_wrong_answers_and_products_that_never_ran(folder: Path) -> None:
+    ended = run(folder, {"modes": ["fp16", "bf16"]}, SHIM_WRONG="fp16", SHIM_LAZY="bf16")
+    assert set(bits(ended.mode("fp16")).values()) == {"11111111"}
+    assert set(bits(ended.mode("bf16")).values()) == {"FFFFFFFF"}
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "name"),
+    [(14, "error", "INTERNAL_ERROR"), (15, "not-supported", "NOT_SUPPORTED")],
+)
+def test_one_mode_fails_alone(folder: Path, status: int, outcome: str, name: str) -> None:
+    ended = run(
+        folder, {"modes": ["fp32", "tf32", "fp16"]}, SHIM_FAIL="tf32", SHIM_STATUS=str(status)
+    )
+    assert ended.outcomes() == {"fp32": "ok", "tf32": outcome, "fp16": "ok"}
+    assert ended.mode("tf32").reason == f"cublasGemmEx: CUBLAS_STATUS_{name}"
+    assert ended.heard.done
+
+
+def test_a_control_that_fails_leaves_rates_without_a_reference(folder: Path) -> None:
+    ended = run(folder, {"modes": ["fp32", "fp16"]}, SHIM_FAIL="fp32")
+    assert ended.outcomes() == {"fp32": "error", "fp16": "ok"}
+    rate = timed(ended.mode("fp16"))
+    assert why(rate.fp32_tflops) == ("error", "the FP32 products cannot run")
+    assert value(rate.tflops) == pytest.approx(0.8, rel=1e-3)
+
+
+def test_a_control_that_died_before_is_not_run_again(folder: Path) -> None:
+    params = {"modes": ["fp32", "fp16"], "skip": ["fp32"], "dead": ["fp32"]}
+    ended = run(folder, params, SHIM_CRASH="fp32")
+    assert (ended.code, ended.outcomes()) == (0, {"fp16": "ok"})
+
+
+def test_a_dead_context_ends_the_process(folder: Path) -> None:
+    params = {"modes": ["fp32", "fp16", "bf16"]}
+    ended = run(folder, params, SHIM_DEAD="fp16")
+    assert ended.code == 3
+    assert ended.outcomes() == {"fp32": "ok", "fp16": "error"}
+    assert ended.mode("fp16").reason == "cuMemcpyDtoH_v2: CUDA_ERROR_ILLEGAL_ADDRESS"
+    assert not ended.heard.done
+    again = run(folder, {**params, "skip": ["fp32", "fp16"]}, SHIM_DEAD="fp16")
+    assert (again.code, again.outcomes()) == (0, {"bf16": "ok"})
+
+
+def test_a_rate_that_fails_leaves_the_bits(folder: Path) -> None:
+    ended = run(folder, {"modes": ["fp32", "fp16"]}, SHIM_FAIL="fp32", SHIM_AFTER="2")
+    assert ended.outcomes() == {"fp32": "ok", "fp16": "ok"}
+    assert ended.mode("fp32").rate is None
+    assert ended.mode("fp32").rate_reason == "cublasGemmEx: CUBLAS_STATUS_INTERNAL_ERROR"
+    assert subset(CHAIN, bits(ended.mode("fp32")))
+    assert why(timed(ended.mode("fp16")).fp32_tflops)[0] == "error"
+    ended = run(folder, {"modes": ["fp16"]}, SHIM_DEAD="fp16", SHIM_AFTER="3")
+    assert (ended.code, ended.outcomes()) == (3, {"fp16": "error"})
+    assert subset(TENSOR, bits(ended.mode("fp16")))
+
+
+def test_a_crash_leaves_what_was_told(folder: Path) -> None:
+    ended = run(folder, {"modes": ["fp32", "fp16"]}, SHIM_CRASH="fp16")
+    assert ended.code == -11
+    assert ended.heard.begun == ("fp16", "bits")
+    assert subset(CHAIN, bits(ended.mode("fp32")))
+
+
+def test_a_hang_leaves_what_was_told(folder: Path) -> None:
+    argv = command(THIS, {"modes": ["fp32", "fp16"]})
+    env = environ(folder, {"SHIM_HANG": "fp16"})
+    told = b""
+    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            told += line
+            if b'"begin": "fp16"' in line:
+                break
+        running.kill()
+    ended = Ended(0, told, b"")
+    assert ended.heard.begun == ("fp16", "bits")
+    assert subset(CHAIN, bits(ended.mode("fp32")))
+
+
+def test_matrices_shrink_until_they_fit(folder: Path) -> None:
+    lazy = {"SHIM_LAZY": "fp32", "SHIM_SMS": "20", "SHIM_FREE_MIB": "4096"}
+    ended = run(folder, {"modes": ["fp32"]}, SHIM_OOM="3", **lazy)
+    assert timed(ended.mode("fp32")).shape == [512] * 3  # 4096, 2048, 1024, 512
+    ended = run(folder, {"modes": ["fp32"]}, SHIM_OOM="99", **lazy)
+    assert ended.outcomes() == {"fp32": "out-of-memory"}
+    assert "512 rows" in ended.mode("fp32").reason
+    ended = run(folder, {"modes": ["fp32"]}, SHIM_FREE_MIB="100")
+    assert ended.outcomes() == {"fp32": "out-of-memory"}
+    assert "a quarter of the 100 MiB" in ended.mode("fp32").reason
+
+
+def test_a_slow_gpu_is_not_timed_for_long(folder: Path) -> None:
+    slow = {"SHIM_LAZY": "fp32", "SHIM_SMS": "20", "SHIM_FREE_MIB": "4096"}
+    rate = timed(run(folder, {"modes": ["fp32"]}, **slow).mode("fp32"))
+    assert (rate.shape, rate.runs) == ([4096] * 3, 1)  # one takes 2.7 s
+
+
+def test_a_product_without_memory_costs_its_mode_alone(folder: Path) -> None:
+    modes = {"modes": ["fp32", "fp16", "bf16"]}
+    ended = run(folder, modes, SHIM_CALL_OOM="fp16", SHIM_CALLS="99")
+    assert ended.outcomes() == {"fp32": "ok", "fp16": "out-of-memory", "bf16": "ok"}
+    assert "CUBLAS_STATUS_ALLOC_FAILED" in ended.mode("fp16").reason
+    ended = run(folder, modes, SHIM_CALL_OOM="fp16", SHIM_FREE_MIB="340", SHIM_LAZY="fp32,bf16")
+    shapes = [timed(mode).shape[0] for mode in ended.run.modes]
+    assert shapes == [1024, 512, 1024]
+    assert ended.mode("fp16").signatures[0].length == 512
+    assert ended.mode("bf16").hardware.kernel_names == ["sm90_xmma_gemm_shim_tensorop"]
+
+
+@pytest.mark.parametrize(
+    ("capability", "missing"),
+    [("61", ALL[1:]), ("70", ["tf32", "bf16", "int8", "fp8"]), ("75", ["tf32", "bf16", "fp8"]),
+     ("86", ["fp8"])],
+)  # fmt: skip
+def test_chips_without_a_mode(folder: Path, capability: str, missing: list[str]) -> None:
+    ended = run(folder, {"seconds": 60}, SHIM_CAPABILITY=capability)
+    expected = {mode: "not-supported" if mode in missing else "ok" for mode in ALL}
+    assert ended.outcomes() == expected
+    assert "compute capability" in ended.mode("fp8").reason
+
+
+def test_older_cublas(folder: Path) -> None:
+    ended = run(folder, SHIM_CUBLAS="100202", SHIM_CAPABILITY="90")
+    missing = {mode for mode, outcome in ended.outcomes().items() if outcome == "not-supported"}
+    assert missing == {"tf32", "bf16", "fp8"}
+    assert ended.mode("tf32").reason == "cuBLAS 10.2.2 has no TF32"
+    assert subset(TENSOR, bits(ended.mode("fp16")))
+    assert subset(CHAIN, bits(ended.mode("fp32")))
+    ended = run(folder, {"modes": ["fp8"]}, SHIM_CUBLAS="110900")
+    assert ended.mode("fp8").reason == "cuBLAS 11.9.0 has no FP8, which came with 11.11"
+    ended = run(folder, {"modes": ["fp8"]}, SHIM_NO_HEURISTIC="1")
+    assert ended.outcomes() == {"fp8": "not-supported"}
+    assert ended.mode("fp8").reason.startswith("cublasLtMatmulAlgoGetHeuristic: ")
+
+
+def test_libraries_by_path(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "driver").mkdir()
+    (tmp_path / "wheel").mkdir()
+    for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
+        shutil.copy(folder / name, tmp_path / "driver")
+    for name in ("libcublas.so.12", "libcublasLt.so.12", "libcupti.so.12"):
+        shutil.copy(folder / name, tmp_path / "wheel")
+    paths: dict[str, str | None] = {
+        name: str(tmp_path / f"wheel/{name}.so.12") for name in PARAMS["libraries"]
+    }
+    ended = run(tmp_path / "driver", {"modes": ["fp8"], "libraries": paths})
+    assert ended.run.library == paths["libcublas"]
+    assert ended.mode("fp8").hardware.kernel_names == ["nvjet_qqss_shim"]
+    beside = run(
+        tmp_path / "driver", {"modes": ["fp8"], "libraries": {**paths, "libcublasLt": None}}
+    )
+    assert beside.outcomes() == {"fp8": "ok"}
+
+    paths["libcublas"] = str(tmp_path / "none/libcublas.so.12")
+    ended = run(tmp_path / "driver", {"libraries": paths})
+    assert ended.outcomes() == dict.fromkeys(ALL, "not-supported")
+    assert "there is no cuBLAS: " in ended.mode("fp32").reason
+    assert why(ended.run.library) == (
+        "absent",
+        ended.mode("fp32").reason[len("there is no cuBLAS: ") :],
+    )
+    assert ended.heard.done
+
+
+def test_a_cublas_that_gives_no_handle(folder: Path) -> None:
+    ended = run(folder, SHIM_CREATE="1")
+    assert ended.outcomes() == dict.fromkeys(ALL, "error")
+    assert ended.mode("fp8").reason == "cublasCreate_v2: CUBLAS_STATUS_NOT_INITIALIZED"
+
+
+def test_a_driver_that_does_not_start(folder: Path) -> None:
+    ended = run(folder, SHIM_INIT="999")
+    assert (ended.code, ended.heard.run) == (child.ESCAPED, {})
+    assert "cuInit" in child.escaped(ended.stderr)
+
+
+def test_no_time_left(folder: Path) -> None:
+    ended = run(folder, {"seconds": 0})
+    assert ended.outcomes() == dict.fromkeys(ALL, "not-run")
+    assert ended.mode("fp8").reason == "no time left (0 s for all modes)"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "words"),
+    [("35", "no-permission", "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)"),
+     ("39", "not-supported", "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)"),
+     ("77", "error", "CUptiResult (77)")],
+)  # fmt: skip
+def test_cupti_refuses(folder: Path, code: str, reason: str, words: str) -> None:
+    ended = run(folder, {"modes": ["fp32"]}, SHIM_CUPTI=code)
+    assert ended.outcomes() == {"fp32": "ok"}
+    assert why(ended.mode("fp32").hardware.kernel_names) == (
+        reason,
+        f"cuptiActivityEnable: {words}",
+    )
+
+
+def test_cupti_is_the_last_to_look_on(folder: Path) -> None:
+    ended = run(folder, {"modes": ["fp32", "fp16"]}, SHIM_CUPTI_CRASH="1")
+    assert ended.code == -11
+    assert ended.heard.begun == ("fp32", "names")
+    assert ended.outcomes() == {"fp32": "ok", "fp16": "ok"}
+    without = run(folder, {"modes": ["fp32"], "names": False}, SHIM_CUPTI_CRASH="1")
+    assert why(without.mode("fp32").hardware.kernel_names)[0] == "not-collected"
+
+
+def test_a_name_that_points_nowhere_is_no_name(folder: Path) -> None:
+    ended = run(folder, {"modes": ["fp32"]}, SHIM_CUPTI_WILD="1")
+    assert ended.mode("fp32").hardware.kernel_names == ["ampere_sgemm_shim"]
+
+
+def test_no_cupti(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "libcupti.so.12").write_text("not an ELF file")
+    libraries = {**PARAMS["libraries"], "libcupti": str(tmp_path / "libcupti.so.12")}
+    ended = run(folder, {"modes": ["fp32"], "libraries": libraries})
+    reason, words = why(ended.mode("fp32").hardware.kernel_names)
+    assert (reason, str(tmp_path) in words) == ("error", True)
+
+
+@pytest.mark.parametrize("uuid", [PARAMS["uuid"], "MIG-abababab-abab-abab-abab-abababababab"])
+def test_gpm_over_an_idle_baseline(folder: Path, uuid: str) -> None:
+    ended = run(folder, {"modes": ["fp16"], "evidence": "full", "uuid": uuid})
+    gpm = ended.mode("fp16").hardware.gpm
+    assert gpm is not None
+    assert gpm.seconds >= 1
+    assert (gpm.any_tensor, gpm.hmma, gpm.imma) == (87.5, 87.5, 0.25)
+    assert (gpm.idle_any_tensor, gpm.idle_hmma, gpm.idle_imma) == (0.25, 0.25, 0.25)
+    assert why(gpm.fp32)[0] == "not-supported"
+    assert ended.mode("fp16").hardware.kernel_names == ["sm90_xmma_gemm_shim_tensorop"]
+
+
+@pytest.mark.parametrize(
+    ("shim", "words"),
+    [({"SHIM_NO_GPM": "1"}, "NVML has no GPM for this GPU"), ({"SHIM_GPM": "4"}, "NVML error 4")],
+)
+def test_gpm_that_cannot_be_had(folder: Path, shim: dict[str, str], words: str) -> None:
+    ended = run(folder, {"modes": ["fp16"], "evidence": "full"}, **shim)
+    assert ended.outcomes() == {"fp16": "ok"}
+    assert ended.mode("fp16").hardware.gpm is None
+    assert words in ended.mode("fp16").hardware.gpm_reason
+
+
+def test_clocks_of_an_old_nvml_and_of_none(folder: Path, tmp_path: Path) -> None:
+    ended = run(
+        folder, {"modes": ["fp32"]}, SHIM_SLOW="300", SHIM_OLD_NVML="1", SHIM_NO_TEMPERATURE="1"
+    )
+    rate = timed(ended.mode("fp32"))
+    assert rate.clock_event_reasons == ["hw_slowdown"]  # by the name of before 535
+    assert why(rate.temperature_c)[0] == "not-supported"
+    ended = run(folder, {"modes": ["fp32"], "pynvml": str(tmp_path / "none.py")})
+    rate = timed(ended.mode("fp32"))
+    assert ("none.py" in why(rate.clock_mhz)[1], rate.clock_source) == (True, "")
+    assert value(rate.tflops) == pytest.approx(0.05, rel=1e-3)

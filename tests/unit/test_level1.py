@@ -1,0 +1,302 @@
+"""Level 1's tables, and its matrices, made in a memory that is a dictionary of bytes."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import struct
+from typing import Any
+
+import pytest
+
+from envcheck.collector.facts import unavailable
+from envcheck.collector.kernels import (
+    MODES,
+    TYPES,
+    cublas,
+    cublas_library,
+    cublaslt,
+    level1,
+    matrices,
+)
+from envcheck.collector.kernels import operands as made
+from envcheck.collector.kernels.driver import CudaError
+from envcheck.collector.kernels.products import NotSupported, Products
+from envcheck.collector.kernels.vectors import SETS, SIZES, VECTORS
+
+
+class Memory:
+    """The part of a driver that Operands uses; ``room``: bytes that can be allocated."""
+
+    def __init__(self, room: int = 1 << 40) -> None:
+        self.blocks: dict[int, bytearray] = {}
+        self.room = room
+        self.cuda = self
+
+    def allocate(self, size: int) -> int:
+        if size > self.room:
+            raise CudaError("cuMemAlloc_v2", 2, "CUDA_ERROR_OUT_OF_MEMORY")
+        self.room -= size
+        pointer = (len(self.blocks) + 1) << 32
+        self.blocks[pointer] = bytearray(min(size, 1 << 20))  # the workspace is not looked at
+        return pointer
+
+    def free(self, pointer: int) -> None:
+        del self.blocks[pointer]
+
+    def at(self, pointer: int, size: int) -> tuple[bytearray, slice]:
+        start = pointer & 0xFFFFFFFF
+        block = self.blocks[pointer - start]
+        assert start + size <= len(block), "past its end"
+        return block, slice(start, start + size)
+
+    def upload(self, pointer: int, data: bytes, offset: int = 0) -> None:
+        block, place = self.at(pointer + offset, len(data))
+        block[place] = data
+
+    def download(self, pointer: int, size: int, offset: int = 0) -> bytes:
+        block, place = self.at(pointer + offset, size)
+        return bytes(block[place])
+
+    def fill(self, pointer: int, byte: int, size: int) -> None:
+        block, place = self.at(pointer, size)
+        block[place] = bytes([byte]) * size
+
+    def call(self, name: str, to: Any, source: Any, size: Any) -> None:
+        assert name == "cuMemcpyDtoD_v2"
+        assert not 0 <= source.value - to.value < size.value
+        assert not 0 <= to.value - source.value < size.value, "overlapping copies"
+        self.upload(to.value, self.download(source.value, size.value))
+
+
+@pytest.mark.parametrize("types", SETS, ids="-".join)
+def test_patterns_are_those_of_matrices(types: tuple[str, str]) -> None:
+    n = 176  # bands of unequal size, and more rows than places for a vector
+    vectors = [VECTORS[name] for name in SETS[types]]
+    memory = Memory()
+    operands = made.Operands(memory, n)
+    operands.fill_pattern(vectors, types[0])
+    size = n * n * SIZES[types[0]]
+    a, b = (memory.download(pointer, size) for pointer in operands.of(types[0]))
+    assert a == matrices.left(vectors, types[0], n, n)
+    assert b == matrices.right(vectors, types[0], n, n)
+    assert memory.download(operands.c, 4 * n * n) == b"\xff" * (4 * n * n)
+
+
+def test_signatures_are_read_from_each_vector_s_own_columns() -> None:
+    n = 512
+    vectors = [VECTORS[name] for name in SETS["fp16", "fp16"]]
+    memory = Memory()
+    operands = made.Operands(memory, n)
+    for i, band in enumerate(matrices.bands(n, len(vectors))):
+        for column in band:
+            row = b"".join(struct.pack("<H", 0x3C00 + i if j in band else 0xBAD) for j in range(n))
+            memory.upload(operands.c, row, 2 * n * column)
+    found = operands.signatures(vectors, ("fp16", "fp16"))
+    assert [s["outputs"] for s in found] == [
+        [{"bits": f"3C0{i}", "count": 64 * len(band)}]
+        for i, band in enumerate(matrices.bands(n, len(vectors)))
+    ]
+    assert {s["length"] for s in found} == {n}
+
+
+@pytest.mark.parametrize(
+    ("element_type", "low", "high"),
+    [("fp32", 0.125, 2.0), ("bf16", 0.125, 2.0), ("fp16", 0.125, 2.0), ("e4m3", 0.125, 1.875)],
+)
+def test_random_numbers_are_finite_and_near_one(element_type: str, low: float, high: float) -> None:
+    block = made.random_block(element_type)
+    size = SIZES[element_type]
+    values = [number(block[i * size : (i + 1) * size], element_type) for i in range(2000)]
+    assert all(low <= abs(value) <= high for value in values)
+    assert min(values) < -1 < 1 < max(values)
+    assert len(set(values)) > (90 if size == 1 else 200) or element_type == "e4m3"
+    assert len(block) % 16 == 0
+    assert len(block) % (8192 * size) != 0  # rows near each other differ
+
+
+def number(raw: bytes, element_type: str) -> float:
+    if element_type == "fp32":
+        return float(struct.unpack("<f", raw)[0])
+    if element_type == "fp16":
+        return float(struct.unpack("<e", raw)[0])
+    if element_type == "bf16":
+        return float(struct.unpack("<f", b"\0\0" + raw)[0])
+    byte = raw[0]
+    value = (8 + (byte & 7)) / 8 * 2.0 ** ((byte >> 3 & 15) - 7)
+    return math.copysign(value, -1 if byte & 0x80 else 1)
+
+
+def test_random_numbers_fill_both_matrices() -> None:
+    memory = Memory()
+    operands = made.Operands(memory, 512)
+    operands.fill_random("fp16")
+    a, b = (memory.download(pointer, 2 * 512 * 512) for pointer in operands.of("fp16"))
+    assert a[-4:] != b"\0" * 4 != b[-4:]
+    assert a != b
+
+
+def test_sizes() -> None:
+    plenty = 80 << 30
+    assert [made.first_size(count, plenty) for count in (132, 100, 99, 20, 14)] == [
+        8192,
+        8192,
+        4096,
+        4096,
+        2048,
+    ]
+    assert made.first_size(132, 4 << 30) == 4096
+    assert made.first_size(132, 4 * (16 * 8192**2 + (64 << 20))) == 8192
+    with pytest.raises(made.TooSmall, match="a quarter of the 200 MiB"):
+        made.first_size(132, 200 << 20)
+
+
+def test_what_does_not_fit_leaves_nothing_behind() -> None:
+    memory = Memory(room=14 * 512 * 512)
+    with pytest.raises(CudaError):
+        made.Operands(memory, 512)
+    assert memory.blocks == {}
+
+
+def test_every_mode_has_a_way() -> None:
+    assert set(cublas.WAYS) | {"fp8"} == set(MODES)
+    named = {name for pairs in TYPES.values() for pair in pairs for name in pair}
+    assert named == set(cublas.TYPES)
+    # cublas_api.h: the compute types that name their precision
+    assert {way.number: way.name for way in cublas.WAYS.values()} == {
+        68: "CUBLAS_COMPUTE_32F",
+        69: "CUBLAS_COMPUTE_32F_PEDANTIC",
+        72: "CUBLAS_COMPUTE_32I",
+        77: "CUBLAS_COMPUTE_32F_FAST_TF32",
+    }
+
+
+def test_cublaslt_structures_are_as_long_as_the_header_says() -> None:
+    assert ctypes.sizeof(cublaslt.Algorithm) == 64
+    assert ctypes.sizeof(cublaslt.Heuristic) == 96
+    assert (cublaslt.Heuristic.state.offset, cublaslt.Heuristic.workspace.offset) == (72, 64)
+
+
+def test_errors_name_call_and_status() -> None:
+    error = cublas.CublasError("cublasGemmEx", 13)
+    assert str(error) == "cublasGemmEx: CUBLAS_STATUS_EXECUTION_FAILED"
+    assert not (error.out_of_memory or error.not_supported)
+    assert cublas.CublasError("cublasGemmEx", 3).out_of_memory
+    assert str(cublas.CublasError("f", 99)) == "f: status 99"
+    absent = cublas.CublasError("cublasLtMatmul", None)
+    assert absent.not_supported
+    assert str(absent) == "cublasLtMatmul: this library has none"
+
+
+def test_variables() -> None:
+    environ = {
+        "CUBLAS_EMULATE_SINGLE_PRECISION": "1",
+        "CUBLAS_EMULATION_STRATEGY": "eager",
+        "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT": "55",
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+        "NVIDIA_TF32_OVERRIDE": "0",
+        "NVIDIA_VISIBLE_DEVICES": "all",
+    }
+    told = cublas_library.scrub(environ)
+    assert set(environ) == {
+        "CUBLAS_WORKSPACE_CONFIG",
+        "NVIDIA_TF32_OVERRIDE",
+        "NVIDIA_VISIBLE_DEVICES",
+    }
+    assert told["NVIDIA_TF32_OVERRIDE"] == "0"
+    assert told["CUBLAS_EMULATION_STRATEGY"] == "(taken out for this run; it was 'eager')"
+    assert "NVIDIA_VISIBLE_DEVICES" not in told
+    assert len(told) == 5
+
+
+def test_a_library_newer_than_the_driver_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def none(path: str) -> None:
+        asked.append(path)
+        raise cublas_library.NoLibrary(f"no {path}")
+
+    monkeypatch.setattr(cublas_library, "_open", none)
+    with pytest.raises(cublas_library.NoLibrary, match=r"libcublas\.so\.12"):
+        cublas_library.load(None, None, 12)
+    assert asked == ["libcublas.so.12", "libcublas.so.11", "libcublas.so.10"]
+    with pytest.raises(cublas_library.NoLibrary, match="CUDA 9"):
+        cublas_library.load(None, None, 9)
+
+
+class Unloaded:
+    """A Library as far as ``require`` looks."""
+
+    lt = path = None
+
+    def __init__(self, *version: int) -> None:
+        self.version = version
+        self.major = version[0]
+
+
+def products(capability: tuple[int, int], *version: int) -> Products:
+    found = Products.__new__(Products)
+    found._capability = capability
+    found._library = Unloaded(*version)
+    found._cublas = cublas.Cublas.__new__(cublas.Cublas)
+    found._cublas._ways = cublas.WAYS if version[0] >= 11 else cublas.WAYS_10
+    return found
+
+
+@pytest.mark.parametrize(
+    ("capability", "version", "mode", "words"),
+    [
+        ((7, 5), (12, 4, 5), "tf32", "compute capability 7.5 has no Tensor Cores for TF32"),
+        ((7, 0), (12, 4, 5), "int8", "compute capability 7.0 has no Tensor Cores for INT8"),
+        ((8, 6), (12, 4, 5), "fp8", "compute capability 8.6 has no Tensor Cores for FP8"),
+        ((9, 0), (11, 10, 3), "fp8", "cuBLAS 11.10.3 has no FP8, which came with 11.11"),
+        ((9, 0), (12, 4, 5), "fp8", "there is no libcublasLt"),
+        ((8, 0), (10, 2, 2), "bf16", "cuBLAS 10.2.2 has no BF16"),
+    ],
+)
+def test_what_is_not_there(
+    capability: tuple[int, int], version: tuple[int, ...], mode: str, words: str
+) -> None:
+    with pytest.raises(NotSupported, match=words):
+        products(capability, *version).require(mode)
+
+
+def test_what_is_there() -> None:
+    for mode in MODES[:-1]:
+        products((8, 0), 11, 0, 3).require(mode)
+    products((7, 0), 10, 2, 2).require("fp16")
+    products((6, 1), 10, 2, 2).require("fp32")
+
+
+def test_a_rate_s_record() -> None:
+    measured = {"runs": 9, "seconds": 0.001, "spread": 1.02, "reference_seconds": 0.016}
+    told = level1._rate_record(measured, 8192, True)
+    assert told["tflops"] == pytest.approx(1099.51, rel=1e-4)
+    assert told["fp32_tflops"] == pytest.approx(told["tflops"] / 16)
+    assert told["shape"] == [8192] * 3
+    assert "fp32_tflops" not in level1._rate_record(measured, 8192, False)
+    still = {"runs": 9, "seconds": 0.0, "spread": None, "reference_seconds": None}
+    told = level1._rate_record(still, 512, True)
+    assert (
+        told["tflops"]
+        == told["spread"]
+        == unavailable("error", "the product took no measurable time")
+    )
+    assert told["fp32_tflops"] == unavailable("error", "the FP32 products cannot run")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (NotSupported("no such mode"), ("not-supported", "no such mode")),
+        (made.TooSmall("too\nsmall"), ("out-of-memory", "too small")),
+        (CudaError("cuMemAlloc_v2", 2, "OOM"), ("out-of-memory", "cuMemAlloc_v2: OOM")),
+        (CudaError("cuEventQuery", 700, "X"), ("error", "cuEventQuery: X")),
+        (cublas.CublasError("f", 3), ("out-of-memory", "f: CUBLAS_STATUS_ALLOC_FAILED")),
+        (cublas.CublasError("f", 8), ("not-supported", "f: CUBLAS_STATUS_ARCH_MISMATCH")),
+        (cublas.CublasError("f", 7), ("error", "f: CUBLAS_STATUS_INVALID_VALUE")),
+        (KeyError("x"), ("error", "KeyError: 'x'")),
+    ],
+)
+def test_failures(error: Exception, expected: tuple[str, str]) -> None:
+    assert level1._failure(error) == expected

@@ -1,0 +1,146 @@
+"""Summaries, and the plan and bookkeeping of the alternating timing, on a clock that the test turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envcheck.collector.kernels import timing
+from envcheck.collector.kernels.summaries import median, percentile, spread
+
+SECONDS = st.floats(min_value=1e-6, max_value=20.0)
+
+
+def test_summaries() -> None:
+    assert median([3.0, 1.0, 2.0]) == 2.0
+    assert median([4.0, 1.0, 2.0, 3.0]) == 2.5
+    assert percentile([float(i) for i in range(11)], 0.9) == 9.0
+    assert percentile([7.0], 0.1) == 7.0
+    assert spread([1.0] * 9 + [5.0]) == pytest.approx(1.4)
+    assert spread([2.0, 2.0, 2.0]) == 1.0
+    assert spread([0.0, 0.0]) is None
+
+
+@settings(max_examples=30)
+@given(SECONDS, st.one_of(st.just(0.0), SECONDS), st.floats(min_value=0.1, max_value=3.0))
+def test_a_plan_keeps_to_its_limit(one: float, reference: float, limit: float) -> None:
+    rounds, repeats = timing.plan(one, reference, timing.SECONDS, limit)
+    assert 1 <= repeats <= 32
+    assert 1 <= rounds <= 10
+    assert rounds == 1 or rounds * (reference + repeats * one) <= limit * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("one", "reference", "expected"),
+    [
+        (0.0015, 0.022, (5, 15)),  # FP16 at 8192 rows on a fast chip: as long as FP32
+        (0.022, 0.0, (10, 1)),  # FP32 itself
+        (0.0001, 0.0001, (10, 32)),
+        (0.0, 0.0, (10, 32)),  # no clock: no division by zero
+        (2.0, 1.0, (1, 1)),  # three rounds would take nine seconds
+    ],
+)
+def test_plans(one: float, reference: float, expected: tuple[int, int]) -> None:
+    assert timing.plan(one, reference, timing.SECONDS, timing.LIMIT) == expected
+
+
+class Gpu:
+    """A driver whose events are moments of the work queued so far; all of it is done when it is asked."""
+
+    def __init__(self, answers: tuple[bool, ...] = ()) -> None:
+        self.time = 0.0
+        self.started: list[str] = []
+        self.events: dict[int, float] = {}
+        self.made = 0
+        self.answers = list(answers)  # to the first questions whether an event is done
+
+    def work(self, name: str, seconds: float) -> Callable[[], None]:
+        def start() -> None:
+            self.started.append(name)
+            self.time += seconds
+
+        return start
+
+    def event(self) -> int:
+        self.made += 1
+        return self.made
+
+    def record(self, event: int) -> None:
+        self.events[event] = self.time
+
+    def wait(self, event: int) -> None:
+        assert event in self.events
+
+    def query(self, event: int) -> bool:
+        assert event in self.events
+        return self.answers.pop(0) if self.answers else True
+
+    def elapsed(self, first: int, second: int) -> float:
+        return self.events[second] - self.events[first]
+
+    def destroy_event(self, event: int) -> None:
+        del self.events[event]
+
+
+class Samples:
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def sample(self) -> None:
+        self.taken += 1
+
+
+def test_product_and_reference_alternate() -> None:
+    gpu = Gpu()
+    told = timing.measure(gpu, gpu.work("P", 1 / 64), gpu.work("R", 1 / 16))
+    assert (told["reference_seconds"], told["seconds"]) == (1 / 16, 1 / 64)
+    assert (told["runs"], told["spread"]) == (12, 1.0)
+    assert "".join(gpu.started) == "PPRR" + "RPPPP" * 3
+    assert gpu.events == {}  # none is left behind
+
+
+def test_a_product_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing.time, "sleep", lambda _seconds: None)
+    gpu, samples = Gpu((False, True, True)), Samples()
+    told = timing.measure(gpu, gpu.work("P", 0.05), None, samples)
+    assert told["reference_seconds"] is None
+    assert set(gpu.started) == {"P"}
+    assert samples.taken == 1
+
+
+def test_events_go_when_a_product_fails() -> None:
+    gpu = Gpu()
+    calls: list[int] = []
+
+    def product() -> None:
+        calls.append(1)
+        if len(calls) > 5:
+            raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        timing.measure(gpu, product)
+    assert gpu.events == {}
+
+
+def test_what_is_sampled_is_the_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the reference is done, no sample is taken; after the product is, none either."""
+    done: set[Any] = set()
+    order = iter(["before", "start", "end"])
+    monkeypatch.setattr(timing.time, "sleep", lambda _seconds: done.add(next(order)))
+
+    class Driver:
+        def query(self, event: Any) -> bool:
+            return event in done
+
+    seen: list[set[Any]] = []
+
+    class Recorder:
+        def sample(self) -> None:
+            seen.append(set(done))
+
+    timing._watch(Driver(), [["start", "end"]], Recorder())
+    assert seen == [{"before", "start"}]
