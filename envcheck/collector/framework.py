@@ -33,13 +33,10 @@ _ABOUT_GPUS = re.compile(
 
 def collect(context, name, describe):
     """A Framework's facts. ``describe(module, facts)`` adds what only this framework can tell."""
-    os.environ.update(_SETTINGS)
-    for variable in _FLOODING:
-        os.environ.pop(variable, None)
     facts = Facts(source="%s, imported by the target's interpreter" % name)
     facts.put("name", name, "envcheck")
     started = time.monotonic()
-    module, problem = _import(name)
+    module, problem = load(name)
     facts.put("import_seconds", round(time.monotonic() - started, 3))
     facts.put("imported", module is not None)
     facts.put("import_error", problem or unavailable("absent", "it was imported"))
@@ -54,8 +51,14 @@ def collect(context, name, describe):
     return facts
 
 
-def _import(name):
-    """(module, None), or (None, "TypeName: message")."""
+def load(name):
+    """Import a framework so that it leaves the GPU's memory alone: (module, None), or (None, why not).
+
+    Why not is "TypeName: message".
+    """
+    os.environ.update(_SETTINGS)
+    for variable in _FLOODING:
+        os.environ.pop(variable, None)
     try:
         module = importlib.import_module(name)
     except (

@@ -158,6 +158,10 @@ def test_a_healthy_gpu(folder: Path, minor: int) -> None:
     assert ended.mode("tf32").call.startswith(
         "cublasGemmEx TN CUDA_R_32F x CUDA_R_32F -> CUDA_R_32F"
     )
+    # what is timed is what a framework asks for
+    assert ended.mode("fp16").call == (
+        "cublasGemmEx TN CUDA_R_16F x CUDA_R_16F -> CUDA_R_16F, CUBLAS_COMPUTE_32F"
+    )
 
 
 def test_the_override_reaches_cublas_and_is_recorded(folder: Path) -> None:

@@ -1,0 +1,189 @@
+"""L2 as a process: what is planned, on matrices of which size, and what is told before anything runs."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fake_frameworks import FakeAdapter, Teller
+from level2_parts import isolate, params
+
+from envcheck.collector.kernels import level2, level2_mode, matrices
+from envcheck.collector.kernels.vectors import SETS, SIZES, VECTORS
+
+
+@pytest.fixture(autouse=True)
+def nothing_real(monkeypatch: pytest.MonkeyPatch) -> None:
+    isolate(monkeypatch)
+
+
+# -- what is planned
+
+
+def test_what_the_user_has_comes_before_any_switch_is_touched() -> None:
+    assert [f"{m}/{s}" for m, s in level2.planned(params())] == [
+        "fp32/default",
+        "fp32/switch-off",
+        "tf32/switch-on",
+        "fp16/half",
+        "bf16/half",
+    ]
+
+
+def test_fp32_matrices_always_half_ones_where_they_are_asked_for_and_never_what_is_done() -> None:
+    plan = level2.planned(params(modes=["bf16"], skip=["fp32/default"]))
+    assert plan == [("fp32", "switch-off"), ("bf16", "half")]
+    plan = level2.planned(params(modes=["tf32", "fp16"], settings=["override", "control"]))
+    assert plan == [("fp32", "override"), ("fp32", "control")]
+
+
+def test_variables_that_change_the_arithmetic_and_no_others() -> None:
+    environ = {"CUBLAS_EMULATE_SINGLE_PRECISION": "1", "NVIDIA_TF32_OVERRIDE": "0", "HOME": "/h"}
+    assert level2.variables(environ) == {
+        "CUBLAS_EMULATE_SINGLE_PRECISION": "1",
+        "NVIDIA_TF32_OVERRIDE": "0",
+    }
+
+
+@pytest.mark.parametrize(
+    ("multiprocessors", "free", "n"),
+    [
+        (132, 100000, 8192),
+        (132, 6600, 8192),
+        (132, 6000, 4096),
+        (40, 100000, 4096),
+        (14, 100000, 2048),
+        ({"unavailable": "error"}, {"unavailable": "error"}, 4096),
+        (None, None, 4096),
+        (132, 1, 512),
+    ],
+)
+def test_the_size_fills_the_chip_and_takes_a_quarter_of_its_memory(
+    multiprocessors: Any, free: Any, n: int
+) -> None:
+    assert level2.size_for(multiprocessors, free) == n
+    if isinstance(free, int) and n > 512:
+        assert 6 * 4 * n * n <= (free << 20) / 4
+
+
+# -- the matrices
+
+
+def floats(data: bytes) -> tuple[float, ...]:
+    return struct.unpack(f"<{len(data) // 4}f", data)
+
+
+def test_both_matrices_meet_in_the_vectors_dot_product() -> None:
+    n, k = 128, 96
+    vectors = [VECTORS[name] for name in SETS["fp32", "fp32"]]
+    a = floats(matrices.left(vectors, "fp32", n, k))
+    b = floats(level2_mode.right_rows(vectors, "fp32", k, n))
+    for vector, band in zip(vectors, matrices.bands(n, len(vectors)), strict=True):
+        exact = sum(Fraction(x) * Fraction(y) for x, y in zip(vector.a, vector.b, strict=True))
+        for i in (band[0], band[len(band) // 2], band[-1]):
+            row, column = a[i * k : (i + 1) * k], b[i::n]
+            terms = [Fraction(x) * Fraction(y) for x, y in zip(row, column, strict=True)]
+            assert sum(terms) == exact
+            assert len([t for t in terms if t]) == len(vector.a)
+
+
+@pytest.mark.parametrize("types", [("fp16", "fp16"), ("bf16", "bf16"), ("fp32", "fp32")])
+def test_rows_of_b_are_its_columns_turned(types: tuple[str, str]) -> None:
+    vectors = [VECTORS[name] for name in SETS[types]]
+    size, k, n = SIZES[types[0]], 100, 48
+    columns = matrices.right(vectors, types[0], n, k)
+    rows = level2_mode.right_rows(vectors, types[0], k, n)
+    for r in range(k):
+        for c in range(n):
+            at, turned = (r * n + c) * size, (c * k + r) * size
+            assert rows[at : at + size] == columns[turned : turned + size]
+
+
+# -- the process as a whole
+
+
+def run(monkeypatch: pytest.MonkeyPatch, module: Any, **changed: Any) -> Teller:
+    teller = Teller()
+    given = params(**changed)
+    monkeypatch.setitem(sys.modules, given["framework"], module)
+    level2.run(given, teller)
+    assert teller.told[-1] == ("done",)
+    return teller
+
+
+def test_a_framework_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run(monkeypatch, None).modes
+    assert len(told) == 5
+    for mode in told.values():
+        assert mode["outcome"] == "error" and mode["reason"].startswith("import torch: ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"), [(["default", "half"], True), (["override", "control"], False)]
+)
+def test_the_control_runs_without_emulation(
+    monkeypatch: pytest.MonkeyPatch, settings: list[str], kept: bool
+) -> None:
+    monkeypatch.setenv("CUBLAS_EMULATE_SINGLE_PRECISION", "1")
+    run(monkeypatch, None, settings=settings)
+    assert ("CUBLAS_EMULATE_SINGLE_PRECISION" in os.environ) is kept
+
+
+def test_nothing_is_told_before_the_device_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter, before = FakeAdapter(), []
+    teller = Teller()
+    adapter.absent = lambda: before.append(len(teller.told))
+    adapter.ping = lambda: before.append(len(teller.told))
+    adapter.facts = lambda: {"name": "Fake GPU", "multiprocessors": 4}
+    monkeypatch.setitem(level2.SIDES, "torch", SimpleNamespace(adapter=lambda module: adapter))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__="9.9"))
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    sizes = []
+    monkeypatch.setattr(level2, "measure", lambda *given: sizes.append(given[-1]))
+    level2.run(params(), teller)
+    assert before == [0, 0]
+    ((_, facts),) = teller.told
+    assert (facts["framework_version"], facts["name"]) == ("9.9", "Fake GPU")
+    assert facts["variables"] == {"CUBLAS_WORKSPACE_CONFIG": ":16:8"}
+    assert (facts["pci_address"], facts["uuid"]) == ("0000:01:00.0", "GPU-1")
+    assert facts["memory_free_mib"]["detail"] == "OSError: no libcuda"
+    assert sizes == [2048]
+    assert os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
+
+
+def test_the_driver_knows_the_device_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Driver:
+        def open(self) -> None:
+            pass
+
+        def facts(self) -> dict[str, Any]:
+            return {
+                "name": "NVIDIA X",
+                "multiprocessors": {"unavailable": "error"},
+                "uuid": "GPU-2",
+            }
+
+    monkeypatch.setattr(level2, "Driver", Driver)
+    adapter = FakeAdapter()
+    adapter.facts = lambda: {"name": "X", "multiprocessors": 7}
+    assert level2.device_facts(adapter, params(pci_address=None)) == {
+        "name": "NVIDIA X",
+        "multiprocessors": 7,
+        "uuid": "GPU-1",
+    }
+
+
+def test_a_gpu_that_fails_at_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter = FakeAdapter()
+    adapter.absent = lambda: None
+    adapter.dead = RuntimeError("CUDA error: system not yet initialized")
+    monkeypatch.setitem(level2.SIDES, "torch", SimpleNamespace(adapter=lambda module: adapter))
+    told = run(monkeypatch, SimpleNamespace(__version__="9.9")).modes
+    assert {m["reason"] for m in told.values()} == {
+        "torch's first use of the GPU: RuntimeError: CUDA error: system not yet initialized"
+    }

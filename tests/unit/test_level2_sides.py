@@ -1,0 +1,204 @@
+"""L2's sides of PyTorch, TensorFlow and JAX, on stand-ins for these."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import fake_frameworks as fake
+import pytest
+
+from envcheck.collector.kernels import framework_jax, framework_tensorflow, framework_torch
+from envcheck.collector.kernels.adapter import NotSupported
+
+SHAPE = (64, 64, 64)
+
+
+# -- no GPU
+
+
+@pytest.mark.parametrize(
+    ("adapter", "words"),
+    [
+        (framework_torch.adapter(fake.torch(cuda=None)), "PyTorch .*: it was built without CUDA"),
+        (
+            framework_torch.adapter(fake.torch(seen=False)),
+            r"PyTorch .*: torch.cuda.is_available\(\) is False "
+            r"\(Found no NVIDIA driver on your system\)",
+        ),
+        (
+            framework_tensorflow.adapter(fake.tensorflow(gpus=0, cuda=False)),
+            "TensorFlow .*: it was built without CUDA",
+        ),
+        (
+            framework_tensorflow.adapter(fake.tensorflow(gpus=0)),
+            r"TensorFlow .*: tf.config.list_physical_devices\('GPU'\) is empty",
+        ),
+        (
+            framework_jax.adapter(fake.jax(RuntimeError("Unknown backend: 'gpu'\nrequested"))),
+            r"JAX .*: jax.devices\('gpu'\): Unknown backend: 'gpu' requested",
+        ),
+        (framework_jax.adapter(fake.jax(found=0)), r"JAX .*: jax.devices\('gpu'\) is empty"),
+    ],
+)
+def test_no_gpu_is_said_in_one_line(adapter: Any, words: str) -> None:
+    told = adapter.absent()
+    assert "sees no GPU here" in told and "\n" not in told
+    assert re.fullmatch(words, told)
+
+
+def test_with_a_gpu_nothing_is_lacking() -> None:
+    assert framework_torch.adapter(fake.torch()).absent() is None
+    assert framework_tensorflow.adapter(fake.tensorflow()).absent() is None
+    jax = framework_jax.adapter(fake.jax())
+    assert jax.absent() is None and jax.device is not None
+
+
+def test_what_each_tells_of_its_device() -> None:
+    assert framework_torch.adapter(fake.torch()).facts() == {
+        "name": "NVIDIA A100",
+        "compute_capability": "8.0",
+        "multiprocessors": 108,
+    }
+    assert framework_tensorflow.adapter(fake.tensorflow()).facts() == {"compute_capability": "8.0"}
+    jax = framework_jax.adapter(fake.jax())
+    jax.absent()
+    assert jax.facts() == {"name": "NVIDIA L4", "compute_capability": "8.9"}
+    jax.device.core_count = 58
+    assert jax.facts()["multiprocessors"] == 58
+
+
+# -- PyTorch
+
+
+def test_torchs_switch_and_its_older_and_newer_ways() -> None:
+    torch = fake.torch()
+    adapter = framework_torch.adapter(torch)
+    adapter.switch("switch-on")
+    assert torch.backends.cuda.matmul.allow_tf32 is True
+    adapter.switch("half")
+    assert torch.backends.cuda.matmul.allow_tf32 is False
+
+    precision = ["highest"]
+    torch = fake.torch(
+        get_float32_matmul_precision=lambda: precision[-1],
+        set_float32_matmul_precision=precision.append,
+    )
+    del torch.backends.cuda.matmul
+    adapter = framework_torch.adapter(torch)
+    adapter.switch("switch-on")
+    adapter.switch("switch-off")
+    assert precision == ["highest", "high", "highest"]
+
+    torch = fake.torch(cuda="10.1")
+    del torch.backends.cuda.matmul
+    adapter = framework_torch.adapter(torch)
+    adapter.switch("switch-off")
+    assert adapter.call("switch-off") == "torch.matmul"
+    with pytest.raises(NotSupported, match=r"PyTorch 2\.4\.0 has no switch"):
+        adapter.switch("switch-on")
+
+
+def test_torch_is_timed_by_events_around_the_products_alone() -> None:
+    adapter = framework_torch.adapter(fake.torch())
+    product = adapter.product("default", "fp16", SHAPE)
+    assert adapter.timer == "cuda-events"
+    seen: list[str] = []
+    assert product.seconds(25, lambda: seen.append("sampled")) == pytest.approx(0.025)
+    assert seen == ["sampled"]
+
+
+def test_a_type_that_this_torch_does_not_have() -> None:
+    with pytest.raises(NotSupported, match=r"no torch\.bfloat16"):
+        framework_torch.adapter(fake.torch()).product("half", "bf16", SHAPE)
+
+
+# -- TensorFlow
+
+
+def test_tensorflow_by_its_version() -> None:
+    assert type(framework_tensorflow.adapter(fake.tensorflow())).__name__ == "Eager"
+    old = SimpleNamespace(__version__="1.15.5", config=SimpleNamespace())
+    adapter = framework_tensorflow.adapter(old)
+    assert (type(adapter).__name__, adapter.initial) == ("Graphs", None)
+    assert adapter.call("default") == "tf.matmul in a graph and a session"
+
+
+def test_tensorflow_2_0_lists_its_devices_elsewhere() -> None:
+    tf = fake.tensorflow()
+    del tf.config.list_physical_devices
+    assert framework_tensorflow.adapter(tf).absent() is None
+
+
+def test_every_setting_of_tensorflow_has_a_shape_of_its_own() -> None:
+    adapter = framework_tensorflow.adapter(fake.tensorflow())
+    settings = ("default", "switch-off", "default", "switch-on", "half")
+    lengths = [adapter.length(setting, 4096) for setting in settings]
+    assert lengths == [4096, 4032, 4096, 3968, 3904]
+
+
+def test_tensorflow_that_runs_elsewhere_does_not_support_it() -> None:
+    tf = fake.tensorflow(runs_on="CPU:0")
+    product = framework_tensorflow.adapter(tf).product("default", "fp32", SHAPE)
+    with pytest.raises(NotSupported, match=r"TensorFlow ran tf\.matmul on .*CPU:0"):
+        product.launch()
+    tf = fake.tensorflow()
+    framework_tensorflow.adapter(tf).product("default", "fp32", SHAPE).launch()
+
+
+def test_what_tensorflow_was_built_with() -> None:
+    tf = fake.tensorflow()
+    assert framework_tensorflow.adapter(tf).built_cuda() == "12.2"
+    tf.sysconfig.get_build_info = lambda: {"is_cuda_build": True}
+    assert framework_tensorflow.adapter(tf).built_cuda() == ""
+    tf.sysconfig.get_build_info = lambda: {"is_cuda_build": False}
+    assert framework_tensorflow.adapter(tf).built_cuda() is None
+
+
+def test_a_session_of_tensorflow_1_grows_and_is_closed() -> None:
+    log: list[str] = []
+    config = SimpleNamespace(gpu_options=SimpleNamespace(allow_growth=False))
+
+    def session(graph: Any, config: Any) -> Any:
+        assert config.gpu_options.allow_growth is True
+        return SimpleNamespace(graph=graph, close=lambda: log.append("closed"))
+
+    v1 = SimpleNamespace(ConfigProto=lambda: config, Session=session)
+    tf = SimpleNamespace(
+        __version__="1.15.5",
+        config=SimpleNamespace(),
+        Graph=object,
+        compat=SimpleNamespace(v1=v1),
+    )
+    adapter = framework_tensorflow.adapter(tf)
+    adapter.release()
+    first = adapter.session
+    assert adapter.session is first
+    adapter.release()
+    assert log == ["closed"] and adapter.session is not first
+
+
+# -- JAX
+
+
+def test_jaxs_switch_is_the_products_precision_and_nothing_is_compiled_twice() -> None:
+    jax = fake.jax()
+    adapter = framework_jax.adapter(jax)
+    adapter.absent()
+    given = {}
+    for setting in ("default", "half", "override", "switch-on", "switch-off", "control", "default"):
+        adapter.switch(setting)
+        given[setting] = adapter.product(setting, "fp32", SHAPE).launch()
+    assert given == {
+        "default": None,
+        "half": None,
+        "override": None,
+        "switch-on": "tensorfloat32",
+        "switch-off": "highest",
+        "control": "highest",
+    }
+    assert len(jax.compiled) == 3
+    jax.config.jax_default_matmul_precision = "bfloat16"
+    assert adapter.call("half") == "jax.numpy.matmul, jax_default_matmul_precision is bfloat16"
+    assert adapter.call("control") == "jax.numpy.matmul, precision='highest'"
