@@ -19,6 +19,8 @@ from .snapshot import Snapshot
 
 # The collector bounds every probe; this bounds the collector.
 DEADLINE = 300.0
+# Seconds more with micro-kernels: it starts none after 900 s, and the last of them may take this long.
+KERNELS = 900.0 + 300.0
 BEYOND_PROBES = 60.0  # seconds, where a deadline for every probe was given
 GRACE = 2.0  # seconds for the collector to end what it started
 
@@ -26,6 +28,27 @@ _START = PACKAGE + ("from envcheck.collector.main import main\nsys.exit(main(sys
 _REFUSED = 2
 
 Progress = Callable[[list[str], int, int], None]
+
+
+class Kernels(msgspec.Struct, frozen=True, kw_only=True):
+    """Which micro-kernels to run. Where a list is empty: all."""
+
+    levels: list[str] = []  # of facts.micro_kernels.Level
+    modes: list[str] = []  # of facts.micro_kernels.Mode
+    gpus: list[int] = []  # nvidia-smi's indices
+    busy_ok: bool = False  # on GPUs that are in use, too
+    full: bool = False  # with the GPUs' own counters, which takes longer
+
+    def argv(self) -> list[str]:
+        """These choices on the collector's command line."""
+        chosen = {
+            "--kernels": self.levels,
+            "--modes": self.modes,
+            "--gpu": [str(index) for index in self.gpus],
+        }
+        argv = [f"{option}={','.join(words)}" for option, words in chosen.items() if words]
+        argv += ["--busy-ok"] if self.busy_ok else []
+        return argv + (["--evidence=full"] if self.full else [])
 
 
 class Collected(msgspec.Struct):
@@ -47,11 +70,13 @@ def collect(
     nvidia_smi: str | None = None,
     redact: bool = True,
     deadline: float | None = None,
+    kernels: Kernels | None = None,
     progress: Progress | None = None,
 ) -> Collected:
     """Run the collector in a process of its own.
 
     deadline: seconds for every probe, instead of each probe's own.
+    kernels: which micro-kernels to run after the probes; None for none.
     progress: called with (names of running probes, done, total), again and again while it works.
     Raises UsageError for a target or file that cannot be looked at, CouldNotLook where the collector
     itself did not come back with a Snapshot.
@@ -70,6 +95,11 @@ def collect(
     if pynvml is not None:
         argv += ["--pynvml", str(pynvml)]
     bound = DEADLINE if deadline is None else max(DEADLINE, deadline + BEYOND_PROBES)
+    if kernels is not None:
+        argv += kernels.argv()
+        bound += KERNELS
+    elif nvidia_smi is None:
+        argv += ["--no-kernels"]
     return _read(_run(process.Child(argv, bound, grace=GRACE, limit=snapshots.LIMIT), progress))
 
 
@@ -82,8 +112,7 @@ def _run(child: Any, progress: Progress | None) -> Any:
             if line.startswith("@progress "):
                 told.update(msgspec.json.decode(line.removeprefix("@progress ")))
         if progress is not None and told:
-            running, total = told["running"], told["total"]
-            progress(running, total - len(running), total)
+            progress(told["running"], told["done"], told["total"])
 
     process.run_all([child], watch)
     return child.result

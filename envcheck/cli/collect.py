@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..exit_codes import ExitCode
-from . import files, sources
+from . import files, kernels, sources
 
 EPILOG = """\
 examples:
@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     sources.add_deadline(parser)
     files.add_output(parser)
+    kernels.add_arguments(parser)
     parser.add_argument(
         "--no-redact",
         action="store_true",
@@ -37,12 +38,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from .. import snapshot as snapshots
 
+    wanted = kernels.wanted(arguments)
     files.check_writable(arguments.output)
     if arguments.nvidia_smi is not None:
+        kernels.refuse(arguments, "--nvidia-smi")
         collected = sources.read_nvidia_smi(arguments.nvidia_smi, redact=not arguments.no_redact)
     else:
         collected = sources.live(
-            arguments.target, redact=not arguments.no_redact, deadline=arguments.deadline
+            arguments.target,
+            redact=not arguments.no_redact,
+            deadline=arguments.deadline,
+            kernels=wanted,
         )
     files.write(arguments.output, snapshots.dump(collected.snapshot).decode())
     return ExitCode.HEALTHY

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..exit_codes import ExitCode, UsageError
-from . import files, sources
+from . import files, kernels, sources
 from .style import style_of
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ examples:
   envcheck doctor --target ~/venvs/tf  this machine, and that environment
   envcheck doctor --from machine.json  a Snapshot that somebody sent
   envcheck doctor --only driver gpu    two areas (or codes) and nothing else
+  envcheck doctor --gpu 0 --kernels L0  Tensor Cores of one GPU, driver alone
   envcheck doctor --format junit --output report.xml --fail-on warn
 
 exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--save", metavar="FILE", help="also write the Snapshot that the diagnosis rests on"
     )
     sources.add_deadline(parser)
+    kernels.add_arguments(parser)
     for name, what in (("--only", "run nothing but"), ("--skip", "leave out")):
         parser.add_argument(
             name,
@@ -76,6 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ..checks.engine import diagnose
 
     only, skip = _selection(arguments.only), _selection(arguments.skip)
+    if arguments.source is not None:
+        kernels.refuse(arguments, "--from")
+    wanted = kernels.wanted(arguments, only, skip)
     given = None if arguments.source == "-" else arguments.source
     output, save = arguments.output or "-", arguments.save
     files.check_distinct({"--from": given, "--output": output, "--save": save})
@@ -84,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.source is not None:
         collected = sources.read_snapshot(arguments.source)
     else:
-        collected = sources.live(arguments.target, deadline=arguments.deadline)
+        collected = sources.live(arguments.target, deadline=arguments.deadline, kernels=wanted)
     if arguments.save is not None:
         from .. import snapshot as snapshots
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import collection
 from .. import snapshot as snapshots
-from ..collection import Collected
+from ..collection import Collected, Kernels
 from ..exit_codes import UsageError
 
 
@@ -41,15 +41,24 @@ def _seconds(text: str) -> float:
     return value
 
 
-def live(target: str | None, *, redact: bool = True, deadline: float | None = None) -> Collected:
-    """Look at this machine and the target; shows progress on a terminal."""
+def live(
+    target: str | None,
+    *,
+    redact: bool = True,
+    deadline: float | None = None,
+    kernels: Kernels | None = None,
+) -> Collected:
+    """Look at this machine and the target; shows progress on a terminal.
+
+    deadline, kernels: as of collection.collect.
+    """
     from ..reports.progress import Progress
 
     with Progress(sys.stderr) as progress:
 
         def collect(path: str | None) -> Collected:
             return collection.collect(
-                path, redact=redact, deadline=deadline, progress=progress.update
+                path, redact=redact, deadline=deadline, kernels=kernels, progress=progress.update
             )
 
         if target is not None:

@@ -7,9 +7,10 @@ import select
 import signal
 import sys
 
-from . import guard
+from . import guard, scratch
 from .facts import dumps
-from .run import ROOT, BadTarget, Run, document, remove, scratch_directory, snapshot
+from .kernels import options as kernel_options
+from .run import ROOT, BadTarget, Run, document, snapshot
 from .version import VERSION
 
 # In the single file it comes along; envcheck itself names the one that is installed beside it.
@@ -35,12 +36,12 @@ def main(argv):
     options = _options(argv)
     if options.nvidia_smi:
         return _report(options, lambda: {"machine": _capture(options.nvidia_smi)})
-    scratch = None if options.target is None else scratch_directory()
+    folder = None if options.target is None else scratch.make()
 
     def work(parent, unblock):
         def look():
             unblock()
-            return _look(options, parent, scratch)
+            return _look(options, parent, folder)
 
         return _report(options, look)
 
@@ -52,7 +53,7 @@ def main(argv):
     except Interrupted as error:
         return 128 + error.number
     finally:
-        remove(scratch)
+        scratch.remove(folder)
 
 
 def _report(options, look):
@@ -97,23 +98,25 @@ def _write(text):
             raise Unwritable(error.strerror)
 
 
-def _look(options, parent, scratch):
+def _look(options, parent, folder):
     """This machine's documents and the target's; Interrupted when ``parent`` is gone."""
     told = [None]
 
-    def watch(running, total):
+    def watch(running, done, total):
         if os.getppid() != parent:
             raise Interrupted(signal.SIGTERM)
-        if options.parent and told[0] != running:
-            told[0] = running
-            sys.stderr.write("@progress %s\n" % json.dumps({"running": running, "total": total}))
+        if options.parent and told[0] != (running, done):
+            told[0] = running, done
+            words = json.dumps({"running": running, "done": done, "total": total})
+            sys.stderr.write("@progress %s\n" % words)
             sys.stderr.flush()
 
     run = Run(
         {"pynvml": options.pynvml or BUNDLED_PYNVML},
         deadline=options.deadline,
         on_progress=watch,
-        scratch=scratch,
+        scratch=folder,
+        kernels=options.kernels,
     )
     try:
         return run.collect(options.target)
@@ -161,11 +164,14 @@ def _options(argv):
         help="read this file of nvidia-smi -q (text) or -q -x (XML) output instead",
     )
     parser.add_argument("--version", action="version", version="envcheck-collector " + VERSION)
+    kernel_options.add_arguments(parser)
     # Between envcheck and its collector: not for people.
     parser.add_argument("--pynvml", help=argparse.SUPPRESS)
     parser.add_argument("--parent", metavar="PID", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    options.kernels = kernel_options.from_arguments(parser, options)
+    return options
 
 
 def _interrupt(number, frame):

@@ -95,7 +95,7 @@ class Child(object):
         self._ending = None  # (outcome, time of SIGTERM, time of SIGKILL or None)
         self._reaped = False  # by somebody else: its process id may be another's by now
         self._stdout = self._stderr = None
-        self._stderr_seen = 0
+        self._seen = {"stdout": 0, "stderr": 0}
         self._popen = None
         self.pid = None
         try:
@@ -145,15 +145,28 @@ class Child(object):
         """Whole lines that the child has written to stderr since the last call."""
         if self.result is not None:
             return []
-        size = _size(self._stderr)
-        if size <= self._stderr_seen:
-            return []
-        fresh = os.pread(
-            self._stderr.fileno(), min(size - self._stderr_seen, 1 << 20), self._stderr_seen
-        )
+        return self._new_lines("stderr", self._stderr).decode("utf-8", "replace").splitlines()
+
+    def new_stdout(self):
+        """What the child has written to stdout since the last call (bytes).
+
+        Whole lines while it runs; once it has ended, all the rest.
+        """
+        if self.result is None:
+            return self._new_lines("stdout", self._stdout)
+        rest = self.result.stdout[self._seen["stdout"] :]
+        self._seen["stdout"] = len(self.result.stdout)
+        return rest
+
+    def _new_lines(self, name, file):
+        seen = self._seen[name]
+        size = _size(file)
+        if size <= seen:
+            return b""
+        fresh = os.pread(file.fileno(), min(size - seen, 1 << 20), seen)
         whole = fresh.rfind(b"\n") + 1
-        self._stderr_seen += whole
-        return fresh[:whole].decode("utf-8", "replace").splitlines()
+        self._seen[name] += whole
+        return fresh[:whole]
 
     def _exited(self):
         try:

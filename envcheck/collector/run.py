@@ -6,13 +6,15 @@ import os
 import sys
 import time
 
-from . import account, handshake, orphans, process, redact
+from . import account, handshake, orphans, process, redact, scratch
 from .child import BOOTSTRAP, parse
 from .facts import Context, dumps, plain
+from .kernels.campaign import Campaign, Interpreter
 from .probes import FRAMEWORKS, MACHINE, TARGET, bounded
 
 SCHEMA = 1
 HANDSHAKE_DEADLINE = 5.0
+_ONCE_MORE = 1.0  # seconds, after which a GPU's utilization no longer tells of the probes
 
 # The directory, or the zip, that holds the envcheck package this file belongs to.
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -33,13 +35,14 @@ class Running(object):
 
 
 class Run(object):
-    """One collection: starts the probes, waits for them, and cleans up whatever happens."""
+    """One collection: the probes, then the micro-kernels; cleans up whatever happens."""
 
-    def __init__(self, params=None, deadline=None, on_progress=None, scratch=None):
+    def __init__(self, params=None, deadline=None, on_progress=None, scratch=None, kernels=None):
         """params: what every machine probe gets. deadline: seconds, instead of each probe's own.
 
+        on_progress(names of what runs, done, total) is called again and again, and may raise to stop.
         scratch: an empty directory for the target's Python, which looks for modules where it works;
-        close() removes it.
+        close() removes it. kernels: the micro-kernels' Options; without them none is run.
         """
         self.params = params or {}
         self.deadline = deadline
@@ -47,13 +50,14 @@ class Run(object):
         self.probes = []
         self.children = []
         self.scratch = scratch
+        self.kernels = kernels
         self._stuck = set()
 
     def close(self):
         """End what still runs, and leave nothing behind."""
         process.stop_all(self.children)
         self._sweep()
-        remove(self.scratch)
+        scratch.remove(self.scratch)
 
     def _sweep(self):
         """[(session, stuck process)] of what the probes left behind and could not be ended."""
@@ -67,7 +71,7 @@ class Run(object):
     def collect(self, target=None, machine=True):
         """The documents {"machine", "target"} of this machine and of a target path, unredacted."""
         documents = {"machine": document("live", "machine"), "target": None}
-        greeting = None
+        greeting = interpreter = None
         if target is not None:
             interpreter, kind = _resolve(target)
             script = [interpreter, "-B", "-c", handshake.SCRIPT]
@@ -77,8 +81,7 @@ class Run(object):
             if target is not None:
                 params["paths"] = [os.path.abspath(target)]  # its disk is looked at, too
             for field, module in MACHINE.items():
-                python = [sys.executable or "python3", "-I", "-S"]
-                self._probe(documents["machine"], python, field, module, params, "/")
+                self._probe(documents["machine"], _isolated(), field, module, params, "/")
         if greeting is not None:
             process.run_all([greeting], self._watch)
             hello = _greet(target, interpreter, greeting.result)
@@ -96,7 +99,52 @@ class Run(object):
         for probe in self.probes:
             probe.document[probe.field] = section(probe.module, probe.child.result)
         self._name_stuck(self._sweep())
+        if machine and self.kernels is not None:
+            self._run_kernels(documents, interpreter)
         return documents
+
+    def _run_kernels(self, documents, interpreter):
+        """Only now: the micro-kernels load the GPUs, and the probes are to see them as they were."""
+        campaign = Campaign(
+            self.kernels,
+            documents,
+            self._start,
+            dict(os.environ),
+            self.params.get("pynvml"),
+            ROOT,
+            self._stuck | {child.pid for child in self.children},
+        )
+        pythons = {"machine": Interpreter("machine", _isolated(), "/")}
+        if interpreter is not None:
+            pythons["target"] = Interpreter("target", [interpreter, "-B"], self.scratch)
+        try:
+            campaign.run(self._unless_busy(campaign, documents["machine"]), pythons, self._tell)
+        except Exception as error:  # the probes' facts are there all the same
+            process.stop_all(self.children)
+            words = "%s: %s" % (type(error).__name__, error)
+            campaign.failed("envcheck's own part of it failed: " + words)
+        campaign.name_stuck(self._sweep())
+
+    def _unless_busy(self, campaign, machine):
+        """The campaign's choice. What looks busy is looked at again: the probes use the GPUs themselves."""
+        chosen = campaign.choose(machine)
+        if campaign.is_busy(chosen):
+            chosen = campaign.choose(self._with_new_nvml(machine))
+        if campaign.is_busy(chosen, only_utilization=True):
+            since = time.monotonic()
+            while time.monotonic() - since < _ONCE_MORE:
+                self._watch()
+                time.sleep(0.02)
+            chosen = campaign.choose(self._with_new_nvml(machine))
+        return chosen
+
+    def _with_new_nvml(self, machine):
+        """The machine's document as NVML tells it now; as it was, where NVML does not answer."""
+        module = MACHINE["nvml"]
+        child = self._start(*self._command(_isolated(), module, self.params, "/"))
+        process.run_all([child], self._watch)
+        fresh = section(module, child.result)
+        return dict(machine, nvml=fresh) if fresh["outcome"] == "ok" else machine
 
     def _name_stuck(self, left):
         """Put each process that had to be left behind into the section of the probe it came from."""
@@ -114,21 +162,35 @@ class Run(object):
             self._probe(where, python, field, module, {}, self.scratch)
 
     def _probe(self, where, python, field, module, params, cwd):
+        child = self._start(*self._command(python, module, params, cwd))
+        self.probes.append(Running(where, field, module, child))
+
+    def _command(self, python, module, params, cwd):
+        """What ``_start`` is to be given for a probe."""
         deadline = (
             self.deadline or importlib.import_module("envcheck.collector.probes." + module).DEADLINE
         )
-        argv = python + ["-c", BOOTSTRAP, ROOT, module, json.dumps(params)]
-        self.probes.append(Running(where, field, module, self._start(argv, deadline, cwd)))
+        return python + ["-c", BOOTSTRAP, ROOT, module, json.dumps(params)], deadline, cwd
 
-    def _start(self, argv, deadline, cwd):
-        child = process.Child(argv, deadline, cwd=cwd, tied=True)
+    def _start(self, argv, deadline, cwd, env=None):
+        child = process.Child(argv, deadline, cwd=cwd, env=env, tied=True)
         self.children.append(child)
         return child
 
     def _watch(self):
+        self._tell([probe.field for probe in self.probes if probe.child.poll() is None])
+
+    def _tell(self, running, done=0, more=0):
+        """Progress: beside the probes that do not run any more, ``done`` of ``more``."""
         if self.on_progress is not None:
-            running = [probe.field for probe in self.probes if probe.child.poll() is None]
-            self.on_progress(running, len(self.probes))
+            probes = len(self.probes)
+            over = sum(probe.child.result is not None for probe in self.probes)
+            self.on_progress(running, over + done, probes + more)
+
+
+def _isolated():
+    """envcheck's own Python, out of reach of the user's settings for Python."""
+    return [sys.executable or "python3", "-I", "-S"]
 
 
 def document(origin, location):
@@ -221,21 +283,3 @@ def _greet(target, interpreter, result):
         if target not in sentence and interpreter not in sentence:
             sentence = "%s: %s" % (target, sentence)
         raise BadTarget(sentence)
-
-
-def scratch_directory():
-    """A new empty directory; the root where nothing can be written, and so nothing needs to be."""
-    import tempfile
-
-    try:
-        return tempfile.mkdtemp(prefix="envcheck-")
-    except OSError:
-        return "/"
-
-
-def remove(scratch):
-    """Remove a scratch directory, if there is one and it was made for this."""
-    if scratch not in (None, "/"):
-        import shutil
-
-        shutil.rmtree(scratch, ignore_errors=True)

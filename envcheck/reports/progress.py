@@ -36,7 +36,7 @@ class Progress:
         """Show which probes run, how many of all are done, and for how long that has not changed."""
         if not self._live:
             return
-        names = [name.replace("_", "-") for name in names_running]
+        names = _together(name.replace("_", "-") for name in names_running)
         if names != self._names:
             self._names, self._since = names, time.monotonic()
         seconds = int(time.monotonic() - self._since)
@@ -75,6 +75,16 @@ class Progress:
             self._stream.flush()
         except (OSError, ValueError):  # gone, closed, or of an encoding without these characters
             self._live = False
+
+
+def _together(names: Iterable[str]) -> list[str]:
+    """Several GPUs at one level as one: "L1 GPU 0" and "L1 GPU 1" are "L1 GPU 0+1"."""
+    shown: dict[str, str] = {}
+    for name in names:
+        what, gpu, number = name.rpartition(" GPU ")
+        key = what + gpu if gpu else name
+        shown[key] = f"{shown[key]}+{number}" if key in shown and gpu else name
+    return list(shown.values())
 
 
 def _is_terminal(stream: TextIO) -> bool:

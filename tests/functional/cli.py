@@ -17,7 +17,11 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def envcheck(
-    *arguments: str | Path, cwd: Path | None = None, stdin: bytes = b"", **changes: str
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    stdin: bytes = b"",
+    timeout: float = 120,
+    **changes: str,
 ) -> subprocess.CompletedProcess[bytes]:
     """One run of the command line; output is captured as bytes."""
     return subprocess.run(
@@ -26,7 +30,7 @@ def envcheck(
         capture_output=True,
         env=environment(**changes),
         cwd=cwd,
-        timeout=120,
+        timeout=timeout,
         check=False,
     )
 

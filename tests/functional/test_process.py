@@ -125,6 +125,24 @@ def test_stderr_arrives_line_by_line() -> None:
     assert child.new_stderr() == []
 
 
+def test_output_arrives_line_by_line_and_ends_with_the_rest() -> None:
+    script = (
+        "import sys, time\n"
+        "for n in range(3): print('line', n, flush=True)\n"
+        "sys.stdout.write('half'); sys.stdout.flush(); time.sleep(600)\n"
+    )
+    child = process.Child([PYTHON, "-c", script], 60)
+    told = b""
+    while told.count(b"\n") < 3:
+        assert child.poll() is None
+        told += child.new_stdout()
+    assert told == b"line 0\nline 1\nline 2\n"
+    assert child.new_stdout() == b""
+    process.stop_all([child])
+    assert child.new_stdout() == b"half"
+    assert child.new_stdout() == b""
+
+
 def test_a_child_that_cannot_be_killed_is_named_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
     child = process.Child([PYTHON, "-c", "import time; time.sleep(600)"], 0.1)
     real = child._signal

@@ -104,7 +104,7 @@ def test_an_answer_that_is_none_says_that_nobody_could_look(stdout: bytes) -> No
         collection._read(ended(stdout))
 
 
-PROGRESS = b'@progress {"running": ["nvml"], "total": 7}\n'
+PROGRESS = b'@progress {"running": ["nvml"], "done": 6, "total": 7}\n'
 
 
 def test_why_a_collector_failed_is_what_it_said_and_not_how_far_it_was() -> None:

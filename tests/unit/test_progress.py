@@ -68,6 +68,15 @@ def test_what_takes_long_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_gpus_at_one_level_are_told_together() -> None:
+    stream = Terminal()
+    with Progress(stream) as progress:
+        progress.update(["L1 GPU 0", "L1 GPU 1", "L2 jax GPU 2"], 0, 9)
+        assert screen(stream.getvalue()).endswith("looking at L1 GPU 0+1, L2 jax GPU 2")
+        progress.update(["nvml", "L0 GPU 10", "L0", "L0 GPU 2"], 1, 9)
+        assert screen(stream.getvalue()).endswith("looking at nvml, L0 GPU 10+2, L0")
+
+
 def test_it_is_gone_after_an_exception_too() -> None:
     stream = Terminal()
     with pytest.raises(KeyboardInterrupt), Progress(stream) as progress:

@@ -1,0 +1,277 @@
+"""One job's processes: watched while they tell their records, and started again without what they died of."""
+
+import json
+import time
+from collections import namedtuple
+
+from ..facts import is_unavailable, unavailable
+from ..process import signal_name
+from . import child, records
+
+# Seconds. start: until the first stage begins (drivers and frameworks take their time). stage: without a
+# new record after that. seconds: for the work of a whole process.
+Limits = namedtuple("Limits", "start stage seconds")
+LIMITS = {
+    "L0": Limits(20.0, 3.0, 10.0),
+    "L1": Limits(20.0, 6.0, 10.0),
+    "L2": Limits(90.0, 30.0, 30.0),
+}
+FULL = 3.0  # seconds more a stage, and times as much for all, with the GPUs' own counters
+_WORTH_IT = 0.5  # seconds left, below which no process is started again
+
+NO_TIME = "no time left for it"
+# Facts of the run may come before a framework is imported, which takes its time.
+_AT_WORK = (records.MARK + b'{"begin"', records.MARK + b'{"mode"')
+# Stages after which a mode is known: in which CUPTI looks on, and in which NVML samples counters.
+_NAMES, _COUNTERS = "names", "gpm"
+
+
+def limits(level, evidence):
+    plain = LIMITS[level]
+    if evidence != "full":
+        return plain
+    return Limits(plain.start, plain.stage + FULL, plain.seconds * FULL)
+
+
+class Budget(object):
+    """Seconds of work that several processes share."""
+
+    def __init__(self, seconds):
+        self.left = seconds
+
+    def spend(self, seconds):
+        self.left = max(0.0, self.left - seconds)
+
+
+class Attempt(object):
+    """One Job at work: call ``step`` until it is False, then ``told`` is its LevelRun."""
+
+    def __init__(self, job, params, start, limits, budget=None, clock=time.monotonic):
+        """params: what every process of it gets. start(job, part, params, deadline): a process.Child.
+
+        budget: shared with other jobs; without one every part has ``limits.seconds`` of its own.
+        """
+        self.job = job
+        self.params = params
+        self.limits = limits
+        self.stuck = None  # a Result's, of a process that could not be killed
+        self.evidence = ""  # the last lines that a process which died wrote
+        self.fatal = ""  # why nothing else should be run on this GPU
+        self._start = start
+        self._shared = budget
+        self._clock = clock
+        self._began = clock()
+        self._waiting = list(job.parts)
+        self._heard = []  # a records.Heard for every part
+        self._outcome, self._reason = job.outcome, job.reason
+        self._left_out = {}  # key: why it was never reached
+        self._restarts = 0
+        self._child = None
+
+    def step(self):
+        """Look once, without waiting. Whether there is more to come."""
+        if self._child is None:
+            if self._outcome or not self._waiting:
+                return False
+            self._open(self._waiting.pop(0))
+            if self._child is None:
+                return False
+        now = self._clock()
+        result = self._child.poll()
+        fresh = self._child.new_stdout()
+        if records.MARK in fresh:
+            self._latest = now
+            self._heard[-1].hear(fresh)
+            if self._first is None and any(mark in fresh for mark in _AT_WORK):
+                self._first = now
+        if result is not None:
+            self._child = None
+            self._end(result, now)
+        elif not self._stalled and now - self._since() >= self._patience():
+            self._stalled = True
+            self._child.stop()
+        return self._child is not None or (bool(self._waiting) and not self._outcome)
+
+    def _since(self):
+        return self._launched if self._first is None else self._latest
+
+    def _patience(self):
+        return self.limits.start if self._first is None else self.limits.stage
+
+    def _open(self, part):
+        self._part = part
+        self._heard.append(records.Heard())
+        self._budget = self._shared or Budget(self.limits.seconds)
+        self._tries = 0
+        self._names = True
+        self._lost = {}  # stage: why what it tells is not known
+        self._dead = set()
+        if self._budget.left < _WORTH_IT:
+            self._outcome, self._reason = "not-run", NO_TIME
+        else:
+            self._launch([])
+
+    def _launch(self, skip):
+        params = dict(
+            self.params,
+            skip=skip,
+            dead=sorted(self._dead),
+            names=self._names,
+            seconds=round(self._budget.left, 3),
+            settings=self._part.settings,
+        )
+        deadline = self.limits.start + self._budget.left + 2 * self.limits.stage
+        self._stalled = False
+        self._first = None
+        self._launched = self._latest = self._clock()
+        self._child = self._start(self.job, self._part, json.dumps(params), deadline)
+
+    def _end(self, result, now):
+        """A process is over: blame what it died of, and start the next, if any of it is left."""
+        heard = self._heard[-1]
+        if self._first is not None:
+            self._budget.spend(now - self._first)
+        if heard.done and result.stuck is None:
+            self._finish()
+            return
+        outcome, why = self._verdict(result)
+        self.evidence = child.last_words(result) or self.evidence
+        if self._first is None:
+            self._failed(outcome, why, result)
+            return
+        again = self._blame(heard, outcome, why)
+        left = [name for name in self._part.keys if name not in heard.modes or name in again]
+        if result.stuck is not None:
+            self.stuck, self.fatal = result.stuck, "a process of %s cannot be ended" % self.job.name
+            self._leave(left, self.fatal)
+            self._give_up(self.fatal)
+        elif not left:
+            self._finish()
+        elif self._tries >= len(self._part.keys):
+            self._leave(left, "not reached: %s" % why)
+        elif self._budget.left < _WORTH_IT:
+            self._leave(left, NO_TIME)
+        else:
+            self._tries += 1
+            self._restarts += 1
+            self._launch([name for name in heard.modes if name not in again])
+
+    def _verdict(self, result):
+        """(outcome, why) of a process that ended before it was done."""
+        if self._stalled:
+            return "timeout", "no answer within %g s" % self._patience()
+        if result.outcome == "timeout":
+            return "timeout", "not done within %g s" % round(result.seconds, 1)
+        if result.outcome == "not-started":
+            return "error", "its process could not be started: %s" % result.error
+        if result.outcome == "exited" and result.code == child.ESCAPED:
+            return "error", child.escaped(result.stderr) or "its process raised an exception"
+        if result.outcome == "exited" and result.code < 0:
+            name = signal_name(-result.code)
+            return "crashed", "its process died by signal %d (%s)" % (-result.code, name)
+        return "crashed", "its process " + result.describe()
+
+    def _blame(self, heard, outcome, why):
+        """Write down what the announced stage came to. The keys of the modes to be run again."""
+        begun, heard.begun = heard.begun, None
+        if begun is None:
+            return []
+        name, stage = begun
+        well = [key for key in heard.modes if heard.modes[key].get("outcome") == "ok"]
+        if stage == _NAMES and self._names:
+            self._names = False
+            self._lost[stage] = "%s while CUPTI looked on" % why
+            return well if self.params["evidence"] == "full" else []  # whose stages come after it
+        if stage == _COUNTERS and name in well:
+            self._lost[stage] = "%s while NVML sampled the GPU's counters" % why
+            return []
+        self._dead.add(name)
+        reason = '%s in stage "%s"' % (why, stage)
+        heard.modes[name] = dict(heard.modes.get(name, _mode(name)), outcome=outcome, reason=reason)
+        return []
+
+    def _failed(self, outcome, why, result):
+        """The process never got to work: neither would another one."""
+        self.stuck = result.stuck
+        if self.stuck is not None:
+            self.fatal = "a process of %s cannot be ended" % self.job.name
+        elif outcome == "timeout" and self.job.level == "L0":
+            self.fatal = "%s had %s" % (self.job.name, why)
+        if not any(heard.modes for heard in self._heard):
+            self._outcome, self._reason = outcome, why
+        self._leave(self._part.keys, why)
+        self._give_up(why)
+
+    def _leave(self, names, why):
+        """The part is over, and these of its modes were not reached."""
+        for name in names:
+            if name not in self._heard[-1].modes:
+                self._left_out[name] = why
+        self._finish()
+
+    def _give_up(self, why):
+        """No other part is run either."""
+        for part in self._waiting:
+            self._heard.append(records.Heard())
+            self._leave(part.keys, why)
+        self._waiting = []
+
+    def _finish(self):
+        for mode in self._heard[-1].modes.values():
+            hardware = dict(mode.get("hardware") or {})
+            names = hardware.get("kernel_names")
+            if _NAMES in self._lost and (names is None or is_unavailable(names)):
+                hardware["kernel_names"] = unavailable("error", self._lost[_NAMES])
+            if _COUNTERS in self._lost and not hardware.get("gpm"):
+                hardware["gpm_reason"] = self._lost[_COUNTERS]
+            if self._lost:
+                mode["hardware"] = hardware
+
+    def told(self):
+        """The LevelRun of all that was heard."""
+        run = dict(self.job.device.seed) if self.job.device else {}
+        override = self.job.parts and self.job.parts[-1].environ
+        for heard in reversed(self._heard):  # the first part is the one that was as the user has it
+            told = dict(heard.run)
+            if heard is not self._heard[0]:
+                told.pop("outcome", None)
+                told.pop("reason", None)
+                if override and "variables" in told:
+                    told["variables"] = {
+                        name: value
+                        for name, value in told["variables"].items()
+                        if name not in override
+                    }
+            for name, value in told.items():
+                if not is_unavailable(value) or name not in run:
+                    run[name] = value
+        uuid = self.job.device.seed.get("uuid", "") if self.job.device else ""
+        if uuid.startswith("MIG-"):  # libcuda up to 11.3 tells the whole GPU's
+            run["uuid"] = uuid
+        run.update(
+            level=self.job.level,
+            framework=self.job.framework,
+            outcome=self._outcome or run.get("outcome") or "ok",
+            seconds=round(self._clock() - self._began, 3) if self._heard else 0.0,
+            restarts=self._restarts,
+            modes=self._modes(),
+        )
+        if self._reason:
+            run["reason"] = self._reason
+        return run
+
+    def _modes(self):
+        found = []
+        for part, heard in zip(self.job.parts, self._heard):
+            told = [name for name in heard.modes if name not in part.keys]
+            for name in part.keys + told:
+                if name in heard.modes:
+                    found.append(heard.modes[name])
+                elif name in self._left_out:
+                    found.append(_mode(name, outcome="not-run", reason=self._left_out[name]))
+        return found
+
+
+def _mode(name, **fields):
+    mode, _, setting = name.partition("/")
+    return dict(fields, mode=mode, setting=setting)

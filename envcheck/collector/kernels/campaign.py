@@ -1,0 +1,217 @@
+"""Runs the micro-kernels after all probes have come back: GPU by GPU, level by level.
+
+Within one GPU strictly one process after the other; MIG instances of one GPU count as one. GPUs side by
+side only as far as there are processors, so that none waits for one to start its kernels.
+"""
+
+import os
+import time
+
+from . import jobs, selection
+from .attempts import NO_TIME, Attempt, Budget, limits
+from .child import BOOTSTRAP
+
+LIMIT = 900.0  # seconds after which nothing is started any more
+_CORES = 2  # for each GPU at work
+_MORE_CUBLAS = 5.0  # seconds more to share for every cuBLAS after the first
+_NO_TARGET = "L1 and L2 run in a target, and there is none"
+_NO_FRAMEWORK = "the target has none of the frameworks"
+_PAUSE = 0.005  # seconds between two looks
+
+
+class Interpreter(object):
+    """How a document's Python is started. ``document``: "machine" or "target"."""
+
+    def __init__(self, document, argv, cwd):
+        self.document = document
+        self.argv = argv
+        self.cwd = cwd
+
+
+class Campaign(object):
+    """All levels on all chosen GPUs."""
+
+    def __init__(self, options, documents, start, environ, pynvml=None, root=None, ours=()):
+        """documents: {"machine", "target"}, as far as they are collected. root: what holds the package.
+
+        start(argv, deadline, cwd, env): a process.Child. ours: process ids that are not another's work.
+        """
+        self.options = options
+        self.documents = documents
+        self._sessions = {}  # of the processes: the document that each belongs to
+        self._start = start
+        self._environ = environ
+        self._root = root
+        self._pynvml = pynvml
+        self._limits = {level: limits(level, options.evidence) for level in options.levels}
+        self._ours = ours
+
+    def choose(self, machine):
+        """(devices, why there are none), by a document of the machine."""
+        return selection.choose(machine, self.options, self._environ, self._ours)
+
+    def is_busy(self, chosen, only_utilization=False):
+        """Whether a device is to be left alone, since it is in use."""
+        return any(
+            device.outcome == "busy" and (device.passing or not only_utilization)
+            for device in chosen[0]
+        )
+
+    def run(self, chosen, interpreters, watch, clock=time.monotonic, pause=time.sleep):
+        """Fill in ``micro_kernels`` of both documents.
+
+        chosen: from ``choose``. interpreters: {"machine": Interpreter, "target": Interpreter or None}.
+        watch(names of what runs, done, total) is called between looks.
+        """
+        devices, self._reason = chosen
+        self._interpreters, self._clock = interpreters, clock
+        planned = jobs.plan(devices, self.documents["target"], self.options)
+        began = clock()
+        lanes = self._lanes(planned, lambda: clock() - began > LIMIT)
+        width = max(1, _cores(self.documents["machine"]) // _CORES)
+        working, waiting = lanes[:width], lanes[width:]
+        while working:
+            for lane in list(working):
+                if not lane.step():
+                    working.remove(lane)
+                    working += [waiting.pop(0)] if waiting else []
+            done = sum(lane.done for lane in lanes)
+            watch([lane.name for lane in working if lane.name], done, len(planned))
+            if working:
+                pause(_PAUSE)
+        self._write([a for lane in lanes for a in lane.told], round(clock() - began, 3))
+
+    def _lanes(self, planned, late):
+        by_gpu = {}
+        for job in planned:
+            by_gpu.setdefault(job.device.lane if job.device else "", []).append(job)
+        return [Lane(mine, self._attempt, self._shared(mine), late) for mine in by_gpu.values()]
+
+    def _shared(self, mine):
+        """The Budget of a GPU's L0 and L1, for each of its instances."""
+        budgets = {}
+        for job in mine:
+            if job.level != "L2" and job.device not in budgets:
+                number = sum(j.level == "L1" for j in mine if j.device is job.device)
+                seconds = self._limits[job.level].seconds + _MORE_CUBLAS * max(0, number - 1)
+                budgets[job.device] = Budget(seconds)
+        return budgets
+
+    def _attempt(self, job, budget):
+        params = {
+            "modes": self.options.modes,
+            "evidence": self.options.evidence,
+            "pynvml": self._pynvml,
+            "pci_address": job.device.seed.get("pci_address") if job.device else None,
+            "uuid": job.device.seed.get("uuid") if job.device else None,
+            "libraries": job.libraries,
+            "framework": job.framework,
+        }
+        return Attempt(job, params, self._launch, self._limits[job.level], budget, self._clock)
+
+    def _launch(self, job, part, params, deadline):
+        interpreter = self._interpreters["machine" if job.level == "L0" else "target"]
+        argv = interpreter.argv + ["-c", BOOTSTRAP, self._root, job.module, params]
+        env = dict(self._environ, CUDA_VISIBLE_DEVICES=job.device.visible, **part.environ)
+        child = self._start(argv, deadline, interpreter.cwd, env)
+        if child.pid is not None:
+            self._sessions[child.pid] = interpreter.document
+        return child
+
+    def _write(self, attempts, seconds):
+        for name, levels in self._asked():
+            told = [attempt for attempt in attempts if attempt.job.level in levels]
+            section = {
+                "outcome": "ok",
+                "seconds": seconds,
+                "sources": {"*": "matrix products, each level in processes of its own"},
+                "facts": {
+                    "levels": levels,
+                    "modes": self.options.modes,
+                    "evidence": self.options.evidence,
+                    "busy_ok": self.options.busy_ok,
+                    "runs": [attempt.told() for attempt in told],
+                },
+            }
+            if not told:
+                section["reason"] = self._reason or (_NO_FRAMEWORK if levels else _NO_TARGET)
+            words = [
+                "%s: %s" % (attempt.job.name, attempt.evidence)
+                for attempt in told
+                if attempt.evidence
+            ]
+            if words:
+                section["evidence"] = "\n".join(words)[:2000]
+            stuck = [attempt.stuck for attempt in told if attempt.stuck is not None]
+            if stuck:
+                section["stuck"] = stuck
+            self.documents[name]["micro_kernels"] = section
+
+    def _asked(self):
+        """[(document's name, its levels)] of the sections that there are to be."""
+        machine = [level for level in self.options.levels if level == "L0"]
+        target = [level for level in self.options.levels if level != "L0"]
+        asked = [("machine", machine)] if machine or self.documents["target"] is None else []
+        return asked + ([("target", target)] if target and self.documents["target"] else [])
+
+    def failed(self, reason):
+        """Nothing came of it."""
+        for name, _levels in self._asked():
+            self.documents[name]["micro_kernels"] = {"outcome": "crashed", "reason": reason}
+
+    def name_stuck(self, left):
+        """Put each process that had to be left behind, (session, ``stuck`` of a Result), into a section."""
+        asked = [name for name, _levels in self._asked()]
+        for session, told in left:
+            name = self._sessions.get(session)
+            section = self.documents[name if name in asked else asked[0]]["micro_kernels"]
+            section.setdefault("stuck", []).append(told)
+
+
+class Lane(object):
+    """The jobs of one GPU, one after the other."""
+
+    def __init__(self, planned, attempt, budgets, late):
+        """attempt(job, budget): an Attempt. late(): whether nothing may be started any more."""
+        self.told = []  # the Attempts so far
+        self._waiting = list(planned)
+        self._attempt = attempt
+        self._budgets = budgets
+        self._late = late
+        self._current = None
+        self._fatal = ""
+
+    @property
+    def name(self):
+        return self._current.job.name if self._current else ""
+
+    @property
+    def done(self):
+        return len(self.told) - (self._current is not None)
+
+    def step(self):
+        """Look once. Whether there is more to come."""
+        if self._current is None:
+            if not self._waiting:
+                return False
+            self._next(self._waiting.pop(0))
+        if not self._current.step():
+            self._fatal = self._fatal or self._current.fatal
+            self._current = None
+        return bool(self._current or self._waiting)
+
+    def _next(self, job):
+        why = self._fatal or (NO_TIME if self._late() else "")
+        if why and not job.outcome:
+            job.outcome, job.reason = "not-run", why
+        shared = self._budgets.get(job.device) if job.level != "L2" else None
+        self._current = self._attempt(job, shared)
+        self.told.append(self._current)
+
+
+def _cores(machine):
+    """How many processors this process may keep busy."""
+    facts = (machine.get("host") or {}).get("facts") or {}
+    counts = [selection.known(facts.get(name)) for name in ("cpus_allowed", "cgroup_cpu_limit")]
+    counts = [int(count) for count in counts if count is not None]
+    return min(counts) if counts else os.cpu_count() or 1

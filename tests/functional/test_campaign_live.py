@@ -1,0 +1,304 @@
+"""The campaign with real processes, whose levels are stand-ins that misbehave on demand."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import probing
+import pytest
+import shims
+from cli import environment
+from pythons import find
+
+from envcheck.collector import orphans, process
+from envcheck.collector.kernels import attempts
+from envcheck.collector.kernels.attempts import Limits
+from envcheck.collector.kernels.campaign import Campaign, Interpreter
+from envcheck.collector.kernels.options import Options
+from envcheck.collector.kernels.selection import Device
+from envcheck.facts.micro_kernels import LevelRun, ModeRun
+from envcheck.snapshot import load
+
+COLLECTOR = probing.REPOSITORY / "envcheck/collector"
+OLDEST = find(6) or sys.executable
+BOTH = pytest.mark.parametrize("python", [sys.executable, OLDEST], ids=["this", "oldest"])
+STAGE = 1.5  # seconds without a record that a stage may take
+
+# Does as FAKE says in FAKE_MODE's stage FAKE_STAGE, and well otherwise.
+LEVEL = """
+import os, signal, subprocess, sys, time
+
+
+def run(params, teller):
+    print("chatter on standard output", flush=True)
+    teller.run(name="stand-in", multiprocessors=1, variables={"FAKE": "1"})
+    asked = params["settings"] or [""]
+    for setting in asked:
+        for mode in params["modes"]:
+            key = mode + "/" + setting if setting else mode
+            if key in params["skip"]:
+                continue
+            seen = os.environ["CUDA_VISIBLE_DEVICES"], os.environ.get("NVIDIA_TF32_OVERRIDE", "-")
+            facts = dict(mode=mode, setting=setting, outcome="ok", call=" ".join(seen))
+            teller.begin(mode, "bits", setting)
+            teller.mode(**facts)
+            stage = os.environ.get("FAKE_STAGE", "rate")
+            if stage != "names" or params["names"]:
+                teller.begin(mode, stage, setting)
+                if mode == os.environ.get("FAKE_MODE"):
+                    misbehave(os.environ["FAKE"], facts, teller)
+            teller.mode(**dict(facts, rate_reason="to the end"))
+    teller.done()
+
+
+def misbehave(how, facts, teller):
+    if how == "hang":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        subprocess.Popen(["sleep", "600"])
+        time.sleep(600)
+    elif how == "flood":
+        while True:
+            print("x" * 1000000)
+    elif how == "sticky":
+        teller.mode(**dict(facts, outcome="error", reason="cuCtxSynchronize: the context is dead"))
+        os._exit(3)
+    elif how == "half a record":
+        os.write(teller._descriptor, b'\\n@envcheck-record {"mode": {"mode": "fp')
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif how == "exit":
+        sys.exit("no such device")
+    else:
+        os.kill(os.getpid(), getattr(signal, how))
+"""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the collector in which every level is the stand-in."""
+    folder = tmp_path_factory.mktemp("copy")
+    copy = folder / "envcheck/collector"
+    shutil.copytree(COLLECTOR, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "envcheck/__init__.py").write_text("")
+    for name in ("level0", "level1", "level2"):
+        (copy / "kernels" / f"{name}.py").write_text(LEVEL)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        attempts, "LIMITS", dict.fromkeys(("L0", "L1", "L2"), Limits(20.0, STAGE, 20.0))
+    )
+
+
+def ran(root: Path, *, python: str = sys.executable, **fake: str) -> LevelRun:
+    """What a campaign on one GPU tells of L0 in the modes fp32, fp16 and bf16; nothing is left of it."""
+    return campaign(root, Options(["L0"], ["fp16", "bf16"]), None, python, **fake)[0]
+
+
+def campaign(root: Path, options: Options, target: Any, python: str, **fake: str) -> list[LevelRun]:
+    children: list[process.Child] = []
+
+    def start(argv: list[str], deadline: float, cwd: str, env: dict[str, str]) -> process.Child:
+        children.append(process.Child(argv, deadline, cwd=cwd, env=env, tied=True))
+        return children[-1]
+
+    documents = {"machine": {}, "target": target}
+    made = Campaign(options, documents, start, environment(**fake), None, str(root))
+    device = Device({"index": 0, "uuid": "GPU-1"}, "GPU-1", "0000:01:00.0")
+    interpreter = Interpreter("machine", [python, "-B"], "/")
+    made.run(([device], ""), {"machine": interpreter, "target": interpreter}, lambda *told: None)
+    assert all(child.result is not None for child in children)
+    assert not [child.pid for child in children if group_lives(child.pid)]
+    sections = [told["micro_kernels"] for told in (documents["machine"], target) if told]
+    runs = [run for section in sections for run in section["facts"]["runs"]]
+    return msgspec.json.decode(json.dumps(runs), type=list[LevelRun])
+
+
+def group_lives(pid: int) -> bool:
+    """Whether a process of this session, which a level's process led, is still at work."""
+    sessions = [orphans._stat(int(p.name)) for p in Path("/proc").iterdir() if p.name.isdecimal()]
+    return any(fields[3:4] == [str(pid)] and fields[0] != "Z" for fields in sessions)
+
+
+def by_mode(run: LevelRun) -> dict[str, ModeRun]:
+    return {mode.mode: mode for mode in run.modes}
+
+
+@BOTH
+def test_a_level_that_is_well(root: Path, python: str) -> None:
+    run = ran(root, python=python)
+    assert (run.outcome, run.restarts, run.name) == ("ok", 0, "stand-in")
+    assert [(mode.mode, mode.outcome) for mode in run.modes] == [
+        ("fp32", "ok"),
+        ("fp16", "ok"),
+        ("bf16", "ok"),
+    ]
+    assert run.modes[0].call == "GPU-1 -"
+
+
+@pytest.mark.parametrize(
+    ("how", "outcome", "reason"),
+    [
+        ("hang", "timeout", f'no answer within {STAGE} s in stage "rate"'),
+        ("SIGSEGV", "crashed", 'its process died by signal 11 (SIGSEGV) in stage "rate"'),
+        ("half a record", "crashed", 'its process died by signal 9 (SIGKILL) in stage "rate"'),
+        ("flood", "crashed", 'its process wrote more than 16 MiB in stage "rate"'),
+        ("sticky", "error", "cuCtxSynchronize: the context is dead"),
+        ("exit", "error", 'SystemExit: no such device in stage "rate"'),
+    ],
+)
+def test_what_goes_wrong_costs_its_mode_alone(
+    root: Path, how: str, outcome: str, reason: str
+) -> None:
+    run = ran(root, FAKE=how, FAKE_MODE="fp16")
+    modes = by_mode(run)
+    assert (modes["fp16"].outcome, modes["fp16"].reason) == (outcome, reason)
+    assert modes["fp16"].call == "GPU-1 -", "what it told before is kept"
+    assert modes["fp32"].rate_reason == modes["bf16"].rate_reason == "to the end"
+    assert (run.outcome, run.restarts) == ("ok", 1)
+
+
+def test_cupti_s_death_costs_the_names_alone(root: Path) -> None:
+    run = ran(root, FAKE="SIGSEGV", FAKE_MODE="fp16", FAKE_STAGE="names")
+    modes = by_mode(run)
+    assert {mode.outcome for mode in run.modes} == {"ok"}
+    assert "SIGSEGV" in str(modes["fp16"].hardware.kernel_names)
+    assert modes["bf16"].rate_reason == "to the end"
+
+
+def test_a_level_that_never_begins(root: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(root, copy)
+    module = copy / "envcheck/collector/kernels/level0.py"
+    module.write_text("raise OSError('libcuda.so.1: cannot open')\n")
+    run = ran(copy)
+    assert (run.outcome, run.reason) == ("error", "OSError: libcuda.so.1: cannot open")
+    assert {mode.outcome for mode in run.modes} == {"not-run"}
+    module.write_text("import time\ntime.sleep(600)\n")
+    monkeypatch.setattr(attempts, "LIMITS", {"L0": Limits(0.6, 0.6, 20.0)})
+    run = ran(copy)
+    assert (run.outcome, run.reason) == ("timeout", "no answer within 0.6 s")
+
+
+def test_the_target_s_levels_run_in_its_python_and_the_override_in_a_process_of_its_own(
+    root: Path,
+) -> None:
+    torch = {"outcome": "ok", "facts": {"name": "torch", "imported": True, "cuda_build": True}}
+    runs = campaign(root, Options(["L1", "L2"], ["fp32"]), {"torch": torch}, OLDEST)
+    assert [(run.level, run.framework, run.outcome) for run in runs] == [
+        ("L1", "", "ok"),
+        ("L2", "torch", "ok"),
+    ]
+    overrides = {mode.setting: mode.call for mode in runs[1].modes}
+    assert overrides["default"] == "GPU-1 -"
+    assert overrides["control"] == overrides["override"] == "GPU-1 0"
+
+
+# -- the whole collector, on a machine whose libcuda needs no GPU
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return probing.compile_library(
+        shims.CUDA, tmp_path_factory.mktemp("cuda"), "libcuda.so.1"
+    ).parent
+
+
+@pytest.fixture
+def marked(tmp_path: Path, libraries: Path) -> Iterator[dict[str, str]]:
+    """The environment of such a machine; its processes are known by it."""
+    (tmp_path / "tmp").mkdir()
+    yield environment(LD_LIBRARY_PATH=str(libraries), TMPDIR=str(tmp_path / "tmp"), SHIM_COUNT="1")
+    for pid in running(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+
+
+def running(folder: Path, word: bytes = b"") -> list[int]:
+    """The processes with this folder's TMPDIR that have this word on their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            environ = (entry / "environ").read_bytes()
+            if f"TMPDIR={folder}/tmp".encode() in environ and word in _command(entry):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def _command(entry: Path) -> bytes:
+    return (entry / "cmdline").read_bytes()
+
+
+def wait_for(condition: Any, seconds: float = 20.0) -> bool:
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@BOTH
+def test_the_collector_runs_them_after_the_probes(
+    root: Path, marked: dict[str, str], python: str
+) -> None:
+    argv = [python, "-m", "envcheck.collector", "--modes=fp16", "--gpu=0"]
+    missing = collected(argv, root, marked).machine.micro_kernels
+    assert missing is not None and missing.facts is not None
+    (run,) = missing.facts.runs
+    assert (run.outcome, run.index) == ("not-run", 0), "there is no NVML to know an index"
+    told = collected(argv[:-1], root, marked).machine.micro_kernels
+    assert told is not None and told.facts is not None
+    (run,) = told.facts.runs
+    assert [mode.mode for mode in run.modes] == ["fp32", "fp16"]
+    assert str(run.uuid).startswith("GPU-<uuid-")
+    without = collected([*argv[:-2], "--no-kernels"], root, marked)
+    assert without.machine.micro_kernels is None
+
+
+def test_they_run_out_of_a_zip_too(root: Path, tmp_path: Path, marked: dict[str, str]) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(root, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    main = "import sys\nfrom envcheck.collector.main import main\nsys.exit(main(sys.argv[1:]))\n"
+    (copy / "__main__.py").write_text(main)
+    archive = shutil.make_archive(str(tmp_path / "collector"), "zip", copy)
+    told = collected([sys.executable, archive, "--kernels=L0"], tmp_path, marked)
+    (run,) = told.machine.micro_kernels.facts.runs
+    assert {mode.outcome for mode in run.modes} == {"ok"}
+
+
+def collected(argv: list[str], root: Path, env: dict[str, str]) -> Any:
+    result = subprocess.run(argv, cwd=root, env=env, capture_output=True, timeout=60, check=True)
+    assert result.stderr == b""
+    return load(result.stdout)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_collector_that_is_ended_leaves_no_level_behind(
+    root: Path, tmp_path: Path, marked: dict[str, str], number: int
+) -> None:
+    env = marked | {"FAKE": "hang", "FAKE_MODE": "fp32"}
+    collector = subprocess.Popen(
+        [sys.executable, "-m", "envcheck.collector"],
+        cwd=root,
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    assert wait_for(lambda: running(tmp_path, b"sleep"))
+    assert running(tmp_path, b"level0")
+    collector.send_signal(number)
+    assert collector.wait(20) == (-9 if number == signal.SIGKILL else 128 + number)
+    assert wait_for(lambda: not running(tmp_path)), running(tmp_path)

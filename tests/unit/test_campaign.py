@@ -1,0 +1,613 @@
+"""How the levels' processes are watched, restarted and put together: with a clock and children made up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from h100 import cuda, gpu, nvml
+
+from envcheck.collector import run as collector_run
+from envcheck.collector.kernels import campaign as campaigns
+from envcheck.collector.kernels import records
+from envcheck.collector.kernels.attempts import NO_TIME, Attempt, Budget, Limits, limits
+from envcheck.collector.kernels.campaign import Campaign, Interpreter
+from envcheck.collector.kernels.child import SAYS
+from envcheck.collector.kernels.jobs import Job, Part
+from envcheck.collector.kernels.options import Options
+from envcheck.collector.kernels.selection import Device
+from envcheck.collector.process import Result
+from envcheck.facts.base import Probe
+from envcheck.facts.gpu import GpuProcess
+from envcheck.facts.host import Host
+from envcheck.facts.micro_kernels import LevelRun, MicroKernels
+
+WORK = GpuProcess(pid=4711, kind="C", name="python3")
+STUCK = {"pid": 77, "command": "python -c ...", "state": "D"}
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Fake:
+    """A child that does what its script says: (seconds after its start, record), and an end.
+
+    end: (seconds, exit status), None for one that runs until it is stopped, or "stuck".
+    """
+
+    def __init__(self, clock: Clock, script: list[tuple[float, Any]], end: Any, stderr: str = ""):
+        self.clock, self.script, self.end, self.stderr = clock, list(script), end, stderr.encode()
+        self.began = clock.now
+        self.stopped: float | None = None
+        self.result: Any = None
+        self.pid = id(self) % 100000
+
+    def _due(self) -> float:
+        return (self.clock.now if self.stopped is None else self.stopped) - self.began
+
+    def new_stdout(self) -> bytes:
+        due = [record for at, record in self.script if at <= self._due()]
+        self.script = self.script[len(due) :]
+        return b"".join(b"\n" + records.MARK + json.dumps(r).encode() + b"\n" for r in due)
+
+    def stop(self) -> None:
+        self.stopped = self.stopped or self.clock.now
+
+    def poll(self) -> Any:
+        seconds = self.clock.now - self.began
+        if self.stopped is not None:
+            stuck = STUCK if self.end == "stuck" else None
+            self.result = Result(["x"], "stopped", None, b"", b"", seconds, stuck)
+        elif isinstance(self.end, tuple) and seconds >= self.end[0]:
+            self.result = Result(["x"], "exited", self.end[1], b"", self.stderr, seconds)
+        return self.result
+
+
+def begin(at: float, mode: str, stage: str = "bits") -> tuple[float, Any]:
+    return at, {"begin": mode, "stage": stage}
+
+
+def told(at: float, mode: str, setting: str = "", **facts: Any) -> tuple[float, Any]:
+    return at, {"mode": {"mode": mode, "setting": setting, "outcome": "ok", **facts}}
+
+
+def facts(at: float, **told: Any) -> tuple[float, Any]:
+    return at, {"run": told}
+
+
+DONE = {"done": True}
+
+
+class Trial:
+    """Runs one Attempt to its end; every process is the next of the given scripts."""
+
+    def __init__(
+        self, job: Job, *scripts: Any, evidence: str = "quick", budget: Any = None
+    ) -> None:
+        self.clock = Clock()
+        self.started: list[dict[str, Any]] = []
+        waiting = list(scripts)
+
+        def start(job: Job, part: Part, params: str, deadline: float) -> Fake:
+            self.started.append({**json.loads(params), "environ": part.environ})
+            return Fake(self.clock, *waiting.pop(0))
+
+        self.attempt = Attempt(
+            job, {"evidence": evidence}, start, Limits(20.0, 3.0, 10.0), budget, self.clock
+        )
+        while self.attempt.step():
+            self.clock.now += 0.25
+        assert not waiting, "a process was not started"
+        self.run = self.attempt.told()
+        msgspec.convert(json.loads(json.dumps(self.run)), LevelRun)
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        return {
+            records.key(mode["mode"], mode.get("setting", "")): mode["outcome"]
+            for mode in self.run["modes"]
+        }
+
+    def mode(self, mode: str) -> dict[str, Any]:
+        (found,) = [told for told in self.run["modes"] if told["mode"] == mode]
+        return dict(found)
+
+    def asked(self, key: str) -> list[Any]:
+        return [params[key] for params in self.started]
+
+
+def job(level: str = "L0", modes: str = "fp32 fp16", **seed: Any) -> Job:
+    device = Device({"index": 0, "uuid": "GPU-1", "name": "H100", **seed}, "GPU-1", "0000:01:00.0")
+    return Job(level, device, [Part(modes.split())])
+
+
+def test_what_a_healthy_level_tells_is_its_run() -> None:
+    script = [
+        facts(1, multiprocessors=132, name={"unavailable": "error"}, memory_free_mib=7),
+        begin(1, "fp32"),
+        told(2, "fp32", call="fma"),
+        begin(2, "fp16"),
+        told(3, "fp16"),
+        (3.0, DONE),
+    ]
+    trial = Trial(job(), (script, (3.5, 0)))
+    assert trial.outcomes == {"fp32": "ok", "fp16": "ok"}
+    assert (trial.run["level"], trial.run["outcome"], trial.run["restarts"]) == ("L0", "ok", 0)
+    assert (trial.run["multiprocessors"], trial.run["name"]) == (132, "H100")
+    assert trial.run["seconds"] == 3.5
+    assert (trial.asked("skip"), trial.asked("names"), trial.asked("seconds")) == (
+        [[]],
+        [True],
+        [10.0],
+    )
+
+
+def test_a_hang_costs_the_mode_that_was_announced() -> None:
+    first = [told(1, "fp32", call="fma"), begin(1, "fp32", "rate")]
+    second = [begin(1, "fp16"), told(2, "fp16"), (2.0, DONE)]
+    trial = Trial(job(), (first, None), (second, (2.0, 0)))
+    assert trial.outcomes == {"fp32": "timeout", "fp16": "ok"}
+    assert trial.mode("fp32")["call"] == "fma", "what was told before is kept"
+    assert trial.mode("fp32")["reason"] == 'no answer within 3 s in stage "rate"'
+    assert (trial.asked("skip"), trial.asked("dead")) == ([[], ["fp32"]], [[], ["fp32"]])
+    assert trial.run["restarts"] == 1
+
+
+def test_every_record_gives_a_stage_its_time_anew() -> None:
+    script = [begin(1, "fp32"), told(3.5, "fp32"), begin(6, "fp16"), told(8.5, "fp16"), (9.0, DONE)]
+    assert Trial(job(), (script, (9.0, 0))).outcomes == {"fp32": "ok", "fp16": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "reason"),
+    [
+        (-11, "crashed", 'its process died by signal 11 (SIGSEGV) in stage "bits"'),
+        (3, "crashed", 'its process exited with status 3 in stage "bits"'),
+        (4, "error", 'ValueError: no in stage "bits"'),
+    ],
+)
+def test_a_death_costs_the_mode_that_was_announced(status: int, outcome: str, reason: str) -> None:
+    stderr = f"chatter\n{SAYS}ValueError: no\nmore chatter"
+    rest = [begin(0, "fp16"), told(1, "fp16"), (1.0, DONE)]
+    trial = Trial(job(), ([begin(1, "fp32")], (1.0, status), stderr), (rest, (1.0, 0)))
+    assert trial.outcomes == {"fp32": outcome, "fp16": "ok"}
+    assert trial.mode("fp32")["reason"] == reason
+
+
+def test_a_mode_s_own_record_of_a_dead_context_stands() -> None:
+    first = [begin(0, "fp32"), told(1, "fp32", outcome="error", reason="cuCtxSynchronize: 700")]
+    second = [begin(0, "fp16"), told(1, "fp16"), (1.0, DONE)]
+    trial = Trial(job(), (first, (1.0, 3)), (second, (1.0, 0)))
+    assert trial.mode("fp32")["reason"] == "cuCtxSynchronize: 700"
+    assert (trial.outcomes["fp16"], trial.asked("skip")[1]) == ("ok", ["fp32"])
+
+
+def test_a_process_that_is_done_may_die_as_it_likes() -> None:
+    trial = Trial(job(modes="fp32"), ([told(0, "fp32"), (1.0, DONE)], (1.0, -11)))
+    assert (trial.run["outcome"], trial.run["restarts"]) == ("ok", 0)
+
+
+def test_facts_of_the_run_do_not_end_its_start() -> None:
+    """A framework is imported after the first of them, and that takes longer than a stage."""
+    script = [facts(1, variables={}), begin(19, "fp32"), told(20, "fp32"), (20.0, DONE)]
+    assert Trial(job(modes="fp32"), (script, (20.0, 0))).run["outcome"] == "ok"
+
+
+@pytest.mark.parametrize(("level", "fatal"), [("L0", True), ("L1", False), ("L2", False)])
+def test_a_start_that_hangs_is_the_run_s_outcome(level: str, fatal: bool) -> None:
+    trial = Trial(job(level), ([facts(1, multiprocessors=1)], None))
+    assert (trial.run["outcome"], trial.run["reason"]) == ("timeout", "no answer within 20 s")
+    assert trial.outcomes == {"fp32": "not-run", "fp16": "not-run"}
+    assert bool(trial.attempt.fatal) is fatal
+    assert trial.clock.now == 120.25
+
+
+def test_a_start_that_fails_is_not_tried_again() -> None:
+    trial = Trial(job(), ([], (1.0, 4), SAYS + "CudaError: cuInit: CUDA_ERROR_UNKNOWN"))
+    assert (trial.run["outcome"], trial.run["restarts"]) == ("error", 0)
+    assert trial.run["reason"] == "CudaError: cuInit: CUDA_ERROR_UNKNOWN"
+    assert trial.mode("fp16")["reason"] == trial.run["reason"]
+    assert Trial(job(), ([], (1.0, -6))).run["outcome"] == "crashed"
+    assert not trial.attempt.fatal
+
+
+def test_a_level_may_say_itself_that_it_failed() -> None:
+    script = [facts(0, outcome="error", reason="cuDevicePrimaryCtxRetain: no"), (0.0, DONE)]
+    trial = Trial(job(), (script, (0.0, 0)))
+    assert (trial.run["outcome"], trial.run["reason"]) == ("error", "cuDevicePrimaryCtxRetain: no")
+
+
+def test_every_mode_may_die_and_none_twice() -> None:
+    modes = ["fp32", "tf32", "fp16"]
+    scripts = [([begin(0, mode)], (0.5, -11)) for mode in modes]
+    trial = Trial(job(modes=" ".join(modes)), *scripts)
+    assert trial.outcomes == dict.fromkeys(modes, "crashed")
+    assert (trial.run["restarts"], trial.run["outcome"]) == (2, "ok")
+
+
+def test_cupti_may_cost_the_names_and_nothing_else() -> None:
+    first = [told(0, "fp32", hardware={"opcodes": {"FFMA": 3}}), told(0, "fp16")]
+    trial = Trial(job(), ([*first, begin(0, "fp32", "names")], (1.0, -11)))
+    assert trial.outcomes == {"fp32": "ok", "fp16": "ok"}
+    names = trial.mode("fp32")["hardware"]["kernel_names"]
+    assert names == {
+        "unavailable": "error",
+        "detail": "its process died by signal 11 (SIGSEGV) while CUPTI looked on",
+    }
+    assert trial.mode("fp32")["hardware"]["opcodes"] == {"FFMA": 3}
+    assert trial.mode("fp16")["hardware"] == {"kernel_names": names}
+
+
+def test_the_gpu_s_counters_may_cost_themselves_and_nothing_else() -> None:
+    first = [told(0, "fp32", hardware={"opcodes": {"FFMA": 3}}), begin(0, "fp32", "gpm")]
+    rest = [told(0, "fp16"), begin(0, "fp16", "gpm"), told(1, "fp16"), (1.0, DONE)]
+    trial = Trial(job(), (first, (1.0, -11)), (rest, (1.0, 0)))
+    assert trial.outcomes == {"fp32": "ok", "fp16": "ok"}
+    assert trial.mode("fp32")["hardware"] == {
+        "opcodes": {"FFMA": 3},
+        "gpm_reason": "its process died by signal 11 (SIGSEGV) while NVML sampled the GPU's counters",
+    }
+    unknown = Trial(job(modes="fp32"), ([begin(0, "fp32", "gpm")], (1.0, -11)))
+    assert unknown.outcomes == {"fp32": "crashed"}
+
+
+def test_modes_after_cupti_s_death_run_without_it() -> None:
+    first = [told(0, "fp32", hardware={"kernel_names": ["sgemm"]}), begin(0, "fp16", "names")]
+    second = [begin(0, "fp16"), told(1, "fp16"), begin(1, "fp16", "names")]
+    trial = Trial(job(), (first, None), (second, (2.0, -11)))
+    assert (trial.asked("names"), trial.asked("skip")) == ([True, False], [[], ["fp32"]])
+    assert trial.mode("fp32")["hardware"] == {"kernel_names": ["sgemm"]}
+    assert trial.outcomes == {"fp32": "ok", "fp16": "crashed"}, "twice is once too often"
+
+
+def test_with_full_evidence_what_comes_after_the_names_is_run_again() -> None:
+    first = [told(0, "fp32"), told(0, "fp16", outcome="error"), begin(0, "fp32", "names")]
+    second = [begin(0, "fp32"), told(1, "fp32", call="again"), (1.0, DONE)]
+    trial = Trial(job(), (first, (1.0, -11)), (second, (1.0, 0)), evidence="full")
+    assert trial.asked("skip") == [[], ["fp16"]]
+    assert trial.mode("fp32")["call"] == "again"
+
+
+def test_time_that_is_used_up_leaves_modes_out() -> None:
+    budget = Budget(3.4)
+    trial = Trial(job(), ([begin(5, "fp32")], None), budget=budget)
+    assert trial.outcomes == {"fp32": "timeout", "fp16": "not-run"}
+    assert trial.mode("fp16")["reason"] == NO_TIME
+    assert 0 < budget.left < 0.5, "the start costs nothing"
+    nothing = Trial(job("L1"), budget=budget)
+    assert (nothing.run["outcome"], nothing.run["reason"]) == ("not-run", NO_TIME)
+
+
+def test_a_restart_has_the_time_that_is_left() -> None:
+    rest = [told(0, "fp16"), (0.0, DONE)]
+    trial = Trial(job(), ([begin(1, "fp32")], None), (rest, (0.0, 0)))
+    assert trial.asked("seconds") == [10.0, 6.75]
+
+
+def test_a_process_that_cannot_be_ended_ends_the_gpu_s_turn() -> None:
+    trial = Trial(job(), ([begin(0, "fp32")], "stuck"))
+    assert trial.attempt.stuck == STUCK
+    assert trial.attempt.fatal == "a process of L0 GPU 0 cannot be ended"
+    assert trial.outcomes == {"fp32": "timeout", "fp16": "not-run"}
+    assert trial.mode("fp16")["reason"] == trial.attempt.fatal
+
+
+def two_parts() -> Job:
+    made = job("L2")
+    made.framework = "torch"
+    made.parts = [
+        Part(["fp32/default", "fp16/half"], ["default", "half"]),
+        Part(["fp32/control"], ["control"], {"NVIDIA_TF32_OVERRIDE": "0"}),
+    ]
+    return made
+
+
+def test_both_processes_of_a_framework_are_one_run() -> None:
+    first = [
+        facts(0, variables={"XLA_FLAGS": "a"}, framework_version="2.9", seconds=1),
+        told(0, "fp32", "default"),
+        told(0, "fp16", "half"),
+        (0.0, DONE),
+    ]
+    second = [
+        facts(0, variables={"NVIDIA_TF32_OVERRIDE": "0"}, library="/lib"),
+        told(0, "fp32", "control"),
+        (0.0, DONE),
+    ]
+    trial = Trial(two_parts(), (first, (0.0, 0)), (second, (0.0, 0)))
+    assert list(trial.outcomes) == ["fp32/default", "fp16/half", "fp32/control"]
+    assert trial.asked("settings") == [["default", "half"], ["control"]]
+    assert trial.asked("environ") == [{}, {"NVIDIA_TF32_OVERRIDE": "0"}]
+    assert trial.asked("seconds") == [10.0, 10.0]
+    assert (trial.run["variables"], trial.run["library"]) == ({"XLA_FLAGS": "a"}, "/lib")
+    assert (trial.run["framework"], trial.run["framework_version"]) == ("torch", "2.9")
+
+
+def test_the_override_of_the_second_process_is_not_the_user_s() -> None:
+    """The first one told nothing of the variables before its only mode ended it."""
+    first = [told(0, "fp32", "default", outcome="error"), told(0, "fp16", "half"), (0.0, DONE)]
+    second = [facts(0, variables={"NVIDIA_TF32_OVERRIDE": "0", "XLA_FLAGS": "b"}), (0.0, DONE)]
+    trial = Trial(two_parts(), (first, (0.0, 0)), (second, (0.0, 0)))
+    assert trial.run["variables"] == {"XLA_FLAGS": "b"}
+
+
+def test_a_framework_that_cannot_start_is_not_started_twice() -> None:
+    trial = Trial(two_parts(), ([facts(0, variables={})], (1.0, 4), SAYS + "ImportError: no"))
+    assert (trial.run["outcome"], trial.run["reason"]) == ("error", "ImportError: no")
+    assert set(trial.outcomes.values()) == {"not-run"} and len(trial.outcomes) == 3
+    second_fails = Trial(
+        two_parts(),
+        ([told(0, "fp32", "default"), told(0, "fp16", "half"), (0.0, DONE)], (0.0, 0)),
+        ([], (1.0, 4), SAYS + "OSError: gone"),
+    )
+    assert second_fails.run["outcome"] == "ok"
+    assert second_fails.outcomes["fp32/control"] == "not-run"
+
+
+def test_a_stuck_process_leaves_the_other_settings_out() -> None:
+    trial = Trial(two_parts(), ([begin(0, "fp32/default")], "stuck"))
+    assert trial.outcomes == {
+        "fp32/default": "timeout",
+        "fp16/half": "not-run",
+        "fp32/control": "not-run",
+    }
+    assert trial.attempt.stuck == STUCK
+
+
+def test_a_mig_instance_keeps_its_name() -> None:
+    script = [facts(0, uuid="GPU-of-the-whole"), (0.0, DONE)]
+    trial = Trial(job(uuid="MIG-1"), (script, (0.0, 0)))
+    assert trial.run["uuid"] == "MIG-1"
+    assert Trial(job(), (script, (0.0, 0))).run["uuid"] == "GPU-of-the-whole"
+
+
+def test_full_evidence_has_more_time() -> None:
+    quick, full = limits("L1", "quick"), limits("L1", "full")
+    assert full.stage > quick.stage and full.seconds > quick.seconds
+    assert full.start == quick.start
+
+
+# -- the campaign
+
+
+class Stage:
+    """A machine of idle H100s on which every level's process does what ``script`` says of it."""
+
+    def __init__(self, gpus: int = 2, cores: int = 64, target: bool = False, **options: Any):
+        idle = [gpu(n, processes=[], utilization_percent=0) for n in range(gpus)]
+        self.machine = raw(
+            host=Host(cpus_allowed=cores), nvml=nvml(idle), cuda=cuda(idle)
+        ) | collector_run.document("live", "machine")
+        self.documents = {"machine": self.machine, "target": None}
+        if target:
+            told = collector_run.document("live", "path:/env")
+            loader = {"outcome": "timeout", "seconds": 1.0, "reason": "no answer"}
+            self.documents["target"] = told | {"loader": loader}
+        self.clock = Clock()
+        self.calls: list[dict[str, Any]] = []
+        self.running: list[Fake] = []
+        self.most = 0
+        self.script: Callable[[dict[str, Any]], Any] = well
+        self.watched: list[tuple[list[str], int, int]] = []
+        self.campaign = Campaign(
+            Options(**options), self.documents, self.start, {"A": "b"}, "/pynvml.py", "/copy"
+        )
+
+    def start(self, argv: list[str], deadline: float, cwd: str, env: dict[str, str]) -> Fake:
+        call = {"argv": argv, "cwd": cwd, "env": env, "module": argv[-2], **json.loads(argv[-1])}
+        self.calls.append(call)
+        child = Fake(self.clock, *self.script(call))
+        self.running = [other for other in self.running if other.poll() is None] + [child]
+        self.most = max(self.most, len(self.running))
+        return child
+
+    def pause(self, seconds: float) -> None:
+        self.clock.now += 0.25
+
+    def go(self) -> Stage:
+        pythons = {
+            "machine": Interpreter("machine", ["python3", "-I", "-S"], "/"),
+            "target": Interpreter("target", ["/env/bin/python", "-B"], "/scratch"),
+        }
+
+        def watch(names: list[str], done: int, total: int) -> None:
+            self.watched.append((names, done, total))
+
+        chosen = self.campaign.choose(self.machine)
+        self.campaign.run(chosen, pythons, watch, self.clock, self.pause)
+        return self
+
+    def section(self, document: str = "machine") -> Any:
+        told = self.documents[document]
+        assert told is not None
+        return msgspec.convert(json.loads(json.dumps(told["micro_kernels"])), Probe[MicroKernels])
+
+
+def raw(**probes: Any) -> dict[str, Any]:
+    return {
+        name: {"outcome": "ok", "facts": msgspec.to_builtins(facts)}
+        for name, facts in probes.items()
+    }
+
+
+def well(call: dict[str, Any]) -> Any:
+    left = [mode for mode in call["modes"] if mode not in call["skip"]]
+    return [*(told(0, mode) for mode in left), (1.0, DONE)], (1.0, 0)
+
+
+def hang(call: dict[str, Any]) -> Any:
+    return [], None
+
+
+def test_each_process_sees_its_one_gpu_and_the_user_s_environment() -> None:
+    stage = Stage(target=True, levels=["L0", "L1"], modes=["fp16"]).go()
+    assert [call["module"] for call in stage.calls] == ["level0", "level0", "level1", "level1"]
+    call = stage.calls[-1]
+    assert call["env"] == {"A": "b", "CUDA_VISIBLE_DEVICES": "GPU-<uuid-2>"}
+    assert (call["argv"][:2], call["cwd"]) == (["/env/bin/python", "-B"], "/scratch")
+    assert stage.calls[0]["argv"][:3] == ["python3", "-I", "-S"]
+    assert (call["modes"], call["uuid"], call["pynvml"]) == (
+        ["fp32", "fp16"],
+        "GPU-<uuid-2>",
+        "/pynvml.py",
+    )
+    assert call["libraries"] == {"libcublas": None, "libcublasLt": None, "libcupti": None}
+    machine, target = stage.section(), stage.section("target")
+    assert (machine.facts.levels, target.facts.levels) == (["L0"], ["L1"])
+    assert [run.index for run in target.facts.runs] == [0, 1]
+    assert machine.facts.modes == ["fp32", "fp16"] and machine.reason == ""
+
+
+@pytest.mark.parametrize(("cores", "most"), [(1, 1), (3, 1), (4, 2), (64, 4)])
+def test_as_many_gpus_side_by_side_as_there_are_processors_for(cores: int, most: int) -> None:
+    stage = Stage(gpus=4, cores=cores, levels=["L0"]).go()
+    assert stage.most == most and len(stage.calls) == 4
+
+
+def test_progress_names_levels_and_gpus() -> None:
+    stage = Stage(levels=["L0"]).go()
+    assert stage.watched[0] == (["L0 GPU 0", "L0 GPU 1"], 0, 2)
+    assert stage.watched[-1] == ([], 2, 2)
+
+
+def test_instances_of_one_gpu_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = [Device({"index": 0, "uuid": f"MIG-{n}"}, f"MIG-{n}", "same") for n in range(3)]
+    stage = Stage(levels=["L0"])
+    monkeypatch.setattr(stage.campaign, "choose", lambda machine: (devices, ""))
+    stage.go()
+    assert (stage.most, len(stage.calls)) == (1, 3)
+    assert [call["seconds"] for call in stage.calls] == [10.0] * 3
+
+
+def test_a_gpu_that_does_not_answer_is_asked_no_more() -> None:
+    stage = Stage(gpus=2, target=True, levels=["L0", "L1"])
+    stage.script = lambda call: (hang if call["uuid"] == "GPU-<uuid-1>" else well)(call)
+    stage.go()
+    first, second = stage.section("target").facts.runs
+    assert (first.outcome, second.outcome) == ("not-run", "ok")
+    assert first.reason == "L0 GPU 0 had no answer within 20 s"
+    assert stage.section().facts.runs[0].outcome == "timeout"
+
+
+def test_what_a_dead_process_wrote_is_evidence() -> None:
+    stage = Stage(gpus=2, levels=["L0"], modes=["fp32"])
+    stage.script = lambda call: ([], (1.0, 4), f"F0000 Check failed\n{SAYS}OSError: no")
+    stage.go()
+    assert stage.section().evidence == "L0 GPU 0: F0000 Check failed\nL0 GPU 1: F0000 Check failed"
+    assert Stage(levels=["L0"]).go().section().evidence == ""
+
+
+def test_a_stuck_process_is_named_where_it_came_from() -> None:
+    stage = Stage(gpus=1, target=True, levels=["L0", "L1"])
+    stage.script = lambda call: ([], "stuck") if call["module"] == "level0" else well(call)
+    stage.go()
+    assert [told.pid for told in stage.section().stuck] == [77]
+    assert stage.section("target").facts.runs[0].reason == "a process of L0 GPU 0 cannot be ended"
+    stage.campaign.name_stuck([(4711, dict(STUCK, pid=78))])
+    assert [told.pid for told in stage.section().stuck] == [77, 78]
+
+
+def test_several_cublas_share_more_time() -> None:
+    stage = Stage(gpus=1, target=True, levels=["L0", "L1"])
+    for name, path in (("torch", "/a/libcublas.so.12"), ("jax", "/b/libcublas.so.12")):
+        libraries = [{"name": "libcublas", "how": "framework", "path": path}]
+        facts = {"name": name, "imported": True, "libraries": libraries}
+        assert stage.documents["target"] is not None
+        stage.documents["target"][name] = {"outcome": "ok", "facts": facts}
+    stage.go()
+    assert [round(call["seconds"]) for call in stage.calls] == [15, 14, 13]
+    libraries = [call["libraries"]["libcublas"] for call in stage.calls]
+    assert libraries == [None, "/a/libcublas.so.12", "/b/libcublas.so.12"]
+
+
+def test_what_would_begin_too_late_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaigns, "LIMIT", 1.5)
+    stage = Stage(gpus=3, cores=2, levels=["L0"]).go()
+    runs = stage.section().facts.runs
+    assert [run.outcome for run in runs] == ["ok", "ok", "not-run"]
+    assert runs[2].reason == NO_TIME
+
+
+def test_why_nothing_ran() -> None:
+    hidden = Stage(target=True)
+    hidden.campaign._environ = {"CUDA_VISIBLE_DEVICES": ""}
+    hidden.go()
+    for name in ("machine", "target"):
+        told = hidden.section(name)
+        assert (told.outcome, told.facts.runs) == ("ok", [])
+        assert told.reason == 'CUDA_VISIBLE_DEVICES="" hides every GPU'
+    assert (
+        Stage(levels=["L1"]).go().section().reason == "L1 and L2 run in a target, and there is none"
+    )
+    alone = Stage(target=True, levels=["L2"]).go()
+    assert "micro_kernels" not in alone.machine
+    assert alone.section("target").reason == "the target has none of the frameworks"
+
+
+def test_a_campaign_that_breaks_costs_its_sections_alone() -> None:
+    stage = Stage(target=True)
+    stage.campaign.failed("KeyError: 5")
+    stage.campaign.name_stuck([(1, STUCK)])
+    for name in ("machine", "target"):
+        assert stage.section(name).outcome == "crashed"
+    assert stage.section().stuck[0].pid == 77
+
+
+def test_the_snapshot_keeps_no_uuid_and_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/margaret")
+    uuid = "12345678-1234-1234-1234-123456789abc"
+    stage = Stage(gpus=1, target=True, levels=["L1"])
+    device = Device({"index": 0, "uuid": "GPU-" + uuid}, "GPU-" + uuid, "0000:01:00.0")
+    monkeypatch.setattr(stage.campaign, "choose", lambda machine: ([device], ""))
+    path = "/home/margaret/env/libcublas.so.12"
+    found = [facts(0, library=path), told(0, "fp32", reason=f"GPU-{uuid} of {path}"), (0.0, DONE)]
+    stage.script = lambda call: (found, (0.0, 0))
+    stage.go()
+    whole, values = collector_run.snapshot(stage.documents)
+    (run,) = whole["target"]["micro_kernels"]["facts"]["runs"]
+    token = next(token for token, value in values.items() if value == uuid)
+    assert run["uuid"] == "GPU-" + token
+    assert run["library"].startswith("<home-") and run["library"].endswith("/env/libcublas.so.12")
+    assert uuid not in json.dumps(whole) and "margaret" not in json.dumps(whole)
+
+
+@pytest.mark.parametrize(
+    ("looks", "outcome", "asked"),
+    [
+        ([{}], "", 0),
+        ([{"processes": [WORK]}, {}], "", 1),
+        ([{"processes": [WORK]}, {"processes": [WORK]}], "busy", 1),
+        ([{"utilization_percent": 50}, {"utilization_percent": 50}, {}], "", 2),
+        ([{"utilization_percent": 50}] * 3, "busy", 2),
+        ([{"processes": [WORK]}, None], "busy", 1),
+    ],
+)
+def test_what_looks_busy_is_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch, looks: list[Any], outcome: str, asked: int
+) -> None:
+    """The probes use the GPUs, too: a framework that was asked for its GPUs is a process on them."""
+    monkeypatch.setattr(collector_run, "_ONCE_MORE", 0.0)
+    quiet = {"processes": [], "utilization_percent": 0}
+
+    def seen(look: Any) -> dict[str, Any]:
+        return raw(nvml=nvml([gpu(0, **{**quiet, **look})]), cuda=cuda([gpu(0)]))
+
+    later = list(looks[1:])
+
+    def again(machine: dict[str, Any]) -> dict[str, Any]:
+        fresh = later.pop(0)
+        return machine if fresh is None else seen(fresh)  # None: NVML does not answer any more
+
+    run = collector_run.Run(kernels=Options())
+    monkeypatch.setattr(run, "_with_new_nvml", again)
+    first = seen(looks[0])
+    devices, _reason = run._unless_busy(Campaign(Options(), {"machine": first}, None, {}), first)
+    assert [device.outcome for device in devices] == [outcome]
+    assert len(looks) - 1 - len(later) == asked

@@ -1,0 +1,174 @@
+"""The options for the micro-kernels, from the command line down to the collector's own."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pytest
+from h100 import machine
+
+from envcheck import collection
+from envcheck import snapshot as snapshots
+from envcheck.cli import kernels
+from envcheck.cli.main import run
+from envcheck.collection import Collected, Kernels
+from envcheck.collector import main as collector_main
+from envcheck.collector.kernels import LEVELS, MODES, attempts, campaign
+from envcheck.exit_codes import UsageError
+
+
+def parsed(*argv: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    kernels.add_arguments(parser)
+    return parser.parse_args(argv)
+
+
+def wanted(*argv: str, **chosen: Any) -> Kernels | None:
+    return kernels.wanted(parsed(*argv), **chosen)
+
+
+ASKED = [
+    ("", Kernels()),
+    ("--kernels l0,L2", Kernels(levels=["L0", "L2"])),
+    ("--modes FP16,int8", Kernels(modes=["fp16", "int8"])),
+    ("--gpu 0 --gpu 2,3", Kernels(gpus=[0, 2, 3])),
+    ("--busy-ok --evidence full", Kernels(busy_ok=True, full=True)),
+    ("--evidence quick", Kernels()),
+    ("--no-kernels", None),
+]
+
+
+@pytest.mark.parametrize(("argv", "expected"), ASKED)
+def test_what_the_options_ask_for(argv: str, expected: Kernels | None) -> None:
+    assert wanted(*argv.split()) == expected
+
+
+@pytest.mark.parametrize(("argv", "expected"), ASKED)
+def test_the_collector_is_asked_for_the_same(argv: str, expected: Kernels | None) -> None:
+    options = collector_main._options(expected.argv() if expected else ["--no-kernels"]).kernels
+    if expected is None:
+        assert options is None
+        return
+    assert options.levels == (expected.levels or list(LEVELS))
+    assert options.modes == [
+        m for m in MODES if not expected.modes or m in (*expected.modes, "fp32")
+    ]
+    assert options.gpus == (expected.gpus or None)
+    assert (options.busy_ok, options.evidence == "full") == (expected.busy_ok, expected.full)
+
+
+def test_what_the_kernels_are_run_for_may_be_left_out() -> None:
+    assert wanted(only=["tensorcores"]) == wanted(only=["driver", "TC-003"]) == Kernels()
+    assert wanted(skip=["driver", "TC-003"]) == Kernels()
+    assert wanted(only=["driver", "gpu"]) is None
+    assert wanted(skip=["tensorcores"]) is None
+
+
+@pytest.mark.parametrize("argv", ["--kernels L0", "--gpu 0", "--busy-ok", "--modes fp16"])
+def test_options_that_contradict_each_other_are_named(argv: str) -> None:
+    option = argv.split()[0]
+    with pytest.raises(UsageError, match=f"^{option} and --no-kernels exclude each other$"):
+        wanted(*argv.split(), "--no-kernels")
+    with pytest.raises(UsageError, match=f"^{option} and --from exclude each other"):
+        kernels.refuse(parsed(*argv.split()), "--from")
+    kernels.refuse(parsed(), "--from")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--kernels", "L0,L3", "'L3' is none of L0, L1, L2"),
+        ("--kernels", "", "'' is none of L0, L1, L2"),
+        ("--modes", "fp64", "'fp64' is none of fp32, tf32, fp16, bf16, int8, fp8"),
+        ("--gpu", "0,x", "'0,x' is no"),
+        ("--gpu", "-1", "'-1' is no"),
+        ("--gpu", "GPU-1", "'GPU-1' is no"),
+    ],
+)
+def test_a_word_that_is_no_choice_is_named(
+    option: str, value: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for parse in (parsed, lambda *argv: collector_main._options(argv)):
+        with pytest.raises(SystemExit) as stop:
+            parse(f"{option}={value}")
+        assert stop.value.code == 2
+        assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--gpu=0", "--no-kernels", "--evidence=full"])
+def test_a_file_leaves_nothing_to_run(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = option.partition("=")[0]
+    (tmp_path / "machine.json").write_bytes(snapshots.dump(machine()))
+    for command in (["doctor", "--from"], ["collect", "--nvidia-smi"]):
+        assert run([*command, str(tmp_path / "machine.json"), option]) == 2
+        assert f"{name} and {command[1]} exclude each other" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        collector_main._options(["--nvidia-smi", "x", option])
+    assert f"{name} and --nvidia-smi exclude each other" in capsys.readouterr().err
+
+
+class Called(Exception):
+    """In place of a collector that is started."""
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+
+    def collect(path: str | None, **options: Any) -> Collected:
+        made.append(options)
+        return Collected(machine(), {})
+
+    monkeypatch.setattr(collection, "collect", collect)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        ("doctor", Kernels()),
+        ("doctor --gpu 1", Kernels(gpus=[1])),
+        ("doctor --only driver", None),
+        ("collect --kernels L0", Kernels(levels=["L0"])),
+        ("collect --no-kernels", None),
+    ],
+)
+def test_the_commands_pass_them_on(
+    calls: list[dict[str, Any]],
+    argv: str,
+    expected: Kernels | None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run([*argv.split(), "--target", "/env"])
+    assert [call["kernels"] for call in calls] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "option", "bound"),
+    [
+        (Kernels(gpus=[2]), "--gpu=2", collection.DEADLINE + collection.KERNELS),
+        (None, "--no-kernels", collection.DEADLINE),
+    ],
+)
+def test_the_collector_gets_the_time_that_they_take(
+    monkeypatch: pytest.MonkeyPatch, chosen: Kernels | None, option: str, bound: float
+) -> None:
+    def start(argv: list[str], deadline: float, **options: Any) -> None:
+        assert option in argv and deadline == bound
+        raise Called
+
+    monkeypatch.setattr(collection.process, "Child", start)
+    with pytest.raises(Called):
+        collection.collect(kernels=chosen)
+
+
+def test_no_process_of_the_campaign_can_outlast_the_collector() -> None:
+    last = max(
+        limit.start + limit.seconds + 2 * limit.stage
+        for limit in (attempts.limits(level, "full") for level in LEVELS)
+    )
+    assert campaign.LIMIT + last < collection.KERNELS

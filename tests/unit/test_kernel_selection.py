@@ -1,0 +1,388 @@
+"""Which GPUs the micro-kernels run on, and what is planned for each, from simulated documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import h100
+import msgspec
+import pytest
+import targets
+from build import document
+from h100 import ADDRESSES, COUNT
+
+from envcheck.collector.kernels import MODES, jobs, level2
+from envcheck.collector.kernels.options import Options
+from envcheck.collector.kernels.records import key
+from envcheck.collector.kernels.selection import Device, choose
+from envcheck.facts.base import Probe, Unavailable
+from envcheck.facts.gpu import CudaDevice, CudaDriver, Gpu, GpuProcess, MigInstance, Nvml
+from envcheck.facts.target import Library, Loader
+
+UNKNOWN = Unavailable(unavailable="not-supported")
+WORK = GpuProcess(pid=4711, kind="C", name="python3", memory_mib=40000)
+
+
+def idle(index: int = 0, **changes: Any) -> Gpu:
+    return h100.gpu(index, **{"processes": [], "utilization_percent": 0, **changes})
+
+
+def raw(**probes: Any) -> dict[str, Any]:
+    told: dict[str, Any] = msgspec.to_builtins(document(**probes))
+    return told
+
+
+def machine(*gpus: Gpu, **probes: Any) -> dict[str, Any]:
+    gpus = gpus or tuple(idle(n) for n in range(COUNT))
+    return raw(**h100.sections(list(gpus), **probes))
+
+
+def chosen(
+    told: dict[str, Any], visible: str | None = None, ours: Any = (), **options: Any
+) -> list[Device]:
+    environ = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    devices, _reason = choose(told, Options(**options), environ, ours)
+    return list(devices)
+
+
+def indices(devices: list[Device]) -> list[Any]:
+    return [device.seed.get("index") for device in devices]
+
+
+def test_every_gpu_that_cuda_lists_by_its_uuid() -> None:
+    devices = chosen(machine())
+    assert [device.visible for device in devices] == [f"GPU-<uuid-{n + 1}>" for n in range(COUNT)]
+    assert [device.lane for device in devices] == ADDRESSES
+    assert devices[1].name == "GPU 1" and not devices[1].outcome
+    assert devices[1].seed == {
+        "index": 1,
+        "pci_address": ADDRESSES[1],
+        "uuid": "GPU-<uuid-2>",
+        "name": "NVIDIA H100 80GB HBM3",
+        "compute_capability": "9.0",
+    }
+
+
+@pytest.mark.parametrize(
+    ("facts", "outcome", "reason"),
+    [
+        ({"processes": [WORK]}, "busy", "python3 (process 4711, 40000 MiB) is using it"),
+        (
+            {"processes": [WORK, WORK, WORK]},
+            "busy",
+            "python3 (process 4711, 40000 MiB) is using it, and 2 more",
+        ),
+        (
+            {"processes": [GpuProcess(pid=7, kind="M+C", name=UNKNOWN, memory_mib=UNKNOWN)]},
+            "busy",
+            "a process (process 7) is using it",
+        ),
+        ({"utilization_percent": 10}, "busy", "its utilization was 10 %"),
+        ({"utilization_percent": 9}, "", ""),
+        ({"utilization_percent": UNKNOWN, "processes": UNKNOWN}, "", ""),
+        ({"processes": [GpuProcess(pid=8, kind="G", name="Xorg")]}, "", ""),
+        ({"processes": [GpuProcess(pid=8, kind="C+G", name="Xwayland")]}, "", ""),
+        ({"processes": [GpuProcess(pid=8, kind="C", name="nvidia-cuda-mps-server")]}, "", ""),
+        ({"compute_mode": "Prohibited"}, "not-run", "its compute mode is Prohibited"),
+        ({"compute_mode": "Exclusive_Process"}, "", ""),
+        (
+            {"compute_mode": "Exclusive_Process", "processes": [WORK]},
+            "not-run",
+            "its compute mode is Exclusive_Process, and python3 (process 4711, 40000 MiB) is using it",
+        ),
+    ],
+)
+def test_a_gpu_in_use_is_left_alone(facts: dict[str, Any], outcome: str, reason: str) -> None:
+    (busy, other) = chosen(machine(idle(0, **facts), idle(1)))
+    assert (busy.outcome, busy.reason) == (outcome, reason)
+    assert busy.passing is (reason.startswith("its utilization"))
+    assert other.outcome == ""
+
+
+def test_busy_ok_runs_and_says_what_was_seen() -> None:
+    (busy,) = chosen(machine(idle(processes=[WORK])), busy_ok=True)
+    assert (busy.outcome, busy.seed["busy"]) == ("", True)
+    assert "4711" in busy.seed["reason"]
+    (forbidden,) = chosen(machine(idle(compute_mode="Prohibited")), busy_ok=True)
+    assert forbidden.outcome == "not-run"
+
+
+def test_what_this_run_started_itself_is_nobody_else_s_work() -> None:
+    told = machine(idle(processes=[WORK], compute_mode="Exclusive_Process"))
+    assert chosen(told)[0].outcome == "not-run"
+    assert chosen(told, ours={4711})[0].outcome == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, [0, 1, 2, 3, 4, 5, 6, 7]),
+        ("", []),
+        ("-1", []),
+        ("NoDevFiles", []),
+        ("3", [3]),
+        ("7, 0", [7, 0]),
+        ("0,99,1", [0]),
+        ("2,-1,3", [2]),
+        ("5,5", [5]),
+        ("GPU-<uuid-3>", [2]),
+        ("GPU-<uuid-3", [2]),
+        ("GPU-<uuid", []),
+        ("GPU-<uuid-8>,1", [7, 1]),
+    ],
+)
+def test_the_user_s_choice_of_devices_counts(value: str | None, expected: list[int]) -> None:
+    devices, reason = choose(
+        machine(), Options(), {} if value is None else {"CUDA_VISIBLE_DEVICES": value}
+    )
+    assert indices(devices) == expected
+    assert reason == ("" if expected else f'CUDA_VISIBLE_DEVICES="{value}" hides every GPU')
+
+
+def other_order() -> dict[str, Any]:
+    """CUDA's order, the fastest first, is not nvidia-smi's."""
+    gpus = [idle(n) for n in range(3)]
+    return machine(*gpus, cuda=h100.cuda([gpus[2], gpus[0], gpus[1]]))
+
+
+def test_an_index_is_cuda_s_in_the_variable_and_nvidia_smi_s_in_the_option() -> None:
+    assert indices(chosen(other_order())) == [2, 0, 1]
+    assert indices(chosen(other_order(), "0")) == [2]
+    (device,) = chosen(other_order(), "", gpus=[1])
+    assert (device.visible, device.lane) == ("GPU-<uuid-2>", ADDRESSES[1])
+
+
+def test_an_index_that_does_not_exist_is_told_in_its_place() -> None:
+    found, missing = chosen(other_order(), gpus=[9, 2])
+    assert indices([found, missing]) == [2, 9]
+    assert missing.outcome == "not-run"
+    assert missing.reason == "--gpu 9: nvidia-smi lists no such GPU (there are: 0, 1, 2)"
+
+
+def test_a_gpu_that_nvidia_smi_lists_and_cuda_does_not() -> None:
+    gpus = [idle(0), idle(1)]
+    told = machine(*gpus, cuda=h100.cuda(gpus[:1]))
+    (device,) = chosen(told, gpus=[1])
+    assert (device.outcome, device.seed["pci_address"]) == ("not-run", ADDRESSES[1])
+    assert device.reason == f"libcuda lists no device at {ADDRESSES[1]}"
+    broken = machine(*gpus, cuda=CudaDriver(init_code=999, init_name="CUDA_ERROR_UNKNOWN"))
+    assert chosen(broken, gpus=[1])[0].reason == "cuInit failed: CUDA_ERROR_UNKNOWN (999)"
+
+
+def test_without_nvml_cuda_s_devices_run_and_no_index_is_known() -> None:
+    told = machine(nvml=h100.no_driver(18, "mismatch"))
+    devices = chosen(told)
+    assert (len(devices), devices[3].name, devices[3].outcome) == (COUNT, "GPU 3", "")
+    assert chosen(told, gpus=[0])[0].reason == "--gpu 0: NVML lists no GPU"
+
+
+@pytest.mark.parametrize(
+    ("cuda", "reason"),
+    [
+        (
+            CudaDriver(load_error="libcuda.so.1: cannot open"),
+            "libcuda cannot be loaded: libcuda.so.1: cannot open",
+        ),
+        (
+            CudaDriver(init_code=803, init_name="CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+            "cuInit failed: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
+        ),
+        (CudaDriver(init_code=0, devices=[]), "libcuda lists no device"),
+        (
+            CudaDriver(init_code=0, devices=Unavailable(unavailable="error", detail="no count")),
+            "libcuda lists no devices: no count",
+        ),
+        (
+            Probe(outcome="timeout", reason="the probe gave no answer within 20 s"),
+            "libcuda could not be asked for its devices: the probe gave no answer within 20 s",
+        ),
+    ],
+)
+def test_no_device_has_its_reason(cuda: Any, reason: str) -> None:
+    assert choose(raw(cuda=cuda), Options(), {}) == ([], reason)
+
+
+def mig(number: int, **changes: Any) -> MigInstance:
+    facts = {"gpu_instance": number, "compute_instance": 0, "uuid": f"MIG-<uuid-9{number}>"}
+    return MigInstance(**{**facts, "multiprocessors": 16, **changes})
+
+
+def partitioned(*instances: MigInstance) -> dict[str, Any]:
+    """A GPU with MIG instances, of which CUDA lists the second, and one without."""
+    sliced = idle(0, mig_enabled=True, mig_instances=list(instances), utilization_percent=UNKNOWN)
+    devices = [
+        CudaDevice(ordinal=0, uuid="GPU-<uuid-2>", pci_address=ADDRESSES[1]),
+        CudaDevice(ordinal=1, uuid="MIG-<uuid-92>", pci_address=ADDRESSES[0]),
+    ]
+    return machine(sliced, idle(1), cuda=h100.cuda([], devices=devices))
+
+
+def test_mig_instances_run_by_their_uuid_and_share_a_lane() -> None:
+    devices = chosen(partitioned(mig(1), mig(2), mig(3, uuid=UNKNOWN)))
+    assert [device.name for device in devices] == [
+        "GPU 1",
+        "GPU 0 MIG 1.0",
+        "GPU 0 MIG 2.0",
+        "GPU 0 MIG 3.0",
+    ]
+    assert {device.lane for device in devices[1:]} == {ADDRESSES[0]}
+    assert [device.visible for device in devices[1:3]] == ["MIG-<uuid-91>", "MIG-<uuid-92>"]
+    assert devices[1].seed["multiprocessors"] == 16
+    assert (devices[3].outcome, devices[3].reason) == (
+        "not-run",
+        "NVML does not tell this MIG instance's UUID",
+    )
+
+
+def test_mig_instances_can_be_chosen() -> None:
+    told = partitioned(mig(1), mig(2))
+    assert [d.visible for d in chosen(told, "MIG-<uuid-91>")] == ["MIG-<uuid-91>"]
+    assert [d.visible for d in chosen(told, "1,0")] == ["MIG-<uuid-92>", "GPU-<uuid-2>"]
+    assert len(chosen(told, gpus=[0])) == 2
+    empty = chosen(machine(idle(mig_enabled=True), cuda=h100.cuda([idle(1)])), gpus=[0])
+    assert empty[0].reason == "MIG is on, and there is no instance"
+
+
+# -- what is planned
+
+HERE = "/venv/nvidia/cublas/lib/libcublas.so.12"
+
+
+def library(path: str, how: Any = "framework", **facts: Any) -> Library:
+    name = path.rpartition("/")[2].partition(".")[0]
+    return Library(name=name, how=how, path=path, **facts)
+
+
+def target(**probes: Any) -> dict[str, Any]:
+    return raw(**{"loader": Loader(libraries=[]), **probes})
+
+
+def torch(*paths: str, **facts: Any) -> Any:
+    libraries = [library(path) for path in paths]
+    return targets.tensorflow(name="torch", libraries=libraries, **facts)
+
+
+def planned(told: dict[str, Any] | None, gpus: int = 1, **options: Any) -> list[jobs.Job]:
+    chosen_options = Options(**options)
+    devices, _reason = choose(machine(*(idle(n) for n in range(gpus))), chosen_options, {})
+    return list(jobs.plan(devices, told, chosen_options))
+
+
+def test_without_a_target_the_driver_alone_is_asked() -> None:
+    (job,) = planned(None)
+    assert (job.name, job.module) == ("L0 GPU 0", "level0")
+    assert [part.keys for part in job.parts] == [["fp32", "tf32", "fp16", "bf16", "int8", "fp8"]]
+    assert planned(None, levels=["L1", "L2"]) == []
+
+
+def test_a_gpu_s_levels_come_one_after_the_other() -> None:
+    names = [job.name for job in planned(target(torch=torch(HERE)), gpus=2)]
+    assert names == [
+        *("L0 GPU 0", "L1 GPU 0", "L2 torch GPU 0"),
+        *("L0 GPU 1", "L1 GPU 1", "L2 torch GPU 1"),
+    ]
+
+
+def test_fp32_always_runs_and_l2_gets_the_settings_of_its_modes() -> None:
+    _l0, _l1, job = planned(target(torch=torch(HERE)), modes=["bf16"])
+    user, overridden = job.parts
+    assert user.keys == ["fp32/default", "fp32/switch-off", "bf16/half"]
+    assert user.settings == ["default", "switch-on", "switch-off", "half"]
+    assert user.environ == {}
+    assert overridden.keys == ["fp32/override", "fp32/control"]
+    assert overridden.environ == {"NVIDIA_TF32_OVERRIDE": "0"}
+    everything = planned(target(torch=torch(HERE)))[2].parts[0].keys
+    assert "tf32/switch-on" in everything and "fp16/half" in everything
+
+
+@pytest.mark.parametrize("modes", [["fp32"], ["tf32"], ["fp16", "fp8"], list(MODES)])
+def test_what_is_expected_of_l2_is_what_it_plans(modes: list[str]) -> None:
+    (job,) = planned(target(torch=torch(HERE)), modes=modes, levels=["L2"])
+    for part in job.parts:
+        params = {"modes": Options(modes=modes).modes, "settings": part.settings, "skip": []}
+        assert {key(*place) for place in level2.planned(params)} == set(part.keys)
+
+
+def test_one_l1_for_every_cublas_that_a_framework_mapped() -> None:
+    other = "/usr/lib/libcublas.so.11"
+    lt, cupti = HERE.replace("cublas.so", "cublasLt.so"), "/cupti/libcupti.so.12"
+    told = target(
+        torch=torch(HERE, lt, cupti),
+        tensorflow=torch(HERE),
+        jax=torch(other),
+        loader=Loader(libraries=[library("/x/libcublas.so.13", "dlopen")]),
+    )
+    levels = [job.libraries for job in planned(told, levels=["L1"])]
+    assert levels == [
+        {"libcublas": HERE, "libcublasLt": lt, "libcupti": cupti},
+        {"libcublas": other, "libcublasLt": None, "libcupti": None},
+    ]
+
+
+def test_a_framework_that_has_mapped_none_gets_what_the_loader_finds() -> None:
+    told = target(
+        tensorflow=torch(built_cuda="11.8"),
+        loader=Loader(
+            libraries=[
+                library("/usr/lib/libcublas.so.12", "dlopen"),
+                library("/usr/lib/libcublas.so.11", "dlopen"),
+                library("/usr/lib/libcublasLt.so.12", "dlopen"),
+                library("/usr/lib/libcupti.so.2022.3.0", "dlopen", soname="libcupti.so.11.8"),
+                library("/site/libcupti.so.12", "wheel"),
+                Library(name="libcublas", how="wheel", path=UNKNOWN),
+            ]
+        ),
+    )
+    (job,) = planned(told, levels=["L1"])
+    assert job.libraries == {
+        "libcublas": "/usr/lib/libcublas.so.11",
+        "libcublasLt": None,  # one of another CUDA lies beside it
+        "libcupti": "/usr/lib/libcupti.so.2022.3.0",
+    }
+    bare = target(
+        loader=msgspec.convert({"libraries": told["loader"]["facts"]["libraries"]}, Loader)
+    )
+    assert planned(bare, levels=["L1"])[0].libraries["libcublas"] == "/usr/lib/libcublas.so.12"
+
+
+def test_a_target_without_cublas_and_one_whose_loader_was_not_asked() -> None:
+    (job,) = planned(target(), levels=["L1"])
+    assert (job.outcome, job.parts) == ("not-run", [])
+    assert job.reason.startswith("the target has no cuBLAS")
+    silent = target(loader=targets.failed("timeout", "no answer"))
+    (job,) = planned(silent, levels=["L1"])
+    assert (job.outcome, job.libraries["libcublas"]) == ("", None)
+
+
+@pytest.mark.parametrize(
+    ("probe", "reason"),
+    [
+        (torch(cuda_build=False), "this torch is built without CUDA"),
+        (
+            torch(imported=False, import_error="ImportError: no\nmore"),
+            "torch cannot be imported: ImportError: no",
+        ),
+        (targets.failed("crashed", "it died"), "torch could not be looked at: it died"),
+    ],
+)
+def test_a_framework_that_cannot_use_a_gpu_is_told_once(probe: Any, reason: str) -> None:
+    found = planned(target(torch=probe), gpus=3, levels=["L2"])
+    assert [(job.framework, job.device, job.outcome, job.reason) for job in found] == [
+        ("torch", None, "not-run", reason)
+    ]
+
+
+def test_a_busy_gpu_is_busy_at_every_level() -> None:
+    devices, _reason = choose(machine(idle(processes=[WORK])), Options(), {})
+    found = jobs.plan(devices, target(torch=torch(HERE)), Options())
+    assert {(job.level, job.outcome) for job in found} == {
+        ("L0", "busy"),
+        ("L1", "busy"),
+        ("L2", "busy"),
+    }
+    assert all("4711" in job.reason for job in found)
+
+
+def test_nvml_s_facts_without_an_address_are_nobody_s() -> None:
+    nvml = Nvml(gpus=[idle(processes=[WORK], pci_address=UNKNOWN)])
+    assert chosen(machine(idle(0), nvml=nvml))[0].outcome == ""
