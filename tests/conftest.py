@@ -1,7 +1,13 @@
 """Makes the helpers in tests, tests/unit and tests/functional importable by their own names."""
 
+import gc
 import sys
 from pathlib import Path
 
 for folder in ("", "unit", "functional"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays: looking through it for garbage again and again takes a fifth of the time."""
+    gc.freeze()

@@ -14,15 +14,17 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).parent / "unit"))
 
 import h100
+import tensor_runs
 from whole import whole
 
 from envcheck.checks.engine import diagnose
 from envcheck.checks.registry import AREAS, all_checks
-from envcheck.reports import terminal
+from envcheck.reports import tensorcores, terminal
 from envcheck.reports.model import build
+from envcheck.reports.page import Page
 
 README = Path(__file__).resolve().parents[1] / "README.md"
-MARKS = ("codes", "simulated")
+MARKS = ("codes", "simulated", "tensor-cores")
 
 # What the redaction tokens of the simulated machine stand for.
 NAMES = {"<host-1>": "train-07", "<home-1>": "/home/ann", "<user-1>": "ann"}
@@ -67,13 +69,24 @@ def simulated() -> str:
     return f"```text\n{text}```"
 
 
+def tensor_cores() -> str:
+    """The table of a simulated H100, whose PyTorch is left with its defaults."""
+    machine = tensor_runs.MACHINES["H100"]
+    runs = [tensor_runs.level_run(machine, level) for level in ("L0", "L1")]
+    runs.append(tensor_runs.level_run(machine, "L2", "torch"))
+    snapshot = tensor_runs.snapshot(machine, runs)
+    page = Page()
+    tensorcores.section(page, build(snapshot, diagnose(snapshot)), snapshot)
+    return f"```text\n{page.text().strip()}\n```"
+
+
 def marked(name: str) -> tuple[str, str]:
     return f"<!-- {name}: tests/readme.py -->", f"<!-- /{name} -->"
 
 
 def renewed(text: str) -> str:
     """README's text with the generated parts as they have to be."""
-    parts = {"codes": codes(), "simulated": simulated()}
+    parts = {"codes": codes(), "simulated": simulated(), "tensor-cores": tensor_cores()}
     for name in MARKS:
         begin, end = marked(name)
         pattern = re.escape(begin) + r".*?" + re.escape(end)

@@ -30,6 +30,7 @@ AREAS = {
     "libraries": "Libraries",
     "framework": "Framework",
     "environment": "Environment",
+    "tensorcores": "Tensor Cores",
 }
 # What these are about is the target alone: where none was looked at, they say so and nothing else.
 TARGET_AREAS = frozenset(("config", "packages", "libraries", "framework", "environment"))

@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     import shtab
 
     from ..checks.registry import AREAS, all_checks
+    from ..reports.explain import PAGES
     from .main import build_parser
 
     parser = build_parser()
@@ -39,8 +40,10 @@ def run(arguments: argparse.Namespace) -> int:
     for action in _actions(parser):
         if action.metavar in _PATHS:
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab's way
-        elif action.metavar in ("CODE", "CHECK"):
+        elif action.metavar == "CHECK":
             action.choices = named
+        elif action.metavar == "CODE":
+            action.choices = [*PAGES, *named]
     files.write(None, shtab.complete(parser, shell=arguments.shell) + "\n")
     return ExitCode.HEALTHY
 

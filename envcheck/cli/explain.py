@@ -1,4 +1,4 @@
-"""`envcheck explain [CODE]`: what a code means."""
+"""`envcheck explain [CODE]`: what a code means, or why a proof is one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ EPILOG = """\
 examples:
   envcheck explain          all codes, with what each is about
   envcheck explain driver   the codes of one area
-  envcheck explain DRV-002  what it means, how it is judged, and who says so"""
+  envcheck explain DRV-002  what it means, how it is judged, and who says so
+  envcheck explain tensor-cores
+                            why the bits prove that Tensor Cores did the work"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument(
-        "code", nargs="?", metavar="CODE", help="a check's code or an area; without it: all codes"
+        "code",
+        nargs="?",
+        metavar="CODE",
+        help="a check's code, an area or a page (tensor-cores); without it: all codes",
     )
 
 
@@ -34,11 +39,15 @@ def run(arguments: argparse.Namespace) -> int:
     if asked.upper() in checks:
         titles = {check.code: check.title for check in checks.values()}
         text = explain.explain(checks[asked.upper()], titles, **style)
+    elif asked.lower() in explain.PAGES:
+        text = explain.explain_page(asked.lower(), **style)
     elif not asked or asked.lower() in AREAS:
         chosen = [check for check in checks.values() if asked.lower() in ("", check.area)]
         text = explain.explain_all(chosen, **style)
     else:
-        near = difflib.get_close_matches(asked.upper(), checks, n=3, cutoff=0.5)
+        known = [*checks, *(page.upper() for page in explain.PAGES)]
+        near = difflib.get_close_matches(asked.upper(), known, n=3, cutoff=0.5)
+        near = [page.lower() if page.lower() in explain.PAGES else page for page in near]
         raise UsageError(
             f"there is no check with the code {asked}"
             + (f"; near it: {', '.join(near)}" if near else ""),

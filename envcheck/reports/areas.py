@@ -10,6 +10,7 @@ import msgspec
 from ..checks.model import CheckResult, Outcome
 from ..checks.registry import AREAS
 from ..snapshot import Snapshot
+from ..tensorcores.judged import Judged
 from .model import Report, by_area, count, tally, was_left_out
 from .page import Page
 from .plain import WORDS, roots
@@ -47,7 +48,7 @@ def area_lines(page: Page, report: Report, snapshot: Snapshot) -> None:
     room = page.width - name_cells - word_cells
     for line in lines:
         told = [page.clean(why) for why in line.why]
-        told = told or _facts_and_counts(page, line, snapshot)
+        told = told or _facts_and_counts(page, line, snapshot, report.tensor_cores)
         text = next((words for words in told if page.fits(words, room)), told[-1])
         page.line(
             (line.name.ljust(name_cells), ""),
@@ -115,10 +116,13 @@ def _why_skipped(results: list[CheckResult], ends: dict[str, str]) -> list[str]:
     return [reason] if len(reasons) == 1 else [f"{reason} ({number} of {len(results)})", reason]
 
 
-def _facts_and_counts(page: Page, line: _Line, snapshot: Snapshot) -> list[str]:
+def _facts_and_counts(
+    page: Page, line: _Line, snapshot: Snapshot, judged: list[Judged]
+) -> list[str]:
     """The area's facts in front of its counts, in ever fewer words; a fact is worth more than how many
     checks were skipped."""
-    facts = [page.clean(fact) for fact in islice(area_facts(line.area, snapshot), _FACTS)]
+    told_facts = area_facts(line.area, snapshot, judged)
+    facts = [page.clean(fact) for fact in islice(told_facts, _FACTS)]
     counts = msgspec.structs.replace(count(line.results), consequences=0)
     full, short = tally(counts), tally(msgspec.structs.replace(counts, skipped=0))
     told = [

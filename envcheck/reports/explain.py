@@ -1,11 +1,15 @@
-"""What `envcheck explain` says: one check in full, or the table of all codes."""
+"""What `envcheck explain` says: one check in full, the table of all codes, or a page on a subject."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from importlib.resources import files
 
 from ..checks.registry import AREAS, Check
 from .page import Page
+
+# The pages by name, each with the area that it is listed under: NAME.txt in pages/.
+PAGES = {"tensor-cores": "tensorcores"}
 
 
 def explain(
@@ -33,6 +37,11 @@ def explain(
         page.paragraph(("Where the knowledge comes from:", "heading"), hanging=2)
         for source in check.sources:
             page.paragraph((source, ""), indent=2, hanging=4)
+    for name, area in PAGES.items():
+        if area == check.area:
+            page.blank()
+            page.paragraph((f"{_title(name)}:", "heading"), hanging=2)
+            page.command(f"envcheck explain {name}")
     page.blank()
     page.paragraph(("The evidence and the remedy on this machine:", "heading"), hanging=2)
     page.command(f"envcheck doctor --only {check.code}")
@@ -53,6 +62,38 @@ def explain_all(
         for check in these:
             page.entry(check.code, check.title, code_cells)
         page.blank()
+    for name, area in PAGES.items():
+        if area in areas:
+            page.paragraph((f"{_title(name)}:", ""))
+            page.command(f"envcheck explain {name}")
     page.paragraph(("What one of them means:", ""))
     page.command("envcheck explain CODE")
     return page.text()
+
+
+def explain_page(name: str, *, width: int = 80, colour: bool = False, utf8: bool = True) -> str:
+    """One of PAGES: its title, then paragraphs; "# " begins a heading, "- " an item of a list, and
+    what is indented stands as it is."""
+    page = Page(width=width, colour=colour, utf8=utf8)
+    for number, line in enumerate(_lines(name)):
+        if not line:
+            page.blank()
+        elif number == 0 or line.startswith("# "):
+            page.paragraph((line.removeprefix("# "), "heading"))
+        elif line.startswith("- "):
+            term, colon, text = line.removeprefix("- ").partition(": ")
+            page.paragraph((term + colon.rstrip(), "code"), (text, ""), indent=2, hanging=4)
+        elif line.startswith(" "):
+            page.preformatted(line)
+        else:
+            page.paragraph((line, ""))
+    return page.text()
+
+
+def _title(name: str) -> str:
+    return _lines(name)[0]
+
+
+def _lines(name: str) -> list[str]:
+    text = files(__package__) / "pages" / f"{name}.txt"
+    return text.read_text(encoding="utf-8").splitlines()

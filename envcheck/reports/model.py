@@ -16,6 +16,9 @@ from ..checks.model import CheckResult, Diagnosis, Outcome
 from ..checks.view import known
 from ..facts.host import Host
 from ..snapshot import Snapshot
+from ..tensorcores.judge import judge
+from ..tensorcores.judged import Judged
+from .alike import ordered
 from .machine import Machine, Target, describe_machine, describe_target, facts
 
 SCHEMA = 1
@@ -47,7 +50,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     status: "problems" where a check failed, else "could-not-look" where one that applies could not
     run, else "healthy" (with or without warnings). root: what running as root would add, in one
-    sentence; "" where it would add nothing.
+    sentence; "" where it would add nothing. tensor_cores: a verdict for each GPU, level, mode and
+    setting, in that order; empty where no matrix product ran or its area was left out.
     """
 
     schema: int
@@ -58,6 +62,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine
     target: Target | None
     root: str
+    tensor_cores: list[Judged]
     results: list[CheckResult]
 
 
@@ -74,8 +79,24 @@ def build(snapshot: Snapshot, diagnosis: Diagnosis) -> Report:
         machine=describe_machine(snapshot),
         target=describe_target(snapshot.target),
         root=_root_notice(snapshot, diagnosis.results),
+        tensor_cores=_tensor_cores(snapshot, diagnosis.results),
         results=diagnosis.results,
     )
+
+
+def _tensor_cores(snapshot: Snapshot, results: list[CheckResult]) -> list[Judged]:
+    if tensor_cores_left_out(results):
+        return []
+    try:
+        return ordered(judge(snapshot))
+    except Exception:  # noqa: BLE001 - the area's checks rest on the same, and tell of the crash
+        return []
+
+
+def tensor_cores_left_out(results: Iterable[CheckResult]) -> bool:
+    """Whether the user did not want to hear of Tensor Cores (--only, --skip)."""
+    asked = [was_left_out(result) for result in results if result.area == "tensorcores"]
+    return bool(asked) and all(asked)
 
 
 def worst(diagnosis: Diagnosis) -> Outcome:

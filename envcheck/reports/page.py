@@ -22,8 +22,9 @@ from .plain import printable, printable_command
 LONGEST_TEXT = 2000
 LONGEST_COMMAND = 10000
 
-# A line of prose longer than this is hard to read, however wide the terminal.
+# A line of prose longer than this is hard to read, however wide the terminal; a table's line is not.
 WIDEST = 100
+WIDEST_TABLE = 200
 NARROWEST = 40
 
 # The report's words for outcomes carry the meaning; colour repeats it.
@@ -57,6 +58,8 @@ _ASCII = str.maketrans(
         "”": '"',
         "·": "-",
         "µ": "u",
+        "█": "#",
+        "░": "-",
     }
 )
 
@@ -74,8 +77,8 @@ def unchanged(text: str) -> str:
 class Page:
     """Collects lines. Facts, with "[" or escape sequences in them, are never taken for markup.
 
-    width: in terminal cells, between NARROWEST and WIDEST. ``restore`` puts real values back where
-    the text holds redaction tokens.
+    width: in terminal cells, between NARROWEST and WIDEST; ``columns``: the same for tables, which
+    may be wider. ``restore`` puts real values back where the text holds redaction tokens.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class Page:
         restore: Callable[[str], str] = unchanged,
     ) -> None:
         self.width = max(NARROWEST, min(width, WIDEST))
+        self.columns = max(NARROWEST, min(width, WIDEST_TABLE))
         self.colour = colour
         self.utf8 = utf8
         self.restore = restore
@@ -119,6 +123,10 @@ class Page:
             self._put(text, style)
         self._put("\n")
 
+    def preformatted(self, text: str) -> None:
+        """A line of our own in which the spaces count."""
+        self.line((self._encodable(text), ""))
+
     def command(self, text: str) -> None:
         """A command to paste: from the first column, never wrapped, nothing around it.
 
@@ -148,6 +156,12 @@ class Page:
         while text and not self.fits(text + mark, cells):
             text = text[:-1]
         return text.rstrip() + mark
+
+    def cell(self, text: str, cells: int, *, right: bool = False) -> str:
+        """A table's cell: cleaned, cut, and filled up to that many cells."""
+        text = self.cut(self.clean(text), cells)
+        blank = " " * (cells - cell_len(text))
+        return blank + text if right else text + blank
 
     def text(self) -> str:
         """All that was written, with ANSI styles where the page has colour."""

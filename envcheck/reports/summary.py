@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ..checks.view import known
 from ..facts.target import Framework, Library
 from ..snapshot import Document, Snapshot
+from ..tensorcores.judged import Judged
 from .machine import cuda_version, driver_version, facts, gpu_groups, gpu_phrase
 
 # As their SONAMEs and a reader's mouth have them, in the order in which they matter.
@@ -20,8 +21,13 @@ _LIBRARIES = {
 }
 
 
-def area_facts(area: str, snapshot: Snapshot) -> list[str]:
-    """The area's facts, most important first; empty where the Snapshot has none."""
+def area_facts(area: str, snapshot: Snapshot, judged: Iterable[Judged] = ()) -> list[str]:
+    """The area's facts, most important first; empty where the Snapshot has none.
+
+    ``judged`` is what was judged of Tensor Cores.
+    """
+    if area == "tensorcores":
+        return list(_tensorcores(judged))
     tell = _AREAS.get(area)
     return [] if tell is None else [fact for fact in tell(snapshot) if fact]
 
@@ -145,6 +151,16 @@ def _environment(snapshot: Snapshot) -> Iterator[str]:
     if environment is not None:
         yield from (f"{name}={value}" for name, value in environment.variables.items())
         yield "" if environment.variables else "nothing set"
+
+
+def _tensorcores(judged: Iterable[Judged]) -> Iterator[str]:
+    """ "proven: L0 5/5", "L1 4/5": of what could be; controls and plain FP32 cannot."""
+    counted: dict[str, list[bool]] = {}
+    for row in judged:
+        if not row.control and row.mode != "fp32" and row.verdict != "not applicable":
+            counted.setdefault(row.level, []).append(row.verdict == "proven")
+    for number, (level, proven) in enumerate(sorted(counted.items())):
+        yield f"{'' if number else 'proven: '}{level} {sum(proven)}/{len(proven)}"
 
 
 def _number(number: int, what: str, plural: str = "") -> str:

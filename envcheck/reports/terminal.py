@@ -1,4 +1,6 @@
-"""The report for people: failures first, with evidence and commands to paste; areas; a verdict."""
+"""The report for people: failures first, with evidence and commands to paste; Tensor Cores; areas; a
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from .areas import area_lines
 from .model import Report, worst
 from .page import Page, unchanged
 from .plain import WORDS, Group, code_ranges, evidence_text, gaps, gist, grouped, roots, unmentioned
+from .tensorcores import section as tensor_cores
 
 # Of more than these, a failure's consequences are named by code, and the others are counted.
 CONSEQUENCES = 6
@@ -42,6 +45,7 @@ def render(
     page = Page(width=width, colour=colour, utf8=utf8, restore=restore)
     _heading(page, report)
     _blocks(page, report)
+    tensor_cores(page, report, snapshot)
     page.blank()
     area_lines(page, report, snapshot)
     page.blank()

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fractions import Fraction
+from typing import get_args
+
+import pytest
 
 from envcheck.checks.registry import Check, Verdict
 from envcheck.checks.view import View
-from envcheck.reports.explain import explain, explain_all
+from envcheck.collector.kernels.vectors import VECTORS, encode
+from envcheck.facts.micro_kernels import Level
+from envcheck.reports.explain import PAGES, explain, explain_all, explain_page
+from envcheck.tensorcores.candidates import Candidate, Dot, outputs
+from envcheck.tensorcores.judged import Verdict as Word
+from envcheck.tensorcores.model import multiply_add
 
 
 def nothing(view: View) -> Iterator[Verdict]:
@@ -27,6 +36,7 @@ MISMATCH = Check(
     follows=("PCI-001", "KRN-001"),
     judge=nothing,
 )
+TENSOR = Check("TC-001", "tensorcores", "Tensor Cores engage", "About.", (), (), nothing)
 HOST = Check("HOST-001", "host", "word " * 30, "About.", (), (), nothing)
 
 
@@ -85,3 +95,83 @@ def test_the_table_of_all_codes_by_area() -> None:
 
 def test_an_empty_table_says_how_to_ask() -> None:
     assert explain_all([]).endswith("envcheck explain CODE\n")
+
+
+WHY = ("Why the bits prove that Tensor Cores did the work:", "envcheck explain tensor-cores")
+
+
+def test_codes_of_an_area_name_its_page() -> None:
+    for text in (explain(TENSOR), explain_all([HOST, TENSOR])):
+        lines = text.splitlines()
+        assert WHY[1] in lines and lines[lines.index(WHY[1]) - 1] == WHY[0]
+    assert WHY[1] not in explain(HOST) + explain_all([HOST])
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_a_terminal_and_reads_the_same_in_colour_and_ascii(name: str) -> None:
+    text = explain_page(name)
+    assert len(text.splitlines()) <= 70
+    for width in (40, 80, 100):
+        lines = explain_page(name, width=width).splitlines()
+        assert all(len(line) <= width or len(line.split()) == 1 for line in lines)
+    assert plain(explain_page(name, colour=True)) == text
+    assert explain_page(name, utf8=False).isascii()
+    assert explain_page(name, utf8=False) == text.replace("×", "x")
+
+
+def words(name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A vector's a and b as FP16 words."""
+    vector = VECTORS[name]
+    a, b = (tuple(encode(x, "fp16") for x in values) for values in (vector.a, vector.b))
+    return a, b
+
+
+def by_tensor_core(name: str, compute_capability: str) -> str:
+    a, b = words(name)
+    zeros = (0,) * (16 - len(a))
+    return f"{multiply_add(a + zeros, b + zeros, 0, 'fp16', 'fp32', compute_capability):08X}"
+
+
+def by_cuda_core(name: str) -> set[str]:
+    a, b = words(name)
+    dot = Dot("fp16", "fp32", a, b, VECTORS[name].slots, 0)
+    return {f"{word:08X}" for word in outputs(Candidate("fp32"), dot)}
+
+
+def test_the_page_adds_s1_as_the_model_does() -> None:
+    text = explain_page("tensor-cores")
+    first, second = (x * y for x, y in zip(VECTORS["S1"].a, VECTORS["S1"].b, strict=True))
+    assert (first, second) == (1, Fraction(3, 2) / 2**23)
+    assert "    1 × 1               = 1\n    2^-12 × 1.5 × 2^-11 = 1.5 × 2^-23\n" in text
+    told = dict(re.findall(r"^    (CUDA core|Tensor Core) .* ([0-9A-F]{8})$", text, re.MULTILINE))
+    assert by_cuda_core("S1") == {told["CUDA core"]}
+    assert {by_tensor_core("S1", cc) for cc in ("7.0", "8.0", "9.0")} == {told["Tensor Core"]}
+    assert encode(Fraction(1), "fp32") == 0x3F800000
+    assert encode(1 + Fraction(1, 2**23), "fp32") == 0x3F800001
+
+
+CAPABILITIES = {
+    "V100": "7.0",
+    "T4": "7.5",
+    "A100": "8.0",
+    "Ada": "8.9",
+    "H100": "9.0",
+    "B200": "10.0",
+}
+
+
+def test_the_page_names_units_by_s2_as_the_model_does() -> None:
+    text = explain_page("tensor-cores")
+    assert VECTORS["S2"].a[1] * VECTORS["S2"].b[1] == Fraction("1.9375") / 2**24
+    rows = re.findall(r"^    (2[345]) (.*?) +([0-9A-F]{8})$", text, re.MULTILINE)
+    named = {chip: bits for _, chips, bits in rows for chip in chips.split(", ")}
+    assert named == {chip: by_tensor_core("S2", cc) for chip, cc in CAPABILITIES.items()}
+    found = re.search(r"a CUDA core +([0-9A-F]{8}), ([0-9A-F]{8})", text)
+    assert found is not None and set(found.groups()) == by_cuda_core("S2")
+
+
+def test_the_page_explains_every_verdict_and_level() -> None:
+    items = re.findall(r"^  ([a-z ,]+): ", explain_page("tensor-cores"), re.MULTILINE)
+    told = {word for item in items for word in item.split(", ")}
+    assert set(get_args(Word)) <= told
+    assert all(level in explain_page("tensor-cores") for level in get_args(Level))

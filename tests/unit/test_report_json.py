@@ -53,6 +53,7 @@ def test_the_keys_are_locked() -> None:
         "machine",
         "target",
         "root",
+        "tensor_cores",
         "results",
     ]
     assert list(report["counts"]) == [

@@ -1,0 +1,115 @@
+"""The check on what plain FP32 products do in each framework, as the user has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..data.versions import parse_version
+from ..tensorcores.circumstances import OVERRIDE, TITLES
+from ..tensorcores.judge import Case
+from ..tensorcores.not_engaged import off_by_default, older_than_tf32
+from .gpu_common import together
+from .model import Finding, Passed, Remedy, Skip, Unjudged
+from .registry import Verdict, check
+from .tensorcores_common import (
+    NOTHING_RUNS,
+    SOURCES,
+    all_cases,
+    level_cases,
+    lines_of,
+    not_run,
+    run_again,
+    said,
+)
+from .view import View, known
+
+_ENGAGED = ("proven", "indicated")
+
+
+@check(
+    "TC-310",
+    area="tensorcores",
+    title="Plain FP32 products do what the framework is known for",
+    about=(
+        "What products of FP32 matrices do in each framework, with the settings that the user has: "
+        "TensorFlow runs them in TF32 from 2.4 on, PyTorch keeps them in FP32 since 1.12 unless it is "
+        "asked, JAX leans to TF32. Either is told as a detail, with how to change it, and whether "
+        f"{OVERRIDE}=0 reaches it (it does not reach kernels of XLA's own). A warning where TensorFlow "
+        "should use TF32 and does not, since something in the environment keeps it from that, or where "
+        "it cannot be told."
+    ),
+    sources=(
+        *SOURCES,
+        "TensorFlow 2.4 release notes; PyTorch 1.12 release notes; cuBLAS documentation",
+    ),
+    follows=(*NOTHING_RUNS, "TC-402", "FRM-001", "FRM-007", "FRM-005", "FRM-002", "ENV-004"),
+)
+def plain_products(view: View) -> Iterator[Verdict]:
+    cases = [case for case in level_cases(view, "L2") if case.judged.setting == "default"]
+    if not cases:
+        raise Skip("the default setting was not run")
+    yield from together(_default(view, case) for case in cases)
+
+
+def _default(view: View, case: Case) -> Finding | Unjudged | Passed:
+    judged, run = case.judged, case.seen.run
+    title = TITLES[judged.framework]
+    if judged.verdict == "could not run":
+        return not_run(case)
+    if judged.verdict in _ENGAGED:
+        return Passed(f"{title} runs them in TF32 on Tensor Cores{_reached(view, case)}", title)
+    if judged.verdict == "not engaged":
+        if case.seen.chip.has("tf32") is False or not _expected(
+            judged.framework, known(run.framework_version) or ""
+        ):
+            how = _how(judged.remedy)
+            return Passed(
+                f"{title} runs them in FP32: {said(judged.cause).rstrip('.')}{how}", title
+            )
+        return Finding(
+            "warn",
+            f"{title} runs FP32 products on CUDA cores, though it is known to use TF32 for them: "
+            f"{said(judged.cause)}",
+            judged.subject,
+            lines_of(view, case),
+            judged.remedy or run_again(case),
+        )
+    return Finding(
+        "warn",
+        f"Whether {title} runs plain FP32 products in TF32 on Tensor Cores cannot be told: "
+        f"{judged.reason}.",
+        judged.subject,
+        lines_of(view, case),
+        judged.remedy or run_again(case),
+    )
+
+
+def _expected(framework: str, version: str) -> bool:
+    """Whether the framework uses TF32 unless it is told not to; in JAX that is its backend's choice."""
+    if framework == "jax" or parse_version(version) is None:
+        return False
+    return not off_by_default(framework, version) and not older_than_tf32(framework, version)
+
+
+def _how(remedy: Remedy | None) -> str:
+    if remedy is None:
+        return ""
+    return (
+        f" ({remedy.text.rstrip('.')}{': ' if remedy.commands else ''}{'; '.join(remedy.commands)})"
+    )
+
+
+def _reached(view: View, case: Case) -> str:
+    """Whether the override switches off what the default does, on the same GPU."""
+    for other in all_cases(view):
+        same = (other.judged.subject, other.judged.framework) == (
+            case.judged.subject,
+            case.judged.framework,
+        )
+        if not same or other.judged.setting != "override":
+            continue
+        if other.judged.verdict == "not engaged":
+            return f"; {OVERRIDE}=0 switches that off"
+        if other.judged.verdict in _ENGAGED:
+            return f"; {OVERRIDE}=0 does not reach them"
+    return ""

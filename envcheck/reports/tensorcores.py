@@ -1,0 +1,256 @@
+"""The report's section on Tensor Cores: a table for each kind of GPU, then what is not proven, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from ..checks.model import CheckResult, Remedy
+from ..snapshot import Snapshot
+from ..tensorcores.judged import Judged, Line
+from .alike import Alike, folded
+from .model import Report, tensor_cores_left_out
+from .page import Page
+from .tensorcore_rows import (
+    SILENT,
+    as_it_must,
+    has_dashes,
+    heading,
+    is_whole,
+    label,
+    rows,
+    style_of,
+)
+
+# More than these are in the JSON report alone.
+GPUS = 16
+ROWS = 60
+TEXTS = 6
+_TEXT_CELLS = 160
+
+FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
+
+_EXPLAIN = "envcheck explain tensor-cores"
+
+_Key = tuple[object, ...]
+
+
+def section(page: Page, report: Report, snapshot: Snapshot) -> None:
+    """The whole section with a blank line before it; nothing where no matrix product was asked for."""
+    if not report.tensor_cores:
+        if why := _why_nothing(report, snapshot):
+            page.blank()
+            page.paragraph(("Tensor Cores:", "heading"), (why, ""), hanging=2)
+        return
+    groups = folded(report.tensor_cores)
+    for group in groups[:GPUS]:
+        page.blank()
+        _table(page, group)
+        _unproven(page, group.rows[:ROWS], report.results)
+    if (left := len(groups) - GPUS) > 0:
+        page.paragraph((f"and {left} more GPUs in --format json", ""))
+    page.blank()
+    _legend(page, groups)
+
+
+def _why_nothing(report: Report, snapshot: Snapshot) -> str:
+    """Why no matrix product ran, where that is not plain: a machine without a GPU has said so already."""
+    if report.machine.gpus == [] or tensor_cores_left_out(report.results):
+        return ""
+    for document in (snapshot.machine, snapshot.target):
+        probe = None if document is None else document.micro_kernels
+        if probe is not None and (probe.facts is None or not probe.facts.runs):
+            return f"no matrix product ran: {probe.reason or probe.outcome}."
+    return ""
+
+
+def _table(page: Page, group: Alike) -> None:
+    count = [(f"({group.count} alike)", "")] if group.count > 1 else []
+    where = f"Tensor Cores on {group.title}" if group.title else "Tensor Cores"
+    page.paragraph((where, "heading"), *count, hanging=2)
+    if any(row.verdict not in SILENT for row in group.rows[:ROWS]):
+        heading(page)
+    for _, found in groupby(group.rows[:ROWS], key=_level_key):
+        level = list(found)
+        _level(page, level)
+        rows(page, level)
+    if (left := len(group.rows) - ROWS) > 0:
+        page.paragraph((f"and {left} more in --format json", ""), indent=2)
+    _texts(page, group.rows[:ROWS])
+
+
+def _level_key(row: Judged) -> tuple[str, str, str]:
+    return (row.level, row.framework, row.library)
+
+
+def _level(page: Page, level: list[Judged]) -> None:
+    """What computed at this level, and how its control came out."""
+    first = level[0]
+    control = next((row for row in level if row.control), None)
+    says = []
+    if control is not None and as_it_must(control):
+        says = [("– control: not engaged, as it must be", "")]
+    elif control is not None and any(row.verdict not in SILENT for row in level):
+        told = f"– control: {control.verdict}, so nothing here counts as proven"
+        says = [(told, style_of(control))]
+    page.paragraph((first.level, "code"), (_computed_by(first), "code"), *says, hanging=3)
+
+
+def _computed_by(row: Judged) -> str:
+    if row.level == "L0":
+        return "the hardware, by the driver alone"
+    if row.level == "L1":
+        return row.library or "the target's cuBLAS"
+    return FRAMEWORKS.get(row.framework, row.framework)
+
+
+def _texts(page: Page, judged: list[Judged]) -> None:
+    """What the bits were, and why another line cannot tell; what stands in the table is left out."""
+    told = [row for row in judged if row.verdict not in SILENT and not _needs_evidence(row)]
+    for name, title in (("bits", "Bits:"), ("rate", "Rate:"), ("hardware", "Hardware:")):
+        alike: dict[str, list[Judged]] = {}
+        for row in told:
+            line: Line = getattr(row, name)
+            asked = name == "bits" or line.says == "cannot tell"
+            if line.text and asked and not is_whole(page, row, name):
+                alike.setdefault(line.text, []).append(row)
+        for text, those in list(alike.items())[:TEXTS]:
+            what = page.cut(page.clean(text), _TEXT_CELLS)
+            page.paragraph(
+                (title, "quiet"), (what, "quiet"), (f"({_names(those)})", "quiet"), hanging=2
+            )
+        if (left := len(alike) - TEXTS) > 0:
+            page.paragraph((title, "quiet"), (f"{left} more in --format json", "quiet"))
+
+
+def _needs_words(row: Judged) -> bool:
+    """Whether a row is not as one wishes it to be, or somebody has to do something about it."""
+    if row.verdict == "not applicable" or as_it_must(row):
+        return False
+    if row.verdict == "proven" or row.setting == "override":
+        return row.control
+    if row.verdict == "could not run" or (row.verdict == "not engaged" and row.mode == "fp32"):
+        return bool(row.cause or row.remedy)
+    return True
+
+
+def _needs_evidence(row: Judged) -> bool:
+    """Whether all three lines are told in words: FP32 that stayed FP32 needs a cause alone."""
+    plain = row.verdict == "not engaged" and row.mode == "fp32"
+    return _needs_words(row) and row.verdict not in SILENT and not plain
+
+
+def _unproven(page: Page, judged: list[Judged], results: list[CheckResult]) -> None:
+    """What is not proven, and what is below the peak: each cause once, with its modes."""
+    if any(_needs_words(row) or row.slow for row in judged):
+        page.blank()
+    for alike in _together(filter(_needs_words, judged)):
+        row = alike[0]
+        code = _code(row.remedy, results)
+        why = [(row.cause or row.reason, "")] if row.cause or row.reason else []
+        seen = [(f"(see {code} above)", "")] if code else []
+        where = f"{_names(alike)}:"
+        page.paragraph(
+            (where, "code"), (row.verdict, style_of(row)), *_dashed(why), *seen, hanging=2
+        )
+        if not code and _needs_evidence(row):
+            _evidence(page, row)
+        if not code:
+            _remedy(page, row.remedy)
+    ran = [row for row in judged if row.verdict not in SILENT]
+    slow: dict[str, list[Judged]] = {}
+    for row in judged:
+        if row.slow:
+            slow.setdefault(row.slow, []).append(row)
+    for text, those in slow.items():
+        where = f"{_names(those, ran)}:"
+        told = ("below the peak", "")
+        page.paragraph((where, "code"), told, *_dashed([(text, "")]), hanging=2)
+
+
+def _dashed(why: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [("–", ""), *why] if why else []
+
+
+def _together(judged: Iterable[Judged]) -> Iterator[list[Judged]]:
+    """Rows of which the same is told and for which the same is to be done."""
+    alike: dict[_Key, list[Judged]] = {}
+    for row in judged:
+        key = (row.verdict, row.cause or row.reason, _remedy_key(row.remedy))
+        alike.setdefault(key, []).append(row)
+    yield from alike.values()
+
+
+def _names(judged: list[Judged], everything: list[Judged] | None = None) -> str:
+    """ "L1 TF32, FP16; PyTorch FP32 by default"; of a level alone where it is all of ``everything``."""
+    names, all_names = _by_level(judged), _by_level(everything or [])
+    return "; ".join(
+        where if labels == all_names.get(where) else f"{where} {', '.join(labels)}"
+        for where, labels in names.items()
+    )
+
+
+def _by_level(judged: list[Judged]) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for row in judged:
+        where = FRAMEWORKS.get(row.framework, row.framework) or row.level
+        names.setdefault(where, []).append(label(row))
+    return names
+
+
+def _evidence(page: Page, row: Judged) -> None:
+    for name, line in (("bits", row.bits), ("rate", row.rate), ("hardware", row.hardware)):
+        text = f" ({line.text})" if line.text else ""
+        page.paragraph((f"{name}: {line.says}{text}", "quiet"), indent=4, hanging=6)
+
+
+def _remedy(page: Page, remedy: Remedy | None) -> None:
+    if remedy is None:
+        return
+    page.paragraph(("To do:", "heading"), (remedy.text, ""), indent=2, hanging=4)
+    for command in remedy.commands:
+        page.command(command)
+
+
+def _remedy_key(remedy: Remedy | None) -> _Key:
+    return () if remedy is None else (remedy.text, *remedy.commands)
+
+
+def _code(remedy: Remedy | None, results: list[CheckResult]) -> str:
+    """The check whose findings give this remedy in full; "" where none does."""
+    for result in results if remedy is not None else []:
+        told = result.findings if result.outcome in ("fail", "warn") else []
+        if any(_within(finding.remedy, remedy) for finding in told):
+            return result.code
+    return ""
+
+
+def _within(part: Remedy | None, whole: Remedy | None) -> bool:
+    """Whether it is the same remedy, perhaps of one GPU of several."""
+    if part is None or whole is None:
+        return False
+    return part.text == whole.text and set(part.commands) <= set(whole.commands)
+
+
+def _legend(page: Page, groups: list[Alike]) -> None:
+    """How to read the table, and where it is explained why this is a proof."""
+    judged = [row for group in groups for row in group.rows]
+    ran = [row for row in judged if row.verdict not in SILENT]
+    says = {line.says for row in ran for line in (row.bits, row.rate, row.hardware)}
+    sentences = [
+        ("The bar is the share of the chip's peak at the clock that was seen.", "share"),
+        ("×FP32: against FP32 products timed in between.", "ratio"),
+    ]
+    told = [text for text, field in sentences if any(getattr(r, field) is not None for r in ran)]
+    if any(row.mode == "int8" for row in ran):
+        told.append("INT8 is in TOP/s.")
+    if any(row.setting in ("override",) for row in ran):
+        told.append("Overridden: NVIDIA_TF32_OVERRIDE=0.")
+    if "cannot tell" in says and has_dashes(page):
+        told.append("A dash: this line of evidence cannot tell.")
+    if any(row.tflops is not None for group in groups if group.count > 1 for row in group.rows):
+        told.append("Of GPUs that are alike, each number is the slowest one's.")
+    if told:
+        page.paragraph((" ".join(told), "quiet"))
+    page.paragraph(("Why this is a proof:", ""))
+    page.command(_EXPLAIN)

@@ -1,0 +1,60 @@
+"""What lies around a run that is not proven: the setup that its likely cause is looked for in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..checks.model import Remedy
+from ..checks.shell import word
+from ..checks.view import known
+from ..facts.micro_kernels import LevelRun, ModeRun
+from .judged import Verdict
+from .peaks import Chip
+
+OVERRIDE = "NVIDIA_TF32_OVERRIDE"
+TITLES = {"": "", "tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
+
+
+class Why(NamedTuple):
+    cause: str  # one sentence
+    remedy: Remedy | None = None
+
+
+class Setup(NamedTuple):
+    """A run and what lies around it.
+
+    variables: those of the target, as the user has them. below: the verdict on the same mode of the same
+    GPU one level below, None where there is none. control_wanted: it had to come out "not engaged".
+    target: the target's directory, "" where it is none.
+    """
+
+    run: LevelRun
+    mode: ModeRun
+    chip: Chip
+    verdict: Verdict
+    control_wanted: bool
+    control_ok: bool
+    variables: Mapping[str, str]
+    below: Verdict | None
+    target: str
+
+    @property
+    def framework(self) -> str:
+        return TITLES[self.run.framework]
+
+    @property
+    def version(self) -> str:
+        return known(self.run.framework_version) or ""
+
+    def variable(self, name: str) -> str:
+        return self.variables.get(name, self.run.variables.get(name, ""))
+
+
+def again(setup: Setup, *options: str) -> str:
+    """The command that runs this level on this GPU again."""
+    index = known(setup.run.index)
+    words = ["envcheck doctor", f"--kernels {setup.run.level}"]
+    words += [] if index is None else [f"--gpu {index}"]
+    words += [f"--target {word(setup.target)}"] if setup.target and setup.run.level != "L0" else []
+    return " ".join([*words, *options])

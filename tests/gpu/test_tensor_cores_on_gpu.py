@@ -1,0 +1,94 @@
+"""The micro-kernels on a real GPU (opt-in: pytest -m gpu).
+
+The target is the Python in ENVCHECK_TARGET, else the one that runs the tests: L2 covers its frameworks.
+With ENVCHECK_RECORD=FILE the redacted Snapshot is kept there, to be a fixture for machines without a GPU.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli import envcheck
+
+from envcheck.snapshot import Snapshot, dump, load
+from envcheck.tensorcores.judge import judge
+from envcheck.tensorcores.judged import Judged
+
+pytestmark = pytest.mark.gpu
+
+TARGET = os.environ.get("ENVCHECK_TARGET", sys.executable)
+HOPPER = ("fp16", "bf16", "tf32", "int8", "fp8")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, dict[str, Any]]:
+    saved = tmp_path_factory.mktemp("gpu") / "snapshot.json"
+    told = envcheck(
+        *("doctor", "--target", TARGET, "--format", "json", "--exit-zero", "--save", saved),
+        timeout=900,
+    )
+    if record := os.environ.get("ENVCHECK_RECORD"):
+        Path(record).write_bytes(saved.read_bytes())
+    return load(saved.read_bytes()), json.loads(told.stdout)
+
+
+@pytest.fixture(scope="module")
+def judged(run: tuple[Snapshot, dict[str, Any]]) -> list[Judged]:
+    return judge(run[0])
+
+
+def of_level(judged: list[Judged], level: str) -> list[Judged]:
+    found = [j for j in judged if j.level == level]
+    assert found, f"nothing ran at {level}"
+    return found
+
+
+@pytest.mark.parametrize("level", ["L0", "L1"])
+def test_every_mode_of_the_chip_is_proven(judged: list[Judged], level: str) -> None:
+    told = {j.mode: j for j in of_level(judged, level) if not j.control}
+    wrong = {m: j for m, j in told.items() if j.verdict not in ("proven", "not applicable")}
+    assert not wrong, wrong
+
+
+def test_on_hopper_no_mode_is_left_out(run: Any, judged: list[Judged]) -> None:
+    runs = run[0].machine.micro_kernels.facts.runs
+    if runs[0].compute_capability != "9.0":
+        pytest.skip(f"compute capability {runs[0].compute_capability}")
+    for level in ("L0", "L1"):
+        proven = {j.mode for j in of_level(judged, level) if j.verdict == "proven"}
+        assert proven >= set(HOPPER), (level, set(HOPPER) - proven)
+
+
+@pytest.mark.parametrize("level", ["L0", "L1", "L2"])
+def test_every_control_comes_out_not_engaged(judged: list[Judged], level: str) -> None:
+    controls = [j for j in of_level(judged, level) if j.control]
+    assert controls and {j.verdict for j in controls} == {"not engaged"}, controls
+
+
+def test_frameworks_prove_tf32_and_half_precision(judged: list[Judged]) -> None:
+    chosen = [j for j in of_level(judged, "L2") if j.setting in ("switch-on", "half")]
+    wrong = [j for j in chosen if j.verdict != "proven"]
+    assert chosen and not wrong, wrong
+
+
+def test_the_snapshot_replays_to_the_same_report(run: Any, tmp_path: Path) -> None:
+    saved = tmp_path / "snapshot.json"
+    saved.write_bytes(dump(run[0]))
+    again = envcheck("doctor", "--from", str(saved), "--format", "json", "--exit-zero")
+    assert json.loads(again.stdout) == run[1]
+
+
+def test_the_same_verdicts_ten_times(judged: list[Judged]) -> None:
+    first = {(j.level, j.mode): j.verdict for j in judged if j.level == "L0"}
+    for _ in range(10):
+        told = envcheck(
+            *("doctor", "--format", "json", "--exit-zero", "--kernels", "L0"),
+            *("--only", "tensorcores"),
+        )
+        cores = json.loads(told.stdout)["tensor_cores"]
+        assert {(j["level"], j["mode"]): j["verdict"] for j in cores} == first

@@ -1,0 +1,433 @@
+"""The report's section on Tensor Cores: every verdict in every width, folding, and facts that bite."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import Any, get_args
+
+import judged_rows as rows
+import msgspec
+import pytest
+from build import ok, snapshot
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judged_rows import DASH, GPU_0, MISALIGNED, NAME, NOT, fp32, h100, judged, line, unhappy
+from reported import NASTY, eight_gpus, finding, no_gpu, result, skipped
+
+from envcheck.checks.model import CheckResult, Diagnosis, Remedy
+from envcheck.facts.base import Probe
+from envcheck.facts.micro_kernels import LevelRun, MicroKernels
+from envcheck.reports import json_report, model, terminal
+from envcheck.reports.alike import folded, ordered
+from envcheck.reports.page import Page
+from envcheck.reports.summary import area_facts
+from envcheck.reports.tensorcores import section
+from envcheck.snapshot import Snapshot
+from envcheck.tensorcores.judged import Judged, Verdict
+
+VERDICTS = get_args(Verdict)
+
+
+def shown(judged: list[Judged], *results: CheckResult, **style: Any) -> str:
+    page = Page(**style)
+    section(page, rows.report_on(judged, *results), eight_gpus())
+    return page.text()
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def row_of(text: str, name: str) -> str:
+    """The first table row that begins with this name, its cells with one space between."""
+    found = next(row for row in text.splitlines() if row.startswith(f"  {name} "))
+    return one_line(found).removeprefix(f"{name} ")
+
+
+def test_a_row_has_verdict_rate_share_ratio_and_three_lines() -> None:
+    text = shown(h100())
+    assert row_of(text, "TF32") == "proven 377 █████░ 76% 6.2 tensor tensor tensor"
+    assert row_of(text, "INT8") == "proven 1290 ████░░ 65% 21.1 — tensor tensor"
+    assert row_of(text, "FP32 by default") == "not engaged 61.2 █████░ 92% 1.0 no no —"
+    assert "  FP8: not applicable (this libcublasLt has no FP8 product)\n" in text
+    assert all(len(row) <= 80 for row in text.splitlines())
+
+
+def test_the_columns_stand_under_their_names() -> None:
+    for width in (80, 100, 200):
+        table = shown(h100(), width=width).splitlines()
+        head, row = table[2], next(line for line in table if line.startswith("  TF32 "))
+        for name in ("bits", "rate", "hardware"):
+            assert row[head.index(name) :].startswith("tensor"), (width, name)
+        assert head[: head.index("of peak") + 7].endswith("of peak")
+        assert row[head.index("of peak") + 6] == "%"
+
+
+def test_levels_say_who_computed_and_how_the_control_came_out() -> None:
+    text = shown(h100())
+    heads = [row for row in text.splitlines() if re.match("L[012] ", row)]
+    must = " – control: not engaged, as it must be"
+    assert heads == [
+        f"L0 the hardware, by the driver alone{must}",
+        f"L1 libcublas 12.9.1{must}",
+        f"L2 PyTorch{must}",
+    ]
+    broken = [judged("contradiction", mode="fp32", control=True), judged("indicated")]
+    assert "– control: contradiction, so nothing here counts as proven" in one_line(shown(broken))
+    assert "control" not in shown([judged()])
+    silent = [judged("could not run", mode="fp32", control=True, reason="out of memory")]
+    text = shown(silent)
+    assert text.startswith(f"\nTensor Cores on {GPU_0}\nL0 the hardware, by the driver alone\n")
+    text = one_line(shown([*silent, judged("indicated")]))
+    assert "control: could not run, so nothing here counts as proven" in text
+    text = shown(silent)
+    assert "  FP32 control: could not run (out of memory)\n" in text
+    assert "TFLOP/s" not in text, "no columns where no row has any"
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 200])
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_every_verdict_is_told_in_every_width(verdict: str, width: int) -> None:
+    row = judged(verdict, reason="Why it is so.", cause="For this cause.")
+    text = shown([row], width=width)
+    assert re.search(rf"FP16:? +{verdict}", text)
+    assert shown([row], width=width, colour=True) != text
+    assert re.sub(r"\x1b\[[0-9;]*m", "", shown([row], width=width, colour=True)) == text
+    assert ("For this cause." in one_line(text)) == (verdict not in ("proven", "not applicable"))
+    silent = verdict in ("could not run", "not applicable")
+    assert ("(Why it is so.)" in one_line(text)) == silent
+    assert shown([row], width=width, utf8=False).isascii()
+
+
+def test_what_is_not_proven_has_cause_evidence_and_remedy_once() -> None:
+    text = shown(unhappy())
+    told = text[text.index("L1 FP16: not engaged – ") :]
+    assert told.startswith(
+        "L1 FP16: not engaged – The sizes are not aligned.\n"
+        "    bits: not tensor (no)\n"
+        "    rate: not tensor (no)\n"
+        "    hardware: not tensor (no)\n"
+        "  To do: Pad the sizes to multiples of 8.\n"
+        "python3 -c 'pad()'\n"
+    )
+    assert "  TF32, BF16: could not run (the GPU is busy)\n" in text
+    assert "L0 TF32: below the peak – It ran at 1200 of 1980 MHz" in text
+    assert "L0 INT8: cannot tell – No line.\n    bits: cannot tell\n" in text
+    assert text.count("as it must be") == 2 and "FP32 control: not engaged –" not in text
+
+
+def test_one_cause_is_told_once_for_all_its_modes() -> None:
+    same = {"cause": "The override is set.", "remedy": Remedy("Unset it.", ["unset X"])}
+    text = shown(
+        [
+            judged("not engaged", level="L1", mode="tf32", bits=NOT, **same),
+            judged(
+                "not engaged", level="L2", framework="jax", setting="switch-on", mode="tf32", **same
+            ),
+        ]
+    )
+    assert "L1 TF32; JAX TF32 turned on: not engaged – The override is set.\n" in text
+    assert text.count("\nunset X\n") == 1
+
+
+def test_a_remedy_that_a_finding_gives_is_not_given_again() -> None:
+    found = result("TC-003", "tensorcores", "fail", findings=[finding("Bad.", remedy=MISALIGNED)])
+    text = shown(unhappy(), found)
+    assert "L1 FP16: not engaged – The sizes are not aligned. (see TC-003 above)\n" in text
+    assert "pad()" not in text and "bits: not tensor (no)" not in text
+    for remedy in (Remedy("Another.", MISALIGNED.commands), Remedy(MISALIGNED.text, ["other"])):
+        elsewhere = msgspec.structs.replace(found, findings=[finding("Bad.", remedy=remedy)])
+        assert "(see" not in shown(unhappy(), elsewhere)
+    passed = msgspec.structs.replace(found, outcome="skipped", consequence_of="GPU-001")
+    assert "\npython3 -c 'pad()'\n" in shown(unhappy(), passed), "where nobody else says it"
+
+
+def test_a_control_that_engaged_is_told_though_it_is_proven() -> None:
+    cause = "CUBLAS_EMULATE_SINGLE_PRECISION: cuBLAS is told to emulate FP32 on Tensor Cores."
+    text = shown([judged(mode="fp32", level="L1", control=True, cause=cause)])
+    assert f"L1 FP32 control: proven – {cause}" in one_line(text)
+    assert "    bits: tensor (yes)\n" in text
+
+
+def test_each_gpu_of_those_alike_has_its_command() -> None:
+    busy = [
+        judged(
+            "could not run",
+            subject=GPU_0.replace("GPU 0", f"GPU {n}"),
+            reason=f"process {n}17 uses it",
+            cause="The GPU is in use, and was left alone.",
+            remedy=Remedy("Run it in spite of that.", [f"envcheck doctor --gpu {n} --busy-ok"]),
+        )
+        for n in range(2)
+    ]
+    text = shown(busy)
+    assert text.count("Tensor Cores on") == 1
+    assert "\nenvcheck doctor --gpu 0 --busy-ok\nenvcheck doctor --gpu 1 --busy-ok\n" in text
+    found = result(
+        "TC-001", "tensorcores", "fail", findings=[finding("Busy.", remedy=busy[1].remedy)]
+    )
+    text = one_line(shown(busy, found))
+    assert "(see TC-001 above)" in text and "--busy-ok" not in text
+
+
+def test_a_level_that_ran_on_no_gpu_is_told_without_one() -> None:
+    text = shown(
+        [judged("could not run", level="L2", framework="jax", subject="", reason="no GPU")]
+    )
+    assert text.startswith("\nTensor Cores\nL2 JAX\n  FP16: could not run (no GPU)\n")
+
+
+def test_fp32_that_stays_fp32_is_no_fault() -> None:
+    default = fp32("L2", framework="torch", setting="default")
+    assert "not engaged –" not in shown([default])
+    told = msgspec.structs.replace(default, cause="PyTorch leaves TF32 off.")
+    text = shown([told])
+    override = msgspec.structs.replace(told, setting="override")
+    assert "not engaged –" not in shown([override]), "it was set so for this run"
+    assert "PyTorch FP32 by default: not engaged – PyTorch leaves TF32 off.\n" in text
+    assert "bits: not tensor" not in text
+    assert "\x1b[1;31mnot engaged" not in shown([told], colour=True)
+    assert "\x1b[1;31mnot engaged" in shown([judged("not engaged")], colour=True)
+    assert "\x1b[1;32mnot engaged" in shown([fp32(control=True)], colour=True)
+    assert "\x1b[1;31mproven" in shown([judged(mode="fp32", control=True)], colour=True)
+
+
+def test_the_bits_are_shown_once_where_the_cells_have_no_room() -> None:
+    text = one_line(shown(h100()))
+    assert (
+        "Bits: S1 3F800001: truncated, 25 bits kept (L0 TF32, FP16, BF16; L1 TF32, FP16, BF16;"
+        " PyTorch TF32 turned on, FP16, BF16)" in text
+    )
+    assert "Hardware: CUPTI: another process is subscribed (PyTorch FP32 by default," in text
+    wide = shown(h100(), width=200)
+    cut = [row for row in wide.splitlines() if row.startswith("Bits: ")]
+    assert len(cut) == 1 and cut[0].startswith("Bits: S1 3F800002: rounded after each product (L0 ")
+    assert "tensor: S1 3F800001: truncated, 25 bits kept  tensor:" in wide
+    assert "—: CUPTI: another process is subscribed\n" in wide
+
+
+def test_a_narrow_page_stacks() -> None:
+    text = shown(h100(), width=60, utf8=False)
+    assert "  TF32: proven\n    #####- 76%, 377 TFLOP/s, 6.2xFP32\n" in text
+    assert "    bits: cannot tell; rate, hardware: tensor\n" in text
+    assert "1290 TOP/s" in text and "of peak xFP32" not in text
+    assert "A dash:" not in text
+    assert all(len(row) <= 40 for row in shown(h100(), width=40).splitlines())
+
+
+def test_what_slows_a_whole_level_names_the_level_alone() -> None:
+    held = {"slow": "The power cap held it."}
+    slow = [msgspec.structs.replace(row, **held) if row.tflops else row for row in h100()]
+    told = [row for row in shown(slow).splitlines() if "below the peak" in row]
+    assert told == ["L0; L1; PyTorch: below the peak – The power cap held it."]
+    slow[-1] = h100()[-1]
+    assert "L0; L1; PyTorch FP32 by default, TF32 turned on, TF32 over" in one_line(shown(slow))
+
+
+def test_the_legend_explains_what_is_there_and_nothing_else() -> None:
+    text = one_line(shown(h100()))
+    assert "INT8 is in TOP/s." in text and "Overridden: NVIDIA_TF32_OVERRIDE=0." in text
+    assert "A dash: this line of evidence cannot tell." in text
+    assert text.endswith("Why this is a proof: envcheck explain tensor-cores")
+    bare = shown([judged()])
+    assert "TOP/s." not in bare and "Overridden" not in bare and "dash" not in bare
+    assert "The bar" not in bare and "slowest" not in bare
+
+
+def test_gpus_alike_are_one_and_the_slowest_is_shown() -> None:
+    eight = [row for index in range(8) for row in h100(index, 1 - index / 200)]
+    text = shown(eight)
+    assert f"Tensor Cores on GPU 0–7 {NAME} (8 alike)\n" in text
+    assert text.count("Tensor Cores on") == 1
+    assert row_of(text, "TF32").startswith("proven 364 ")
+    assert "each number is the slowest one's" in one_line(text)
+    assert "GPU 0-7 " in shown(eight, utf8=False)
+
+
+def test_a_gpu_that_is_slower_or_says_something_else_stands_alone() -> None:
+    def titles(judged: list[Judged]) -> list[tuple[str, int]]:
+        return [(group.title, group.count) for group in folded(judged)]
+
+    slow = [*h100(0), *h100(1, 0.8), *h100(2), *h100(10)]
+    assert titles(slow) == [
+        (f"GPU 0, 2, 10 {NAME}", 3),
+        (f"GPU 1 {NAME} at 0000:01:00.0", 1),
+    ]
+    other = [
+        msgspec.structs.replace(row, verdict="indicated") if row.mode == "fp8" else row
+        for row in h100(1)
+    ]
+    assert len(titles([*h100(0), *other])) == 2
+    assert len(titles([*h100(0), *h100(1)[:-1]])) == 2
+    second = judged(subject=GPU_0.replace("GPU 0", "GPU 1"))
+    for change in ({}, {"bits": DASH}, {"reason": "No time."}, {"cause": "Bad."}, {"slow": "Hot."}):
+        other_words = msgspec.structs.replace(second, **change)
+        assert len(titles([judged(), other_words])) == (2 if change else 1), change
+    instances = [judged(subject=f"{GPU_0}, MIG instance {n}", tflops=None) for n in (1, 2)]
+    assert len(titles(instances)) == 2, "nobody knows which numbers of such a name matter"
+    capped = [
+        judged(subject=GPU_0.replace("GPU 0", f"GPU {n}"), slow=f"At 1{n}00 of 1980 MHz.")
+        for n in range(3)
+    ]
+    assert titles(capped) == [(f"GPU 0–2 {NAME}", 3)], "numbers alone make no difference"
+    assert titles([judged(tflops=1.0), judged(subject=GPU_0.replace("0 N", "1 N"))]) != []
+
+
+def test_the_order_is_that_of_gpus_levels_and_modes_whatever_came_first() -> None:
+    right = [*h100(2), *unhappy(), *h100(10)]
+    right = ordered(right)
+    shuffled = list(right)
+    random.Random(7).shuffle(shuffled)
+    assert [row.subject[:6].strip() for row in right[:: len(right) - 1]] == ["GPU 0", "GPU 10"]
+    names = [(row.level, row.mode, row.setting) for row in ordered(shuffled)]
+    assert names == [(row.level, row.mode, row.setting) for row in right]
+    modes = [row.mode for row in ordered(shuffled) if row.level == "L0"]
+    assert modes[:3] == ["fp32", "tf32", "fp16"]
+    assert shown(shuffled) == shown(right)
+
+
+def test_numbers_that_no_measurement_gives_do_no_harm() -> None:
+    for value in (float("nan"), float("inf"), -1.0, 1e300, 0.0):
+        for width in (40, 80, 200):
+            text = shown([judged(tflops=value, share=value, ratio=value)] * 2, width=width)
+            assert all(len(row) <= width for row in text.splitlines())
+    assert row_of(shown([judged(tflops=9.6, share=1.57, ratio=0.996)]), "FP16").startswith(
+        "proven 9.60 ██████ 157% 1.0 "
+    )
+
+
+@pytest.mark.parametrize(
+    ("fact", "width"),
+    [(fact, width) for fact in (NASTY, "", "GPU 0 ") for width in (40, 80, 200)]
+    + [("x" * 300_000, 80), ("wörd " * 60_000, 200)],
+)
+def test_facts_that_bite(fact: str, width: int) -> None:
+    bad = line("tensor", fact)
+    fields: dict[str, Any] = {
+        "subject": fact,
+        "bits": bad,
+        "rate": bad,
+        "hardware": line(text=fact),
+        "reason": fact,
+        "cause": fact,
+        "slow": fact,
+        "framework": fact,
+        "library": fact,
+        "remedy": Remedy(fact, [fact]),
+    }
+    judged_all = [
+        judged(verdict, level=level, mode=mode, **fields)
+        for verdict in ("proven", "contradiction", "could not run")
+        for level in ("L0", "L1", "L2")
+        for mode in ("fp16", "int8")
+    ]
+    for utf8 in (True, False):
+        text = shown(judged_all, width=width, utf8=utf8)
+        assert "\x1b" not in text and "\x07" not in text and "\u202e" not in text
+        assert len(text) < 400_000
+        text.encode("utf-8" if utf8 else "ascii")
+
+
+@given(st.text(st.characters(codec=None), max_size=100), st.integers(30, 210), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_any_text_can_be_shown(fact: str, width: int, utf8: bool) -> None:
+    row = judged("indicated", subject=fact, bits=line("tensor", fact), cause=fact, library=fact)
+    assert "indicated" in shown([row], width=width, utf8=utf8)
+
+
+def test_thousands_of_rows_are_a_few_pages() -> None:
+    many = [judged(level="L1", library=f"libcublas 1.{n}") for n in range(1000)]
+    text = shown(many)
+    assert "  and 940 more in --format json\n" in text and text.count("libcublas") < 200
+    gpus = [judged(subject=f"GPU {n} Model {'ab'[n % 2] * n}") for n in range(50)]
+    assert "and 34 more GPUs in --format json\n" in shown(gpus)
+    texts = [judged(level="L1", library=f"{n}", bits=line("tensor", f"text {n}")) for n in range(9)]
+    assert "Bits: 3 more in --format json\n" in shown(texts)
+
+
+def kernels(**probe: Any) -> Snapshot:
+    values = {"outcome": "ok", "facts": None, **probe}
+    return msgspec.structs.replace(
+        eight_gpus(),
+        machine=msgspec.structs.replace(eight_gpus().machine, micro_kernels=Probe(**values)),
+    )
+
+
+def test_where_nothing_ran_one_line_says_why_and_none_where_it_is_plain() -> None:
+    def told(facts: Snapshot, *results: CheckResult) -> str:
+        report = model.build(facts, Diagnosis(list(results)))
+        return terminal.render(report, facts)
+
+    died = kernels(outcome="timeout", reason="no answer within 60 s")
+    assert "\n\nTensor Cores: no matrix product ran: no answer within 60 s.\n" in told(died)
+    nothing = MicroKernels(levels=["L0"])
+    idle = kernels(facts=nothing, reason="every GPU is busy")
+    assert "Tensor Cores: no matrix product ran: every GPU is busy.\n" in told(idle)
+    left_out = skipped("TC-001", "tensorcores", "left out by --only or --skip")
+    assert "Tensor Cores:" not in told(died, left_out)
+    assert "Tensor Cores:" not in told(eight_gpus()), "nobody asked"
+    without = no_gpu()
+    machine = msgspec.structs.replace(without.machine, micro_kernels=ok(nothing))
+    assert "Tensor Cores:" not in told(msgspec.structs.replace(without, machine=machine))
+    assert "Tensor Cores" not in told(snapshot())
+
+
+def test_it_stands_between_the_findings_and_the_areas() -> None:
+    failed = result("GPU-001", "gpu", "fail", findings=[finding("Bad memory.")])
+    report = rows.report_on(h100(), failed)
+    text = terminal.render(report, eight_gpus())
+    places = ["FAIL GPU-001", "\n\nTensor Cores on GPU 0", "\n\nGPUs ", "Problems: 1 check failed"]
+    found = [text.index(place) for place in places]
+    assert found == sorted(found)
+
+
+def test_json_has_all_of_it_in_the_same_order() -> None:
+    report = rows.report_on(ordered(unhappy()))
+    told = json.loads(json_report.render(report))["tensor_cores"]
+    assert len(told) == len(unhappy())
+    assert list(told[0]) == list(Judged.__struct_fields__)
+    assert {row["verdict"] for row in told} == set(VERDICTS)
+    assert msgspec.convert(told, list[Judged]) == ordered(unhappy())
+
+
+def test_the_report_orders_what_the_judge_says_and_asks_only_if_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left_out = skipped("TC-001", "tensorcores", "left out by --only or --skip")
+    passed = result("TC-002", "tensorcores")
+
+    def made(*results: CheckResult) -> list[Judged]:
+        return model.build(eight_gpus(), Diagnosis(list(results))).tensor_cores
+
+    monkeypatch.setattr(model, "judge", lambda facts: list(reversed(unhappy())))
+    assert made(passed, left_out) == ordered(unhappy()) != list(reversed(unhappy()))
+    assert made(left_out) == []
+
+    def crashes(facts: Snapshot) -> list[Judged]:
+        raise KeyError("x")
+
+    monkeypatch.setattr(model, "judge", crashes)
+    assert made(passed) == [], "a check tells of it"
+
+
+def test_a_snapshot_read_back_gives_the_same_bytes() -> None:
+    run = LevelRun(level="L0", index=0, name=NAME, outcome="busy", reason="process 7 uses it")
+    live = kernels(facts=MicroKernels(levels=["L0"], modes=["fp32", "fp16"], runs=[run]))
+    saved = msgspec.json.decode(msgspec.json.encode(live), type=Snapshot)
+    first, second = (json_report.render(model.build(s, Diagnosis([]))) for s in (live, saved))
+    assert first == second
+    assert [row["mode"] for row in json.loads(first)["tensor_cores"]] == ["fp32", "fp16"]
+
+
+def test_the_area_counts_what_could_be_proven() -> None:
+    facts = area_facts("tensorcores", snapshot(), h100())
+    assert facts == ["proven: L0 5/5", "L1 4/4", "L2 3/3"]
+    assert area_facts("tensorcores", snapshot(), unhappy()) == ["proven: L0 1/4", "L1 0/3"]
+    assert area_facts("tensorcores", snapshot()) == []
+
+
+def test_words_for_a_dash_need_no_dash() -> None:
+    text = shown([judged("cannot tell", bits=DASH, rate=DASH, hardware=DASH)], utf8=False)
+    assert row_of(text, "FP16") == "cannot tell - - -"

@@ -1,0 +1,480 @@
+"""The checks on Tensor Cores: what each says of healthy machines, of faults, and where nothing ran."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import h100
+import pytest
+import tensor_runs
+import whole
+from build import area_checks, ok
+from judged import failing, told
+from msgspec.structs import replace
+from tensor_runs import (
+    FRAMEWORKS,
+    MACHINES,
+    level_run,
+    micro_kernels,
+    mode_run,
+    rate,
+    replaced,
+    snapshot,
+)
+
+from envcheck.checks.engine import diagnose
+from envcheck.checks.model import CheckResult
+from envcheck.checks.registry import AREAS, TARGET_AREAS, Check
+from envcheck.facts.base import Probe
+from envcheck.facts.kernel import Kernel
+from envcheck.facts.micro_kernels import Hardware, Level, LevelRun, Mode, ModeRun, Output, Setting
+from envcheck.facts.target import Environment
+from envcheck.snapshot import Snapshot
+
+A100, H100, V100 = (MACHINES[name] for name in ("A100", "H100", "V100"))
+CODES = [
+    *(f"TC-10{n}" for n in range(1, 7)),
+    *(f"TC-20{n}" for n in range(1, 7)),
+    *(f"TC-30{n}" for n in range(1, 5)),
+    *("TC-310", "TC-401", "TC-402", "TC-403", "TC-404"),
+]
+MODE_OF: dict[str, tuple[Level, Mode, Setting]] = {
+    "TC-102": ("L0", "tf32", ""),
+    "TC-103": ("L0", "fp16", ""),
+    "TC-104": ("L0", "bf16", ""),
+    "TC-105": ("L0", "int8", ""),
+    "TC-106": ("L0", "fp8", ""),
+    "TC-202": ("L1", "tf32", ""),
+    "TC-203": ("L1", "fp16", ""),
+    "TC-204": ("L1", "bf16", ""),
+    "TC-205": ("L1", "int8", ""),
+    "TC-206": ("L1", "fp8", ""),
+    "TC-302": ("L2", "tf32", "switch-on"),
+    "TC-303": ("L2", "fp16", "half"),
+    "TC-304": ("L2", "bf16", "half"),
+}
+
+
+def results(snap: Snapshot, *extra: Check) -> dict[str, CheckResult]:
+    checks = [*extra, *area_checks("tensorcores")]
+    found = {result.code: result for result in diagnose(snap, checks=checks).results}
+    assert not [r.reason for r in found.values() if "crashed" in r.reason]
+    return found
+
+
+def alone(snap: Snapshot, code: str) -> CheckResult:
+    """One check's result, without those that would explain it."""
+    checks = [check for check in area_checks("tensorcores") if check.code == code]
+    return diagnose(snap, checks=checks).results[0]
+
+
+def of(level: Level) -> LevelRun:
+    return level_run(H100, level, "torch" if level == "L2" else "")
+
+
+def with_mode(code: str, **changes: Any) -> Snapshot:
+    """An H100 whose mode of this check, at its level alone, has these changes."""
+    level, mode, setting = MODE_OF[code]
+    new = mode_run(H100, level, mode, setting, **changes)
+    return snapshot(H100, [replaced(of(level), mode, new, setting)])
+
+
+def cuda_cores(code: str) -> dict[str, Any]:
+    level, mode, _ = MODE_OF[code]
+    opcodes = tensor_runs.opcodes(H100, mode, False) if level == "L0" else {}
+    names = tensor_runs.kernels(H100, mode, False)
+    return {
+        "signatures": tensor_runs.signatures(mode, H100, False, level),
+        "rate": rate(H100, level, mode, False),
+        "hardware": Hardware(opcodes=opcodes, kernel_names=names),
+    }
+
+
+# -- healthy, and nothing there
+
+
+def test_the_area_is_the_last_and_the_machine_s() -> None:
+    assert list(AREAS)[-1] == "tensorcores" and "tensorcores" not in TARGET_AREAS
+    assert [check.code for check in area_checks("tensorcores")] == CODES
+    for check in area_checks("tensorcores"):
+        assert check.about.endswith(".") and check.sources and check.follows
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_healthy_machine_gives_no_finding(name: str) -> None:
+    machine = MACHINES[name]
+    for code, result in results(snapshot(machine)).items():
+        has = code not in MODE_OF or machine.chip.has(MODE_OF[code][1])
+        lacks = not has or (name == "B200" and code == "TC-106")
+        assert result.outcome == ("skipped" if lacks else "pass"), (code, told(result))
+
+
+def test_a_pass_says_how_many_and_how_fast() -> None:
+    run = level_run(A100, "L0")
+    second = replace(run, pci_address="0000:02:00.0", index=1)
+    slower = replaced(
+        second, "fp16", mode_run(A100, "L0", "fp16", rate=rate(A100, "L0", "fp16", tflops=200.0))
+    )
+    found = results(snapshot(A100, [run, slower]))
+    assert found["TC-103"].detail == "proven on 2 GPUs, 200 to 265 TFLOP/s"
+    assert found["TC-105"].detail == "proven on 2 GPUs, 530 TOP/s"
+    assert found["TC-101"].detail == "not engaged, as it must be, on 2 GPUs, 16.6 TFLOP/s"
+    detail = results(snapshot(A100))["TC-303"].detail
+    assert "in PyTorch: proven on 1 GPU" in detail and "in JAX: " in detail
+
+
+def test_a_snapshot_without_micro_kernels_is_skipped_with_one_reason() -> None:
+    for snap in (whole.whole(), h100.machine(), h100.empty_machine()):
+        found = results(snap)
+        assert {result.outcome for result in found.values()} == {"skipped"}
+        assert {result.reason for result in found.values()} == {
+            "the micro-kernels were not run (no GPU, or --no-kernels)"
+        }
+
+
+def test_a_level_that_was_left_out_is_skipped() -> None:
+    found = results(snapshot(A100, [level_run(A100, "L0"), level_run(A100, "L1")]))
+    assert found["TC-203"].outcome == "pass"
+    assert (found["TC-303"].outcome, found["TC-303"].reason) == (
+        "skipped",
+        "L2 was left out (--kernels)",
+    )
+    run = level_run(A100, "L0")
+    fewer = replace(run, modes=run.modes[:2])
+    assert results(snapshot(A100, [fewer]))["TC-103"].reason == "FP16 was left out (--modes)"
+
+
+def test_no_gpu_or_a_failed_probe_says_so() -> None:
+    nothing = Probe(
+        outcome="ok", reason="libcuda lists no device", facts=micro_kernels(levels=["L0"])
+    )
+    found = results(whole.whole(micro_kernels=nothing))
+    assert (found["TC-103"].outcome, found["TC-103"].reason) == (
+        "skipped",
+        "no GPU to run on: libcuda lists no device",
+    )
+    assert found["TC-402"].reason == "no GPU to run on: libcuda lists no device"
+    broken = Probe(outcome="crashed", reason="signal 11")
+    assert results(whole.whole(micro_kernels=broken))["TC-103"].outcome == "could-not-run"
+
+
+# -- the modes
+
+
+@pytest.mark.parametrize("code", MODE_OF)
+def test_products_on_cuda_cores_fail(code: str) -> None:
+    found = alone(with_mode(code, **cuda_cores(code)), code)
+    assert found.outcome == "fail", told(found)
+    (finding,) = found.findings
+    assert "ran on CUDA cores, not on Tensor Cores: " in finding.message
+    assert finding.message.endswith(".") and finding.subject.startswith("GPU 0 NVIDIA H100")
+    facts = [evidence.fact.rpartition(".")[2] for evidence in finding.evidence]
+    assert facts == ["signatures", "rate", "hardware"]
+    assert all(evidence.value.startswith("not tensor: ") for evidence in finding.evidence[2:])
+    assert finding.remedy is not None and finding.remedy.text
+
+
+@pytest.mark.parametrize("code", MODE_OF)
+def test_a_contradiction_fails_and_one_line_alone_warns(code: str) -> None:
+    cores = cuda_cores(code)
+    against = alone(with_mode(code, hardware=cores["hardware"]), code)
+    assert against.outcome == "fail" and "is contradictory: bits" in told(against)
+    unseen = alone(with_mode(code, hardware=Hardware(), rate=None), code)
+    blind = MODE_OF[code][1] == "int8"
+    assert unseen.outcome == "warn"
+    assert ("cannot be told" if blind else "only bits say so") in told(unseen)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        ("error", "could-not-run"),
+        ("out-of-memory", "could-not-run"),
+        ("timeout", "could-not-run"),
+        ("crashed", "could-not-run"),
+        ("not-supported", "skipped"),
+        ("not-run", "skipped"),
+    ],
+)
+def test_what_could_not_run(outcome: str, expected: str) -> None:
+    for code in ("TC-103", "TC-203", "TC-303"):
+        found = alone(with_mode(code, outcome=outcome, reason="why not"), code)
+        assert found.outcome == expected and "why not" in found.reason, told(found)
+
+
+def test_one_gpu_s_gap_leaves_the_others_proven() -> None:
+    bad = ModeRun(mode="fp16", outcome="not-supported", reason="no")
+    other = replace(replaced(level_run(A100, "L0"), "fp16", bad), pci_address="0000:02:00.0")
+    found = results(snapshot(A100, [level_run(A100, "L0"), other]))["TC-103"]
+    assert found.outcome == "pass" and found.unjudged
+
+
+def test_the_same_of_several_gpus_is_one_finding() -> None:
+    run = replaced(
+        level_run(H100, "L1"), "fp16", mode_run(H100, "L1", "fp16", **cuda_cores("TC-203"))
+    )
+    runs = [replace(run, pci_address=f"0000:0{n}:00.0", index=n) for n in range(1, 4)]
+    # the second GPU's remedy names another index, and nothing else is told apart
+    (finding,) = alone(snapshot(H100, runs), "TC-203").findings
+    assert finding.subject.count("GPU ") == 3
+
+
+# -- the control
+
+
+def test_a_control_that_engages_fails_and_is_why_nothing_else_is_proven() -> None:
+    for level, code, other in (("L0", "TC-101", "TC-103"), ("L1", "TC-201", "TC-203")):
+        tensor = mode_run(H100, level, "tf32")  # type: ignore[arg-type]
+        wrong = replace(tensor, mode="fp32")
+        run = replaced(of(level), "fp32", wrong)  # type: ignore[arg-type]
+        found = results(snapshot(H100, [run]))
+        assert found[code].outcome == "fail", told(found[code])
+        assert "look like the work of Tensor Cores" in told(found[code])
+        assert found[other].consequence_of == code, told(found[other])
+
+
+def test_a_control_that_cannot_be_told_warns() -> None:
+    nothing = replaced(of("L1"), "fp32", ModeRun(mode="fp32", outcome="ok"))
+    found = results(snapshot(H100, [nothing]))
+    assert found["TC-201"].outcome == "warn" and found["TC-203"].consequence_of == "TC-201"
+    failed = ModeRun(mode="fp32", outcome="error", reason="broken")
+    assert results(snapshot(H100, [replaced(of("L1"), "fp32", failed)]))["TC-201"].outcome == (
+        "could-not-run"
+    )
+
+
+def test_the_framework_s_control() -> None:
+    run = of("L2")
+    on = mode_run(H100, "L2", "fp32", "control", engaged=True)
+    found = results(snapshot(H100, [replaced(run, "fp32", on, "control")]))
+    assert found["TC-301"].outcome == "fail" and "PyTorch's own switch" in told(found["TC-301"])
+    assert found["TC-303"].consequence_of == "TC-301"
+
+
+# -- what follows from what
+
+
+def test_a_level_s_failure_explains_the_next_one_s() -> None:
+    bad = {
+        level: replaced(of(level), "fp16", mode_run(H100, level, "fp16", **cuda_cores(code)))
+        for level, code in (("L0", "TC-103"), ("L1", "TC-203"))
+    }  # type: ignore[arg-type]
+    half = mode_run(H100, "L2", "fp16", "half", **cuda_cores("TC-303"))
+    runs = [*bad.values(), replaced(of("L2"), "fp16", half, "half")]
+    found = results(snapshot(H100, runs))
+    assert found["TC-103"].outcome == "fail"
+    assert found["TC-203"].consequence_of == found["TC-303"].consequence_of == "TC-103"
+    above = results(snapshot(H100, runs[1:]))
+    assert above["TC-203"].outcome == "fail" and above["TC-303"].consequence_of == "TC-203"
+
+
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [
+        *((cause, "TC-103") for cause in ("PCI-001", "DRV-001", "DRV-004", "DRV-010")),
+        *((cause, "TC-303") for cause in ("FRM-001", "FRM-002", "FRM-005", "FRM-007")),
+        ("PCI-001", "TC-402"),
+    ],
+)
+def test_what_explains_a_failure_below_is_told_instead(cause: str, code: str) -> None:
+    if code == "TC-402":
+        snap = with_mode("TC-103", outcome="crashed", reason="signal 11")
+    else:
+        snap = with_mode(code, **cuda_cores(code))
+    assert results(snap, failing(cause))[code].consequence_of == cause
+
+
+def test_a_dead_mode_explains_its_own_gap() -> None:
+    found = results(with_mode("TC-103", outcome="timeout", reason="no answer within 3 s"))
+    assert found["TC-402"].outcome == "fail" and found["TC-103"].consequence_of == "TC-402"
+
+
+# -- TC-310
+
+
+def default(framework: str, engaged: bool, version: str = "", **target: Any) -> CheckResult:
+    run = level_run(A100, "L2", framework)
+    this = mode_run(A100, "L2", "fp32", "default", engaged)
+    run = replaced(run, "fp32", this, "default")
+    if version:
+        run = replace(run, framework_version=version)
+    return alone(snapshot(A100, [run], target), "TC-310")
+
+
+def test_plain_products_in_tf32_pass_and_say_whether_the_override_reaches_them() -> None:
+    assert "=0 switches that off" in default("tensorflow", True).detail
+    assert "=0 does not reach them" in default("jax", True).detail
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "words"),
+    [
+        ("torch", "", "export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1"),
+        ("tensorflow", "1.15.5", "older than TF32"),
+        ("tensorflow", "2.3.1", "older than TF32"),
+        ("jax", "", "JAX chose a kernel on CUDA cores"),
+    ],
+)
+def test_frameworks_that_leave_tf32_off_pass_with_how_to_switch_it_on(
+    framework: str, version: str, words: str
+) -> None:
+    found = default(framework, False, version)
+    assert found.outcome == "pass" and words in found.detail, told(found)
+
+
+def test_tensorflow_that_should_use_tf32_and_does_not_warns() -> None:
+    found = default("tensorflow", False)
+    assert found.outcome == "warn" and "known to use TF32" in told(found)
+    variables = Environment(variables={"NVIDIA_TF32_OVERRIDE": "0"})
+    found = default("tensorflow", False, environment=variables)
+    assert found.outcome == "warn" and "unset NVIDIA_TF32_OVERRIDE" in told(found)
+    assert default("tensorflow", False, "1.15.5+nv23.3").outcome == "warn"
+    assert default("torch", False, "1.10.0").outcome == "warn"
+
+
+def test_plain_products_on_a_chip_without_tf32_pass() -> None:
+    found = alone(snapshot(V100, [level_run(V100, "L2", "tensorflow")]), "TC-310")
+    assert found.outcome == "pass" and "has no Tensor Cores for TF32" in found.detail
+
+
+def test_plain_products_that_did_not_run_or_cannot_be_told() -> None:
+    run = level_run(A100, "L2", "torch")
+    dead = ModeRun(mode="fp32", setting="default", outcome="error", reason="broken")
+    found = alone(snapshot(A100, [replaced(run, "fp32", dead, "default")]), "TC-310")
+    assert found.outcome == "could-not-run" and "in PyTorch" in found.reason
+    empty = ModeRun(mode="fp32", setting="default", outcome="ok")
+    found = alone(snapshot(A100, [replaced(run, "fp32", empty, "default")]), "TC-310")
+    assert found.outcome == "warn" and "cannot be told" in told(found)
+    none = replace(run, modes=[one for one in run.modes if one.setting != "default"])
+    assert alone(snapshot(A100, [none]), "TC-310").outcome == "skipped"
+
+
+def test_a_framework_without_cuda_is_skipped() -> None:
+    run = LevelRun(level="L2", framework="jax", outcome="not-run", reason="built without CUDA")
+    found = results(snapshot(A100, [run]))
+    assert found["TC-303"].outcome == "skipped"
+    assert found["TC-303"].reason == "FP16 (in JAX): built without CUDA"
+    assert found["TC-303"].unjudged[0].subject == "JAX"
+
+
+# -- TC-401 to TC-404
+
+
+def test_a_wrong_integer_product_is_a_failure() -> None:
+    (right,) = tensor_runs.signatures("int8", H100)
+    wrong = replace(right, outputs=[Output(bits="00000001", count=9)])
+    found = results(with_mode("TC-105", signatures=[wrong]))
+    assert found["TC-401"].outcome == "fail" and "00000001" in told(found["TC-401"])
+    assert found["TC-105"].consequence_of == "TC-401"
+
+
+def test_one_product_with_two_results_is_a_failure_and_strange_arithmetic_is_not() -> None:
+    def outputs(*bits: str) -> list[Any]:
+        made = [Output(bits=one, count=9) for one in bits]
+        some = tensor_runs.signatures("tf32", H100)
+        return [replace(one, outputs=made, distinct=len(made)) for one in some[:1]]
+
+    torn = alone(with_mode("TC-102", signatures=outputs("3F812345", "3F800001")), "TC-401")
+    assert torn.outcome == "fail" and "3F812345" in told(torn)
+    strange = with_mode("TC-102", signatures=outputs("3F812345"))
+    assert alone(strange, "TC-401").outcome == "pass"
+    assert alone(strange, "TC-102").outcome == "warn"
+    assert "3F812345" in told(alone(strange, "TC-102"))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "words"),
+    [
+        (
+            "timeout",
+            "no answer within 3 s",
+            "FP16 products through the driver alone hung: no answer",
+        ),
+        ("crashed", "signal 11 (SIGSEGV)", "died: signal 11"),
+        ("error", "cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700)", "broke its CUDA context"),
+    ],
+)
+def test_a_mode_that_did_not_come_back(outcome: str, reason: str, words: str) -> None:
+    snap = with_mode("TC-103", outcome=outcome, reason=reason)
+    line = whole.xid(79, "GPU has fallen off the bus", "0000:01:00.0")
+    other = whole.xid(31, "MMU Fault", "0000:09:00.0")
+    kernel = ok(Kernel(log=[line, other]))
+    snap = replace(snap, machine=replace(snap.machine, kernel=kernel))
+    found = alone(snap, "TC-402")
+    assert found.outcome == "fail" and words in told(found), told(found)
+    assert "Xid" in told(found) and "fallen off the bus" in told(found)
+    assert "MMU Fault" not in told(found)
+
+
+def test_an_ordinary_error_is_no_broken_gpu() -> None:
+    snap = with_mode("TC-103", outcome="error", reason="CUDA_ERROR_INVALID_VALUE")
+    assert alone(snap, "TC-402").outcome == "pass"
+
+
+def test_a_level_that_died_is_told_once() -> None:
+    run = level_run(H100, "L2", "torch", outcome="crashed", reason="signal 9", modes=[])
+    (finding,) = alone(snapshot(H100, [run]), "TC-402").findings
+    assert finding.message == "The process that multiplies in PyTorch died: signal 9."
+
+
+def test_a_gpu_far_below_its_peak_warns_and_says_why() -> None:
+    hot = rate(
+        H100,
+        "L1",
+        "fp16",
+        clock_mhz=900.0,
+        clock_event_reasons=["hw_thermal_slowdown"],
+        tflops=300.0,
+        fp32_tflops=20.0,
+    )
+    found = alone(with_mode("TC-203", rate=hot), "TC-403")
+    assert found.outcome == "warn" and "slowed it down for heat" in told(found)
+    low = rate(H100, "L1", "fp16", tflops=280.0, fp32_tflops=15.0)
+    found = alone(with_mode("TC-203", rate=low), "TC-403")
+    assert "ran at 30% of the peak that its clock allows" in told(found)
+    assert "the driver gives no reason" in told(found)
+    unknown = tensor_runs.Machine("NVIDIA GeForce RTX 4090 Laptop GPU", "8.9", 76, 2040.0, 2000.0)
+    run = level_run(unknown, "L0", modes=[mode_run(unknown, "L0", "fp16")])
+    assert alone(snapshot(unknown, [run]), "TC-403").outcome == "skipped"
+
+
+def test_a_busy_gpu_is_skipped_with_who_uses_it_and_how_to_run_it() -> None:
+    busy = level_run(A100, "L0", outcome="busy", reason="python3 (process 7) is using it", modes=[])
+    found = results(snapshot(A100, [busy]))
+    assert found["TC-404"].outcome == "skipped"
+    assert "process 7" in found["TC-404"].reason and "--busy-ok" in found["TC-404"].reason
+    assert found["TC-103"].outcome == "skipped"
+    assert (found["TC-402"].outcome, found["TC-402"].reason) == ("skipped", "nothing was run")
+    assert results(snapshot(A100))["TC-404"].detail == "none was in use, or --busy-ok was given"
+
+
+# -- remedies
+
+
+def test_what_a_stranger_s_snapshot_says_stays_inside_one_word() -> None:
+    bad = "$(HOSTILE) `HOSTILE` '; HOSTILE \n #"
+    variables = {"CUBLAS_EMULATE" + bad: "1"}
+    tensor = replace(mode_run(H100, "L1", "tf32"), mode="fp32")
+    run = replace(replaced(of("L1"), "fp32", tensor), variables=variables)
+    weak = mode_run(H100, "L1", "fp16", hardware=Hardware(), rate=None)
+    snap = snapshot(H100, [replaced(run, "fp16", weak)])
+    target = replace(snap.target, location=f"path:{bad}")
+    commands = [
+        command
+        for code in ("TC-201", "TC-203")
+        for finding in alone(replace(snap, target=target), code).findings
+        for command in (finding.remedy.commands if finding.remedy else ())
+    ]
+    assert any("unset" in command for command in commands)
+    for command in commands:
+        parsed = shlex.split(command)
+        assert command.isprintable() and not any(word == "HOSTILE" for word in parsed), command
+        assert sum("HOSTILE" in word for word in parsed) <= 1
+
+
+def test_every_framework_is_judged() -> None:
+    detail = results(snapshot(H100))["TC-301"].detail
+    assert [detail.count(title) for title in ("TensorFlow", "PyTorch", "JAX")] == [1] * len(
+        FRAMEWORKS
+    )

@@ -1,0 +1,159 @@
+"""The hardware's line: opcodes, kernel names, counters, and what happens where they disagree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tensor_runs import MACHINES, MODES, gpm, kernels, level_run, opcodes
+
+from envcheck.data import table
+from envcheck.facts.base import Unavailable
+from envcheck.facts.micro_kernels import Hardware, Level, Mode, ModeRun
+from envcheck.tensorcores.hardware import by_counters, by_names, by_opcodes, hardware
+from envcheck.tensorcores.judged import Line
+
+A100 = MACHINES["A100"]
+TENSOR = "ampere_s16816gemm_fp16_128x128_ldg8_stages_64x3_nn"
+SIMT = "ampere_sgemm_128x128_nn"
+HELPER = "_ZN8cublasLt19splitKreduce_kernelILi32EEEvv"
+
+
+def line(level: Level = "L1", mode: Mode = "fp16", busy: bool = False, **facts: Any) -> Line:
+    run = level_run(A100, level, modes=[], busy=busy)
+    return hardware(run, ModeRun(mode=mode, outcome="ok", hardware=Hardware(**facts)))
+
+
+def test_opcodes_of_healthy_kernels() -> None:
+    for machine in MACHINES.values():
+        for mode in MODES:
+            if machine.chip.has(mode):
+                said = by_opcodes(opcodes(machine, mode), mode).says
+                assert said == ("not tensor" if mode == "fp32" else "tensor"), (machine.name, mode)
+
+
+@pytest.mark.parametrize(
+    ("mode", "counts", "says", "words"),
+    [
+        ("fp32", {"FFMA": 64, "HFMA2.MMA": 300}, "not tensor", "64 FFMA"),
+        ("fp32", {"FFMA": 64, "HMMA": 65}, "tensor", "65 HMMA"),
+        ("fp16", {"HFMA2.MMA": 64, "HFMA2": 64}, "not tensor", "64 HFMA2"),
+        ("fp16", {"HFMA2.MMA": 64}, None, "no product's opcode"),
+        ("fp16", {"FFMA": 1024}, "not tensor", "1024 FFMA"),  # m8n8k4 on compute capability 8.0
+        ("fp16", {"HMMA": 4, "FFMA": 64}, None, "mostly others"),
+        ("fp16", {"HMMA": 0, "FFMA": 64}, "not tensor", "64 FFMA"),
+        ("tf32", {"HGMMA": 8}, "tensor", "8 HGMMA"),
+        ("int8", {"IDP": 64}, "not tensor", "64 IDP"),
+        ("int8", {"IMMA": 64, "FFMA": 99}, "tensor", "64 IMMA"),
+        ("int8", {"DMMA": 64}, None, "emulated"),
+        ("fp8", {"QMMA": 64}, "tensor", "64 QMMA"),
+        ("fp8", {"UTCQMMA": 4}, "tensor", "4 UTCQMMA"),
+        ("fp8", {"F2FP": 64, "HMMA": 64}, None, "emulated"),
+        ("fp16", {"XYZMMA": 64}, None, "no product's opcode"),
+    ],
+)
+def test_opcodes(mode: Mode, counts: dict[str, int], says: str | None, words: str) -> None:
+    found = by_opcodes(counts, mode)
+    assert found.says == says and words in found.text, found
+
+
+def test_hfma2_mma_is_no_tensor_opcode() -> None:
+    rows = {row["opcode"]: row for row in table("opcodes")}
+    assert rows["HFMA2.MMA"]["unit"] == "neither"
+    assert {name for name, row in rows.items() if row["unit"] == "tensor"} == {
+        *("HMMA", "IMMA", "DMMA", "QMMA"),
+        *("HGMMA", "IGMMA", "QGMMA"),
+        *("UTCHMMA", "UTCIMMA", "UTCQMMA"),
+    }
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["FFMA", "HFMA2.MMA", "HFMA2", "IDP", "F2FP", "X"]), st.integers(0, 99)
+    )
+)
+@settings(max_examples=30, deadline=None)
+def test_no_count_without_a_tensor_opcode_says_tensor(counts: dict[str, int]) -> None:
+    assert all(by_opcodes(counts, mode).says != "tensor" for mode in MODES)
+
+
+def test_names_of_healthy_runs() -> None:
+    for machine in MACHINES.values():
+        for mode in MODES:
+            says = "not tensor" if mode == "fp32" else "tensor"
+            assert by_names(kernels(machine, mode)).says == says, (machine.name, mode)
+
+
+@pytest.mark.parametrize(
+    ("names", "says", "words"),
+    [
+        ([TENSOR], "tensor", "(tensor)"),
+        ([SIMT, HELPER], "not tensor", "(simt)"),
+        ([TENSOR, SIMT], None, "(simt)"),
+        ([TENSOR, "triton_gemm_dot"], None, "(unknown)"),
+        ([SIMT, "triton_gemm_dot"], None, "(unknown)"),
+        ([HELPER], None, "only auxiliary"),
+        ([TENSOR, TENSOR + "x", TENSOR + "y"], "tensor", "and 1 more"),
+        (["tensorop_" + "x" * 99], "tensor", "…"),
+    ],
+)
+def test_kernel_names(names: list[str], says: str | None, words: str) -> None:
+    found = by_names(names)
+    assert found.says == says and words in found.text, found
+
+
+@pytest.mark.parametrize(
+    ("mode", "counters", "busy", "says", "words"),
+    [
+        ("fp16", gpm(60.0), False, "tensor", "HMMA active 60 %"),
+        ("fp16", gpm(10.0), False, "tensor", "idle 0 %"),
+        ("fp16", gpm(9.0), False, None, "9 %"),  # above zero is no proof
+        ("fp16", gpm(0.5), False, "not tensor", "HMMA"),
+        ("fp16", gpm(14.0, 4.5), False, None, "idle"),
+        ("fp16", gpm(60.0, 6.0), False, None, "somebody else"),
+        ("fp16", gpm(60.0), True, None, "somebody else"),
+        ("fp16", gpm(60.0, seconds=0.05), False, None, "0.05 s only"),
+        ("int8", gpm(60.0, hmma=0.0), False, "tensor", "IMMA"),
+        ("fp8", gpm(0.0, any_tensor=70.0), False, "tensor", "Tensor Cores active 70 %"),
+        ("fp32", gpm(0.0), False, "not tensor", "Tensor Cores"),
+    ],
+)
+def test_counters(mode: Mode, counters: Any, busy: bool, says: str | None, words: str) -> None:
+    found = by_counters(counters, mode, busy)
+    assert found.says == says and words in found.text, found
+
+
+def test_a_counter_without_its_baseline_says_nothing() -> None:
+    missing = Unavailable(unavailable="not-supported")
+    assert by_counters(gpm(60.0, idle_hmma=missing), "fp16", False).says is None
+    everything = gpm(60.0, hmma=missing, any_tensor=missing)
+    assert by_counters(everything, "fp16", False).says is None
+
+
+def test_sources_that_agree_are_one_line() -> None:
+    said = line(kernel_names=[TENSOR], gpm=gpm(60.0))
+    assert said.says == "tensor" and "(tensor); GPM" in said.text
+    assert line(kernel_names=[HELPER], gpm=gpm(60.0)).says == "tensor"
+    assert line(kernel_names=[SIMT], gpm=gpm(0.0)).says == "not tensor"
+
+
+def test_sources_that_disagree_are_both_named_and_cannot_tell() -> None:
+    said = line(kernel_names=[TENSOR], gpm=gpm(0.0))
+    assert said.says == "cannot tell" and said.text.startswith("disagreement: ")
+    assert "tensor" in said.text and "GPM" in said.text
+    assert line("L0", opcodes={"FFMA": 64}, gpm=gpm(60.0)).says == "cannot tell"
+
+
+def test_without_a_source_it_cannot_tell_and_says_why() -> None:
+    refused = Unavailable(unavailable="no-permission", detail="CUPTI error 35\nmore")
+    said = line(kernel_names=refused)
+    assert said.says == "cannot tell" and said.text == "not seen: CUPTI error 35"
+    assert line().text == "not seen"
+    assert line("L0", opcodes_reason="damaged").text == "not seen: damaged"
+    assert line(gpm_reason="Pascal has none").text == "not seen: Pascal has none"
+
+
+def test_at_l0_the_names_are_our_own_and_say_nothing() -> None:
+    assert line("L0", kernel_names=[TENSOR]).says == "cannot tell"

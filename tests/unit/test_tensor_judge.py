@@ -1,0 +1,474 @@
+"""Verdicts on whole machines: healthy ones of every generation, and each fault with its cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tensor_runs
+from msgspec.structs import replace
+from targets import error
+from tensor_runs import (
+    FRAMEWORKS,
+    MACHINES,
+    Machine,
+    kernels,
+    level_run,
+    mode_run,
+    rate,
+    replaced,
+    snapshot,
+)
+
+from envcheck.facts.micro_kernels import Hardware, Level, LevelRun, Mode, ModeRun, Output, Setting
+from envcheck.facts.target import Environment
+from envcheck.snapshot import dump, load
+from envcheck.tensorcores.judge import judge
+from envcheck.tensorcores.judged import Judged
+
+A100, H100, V100, T4 = (MACHINES[name] for name in ("A100", "H100", "V100", "T4"))
+UNSEEN: Any = error("not looked at", "not-supported")
+
+
+def judged(
+    *runs: LevelRun, mode: Mode, setting: Setting = "", machine: Machine = A100, **probes: Any
+) -> Judged:
+    """What is said of the last run's mode, beside the others."""
+    found = judge(snapshot(machine, runs, **probes))
+    return [one for one in found if (one.mode, one.setting) == (mode, setting)][-1]
+
+
+def one_mode(
+    level: Level, mode: Mode, framework: str = "", setting: Setting = "", **changes: Any
+) -> LevelRun:
+    """A healthy level with one mode's run replaced by one on CUDA cores, with these changes."""
+    run = level_run(A100, level, framework)
+    cores = {
+        "signatures": tensor_runs.signatures(mode, A100, False, level),
+        "rate": rate(A100, level, mode, False),
+        "hardware": Hardware(kernel_names=kernels(A100, mode, False))
+        if level != "L0"
+        else Hardware(opcodes=tensor_runs.opcodes(A100, mode, False)),
+    }
+    return replaced(run, mode, mode_run(A100, level, mode, setting, **(cores | changes)), setting)
+
+
+# -- healthy machines
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_on_a_healthy_machine_every_mode_that_it_has_is_proven_at_every_level(name: str) -> None:
+    machine = MACHINES[name]
+    for one in judge(snapshot(machine)):
+        what = (one.level, one.framework, one.mode, one.setting, one.reason)
+        if one.control:
+            assert one.verdict == "not engaged", what
+        elif one.setting in ("default", "override", "switch-off"):
+            assert one.verdict in ("proven", "not engaged"), what
+        elif machine.chip.has(one.mode) is False:
+            assert one.verdict == "not applicable" and one.mode.upper() in one.reason, what
+        elif name == "B200" and (one.level, one.mode) == ("L0", "fp8"):
+            assert (one.verdict, one.reason) == ("could not run", "needs tcgen05")
+        else:
+            assert one.verdict == "proven", what
+            assert one.tflops and one.peak_tflops and one.share and one.cause == "" == one.reason
+
+
+def test_every_run_is_judged_once_and_says_where_it_ran() -> None:
+    found = judge(snapshot(H100))
+    assert len(found) == 6 + 6 + 3 * 7
+    assert {one.subject for one in found} == {"GPU 0 NVIDIA H100 80GB HBM3 at 0000:01:00.0"}
+    assert {one.library for one in found if one.level == "L1"} == {"libcublas 12.9.1"}
+    assert {one.framework for one in found if one.level == "L2"} == set(FRAMEWORKS)
+    assert sum(one.control for one in found) == 1 + 1 + 3
+
+
+def test_what_plain_products_do_is_told_of_each_framework() -> None:
+    said = {
+        (one.framework, one.setting): one.verdict
+        for one in judge(snapshot(A100))
+        if one.mode == "fp32"
+    }
+    assert said["tensorflow", "default"] == "proven"
+    assert said["tensorflow", "override"] == "not engaged"
+    assert said["torch", "default"] == "not engaged"
+    assert said["jax", "override"] == "proven"  # XLA's own kernels do not read it
+
+
+def test_a_snapshot_without_micro_kernels_gives_no_verdict() -> None:
+    assert judge(snapshot(A100, [])) == []
+
+
+def test_a_mig_instance_is_named() -> None:
+    run = level_run(A100, "L0", uuid="MIG-<uuid-9>", multiprocessors=14)
+    said = judged(run, mode="fp16")
+    assert said.subject == "GPU 0 NVIDIA A100-SXM4-40GB at 0000:01:00.0, MIG instance MIG-<uuid-9>"
+    assert said.verdict == "proven"
+
+
+def test_what_a_run_does_not_say_of_its_gpu_the_driver_s_list_does() -> None:
+    run = level_run(A100, "L0", index=UNSEEN, name=UNSEEN)
+    assert judged(run, mode="fp16").subject == "GPU 0 NVIDIA A100-SXM4-40GB at 0000:01:00.0"
+
+
+# -- the control
+
+
+def engaged_control(level: Level, framework: str = "", **changes: Any) -> LevelRun:
+    """A level whose FP32 control went through Tensor Cores."""
+    setting: Setting = "control" if level == "L2" else ""
+    run = level_run(A100, level, framework, **changes)
+    tensor = mode_run(A100, level, "tf32")
+    wrong = mode_run(
+        A100, level, "fp32", setting, signatures=tensor.signatures, hardware=tensor.hardware
+    )
+    return replaced(run, "fp32", wrong, setting)
+
+
+@pytest.mark.parametrize(("level", "framework"), [("L0", ""), ("L1", ""), ("L2", "torch")])
+def test_nothing_is_proven_where_the_control_engages(level: Level, framework: str) -> None:
+    found = judge(snapshot(A100, [engaged_control(level, framework)]))
+    (control,) = [one for one in found if one.control]
+    assert control.verdict in ("indicated", "contradiction")
+    assert control.cause
+    others = [one for one in found if one.mode == "fp16"]
+    assert [one.verdict for one in others] == ["indicated"]
+    assert "without a control" in others[0].reason and "control" in others[0].cause
+
+
+def test_nothing_is_proven_where_the_control_is_missing_or_cannot_tell() -> None:
+    run = level_run(A100, "L1")
+    without = replace(run, modes=[one for one in run.modes if one.mode != "fp32"])
+    assert judged(without, mode="fp16").verdict == "indicated"
+    failed = replaced(run, "fp32", ModeRun(mode="fp32", outcome="error", reason="no"))
+    assert judged(failed, mode="fp16").verdict == "indicated"
+
+
+def test_a_control_is_its_own_level_s_gpu_s_and_library_s() -> None:
+    bad = engaged_control("L1", library_version="11.0.3")
+    other = level_run(A100, "L1", pci_address="0000:02:00.0", index=1)
+    found = judge(snapshot(A100, [level_run(A100, "L0"), bad, level_run(A100, "L1"), other]))
+    said = {
+        (one.level, one.library, one.subject[:5]): one.verdict
+        for one in found
+        if one.mode == "fp16"
+    }
+    assert said == {
+        ("L0", "", "GPU 0"): "proven",
+        ("L1", "libcublas 11.0.3", "GPU 0"): "indicated",
+        ("L1", "libcublas 12.9.1", "GPU 0"): "proven",
+        ("L1", "libcublas 12.9.1", "GPU 1"): "proven",
+    }
+
+
+def test_every_control_at_a_place_has_to_hold() -> None:
+    found = judge(snapshot(A100, [engaged_control("L1"), level_run(A100, "L1")]))
+    assert {one.verdict for one in found if one.mode == "fp16"} == {"indicated"}
+
+
+def test_emulation_of_fp32_is_named() -> None:
+    variables = {"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}
+    control = judged(engaged_control("L1", variables=variables), mode="fp32")
+    assert "CUBLAS_EMULATE_SINGLE_PRECISION" in control.cause
+    assert control.remedy is not None
+    assert control.remedy.commands == ["unset CUBLAS_EMULATE_SINGLE_PRECISION"]
+    off = engaged_control("L1", variables={"CUBLAS_EMULATE_SINGLE_PRECISION": "0"})
+    assert "EMULATE" not in judged(off, mode="fp32").cause
+
+
+def test_a_framework_whose_switches_do_not_reach_its_products_is_told() -> None:
+    run = engaged_control("L2", "jax")
+    assert judged(run, mode="fp32", setting="control").verdict == "indicated"
+    tensor = mode_run(A100, "L2", "fp32", "control", engaged=True)
+    said = judged(replaced(run, "fp32", tensor, "control"), mode="fp32", setting="control")
+    assert "JAX's own switch" in said.cause
+
+
+# -- verdicts other than proven
+
+
+def test_lines_that_disagree_are_named() -> None:
+    names = Hardware(kernel_names=kernels(A100, "fp16", False))
+    run = replaced(level_run(A100, "L1"), "fp16", mode_run(A100, "L1", "fp16", hardware=names))
+    said = judged(run, mode="fp16")
+    assert said.verdict == "contradiction"
+    assert said.reason == "bits say tensor; rate says tensor; hardware says not tensor"
+    assert said.remedy is not None and said.remedy.commands == [
+        "envcheck doctor --kernels L1 --gpu 0 --target '<home-1>/venv' --evidence full"
+    ]
+
+
+def test_one_line_alone_indicates() -> None:
+    alone = mode_run(
+        A100, "L1", "fp16", rate=None, rate_reason="not looked at", hardware=Hardware()
+    )
+    said = judged(replaced(level_run(A100, "L1"), "fp16", alone), mode="fp16")
+    assert (said.verdict, said.reason) == ("indicated", "only bits say so")
+    assert said.rate.text == "not measured: not looked at"
+
+
+def test_a_run_of_which_nothing_is_known_cannot_tell() -> None:
+    empty = ModeRun(mode="fp16", outcome="ok")
+    said = judged(replaced(level_run(A100, "L1"), "fp16", empty), mode="fp16")
+    assert said.verdict == "cannot tell" and said.remedy is not None
+
+
+def test_unknown_arithmetic_is_shown_with_its_bits() -> None:
+    strange = [
+        replace(one, outputs=[Output(bits="3F812345", count=9)])
+        for one in tensor_runs.signatures("fp16", A100)
+        if one.output_type == "fp32"
+    ]
+    run = mode_run(A100, "L1", "fp16", signatures=strange)
+    said = judged(replaced(level_run(A100, "L1"), "fp16", run), mode="fp16")
+    assert said.verdict == "indicated" and "3F812345" in said.reason
+
+
+def test_a_wrong_integer_product_proves_nothing() -> None:
+    (right,) = tensor_runs.signatures("int8", A100)
+    wrong = replace(right, outputs=[Output(bits="00000001", count=9)])
+    run = mode_run(A100, "L1", "int8", signatures=[wrong])
+    said = judged(replaced(level_run(A100, "L1"), "int8", run), mode="int8")
+    assert said.verdict == "indicated" and "00000001" in said.reason
+
+
+@pytest.mark.parametrize("missing", ["rate", "hardware"])
+def test_int8_takes_rate_and_hardware_both(missing: str) -> None:
+    changes: dict[str, Any] = {"rate": None} if missing == "rate" else {"hardware": Hardware()}
+    run = mode_run(A100, "L0", "int8", **changes)
+    assert judged(replaced(level_run(A100, "L0"), "int8", run), mode="int8").verdict == "indicated"
+
+
+def test_int8_on_cuda_cores_is_not_engaged() -> None:
+    said = judged(one_mode("L0", "int8"), mode="int8")
+    assert said.verdict == "not engaged"
+
+
+# -- causes of "not engaged"
+
+TORCH = "torch"
+CAUSES: dict[str, tuple[Callable[[], LevelRun], Mode, Setting, str, str]] = {
+    "the driver": (
+        lambda: one_mode("L0", "fp16"),
+        "fp16",
+        "",
+        "no Tensor Core instruction",
+        "--kernels L0",
+    ),
+    "the library's choice": (lambda: one_mode("L1", "fp16"), "fp16", "", "cuBLAS 12.9.1 chose", ""),
+    "an old library": (
+        lambda: replace(one_mode("L1", "tf32"), library_version="10.2.3"),
+        "tf32",
+        "",
+        "cuBLAS 10.2.3 is older than TF32",
+        "",
+    ),
+    "sizes that are not aligned": (
+        lambda: one_mode(
+            "L1", "fp16", rate=rate(A100, "L1", "fp16", False, shape=[4095, 4096, 4096])
+        ),
+        "fp16",
+        "",
+        "not all multiples of 8",
+        "",
+    ),
+    "small sizes": (
+        lambda: one_mode("L1", "fp16", rate=rate(A100, "L1", "fp16", False, shape=[64, 64, 64])),
+        "fp16",
+        "",
+        "small",
+        "",
+    ),
+    "off by default": (
+        lambda: one_mode("L2", "fp32", TORCH, "default"),
+        "fp32",
+        "default",
+        "PyTorch leaves TF32 off",
+        "export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1",
+    ),
+    "an old framework": (
+        lambda: replace(
+            one_mode("L2", "fp32", "tensorflow", "default"), framework_version="1.15.5"
+        ),
+        "fp32",
+        "default",
+        "TensorFlow 1.15.5 is older than TF32",
+        "",
+    ),
+    "the framework's choice": (
+        lambda: one_mode("L2", "fp16", TORCH, "half"),
+        "fp16",
+        "half",
+        "PyTorch chose a kernel on CUDA cores",
+        "",
+    ),
+    "the override, as it was told": (
+        lambda: level_run(A100, "L2", "tensorflow"),
+        "fp32",
+        "override",
+        "NVIDIA_TF32_OVERRIDE=0, which was set for this run",
+        "",
+    ),
+    "Tensor Cores switched off": (
+        lambda: replace(
+            one_mode("L2", "fp16", "tensorflow", "half"),
+            variables={"TF_DISABLE_CUBLAS_TENSOR_OP_MATH": "1"},
+        ),
+        "fp16",
+        "half",
+        "TF_DISABLE_CUBLAS_TENSOR_OP_MATH",
+        "unset TF_DISABLE_CUBLAS_TENSOR_OP_MATH",
+    ),
+    "JAX's precision": (
+        lambda: replace(
+            one_mode("L2", "fp32", "jax", "default"),
+            variables={"JAX_DEFAULT_MATMUL_PRECISION": "highest"},
+        ),
+        "fp32",
+        "default",
+        "JAX_DEFAULT_MATMUL_PRECISION=highest",
+        "unset JAX_DEFAULT_MATMUL_PRECISION",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_a_cause_of_not_engaged(name: str) -> None:
+    build, mode, setting, words, command = CAUSES[name]
+    said = judged(build(), mode=mode, setting=setting)
+    assert said.verdict == "not engaged", said
+    assert words in said.cause and said.cause.endswith("."), said.cause
+    commands = [] if said.remedy is None else said.remedy.commands
+    assert any(command in one for one in commands) if command else commands == []
+
+
+def test_the_override_in_the_user_s_environment_is_the_cause() -> None:
+    run = one_mode("L2", "fp32", "tensorflow", "default")
+    target = {"environment": Environment(variables={"NVIDIA_TF32_OVERRIDE": "0"})}
+    said = judged(run, mode="fp32", setting="default", target=target)
+    assert said.cause.startswith("NVIDIA_TF32_OVERRIDE=0 is set in the environment")
+    assert said.remedy is not None and said.remedy.commands == ["unset NVIDIA_TF32_OVERRIDE"]
+
+
+def test_the_override_does_not_explain_half_precision() -> None:
+    target = {"environment": Environment(variables={"NVIDIA_TF32_OVERRIDE": "0"})}
+    run = one_mode("L2", "fp16", TORCH, "half")
+    assert "OVERRIDE" not in judged(run, mode="fp16", setting="half", target=target).cause
+
+
+def test_causes_of_others_are_not_taken_for_its_own() -> None:
+    tf32 = one_mode("L1", "tf32")
+    assert "older" not in judged(replace(tf32, library_version="11.0.3"), mode="tf32").cause
+    fp16 = replace(one_mode("L1", "fp16"), library_version="10.2.3")
+    assert "older" not in judged(fp16, mode="fp16").cause
+    torch = replace(
+        one_mode("L2", "fp32", TORCH, "default"),
+        variables={"JAX_DEFAULT_MATMUL_PRECISION": "highest"},
+        framework_version="1.10.0",
+    )
+    assert "JAX" not in judged(torch, mode="fp32", setting="default").cause
+
+
+def test_nvidia_s_own_tensorflow_1_15_knows_tf32() -> None:
+    run = replace(
+        one_mode("L2", "fp32", "tensorflow", "default"), framework_version="1.15.5+nv23.3"
+    )
+    assert "older" not in judged(run, mode="fp32", setting="default").cause
+
+
+def test_a_library_is_blamed_where_the_level_below_is_proven() -> None:
+    bad = one_mode("L1", "fp16")
+    alone, above = judged(bad, mode="fp16"), judged(level_run(A100, "L0"), bad, mode="fp16")
+    assert "hardware's Tensor Cores work" in above.cause and above.cause != alone.cause
+    framework = one_mode("L2", "fp16", TORCH, "half")
+    said = judged(level_run(A100, "L1"), framework, mode="fp16", setting="half")
+    assert "though cuBLAS uses them" in said.cause
+
+
+def test_an_architecture_without_tf32_explains_plain_fp32_products() -> None:
+    said = judged(level_run(V100, "L2", "tensorflow"), mode="fp32", setting="default", machine=V100)
+    assert said.verdict == "not engaged" and "7.0 has no Tensor Cores for TF32" in said.cause
+
+
+def test_modes_of_which_the_chip_has_no_tensor_cores_are_not_applicable_whatever_came_of_them() -> (
+    None
+):
+    ran = mode_run(A100, "L1", "bf16")
+    said = judged(replaced(level_run(V100, "L1"), "bf16", ran), mode="bf16", machine=V100)
+    assert said.verdict == "not applicable" and said.reason.endswith("run on CUDA cores")
+    assert said.share is None
+    gtx = Machine("NVIDIA GeForce GTX 1660 Ti", "7.5", 24, 1770.0, 1770.0)
+    run = replace(level_run(T4, "L0"), name=gtx.name)
+    assert judged(run, mode="fp16", machine=gtx).verdict == "not applicable"
+    assert judged(run, mode="fp16", machine=gtx).reason.startswith("its chip is one without")
+
+
+# -- what could not run
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "cause"),
+    [
+        ("out-of-memory", "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY", "no memory left"),
+        ("timeout", 'no answer within 3 s in stage "rate"', "gave no answer"),
+        ("crashed", "its process died by signal 11 (SIGSEGV)", "died"),
+        ("error", "cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700)", "broke the CUDA context"),
+        ("error", "cublasCreate: CUBLAS_STATUS_NOT_INITIALIZED", ""),
+        ("not-supported", "the driver does not compile this", ""),
+        ("not-run", "no time left (10 s)", ""),
+    ],
+)
+def test_a_mode_that_could_not_run(outcome: Any, reason: str, cause: str) -> None:
+    run = ModeRun(mode="fp16", outcome=outcome, reason=reason)
+    said = judged(replaced(level_run(A100, "L1"), "fp16", run), mode="fp16")
+    assert (said.verdict, said.reason) == ("could not run", reason)
+    assert cause in said.cause and bool(cause) == bool(said.cause) == (said.remedy is not None)
+
+
+def test_a_busy_gpu_that_was_left_alone() -> None:
+    run = level_run(A100, "L0", outcome="busy", reason="its utilization was 98 %", modes=[])
+    found = judge(snapshot(A100, [run]))
+    assert {one.mode for one in found if one.verdict == "could not run"} == {
+        *("fp32", "tf32", "fp16", "bf16", "int8")
+    }
+    assert found[0].reason == "left alone, since it is in use: its utilization was 98 %"
+    assert found[0].remedy is not None
+    assert found[0].remedy.commands == ["envcheck doctor --kernels L0 --gpu 0 --busy-ok"]
+
+
+def test_a_busy_gpu_that_was_not_left_alone_is_never_contradictory_for_its_rate() -> None:
+    run = replace(level_run(A100, "L1"), busy=True)
+    slow = rate(A100, "L1", "tf32", engaged=False)
+    run = replaced(run, "tf32", mode_run(A100, "L1", "tf32", rate=slow))
+    said = judged(run, mode="tf32")
+    assert said.rate.says == "cannot tell" and said.verdict == "proven"  # bits and names
+    alone = replaced(run, "tf32", mode_run(A100, "L1", "tf32", rate=slow, hardware=Hardware()))
+    assert "Another process" in judged(alone, mode="tf32").cause
+
+
+def test_a_level_that_died_as_a_whole_is_judged_mode_by_mode() -> None:
+    done = [mode_run(A100, "L2", "fp32", "default", engaged=False)]
+    run = level_run(A100, "L2", TORCH, outcome="crashed", reason="signal 9", modes=done)
+    found = judge(snapshot(A100, [run]))
+    said = {(one.mode, one.setting): one.verdict for one in found}
+    assert said.pop(("fp32", "default")) == "not engaged"
+    assert set(said) == {
+        ("fp32", "control"),
+        ("tf32", "switch-on"),
+        ("fp16", "half"),
+        ("bf16", "half"),
+    }
+    assert set(said.values()) == {"could not run"}
+
+
+def test_a_framework_that_could_not_run_at_all_has_no_gpu_to_name() -> None:
+    run = LevelRun(level="L2", framework="jax", outcome="not-run", reason="no CUDA")
+    found = judge(snapshot(A100, [run]))
+    assert {one.subject for one in found} == {""}
+    assert {(one.verdict, one.reason) for one in found} == {("could not run", "no CUDA")}
+
+
+def test_a_snapshot_that_was_written_and_read_again_gives_the_same_verdicts() -> None:
+    before = snapshot(H100)
+    assert judge(load(dump(before))) == judge(before)
