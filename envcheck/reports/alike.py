@@ -11,7 +11,7 @@ import msgspec
 from ..checks.model import Remedy
 from ..facts.micro_kernels import Mode, Setting
 from ..tensorcores.judged import Judged
-from .page import LONGEST_TEXT
+from .plain import LONGEST_TEXT
 
 # A GPU that is slower than another by more than this is not like it.
 _SPREAD = 0.1

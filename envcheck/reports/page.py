@@ -16,10 +16,9 @@ from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.style import Style
 
-from .plain import printable, printable_command
+from .plain import LONGEST_TEXT, printable, printable_command
 
-# No sentence of ours is as long as these; what a hostile or broken Snapshot holds may be.
-LONGEST_TEXT = 2000
+# No command of ours is as long; what a hostile or broken Snapshot holds may be.
 LONGEST_COMMAND = 10000
 
 # A line of prose longer than this is hard to read, however wide the terminal; a table's line is not.

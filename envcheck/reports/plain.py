@@ -17,6 +17,9 @@ WORDS: dict[Outcome, str] = {
     "skipped": "SKIPPED",
 }
 
+# No sentence of ours is as long; what a hostile or broken Snapshot holds may be.
+LONGEST_TEXT = 2000
+
 # Evidence longer than this is cut in text; the JSON report has all of it.
 EVIDENCE_CHARACTERS = 400
 

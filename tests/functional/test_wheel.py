@@ -34,6 +34,7 @@ def test_every_module_and_table_is_in_it_once(wheel: zipfile.ZipFile) -> None:
         *package.rglob("*.py"),
         *(package / "install").glob("*.py"),
         *package.rglob("*.csv"),
+        *package.rglob("*.txt"),
     ]:
         assert f"envcheck/{path.relative_to(package).as_posix()}" in names
     assert "envcheck/install/last.py" in names
@@ -41,7 +42,7 @@ def test_every_module_and_table_is_in_it_once(wheel: zipfile.ZipFile) -> None:
 
 def test_nothing_else_is_in_it(wheel: zipfile.ZipFile) -> None:
     for name in wheel.namelist():
-        assert name.endswith((".py", ".csv")) or ".dist-info/" in name, name
+        assert name.endswith((".py", ".csv", ".txt")) or ".dist-info/" in name, name
 
 
 def test_the_licence_and_the_command_are_in_it(wheel: zipfile.ZipFile) -> None:
