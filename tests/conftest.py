@@ -1,10 +1,10 @@
-"""Makes the helpers in tests, tests/unit and tests/functional importable by their own names."""
+"""Makes the helpers in the tests' folders importable by their own names."""
 
 import gc
 import sys
 from pathlib import Path
 
-for folder in ("", "unit", "functional"):
+for folder in ("", "unit", "functional", "gpu"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 

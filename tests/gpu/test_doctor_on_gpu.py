@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from cli import envcheck
+from machine import envcheck
 
 from envcheck.snapshot import load
 
