@@ -163,6 +163,21 @@ def test_hopper_s_own_instructions_come_by_another_way(library: Path, way: str) 
         assert told.outcome == "ok" and told.call.startswith("wgmma.mma_async") and told.rate
 
 
+@pytest.mark.parametrize("function", ["cuLinkCreate_v2", "cuLinkComplete"])
+@pytest.mark.parametrize("code", [1, 999])
+def test_a_linker_that_fails_costs_the_opcodes_alone(
+    library: Path, function: str, code: int
+) -> None:
+    _result, heard = level0(library, modes=["fp32", "fp16"], SHIM_FAIL=f"{function}:{code}:2")
+    told = modes_of(heard)
+    assert [m.outcome for m in told.values()] == ["ok", "ok"]
+    assert told["fp16"].signatures and told["fp16"].rate
+    name = {1: "INVALID_VALUE", 999: "UNKNOWN"}[code]
+    assert told["fp16"].hardware.opcodes_reason == (
+        f"the driver's loader took the kernels, its linker did not ({function}: CUDA_ERROR_{name})"
+    )
+
+
 def test_a_chip_without_tensor_cores_runs_the_control(library: Path) -> None:
     _result, heard = level0(library, SHIM_CAPABILITY="61")
     told = modes_of(heard)

@@ -6,7 +6,7 @@ import time
 from ..facts import is_unavailable, unavailable
 from ..libcuda import CudaError
 from . import cubin, level0_bits, level0_rate, ptx, ptx_module
-from .driver import Driver, JitError, is_out_of_memory
+from .driver import Driver, is_out_of_memory
 from .records import key
 from .sampler import Sampler
 
@@ -73,9 +73,9 @@ class _Level(object):
 
     def _measure(self, mode, record):
         self._teller.begin(mode, "bits")
-        product, program, module = self._load(mode)
+        product, program, module, failure = self._load(mode)
         record["call"] = product.instructions[0].words
-        record["hardware"] = self._hardware(program)
+        record["hardware"] = self._hardware(program, failure)
         record["signatures"] = []
         for instruction in product.instructions:
             record["signatures"] += level0_bits.signatures(self._driver, module, instruction)
@@ -88,7 +88,10 @@ class _Level(object):
         self._teller.mode(**record)
 
     def _load(self, mode):
-        """(the first product that the driver's compiler takes, its cubin, the Module)."""
+        """(the first product that the driver's compiler takes, its cubin, the Module, what failed or None).
+
+        Where the linker failed and the loader did not, there is PTX in place of the cubin.
+        """
         capability = self._driver.capability
         products = ptx.products(mode, capability)
         if not products:
@@ -98,20 +101,27 @@ class _Level(object):
             text = ptx_module.text(product)
             try:
                 program = self._driver.link(text)
-                return product, program, self._driver.load(program)
-            except JitError as error:
-                if error.code not in _REFUSED:
-                    raise
-                refusals.append("PTX %s: %s" % (product.version, error))
-            if product.target in _TARGETS:
-                loaded = self._load_otherwise(text, _TARGETS[product.target])
-                if loaded is not None:
-                    return (product,) + loaded
+                return product, program, self._driver.load(program), None
+            except CudaError as error:
+                failure = error
+            loaded = self._load_otherwise(text, _TARGETS.get(product.target))
+            if loaded is not None:
+                return (product,) + loaded + (failure,)
+            if failure.code not in _REFUSED:
+                raise failure
+            refusals.append("PTX %s: %s" % (product.version, failure))
         raise NotSupported("the driver does not compile this mode's kernels (%s)" % refusals[0])
 
     def _load_otherwise(self, text, target):
-        """A driver's linker may leave out what a chip alone has unless it is told; its loader may not."""
-        for make in (lambda: self._driver.link(text, target), lambda: text.encode("ascii")):
+        """(program, Module) by another way than the driver's linker as it is; None where there is none.
+
+        The linker may leave out what a chip alone has unless it is told (``target``, None for other
+        PTX); the loader may not.
+        """
+        ways = [lambda: text.encode("ascii")]
+        if target is not None:
+            ways.insert(0, lambda: self._driver.link(text, target))
+        for make in ways:
             try:
                 program = make()
                 return program, self._driver.load(program)
@@ -119,14 +129,17 @@ class _Level(object):
                 continue
         return None
 
-    def _hardware(self, program):
+    def _hardware(self, program, failure):
         """Fields of Hardware: the instructions of the mode's kernels, all taken together."""
         if self._driver.capability < _OPCODES_FROM:
             return {"opcodes_reason": "opcodes are read from compute capability 7.0 on"}
         try:
             kernels = cubin.opcodes(program)
         except ValueError as error:
-            return {"opcodes_reason": _one_line("the driver's program cannot be read: %s" % error)}
+            why = "the driver's program cannot be read: %s" % error
+            if failure is not None:
+                why = "the driver's loader took the kernels, its linker did not (%s)" % failure
+            return {"opcodes_reason": _one_line(why)}
         total = {}
         for counts in kernels.values():
             for kind, number in counts.items():

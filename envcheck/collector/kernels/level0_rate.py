@@ -5,7 +5,9 @@ there are. CUDA events around the same launches give the time, and with it the c
 """
 
 import ctypes
+import math
 import random
+import time
 
 from ..libcuda import CudaError
 from . import ptx_rate
@@ -15,7 +17,10 @@ from .vectors import SIZES
 
 SECONDS = 0.008  # of one launch
 RUNS = 3
-_TRIAL = 256  # iterations of the first launch, which also warms up
+_TRIAL = 256  # iterations of the first launch
+_WARM_UP = 0.3  # seconds at most, of launches that only warm up
+_RISING = 1.02  # times the clock of the launch before: it is on its way up
+_LOW = 0.5  # of the highest clock: below, it may not have begun to rise
 _MOST = 1 << 24  # iterations
 _CLOCK_MHZ = 1500.0  # where the driver names none
 
@@ -63,10 +68,27 @@ def measure(driver, module, instruction, sampler, clock_max_mhz=None):
         ticks = median([unit.ticks for unit in units])
         clock = 1e6 * (clock_max_mhz or _CLOCK_MHZ)
         iterations = max(1, min(_MOST, int(SECONDS * clock * _TRIAL / ticks)))
+        _warm_up(loop, iterations, clock_max_mhz or 0.0)
         sampler.reset()
         runs = [loop.run(iterations) for _ in range(RUNS - 1)]
         runs.append(loop.run(iterations, sampler))
     return _record(runs, made, blocks, iterations, sampler)
+
+
+def _warm_up(loop, iterations, most_mhz):
+    """Launch until the clock rises no more: an idle GPU takes a while to leave its lowest one."""
+    end = time.monotonic() + _WARM_UP
+    clock = 0.0
+    while time.monotonic() < end:
+        seconds, found = loop.run(iterations)
+        before, clock = clock, _clock_mhz(seconds, found) if seconds > 0 else math.inf
+        if clock <= _RISING * before and clock >= _LOW * most_mhz:
+            return
+
+
+def _clock_mhz(seconds, found):
+    """MHz of a launch."""
+    return 1e-6 * median([unit.ticks for unit in found]) / seconds
 
 
 class Unit(object):
@@ -158,9 +180,7 @@ def _record(runs, made, blocks, iterations, sampler):
         ),
         multiprocessors=max(len(found) for _seconds, found in runs),
         tflops=2e-12 * of_block * blocks / seconds,
-        clock_mhz=median(
-            [1e-6 * median([unit.ticks for unit in found]) / time for time, found in runs]
-        ),
+        clock_mhz=median([_clock_mhz(*run) for run in runs]),
         clock_source=CLOCK_SOURCE,
     )
     return told

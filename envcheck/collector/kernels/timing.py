@@ -6,7 +6,7 @@ import time
 from .summaries import median, spread
 
 # Long enough for clocks to settle and for NVML to be asked a few times; short enough for six modes.
-SECONDS = 0.25
+SECONDS = 0.15
 LIMIT = 3.0  # whatever the rounds take
 _SEGMENT = 0.015  # seconds that the product runs in a round, at least
 _MOST_REPEATS = 32
