@@ -39,8 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     if asked.upper() in checks:
         titles = {check.code: check.title for check in checks.values()}
         text = explain.explain(checks[asked.upper()], titles, **style)
-    elif asked.lower() in explain.PAGES:
-        text = explain.explain_page(asked.lower(), **style)
+    elif (page := asked.lower().replace(" ", "-")) in explain.PAGES:
+        text = explain.explain_page(page, **style)
     elif not asked or asked.lower() in AREAS:
         chosen = [check for check in checks.values() if asked.lower() in ("", check.area)]
         text = explain.explain_all(chosen, **style)

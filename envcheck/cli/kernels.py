@@ -76,6 +76,11 @@ def wanted(
             raise UsageError(f"{given[0]} and --no-kernels exclude each other")
         return None
     if AREA in skip or (only and not any(word == AREA or word.startswith(CODES) for word in only)):
+        for option in given:
+            raise UsageError(
+                f"{option} and {'--skip' if AREA in skip else '--only'} exclude each other: the checks"
+                f" of {AREA}, for which kernels are run, are left out"
+            )
         return None
     return Kernels(
         levels=arguments.kernels or [],
@@ -107,5 +112,7 @@ def _words(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
 def _indices(text: str) -> list[int]:
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and len(word) < 5 for word in words):
-        raise argparse.ArgumentTypeError(f"{text!r} is no index that nvidia-smi lists, as 0 or 0,2")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no GPU's index in nvidia-smi's list: write 0, or 0,2"
+        )
     return [int(word) for word in words]

@@ -64,10 +64,13 @@ def live(
         if target is not None:
             return collect(_path(target))
         implied, origin = _implied_target()
+        if implied is None:
+            _refuse_levels_of_a_target(kernels)
         try:
             return collect(implied)
         except UsageError as error:
-            if implied is None:
+            an_option_s_fault = str(error).startswith("--")
+            if implied is None or an_option_s_fault:
                 raise
             progress.clear()
             print(
@@ -75,6 +78,14 @@ def live(
                 file=sys.stderr,
             )
             return collect(None)
+
+
+def _refuse_levels_of_a_target(kernels: Kernels | None) -> None:
+    if kernels is not None and kernels.levels and "L0" not in kernels.levels:
+        raise UsageError(
+            f"--kernels {','.join(kernels.levels)}: runs in a target environment, and there is none",
+            hint="--target PATH names a virtual environment or an interpreter",
+        )
 
 
 def read_nvidia_smi(path: str, *, redact: bool = True) -> Collected:

@@ -10,6 +10,7 @@ from . import account, handshake, orphans, process, redact, scratch
 from .child import BOOTSTRAP, parse
 from .facts import Context, dumps, plain
 from .kernels.campaign import Campaign, Interpreter
+from .kernels.selection import NoSuchGpu
 from .probes import FRAMEWORKS, MACHINE, TARGET, bounded
 
 SCHEMA = 1
@@ -21,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 class BadTarget(Exception):
-    """The target cannot be looked at: one sentence that names it and says why."""
+    """What was asked for cannot be looked at: one sentence that names it and says why."""
 
 
 class Running(object):
@@ -119,6 +120,8 @@ class Run(object):
             pythons["target"] = Interpreter("target", [interpreter, "-B"], self.scratch)
         try:
             campaign.run(self._unless_busy(campaign, documents["machine"]), pythons, self._tell)
+        except NoSuchGpu as error:
+            raise BadTarget(str(error))
         except Exception as error:  # the probes' facts are there all the same
             process.stop_all(self.children)
             words = "%s: %s" % (type(error).__name__, error)

@@ -10,93 +10,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import probing
-from gpu_shims import CUDA, CUPTI, FROM, NVML
+from gpu_nvml_shims import NVML
+from gpu_shims import CUDA, CUPTI, FROM
+from program_shims import PROGRAMS, write_cubins
+from shim_arithmetic import ARITHMETIC
 
 # What libcublas and libcublasLt compute with. cudaDataType: 0 fp32, 2 fp16, 14 bf16, 28 e4m3, 3 int8.
-_ARITHMETIC = (
+_PRODUCT = (
     FROM
+    + ARITHMETIC
     + r"""
-enum { FP32 = 0, FP16 = 2, INT8 = 3, INT32 = 10, BF16 = 14, E4M3 = 28 };
 #define MOST 8
 
-static double small_float(unsigned bits, int exponent_bits, int fraction_bits)
-{
-    int bias = (1 << (exponent_bits - 1)) - 1;
-    int exponent = bits >> fraction_bits & ((1 << exponent_bits) - 1);
-    int fraction = bits & ((1 << fraction_bits) - 1);
-    int sign = bits >> (exponent_bits + fraction_bits) & 1;
-    double value = exponent ? ldexp(fraction + (1 << fraction_bits), exponent - bias - fraction_bits)
-                            : ldexp(fraction, 1 - bias - fraction_bits);
-    return sign ? -value : value;
-}
-static double element(const void *matrix, size_t i, int type, int tf32)
-{
-    uint32_t word;
-    float value;
-    switch (type) {
-    case FP16: return small_float(((const uint16_t *)matrix)[i], 5, 10);
-    case BF16: word = (uint32_t)((const uint16_t *)matrix)[i] << 16; break;
-    case E4M3: return small_float(((const uint8_t *)matrix)[i], 4, 3);
-    case INT8: return ((const int8_t *)matrix)[i];
-    default:
-        word = ((const uint32_t *)matrix)[i];
-        if (tf32)
-            word = (word + 0x1000) & ~0x1FFFu;
-    }
-    memcpy(&value, &word, 4);
-    return value;
-}
-static int exponent_of(double value) { return value ? ilogb(value) : -9999; }
-static double truncated(double value, int exponent, int kept)
-{
-    double last = ldexp(1, exponent - kept);
-    return trunc(value / last) * last;
-}
-/* c + sum of the products of one block, as a Tensor Core adds them. */
-static double block(double c, const double *a, const double *b, int count, int kept)
-{
-    int largest = exponent_of(c);
-    double sum;
-    for (int i = 0; i < count; i++) {
-        int exponent = a[i] && b[i] ? exponent_of(a[i]) + exponent_of(b[i]) : -9999;
-        largest = exponent > largest ? exponent : largest;
-    }
-    if (largest == -9999)
-        return 0;
-    sum = truncated(c, largest, kept);
-    for (int i = 0; i < count; i++)
-        sum += truncated(a[i] * b[i], largest, kept);
-    return sum ? truncated(sum, exponent_of(sum), kept < 23 ? kept : 23) : 0;
-}
-static void store(void *matrix, size_t i, int type, double value)
-{
-    float single = value;
-    uint32_t word;
-    if (type == INT32) {
-        ((int32_t *)matrix)[i] = value;
-        return;
-    }
-    if (type == FP32) {
-        ((float *)matrix)[i] = single;
-        return;
-    }
-    if (single && type == FP16) { /* normal numbers alone come here */
-        int exponent = ilogbf(single);
-        double last = ldexp(1, exponent - 10);
-        int fraction = (int)rint(fabs(single) / last);
-        ((uint16_t *)matrix)[i] = (single < 0 ? 0x8000 : 0) + ((exponent + 14) << 10) + fraction;
-        return;
-    }
-    memcpy(&word, &single, 4);
-    if (type == BF16)
-        word += 0x7FFF + (word >> 16 & 1);
-    ((uint16_t *)matrix)[i] = type == BF16 ? word >> 16 : 0;
-}
+static size_t size_of(int type) { return type == FP32 ? 4 : type == FP16 || type == BF16 ? 2 : 1; }
 struct line { int count, at[MOST]; };
 static struct line *lines(const void *matrix, int n, int type)
 {
     struct line *made = calloc(n, sizeof *made);
-    size_t size = type == FP32 ? 4 : type == FP16 || type == BF16 ? 2 : 1;
+    size_t size = size_of(type);
     for (int i = 0; i < n; i++) {
         const char *row = (const char *)matrix + (size_t)i * n * size;
         for (int k = 0; k < n && made[i].count <= MOST; k++)
@@ -114,8 +45,8 @@ static double dot(const struct line *line, const void *A, const void *B, size_t 
     double a[MOST], b[MOST], sum = 0;
     int width = type == E4M3 ? 32 : type == FP32 ? 8 : 16;
     for (int t = 0; t < line->count; t++) {
-        a[t] = element(A, i * n + line->at[t], type, tensor);
-        b[t] = element(B, j * n + line->at[t], type, tensor);
+        a[t] = element(A, i * n + line->at[t], type, tensor ? TO_NEAREST : EXACT);
+        b[t] = element(B, j * n + line->at[t], type, tensor ? TO_NEAREST : EXACT);
     }
     for (int t = 0, next; t < line->count; t = next) {
         for (next = t + 1; tensor && next < line->count; next++)
@@ -131,22 +62,41 @@ static double dot(const struct line *line, const void *A, const void *B, size_t 
     }
     return sum;
 }
+/* Columns that repeat the one before them, as those of signature patterns do, have its results. */
 static void gemm(int n, const void *A, const void *B, void *C, int type, int made, int tensor)
 {
+    size_t column = n * size_of(type), results = n * (made == INT32 ? 4 : size_of(made));
     struct line *rows = lines(A, n, type);
-    for (int j = 0; j < n; j++)
+    for (int j = 0; rows[0].count <= MOST && j < n; j++) {
+        const char *b = (const char *)B + j * column;
+        char *c = (char *)C + j * results;
+        if (j && !memcmp(b, b - column, column)) {
+            memcpy(c, c - results, results);
+            continue;
+        }
         for (int i = 0; i < n; i++)
             if (rows[i].count <= MOST)
                 store(C, (size_t)j * n + i, made, dot(rows + i, A, B, i, j, n, type, tensor));
+    }
     free(rows);
 }
 static int out_of_memory, calls;
+/* TFLOP/s: SHIM_FAST times as many, with the ratios between a Hopper's modes. */
+static double rate(int type, int tensor)
+{
+    int fast = from("SHIM_FAST", 0);
+    if (!fast)
+        return tensor ? 0.8 : 0.05;
+    if (!tensor)
+        return 0.05 * fast;
+    return fast * (type == INT8 || type == E4M3 ? 1.6 : type == FP32 ? 0.4 : 0.8);
+}
 /* One product of a mode: the status that cuBLAS gives. */
 static int product(const char *mode, int n, const void *A, const void *B, void *C, int type, int made,
                    int tensor, const char *kernel)
 {
     void (*ran)(const char *, double, int) = (void (*)(const char *, double, int))in_libcuda("shim_ran");
-    double teraflops = tensor ? 0.8 : 0.05;
+    double teraflops = rate(type, tensor);
     int due = (listed("SHIM_FAIL", mode) || listed("SHIM_DEAD", mode)) && calls++ >= from("SHIM_AFTER", 0);
     if (due && listed("SHIM_FAIL", mode))
         return from("SHIM_STATUS", 14);
@@ -169,7 +119,7 @@ static int product(const char *mode, int n, const void *A, const void *B, void *
 )
 
 CUBLAS = (
-    _ARITHMETIC
+    _PRODUCT
     + r"""
 static int handles, math_mode;
 static const char *override;
@@ -199,6 +149,10 @@ int cublasGemmEx(void *handle, int transa, int transb, int m, int n, int k, cons
     int tensor = old ? math_mode == 1 && algorithm == 99 : atype != FP32 || tf32 || emulated;
     const char *mode = atype == FP16 ? "fp16" : atype == BF16 ? "bf16" : atype == INT8 ? "int8"
                      : compute == 77 ? "tf32" : "fp32";
+    const char *kernel = atype == FP16 ? "sm90_xmma_gemm_f16f32_f16f32_f32_shim"
+                       : atype == BF16 ? "sm90_xmma_gemm_bf16f32_bf16f32_f32_shim"
+                       : atype == INT8 ? "sm90_xmma_gemm_i8i32_i8i32_i32_shim"
+                       : "sm90_xmma_gemm_f32f32_tf32f32_f32_shim";
     int one = 1;
     float one_float = 1;
     int wanted = old ? (atype == INT8 ? INT32 : FP32) : atype == INT8 ? 72 : atype == FP32 ? 69 : 68;
@@ -208,16 +162,14 @@ int cublasGemmEx(void *handle, int transa, int transb, int m, int n, int k, cons
         return 7;
     if (compute != wanted && !(compute == 77 && atype == FP32 && !old))
         return 7;
-    if (listed("SHIM_SIMT", mode))
-        tensor = 0;
-    return product(mode, n, A, B, C, atype, ctype, tensor,
-                   tensor ? "sm90_xmma_gemm_shim_tensorop" : "ampere_sgemm_shim");
+    tensor = listed("SHIM_ENGAGE", mode) || (tensor && !listed("SHIM_SIMT", mode));
+    return product(mode, n, A, B, C, atype, ctype, tensor, tensor ? kernel : "ampere_sgemm_shim");
 }
 """
 )
 
 CUBLASLT = (
-    _ARITHMETIC
+    _PRODUCT
     + r"""
 struct description { int compute, scale, transa, transb; };
 struct layout { int type; uint64_t rows, columns; int64_t leading; };
@@ -293,13 +245,14 @@ int cublasLtMatmul(void *handle, struct description *what, const float *alpha, c
 
 
 def build(folder: Path) -> Path:
-    """The five libraries in ``folder``; skips the test where there is no C compiler."""
+    """The five libraries in ``folder``, and "cubins"; skips the test where there is no C compiler."""
     for source, name in (
-        (CUDA, "libcuda.so.1"),
+        (CUDA + PROGRAMS, "libcuda.so.1"),
         (CUBLAS, "libcublas.so.12"),
         (CUBLASLT, "libcublasLt.so.12"),
         (CUPTI, "libcupti.so.12"),
         (NVML, "libnvidia-ml.so.1"),
     ):
         probing.compile_library(source, folder, name)
+    write_cubins(folder / "cubins")
     return folder

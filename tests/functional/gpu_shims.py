@@ -1,4 +1,4 @@
-"""C sources of a libcuda, a libcupti and a libnvidia-ml of one GPU, on which ``cublas_shims`` computes.
+"""C sources of a libcuda and a libcupti, on which ``cublas_shims`` computes.
 
 Time on this GPU is made up; on the host it passes at a fifth of that, or SHIM_SLOW percent.
 """
@@ -47,7 +47,7 @@ CUDA = (
 /* The work queued so far takes until `work` in the GPU's time, and until `ready` in the host's. */
 static double work, recorded, ready;
 static int dead, refused;
-int shim_tensor_kernels;
+int shim_tensor_kernels, shim_integer_kernels;
 void (*shim_watcher)(const char *kernel);
 
 struct event { double work, ready; };
@@ -61,26 +61,53 @@ static double now(void)
 void shim_ran(const char *kernel, double seconds, int tensor)
 {
     work += seconds;
-    shim_tensor_kernels += tensor;
+    if (strstr(kernel, "i8i32"))
+        shim_integer_kernels += tensor;
+    else
+        shim_tensor_kernels += tensor;
     if (shim_watcher)
         shim_watcher(kernel);
 }
 void shim_die(void) { dead = 700; }
 
+/* The number of the GPU that CUDA_VISIBLE_DEVICES, with UUIDs, makes this ordinal; -1: no such. */
+static int visible(int ordinal)
+{
+    const char *text = getenv("CUDA_VISIBLE_DEVICES");
+    char uuid[41];
+    for (int device = 0; device < from("SHIM_COUNT", 1); device++) {
+        snprintf(uuid, sizeof uuid, "GPU-abababab-abab-abab-abab-ababababab%02x", 0xAB + device);
+        if ((!text || strstr(text, uuid)) && ordinal-- == 0)
+            return device;
+    }
+    return -1;
+}
 int cuInit(unsigned flags) { return from("SHIM_INIT", 0); }
 int cuDriverGetVersion(int *version) { *version = from("SHIM_VERSION", 12020); return 0; }
-int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
+int cuDeviceGet(int *device, int ordinal) { *device = visible(ordinal); return *device < 0 ? 101 : 0; }
+int cuDeviceGetCount(int *count)
+{
+    for (*count = 0; visible(*count) >= 0; ++*count)
+        ;
+    return 0;
+}
 int cuDeviceGetName(char *name, int length, int device)
 {
-    snprintf(name, length, "NVIDIA Shim");
+    const char *text = getenv("SHIM_NAME");
+    snprintf(name, length, "%s", text ? text : "NVIDIA Shim");
     return 0;
 }
 int cuDeviceGetPCIBusId(char *id, int length, int device)
 {
-    snprintf(id, length, "0000:83:00.0");
+    snprintf(id, length, "0000:%02X:00.0", 0x83 + device);
     return 0;
 }
-int cuDeviceGetUuid(unsigned char *bytes, int device) { memset(bytes, 0xAB, 16); return 0; }
+int cuDeviceGetUuid(unsigned char *bytes, int device)
+{
+    memset(bytes, 0xAB, 16);
+    bytes[15] += device;
+    return 0;
+}
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     switch (attribute) {
@@ -237,84 +264,6 @@ int cuptiActivityGetNextRecord(uint8_t *begin, size_t valid, uint8_t **record)
         return 12;
     *record = next;
     return 0;
-}
-"""
-)
-
-NVML = (
-    FROM
-    + r"""
-struct metric { unsigned id; int result; double value; const char *names[3]; };
-struct metrics { unsigned version, count; int *first, *second; struct metric list[8]; };
-static int samples, instances;
-
-int nvmlInitWithFlags(unsigned flags) { return from("SHIM_NVML", 0); }
-const char *nvmlErrorString(int code) { return "shim"; }
-int nvmlDeviceGetHandleByPciBusId_v2(const char *address, void **device)
-{
-    *device = (void *)1;
-    return strcmp(address, "0000:83:00.0") ? 6 : 0;
-}
-int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
-{
-    instances = !strncmp(uuid, "MIG-", 4);
-    *device = (void *)(size_t)(1 + instances);
-    return 0;
-}
-int nvmlDeviceGetGpuInstanceId(void *device, unsigned *id) { *id = 5; return device == (void *)2 ? 0 : 2; }
-int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *mig, void **device) { *device = (void *)1; return 0; }
-int nvmlDeviceGetClockInfo(void *device, int kind, unsigned *mhz)
-{
-    *mhz = 1755;
-    return device == (void *)1 && kind == 1 ? 0 : 2;
-}
-int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *reasons)
-{
-    *reasons = 4;
-    return from("SHIM_OLD_NVML", 0) ? 13 : 0;
-}
-int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
-{
-    *reasons = 8;
-    return 0;
-}
-int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts) { *milliwatts = 698700; return 0; }
-int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius)
-{
-    *celsius = 61;
-    return from("SHIM_NO_TEMPERATURE", 0) ? 3 : 0;
-}
-struct support { unsigned version, supported; };
-int nvmlGpmQueryDeviceSupport(void *device, struct support *support)
-{
-    support->supported = support->version == 1 && !from("SHIM_NO_GPM", 0);
-    return 0;
-}
-int nvmlGpmSampleAlloc(int **sample) { *sample = calloc(1, 4); samples++; return 0; }
-int nvmlGpmSampleFree(int *sample) { free(sample); samples--; return 0; }
-static int fill(int *sample)
-{
-    *sample = *(int *)in_libcuda("shim_tensor_kernels");
-    return from("SHIM_GPM", 0);
-}
-int nvmlGpmSampleGet(void *device, int *sample)
-{
-    return device == (void *)1 && !instances ? fill(sample) : 2;
-}
-int nvmlGpmMigSampleGet(void *device, unsigned instance, int *sample)
-{
-    return device == (void *)1 && instance == 5 ? fill(sample) : 2;
-}
-int nvmlGpmMetricsGet(struct metrics *asked)
-{
-    if (asked->version != 1)
-        return 25;
-    for (unsigned i = 0; i < asked->count; i++) {
-        int worked = *asked->second > *asked->first;
-        asked->list[i].result = asked->list[i].id == 12 ? 3 : 0;
-        asked->list[i].value = asked->list[i].id == 9 || !worked ? 0.25 : 87.5;
-    }
-    return samples == 2 ? 0 : 999;
 }
 """
 )

@@ -153,7 +153,7 @@ def test_a_healthy_gpu(folder: Path, minor: int) -> None:
     assert all(r.clock_event_reasons == ["sw_power_cap"] and r.temperature_c == 61 for r in seen)
     names = {name: ended.mode(name).hardware.kernel_names for name in ALL}
     assert names["fp32"] == ["ampere_sgemm_shim"]
-    assert names["fp16"] == ["sm90_xmma_gemm_shim_tensorop"]
+    assert names["fp16"] == ["sm90_xmma_gemm_f16f32_f16f32_f32_shim"]
     assert names["fp8"] == ["nvjet_qqss_shim"]
     assert ended.mode("tf32").call.startswith(
         "cublasGemmEx TN CUDA_R_32F x CUDA_R_32F -> CUDA_R_32F"
@@ -305,7 +305,7 @@ def test_a_product_without_memory_costs_its_mode_alone(folder: Path) -> None:
     shapes = [timed(mode).shape[0] for mode in ended.run.modes]
     assert shapes == [1024, 512, 1024]
     assert ended.mode("fp16").signatures[0].length == 512
-    assert ended.mode("bf16").hardware.kernel_names == ["sm90_xmma_gemm_shim_tensorop"]
+    assert ended.mode("bf16").hardware.kernel_names == ["sm90_xmma_gemm_bf16f32_bf16f32_f32_shim"]
 
 
 @pytest.mark.parametrize(
@@ -427,7 +427,7 @@ def test_gpm_over_an_idle_baseline(folder: Path, uuid: str) -> None:
     assert (gpm.any_tensor, gpm.hmma, gpm.imma) == (87.5, 87.5, 0.25)
     assert (gpm.idle_any_tensor, gpm.idle_hmma, gpm.idle_imma) == (0.25, 0.25, 0.25)
     assert why(gpm.fp32)[0] == "not-supported"
-    assert ended.mode("fp16").hardware.kernel_names == ["sm90_xmma_gemm_shim_tensorop"]
+    assert ended.mode("fp16").hardware.kernel_names == ["sm90_xmma_gemm_f16f32_f16f32_f32_shim"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from h100 import machine
 
 from envcheck import collection
 from envcheck import snapshot as snapshots
-from envcheck.cli import kernels
+from envcheck.cli import kernels, sources
 from envcheck.cli.main import run
 from envcheck.collection import Collected, Kernels
 from envcheck.collector import main as collector_main
@@ -64,6 +64,11 @@ def test_what_the_kernels_are_run_for_may_be_left_out() -> None:
     assert wanted(skip=["driver", "TC-003"]) == Kernels()
     assert wanted(only=["driver", "gpu"]) is None
     assert wanted(skip=["tensorcores"]) is None
+    with pytest.raises(UsageError, match=r"^--gpu and --only exclude each other: .* tensorcores,"):
+        wanted("--gpu", "0", only=["driver"])
+    with pytest.raises(UsageError, match=r"^--modes and --skip exclude each other"):
+        wanted("--modes", "fp16", skip=["tensorcores"])
+    assert wanted("--no-kernels", skip=["tensorcores"]) is None
 
 
 @pytest.mark.parametrize("argv", ["--kernels L0", "--gpu 0", "--busy-ok", "--modes fp16"])
@@ -145,6 +150,33 @@ def test_the_commands_pass_them_on(
 ) -> None:
     run([*argv.split(), "--target", "/env"])
     assert [call["kernels"] for call in calls] == [expected]
+
+
+def test_levels_of_a_target_need_one(
+    calls: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sources, "_implied_target", lambda: (None, ""))
+    assert run(["doctor", "--kernels", "L2,L1"]) == 2
+    assert (
+        "--kernels L2,L1: runs in a target environment, and there is none"
+        in capsys.readouterr().err
+    )
+    run(["doctor", "--kernels", "L0,L1"])
+    assert len(calls) == 1
+
+
+def test_an_option_s_fault_is_not_the_active_environment_s(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(path: str | None, **options: Any) -> Collected:
+        raise UsageError("--gpu 7: nvidia-smi lists no such GPU (there are: 0)")
+
+    monkeypatch.setattr(collection, "collect", refuse)
+    monkeypatch.setattr(sources, "_implied_target", lambda: ("/env", "the active environment /env"))
+    assert run(["doctor", "--gpu", "7"]) == 2
+    assert capsys.readouterr().err == (
+        "envcheck: --gpu 7: nvidia-smi lists no such GPU (there are: 0)\n"
+    )
 
 
 @pytest.mark.parametrize(

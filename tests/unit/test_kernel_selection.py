@@ -14,7 +14,7 @@ from h100 import ADDRESSES, COUNT
 from envcheck.collector.kernels import MODES, jobs, level2
 from envcheck.collector.kernels.options import Options
 from envcheck.collector.kernels.records import key
-from envcheck.collector.kernels.selection import Device, choose
+from envcheck.collector.kernels.selection import Device, NoSuchGpu, choose
 from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.gpu import CudaDevice, CudaDriver, Gpu, GpuProcess, MigInstance, Nvml
 from envcheck.facts.target import Library, Loader
@@ -152,11 +152,10 @@ def test_an_index_is_cuda_s_in_the_variable_and_nvidia_smi_s_in_the_option() -> 
     assert (device.visible, device.lane) == ("GPU-<uuid-2>", ADDRESSES[1])
 
 
-def test_an_index_that_does_not_exist_is_told_in_its_place() -> None:
-    found, missing = chosen(other_order(), gpus=[9, 2])
-    assert indices([found, missing]) == [2, 9]
-    assert missing.outcome == "not-run"
-    assert missing.reason == "--gpu 9: nvidia-smi lists no such GPU (there are: 0, 1, 2)"
+def test_an_index_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(NoSuchGpu) as refused:
+        chosen(other_order(), gpus=[9, 2])
+    assert str(refused.value) == "--gpu 9: nvidia-smi lists no such GPU (there are: 0, 1, 2)"
 
 
 def test_a_gpu_that_nvidia_smi_lists_and_cuda_does_not() -> None:

@@ -12,7 +12,7 @@ from . import child, records
 # new record after that. seconds: for the work of a whole process.
 Limits = namedtuple("Limits", "start stage seconds")
 LIMITS = {
-    "L0": Limits(20.0, 3.0, 10.0),
+    "L0": Limits(20.0, 5.0, 10.0),
     "L1": Limits(20.0, 6.0, 10.0),
     "L2": Limits(90.0, 30.0, 30.0),
 }
@@ -60,7 +60,7 @@ class Attempt(object):
         self._start = start
         self._shared = budget
         self._clock = clock
-        self._began = clock()
+        self._began = self._ended = clock()
         self._waiting = list(job.parts)
         self._heard = []  # a records.Heard for every part
         self._outcome, self._reason = job.outcome, job.reason
@@ -76,7 +76,7 @@ class Attempt(object):
             self._open(self._waiting.pop(0))
             if self._child is None:
                 return False
-        now = self._clock()
+        now = self._ended = self._clock()
         result = self._child.poll()
         fresh = self._child.new_stdout()
         if records.MARK in fresh:
@@ -105,15 +105,19 @@ class Attempt(object):
         self._tries = 0
         self._names = True
         self._lost = {}  # stage: why what it tells is not known
+        self._cut_short = ""  # why a process of it ended before all was looked at
         self._dead = set()
+        self._kept = {}  # key: the ModeRun of a mode that is run again for what was still to come
         if self._budget.left < _WORTH_IT:
             self._outcome, self._reason = "not-run", NO_TIME
         else:
             self._launch([])
 
     def _launch(self, skip):
+        told = self._heard[-1].modes
         params = dict(
             self.params,
+            modes=sorted(self.params.get("modes", ()), key=lambda mode: mode in told),
             skip=skip,
             dead=sorted(self._dead),
             names=self._names,
@@ -129,6 +133,9 @@ class Attempt(object):
     def _end(self, result, now):
         """A process is over: blame what it died of, and start the next, if any of it is left."""
         heard = self._heard[-1]
+        for name, mode in self._kept.items():
+            if heard.modes[name].get("outcome") == "not-run":  # no time left to do it again
+                heard.modes[name] = mode
         if self._first is not None:
             self._budget.spend(now - self._first)
         if heard.done and result.stuck is None:
@@ -139,7 +146,8 @@ class Attempt(object):
         if self._first is None:
             self._failed(outcome, why, result)
             return
-        again = self._blame(heard, outcome, why)
+        self._cut_short = why
+        again = self._blame(heard, outcome, why) or self._nameless(heard)
         left = [name for name in self._part.keys if name not in heard.modes or name in again]
         if result.stuck is not None:
             self.stuck, self.fatal = result.stuck, "a process of %s cannot be ended" % self.job.name
@@ -154,6 +162,7 @@ class Attempt(object):
         else:
             self._tries += 1
             self._restarts += 1
+            self._kept = {name: heard.modes[name] for name in again}
             self._launch([name for name in heard.modes if name not in again])
 
     def _verdict(self, result):
@@ -166,6 +175,8 @@ class Attempt(object):
             return "error", "its process could not be started: %s" % result.error
         if result.outcome == "exited" and result.code == child.ESCAPED:
             return "error", child.escaped(result.stderr) or "its process raised an exception"
+        if result.outcome == "exited" and result.code == records.DEAD_CONTEXT:
+            return "crashed", "its CUDA context broke"
         if result.outcome == "exited" and result.code < 0:
             name = signal_name(-result.code)
             return "crashed", "its process died by signal %d (%s)" % (-result.code, name)
@@ -189,6 +200,16 @@ class Attempt(object):
         reason = '%s in stage "%s"' % (why, stage)
         heard.modes[name] = dict(heard.modes.get(name, _mode(name)), outcome=outcome, reason=reason)
         return []
+
+    def _nameless(self, heard):
+        """Modes of L1 that are well, and whose kernels' names, which come last, another mode's death cost."""
+        if self.job.level != "L1" or not self._names:
+            return []
+        return [
+            name
+            for name, mode in heard.modes.items()
+            if self._has_names(mode) and "kernel_names" not in (mode.get("hardware") or {})
+        ]
 
     def _failed(self, outcome, why, result):
         """The process never got to work: neither would another one."""
@@ -222,10 +243,17 @@ class Attempt(object):
             names = hardware.get("kernel_names")
             if _NAMES in self._lost and (names is None or is_unavailable(names)):
                 hardware["kernel_names"] = unavailable("error", self._lost[_NAMES])
+            elif names is None and self._cut_short and self._has_names(mode):
+                words = "%s, before CUPTI looked on" % self._cut_short
+                hardware["kernel_names"] = unavailable("lost", words)
             if _COUNTERS in self._lost and not hardware.get("gpm"):
                 hardware["gpm_reason"] = self._lost[_COUNTERS]
-            if self._lost:
+            if hardware:
                 mode["hardware"] = hardware
+
+    def _has_names(self, mode):
+        """Whether kernels' names belong to what this mode is to tell."""
+        return self.job.level != "L0" and mode.get("outcome") == "ok"
 
     def told(self):
         """The LevelRun of all that was heard."""
@@ -252,7 +280,7 @@ class Attempt(object):
             level=self.job.level,
             framework=self.job.framework,
             outcome=self._outcome or run.get("outcome") or "ok",
-            seconds=round(self._clock() - self._began, 3) if self._heard else 0.0,
+            seconds=round(self._ended - self._began, 3),
             restarts=self._restarts,
             modes=self._modes(),
         )

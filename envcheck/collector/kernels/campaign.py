@@ -133,7 +133,7 @@ class Campaign(object):
                     "runs": [attempt.told() for attempt in told],
                 },
             }
-            if not told:
+            if not told and (levels or self.documents["target"] is None):
                 section["reason"] = self._reason or (_NO_FRAMEWORK if levels else _NO_TARGET)
             words = [
                 "%s: %s" % (attempt.job.name, attempt.evidence)
@@ -148,11 +148,11 @@ class Campaign(object):
             self.documents[name]["micro_kernels"] = section
 
     def _asked(self):
-        """[(document's name, its levels)] of the sections that there are to be."""
-        machine = [level for level in self.options.levels if level == "L0"]
-        target = [level for level in self.options.levels if level != "L0"]
-        asked = [("machine", machine)] if machine or self.documents["target"] is None else []
-        return asked + ([("target", target)] if target and self.documents["target"] else [])
+        """[(document's name, its levels)]; no levels say that they were left out."""
+        asked = [("machine", [level for level in self.options.levels if level == "L0"])]
+        if self.documents["target"]:
+            asked.append(("target", [level for level in self.options.levels if level != "L0"]))
+        return asked
 
     def failed(self, reason):
         """Nothing came of it."""

@@ -7,10 +7,8 @@ from ..facts import is_unavailable, unavailable
 from ..libcuda import CudaError
 from . import cubin, level0_bits, level0_rate, ptx, ptx_module
 from .driver import Driver, is_out_of_memory
-from .records import key
+from .records import DEAD_CONTEXT, key
 from .sampler import Sampler
-
-DEAD_CONTEXT = 3  # exit status: an error that sticks; nothing more can run in this process
 
 _REFERENCE = "fp32"
 # What a driver says to PTX that is too new for it, or for the chip.

@@ -11,11 +11,9 @@ from .cupti import kernel_names
 from .driver import Driver, is_out_of_memory
 from .operands import SMALLEST, Operands, TooSmall, first_size
 from .products import REFERENCE, NotSupported, Products
-from .records import key
+from .records import DEAD_CONTEXT, key
 from .sampler import Sampler
 from .vectors import SETS, VECTORS
-
-DEAD_CONTEXT = 3  # exit status: an error that sticks; nothing more can run in this process
 
 
 def run(params, teller):

@@ -11,7 +11,6 @@ from .sampler import Sampler
 from .summaries import median, spread
 from .vectors import SETS, SIZES, VECTORS, encode, pack
 
-STICKY = 3  # the exit status of a process whose CUDA context is dead
 REFERENCES = ("switch-off", "control")  # the settings of what the others are compared with
 
 _BATCH = 0.025  # seconds of products between two looks at the clock, at least
@@ -110,7 +109,7 @@ class Runner(object):
     def _tell(self, told, dead):
         self._teller.mode(**told)
         if dead:
-            os._exit(STICKY)
+            os._exit(records.DEAD_CONTEXT)
 
     # -- the stages
 

@@ -83,6 +83,6 @@ def _indices(text):
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and len(word) < 5 for word in words):
         raise argparse.ArgumentTypeError(
-            "%r is not nvidia-smi's index of a GPU, as 0 or 0,2" % text
+            "%r is no GPU's index in nvidia-smi's list: write 0, or 0,2" % text
         )
     return [int(word) for word in words]

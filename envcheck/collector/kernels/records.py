@@ -15,6 +15,9 @@ from ..facts import dumps
 
 MARK = b"@envcheck-record "
 
+# A level's exit status after an error that sticks to its CUDA context: nothing more can run in it.
+DEAD_CONTEXT = 3
+
 
 def key(mode, setting=""):
     return mode + ("/" + setting if setting else "")

@@ -10,6 +10,10 @@ _MIG = "MIG-"
 _MPS_SERVER = "nvidia-cuda-mps-server"
 
 
+class NoSuchGpu(Exception):
+    """nvidia-smi lists GPUs, and none with the index that was asked for: one sentence."""
+
+
 class Device(object):
     """One GPU, or one MIG instance.
 
@@ -38,7 +42,7 @@ class Device(object):
 
 
 def choose(machine, options, environ, ours=()):
-    """([Device], why there is none) for a machine's document.
+    """([Device], why there is none) for a machine's document. Raises NoSuchGpu.
 
     environ: the user's environment. ours: ids of processes that this collector itself has started.
     """
@@ -198,7 +202,7 @@ def _not_there(index, gpu, addresses, reason):
     if not addresses:
         return "--gpu %d: NVML lists no GPU%s" % (index, ", and %s" % reason if reason else "")
     listed = ", ".join(str(number) for number in sorted(addresses))
-    return "--gpu %d: nvidia-smi lists no such GPU (there are: %s)" % (index, listed)
+    raise NoSuchGpu("--gpu %d: nvidia-smi lists no such GPU (there are: %s)" % (index, listed))
 
 
 def _judge(device, gpu, options, ours):

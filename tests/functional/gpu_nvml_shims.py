@@ -1,0 +1,153 @@
+"""C source of the libnvidia-ml that goes with ``gpu_shims``' libcuda: SHIM_COUNT GPUs, one by default."""
+
+from __future__ import annotations
+
+from gpu_shims import FROM
+
+NVML = (
+    FROM
+    + r"""
+struct metric { unsigned id; int result; double value; const char *names[3]; };
+struct sample { int floats, integers; };
+struct metrics { unsigned version, count; struct sample *first, *second; struct metric list[8]; };
+static int samples, instances;
+
+int nvmlInitWithFlags(unsigned flags) { return from("SHIM_NVML", 0); }
+const char *nvmlErrorString(int code) { return "shim"; }
+#define GPU(device) ((size_t)(device) - 1 < (size_t)from("SHIM_COUNT", 1))
+#define MIG ((void *)100)
+
+int nvmlDeviceGetCount_v2(unsigned *count) { *count = from("SHIM_COUNT", 1); return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
+{
+    *device = (void *)(size_t)(index + 1);
+    return GPU(*device) ? 0 : 6;
+}
+int nvmlDeviceGetHandleByPciBusId_v2(const char *address, void **device)
+{
+    unsigned bus = 0;
+    sscanf(address, "0000:%x:00.0", &bus);
+    return nvmlDeviceGetHandleByIndex_v2(bus - 0x83, device);
+}
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
+{
+    instances = !strncmp(uuid, "MIG-", 4);
+    *device = instances ? MIG : (void *)1;
+    return 0;
+}
+int nvmlDeviceGetGpuInstanceId(void *device, unsigned *id) { *id = 5; return device == MIG ? 0 : 2; }
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *mig, void **device) { *device = (void *)1; return 0; }
+int nvmlDeviceGetClockInfo(void *device, int kind, unsigned *mhz)
+{
+    *mhz = from("SHIM_MHZ", 1755);
+    return GPU(device) && kind == 1 ? 0 : 2;
+}
+int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *reasons)
+{
+    *reasons = 4;
+    return from("SHIM_OLD_NVML", 0) ? 13 : 0;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
+{
+    *reasons = 8;
+    return 0;
+}
+int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts) { *milliwatts = 698700; return 0; }
+int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius)
+{
+    *celsius = 61;
+    return from("SHIM_NO_TEMPERATURE", 0) ? 3 : 0;
+}
+struct support { unsigned version, supported; };
+int nvmlGpmQueryDeviceSupport(void *device, struct support *support)
+{
+    support->supported = support->version == 1 && !from("SHIM_NO_GPM", 0);
+    return 0;
+}
+int nvmlGpmSampleAlloc(struct sample **sample) { *sample = calloc(1, sizeof **sample); samples++; return 0; }
+int nvmlGpmSampleFree(struct sample *sample) { free(sample); samples--; return 0; }
+static int fill(struct sample *sample)
+{
+    sample->floats = *(int *)in_libcuda("shim_tensor_kernels");
+    sample->integers = *(int *)in_libcuda("shim_integer_kernels");
+    return from("SHIM_GPM", 0);
+}
+int nvmlGpmSampleGet(void *device, struct sample *sample)
+{
+    return GPU(device) && !instances ? fill(sample) : 2;
+}
+int nvmlGpmMigSampleGet(void *device, unsigned instance, struct sample *sample)
+{
+    return GPU(device) && instance == 5 ? fill(sample) : 2;
+}
+int nvmlGpmMetricsGet(struct metrics *asked)
+{
+    if (asked->version != 1)
+        return 25;
+    for (unsigned i = 0; i < asked->count; i++) {
+        unsigned id = asked->list[i].id; /* 7: HMMA, 9: IMMA, 12: FP32 */
+        int floats = asked->second->floats > asked->first->floats;
+        int integers = asked->second->integers > asked->first->integers;
+        int worked = id == 7 ? floats : id == 9 ? integers : floats || integers;
+        asked->list[i].result = id == 12 ? 3 : 0;
+        asked->list[i].value = worked ? 87.5 : 0.25;
+    }
+    return samples == 2 ? 0 : 999;
+}
+
+/* What the machine's probe asks; a function that is not here is not supported. */
+static int say(char *buffer, unsigned length, const char *words)
+{
+    snprintf(buffer, length, "%s", words);
+    return 0;
+}
+int nvmlSystemGetNVMLVersion(char *text, unsigned n) { return say(text, n, "12.570.86.15"); }
+int nvmlSystemGetDriverVersion(char *text, unsigned n) { return say(text, n, "570.86.15"); }
+int nvmlSystemGetCudaDriverVersion_v2(int *version) { *version = from("SHIM_VERSION", 12020); return 0; }
+int nvmlSystemGetProcessName(unsigned pid, char *name, unsigned n) { return say(name, n, "/usr/bin/python"); }
+int nvmlDeviceGetName(void *device, char *name, unsigned n)
+{
+    const char *text = getenv("SHIM_NAME");
+    return say(name, n, text ? text : "NVIDIA Shim");
+}
+int nvmlDeviceGetUUID(void *device, char *uuid, unsigned n)
+{
+    snprintf(uuid, n, "GPU-abababab-abab-abab-abab-ababababab%02zx", 0xAA + (size_t)device);
+    return 0;
+}
+struct pci {
+    char legacy[16];
+    unsigned domain, bus, device, id, subsystem;
+    char bus_id[32];
+};
+int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci)
+{
+    snprintf(pci->bus_id, 32, "00000000:%02zX:00.0", 0x82 + (size_t)device);
+    return 0;
+}
+int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor)
+{
+    *major = from("SHIM_CAPABILITY", 90) / 10;
+    *minor = from("SHIM_CAPABILITY", 90) % 10;
+    return 0;
+}
+int nvmlDeviceGetComputeMode(void *device, unsigned *mode) { *mode = from("SHIM_COMPUTE_MODE", 0); return 0; }
+struct rates { unsigned gpu, memory; };
+int nvmlDeviceGetUtilizationRates(void *device, struct rates *rates)
+{
+    rates->gpu = from("SHIM_UTILIZATION", 0);
+    return 0;
+}
+struct process { unsigned pid; unsigned long long memory; unsigned gpu_instance, compute_instance; };
+int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *processes)
+{
+    unsigned there = (size_t)device == (size_t)from("SHIM_USED_BY", 0); /* the GPU's number, from 1 on */
+    unsigned room = *count;
+    *count = there;
+    if (!there || !processes || !room)
+        return there ? 7 : 0;
+    processes[0] = (struct process){4242, 20480ull << 20, ~0u, ~0u};
+    return 0;
+}
+"""
+)

@@ -1,0 +1,45 @@
+"""A stand-in for a machine with Hopper GPUs: libraries that compute, a target with a stand-in PyTorch."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import cublas_shims
+
+TORCH = Path(__file__).with_name("standin_torch.py")
+
+
+class Machine:
+    """libraries: for LD_LIBRARY_PATH. target: the environment's folder, its framework a stand-in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.libraries = cublas_shims.build(folder / "libraries")
+        self.target = make_target(folder / "target")
+
+    def environment(self, **shim: str) -> dict[str, str]:
+        """Of a process on this machine, beside what ``cli.environment`` gives."""
+        return {
+            "LD_LIBRARY_PATH": str(self.libraries),
+            "SHIM_CUBINS": str(self.libraries / "cubins"),
+            "SHIM_NAME": "NVIDIA H200",
+            "SHIM_FAST": "950",
+            "SHIM_SLOW": "20000",  # percent: time to take samples in
+            **shim,
+        }
+
+
+def make_target(folder: Path, python: str = sys.executable) -> Path:
+    subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "torch").mkdir()
+    shutil.copy(TORCH, packages / "torch/__init__.py")
+    metadata = packages / "torch-2.9.0+standin.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: torch\nVersion: 2.9.0+standin\n"
+    )
+    (metadata / "RECORD").write_text("torch/__init__.py,,\n")
+    return folder

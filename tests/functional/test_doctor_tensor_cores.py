@@ -1,0 +1,358 @@
+"""`envcheck doctor` on a stand-in machine with Hopper GPUs: from the probes to the verdicts, and every fault.
+
+Libraries that compute, and count time, as such a GPU would stand in for it (``standin_gpu``).
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli import PYTHON, envcheck, environment, refused
+from standin_gpu import Machine
+
+QUICK = {"SHIM_SLOW": "0"}  # no time passes for products, and none to take samples in
+TENSOR_MODES = ["tf32", "fp16", "bf16", "int8", "fp8"]
+UUID = "GPU-abababab-abab-abab-abab-abababababab"
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    return Machine(tmp_path_factory.mktemp("standin"))
+
+
+class Report:
+    """The JSON report of one run."""
+
+    def __init__(self, ended: subprocess.CompletedProcess[bytes]) -> None:
+        assert ended.stdout, ended.stderr.decode()
+        self.text = ended.stdout
+        self.code = ended.returncode
+        self.whole = json.loads(ended.stdout)
+        self.judged: list[dict[str, Any]] = self.whole["tensor_cores"]
+        self.checks = {result["code"]: result for result in self.whole["results"]}
+
+    def verdicts(self, level: str, gpu: str = "GPU ") -> dict[str, str]:
+        """{mode or mode/setting: verdict} of a level, on the GPU whose name begins so."""
+        return {
+            "/".join(filter(None, (one["mode"], one["setting"]))): one["verdict"]
+            for one in self.judged
+            if one["level"] == level and one["subject"].startswith(gpu)
+        }
+
+    def one(self, level: str, mode: str, setting: str = "") -> dict[str, Any]:
+        wanted = level, mode, setting
+        (found,) = [o for o in self.judged if (o["level"], o["mode"], o["setting"]) == wanted]
+        return found
+
+    def outcomes(self) -> dict[str, str]:
+        return {c: r["outcome"] for c, r in self.checks.items() if c.startswith("TC-")}
+
+    def bad(self) -> dict[str, str]:
+        """What neither passed nor was skipped for another reason than being a consequence."""
+        return {
+            code: result.get("consequence_of") or result["outcome"]
+            for code, result in self.checks.items()
+            if result["outcome"] not in ("pass", "skipped") or result.get("consequence_of")
+        }
+
+
+@pytest.fixture(scope="module")
+def doctor(machine: Machine) -> Callable[..., Report]:
+    def run(*arguments: str, **shim: str) -> Report:
+        return Report(plain(machine, "--format", "json", *arguments, **shim))
+
+    return run
+
+
+def plain(machine: Machine, *arguments: str, **shim: str) -> subprocess.CompletedProcess[bytes]:
+    only = () if "--only" in arguments else ("--only", "tensorcores")
+    where = ("--target", str(machine.target))
+    return envcheck("doctor", *where, *arguments, *only, **machine.environment(**shim))
+
+
+# -- a healthy GPU
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("saved") / "machine.json"
+
+
+@pytest.fixture(scope="module")
+def healthy(doctor: Callable[..., Report], saved: Path) -> Report:
+    return doctor("--save", str(saved))
+
+
+def test_every_mode_of_a_healthy_gpu_is_proven_at_every_level(healthy: Report) -> None:
+    proven = dict.fromkeys(TENSOR_MODES, "proven")
+    assert healthy.verdicts("L0") == {"fp32": "not engaged", **proven}
+    assert healthy.verdicts("L1") == {"fp32": "not engaged", **proven}
+    plain_fp32 = ("default", "override", "switch-off", "control")
+    assert healthy.verdicts("L2") == {
+        **{f"fp32/{setting}": "not engaged" for setting in plain_fp32},
+        "tf32/switch-on": "proven",
+        "fp16/half": "proven",
+        "bf16/half": "proven",
+    }
+    assert {one["level"] for one in healthy.judged if one["control"]} == {"L0", "L1", "L2"}
+
+
+def test_the_lines_of_evidence_are_those_of_this_gpu(healthy: Report) -> None:
+    half = healthy.one("L0", "fp16")
+    assert "F=25" in half["bits"]["text"]
+    assert half["rate"]["text"] == "1250 FMA per clock and SM, CUDA cores 128"
+    assert half["hardware"]["text"] == "64 HMMA"
+    assert "wgmma" in half["slow"]
+    blas = healthy.one("L1", "fp16")
+    assert blas["tflops"] == pytest.approx(760, rel=0.01)
+    assert blas["share"] == pytest.approx(760 / (2e-6 * 2048 * 132 * 1755), rel=0.01)
+    assert blas["ratio"] == pytest.approx(16, rel=0.01)
+    assert "sm90_xmma_gemm_f16f32_f16f32_f32_shim" in blas["hardware"]["text"]
+    assert healthy.one("L1", "int8")["bits"]["says"] == "cannot tell"
+    default = healthy.one("L2", "fp32", "default")
+    assert "leaves TF32 off" in default["cause"]
+
+
+def test_nothing_is_wrong_with_it(healthy: Report) -> None:
+    assert healthy.code == 0, healthy.bad()
+    assert set(healthy.outcomes().values()) == {"pass"}
+    assert len(healthy.outcomes()) >= 21
+
+
+def test_a_saved_snapshot_replays_byte_for_byte_and_is_redacted(
+    machine: Machine, healthy: Report, saved: Path
+) -> None:
+    again = envcheck("doctor", "--from", saved, "--format", "json", "--only", "tensorcores")
+    assert (again.stdout, again.returncode) == (healthy.text, 0)
+    snapshot = saved.read_text()
+    assert UUID[4:] not in snapshot
+    whole = json.loads(snapshot)
+    runs = [
+        run
+        for document in ("machine", "target")
+        for run in whole[document]["micro_kernels"]["facts"]["runs"]
+    ]
+    assert [run["level"] for run in runs] == ["L0", "L1", "L2"]
+    (token,) = {run["uuid"] for run in runs}
+    assert token == whole["machine"]["cuda"]["facts"]["devices"][0]["uuid"]
+    assert token.startswith("GPU-<uuid-")
+    assert runs[1]["library"].endswith("libcublas.so.12")
+    assert sum(run["seconds"] for run in runs) < whole["machine"]["micro_kernels"]["seconds"] + 0.1
+
+
+def test_the_table_for_people_fits_80_columns(
+    machine: Machine, saved: Path, healthy: Report
+) -> None:
+    shown = envcheck(
+        "doctor", "--from", saved, "--only", "tensorcores", COLUMNS="80", PYTHONIOENCODING="utf-8"
+    )
+    lines = shown.stdout.decode().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "Tensor Cores on GPU 0 NVIDIA H200 at 0000:83:00.0" in lines
+    assert "  FP16            proven          579 ████░░  61%  10.2  tensor tensor tensor" in lines
+    assert "  FP32 control    not engaged    57.0 ██████  96%        no     no     no" in lines
+    assert any("L0 5/5, L1 5/5, L2 3/3" in line for line in lines)
+
+
+# -- chosen by the user
+
+
+def test_modes_and_levels_that_were_not_asked_for_are_left_out(
+    doctor: Callable[..., Report],
+) -> None:
+    report = doctor("--kernels", "L0", "--modes", "fp16", **QUICK)
+    assert report.verdicts("L0") == {"fp32": "not engaged", "fp16": "proven"}
+    assert {one["level"] for one in report.judged} == {"L0"}
+    assert report.code == 0
+    assert report.checks["TC-203"]["reason"] == "L1 was left out (--kernels)"
+    assert report.checks["TC-303"]["reason"] == "L2 was left out (--kernels)"
+    assert report.outcomes()["TC-104"] == "skipped"
+
+
+def test_without_kernels_nothing_is_judged(doctor: Callable[..., Report]) -> None:
+    report = doctor("--no-kernels")
+    assert report.judged == []
+    assert set(report.outcomes().values()) == {"skipped"}
+    assert report.code == 0
+
+
+def test_two_gpus_run_side_by_side_and_one_alone_where_it_is_asked_for(
+    doctor: Callable[..., Report], machine: Machine
+) -> None:
+    both = doctor("--kernels", "L0,L1", "--modes", "bf16", SHIM_COUNT="2", **QUICK)
+    for gpu in ("GPU 0", "GPU 1"):
+        for level in ("L0", "L1"):
+            assert both.verdicts(level, gpu) == {"fp32": "not engaged", "bf16": "proven"}
+    one = doctor("--kernels", "L0", "--modes", "bf16", "--gpu", "1", SHIM_COUNT="2", **QUICK)
+    (subject,) = {judged["subject"] for judged in one.judged}
+    assert subject == "GPU 1 NVIDIA H200 at 0000:84:00.0"
+    hidden = doctor("--kernels", "L0", "--modes", "bf16", CUDA_VISIBLE_DEVICES="1", SHIM_COUNT="2")
+    assert {judged["subject"] for judged in hidden.judged} == {subject}
+    wrong = plain(machine, "--gpu", "0,5", SHIM_COUNT="2")
+    assert refused(wrong).endswith("--gpu 5: nvidia-smi lists no such GPU (there are: 0, 1)")
+
+
+def test_a_busy_gpu_is_left_alone_unless_it_is_asked_for(doctor: Callable[..., Report]) -> None:
+    chosen = ("--kernels", "L0", "--modes", "fp16")
+    report = doctor(*chosen, SHIM_USED_BY="1", SHIM_COUNT="2", **QUICK)
+    assert set(report.verdicts("L0", "GPU 0").values()) == {"could not run"}
+    assert report.verdicts("L0", "GPU 1")["fp16"] == "proven"
+    told = json.dumps(report.checks["TC-404"])
+    assert "process 4242, 20480 MiB" in told and "--busy-ok" in told
+    asked = doctor(*chosen, "--busy-ok", SHIM_USED_BY="1", **QUICK)
+    assert asked.verdicts("L0")["fp16"] == "proven"
+    assert "another process was using the GPU" in asked.one("L0", "fp16")["slow"]
+
+
+# -- what goes wrong
+
+
+def test_half_precision_that_runs_on_cuda_cores_is_one_failure(
+    doctor: Callable[..., Report],
+) -> None:
+    report = doctor("--modes", "fp16,bf16", SHIM_SIMT="fp16", **QUICK)
+    for level, mode in (("L0", "fp16"), ("L1", "fp16"), ("L2", "fp16/half")):
+        assert report.verdicts(level)[mode] == "not engaged"
+        assert report.verdicts(level)[mode.replace("fp16", "bf16")] == "proven"
+    assert report.bad() == {"TC-103": "fail", "TC-203": "TC-103", "TC-303": "TC-103"}
+    assert report.code == 1
+    assert report.one("L0", "fp16")["hardware"]["text"] == "64 FFMA"
+
+
+def test_the_override_in_the_user_s_environment_is_named(doctor: Callable[..., Report]) -> None:
+    areas = ("--only", "tensorcores", "ENV-004")
+    report = doctor("--modes", "tf32", *areas, NVIDIA_TF32_OVERRIDE="0", **QUICK)
+    assert report.verdicts("L0")["tf32"] == "proven"
+    assert report.verdicts("L1")["tf32"] == "not engaged"
+    assert report.verdicts("L2")["tf32/switch-on"] == "not engaged"
+    for one in (report.one("L1", "tf32"), report.one("L2", "tf32", "switch-on")):
+        assert one["cause"].startswith("NVIDIA_TF32_OVERRIDE=0 is set in the environment")
+    assert report.bad() == {"ENV-004": "warn", "TC-202": "ENV-004", "TC-302": "ENV-004"}
+    assert report.code == 0
+
+
+def test_a_hang_costs_its_mode_alone(doctor: Callable[..., Report]) -> None:
+    report = doctor("--kernels", "L1", "--modes", "int8,fp8", SHIM_HANG="int8", **QUICK)
+    assert report.verdicts("L1") == {
+        "fp32": "not engaged",
+        "int8": "could not run",
+        "fp8": "proven",
+    }
+    assert report.bad() == {"TC-402": "fail", "TC-205": "TC-402"}
+    assert "hung: no answer within" in report.checks["TC-402"]["findings"][0]["message"]
+
+
+def test_a_crash_and_a_dead_context_cost_their_mode_alone(doctor: Callable[..., Report]) -> None:
+    for fault in ("SHIM_CRASH", "SHIM_DEAD"):
+        report = doctor("--kernels", "L1", "--modes", "fp16,int8,fp8", **{fault: "fp8"}, **QUICK)
+        assert report.verdicts("L1") == {
+            "fp32": "not engaged",
+            "fp16": "proven",
+            "int8": "proven",  # for which its kernels' names had to be looked for again
+            "fp8": "could not run",
+        }
+        assert report.bad() == {"TC-402": "fail", "TC-206": "TC-402"}
+        assert report.code == 1
+
+
+def test_a_framework_s_dead_context_costs_its_mode_alone(doctor: Callable[..., Report]) -> None:
+    report = doctor("--kernels", "L2", "--modes", "fp16,bf16", SHIM_DEAD="fp16", **QUICK)
+    verdicts = report.verdicts("L2")
+    assert (verdicts["fp16/half"], verdicts["bf16/half"]) == ("could not run", "proven")
+    assert report.one("L2", "fp16", "half")["reason"].startswith("torch.matmul: RuntimeError: CUDA")
+    hardware = report.one("L2", "fp32", "default")["hardware"]["text"]
+    assert hardware.endswith("its CUDA context broke, before CUPTI looked on")
+    assert report.bad() == {"TC-402": "fail", "TC-303": "TC-402"}
+
+
+def test_cupti_that_crashes_costs_the_kernels_names_alone(doctor: Callable[..., Report]) -> None:
+    report = doctor("--kernels", "L1", "--modes", "fp16,int8", SHIM_CUPTI_CRASH="1", **QUICK)
+    assert report.verdicts("L1") == {
+        "fp32": "not engaged",
+        "fp16": "proven",
+        "int8": "indicated",
+    }
+    assert "SIGSEGV" in report.one("L1", "int8")["hardware"]["text"]
+    assert report.code == 0
+
+
+def test_out_of_memory_makes_the_matrices_smaller(
+    doctor: Callable[..., Report], tmp_path: Path
+) -> None:
+    file = tmp_path / "machine.json"
+    shim = {"SHIM_FREE_MIB": "400", "SHIM_OOM": "1", **QUICK}
+    report = doctor("--kernels", "L1", "--modes", "fp16", "--save", str(file), **shim)
+    assert report.verdicts("L1")["fp16"] == "proven"
+    (run,) = json.loads(file.read_text())["target"]["micro_kernels"]["facts"]["runs"]
+    shapes = {mode["mode"]: mode["rate"]["shape"][0] for mode in run["modes"]}
+    assert shapes == {"fp32": 512, "fp16": 1024}, "the next mode tries again what it has room for"
+
+
+def test_where_cuda_does_not_start_nothing_passes(doctor: Callable[..., Report]) -> None:
+    report = doctor("--gpu", "0", SHIM_INIT="999", **QUICK)
+    assert {one["verdict"] for one in report.judged} == {"could not run"}
+    assert "CUDA_ERROR_UNKNOWN (999)" in report.one("L1", "fp16")["reason"]
+    assert set(report.outcomes().values()) == {"skipped"}
+
+
+def test_a_wrong_result_is_a_failure_of_its_own(doctor: Callable[..., Report]) -> None:
+    report = doctor("--kernels", "L1", "--modes", "int8", SHIM_WRONG="int8", **QUICK)
+    assert report.verdicts("L1")["int8"] != "proven"
+    assert report.checks["TC-401"]["outcome"] == "fail"
+    assert "is not exact" in report.checks["TC-401"]["findings"][0]["message"]
+    assert report.code == 1
+
+
+def test_where_the_control_engages_nothing_is_proven(doctor: Callable[..., Report]) -> None:
+    report = doctor("--kernels", "L0,L1", "--modes", "fp16", SHIM_ENGAGE="fp32", **QUICK)
+    assert report.verdicts("L0")["fp16"] == "proven", "another level, with a control of its own"
+    assert "proven" not in report.verdicts("L1").values()
+    assert report.bad() == {"TC-201": "fail", "TC-203": "TC-201"}
+
+
+# -- and ends
+
+
+def left(marker: str) -> list[bytes]:
+    """The command lines of processes with this TMPDIR."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if marker.encode() in (entry / "environ").read_bytes():
+                found.append((entry / "cmdline").read_bytes())
+        except OSError:
+            continue
+    return [command for command in found if command]
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> bool:
+    limit = time.monotonic() + seconds
+    while time.monotonic() < limit:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_doctor_leaves_no_kernel_behind(
+    machine: Machine, tmp_path: Path, number: int
+) -> None:
+    marker = f"TMPDIR={tmp_path}"
+    env = environment(**machine.environment(SHIM_HANG="fp32", TMPDIR=str(tmp_path)))
+    argv = [PYTHON, "-m", "envcheck", "doctor", "--target", str(machine.target), "--kernels", "L1"]
+    running = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert wait_for(lambda: [command for command in left(marker) if b"level1" in command])
+    running.send_signal(number)
+    out, error = running.communicate(timeout=20)
+    assert running.returncode == (130 if number == signal.SIGINT else -number)
+    assert out == b"" and b"Traceback" not in error
+    assert wait_for(lambda: not left(marker)), left(marker)
+    assert not list(tmp_path.iterdir()) or number == signal.SIGKILL
