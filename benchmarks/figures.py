@@ -149,8 +149,10 @@ def diagnosis(figures: Figures, rounds: int, target: str | None) -> None:
     sys.path.insert(0, str(REPOSITORY / "tests" / "unit"))
     import msgspec
     from h100 import machine  # type: ignore[import-not-found]
+    from tensor_runs import with_micro_kernels  # type: ignore[import-not-found]
 
     from envcheck.checks.engine import diagnose
+    from envcheck.reports.model import build
     from envcheck.snapshot import dump, load
 
     snapshot = machine()
@@ -162,14 +164,25 @@ def diagnosis(figures: Figures, rounds: int, target: str | None) -> None:
             snapshot = msgspec.structs.replace(snapshot, target=load(file.read_bytes()).target)
     data = dump(snapshot)
 
-    def once() -> float:
+    full = dump(with_micro_kernels(snapshot, "torch"))
+
+    def once(data: bytes = data) -> float:
         started = time.perf_counter()
         diagnose(load(data))
         return time.perf_counter() - started
 
-    (one,) = in_turn(rounds, once)
+    def reported() -> float:
+        """With the report, which tells each verdict on a matrix product."""
+        started = time.perf_counter()
+        found = load(full)
+        build(found, diagnose(found))
+        return time.perf_counter() - started
+
+    one, proof = in_turn(rounds, once, reported)
     size = f" (8 GPUs{', a target' if target else ''}; {len(data) // 1024} KiB, read and judged)"
     figures.add("diagnosis of a Snapshot", one * 1000, 10, "ms", size)
+    proved = f" (8 GPUs, L0, L1, and L2 in PyTorch; {len(full) // 1024} KiB, and its report)"
+    figures.add("diagnosis of a Snapshot with micro-kernels", proof * 1000, 20, "ms", proved)
     figures.add("diagnosis of 1,000 Snapshots", sum(once() for _ in range(1000)), 5, "s")
 
 

@@ -53,7 +53,7 @@ _MODES = (
     _Row("TC-104", "L0", "bf16", "", (*_L0, "TC-101")),
     _Row("TC-105", "L0", "int8", "", (*_L0, "TC-101")),
     _Row("TC-106", "L0", "fp8", "", (*_L0, "TC-101")),
-    _Row("TC-202", "L1", "tf32", "", (*_L0, "TC-102", "TC-201")),
+    _Row("TC-202", "L1", "tf32", "", (*_L0, "ENV-004", "TC-102", "TC-201")),
     _Row("TC-203", "L1", "fp16", "", (*_L0, "TC-103", "TC-201")),
     _Row("TC-204", "L1", "bf16", "", (*_L0, "TC-104", "TC-201")),
     _Row("TC-205", "L1", "int8", "", (*_L0, "TC-105", "TC-201")),
@@ -78,8 +78,11 @@ _PROOF = (
     "Proven is what three independent lines of evidence bear out: the result's bits, which tell a Tensor "
     "Core's truncating accumulator from a chain of fused multiply-adds; the rate, against what CUDA "
     "cores can do; the hardware (opcodes, kernel names, NVML's counters). A failure where the products "
-    "ran on CUDA cores or the lines contradict each other, a warning where one line alone speaks for it "
-    "or none can tell. Modes that a chip does not have are skipped."
+    "ran on CUDA cores or the lines contradict each other; a warning where a variable that the user has "
+    "set keeps them there, where one line alone speaks for Tensor Cores, or none can tell. Modes that a "
+    "chip does not have are skipped, and so is what is indicated alone while nothing is amiss: where a "
+    "chip's TF32 is no faster than its FP32 (GeForce) and no kernel's name was seen, there is no more "
+    "to be had."
 )
 _CONTROL = (
     "FP32 products that are kept off the Tensor Cores, judged by the same rules. Where these come out "
@@ -149,8 +152,12 @@ def _unproven(view: View, case: Case) -> Finding | Unjudged | Passed:
         return not_run(case)
     if judged.verdict == "not applicable":
         return Unjudged("skipped", f"not applicable: {judged.reason}", judged.subject)
+    if case.calm:
+        why = judged.cause[:1].lower() + judged.cause[1:].rstrip(".")
+        return Unjudged("skipped", f"indicated, not proven: {judged.reason}; {why}", judged.subject)
+    broken = judged.verdict in ("not engaged", "contradiction") and not case.chosen
     return Finding(
-        "fail" if judged.verdict in ("not engaged", "contradiction") else "warn",
+        "fail" if broken else "warn",
         _message(case),
         judged.subject,
         lines_of(view, case),

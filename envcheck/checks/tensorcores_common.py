@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 from ..facts.base import Probe
 from ..facts.micro_kernels import Level, MicroKernels, Mode
@@ -29,10 +28,9 @@ SOURCES = (
 )
 
 
-@lru_cache(maxsize=1)  # for all checks on the same Snapshot
 def all_cases(view: View) -> tuple[Case, ...]:
     """Every judged run of the Snapshot; none where there are no micro-kernels in it."""
-    return tuple(judge.cases(view))
+    return judge.cases(view.snapshot)
 
 
 def any_cases(view: View) -> tuple[Case, ...]:
@@ -130,7 +128,8 @@ def passed(cases: Iterable[Case], words: str) -> Iterator[Passed]:
         count = len({case.judged.subject for case in some})
         rates = sorted(case.judged.tflops for case in some if case.judged.tflops is not None)
         speed = f", {_range(rates)} {unit(some[0].judged.mode)}" if rates else ""
-        gpus = f"{count} GPU{'' if count == 1 else 's'}"
+        sliced = any(", MIG instance " in case.judged.subject for case in some)
+        gpus = f"{count} {'MIG instance' if sliced else 'GPU'}{'' if count == 1 else 's'}"
         yield Passed((f"{place}: " if place else "") + f"{words} on {gpus}{speed}")
 
 

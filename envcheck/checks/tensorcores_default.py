@@ -8,6 +8,7 @@ from ..data.versions import parse_version
 from ..tensorcores.circumstances import OVERRIDE, TITLES
 from ..tensorcores.judge import Case
 from ..tensorcores.not_engaged import off_by_default, older_than_tf32
+from ..tensorcores.signatures import EMULATED
 from .gpu_common import together
 from .model import Finding, Passed, Remedy, Skip, Unjudged
 from .registry import Verdict, check
@@ -33,8 +34,9 @@ _ENGAGED = ("proven", "indicated")
     about=(
         "What products of FP32 matrices do in each framework, with the settings that the user has: "
         "TensorFlow runs them in TF32 from 2.4 on, PyTorch keeps them in FP32 since 1.12 unless it is "
-        "asked, JAX leans to TF32. Either is told as a detail, with how to change it, and whether "
-        f"{OVERRIDE}=0 reaches it (it does not reach kernels of XLA's own). A warning where TensorFlow "
+        "asked, JAX leans to TF32, and newer cuBLAS can emulate FP32 on Tensor Cores. Each is told as a "
+        f"detail, with how to change it, and whether {OVERRIDE}=0 reaches it (it does not reach kernels of "
+        "XLA's own). A warning where TensorFlow "
         "should use TF32 and does not, since something in the environment keeps it from that, or where "
         "it cannot be told."
     ),
@@ -56,6 +58,8 @@ def _default(view: View, case: Case) -> Finding | Unjudged | Passed:
     title = TITLES[judged.framework]
     if judged.verdict == "could not run":
         return not_run(case)
+    if judged.verdict in _ENGAGED and case.seen.reading.unit.endswith(EMULATED):
+        return Passed(f"{title} emulates FP32 on Tensor Cores{_reached(view, case)}", title)
     if judged.verdict in _ENGAGED:
         return Passed(f"{title} runs them in TF32 on Tensor Cores{_reached(view, case)}", title)
     if judged.verdict == "not engaged":

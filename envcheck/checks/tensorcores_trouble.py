@@ -177,6 +177,8 @@ def left_alone(view: View) -> Iterator[Verdict]:
     busy = {
         case.judged.subject: case for case in any_cases(view) if case.seen.run.outcome == "busy"
     }
+    if all(case.seen.run.outcome == "not-run" for case in any_cases(view)):
+        raise Skip("nothing was run")
     if not busy:
         yield Passed("none was in use, or --busy-ok was given")
     for subject, case in busy.items():

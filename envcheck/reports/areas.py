@@ -127,7 +127,7 @@ def _facts_and_counts(
     full, short = tally(counts), tally(msgspec.structs.replace(counts, skipped=0))
     told = [
         f"{', '.join(facts[:number])}; {counted}"
-        for counted in (full, short)
         for number in range(len(facts), 0, -1)
+        for counted in (full, short)
     ]
     return [*told, full, short]

@@ -148,7 +148,8 @@ def by_area(results: Iterable[CheckResult]) -> dict[str, list[CheckResult]]:
 def tally(counts: Counts) -> str:
     """ "1 check failed, 60 passed, 12 skipped (3 follow from a failure)"; zeros are left out."""
     verb = "follows" if counts.consequences == 1 else "follow"
-    following = f" ({counts.consequences} {verb} from a failure)" if counts.consequences else ""
+    cause = "warning" if counts.warn and not counts.fail else "failure"
+    following = f" ({counts.consequences} {verb} from a {cause})" if counts.consequences else ""
     numbers = [
         (counts.fail, "failed"),
         (counts.could_not_run, "could not run"),

@@ -154,7 +154,7 @@ def _unproven(page: Page, judged: list[Judged], results: list[CheckResult]) -> N
             (where, "code"), (row.verdict, style_of(row)), *_dashed(why), *seen, hanging=2
         )
         if not code and _needs_evidence(row):
-            _evidence(page, row)
+            _evidence(page, alike)
         if not code:
             _remedy(page, row.remedy)
     ran = [row for row in judged if row.verdict not in SILENT]
@@ -198,10 +198,17 @@ def _by_level(judged: list[Judged]) -> dict[str, list[str]]:
     return names
 
 
-def _evidence(page: Page, row: Judged) -> None:
-    for name, line in (("bits", row.bits), ("rate", row.rate), ("hardware", row.hardware)):
-        text = f" ({line.text})" if line.text else ""
-        page.paragraph((f"{name}: {line.says}{text}", "quiet"), indent=4, hanging=6)
+def _evidence(page: Page, rows: list[Judged]) -> None:
+    """The three lines of rows of which the same is told; where theirs differ, each with whose it is."""
+    for name in ("bits", "rate", "hardware"):
+        lines: dict[tuple[str, str], list[Judged]] = {}
+        for row in rows:
+            line: Line = getattr(row, name)
+            lines.setdefault((line.says, line.text), []).append(row)
+        for (says, text), those in list(lines.items())[:TEXTS]:
+            whose = f" of {_names(those)}" if len(lines) > 1 else ""
+            told = f" ({page.cut(page.clean(text), 2 * _TEXT_CELLS)})" if text else ""
+            page.paragraph((f"{name}{whose}: {says}{told}", "quiet"), indent=4, hanging=6)
 
 
 def _remedy(page: Page, remedy: Remedy | None) -> None:

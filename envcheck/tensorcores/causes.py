@@ -6,13 +6,22 @@ import re
 
 from ..checks.model import Remedy
 from ..checks.shell import word
+from ..checks.view import known
+from ..facts.base import Unavailable
 from . import not_engaged
 from .circumstances import OVERRIDE, Setup, Why, again
+from .signatures import EMULATED
 
 STICKY = re.compile(
     r"ILLEGAL_ADDRESS|ILLEGAL_INSTRUCTION|LAUNCH_FAILED|LAUNCH_TIMEOUT|MISALIGNED_ADDRESS"
     r"|HARDWARE_STACK_ERROR|INVALID_ADDRESS_SPACE|INVALID_PC|ECC_UNCORRECTABLE|CONTEXT_IS_DESTROYED"
+    # cudaGetErrorString's words for the same, which is all that PyTorch says
+    r"|an illegal (?:memory access|instruction) was encountered|unspecified launch failure"
+    r"|the launch timed out and was terminated|misaligned address|hardware stack error"
+    r"|operation not supported on global/shared address space|invalid program counter"
+    r"|uncorrectable ECC error encountered"
 )
+_WITH_GPM = ("9", "10")  # compute capabilities of data-centre GPUs from Hopper on
 LOOK_FOR_XIDS = Remedy(
     "See what the driver wrote about it: an Xid names the reason.",
     ["sudo dmesg | grep -i -e xid -e nvrm | tail -20", "nvidia-smi -q -d ECC,TEMPERATURE,POWER"],
@@ -42,12 +51,24 @@ def _engaged(setup: Setup) -> Why | None:
             f"{', '.join(emulating)}: cuBLAS is told to emulate FP32 on Tensor Cores.",
             Remedy("Unset it.", [f"unset {' '.join(map(word, emulating))}"]),
         )
-    if setup.run.level == "L2" and setup.verdict in ("proven", "indicated"):
+    if setup.verdict not in ("proven", "indicated"):
+        return _unsure(setup)
+    if setup.run.level == "L0":
         return Why(
-            f"Neither {OVERRIDE}=0 nor {setup.framework}'s own switch keeps these FP32 products off the"
-            " Tensor Cores."
+            "Fused multiply-adds of one by one came out as a Tensor Core's, so that the evidence itself"
+            " cannot be trusted here."
         )
-    return _unsure(setup)
+    who = setup.cublas if setup.run.level == "L1" else setup.framework
+    if setup.reading.unit.endswith(EMULATED):
+        return Why(f"{who} emulates FP32 on Tensor Cores, without being told to.")
+    if setup.run.level == "L1":
+        return Why(
+            f"{who} used Tensor Cores, though it was asked for FP32 products and nothing less"
+            " (CUBLAS_COMPUTE_32F_PEDANTIC)."
+        )
+    return Why(
+        f"Neither {OVERRIDE}=0 nor {who}'s own switch keeps these FP32 products off the Tensor Cores."
+    )
 
 
 def _unsure(setup: Setup) -> Why:
@@ -57,10 +78,30 @@ def _unsure(setup: Setup) -> Why:
             "Another process was using the GPU, which spoils rate and counters.",
             Remedy("Run it again while nothing else runs.", [again(setup, "--evidence full")]),
         )
-    if not setup.control_ok and not setup.control_wanted and setup.verdict == "indicated":
+    if setup.control_wanted or setup.verdict != "indicated" or setup.control == "not engaged":
+        return _not_enough(setup)
+    if setup.control in (None, "could not run"):
         return Why(
-            "The level's control did not come out as it must, so that nothing is proven there.",
-            Remedy("See the control's own finding first."),
+            "The level's control did not run, so that nothing is proven there.",
+            Remedy("Run it again.", [again(setup)]),
+        )
+    return Why(
+        "The level's control did not come out as it must, so that nothing is proven there.",
+        Remedy("See the control's own finding first."),
+    )
+
+
+def _not_enough(setup: Setup) -> Why:
+    """The control is as it must be, and the lines are not enough, or disagree."""
+    if setup.calm:
+        return _calm(setup)
+    if setup.reading.unknown and not setup.reading.wrong:
+        return Why(
+            "These bits are those of no unit that this version of envcheck knows.",
+            Remedy(
+                "Update envcheck; where it knows the GPU and still says so, please report the bits.",
+                ["envcheck collect --output snapshot.json"],
+            ),
         )
     return Why(
         "The lines of evidence are not enough to prove it."
@@ -71,6 +112,35 @@ def _unsure(setup: Setup) -> Why:
             [again(setup, "--evidence full")],
         ),
     )
+
+
+def _calm(setup: Setup) -> Why:
+    """Nothing is amiss, and what a proof takes beyond that is not there."""
+    found = setup.mode.hardware
+    if setup.hardware.says == "tensor":
+        return Why(
+            "Nothing speaks against it; a proof takes the rate as well, which cannot tell on this chip."
+        )
+    seen = setup.hardware.text.removeprefix("not seen").removeprefix(": ").rstrip(".")
+    cause = (
+        "Nothing speaks against it; a proof takes the hardware's own word as well, and there is none"
+        + (f" ({seen})." if seen else ".")
+    )
+    major = (known(setup.run.compute_capability) or "").partition(".")[0]
+    if found.gpm is None and major in _WITH_GPM:
+        counters = "The GPU's own counters can tell; sampling them takes some seconds more."
+        return Why(cause, Remedy(counters, [again(setup, "--evidence full")]))
+    names = found.kernel_names
+    if isinstance(names, Unavailable) and names.unavailable == "absent":
+        return Why(
+            cause,
+            Remedy(
+                "CUPTI tells the kernels' names: install the one of the target's CUDA there, then run it"
+                " again.",
+                [again(setup)],
+            ),
+        )
+    return Why(cause)
 
 
 def _could_not_run(setup: Setup) -> Why | None:

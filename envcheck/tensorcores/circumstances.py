@@ -9,8 +9,9 @@ from ..checks.model import Remedy
 from ..checks.shell import word
 from ..checks.view import known
 from ..facts.micro_kernels import LevelRun, ModeRun
-from .judged import Verdict
+from .judged import Line, Verdict
 from .peaks import Chip
+from .signatures import Reading
 
 OVERRIDE = "NVIDIA_TF32_OVERRIDE"
 TITLES = {"": "", "tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
@@ -19,29 +20,40 @@ TITLES = {"": "", "tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 class Why(NamedTuple):
     cause: str  # one sentence
     remedy: Remedy | None = None
+    chosen: bool = False  # a variable that the user has set asks for it
 
 
 class Setup(NamedTuple):
     """A run and what lies around it.
 
-    variables: those of the target, as the user has them. below: the verdict on the same mode of the same
-    GPU one level below, None where there is none. control_wanted: it had to come out "not engaged".
-    target: the target's directory, "" where it is none.
+    variables: those of the target, as the user has them. below, above: the verdict on the same mode of the
+    same GPU one level below and above, None where there is none. control_wanted: it had to come out "not
+    engaged". control: how the level's control came out. calm: nothing is amiss. target: the target's
+    directory, "" where it is none.
     """
 
     run: LevelRun
     mode: ModeRun
     chip: Chip
+    reading: Reading
+    hardware: Line
     verdict: Verdict
     control_wanted: bool
-    control_ok: bool
+    control: Verdict | None
+    calm: bool
     variables: Mapping[str, str]
     below: Verdict | None
+    above: Verdict | None
     target: str
 
     @property
     def framework(self) -> str:
         return TITLES[self.run.framework]
+
+    @property
+    def cublas(self) -> str:
+        """ "cuBLAS 12.9.1" """
+        return f"cuBLAS {known(self.run.library_version) or ''}".strip()
 
     @property
     def version(self) -> str:

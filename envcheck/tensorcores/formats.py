@@ -7,6 +7,7 @@ and one NaN. TF32 is no format of a word: FP32 words are rounded on their way in
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 Rounding = Literal["RNE", "RNA", "RZ", "RD"]  # nearest, ties to even or away; toward zero; down
@@ -67,6 +68,7 @@ class Number(NamedTuple):
 NAN = Number(0, kind="nan")
 
 
+@lru_cache(maxsize=8192)  # a vector's words come again for every unit and order of its terms
 def decode(word: int, element_type: str) -> Number:
     """The number that a word of ``element_type`` (a key of FORMATS) stands for."""
     form = FORMATS[element_type]

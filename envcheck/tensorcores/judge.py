@@ -2,158 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-import msgspec
-
-from ..checks.model import CannotJudge
-from ..checks.view import View, gpu_name, known
-from ..facts.gpu import Gpu
-from ..facts.micro_kernels import Level, LevelRun, MicroKernels, Mode, ModeRun, Setting, Signature
+from ..checks.view import View, known
+from ..facts.micro_kernels import Level, Mode
 from ..snapshot import Snapshot
 from . import causes
 from .circumstances import Setup
-from .hardware import hardware
 from .judged import Judged, Line, Verdict
-from .peaks import Chip, chip
-from .rates import Speed, name, question, speed
-from .signatures import Reading, read
+from .rates import name, question
+from .runs import Place, Seen, all_seen, library
 from .verdicts import verdict
 
-# What a framework's level is asked for, where its process never came so far as to say.
-_L2: tuple[tuple[Mode, Setting], ...] = (
-    ("fp32", "control"),
-    ("fp32", "default"),
-    ("tf32", "switch-on"),
-    ("fp16", "half"),
-    ("bf16", "half"),
-)
 _BELOW: dict[Level, Level] = {"L1": "L0", "L2": "L1"}
+_AS_IT_MUST: Verdict = "not engaged"  # a control
+_ABOVE: dict[Level, Level] = {"L0": "L1", "L1": "L2"}
 
 
-class Seen(NamedTuple):
-    """One mode's run and what each line of evidence makes of it."""
+class _Around(NamedTuple):
+    """What is the same for all runs of a Snapshot.
 
-    run: LevelRun
-    mode: ModeRun
-    path: str  # in the Snapshot: "machine.micro_kernels.runs[0].modes[2]", or of the run
-    subject: str
-    chip: Chip
-    reading: Reading
-    speed: Speed
-    hardware: Line
+    controls: the verdict on each place's, the first that is not "not engaged". verdicts: the first of each
+    GPU, level and mode. variables: the target's, as the user has them. directory: the target's.
+    """
 
-    @property
-    def control(self) -> bool:
-        """It has to come out "not engaged", or nothing is proven at its level."""
-        plain = self.mode.mode == "fp32" and not self.mode.setting
-        return self.mode.setting == "control" or (plain and self.run.level != "L2")
-
-    @property
-    def place(self) -> tuple[str, Level, str]:
-        """What shares a control: the GPU, the level, and the library or framework."""
-        run = self.run
-        library = run.framework if run.level == "L2" else _library(run)
-        return self.subject, run.level, library
+    controls: Mapping[Place, Verdict]
+    verdicts: Mapping[tuple[str, Level, Mode], Verdict]
+    variables: Mapping[str, str]
+    directory: str
 
 
 class Case(NamedTuple):
-    """A Judged with the facts under it."""
+    """A Judged with the facts under it.
+
+    calm: "indicated", and nothing is amiss: what a proof needs beyond that is not to be had from this chip
+    and these libraries. chosen: "not engaged", as a variable that the user has set asks for.
+    """
 
     seen: Seen
     judged: Judged
+    calm: bool = False
+    chosen: bool = False
+
+
+class _Same:
+    """A Snapshot as the key of a cache: equal where it is the same object, which stays as it is."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.snapshot is other.snapshot
+
+    def __hash__(self) -> int:
+        return id(self.snapshot)
 
 
 def judge(snapshot: Snapshot) -> list[Judged]:
     """Every mode (at L2 in every setting) of every level of every GPU, in the Snapshot's order."""
-    return [case.judged for case in cases(View(snapshot))]
+    return [case.judged for case in cases(snapshot)]
 
 
-def cases(view: View) -> list[Case]:
+def cases(snapshot: Snapshot) -> tuple[Case, ...]:
     """As `judge`, with the facts that each verdict rests on."""
-    seen = [one for path, facts in _facts(view) for one in _all_seen(view, path, facts)]
-    controls: dict[tuple[str, Level, str], bool] = {}
+    return _cases(_Same(snapshot))
+
+
+@lru_cache(maxsize=1)  # for all checks and the report on the same Snapshot
+def _cases(same: _Same) -> tuple[Case, ...]:
+    view = View(same.snapshot)
+    seen = list(all_seen(view))
+    controls: dict[Place, Verdict] = {}
     for one in seen:
-        if one.control:
-            well = _verdict(one, False) == "not engaged"
-            controls[one.place] = controls.get(one.place, True) and well
-    return [_judged(view, one, controls.get(one.place, False), seen) for one in seen]
+        if one.control and controls.get(one.place, _AS_IT_MUST) == _AS_IT_MUST:
+            controls[one.place] = _verdict(one, False)
+    around = _Around(controls, _first_of_each(seen, controls), _variables(view), _directory(view))
+    return tuple(_judged(one, around) for one in seen)
 
 
-def _facts(view: View) -> Iterator[tuple[str, MicroKernels]]:
-    documents = {"machine": view.snapshot.machine, "target": view.snapshot.target}
-    for name_, document in documents.items():
-        probe = None if document is None else document.micro_kernels
-        if probe is not None and probe.facts is not None:
-            yield f"{name_}.micro_kernels", probe.facts
-
-
-def _all_seen(view: View, path: str, facts: MicroKernels) -> Iterator[Seen]:
-    for place, run in enumerate(facts.runs):
-        this = f"{path}.runs[{place}]"
-        for number, mode in enumerate(run.modes):
-            yield _seen(view, run, mode, f"{this}.modes[{number}]")
-        for mode in _unreached(run, facts):
-            yield _seen(view, run, mode, this)
-
-
-def _unreached(run: LevelRun, facts: MicroKernels) -> Iterator[ModeRun]:
-    """The modes of a level that did not come so far as to report them."""
-    if run.outcome == "ok":
-        return
-    told = {(mode.mode, mode.setting) for mode in run.modes}
-    asked = _L2 if run.level == "L2" else tuple((mode, "") for mode in facts.modes)
-    for mode, setting in asked:
-        if (mode, setting) not in told and (mode in facts.modes or mode == "fp32"):
-            outcome = "not-run" if run.outcome == "busy" else run.outcome
-            yield ModeRun(mode=mode, setting=setting, outcome=outcome, reason=run.reason)
-
-
-def _seen(view: View, run: LevelRun, mode: ModeRun, path: str) -> Seen:
-    capability = known(run.compute_capability)
-    this = chip(known(run.name) or "", capability or "")
-    return Seen(
-        run,
-        mode,
-        path,
-        subject(view, run),
-        this,
-        _read(msgspec.json.encode(mode.signatures), capability, mode.mode),
-        speed(run, mode, this),
-        hardware(run, mode),
-    )
-
-
-@lru_cache(maxsize=256)
-def _read(signatures: bytes, capability: str | None, mode: Mode) -> Reading:
-    """Equal GPUs give equal bits, level by level: those are read once."""
-    return read(msgspec.json.decode(signatures, type=list[Signature]), capability, mode)
-
-
-def subject(view: View, run: LevelRun) -> str:
-    """The GPU as view.gpu_name calls it; "" for a level that ran on none."""
-    address = known(run.pci_address)
-    if address is None and known(run.index) is None and known(run.name) is None:
-        return ""
-    gpu = Gpu(index=run.index, name=run.name, pci_address=run.pci_address)
-    for other in _gpus(view):
-        if address is not None and known(other.pci_address) == address:
-            gpu = msgspec.structs.replace(
-                gpu,
-                index=run.index if known(run.index) is not None else other.index,
-                name=run.name if known(run.name) is not None else other.name,
-            )
-    uuid = known(run.uuid) or ""
-    return gpu_name(gpu) + (f", MIG instance {uuid}" if uuid.startswith("MIG-") else "")
-
-
-def _gpus(view: View) -> list[Gpu]:
-    try:
-        return view.gpus
-    except CannotJudge:
-        return []
+def _first_of_each(
+    seen: list[Seen], controls: Mapping[Place, Verdict]
+) -> dict[tuple[str, Level, Mode], Verdict]:
+    """The first verdict on each mode at each level of each GPU."""
+    found: dict[tuple[str, Level, Mode], Verdict] = {}
+    for one in seen:
+        key = one.subject, one.run.level, one.mode.mode
+        if key not in found:
+            found[key] = _verdict(one, controls.get(one.place) == _AS_IT_MUST)
+    return found
 
 
 def _verdict(seen: Seen, control_ok: bool) -> Verdict:
@@ -166,29 +104,20 @@ def _verdict(seen: Seen, control_ok: bool) -> Verdict:
     return verdict(blind, reading.says, seen.speed.line.says, seen.hardware.says, control_ok)
 
 
-def _judged(view: View, seen: Seen, control_ok: bool, others: list[Seen]) -> Case:
+def _judged(seen: Seen, around: _Around) -> Case:
     run, mode = seen.run, seen.mode
+    control_ok = around.controls.get(seen.place) == _AS_IT_MUST
     said = _verdict(seen, control_ok)
-    why = causes.why(
-        Setup(
-            run,
-            mode,
-            seen.chip,
-            said,
-            seen.control,
-            control_ok,
-            _variables(view) if run.level != "L0" else {},
-            _below(seen, others),
-            _directory(view),
-        )
-    )
+    calm = _is_calm(seen, said, control_ok)
+    proven = said == "proven" and not seen.control  # most are, and these have no cause
+    why = None if proven else causes.why(_setup(seen, around, said, calm))
     measured = said != "not applicable"
     return Case(
         seen,
         Judged(
             level=run.level,
             framework=run.framework,
-            library=_library(run) if run.level == "L1" else "",
+            library=library(run) if run.level == "L1" else "",
             subject=seen.subject,
             mode=mode.mode,
             setting=mode.setting,
@@ -206,6 +135,54 @@ def _judged(view: View, seen: Seen, control_ok: bool, others: list[Seen]) -> Cas
             slow=seen.speed.slow if measured else "",
             remedy=why.remedy if why else None,
         ),
+        calm,
+        why is not None and why.chosen,
+    )
+
+
+def _setup(seen: Seen, around: _Around, said: Verdict, calm: bool) -> Setup:
+    run, asked = seen.run, question(seen.mode)
+
+    def verdict_at(level: Level | None) -> Verdict | None:
+        return None if level is None else around.verdicts.get((seen.subject, level, asked))
+
+    return Setup(
+        run,
+        seen.mode,
+        seen.chip,
+        seen.reading,
+        seen.hardware,
+        said,
+        seen.control,
+        around.controls.get(seen.place),
+        calm,
+        around.variables if run.level != "L0" else {},
+        verdict_at(_BELOW.get(run.level)),
+        verdict_at(_ABOVE.get(run.level)),
+        around.directory,
+    )
+
+
+def _is_calm(seen: Seen, said: Verdict, control_ok: bool) -> bool:
+    """Whether nothing is amiss in "indicated".
+
+    Each line says tensor, or is silent by nature: the bits where every unit gives the same, the rate where
+    this chip's Tensor Cores are not much faster than its CUDA cores or their rate is not known, the hardware
+    where no source is there or none knows the kernel. A healthy GPU looks like that for good, so nobody has
+    to be warned of it. That the control does not hold, a disturbance, a line that was lost, or arithmetic
+    that is not known are no silence by nature.
+    """
+    reading = seen.reading
+    strange = reading.wrong or reading.unknown
+    bits = not strange and (reading.says == "tensor" or reading.blind)
+    rate = seen.speed.line.says == "tensor" or seen.speed.abstains
+    return (
+        said == "indicated"
+        and control_ok
+        and not seen.control
+        and not seen.run.busy
+        and bits
+        and rate
     )
 
 
@@ -248,21 +225,6 @@ def _why_not_run(seen: Seen) -> str:
     return seen.mode.reason or seen.mode.outcome
 
 
-def _below(seen: Seen, others: list[Seen]) -> Verdict | None:
-    """The verdict on what the mode rests on: the same GPU and mode, one level below."""
-    level = _BELOW.get(seen.run.level)
-    asked = question(seen.mode)
-    for one in others:
-        if (one.run.level, one.subject, one.mode.mode) == (level, seen.subject, asked):
-            controls = [
-                _verdict(other, False)
-                for other in others
-                if other.place == one.place and other.control
-            ]
-            return _verdict(one, bool(controls) and set(controls) == {"not engaged"})
-    return None
-
-
 def _variables(view: View) -> dict[str, str]:
     target = view.snapshot.target
     probe = None if target is None else target.environment
@@ -274,7 +236,3 @@ def _directory(view: View) -> str:
     target = view.snapshot.target
     kind, _, place = ("", "", "") if target is None else target.location.partition(":")
     return place if kind == "path" else ""
-
-
-def _library(run: LevelRun) -> str:
-    return f"libcublas {known(run.library_version) or ''}".strip() if run.level == "L1" else ""

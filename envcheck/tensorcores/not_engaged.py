@@ -44,6 +44,7 @@ def _override_set(setup: Setup) -> Why | None:
     return Why(
         f"{OVERRIDE}=0 is set in the environment, and keeps every NVIDIA library from using TF32.",
         Remedy("Unset it, unless the full FP32 precision is needed.", [f"unset {OVERRIDE}"]),
+        chosen=True,
     )
 
 
@@ -60,6 +61,7 @@ def _tensor_ops_disabled(setup: Setup) -> Why | None:
     return Why(
         f"{_NO_TENSOR_OPS}={value} switches Tensor Cores off for matrix products.",
         Remedy("Unset it.", [f"unset {_NO_TENSOR_OPS}"]),
+        chosen=True,
     )
 
 
@@ -140,13 +142,8 @@ def _chosen(setup: Setup) -> Why:
     """Nothing else explains it: it lies at this level, or already below."""
     asked = name(question(setup.mode))
     if setup.run.level == "L0":
-        return Why(
-            f"The driver's own kernel for {asked} computed as CUDA cores do: this driver makes no Tensor"
-            " Core instruction of it.",
-            Remedy("Update the driver, then run it again.", [again(setup)]),
-        )
-    library = f"cuBLAS {known(setup.run.library_version) or ''}".strip()
-    who = library if setup.run.level == "L1" else setup.framework
+        return _by_the_driver(setup, asked)
+    who = setup.cublas if setup.run.level == "L1" else setup.framework
     if setup.below == "proven":
         under = (
             "the hardware's Tensor Cores work" if setup.run.level == "L1" else "cuBLAS uses them"
@@ -155,7 +152,31 @@ def _chosen(setup: Setup) -> Why:
             f"{who} chose a kernel on CUDA cores for {asked}, though {under}: it lies with this build.",
             Remedy("Install another build of it, for this GPU and the driver's CUDA."),
         )
+    if setup.below == "not engaged":
+        there = "through the driver alone" if setup.run.level == "L1" else "in cuBLAS"
+        return Why(
+            f"{asked} products run on CUDA cores {there}, too: the chain breaks there or below, and"
+            f" not in {who}."
+        )
     return Why(f"{who} chose a kernel on CUDA cores for {asked}.")
+
+
+def _by_the_driver(setup: Setup, asked: str) -> Why:
+    if setup.above == "proven":
+        return Why(
+            f"The kernel that the driver compiles for {asked} computed as CUDA cores do, though cuBLAS' own "
+            "kernels use the Tensor Cores: it lies with the driver's compiler.",
+            Remedy("Update the driver, then run it again.", [again(setup)]),
+        )
+    none = (
+        ": this driver makes no Tensor Core instruction of it"
+        if setup.hardware.says == "not tensor"
+        else ""
+    )
+    return Why(
+        f"The kernel that the driver compiles for {asked} computed as CUDA cores do{none}.",
+        Remedy("Update the driver, then run it again.", [again(setup)]),
+    )
 
 
 _CAUSES: tuple[Callable[[Setup], Why | None], ...] = (

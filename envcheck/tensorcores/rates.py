@@ -20,6 +20,7 @@ MARGIN = 1.5  # over what CUDA cores can do, before that counts as a Tensor Core
 SHARE = 0.5  # of the expected ratio to FP32
 AT_REST = 1.1  # times what CUDA cores can do: what measuring adds at most
 BEYOND = 1.15  # times the chip's own peak: then the measurement is wrong, or the table
+FAR = 0.2  # of the expected ratio: what CUDA cores can do, below it, is no slow Tensor Core's work
 UNSTEADY = 1.5  # 90th over 10th percentile
 WIDE = 2.0  # times the threshold: then even a disturbed measurement says enough
 TINY = 1e-4  # seconds of one product, under which a host's clock times the launch
@@ -52,6 +53,7 @@ class Speed(msgspec.Struct, frozen=True, kw_only=True):
     """The rate's line, and the figures beside it (10^12 operations per second)."""
 
     line: Line
+    abstains: bool = False  # it cannot tell by nature: this chip is not fast enough, or not known
     tflops: float | None = None
     peak_tflops: float | None = None
     share: float | None = None
@@ -86,6 +88,7 @@ def speed(run: LevelRun, mode: ModeRun, chip: Chip) -> Speed:
         if run.level == "L0"
         else _products(rate, chip, asked, half, multiprocessors, maximum, doubts)
     )
+    abstains = _cannot_tell_by_nature(run, rate, chip, asked, half)
     done, fp32 = known(rate.tflops), known(rate.fp32_tflops)
     ran = "fp32" if mode.mode == "fp32" and line.says != "tensor" else asked
     if _stale(chip, ran, multiprocessors, clock, done):
@@ -96,10 +99,12 @@ def speed(run: LevelRun, mode: ModeRun, chip: Chip) -> Speed:
         line = _line(
             "cannot tell", f"{share:.2f} times the chip's peak: this was not measured right"
         )
+        abstains = False
     held = _held(rate, clock, maximum)
     low = _low(run, mode, share, rate, clock, maximum)
     return Speed(
         line=line,
+        abstains=abstains and line.says == "cannot tell",
         tflops=done,
         peak_tflops=peak,
         share=share,
@@ -107,6 +112,13 @@ def speed(run: LevelRun, mode: ModeRun, chip: Chip) -> Speed:
         slow=_slow(run, mode, share, held),
         low=low,
     )
+
+
+def _cannot_tell_by_nature(run: LevelRun, rate: Rate, chip: Chip, mode: Mode, half: bool) -> bool:
+    """Whether no rate could tell: the chip's Tensor Cores are too slow for that, or not known."""
+    measured = known(rate.fma_per_clock_per_sm if run.level == "L0" else rate.tflops) is not None
+    peak, ceiling = chip.rate(mode), chip.ceiling(mode, half)
+    return measured and (peak is None or ceiling is None or peak < MARGIN * ceiling)
 
 
 def _line(says: Word, text: str) -> Line:
@@ -174,7 +186,8 @@ def _products(
         needed = max(MARGIN * cores, SHARE * expected)
         if ratio >= needed:
             return _doubted(_line("tensor", said), doubts, ratio >= WIDE * needed)
-        if ratio < MARGIN:
+        most_of_cores = AT_REST * cores
+        if ratio < MARGIN or ratio <= most_of_cores <= FAR * expected:
             text = f"{said}, where {expected:g} are expected"
             return _doubted(_line("not tensor", text), doubts, False)
     if ceiling is not None and multiprocessors and clock_mhz:

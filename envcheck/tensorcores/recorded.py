@@ -13,6 +13,7 @@ from ..facts.micro_kernels import Output, Signature
 from .candidates import Dot
 from .formats import FORMATS, WIDTHS, decode
 
+_DIGITS = frozenset("0123456789ABCDEF")
 _MOST_TERMS = 64  # the longest vector has 34
 _MOST_OUTPUTS = 8  # as many as the collector keeps
 
@@ -90,7 +91,6 @@ def _word(text: str, element_type: str) -> int:
         raise Unusable(
             f"a word has {len(text) * 4} bits where {element_type} has {WIDTHS[element_type]}"
         )
-    try:
-        return int(text, 16)
-    except ValueError:
-        raise Unusable("a word is no hexadecimal number") from None
+    if not _DIGITS.issuperset(text):
+        raise Unusable("a word is no hexadecimal number")
+    return int(text, 16)

@@ -31,6 +31,7 @@ _INPUTS = {
 # Vectors of half-precision outputs that tell the accumulators apart only together: each alone gives the
 # same for a Tensor Core and for some chain.
 _TOGETHER = {"fp16": ("S1h", "A16", "A16s"), "bf16": ("S1b", "B16")}
+EMULATED = "FP32 emulated"  # how the name of such a unit ends
 _TAKEN_IN = {"tf32": "TF32 inputs", "bf16": "BF16 inputs"}
 
 
@@ -157,7 +158,7 @@ def _tensor(
         meaning.append(f"F={bits}")
     ways = {one.inputs for one in own or units}
     if input_type == "fp32" and len(ways) == 1:
-        unit.append(_TAKEN_IN.get(ways.pop(), "FP32 emulated"))
+        unit.append(_TAKEN_IN.get(ways.pop(), EMULATED))
         meaning.append(unit[-1])
     return ", ".join(unit), ", ".join(meaning) or "truncated"
 

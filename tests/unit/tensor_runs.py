@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 import targets
 from build import ok
+from msgspec.structs import replace
 
+from envcheck.checks.view import View
 from envcheck.collector.kernels.vectors import SETS, SIZES, VECTORS, Vector, encode, text
 from envcheck.facts.gpu import Gpu
 from envcheck.facts.micro_kernels import (
@@ -352,4 +354,25 @@ def snapshot(
         redacted=True,
         machine=targets.document(**targets.machine(gpu, **probes)),
         target=targets.good_target(**kept),
+    )
+
+
+def with_micro_kernels(whole: Snapshot, framework: str) -> Snapshot:
+    """A machine of H100s whose healthy runs of all levels are put into it, at L2 in one framework.
+
+    Where there is no target, it gets a good one.
+    """
+    machine = MACHINES["H100"]
+    below: list[LevelRun] = []
+    above: list[LevelRun] = []
+    for number, gpu in enumerate(View(whole).gpus):
+        here: Any = {"pci_address": gpu.pci_address, "index": number, "uuid": gpu.uuid}
+        below.append(level_run(machine, "L0", **here))
+        above.append(level_run(machine, "L1", **here))
+        above.append(level_run(machine, "L2", framework, **here))
+    target = whole.target or targets.good_target()
+    return replace(
+        whole,
+        machine=replace(whole.machine, micro_kernels=ok(micro_kernels(*below))),
+        target=replace(target, micro_kernels=ok(micro_kernels(*above))),
     )

@@ -11,6 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import h100
 import msgspec
 import pytest
+import tensor_runs
 from build import ok
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,6 +32,7 @@ from targets import (
     variable,
     wheel_library,
 )
+from tensor_runs import MACHINES, level_run, mode_run, replaced, signatures
 from test_failure_modes import ECC, OTHERS, ROWS
 from whole import (
     RELEASE,
@@ -55,10 +57,12 @@ from envcheck.facts.base import Facts
 from envcheck.facts.containers import CdiSpec
 from envcheck.facts.gpu import GpuPair
 from envcheck.facts.kernel import DeviceNode
+from envcheck.facts.micro_kernels import Hardware
 from envcheck.facts.pci import Pci
 from envcheck.facts.target import ConfigSetting, Loader
 from envcheck.snapshot import Snapshot
 
+BUSY: Any = {"index": 1, "pci_address": "0000:02:00.0", "outcome": "busy", "modes": []}
 # All that a shell minds, in one text.
 HOSTILE = '$(HOSTILE) `HOSTILE` /HOSTILE/x \'; HOSTILE & "$HOSTILE" \\ \n HOSTILE \r\x1b[2K # HOSTILE {0} %s'
 
@@ -220,11 +224,29 @@ def on_red_hat() -> Snapshot:
     return replace(broken, machine=replace(machine, kernel=ok(facts)))
 
 
+def tensor_core_faults() -> Snapshot:
+    """An H100 on which each level has a fault of its own, and a GPU that was in use."""
+    gpu, dead = MACHINES["H100"], {"outcome": "crashed", "reason": "signal 9"}
+    variables = {"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}
+    emulated = replace(mode_run(gpu, "L1", "tf32"), mode="fp32")
+    weak = mode_run(gpu, "L0", "fp16", hardware=Hardware(), rate=None)
+    cores = signatures("fp16", gpu, False, "L2")
+    half = mode_run(gpu, "L2", "fp16", "half", signatures=cores, rate=None, hardware=Hardware())
+    below = [replaced(level_run(gpu, "L0"), "fp16", weak), level_run(gpu, "L0", **BUSY)]
+    above = [
+        replaced(level_run(gpu, "L1", variables=variables), "fp32", emulated),
+        replaced(level_run(gpu, "L2", "torch"), "fp16", half, "half"),
+        replaced(level_run(gpu, "L2", "jax"), "fp16", mode_run(gpu, "L2", "fp16", **dead), "half"),
+    ]
+    return tensor_runs.snapshot(gpu, [*below, *above])
+
+
 BUILDERS: list[Callable[[], Snapshot]] = [
     *(build for build, _ in (ROWS | OTHERS).values()),
     *(shadowed_libraries, hidden_cudnn, odd_configuration, broken_packages, odd_machine, odd_gpus),
     odd_bus,
     on_red_hat,
+    tensor_core_faults,
 ]
 
 

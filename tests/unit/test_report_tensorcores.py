@@ -431,3 +431,14 @@ def test_the_area_counts_what_could_be_proven() -> None:
 def test_words_for_a_dash_need_no_dash() -> None:
     text = shown([judged("cannot tell", bits=DASH, rate=DASH, hardware=DASH)], utf8=False)
     assert row_of(text, "FP16") == "cannot tell - - -"
+
+
+def test_rows_with_one_cause_keep_their_own_evidence() -> None:
+    told = {"cause": "One cause.", "hardware": line(text="not seen")}
+    tf32 = judged("indicated", mode="tf32", rate=line(text="no faster here"), **told)
+    int8 = judged("indicated", mode="int8", bits=line(text="exact on every unit"), **told)
+    text = " ".join(shown([tf32, int8]).split())
+    assert text.count("One cause.") == 1
+    assert "rate of L0 TF32: cannot tell (no faster here)" in text
+    assert "bits of L0 INT8: cannot tell (exact on every unit)" in text
+    assert text.count("hardware: cannot tell (not seen)") == 1

@@ -12,6 +12,7 @@ import whole
 from build import area_checks, ok
 from judged import failing, told
 from msgspec.structs import replace
+from targets import error
 from tensor_runs import (
     FRAMEWORKS,
     MACHINES,
@@ -220,6 +221,44 @@ def test_the_same_of_several_gpus_is_one_finding() -> None:
     assert finding.subject.count("GPU ") == 3
 
 
+def test_a_healthy_card_without_kernel_names_gives_no_finding() -> None:
+    """GeForce's TF32 is no faster than its FP32: bits alone speak, for good."""
+    geforce = MACHINES["RTX 4090"]
+    runs = [level_run(geforce, "L0")]
+    for level, framework in (("L1", ""), ("L2", "torch")):
+        run = level_run(geforce, level, framework)  # type: ignore[arg-type]
+        unseen = Hardware(kernel_names=error("no libcupti.so.12", "absent"))
+        runs.append(replace(run, modes=[replace(one, hardware=unseen) for one in run.modes]))
+    found = results(snapshot(geforce, runs))
+    assert {result.outcome for result in found.values()} == {"pass", "skipped"}
+    skipped = [code for code, result in found.items() if result.outcome == "skipped"]
+    assert skipped == ["TC-202", "TC-205", "TC-302"]
+    assert found["TC-202"].reason.startswith(
+        "indicated, not proven: only bits say so; nothing speaks"
+    )
+    assert "no libcupti.so.12" in found["TC-205"].reason
+
+
+def test_instances_of_a_gpu_are_not_called_gpus() -> None:
+    runs = [level_run(A100, "L0", uuid=f"MIG-<uuid-{n}>", multiprocessors=14) for n in (1, 2)]
+    assert "proven on 2 MIG instances" in results(snapshot(A100, runs))["TC-103"].detail
+
+
+@pytest.mark.parametrize("code", ["TC-202", "TC-302"])
+def test_what_a_variable_of_the_user_s_asks_for_warns_and_follows_from_its_own_check(
+    code: str,
+) -> None:
+    level, mode, setting = MODE_OF[code]
+    run = replaced(
+        of(level), mode, mode_run(H100, level, mode, setting, **cuda_cores(code)), setting
+    )
+    target = {"environment": Environment(variables={"NVIDIA_TF32_OVERRIDE": "0"})}
+    snap = snapshot(H100, [run], target)
+    assert alone(snap, code).outcome == "warn"
+    assert "unset NVIDIA_TF32_OVERRIDE" in told(alone(snap, code))
+    assert results(snap, *area_checks("environment"))[code].consequence_of == "ENV-004"
+
+
 # -- the control
 
 
@@ -338,6 +377,16 @@ def test_plain_products_on_a_chip_without_tf32_pass() -> None:
     assert found.outcome == "pass" and "has no Tensor Cores for TF32" in found.detail
 
 
+def test_plain_products_that_are_emulated_are_not_called_tf32() -> None:
+    exact = {one.vector: one for one in tensor_runs.signatures("fp32", H100)}
+    found = tensor_runs.signatures("tf32", H100)
+    whole_inputs = [exact[one.vector] if one.vector.startswith("T") else one for one in found]
+    plain = mode_run(H100, "L2", "fp32", "default", True, signatures=whole_inputs)
+    told_of = alone(snapshot(H100, [replaced(of("L2"), "fp32", plain, "default")]), "TC-310")
+    assert told_of.outcome == "pass"
+    assert told_of.detail.startswith("PyTorch emulates FP32 on Tensor Cores")
+
+
 def test_plain_products_that_did_not_run_or_cannot_be_told() -> None:
     run = level_run(A100, "L2", "torch")
     dead = ModeRun(mode="fp32", setting="default", outcome="error", reason="broken")
@@ -434,6 +483,9 @@ def test_a_gpu_far_below_its_peak_warns_and_says_why() -> None:
     found = alone(with_mode("TC-203", rate=low), "TC-403")
     assert "ran at 30% of the peak that its clock allows" in told(found)
     assert "the driver gives no reason" in told(found)
+    indicated = with_mode("TC-203", rate=low, hardware=Hardware(), signatures=[])
+    assert alone(indicated, "TC-203").outcome == "warn"
+    assert alone(indicated, "TC-403").outcome == "warn"
     unknown = tensor_runs.Machine("NVIDIA GeForce RTX 4090 Laptop GPU", "8.9", 76, 2040.0, 2000.0)
     run = level_run(unknown, "L0", modes=[mode_run(unknown, "L0", "fp16")])
     assert alone(snapshot(unknown, [run]), "TC-403").outcome == "skipped"
@@ -450,6 +502,14 @@ def test_a_busy_gpu_is_skipped_with_who_uses_it_and_how_to_run_it() -> None:
 
 
 # -- remedies
+
+
+def test_a_gpu_without_an_index_is_not_named_by_one() -> None:
+    tensor = replace(mode_run(H100, "L1", "tf32"), mode="fp32")
+    run = replaced(level_run(H100, "L1", index=error("not told", "absent")), "fp32", tensor)
+    (finding,) = alone(snapshot(H100, [run]), "TC-201").findings
+    assert finding.remedy is not None
+    assert finding.remedy.commands == ["envcheck doctor --kernels L1 --evidence full"]
 
 
 def test_what_a_stranger_s_snapshot_says_stays_inside_one_word() -> None:

@@ -111,6 +111,7 @@ def test_kernel_names(names: list[str], says: str | None, words: str) -> None:
         ("fp16", gpm(10.0), False, "tensor", "idle 0 %"),
         ("fp16", gpm(9.0), False, None, "9 %"),  # above zero is no proof
         ("fp16", gpm(0.5), False, "not tensor", "HMMA"),
+        ("fp16", gpm(3.0), False, None, "3 %"),  # and no proof of the contrary
         ("fp16", gpm(14.0, 4.5), False, None, "idle"),
         ("fp16", gpm(60.0, 6.0), False, None, "somebody else"),
         ("fp16", gpm(60.0), True, None, "somebody else"),
@@ -130,6 +131,11 @@ def test_a_counter_without_its_baseline_says_nothing() -> None:
     assert by_counters(gpm(60.0, idle_hmma=missing), "fp16", False).says is None
     everything = gpm(60.0, hmma=missing, any_tensor=missing)
     assert by_counters(everything, "fp16", False).says is None
+
+
+def test_two_multiply_adds_in_one_are_no_tensor_core() -> None:
+    """ptxas has FFMA2 from sm_100 on."""
+    assert by_opcodes({"FFMA2": 64}, "fp32").says == "not tensor"
 
 
 def test_sources_that_agree_are_one_line() -> None:

@@ -24,7 +24,7 @@ from tensor_runs import (
 from envcheck.facts.micro_kernels import Hardware, Level, LevelRun, Mode, ModeRun, Output, Setting
 from envcheck.facts.target import Environment
 from envcheck.snapshot import dump, load
-from envcheck.tensorcores.judge import judge
+from envcheck.tensorcores.judge import cases, judge
 from envcheck.tensorcores.judged import Judged
 
 A100, H100, V100, T4 = (MACHINES[name] for name in ("A100", "H100", "V100", "T4"))
@@ -141,8 +141,14 @@ def test_nothing_is_proven_where_the_control_is_missing_or_cannot_tell() -> None
     run = level_run(A100, "L1")
     without = replace(run, modes=[one for one in run.modes if one.mode != "fp32"])
     assert judged(without, mode="fp16").verdict == "indicated"
+    assert "control did not run" in judged(without, mode="fp16").cause
+    unclear = replaced(run, "fp32", ModeRun(mode="fp32", outcome="ok"))
+    assert "control did not come out" in judged(unclear, mode="fp16").cause
     failed = replaced(run, "fp32", ModeRun(mode="fp32", outcome="error", reason="no"))
     assert judged(failed, mode="fp16").verdict == "indicated"
+    said = judged(failed, mode="fp16")
+    assert "control did not run" in said.cause and said.remedy is not None
+    assert said.remedy.commands == ["envcheck doctor --kernels L1 --gpu 0 --target '<home-1>/venv'"]
 
 
 def test_a_control_is_its_own_level_s_gpu_s_and_library_s() -> None:
@@ -185,6 +191,30 @@ def test_a_framework_whose_switches_do_not_reach_its_products_is_told() -> None:
     assert "JAX's own switch" in said.cause
 
 
+def emulated(*, machine: Machine = H100, **changes: Any) -> ModeRun:
+    """FP32 products in pieces on Tensor Cores: inputs come through whole, and sums are truncated."""
+    exact = {one.vector: one for one in tensor_runs.signatures("fp32", machine)}
+    found = tensor_runs.signatures("tf32", machine)
+    whole = [exact[one.vector] if one.vector.startswith("T") else one for one in found]
+    return replace(mode_run(machine, "L1", "tf32", signatures=whole), mode="fp32", **changes)
+
+
+def test_a_control_that_was_emulated_or_did_not_keep_off_says_so() -> None:
+    def control(run: ModeRun) -> Judged:
+        return judged(replaced(level_run(H100, "L1"), "fp32", run), mode="fp32", machine=H100)
+
+    assert control(emulated()).cause == (
+        "cuBLAS 12.9.1 emulates FP32 on Tensor Cores, without being told to."
+    )
+    tensor = control(replace(mode_run(H100, "L1", "tf32"), mode="fp32"))
+    assert tensor.verdict == "indicated" and "CUBLAS_COMPUTE_32F_PEDANTIC" in tensor.cause
+    below = judged(engaged_control("L0"), mode="fp32")
+    assert below.verdict == "contradiction" and below.cause.endswith("contradict each other.")
+    fma = replace(mode_run(A100, "L0", "tf32"), mode="fp32")
+    said = judged(replaced(level_run(A100, "L0"), "fp32", fma), mode="fp32")
+    assert said.verdict == "indicated" and "cannot be trusted" in said.cause
+
+
 # -- verdicts other than proven
 
 
@@ -223,6 +253,7 @@ def test_unknown_arithmetic_is_shown_with_its_bits() -> None:
     run = mode_run(A100, "L1", "fp16", signatures=strange)
     said = judged(replaced(level_run(A100, "L1"), "fp16", run), mode="fp16")
     assert said.verdict == "indicated" and "3F812345" in said.reason
+    assert "no unit that this version of envcheck knows" in said.cause
 
 
 def test_a_wrong_integer_product_proves_nothing() -> None:
@@ -231,6 +262,42 @@ def test_a_wrong_integer_product_proves_nothing() -> None:
     run = mode_run(A100, "L1", "int8", signatures=[wrong])
     said = judged(replaced(level_run(A100, "L1"), "int8", run), mode="int8")
     assert said.verdict == "indicated" and "00000001" in said.reason
+
+
+def test_results_that_are_wrong_are_not_blamed_on_this_version() -> None:
+    outputs = [Output(bits=bits, count=9) for bits in ("3F812345", "3F800001")]
+    (first, *_) = tensor_runs.signatures("tf32", A100)
+    torn = [replace(first, outputs=outputs, distinct=2)]
+    run = mode_run(A100, "L1", "tf32", signatures=torn)
+    assert (
+        "this version"
+        not in judged(replaced(level_run(A100, "L1"), "tf32", run), mode="tf32").cause
+    )
+
+
+def test_the_driver_is_told_to_make_no_instruction_only_where_its_instructions_were_seen() -> None:
+    seen, unseen = one_mode("L0", "fp16"), one_mode("L0", "fp16", hardware=Hardware())
+    assert "no Tensor Core instruction" in judged(seen, mode="fp16").cause
+    assert "instruction" not in judged(unseen, mode="fp16").cause
+
+
+def test_a_snapshot_is_judged_once_and_never_taken_for_another() -> None:
+    first, second = snapshot(A100), snapshot(A100, [level_run(A100, "L0")])
+    assert cases(first) is cases(first)
+    assert len(cases(second)) == 6 and len(cases(first)) > 6
+
+
+def test_vectors_without_end_are_not_read() -> None:
+    """Each that was never seen takes milliseconds."""
+    (one,) = tensor_runs.signatures("int8", A100)
+    runs = [
+        ModeRun(mode="int8", outcome="ok", signatures=[replace(one, a=[f"{n:02X}"] * 3)] * 2)
+        for n in range(256)
+    ]
+    more = [ModeRun(mode="int8", outcome="ok", signatures=[replace(one, b=["01"] * 3)])]
+    found = judge(snapshot(A100, [level_run(A100, "L1", modes=[*runs, *more, runs[0]])]))
+    assert "too many to read" in found[256].bits.text
+    assert not [row for row in (*found[:256], found[257]) if "too many" in row.bits.text]
 
 
 @pytest.mark.parametrize("missing", ["rate", "hardware"])
@@ -381,9 +448,20 @@ def test_a_library_is_blamed_where_the_level_below_is_proven() -> None:
     bad = one_mode("L1", "fp16")
     alone, above = judged(bad, mode="fp16"), judged(level_run(A100, "L0"), bad, mode="fp16")
     assert "hardware's Tensor Cores work" in above.cause and above.cause != alone.cause
+    (below,) = [
+        row
+        for row in judge(snapshot(A100, [one_mode("L0", "fp16"), level_run(A100, "L1")]))
+        if (row.level, row.mode) == ("L0", "fp16")
+    ]
+    assert below.verdict == "not engaged" and "lies with the driver's compiler" in below.cause
     framework = one_mode("L2", "fp16", TORCH, "half")
     said = judged(level_run(A100, "L1"), framework, mode="fp16", setting="half")
     assert "though cuBLAS uses them" in said.cause
+    broken = judged(bad, framework, mode="fp16", setting="half")
+    assert broken.cause.startswith(
+        "FP16 products run on CUDA cores in cuBLAS, too: the chain breaks"
+    )
+    assert "through the driver alone, too" in judged(one_mode("L0", "fp16"), bad, mode="fp16").cause
 
 
 def test_an_architecture_without_tf32_explains_plain_fp32_products() -> None:

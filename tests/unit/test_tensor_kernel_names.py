@@ -40,6 +40,8 @@ NAMES = {
         "ampere_igemm_int8_128x128_ldg4_nn",
         "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_kernel",
         "sm80_xmma_gemm_f16f16_f32f32_f32_tn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_kernel",
+        "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x64x8_stage3_warpsize1x4x1_kernel",
+        "sm80_xmma_gemm_f16f16_f16f32_f32_nn_n_tilesize64x64x8_stage3_ffma_aligna4_kernel",
         "_ZN7cutlass7Kernel2I45cutlass_80_simt_sgemm_256x128_8x4_nn_align1EEvNT_6ParamsE",
         "cutlass3x_sm100_simt_sgemm_f32_f32_f32_f32_f32_128x64x16_1x1x1_3_nnn_align1_bias_f32_relu",
         "_Z20gemmSN_NN_kernel_halfI6__halfLi128ELi2ELi4EEv",

@@ -61,6 +61,9 @@ def test_every_row_has_a_source_and_one_unit_serves_a_chip_and_type() -> None:
     keys = [(r["compute_capability"], r["input_type"], r["accumulator_type"]) for r in rows]
     assert len(set(keys)) == len(keys) == sum(map(len, known_units().values()))
     assert all(unit_of(*key) for key in keys)
+    assert all(
+        r["output_rounding"] == ("RZ" if r["accumulator_type"] == "fp32" else "RNE") for r in rows
+    )
 
 
 @pytest.mark.parametrize("capability", FP16_TO_FP32)

@@ -39,6 +39,8 @@ NOT_KNOWN = [
     ("NVIDIA H20", "9.0"),
     ("NVIDIA CMP 170HX", "8.0"),
     ("NVIDIA GB10", "12.1"),
+    ("Xavier", "7.2"),
+    ("Orin", "8.7"),
     ("", "8.6"),
 ]
 
@@ -54,6 +56,14 @@ def test_a_relative_of_a_known_gpu_is_not_taken_for_it(name: str, capability: st
     there = chip(name, capability)
     assert [there.rate(mode) for mode in MODES] == [None] * 5
     assert there.has("fp16") is True and there.lanes
+
+
+@pytest.mark.parametrize(
+    "name", ["NVIDIA GeForce GTX 1650", "NVIDIA GeForce MX450", "NVIDIA T600", "NVIDIA CMP 30HX"]
+)
+def test_a_chip_of_7_5_without_tensor_cores_is_known_by_its_name(name: str) -> None:
+    there = chip(name, "7.5")
+    assert there.has("fp16") is False and there.has("int8") is False and there.why_none
 
 
 def test_a_mode_that_is_not_there_is_told_from_a_rate_that_is_not_known() -> None:

@@ -169,6 +169,8 @@ def test_a_disturbed_measurement_says_tensor_by_a_wide_margin_or_nothing(
 def test_what_beats_the_chip_s_own_peak_was_not_measured_right() -> None:
     line = timed(A100, "L1", "fp16", tflops=400.0, fp32_tflops=15.0).line
     assert line.says == "cannot tell" and "not measured right" in line.text
+    a_little = 1.1 * 312.0  # clocks are sampled
+    assert timed(A100, "L1", "fp16", tflops=a_little, fp32_tflops=15.0).line.says == "tensor"
 
 
 def test_a_clock_that_was_read_while_the_gpu_idled_is_not_used() -> None:
@@ -243,3 +245,31 @@ def test_what_is_worth_a_warning(changes: dict[str, Any], low: bool) -> None:
     changes = {"tflops": 2e-6 * 1024 * 108 * changes.get("clock_mhz", 1410.0) * 0.85} | changes
     assert timed(A100, "L1", "fp16", **changes).low is low
     assert not timed(A100, "L1", "fp16", run={"busy": True}, **changes).low
+
+
+def test_int8_at_the_rate_of_dot_products_on_cuda_cores_is_none_of_a_tensor_core() -> None:
+    """DP4A makes four products per lane: on A100 four times FP32, where 32 times are expected."""
+    assert timed(A100, "L1", "int8", tflops=4.2 * 18.0, fp32_tflops=18.0).line.says == "not tensor"
+    assert timed(A100, "L1", "int8", tflops=5.0 * 18.0, fp32_tflops=18.0).line.says == "cannot tell"
+    close = timed(MACHINES["T4"], "L1", "int8", tflops=4.2 * 6.0, fp32_tflops=6.0)
+    assert close.line.says == "cannot tell"  # T4's are only four times as fast as that
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "mode", "abstains"),
+    [
+        ("RTX 4090", "L1", "tf32", True),
+        ("RTX 4090", "L0", "tf32", True),
+        ("RTX 4090", "L1", "fp16", False),
+        ("H100", "L1", "tf32", False),
+        ("H100", "L1", "fp32", True),
+    ],
+)
+def test_a_rate_abstains_by_nature(name: str, level: Level, mode: Mode, abstains: bool) -> None:
+    assert timed(MACHINES[name], level, mode).abstains is abstains
+
+
+def test_a_rate_that_was_not_measured_right_does_not_abstain_by_nature() -> None:
+    geforce = RTX
+    assert not timed(geforce, "L1", "tf32", tflops=120.0).abstains
+    assert not timed(geforce, "L1", "tf32", tflops=TIMEOUT).abstains

@@ -1,0 +1,121 @@
+"""What is indicated and no fault: where no more can be seen, and what is no such case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from targets import error
+from tensor_runs import (
+    MACHINES,
+    Machine,
+    gpm,
+    kernels,
+    level_run,
+    mode_run,
+    rate,
+    replaced,
+    snapshot,
+)
+
+from envcheck.facts.micro_kernels import Hardware, Level, LevelRun, Mode, ModeRun, Output, Setting
+from envcheck.tensorcores.judge import Case, cases
+
+H100 = MACHINES["H100"]
+UNNAMED: Any = error("no libcupti.so.12", "absent")
+
+
+def without_names(machine: Machine, level: Level, framework: str = "", **changes: Any) -> LevelRun:
+    """A healthy level of which CUPTI told nothing."""
+    run = level_run(machine, level, framework, **changes)
+    unseen = Hardware(kernel_names=UNNAMED)
+    return replace(run, modes=[replace(one, hardware=unseen) for one in run.modes])
+
+
+def cases_of(machine: Machine, *runs: LevelRun) -> dict[tuple[Mode, Setting], Case]:
+    found = cases(snapshot(machine, runs))
+    return {(one.judged.mode, one.judged.setting): one for one in found}
+
+
+def test_what_a_healthy_gpu_cannot_prove_is_calm_and_says_what_is_missing() -> None:
+    geforce = MACHINES["RTX 4090"]
+    found = cases_of(geforce, without_names(geforce, "L1"))
+    for mode in ("tf32", "int8"):  # no faster than FP32; exact on every unit
+        said = found[mode, ""]
+        assert said.judged.verdict == "indicated" and said.calm, said.judged
+        assert (
+            "hardware's own word" in said.judged.cause and "no libcupti.so.12" in said.judged.cause
+        )
+        assert said.judged.remedy is not None and "CUPTI" in said.judged.remedy.text
+    assert [key for key, one in found.items() if one.calm] == [("tf32", ""), ("int8", "")]
+    (said,) = [one for one in cases_of(H100, without_names(H100, "L1")).values() if one.calm]
+    assert said.judged.mode == "int8" and said.judged.remedy is not None
+    assert said.judged.remedy.commands[0].endswith(" --evidence full")
+
+
+def test_a_chip_of_which_no_table_knows_is_proven_where_bits_and_hardware_say_so() -> None:
+    run = level_run(MACHINES["B200"], "L0", name="NVIDIA X1", compute_capability="13.0")
+    found = cases_of(MACHINES["B200"], run)
+    assert [found[mode, ""].judged.verdict for mode in ("fp32", "tf32", "fp16")] == [
+        *("not engaged", "proven", "proven")
+    ]
+    int8 = found["int8", ""]
+    assert int8.judged.verdict == "indicated" and int8.calm and int8.judged.remedy is None
+    assert "takes the rate as well" in int8.judged.cause
+
+
+def test_what_was_lost_disturbed_or_is_strange_is_not_calm() -> None:
+    geforce = MACHINES["RTX 4090"]
+    run = without_names(geforce, "L1")
+    tf32 = next(one for one in run.modes if one.mode == "tf32")
+    faults: dict[str, LevelRun] = {
+        "busy": replace(run, busy=True),
+        "no rate": replaced(run, "tf32", replace(tf32, rate=None)),
+        "no control": replaced(run, "fp32", ModeRun(mode="fp32", outcome="not-run")),
+        "too fast": replaced(
+            run, "tf32", replace(tf32, rate=rate(geforce, "L1", "tf32", tflops=100.0))
+        ),
+    }
+    for fault, bad in faults.items():
+        said = cases_of(geforce, bad)["tf32", ""]
+        assert said.judged.verdict == "indicated" and not said.calm, fault
+    names = Hardware(kernel_names=kernels(geforce, "tf32"))
+    strange = [replace(one, outputs=[Output(bits="3F812345", count=9)]) for one in tf32.signatures]
+    bad = replaced(run, "tf32", replace(tf32, signatures=strange, hardware=names))
+    assert not cases_of(geforce, bad)["tf32", ""].calm
+    slow = without_names(H100, "L1")
+    fp16 = mode_run(H100, "L1", "fp16", hardware=Hardware(), rate=None)
+    assert not cases_of(H100, replaced(slow, "fp16", fp16))["fp16", ""].calm
+
+
+def test_one_set_of_types_with_strange_bits_is_not_calm() -> None:
+    """The other set's bits alone would be."""
+    blackwell = MACHINES["B200"]
+    run = without_names(blackwell, "L1", name="NVIDIA X1", compute_capability="13.0")
+    assert cases_of(blackwell, run)["fp16", ""].calm
+    fp16 = next(one for one in run.modes if one.mode == "fp16")
+    strange = [
+        replace(one, outputs=[Output(bits="3C11", count=9)]) if one.output_type == "fp16" else one
+        for one in fp16.signatures
+    ]
+    said = cases_of(blackwell, replaced(run, "fp16", replace(fp16, signatures=strange)))["fp16", ""]
+    assert said.judged.verdict == "indicated" and not said.calm
+
+
+@pytest.mark.parametrize(
+    ("name", "hardware"),
+    [
+        (
+            "H100",
+            Hardware(kernel_names=error("in use by another tool", "no-permission"), gpm=gpm(5.0)),
+        ),
+        ("RTX 4090", Hardware(kernel_names=error("refused", "no-permission"))),
+    ],
+)
+def test_what_would_not_help_is_not_advised(name: str, hardware: Hardware) -> None:
+    """Counters that were sampled and say nothing; a CUPTI that is there and may not look."""
+    run = level_run(MACHINES[name], "L1")
+    run = replaced(run, "int8", mode_run(MACHINES[name], "L1", "int8", hardware=hardware))
+    said = cases_of(MACHINES[name], run)["int8", ""]
+    assert said.calm and said.judged.remedy is None and said.judged.cause
