@@ -131,7 +131,7 @@ def _failed_control(view: View, case: Case) -> Verdict:
         f"proven there: {said(judged.cause) or f'{judged.reason}.'}",
         judged.subject,
         lines_of(view, case),
-        judged.remedy or run_again(case),
+        judged.remedy or run_again(view, case),
     )
 
 
@@ -161,7 +161,7 @@ def _unproven(view: View, case: Case) -> Finding | Unjudged | Passed:
         _message(case),
         judged.subject,
         lines_of(view, case),
-        judged.remedy or run_again(case),
+        judged.remedy or run_again(view, case),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ..facts.base import Probe
 from ..facts.micro_kernels import Level, MicroKernels, Mode
 from ..tensorcores import judge
-from ..tensorcores.circumstances import TITLES
+from ..tensorcores.circumstances import TITLES, command, directory
 from ..tensorcores.judge import Case
 from ..tensorcores.rates import figure, name, unit
 from .driver_common import NO_GPUS
@@ -98,13 +98,11 @@ def said(cause: str) -> str:
     return f"{first.lower()} {rest}" if first in ("A", "The", "At", "Another", "Neither") else cause
 
 
-def run_again(case: Case) -> Remedy:
+def run_again(view: View, case: Case) -> Remedy:
     """The remedy where no other is known: the same again, with more evidence."""
-    index = case.seen.run.index
-    gpu = f" --gpu {index}" if isinstance(index, int) else ""
     return Remedy(
         "Run it again with all evidence, and look at the raw facts.",
-        [f"envcheck doctor --kernels {case.judged.level}{gpu} --evidence full"],
+        [command(case.seen.run, directory(view), "--evidence full")],
     )
 
 

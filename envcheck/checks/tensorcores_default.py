@@ -76,7 +76,7 @@ def _default(view: View, case: Case) -> Finding | Unjudged | Passed:
             f"{said(judged.cause)}",
             judged.subject,
             lines_of(view, case),
-            judged.remedy or run_again(case),
+            judged.remedy or run_again(view, case),
         )
     return Finding(
         "warn",
@@ -84,7 +84,7 @@ def _default(view: View, case: Case) -> Finding | Unjudged | Passed:
         f"{judged.reason}.",
         judged.subject,
         lines_of(view, case),
-        judged.remedy or run_again(case),
+        judged.remedy or run_again(view, case),
     )
 
 

@@ -156,7 +156,7 @@ def _slow(view: View, case: Case) -> Finding:
             "Watch clocks, power and temperature while it runs again.",
             [
                 "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER,TEMPERATURE",
-                *run_again(case).commands,
+                *run_again(view, case).commands,
             ],
         ),
     )

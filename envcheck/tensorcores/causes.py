@@ -95,7 +95,9 @@ def _not_enough(setup: Setup) -> Why:
     """The control is as it must be, and the lines are not enough, or disagree."""
     if setup.calm:
         return _calm(setup)
-    if setup.reading.unknown and not setup.reading.wrong:
+    if setup.reading.wrong:
+        return Why(setup.reading.wrong, Remedy("See TC-401."))
+    if setup.reading.unknown:
         return Why(
             "These bits are those of no unit that this version of envcheck knows.",
             Remedy(

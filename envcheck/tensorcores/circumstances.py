@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..checks.model import Remedy
 from ..checks.shell import word
-from ..checks.view import known
+from ..checks.view import View, known
 from ..facts.micro_kernels import LevelRun, ModeRun
 from .judged import Line, Verdict
 from .peaks import Chip
@@ -63,10 +63,21 @@ class Setup(NamedTuple):
         return self.variables.get(name, self.run.variables.get(name, ""))
 
 
-def again(setup: Setup, *options: str) -> str:
-    """The command that runs this level on this GPU again."""
-    index = known(setup.run.index)
-    words = ["envcheck doctor", f"--kernels {setup.run.level}"]
+def command(run: LevelRun, target: str, *options: str) -> str:
+    """The command that runs this level on this GPU again. target: the target's directory, or ""."""
+    index = known(run.index)
+    words = ["envcheck doctor", f"--kernels {run.level}"]
     words += [] if index is None else [f"--gpu {index}"]
-    words += [f"--target {word(setup.target)}"] if setup.target and setup.run.level != "L0" else []
+    words += [f"--target {word(target)}"] if target and run.level != "L0" else []
     return " ".join([*words, *options])
+
+
+def again(setup: Setup, *options: str) -> str:
+    return command(setup.run, setup.target, *options)
+
+
+def directory(view: View) -> str:
+    """The target's directory; "" where it is none."""
+    target = view.snapshot.target
+    kind, _, place = ("", "", "") if target is None else target.location.partition(":")
+    return place if kind == "path" else ""

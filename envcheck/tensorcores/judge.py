@@ -10,7 +10,7 @@ from ..checks.view import View, known
 from ..facts.micro_kernels import Level, Mode
 from ..snapshot import Snapshot
 from . import causes
-from .circumstances import Setup
+from .circumstances import Setup, directory
 from .judged import Judged, Line, Verdict
 from .rates import name, question
 from .runs import Place, Seen, all_seen, library
@@ -78,7 +78,7 @@ def _cases(same: _Same) -> tuple[Case, ...]:
     for one in seen:
         if one.control and controls.get(one.place, _AS_IT_MUST) == _AS_IT_MUST:
             controls[one.place] = _verdict(one, False)
-    around = _Around(controls, _first_of_each(seen, controls), _variables(view), _directory(view))
+    around = _Around(controls, _first_of_each(seen, controls), _variables(view), directory(view))
     return tuple(_judged(one, around) for one in seen)
 
 
@@ -229,10 +229,3 @@ def _variables(view: View) -> dict[str, str]:
     target = view.snapshot.target
     probe = None if target is None else target.environment
     return {} if probe is None or probe.facts is None else probe.facts.variables
-
-
-def _directory(view: View) -> str:
-    """The target's directory, where it is one."""
-    target = view.snapshot.target
-    kind, _, place = ("", "", "") if target is None else target.location.partition(":")
-    return place if kind == "path" else ""

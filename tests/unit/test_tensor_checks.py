@@ -509,7 +509,8 @@ def test_a_gpu_without_an_index_is_not_named_by_one() -> None:
     run = replaced(level_run(H100, "L1", index=error("not told", "absent")), "fp32", tensor)
     (finding,) = alone(snapshot(H100, [run]), "TC-201").findings
     assert finding.remedy is not None
-    assert finding.remedy.commands == ["envcheck doctor --kernels L1 --evidence full"]
+    (command,) = finding.remedy.commands
+    assert command == "envcheck doctor --kernels L1 --target '<home-1>/venv' --evidence full"
 
 
 def test_what_a_stranger_s_snapshot_says_stays_inside_one_word() -> None:

@@ -124,7 +124,7 @@ class Campaign(object):
             section = {
                 "outcome": "ok",
                 "seconds": seconds,
-                "sources": {"*": "matrix products, each level in processes of its own"},
+                "sources": {"*": "micro-kernels"},
                 "facts": {
                     "levels": levels,
                     "modes": self.options.modes,
