@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/tensor_cores.py --target PYTHON [--gpu 0] [--rounds 10]
 
-PYTHON has PyTorch and Triton. Prints, as Markdown, what is kept in benchmarks/results/: date, GPU, driver,
-the command, and each figure with its limit. Nothing is asserted: a limit that is missed is said.
+PYTHON has PyTorch and Triton. Prints, as Markdown to be kept, date, GPU, driver, the command, and each figure
+beside its limit. Nothing is asserted, and no result has been written down yet.
 """
 
 from __future__ import annotations

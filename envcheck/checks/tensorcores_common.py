@@ -40,8 +40,15 @@ def any_cases(view: View) -> tuple[Case, ...]:
         probe = view.machine.micro_kernels
         _facts(probe)
         why = probe.reason if probe is not None else ""
+        _asked_for_gpus(view)
         raise Skip("no GPU to run on" + (f": {why}" if why else ""))
     return found
+
+
+def _asked_for_gpus(view: View) -> None:
+    """Raises CouldNotRun where libcuda was not asked in the end: there may be a GPU, after all."""
+    if view.machine.cuda is not None:
+        facts_of(view.machine.cuda, "the GPUs that libcuda lists")
 
 
 def level_cases(view: View, level: Level) -> list[Case]:
@@ -56,6 +63,7 @@ def level_cases(view: View, level: Level) -> list[Case]:
     if not found:
         probe = document.micro_kernels
         why = probe.reason if probe is not None else ""
+        _asked_for_gpus(view)
         nothing = "no framework ran L2" if level == "L2" and not why else "no GPU to run on"
         raise Skip(nothing + (f": {why}" if why else ""))
     return found

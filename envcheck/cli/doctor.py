@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     output, save = arguments.output or "-", arguments.save
     files.check_distinct({"--from": given, "--output": output, "--save": save})
     files.check_writable(output)
-    files.check_writable(save)
+    files.check_writable(save, "--save")
     if arguments.source is not None:
         collected = sources.read_snapshot(arguments.source)
     else:
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.save is not None:
         from .. import snapshot as snapshots
 
-        files.write(arguments.save, snapshots.dump(collected.snapshot))
+        files.write(arguments.save, snapshots.dump(collected.snapshot), "--save")
     diagnosis = diagnose(collected.snapshot, only, skip)
     files.write(arguments.output, _render(arguments, collected, diagnosis))
     return ExitCode.HEALTHY if arguments.exit_zero else _exit_code(diagnosis, arguments.fail_on)

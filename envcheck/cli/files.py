@@ -18,23 +18,23 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_writable(output: str | None) -> None:
-    """Refuse a FILE that cannot be written before the work is done, not after it."""
+def check_writable(output: str | None, option: str = "--output") -> None:
+    """Refuse an option's FILE that cannot be written before the work is done, not after it."""
     if output is None or output == "-":
         return
     path = Path(output)
     folder = path.parent
     if path.is_dir():
-        raise UsageError(f"--output {output}: this is a directory; name a file in it")
+        raise UsageError(f"{option} {output}: this is a directory; name a file in it")
     if not folder.is_dir():
-        raise UsageError(f"--output {output}: there is no directory {folder}")
+        raise UsageError(f"{option} {output}: there is no directory {folder}")
     if path.exists() and not path.is_file():
         return  # a device or a pipe: written to as it is
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"--output {output}: no permission to write in {folder}")
+        raise UsageError(f"{option} {output}: no permission to write in {folder}")
 
 
-def write(output: str | None, content: str | bytes) -> None:
+def write(output: str | None, content: str | bytes, option: str = "--output") -> None:
     """Write a result to FILE (replaced in one step) or to standard output."""
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     if output is None or output == "-":
@@ -47,7 +47,7 @@ def write(output: str | None, content: str | bytes) -> None:
         else:
             _replace(path, data)
     except OSError as error:
-        raise UsageError(f"--output {output}: {error.strerror}; nothing was written") from None
+        raise UsageError(f"{option} {output}: {error.strerror}; nothing was written") from None
 
 
 def check_distinct(places: Mapping[str, str | None]) -> None:

@@ -119,5 +119,5 @@ def _clean(value):
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
+        return unavailable("error", "not a finite number: %r" % value)
     return value

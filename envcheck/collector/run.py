@@ -126,28 +126,30 @@ class Run(object):
             process.stop_all(self.children)
             words = "%s: %s" % (type(error).__name__, error)
             campaign.failed("envcheck's own part of it failed: " + words)
+        if campaign.died:  # an Xid that it caused came after the probe had read the kernel's log
+            documents["machine"] = self._with_new("kernel", documents["machine"])
         campaign.name_stuck(self._sweep())
 
     def _unless_busy(self, campaign, machine):
         """The campaign's choice. What looks busy is looked at again: the probes use the GPUs themselves."""
         chosen = campaign.choose(machine)
         if campaign.is_busy(chosen):
-            chosen = campaign.choose(self._with_new_nvml(machine))
+            chosen = campaign.choose(self._with_new("nvml", machine))
         if campaign.is_busy(chosen, only_utilization=True):
             since = time.monotonic()
             while time.monotonic() - since < _ONCE_MORE:
                 self._watch()
                 time.sleep(0.02)
-            chosen = campaign.choose(self._with_new_nvml(machine))
+            chosen = campaign.choose(self._with_new("nvml", machine))
         return chosen
 
-    def _with_new_nvml(self, machine):
-        """The machine's document as NVML tells it now; as it was, where NVML does not answer."""
-        module = MACHINE["nvml"]
+    def _with_new(self, field, machine):
+        """The machine's document as a probe tells it now; as it was, where the probe does not answer."""
+        module = MACHINE[field]
         child = self._start(*self._command(_isolated(), module, self.params, "/"))
         process.run_all([child], self._watch)
         fresh = section(module, child.result)
-        return dict(machine, nvml=fresh) if fresh["outcome"] == "ok" else machine
+        return dict(machine, **{field: fresh}) if fresh["outcome"] == "ok" else machine
 
     def _name_stuck(self, left):
         """Put each process that had to be left behind into the section of the probe it came from."""

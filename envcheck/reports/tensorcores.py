@@ -7,6 +7,7 @@ from itertools import groupby
 
 from ..checks.model import CheckResult, Remedy
 from ..snapshot import Snapshot
+from ..tensorcores.circumstances import TITLES
 from ..tensorcores.judged import Judged, Line
 from .alike import Alike, folded
 from .model import Report, tensor_cores_left_out
@@ -27,8 +28,6 @@ GPUS = 16
 ROWS = 60
 TEXTS = 6
 _TEXT_CELLS = 160
-
-FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 
 _EXPLAIN = "envcheck explain tensor-cores"
 
@@ -101,7 +100,7 @@ def _computed_by(row: Judged) -> str:
         return "the hardware, by the driver alone"
     if row.level == "L1":
         return row.library or "the target's cuBLAS"
-    return FRAMEWORKS.get(row.framework, row.framework)
+    return TITLES.get(row.framework, row.framework)
 
 
 def _texts(page: Page, judged: list[Judged]) -> None:
@@ -193,7 +192,7 @@ def _names(judged: list[Judged], everything: list[Judged] | None = None) -> str:
 def _by_level(judged: list[Judged]) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
     for row in judged:
-        where = FRAMEWORKS.get(row.framework, row.framework) or row.level
+        where = TITLES.get(row.framework, row.framework) or row.level
         names.setdefault(where, []).append(label(row))
     return names
 
@@ -251,7 +250,7 @@ def _legend(page: Page, groups: list[Alike]) -> None:
     told = [text for text, field in sentences if any(getattr(r, field) is not None for r in ran)]
     if any(row.mode == "int8" for row in ran):
         told.append("INT8 is in TOP/s.")
-    if any(row.setting in ("override",) for row in ran):
+    if any(row.setting == "override" for row in ran):
         told.append("Overridden: NVIDIA_TF32_OVERRIDE=0.")
     if "cannot tell" in says and has_dashes(page):
         told.append("A dash: this line of evidence cannot tell.")

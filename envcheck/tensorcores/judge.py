@@ -209,13 +209,8 @@ def _reason(seen: Seen, said: Verdict, control_ok: bool) -> str:
         return (reading.wrong or reading.text).rstrip(".")
     if said == "indicated":
         agree = [line for line, says in lines if says == "tensor"]
-        if not control_ok and not seen.control:
-            return (
-                f"{' and '.join(agree)} say{'s' if agree == ['rate'] else ''} so, without a control"
-            )
-        return (
-            f"only {' and '.join(agree)} say{'s' if agree in (['rate'], ['hardware']) else ''} so"
-        )
+        so = f"{' and '.join(agree)} say{'s' if agree in (['rate'], ['hardware']) else ''} so"
+        return f"{so}, without a control" if not control_ok and not seen.control else f"only {so}"
     return "no line of evidence is enough" if said == "cannot tell" else ""
 
 

@@ -46,7 +46,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     peak_tflops: float | None = None  # of this mode, at the clock that was seen
     share: float | None = None  # tflops / peak_tflops
     ratio: float | None = None  # to the FP32 products between
-    reason: str = ""  # could not run, not applicable, cannot tell: why
+    reason: str = ""  # of what is neither proven nor not engaged: which lines say what, or why none
     cause: str = ""  # of what is not proven: the likely cause, one sentence
     slow: str = ""  # why it is slower than the chip can, where the facts tell: one sentence
     remedy: Remedy | None = None

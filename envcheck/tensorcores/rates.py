@@ -25,6 +25,7 @@ UNSTEADY = 1.5  # 90th over 10th percentile
 WIDE = 2.0  # times the threshold: then even a disturbed measurement says enough
 TINY = 1e-4  # seconds of one product, under which a host's clock times the launch
 LOW = 0.4  # of the peak at the clock that was seen: lower is worth a warning
+IMPOSSIBLE = 2  # times the maximum clock: no reading of a clock
 HELD = 0.6  # of the maximum clock; lower, and not for the power cap alone, is one too
 NOTEWORTHY = 0.85
 
@@ -79,8 +80,10 @@ def speed(run: LevelRun, mode: ModeRun, chip: Chip) -> Speed:
         return Speed(line=_line("cannot tell", f"not measured{why}"))
     asked = question(mode)
     multiprocessors = known(rate.multiprocessors) or known(run.multiprocessors)
-    clock = known(rate.clock_mhz)
-    maximum = max(clock or 0.0, known(run.clock_max_mhz) or 0.0)
+    clock, limit = known(rate.clock_mhz), known(run.clock_max_mhz)
+    if clock and limit and clock > IMPOSSIBLE * limit:
+        clock = None
+    maximum = max(clock or 0.0, limit or 0.0)
     half = run.level == "L2" and mode.setting == "half"
     doubts = _doubts(run, rate)
     line = (
@@ -179,6 +182,8 @@ def _products(
     if done is None:
         return _line("cannot tell", "not measured")
     ceiling, expected = chip.ceiling(mode, half), chip.ratio(mode)
+    if fp32 and _beyond_cores(fp32, chip, multiprocessors, clock_mhz):
+        fp32 = None  # it went through Tensor Cores itself: emulated, or in TF32
     ratio = done / fp32 if fp32 and mode != "fp32" else None
     said = f"{figure(done)} {unit(mode)}" + ("" if ratio is None else f", {ratio:.1f} times FP32")
     cores = ceiling / chip.lanes if ceiling and chip.lanes else 1.0
@@ -196,6 +201,13 @@ def _products(
         if done >= MARGIN * most:
             return _doubted(_line("tensor", said), doubts, done >= WIDE * MARGIN * most)
     return _line("cannot tell", said + _abstains(chip, mode, cores))
+
+
+def _beyond_cores(fp32: float, chip: Chip, multiprocessors: int | None, clock_mhz: float) -> bool:
+    """Whether FP32 products were faster than CUDA cores can be."""
+    if not (chip.lanes and multiprocessors and clock_mhz):
+        return False
+    return fp32 >= MARGIN * tflops(chip.lanes, multiprocessors, clock_mhz)
 
 
 def _abstains(chip: Chip, mode: Mode, cores: float) -> str:

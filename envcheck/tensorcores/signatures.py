@@ -154,8 +154,9 @@ def _tensor(
     kept = {one.unit.fraction_bits for one in units if one.unit is not None}
     if len(kept) == 1:
         bits = kept.pop()
-        unit.append(f"{bits} fraction bits kept{_elsewhere(units[0], bits, compute_capability)}")
-        meaning.append(f"F={bits}")
+        other = _elsewhere(units[0], bits, compute_capability)
+        unit.append(f"{bits} fraction bits kept{other}")
+        meaning.append(f"F={bits}{other}")
     ways = {one.inputs for one in own or units}
     if input_type == "fp32" and len(ways) == 1:
         unit.append(_TAKEN_IN.get(ways.pop(), EMULATED))

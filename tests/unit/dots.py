@@ -9,6 +9,7 @@ import msgspec
 
 from envcheck.collector.kernels.matrices import record
 from envcheck.collector.kernels.vectors import (
+    S2H,
     SETS,
     SIZES,
     VECTORS,
@@ -28,8 +29,11 @@ def vector(name: str, input_type: str = "fp16") -> Vector:
     """A vector by its name; "H8/24" are eight small terms, each half of the 24th fraction bit."""
     if name == "W16":
         return W16
+    if name == "S2h":
+        return S2H
     if name.startswith("H"):
-        return next(one for one in width_vectors(input_type) if one.name == name)
+        output_type = "fp16" if name.endswith("h") else "fp32"
+        return next(one for one in width_vectors(input_type, output_type) if one.name == name)
     return VECTORS[name]
 
 

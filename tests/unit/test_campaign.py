@@ -142,6 +142,7 @@ def test_what_a_healthy_level_tells_is_its_run() -> None:
     assert (trial.run["level"], trial.run["outcome"], trial.run["restarts"]) == ("L0", "ok", 0)
     assert (trial.run["multiprocessors"], trial.run["name"]) == (132, "H100")
     assert trial.run["seconds"] == 3.5
+    assert not trial.attempt.died
     assert (trial.asked("skip"), trial.asked("names"), trial.asked("seconds")) == (
         [[]],
         [True],
@@ -158,6 +159,39 @@ def test_a_hang_costs_the_mode_that_was_announced() -> None:
     assert trial.mode("fp32")["reason"] == 'no answer within 3 s in stage "rate"'
     assert (trial.asked("skip"), trial.asked("dead")) == ([[], ["fp32"]], [[], ["fp32"]])
     assert trial.run["restarts"] == 1
+    assert trial.attempt.died
+
+
+def test_what_nobody_asked_for_is_not_heard() -> None:
+    script = [told(1, "fp32"), told(1, "int8"), told(2, "fp16"), (2.0, DONE)]
+    assert Trial(job(), (script, (2.0, 0))).outcomes == {"fp32": "ok", "fp16": "ok"}
+
+
+@pytest.mark.parametrize(("died", "again"), [(True, ["kernel"]), (False, [])])
+def test_the_kernel_s_log_is_read_again_after_a_death(
+    monkeypatch: pytest.MonkeyPatch, died: bool, again: list[str]
+) -> None:
+    """An Xid that a product caused came after the probe had read the log."""
+
+    class Ended(Campaign):
+        def run(self, *given: Any, **options: Any) -> None:
+            self.died = died
+
+    fresh = {"kernel": "as it is now"}
+    asked: list[str] = []
+
+    def look(field: str, machine: dict[str, Any]) -> dict[str, Any]:
+        asked.append(field)
+        return dict(machine, **fresh)
+
+    documents = {"machine": raw(), "target": None}
+    run = collector_run.Run(kernels=Options())
+    monkeypatch.setattr(collector_run, "Campaign", Ended)
+    monkeypatch.setattr(run, "_unless_busy", lambda campaign, machine: ([], ""))
+    monkeypatch.setattr(run, "_with_new", look)
+    run._run_kernels(documents, None)
+    assert asked == again
+    assert (documents["machine"].get("kernel") == fresh["kernel"]) is died
 
 
 def test_every_record_gives_a_stage_its_time_anew() -> None:
@@ -204,7 +238,7 @@ def test_facts_of_the_run_do_not_end_its_start() -> None:
 def test_a_start_that_hangs_is_the_run_s_outcome(level: str, fatal: bool) -> None:
     trial = Trial(job(level), ([facts(1, multiprocessors=1)], None))
     assert (trial.run["outcome"], trial.run["reason"]) == ("timeout", "no answer within 20 s")
-    assert trial.outcomes == {"fp32": "not-run", "fp16": "not-run"}
+    assert trial.outcomes == {}, "the run as a whole failed, and not because nobody asked"
     assert bool(trial.attempt.fatal) is fatal
     assert trial.run["seconds"] == 20.25
 
@@ -213,7 +247,7 @@ def test_a_start_that_fails_is_not_tried_again() -> None:
     trial = Trial(job(), ([], (1.0, 4), SAYS + "CudaError: cuInit: CUDA_ERROR_UNKNOWN"))
     assert (trial.run["outcome"], trial.run["restarts"]) == ("error", 0)
     assert trial.run["reason"] == "CudaError: cuInit: CUDA_ERROR_UNKNOWN"
-    assert trial.mode("fp16")["reason"] == trial.run["reason"]
+    assert trial.outcomes == {}
     assert Trial(job(), ([], (1.0, -6))).run["outcome"] == "crashed"
     assert not trial.attempt.fatal
 
@@ -249,6 +283,15 @@ def test_every_mode_may_die_and_none_twice() -> None:
     trial = Trial(job(modes=" ".join(modes)), *scripts)
     assert trial.outcomes == dict.fromkeys(modes, "crashed")
     assert (trial.run["restarts"], trial.run["outcome"]) == (2, "ok")
+
+
+def test_a_mode_that_broke_its_context_is_known_to_the_next_process() -> None:
+    """Where it is the reference of all others, it would break theirs, too."""
+    first = [begin(0, "fp32"), told(0, "fp32", outcome="error", reason="illegal address")]
+    second = [begin(0, "fp16"), told(0, "fp16"), (0.0, DONE)]
+    trial = Trial(job("L1"), (first, (0.5, 3)), (second, (0.5, 0)))
+    assert trial.asked("dead") == [[], ["fp32"]]
+    assert trial.outcomes == {"fp32": "error", "fp16": "ok"}
 
 
 def test_cupti_may_cost_the_names_and_nothing_else() -> None:
@@ -360,14 +403,14 @@ def test_the_override_of_the_second_process_is_not_the_user_s() -> None:
 def test_a_framework_that_cannot_start_is_not_started_twice() -> None:
     trial = Trial(two_parts(), ([facts(0, variables={})], (1.0, 4), SAYS + "ImportError: no"))
     assert (trial.run["outcome"], trial.run["reason"]) == ("error", "ImportError: no")
-    assert set(trial.outcomes.values()) == {"not-run"} and len(trial.outcomes) == 3
+    assert trial.outcomes == {}
     second_fails = Trial(
         two_parts(),
         ([told(0, "fp32", "default"), told(0, "fp16", "half"), (0.0, DONE)], (0.0, 0)),
         ([], (1.0, 4), SAYS + "OSError: gone"),
     )
     assert second_fails.run["outcome"] == "ok"
-    assert second_fails.outcomes["fp32/control"] == "not-run"
+    assert second_fails.outcomes["fp32/control"] == "error"
 
 
 def test_a_stuck_process_leaves_the_other_settings_out() -> None:
@@ -620,12 +663,13 @@ def test_what_looks_busy_is_looked_at_again(
 
     later = list(looks[1:])
 
-    def again(machine: dict[str, Any]) -> dict[str, Any]:
+    def again(field: str, machine: dict[str, Any]) -> dict[str, Any]:
+        assert field == "nvml"
         fresh = later.pop(0)
         return machine if fresh is None else seen(fresh)  # None: NVML does not answer any more
 
     run = collector_run.Run(kernels=Options())
-    monkeypatch.setattr(run, "_with_new_nvml", again)
+    monkeypatch.setattr(run, "_with_new", again)
     first = seen(looks[0])
     devices, _reason = run._unless_busy(Campaign(Options(), {"machine": first}, None, {}), first)
     assert [device.outcome for device in devices] == [outcome]

@@ -145,3 +145,11 @@ def test_one_file_for_two_things_is_refused(
     assert (
         run(["doctor", "--from", str(source), "--save", "/dev/null", "--output", "/dev/null"]) == 0
     )
+
+
+def test_a_save_that_fails_is_told_of_by_its_own_name(
+    saved: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in (saved, saved / "no" / "x", Path("/dev/full")):
+        assert run(["doctor", "--from", str(saved / "healthy"), "--save", str(place)]) == 2
+        assert f"--save {place}: " in capsys.readouterr().err

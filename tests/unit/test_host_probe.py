@@ -617,3 +617,9 @@ def test_nothing_here_asks_the_network(monkeypatch: pytest.MonkeyPatch, tree: Tr
 
     monkeypatch.setattr(socket, "socket", refuse)
     assert host.collect(tree.context()).get("architecture")
+
+
+def test_a_number_that_is_none_is_an_unavailable_fact() -> None:
+    told = json.loads(dumps({"rate": [float("nan"), float("-inf"), 1.5]}))["rate"]
+    assert [fact["unavailable"] for fact in told[:2]] == ["error", "error"]
+    assert told[2] == 1.5

@@ -34,7 +34,8 @@ def test_tiles_hold_each_vector_once_a_row(instruction: Instruction) -> None:
     types = (instruction.input_type, instruction.output_type)
     assert set(SETS[types]) <= set(names) and len(set(names)) == len(names)
     assert ("W16" in names) == (types[1] == "fp32" and types[0] != "e4m3")
-    assert any(name.startswith("H") for name in names) == (types[1] == "fp32")
+    assert any(name.startswith("H") for name in names) == (types[1] in ("fp32", "fp16"))
+    assert ("S2h" in names) == (types[1] == "fp16")
     m, n, k = instruction.shape
     a, b, c = level0_bits.operands(instruction, chosen)
     size, length = SIZES[types[0]], level0_bits.LENGTH
@@ -246,3 +247,10 @@ def test_a_mode_that_fails_is_told_and_a_dead_context_ends_the_process(
     level0.run(params, teller)
     assert teller.told[0] == ("run", {"name": "a GPU", "clock_max_mhz": 1000.0})
     assert teller.told[-1] == ("done", {})
+
+
+@pytest.mark.parametrize("seconds", [0.0, float("nan"), float("inf")])
+def test_events_that_tell_no_time_are_no_rate(seconds: float) -> None:
+    runs = [(took, [level0_rate.Unit([0], [9], 1.0)]) for took in (0.1, seconds)]
+    with pytest.raises(ValueError, match="saw no time pass"):
+        level0_rate._record(runs, ptx_rate.shape(ptx.FFMA), 1, 1, None)

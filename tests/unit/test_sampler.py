@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from envcheck.collector.facts import is_unavailable
 from envcheck.collector.kernels import sampler
-from envcheck.collector.kernels.nvml_device import open_device
+from envcheck.collector.kernels.nvml_device import open_device, within
+from envcheck.collector.probes.nvml_binding import NotThere
 
 PYNVML = """
 class NVMLError(Exception):
@@ -93,3 +95,31 @@ def test_the_device(path: str) -> None:
     assert open_device(path, None, "MIG-1").handle == "parent of MIG-1"
     with pytest.raises(LookupError):
         open_device(path, None, None)
+
+
+def test_a_library_that_hangs_holds_up_no_product(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = sampler.Sampler(path, "0000:83:00.0", None)
+    watched.sample()
+    end = threading.Event()
+    asked = []
+
+    def hang(_functions: object, *arguments: object) -> int:
+        asked.append(arguments)
+        end.wait()
+        return 1
+
+    monkeypatch.setattr(watched._device.nvml, "first", hang)
+    monkeypatch.setattr(sampler, "_PATIENCE", 0.01)
+    watched.sample()
+    watched.sample()
+    end.set()
+    assert len(asked) == 1, "what hangs is not asked again"
+    assert watched.facts()["clock_mhz"] == 1980.0, "what was seen before stays"
+    watched.reset()
+    assert watched.facts()["clock_mhz"]["unavailable"] == "timeout"
+    end.clear()
+    with pytest.raises(NotThere, match=r"no answer within 0\.01 s"):
+        within(0.01, end.wait)
+    end.set()

@@ -12,6 +12,7 @@ from dots import vector
 from envcheck.collector.kernels import TYPES
 from envcheck.collector.kernels.matrices import bands, left, right, signatures
 from envcheck.collector.kernels.vectors import (
+    S2H,
     SETS,
     SIZES,
     VECTORS,
@@ -80,6 +81,8 @@ def test_values_are_exact_in_every_type_that_they_are_used_with(input_type: str)
     ]
     if input_type not in ("fp32", "int8"):
         used += width_vectors(input_type)
+    if input_type == "fp16":
+        used += [S2H, *width_vectors("fp16", "fp16")]
     if input_type in ("fp16", "bf16"):
         used.append(W16)
     assert used

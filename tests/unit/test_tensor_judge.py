@@ -238,6 +238,15 @@ def test_one_line_alone_indicates() -> None:
     assert said.rate.text == "not measured: not looked at"
 
 
+def test_what_says_so_alone_is_told_in_english_with_and_without_a_control() -> None:
+    run = replaced(level_run(A100, "L1"), "fp16", mode_run(A100, "L1", "fp16", signatures=[]))
+    alone = replace(next(one for one in run.modes if one.mode == "fp16"), rate=None)
+    run = replaced(run, "fp16", alone)
+    assert judged(run, mode="fp16").reason == "only hardware says so"
+    without = replace(run, modes=[one for one in run.modes if one.mode != "fp32"])
+    assert judged(without, mode="fp16").reason == "hardware says so, without a control"
+
+
 def test_a_run_of_which_nothing_is_known_cannot_tell() -> None:
     empty = ModeRun(mode="fp16", outcome="ok")
     said = judged(replaced(level_run(A100, "L1"), "fp16", empty), mode="fp16")
@@ -269,10 +278,8 @@ def test_results_that_are_wrong_are_not_blamed_on_this_version() -> None:
     (first, *_) = tensor_runs.signatures("tf32", A100)
     torn = [replace(first, outputs=outputs, distinct=2)]
     run = mode_run(A100, "L1", "tf32", signatures=torn)
-    assert (
-        "this version"
-        not in judged(replaced(level_run(A100, "L1"), "tf32", run), mode="tf32").cause
-    )
+    cause = judged(replaced(level_run(A100, "L1"), "tf32", run), mode="tf32").cause
+    assert "in one product, which no known unit does" in cause and "this version" not in cause
 
 
 def test_the_driver_is_told_to_make_no_instruction_only_where_its_instructions_were_seen() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from dots import ONE, dot, rival, vector, words
 
-from envcheck.collector.kernels.vectors import SETS
+from envcheck.collector.kernels.vectors import SETS, width_vectors
 from envcheck.tensorcores.candidates import outputs
 from envcheck.tensorcores.model import run
 from envcheck.tensorcores.units import Unit, unit_of
@@ -158,6 +158,56 @@ def test_fp8_chains_differ_from_every_unit_in_s1e() -> None:
         for capability in ("8.9", "9.0", "10.0"):
             unit = unit_of(capability, "e4m3", "fp32")
             assert unit and run(unit, *words(vector("S1e"), "e4m3")) not in chain
+
+
+# The same with FP16 accumulators, which round results to nearest.
+HALF_CATCHES = {
+    "7.0": {
+        "F-1": "H4/24h H8/25h",
+        "F+1": "S1h S2h H2/23h H4/25h",
+        "half width": "A16 H2/23h",
+        "double width": "H4/23h H4/24h",
+        "RZ": "A16",
+        "RD": "A16",
+    },
+    "8.0": {
+        "F-1": "S1h S2h H2/23h H4/23h",
+        "F+1": "S2h H2/24h H4/24h",
+        "half width": "H4/24h H4/25h",
+        "double width": "H8/24h H8/25h",
+        "RZ": "S1h A16",
+        "RD": "S1h A16",
+    },
+    "9.0": {
+        "F-1": "S2h H2/24h H4/24h H8/24h",
+        "F+1": "S2h H2/25h H4/25h H8/25h",
+        "half width": "H8/25h",
+        "double width": "H16/25h",
+        "RZ": "S1h A16",
+        "RD": "S1h A16",
+    },
+}
+HALF_LIKE = {"7.5": "8.0", "8.6": "8.0", "8.9": "8.0", "10.0": "9.0", "12.0": "9.0"}
+
+
+@pytest.mark.parametrize("capability", [*HALF_CATCHES, *HALF_LIKE])
+def test_what_catches_each_mutant_of_an_fp16_accumulator(capability: str) -> None:
+    unit = unit_of(capability, "fp16", "fp16")
+    assert unit is not None
+    wrong = mutants(unit) | {"RZ": unit._replace(output_rounding="RZ")}
+    del wrong["RNE"]  # is what it does
+    names = [*SETS["fp16", "fp16"], "S2h"]
+    names += [one.name for one in width_vectors("fp16", "fp16")]
+
+    def bits(one: Unit, name: str) -> int:
+        return run(one, *words(vector(name), "fp16"))
+
+    caught = {
+        how: {name for name in names if bits(mutant, name) != bits(unit, name)}
+        for how, mutant in wrong.items()
+    }
+    expected = HALF_CATCHES[HALF_LIKE.get(capability, capability)]
+    assert caught == {how: set(some.split()) for how, some in expected.items()}
 
 
 def test_an_fp16_accumulator_that_truncates_is_caught() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tensor_runs import MACHINES
 
+from envcheck.collector.kernels.products import FIRST
+from envcheck.collector.kernels.ptx import products
 from envcheck.data import table
 from envcheck.tensorcores.peaks import chip, tflops
 
@@ -121,6 +123,19 @@ def test_ceilings_are_bounds_that_the_tensor_cores_pass() -> None:
     assert MACHINES["H100"].chip.ceiling("fp16") == 128
     assert MACHINES["H100"].chip.ceiling("tf32", half_accumulator=True) == 128
     assert MACHINES["T4"].chip.ceiling("int8") == 256
+
+
+def test_the_collector_s_tables_name_the_same_modes() -> None:
+    """It cannot read core_rates.csv; what its kernels lack, they give a reason for."""
+    missing = set()
+    for row in table("core_rates"):
+        modes = set(row["modes"].split())
+        capability = tuple(map(int, row["compute_capability"].split(".")))
+        assert {m for m, first in FIRST.items() if capability >= first} == modes, row
+        kernels = {mode for mode in MODES if products(mode, capability)}
+        assert kernels <= modes
+        missing |= {(row["compute_capability"], mode) for mode in modes - kernels}
+    assert missing == {("7.2", "int8"), ("10.0", "fp8"), ("10.3", "fp8")}
 
 
 def test_every_row_has_a_source() -> None:

@@ -137,6 +137,7 @@ def test_the_arithmetic_of_another_generation_is_tensor_and_said() -> None:
     reading = read(some, "9.0", "fp16")
     assert reading.says == "tensor"
     assert reading.unit == "Tensor Core, 24 fraction bits kept (compute capability 9.0 keeps 25)"
+    assert "truncated, F=24 (compute capability 9.0 keeps 25)" in reading.text
     some = recorded(tensor("8.0", "fp32", "fp32"), "fp32", "fp32")
     assert "(compute capability 9.0 keeps 25), TF32 inputs" in read(some, "9.0", "tf32").unit
 

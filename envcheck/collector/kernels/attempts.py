@@ -6,7 +6,7 @@ from collections import namedtuple
 
 from ..facts import is_unavailable, unavailable
 from ..process import signal_name
-from . import child, records
+from . import child, merging, records
 
 # Seconds. start: until the first stage begins (drivers and frameworks take their time). stage: without a
 # new record after that. seconds: for the work of a whole process.
@@ -57,6 +57,7 @@ class Attempt(object):
         self.stuck = None  # a Result's, of a process that could not be killed
         self.evidence = ""  # the last lines that a process which died wrote
         self.fatal = ""  # why nothing else should be run on this GPU
+        self.died = False  # whether any of its processes ended before it was done
         self._start = start
         self._shared = budget
         self._clock = clock
@@ -141,6 +142,7 @@ class Attempt(object):
         if heard.done and result.stuck is None:
             self._finish()
             return
+        self.died = True
         outcome, why = self._verdict(result)
         self.evidence = child.last_words(result) or self.evidence
         if self._first is None:
@@ -186,6 +188,9 @@ class Attempt(object):
         """Write down what the announced stage came to. The keys of the modes to be run again."""
         begun, heard.begun = heard.begun, None
         if begun is None:
+            # What broke its context, it tells itself, and leaves.
+            if heard.modes.get(heard.latest, {}).get("outcome") == "error":
+                self._dead.add(heard.latest)
             return []
         name, stage = begun
         well = [key for key in heard.modes if heard.modes[key].get("outcome") == "ok"]
@@ -198,7 +203,9 @@ class Attempt(object):
             return []
         self._dead.add(name)
         reason = '%s in stage "%s"' % (why, stage)
-        heard.modes[name] = dict(heard.modes.get(name, _mode(name)), outcome=outcome, reason=reason)
+        heard.modes[name] = dict(
+            heard.modes.get(name, merging.mode(name)), outcome=outcome, reason=reason
+        )
         return []
 
     def _nameless(self, heard):
@@ -219,8 +226,15 @@ class Attempt(object):
         elif outcome == "timeout" and self.job.level == "L0":
             self.fatal = "%s had %s" % (self.job.name, why)
         if not any(heard.modes for heard in self._heard):
+            # The run as a whole, without modes: of one that is "not-run" nobody would say that it failed.
             self._outcome, self._reason = outcome, why
-        self._leave(self._part.keys, why)
+            self._waiting = []
+            return
+        modes = self._heard[-1].modes
+        left = [name for name in self._part.keys if name not in modes]
+        if left:
+            modes[left[0]] = merging.mode(left[0], outcome=outcome, reason=why)
+        self._leave(left, why)
         self._give_up(why)
 
     def _leave(self, names, why):
@@ -257,49 +271,13 @@ class Attempt(object):
 
     def told(self):
         """The LevelRun of all that was heard."""
-        run = dict(self.job.device.seed) if self.job.device else {}
-        override = self.job.parts and self.job.parts[-1].environ
-        for heard in reversed(self._heard):  # the first part is the one that was as the user has it
-            told = dict(heard.run)
-            if heard is not self._heard[0]:
-                told.pop("outcome", None)
-                told.pop("reason", None)
-                if override and "variables" in told:
-                    told["variables"] = {
-                        name: value
-                        for name, value in told["variables"].items()
-                        if name not in override
-                    }
-            for name, value in told.items():
-                if not is_unavailable(value) or name not in run:
-                    run[name] = value
-        uuid = self.job.device.seed.get("uuid", "") if self.job.device else ""
-        if uuid.startswith("MIG-"):  # libcuda up to 11.3 tells the whole GPU's
-            run["uuid"] = uuid
+        run = merging.facts(self.job, self._heard)
         run.update(
-            level=self.job.level,
-            framework=self.job.framework,
             outcome=self._outcome or run.get("outcome") or "ok",
             seconds=round(self._ended - self._began, 3),
             restarts=self._restarts,
-            modes=self._modes(),
+            modes=merging.modes(self.job, self._heard, self._left_out),
         )
         if self._reason:
             run["reason"] = self._reason
         return run
-
-    def _modes(self):
-        found = []
-        for part, heard in zip(self.job.parts, self._heard):
-            told = [name for name in heard.modes if name not in part.keys]
-            for name in part.keys + told:
-                if name in heard.modes:
-                    found.append(heard.modes[name])
-                elif name in self._left_out:
-                    found.append(_mode(name, outcome="not-run", reason=self._left_out[name]))
-        return found
-
-
-def _mode(name, **fields):
-    mode, _, setting = name.partition("/")
-    return dict(fields, mode=mode, setting=setting)

@@ -38,6 +38,7 @@ class Campaign(object):
         """
         self.options = options
         self.documents = documents
+        self.died = False  # whether a process of it ended before it was done
         self._sessions = {}  # of the processes: the document that each belongs to
         self._start = start
         self._environ = environ
@@ -79,7 +80,9 @@ class Campaign(object):
             watch([lane.name for lane in working if lane.name], done, len(planned))
             if working:
                 pause(_PAUSE)
-        self._write([a for lane in lanes for a in lane.told], round(clock() - began, 3))
+        attempts = [attempt for lane in lanes for attempt in lane.told]
+        self.died = any(attempt.died for attempt in attempts)
+        self._write(attempts, round(clock() - began, 3))
 
     def _lanes(self, planned, late):
         by_gpu = {}

@@ -13,7 +13,6 @@ from ..facts import unavailable
 _CONCURRENT_KERNEL = 10  # CUpti_ActivityKind
 _KERNEL_KINDS = (3, _CONCURRENT_KERNEL)
 _FORCED = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
-_NO_MORE = 12  # CUPTI_ERROR_MAX_LIMIT_REACHED
 
 _NAME = 104  # offset of the name's pointer in a kernel's record
 _RECORD = _NAME + 8  # bytes of a record that are read

@@ -5,7 +5,7 @@ from collections import Counter
 
 from . import matrices, ptx_signature
 from .memory import borrowed
-from .vectors import SETS, SIZES, VECTORS, W16, encode, pack, width_vectors
+from .vectors import S2H, SETS, SIZES, VECTORS, W16, encode, pack, width_vectors
 
 LENGTH = 64  # of the dot products: as long as the longest vector needs
 _UNWRITTEN = 0xFF
@@ -15,10 +15,12 @@ def vectors(instruction):
     """[(vector, accumulator input as a word)] for an instruction's types."""
     types = (instruction.input_type, instruction.output_type)
     chosen = [(VECTORS[name], 0) for name in SETS[types]]
-    if types[1] == "fp32":
-        if types[0] != "e4m3":  # in which W16's terms are not exact
-            chosen.append((W16, encode(1, types[1])))
-        chosen += [(vector, 0) for vector in width_vectors(types[0])]
+    if types[1] == "fp32" and types[0] != "e4m3":  # in which W16's terms are not exact
+        chosen.append((W16, encode(1, types[1])))
+    if types[1] == "fp16":
+        chosen.append((S2H, 0))
+    if types[1] in ("fp32", "fp16"):
+        chosen += [(vector, 0) for vector in width_vectors(*types)]
     return chosen
 
 

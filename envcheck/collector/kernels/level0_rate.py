@@ -165,7 +165,7 @@ def _record(runs, made, blocks, iterations, sampler):
     """Fields of a Rate, from [(seconds, [Unit])]."""
     of_block = made.fma * (made.threads // ptx_rate.WARP) * iterations
     times = [seconds for seconds, _units in runs]
-    if min(times) <= 0:
+    if not all(0 < seconds < math.inf for seconds in times):  # which NaN is not, either
         raise ValueError("CUDA events saw no time pass")
     seconds = median(times)
     watched = sampler.facts()

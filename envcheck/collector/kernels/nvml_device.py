@@ -1,7 +1,11 @@
 """One GPU's handle in NVML, for what is watched while products run."""
 
+import threading
+
 from ..probes.nvml import VENDORED
-from ..probes.nvml_binding import Binding, load
+from ..probes.nvml_binding import Binding, NotThere, load
+
+_OPENING = 5.0  # seconds
 
 
 class Device(object):
@@ -16,8 +20,38 @@ class Device(object):
 def open_device(pynvml_path, pci_address, uuid):
     """The Device at a PCI address ("0000:01:00.0") or of a UUID ("GPU-...", "MIG-...").
 
-    pynvml_path: None takes the collector's own copy. Raises whatever pynvml raises, or its import.
+    pynvml_path: None takes the collector's own copy. Raises whatever pynvml raises, or its import, and
+    NotThere where it hangs.
     """
+    return within(_OPENING, lambda: _open(pynvml_path, pci_address, uuid))
+
+
+def within(seconds, ask):
+    """What ``ask()`` returns or raises; NotThere where it is not back by then.
+
+    NVML may hang while CUDA works, and that is not to be blamed on the products. Its thread is left behind,
+    for the process to end with.
+    """
+    answers = []
+
+    def work():
+        try:
+            answers.append((ask(), None))
+        except Exception as error:
+            answers.append((None, error))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not answers:
+        raise NotThere("timeout", "NVML gave no answer within %g s" % seconds)
+    value, error = answers[0]
+    if error is not None:
+        raise error
+    return value
+
+
+def _open(pynvml_path, pci_address, uuid):
     nvml = Binding(load(pynvml_path or VENDORED))
     nvml.call("nvmlInit")
     handle = instance = None

@@ -7,8 +7,8 @@ from .operands import WORKSPACE
 
 REFERENCE = "fp32"
 
-# The first compute capability whose Tensor Cores have the mode.
-_FIRST = {"tf32": (8, 0), "fp16": (7, 0), "bf16": (8, 0), "int8": (7, 2), "fp8": (8, 9)}
+# The first compute capability whose Tensor Cores have the mode; as core_rates.csv, which cannot be read here.
+FIRST = {"tf32": (8, 0), "fp16": (7, 0), "bf16": (8, 0), "int8": (7, 2), "fp8": (8, 9)}
 _FIRST_LT_FP8 = (11, 11)  # cuBLAS of CUDA 11.8
 
 
@@ -27,7 +27,7 @@ class Products(object):
 
     def require(self, mode):
         """Raise NotSupported where the chip or the library is known not to have the mode."""
-        if self._capability < _FIRST.get(mode, (0, 0)):
+        if self._capability < FIRST.get(mode, (0, 0)):
             raise NotSupported(
                 "compute capability %d.%d has no Tensor Cores for %s"
                 % (self._capability + (mode.upper(),))

@@ -55,6 +55,7 @@ class Heard(object):
     def __init__(self):
         self.run = {}
         self.modes = {}  # key: ModeRun
+        self.latest = None  # key of the mode that was told of last
         self.begun = None  # (key, stage) of what was announced and not reported since
         self.done = False
 
@@ -76,6 +77,7 @@ class Heard(object):
             mode = record["mode"]
             this = key(mode["mode"], mode.get("setting", ""))
             self.modes[this] = mode
+            self.latest = this
             if self.begun is not None and self.begun[0] == this:
                 self.begun = None
         elif "done" in record:

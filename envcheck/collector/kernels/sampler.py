@@ -1,13 +1,14 @@
 """A GPU's SM clock, its limits, power and temperature, sampled through NVML while products run."""
 
-from ..facts import unavailable
+from ..facts import is_unavailable, unavailable
 from ..probes.nvml_binding import reason_fact
 from ..probes.nvml_words import clock_event_reasons
-from .nvml_device import open_device
+from .nvml_device import open_device, within
 from .summaries import median
 
 _SM_CLOCK = 1  # NVML_CLOCK_SM
 _DIE = 0  # NVML_TEMPERATURE_GPU
+_PATIENCE = 1.0  # seconds for one sample
 
 # Each quantity: functions of which the first that is known counts, and the arguments after the handle.
 _CALLS = {
@@ -39,14 +40,31 @@ class Sampler(object):
 
     def sample(self):
         """Take one sample of everything: some milliseconds on some GPUs."""
-        for name, (functions, arguments) in _CALLS.items():
-            if name in self._missing:
-                continue
+        names = [name for name in _CALLS if name not in self._missing]
+        if not names:
+            return
+        try:
+            sample = within(_PATIENCE, lambda: self._ask(names))
+        except Exception as error:  # it hangs, or no thread can be started
+            sample = dict.fromkeys(names, reason_fact(error))
+        for name, value in sample.items():
+            if is_unavailable(value):
+                self._missing[name] = value
+            else:
+                self._seen[name].append(value)
+
+    def _ask(self, names):
+        """{name: value, or unavailable}."""
+        sample = {}
+        for name in names:
+            functions, arguments = _CALLS[name]
             try:
-                value = self._device.nvml.first(functions, self._device.handle, *arguments)
-                self._seen[name].append(int(value))
+                sample[name] = int(
+                    self._device.nvml.first(functions, self._device.handle, *arguments)
+                )
             except Exception as error:
-                self._missing[name] = reason_fact(error)
+                sample[name] = reason_fact(error)
+        return sample
 
     def facts(self):
         """Fields of a Rate: medians of clock (MHz) and power (W), the highest temperature (C)."""

@@ -69,11 +69,16 @@ SETS = {
 W16 = Vector("W16", (_TINY / 2,) * 16, (_TINY / 4,) * 16, tuple(range(16)), 16)  # with C = 1
 
 
-def width_vectors(input_type):
+# What FP16 results of small terms stand beside instead of 1: 2^14, or they would be too small for FP16.
+_LARGE = 128
+S2H = _vector("S2h", (_LARGE, _LARGE * _TINY / 2, _LARGE), (_LARGE, _TINY * 124, -_LARGE))
+
+
+def width_vectors(input_type, output_type="fp32"):
     """The H vectors of a type: many terms of half the last bit that is kept, then 1 and -1.
 
     "H8/24" has eight of them, for units that keep 24 fraction bits. E4M3's smallest terms are too large
-    for that beside 1: where 25 bits are kept, they stand beside 2^16.
+    for that beside 1: where 25 bits are kept, they stand beside 2^16. "H8/24h" is that for FP16 results.
 
     A block that holds all of them drops the small terms; a narrower one has summed some before the 1 comes.
     """
@@ -82,13 +87,14 @@ def width_vectors(input_type):
     for count in (2, 4, 8, 16, 32):
         for fraction in kept:
             one = 256 if input_type == "e4m3" and fraction > 13 else 1  # its smallest is 2^-9
+            one = _LARGE if output_type == "fp16" else one
             small = (
                 one * Fraction(2) ** -((fraction + 1) // 2),
                 one * Fraction(2) ** -((fraction + 2) // 2),
             )
             made.append(
                 _vector(
-                    "H%d/%d" % (count, fraction),
+                    "H%d/%d%s" % (count, fraction, "h" if output_type == "fp16" else ""),
                     (small[0],) * count + (one, -one),
                     (small[1],) * count + (one, one),
                     period=64,
