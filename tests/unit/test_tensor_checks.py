@@ -158,6 +158,8 @@ def test_no_gpu_or_a_failed_probe_says_so() -> None:
     assert found["TC-402"].reason == "no GPU to run on: libcuda lists no device"
     broken = Probe(outcome="crashed", reason="signal 11")
     assert results(whole.whole(micro_kernels=broken))["TC-103"].outcome == "could-not-run"
+    bare = replace(whole.whole(micro_kernels=nothing), target=None)
+    assert results(bare)["TC-203"].reason == "no GPU to run on: libcuda lists no device"
     unasked = results(whole.whole(micro_kernels=nothing, cuda=broken))
     assert {unasked[code].outcome for code in ("TC-103", "TC-402")} == {"could-not-run"}
 
