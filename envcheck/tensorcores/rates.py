@@ -3,6 +3,9 @@
 L0 counts FMA per clock and SM, which neither clocks nor power caps nor MIG change. L1 and L2 compare
 with FP32 products timed between, or, where the chip's ratio is not known, with the most that CUDA cores
 could give at the chip's maximum clock.
+
+The matrices lie in the GPU's memory while they are timed, so a slow PCIe link is no reason for a low rate:
+that is GPU-010's business.
 """
 
 from __future__ import annotations
