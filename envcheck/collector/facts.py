@@ -22,6 +22,11 @@ def is_unavailable(value):
     return isinstance(value, dict) and "unavailable" in value
 
 
+def known(value):
+    """A fact's value; None where there is none."""
+    return None if is_unavailable(value) else value
+
+
 def from_error(error):
     """The unavailable fact that an exception stands for."""
     number = getattr(error, "errno", None)
@@ -61,8 +66,7 @@ class Facts(object):
 
     def get(self, name):
         """The value, or None where there is none."""
-        value = self.values.get(name)
-        return None if is_unavailable(value) else value
+        return known(self.values.get(name))
 
 
 class Context(object):

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import probing
 import pytest
 import shims
 from cli import environment
+from processes import running, wait_for
 from pythons import find
 
 from envcheck.collector import orphans, process
@@ -220,34 +220,13 @@ def marked(tmp_path: Path, libraries: Path) -> Iterator[dict[str, str]]:
     """The environment of such a machine; its processes are known by it."""
     (tmp_path / "tmp").mkdir()
     yield environment(LD_LIBRARY_PATH=str(libraries), TMPDIR=str(tmp_path / "tmp"), SHIM_COUNT="1")
-    for pid in running(tmp_path):
+    for pid in at_work(tmp_path):
         os.kill(pid, signal.SIGKILL)
 
 
-def running(folder: Path, word: bytes = b"") -> list[int]:
-    """The processes with this folder's TMPDIR that have this word on their command line."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            environ = (entry / "environ").read_bytes()
-            if f"TMPDIR={folder}/tmp".encode() in environ and word in _command(entry):
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
-def _command(entry: Path) -> bytes:
-    return (entry / "cmdline").read_bytes()
-
-
-def wait_for(condition: Any, seconds: float = 20.0) -> bool:
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
+def at_work(folder: Path, word: bytes = b"") -> list[int]:
+    """The test's processes that have this word on their command line."""
+    return [pid for pid, _parent, command in running(folder) if word in command]
 
 
 @BOTH
@@ -297,8 +276,8 @@ def test_a_collector_that_is_ended_leaves_no_level_behind(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    assert wait_for(lambda: running(tmp_path, b"sleep"))
-    assert running(tmp_path, b"level0")
+    assert wait_for(lambda: at_work(tmp_path, b"sleep"), 20.0)
+    assert at_work(tmp_path, b"level0")
     collector.send_signal(number)
     assert collector.wait(20) == (-9 if number == signal.SIGKILL else 128 + number)
-    assert wait_for(lambda: not running(tmp_path)), running(tmp_path)
+    assert wait_for(lambda: not at_work(tmp_path), 20.0), at_work(tmp_path)

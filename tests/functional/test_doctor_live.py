@@ -9,13 +9,13 @@ import re
 import signal
 import stat
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
 from cli import PYTHON, envcheck, environment
+from processes import wait_for
 
 from envcheck.snapshot import load
 
@@ -48,15 +48,6 @@ def sleepers() -> list[int]:
         except OSError:
             continue
     return found
-
-
-def wait_for(condition: object, seconds: float = 10.0) -> bool:
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        if condition():  # type: ignore[operator]
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def has_gpu() -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli import PYTHON, envcheck, environment, refused
+from processes import wait_for
 from standin_gpu import Machine
 
 QUICK = {"SHIM_SLOW": "0"}  # no time passes for products, and none to take samples in
@@ -332,15 +332,6 @@ def left(marker: str) -> list[bytes]:
     return [command for command in found if command]
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> bool:
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_doctor_leaves_no_kernel_behind(
     machine: Machine, tmp_path: Path, number: int
@@ -349,10 +340,10 @@ def test_an_interrupted_doctor_leaves_no_kernel_behind(
     env = environment(**machine.environment(SHIM_HANG="fp32", TMPDIR=str(tmp_path)))
     argv = [PYTHON, "-m", "envcheck", "doctor", "--target", str(machine.target), "--kernels", "L1"]
     running = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert wait_for(lambda: [command for command in left(marker) if b"level1" in command])
+    assert wait_for(lambda: [c for c in left(marker) if b"level1" in c], 20.0)
     running.send_signal(number)
     out, error = running.communicate(timeout=20)
     assert running.returncode == (130 if number == signal.SIGINT else -number)
     assert out == b"" and b"Traceback" not in error
-    assert wait_for(lambda: not left(marker)), left(marker)
+    assert wait_for(lambda: not left(marker), 20.0), left(marker)
     assert not list(tmp_path.iterdir()) or number == signal.SIGKILL

@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli import envcheck, environment
+from processes import running, wait_for
 from pythons import find
 
 from envcheck.snapshot import Document, Snapshot, load
@@ -185,29 +185,6 @@ def marked(tmp_path: Path, target: Path) -> Iterator[dict[str, str]]:
     yield env
     for pid, _parent, _command in running(tmp_path):
         os.kill(pid, signal.SIGKILL)
-
-
-def running(folder: Path) -> list[tuple[int, int, bytes]]:
-    """(pid, parent, command) of the processes with this folder's TMPDIR."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if f"TMPDIR={folder}/tmp".encode() in (entry / "environ").read_bytes():
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                command = (entry / "cmdline").read_bytes()
-                found.append((int(entry.name), int(fields[1]), command))
-        except (OSError, ValueError):
-            continue
-    return found
-
-
-def wait_for(condition: Any, seconds: float = 10.0) -> bool:
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 @pytest.mark.parametrize(

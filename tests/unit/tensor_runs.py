@@ -14,6 +14,7 @@ from build import ok
 from msgspec.structs import replace
 
 from envcheck.checks.view import View
+from envcheck.collector.kernels import TYPES
 from envcheck.collector.kernels.vectors import SETS, SIZES, VECTORS, Vector, encode, text
 from envcheck.facts.gpu import Gpu
 from envcheck.facts.micro_kernels import (
@@ -49,16 +50,6 @@ SETTINGS: tuple[tuple[Mode, Setting], ...] = (
 EFFICIENCY = 0.85  # of the peak, what the simulated kernels reach
 OLD_INSTRUCTIONS = 0.6  # the same of mma.sync on Hopper and Blackwell
 _LENGTH = 64  # terms of a simulated dot product
-
-# What (input, output) types each mode multiplies at L0 and L1, and at L2.
-_TYPES = {
-    "fp32": (("fp32", "fp32"),),
-    "tf32": (("fp32", "fp32"),),
-    "fp16": (("fp16", "fp32"), ("fp16", "fp16")),
-    "bf16": (("bf16", "fp32"), ("bf16", "bf16")),
-    "int8": (("int8", "int32"),),
-    "fp8": (("e4m3", "fp32"),),
-}
 
 
 class Machine(NamedTuple):
@@ -99,7 +90,7 @@ def signatures(
 
 @cache
 def _signatures(mode: Mode, machine: Machine, engaged: bool, level: Level) -> tuple[Signature, ...]:
-    kinds = _TYPES[mode]
+    kinds = TYPES[mode]
     if level == "L2" and mode in ("fp16", "bf16"):
         kinds = kinds[1:]  # a framework gives halves back
     if level == "L0" and mode == "bf16":

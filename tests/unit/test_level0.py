@@ -12,6 +12,7 @@ import pytest
 from envcheck.collector.kernels import MODES, level0, level0_bits, level0_rate, ptx, ptx_rate
 from envcheck.collector.kernels.memory import borrowed
 from envcheck.collector.kernels.ptx import Instruction
+from envcheck.collector.kernels.random_words import random_words
 from envcheck.collector.kernels.vectors import SETS, SIZES
 from envcheck.collector.libcuda import CudaError
 
@@ -87,7 +88,7 @@ def test_memory_is_one_allocation_and_given_back_whatever_happens() -> None:
 
 @pytest.mark.parametrize("element_type", ["fp32", "bf16", "fp16", "e4m3", "int8"])
 def test_operands_are_finite_and_never_zero(element_type: str) -> None:
-    data = level0_rate.random_operands(element_type, 1024)
+    data = random_words(element_type, 1024)
     size = SIZES[element_type]
     raw = [int.from_bytes(data[at : at + size], "little") for at in range(0, 1024, size)]
     assert len(set(raw)) >= 32

@@ -21,7 +21,9 @@ from envcheck.collector.kernels import (
 )
 from envcheck.collector.kernels import operands as made
 from envcheck.collector.kernels.driver import CudaError
-from envcheck.collector.kernels.products import NotSupported, Products
+from envcheck.collector.kernels.failures import NotSupported, outcome
+from envcheck.collector.kernels.products import Products
+from envcheck.collector.kernels.random_words import random_words
 from envcheck.collector.kernels.vectors import SETS, SIZES, VECTORS
 
 
@@ -105,7 +107,7 @@ def test_signatures_are_read_from_each_vector_s_own_columns() -> None:
     [("fp32", 0.125, 2.0), ("bf16", 0.125, 2.0), ("fp16", 0.125, 2.0), ("e4m3", 0.125, 1.875)],
 )
 def test_random_numbers_are_finite_and_near_one(element_type: str, low: float, high: float) -> None:
-    block = made.random_block(element_type)
+    block = random_words(element_type, made._RANDOM_BYTES)
     size = SIZES[element_type]
     values = [number(block[i * size : (i + 1) * size], element_type) for i in range(2000)]
     assert all(low <= abs(value) <= high for value in values)
@@ -299,4 +301,4 @@ def test_a_rate_s_record() -> None:
     ],
 )
 def test_failures(error: Exception, expected: tuple[str, str]) -> None:
-    assert level1._failure(error) == expected
+    assert outcome(error) == expected

@@ -11,7 +11,8 @@ from fake_frameworks import FakeAdapter, FakeProduct, Teller
 from level2_parts import isolate, measured, params
 
 from envcheck.collector.kernels import cupti, level2, level2_mode, mapped_blas
-from envcheck.collector.kernels.adapter import NotSupported, explain
+from envcheck.collector.kernels.adapter import explain
+from envcheck.collector.kernels.failures import NotSupported
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import fake_frameworks as fake
 import pytest
 
 from envcheck.collector.kernels import framework_jax, framework_tensorflow, framework_torch
-from envcheck.collector.kernels.adapter import NotSupported
+from envcheck.collector.kernels.failures import NotSupported
 
 SHAPE = (64, 64, 64)
 

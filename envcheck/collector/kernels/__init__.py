@@ -7,6 +7,7 @@ streams its records (``records.py``); what dies costs one mode. Nothing is judge
 
 LEVELS = ("L0", "L1", "L2")
 MODES = ("fp32", "tf32", "fp16", "bf16", "int8", "fp8")
+REFERENCE = "fp32"  # the control of L0 and L1, and what the other modes' rates are compared with
 
 # What a mode's matrices hold, and what comes out: (input, output) types. cuBLAS is timed with the last, which
 # is what a framework asks it for.

@@ -9,6 +9,7 @@ import re
 import time
 
 from . import mapped_blas
+from .failures import NotSupported
 
 OVERRIDE = "NVIDIA_TF32_OVERRIDE"  # cuBLAS's own switch: "0" stands above all others
 TF32 = {"switch-on": True, "switch-off": False, "control": False}  # the other settings leave it
@@ -24,10 +25,6 @@ _LACKING = re.compile(
     r"|cannot assign a device|could not find (?:valid )?device|has no attribute"
 )
 _REASON = 400  # characters
-
-
-class NotSupported(Exception):
-    """The framework does not have what was asked for; the message says so in one line."""
 
 
 def explain(error, function):

@@ -7,6 +7,7 @@ side only as far as there are processors, so that none waits for one to start it
 import os
 import time
 
+from ..facts import known
 from . import jobs, selection
 from .attempts import NO_TIME, Attempt, Budget, limits
 from .child import BOOTSTRAP
@@ -215,6 +216,6 @@ class Lane(object):
 def _cores(machine):
     """How many processors this process may keep busy."""
     facts = (machine.get("host") or {}).get("facts") or {}
-    counts = [selection.known(facts.get(name)) for name in ("cpus_allowed", "cgroup_cpu_limit")]
+    counts = [known(facts.get(name)) for name in ("cpus_allowed", "cgroup_cpu_limit")]
     counts = [int(count) for count in counts if count is not None]
     return min(counts) if counts else os.cpu_count() or 1

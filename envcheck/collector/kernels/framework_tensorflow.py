@@ -3,7 +3,8 @@
 import time
 
 from ..probes.framework_tensorflow import build_info, local_gpu
-from .adapter import Adapter, NotSupported, Product
+from .adapter import Adapter, Product
+from .failures import NotSupported
 
 _TYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 _STEP = 64  # between the k of one setting and the next

@@ -5,7 +5,8 @@ Works without NumPy, which PyTorch does not need: a matrix's bytes are copied by
 
 import ctypes
 
-from .adapter import Adapter, NotSupported, Product
+from .adapter import Adapter, Product
+from .failures import NotSupported
 
 _TYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 

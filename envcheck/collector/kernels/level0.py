@@ -3,14 +3,14 @@
 import os
 import time
 
-from ..facts import is_unavailable, unavailable
+from ..facts import known, unavailable
 from ..libcuda import CudaError
-from . import cubin, level0_bits, level0_rate, ptx, ptx_module
-from .driver import Driver, is_out_of_memory
+from . import REFERENCE, cubin, level0_bits, level0_rate, ptx, ptx_module
+from .driver import Driver
+from .failures import NotSupported, one_line, outcome
 from .records import DEAD_CONTEXT, key
 from .sampler import Sampler
 
-_REFERENCE = "fp32"
 # What a driver says to PTX that is too new for it, or for the chip.
 _REFUSED = {
     209: "CUDA_ERROR_NO_BINARY_FOR_GPU",
@@ -20,10 +20,6 @@ _REFUSED = {
 # Targets that no later chip takes, and CUjit_target's name for them.
 _TARGETS = {"sm_90a": 0x10000 + 90}  # CU_TARGET_COMPUTE_90A
 _OPCODES_FROM = (7, 0)  # instructions were of another length before
-
-
-class NotSupported(Exception):
-    """The chip or the driver does not have it: one sentence."""
 
 
 def run(params, teller):
@@ -51,7 +47,7 @@ class _Level(object):
         self._driver = driver
         self._sampler = Sampler(params["pynvml"], params["pci_address"], params["uuid"])
         self._fp32_tflops = unavailable("not-collected", "no FP32 kernel was timed in this process")
-        self._clock_mhz = _value(facts["clock_max_mhz"])
+        self._clock_mhz = known(facts["clock_max_mhz"])
 
     def try_mode(self, mode):
         """Run a mode; what fails becomes its outcome, and ends the process if the context is dead."""
@@ -64,7 +60,7 @@ class _Level(object):
         try:
             self._measure(mode, record)
         except Exception as error:
-            record["outcome"], record["reason"] = _failure(error)
+            record["outcome"], record["reason"] = outcome(error)
             self._teller.mode(**record)
             if not self._driver.alive():
                 os._exit(DEAD_CONTEXT)
@@ -82,7 +78,7 @@ class _Level(object):
         try:
             record["rate"] = self._rate(mode, module, product.instructions[0])
         except ValueError as error:
-            record["rate_reason"] = _one_line(error)
+            record["rate_reason"] = one_line(error)
         self._teller.mode(**record)
 
     def _load(self, mode):
@@ -137,7 +133,7 @@ class _Level(object):
             why = "the driver's program cannot be read: %s" % error
             if failure is not None:
                 why = "the driver's loader took the kernels, its linker did not (%s)" % failure
-            return {"opcodes_reason": _one_line(why)}
+            return {"opcodes_reason": one_line(why)}
         total = {}
         for counts in kernels.values():
             for kind, number in counts.items():
@@ -150,27 +146,8 @@ class _Level(object):
         told = level0_rate.measure(
             self._driver, module, instruction, self._sampler, self._clock_mhz
         )
-        if mode == _REFERENCE:
+        if mode == REFERENCE:
             self._fp32_tflops = told["tflops"]
         else:
             told["fp32_tflops"] = self._fp32_tflops
         return told
-
-
-def _value(fact):
-    return None if is_unavailable(fact) else fact
-
-
-def _failure(error):
-    """(outcome, reason) of what a mode ended in."""
-    if isinstance(error, NotSupported):
-        return "not-supported", _one_line(error)
-    if is_out_of_memory(error):
-        return "out-of-memory", _one_line(error)
-    if isinstance(error, CudaError):
-        return "error", _one_line(error)
-    return "error", _one_line("%s: %s" % (type(error).__name__, error))
-
-
-def _one_line(words):
-    return " ".join(str(words).split())[:2000]

@@ -6,14 +6,13 @@ there are. CUDA events around the same launches give the time, and with it the c
 
 import ctypes
 import math
-import random
 import time
 
 from ..libcuda import CudaError
 from . import ptx_rate
 from .memory import borrowed
+from .random_words import random_words
 from .summaries import median, spread
-from .vectors import SIZES
 
 SECONDS = 0.008  # of one launch
 RUNS = 3
@@ -26,30 +25,6 @@ _CLOCK_MHZ = 1500.0  # where the driver names none
 
 CLOCK_SOURCE = "clock64 over CUDA events"
 
-# (and, or) over random words: plus or minus 0.5 to 2, and odd integers. No operand is zero, and sums of
-# as many products as a run has stay finite.
-_FINITE = {
-    "fp32": (0x80FFFFFF, 0x3F000000),
-    "bf16": (0x80FF, 0x3F00),
-    "fp16": (0x87FF, 0x3800),
-    "e4m3": (0x8F, 0x30),
-    "int8": (0xFF, 0x01),
-}
-
-
-def random_operands(element_type, size):
-    """``size`` bytes, a multiple of four, of finite non-zero numbers, the same every time."""
-    keep, add = _FINITE[element_type]
-    width = SIZES[element_type]
-    times = size // width
-    raw = random.Random(7).getrandbits(8 * size)
-    words = raw & _repeated(keep, width, times) | _repeated(add, width, times)
-    return words.to_bytes(size, "little")
-
-
-def _repeated(word, width, times):
-    return int.from_bytes(word.to_bytes(width, "little") * times, "little")
-
 
 def measure(driver, module, instruction, sampler, clock_max_mhz=None):
     """The Rate record of an instruction. Raises CudaError, and ValueError for clocks that say nothing.
@@ -60,7 +35,7 @@ def measure(driver, module, instruction, sampler, clock_max_mhz=None):
     blocks = driver.multiprocessors
     results = blocks * (made.threads // ptx_rate.WARP) * ptx_rate.RESULT.size
     remains = blocks * made.threads * ptx_rate.REMAINS
-    operands = random_operands(instruction.input_type, ptx_rate.operand_bytes(made))
+    operands = random_words(instruction.input_type, ptx_rate.operand_bytes(made))
     with borrowed(driver, (len(operands), results, remains)) as addresses:
         driver.upload(addresses[0], operands)
         loop = _Loop(driver, module, made, addresses, results)

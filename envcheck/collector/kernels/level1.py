@@ -5,12 +5,13 @@ import time
 
 from ..facts import is_unavailable, unavailable
 from ..libcuda import CudaError
-from . import TYPES, cublas_library, gpm, timing
+from . import REFERENCE, TYPES, cublas_library, gpm, timing
 from .cublas import CublasError
 from .cupti import kernel_names
-from .driver import Driver, is_out_of_memory
+from .driver import Driver
+from .failures import one_line, outcome, ran_out_of_memory
 from .operands import SMALLEST, Operands, TooSmall, first_size
-from .products import REFERENCE, NotSupported, Products
+from .products import Products
 from .records import DEAD_CONTEXT, key
 from .sampler import Sampler
 from .vectors import SETS, VECTORS
@@ -47,14 +48,14 @@ def _products(params, driver, facts):
         library = cublas_library.load(paths["libcublas"], paths["libcublasLt"], driver_major)
     except cublas_library.NoLibrary as error:
         facts["library"] = unavailable("absent", str(error))
-        return None, ("not-supported", _one_line("there is no cuBLAS: %s" % error))
+        return None, ("not-supported", one_line("there is no cuBLAS: %s" % error))
     known = ".".join(str(part) for part in library.version)
     facts["library"] = library.path
     facts["library_version"] = known or unavailable("error", "cublasGetProperty gives none")
     try:
         return Products(library, driver.capability), None
     except CublasError as error:
-        return None, _failure(error)
+        return None, outcome(error)
 
 
 class _Level(object):
@@ -106,7 +107,7 @@ class _Level(object):
         try:
             work(mode, record)
         except Exception as error:
-            record["outcome"], record["reason"] = _failure(error)
+            record["outcome"], record["reason"] = outcome(error)
             if mode == REFERENCE:
                 self._reference = False
             self._give_up(mode)
@@ -136,7 +137,7 @@ class _Level(object):
         except Exception as error:
             if not self._driver.alive():
                 raise
-            record["rate_reason"] = _failure(error)[1]
+            record["rate_reason"] = outcome(error)[1]
             self._reference = self._reference and mode != REFERENCE
         self._tell(mode)
 
@@ -147,7 +148,7 @@ class _Level(object):
                 self._allocate()
                 return work(*arguments)
             except (CudaError, CublasError) as error:
-                if not _is_out_of_memory(error):
+                if not ran_out_of_memory(error):
                     raise
                 self._shrink(error)
 
@@ -237,7 +238,7 @@ class _Level(object):
             self._allocate()
             return work(mode, self._products.starter(mode, self._operands))
         except Exception as error:
-            return unavailable("error", _failure(error)[1])
+            return unavailable("error", outcome(error)[1])
 
     def _add(self, mode, found):
         self._records[mode].setdefault("hardware", {}).update(found)
@@ -264,22 +265,3 @@ def _rate_record(measured, n, with_reference):
         else:
             told["fp32_tflops"] = operations / between if between > 0 else unmeasured
     return told
-
-
-def _is_out_of_memory(error):
-    return is_out_of_memory(error) or getattr(error, "out_of_memory", False)
-
-
-def _failure(error):
-    """(outcome, reason) of what a mode ended in."""
-    if isinstance(error, NotSupported) or getattr(error, "not_supported", False):
-        return "not-supported", _one_line(error)
-    if isinstance(error, TooSmall) or _is_out_of_memory(error):
-        return "out-of-memory", _one_line(error)
-    if isinstance(error, (CudaError, CublasError)):
-        return "error", _one_line(error)
-    return "error", _one_line("%s: %s" % (type(error).__name__, error))
-
-
-def _one_line(words):
-    return " ".join(str(words).split())

@@ -5,7 +5,8 @@ import os
 
 from ..facts import is_unavailable, unavailable
 from . import TYPES, cupti, matrices, operands, records
-from .adapter import NotSupported, explain
+from .adapter import explain
+from .failures import NotSupported
 from .gpm import Gpm
 from .sampler import Sampler
 from .summaries import median, spread

@@ -5,9 +5,9 @@ building an 8192 x 8192 matrix in Python and uploading it would take most of a s
 """
 
 import ctypes
-import random
 
 from . import matrices
+from .random_words import random_words
 from .vectors import SIZES
 
 SMALLEST = 512  # rows: below, cuBLAS has other kernels for CUDA cores even on the largest chips
@@ -21,14 +21,6 @@ _SIZES = ((100, 8192), (20, 4096), (0, 2048))
 
 # Not a multiple of any row's length: rows that are near each other then differ.
 _RANDOM_BYTES = (4 << 20) + 1040
-# What is done to the highest byte of random bytes, so that they are plus or minus 2^-3 to 2: (and, or).
-_TOP = {
-    "fp32": (0x81, 0x3E),
-    "bf16": (0x81, 0x3E),
-    "fp16": (0x8F, 0x30),
-    "e4m3": (0x9F, 0x20),
-    "int8": (0xFF, 0x00),
-}
 
 _SLICE = 16  # neighbouring columns of the result that are read together
 _SLICES = 4  # of each vector's
@@ -36,6 +28,8 @@ _SLICES = 4  # of each vector's
 
 class TooSmall(Exception):
     """The memory that may be used holds no product of the smallest size."""
+
+    out_of_memory = True
 
 
 def first_size(multiprocessors, free):
@@ -48,18 +42,6 @@ def first_size(multiprocessors, free):
     raise TooSmall(
         "a quarter of the %d MiB that are free holds no product of %d rows" % (free >> 20, SMALLEST)
     )
-
-
-def random_block(element_type):
-    """Random bytes (the same every time) that are finite numbers of a type, of magnitude 1/8 to 2."""
-    raw = random.Random(20).getrandbits(8 * _RANDOM_BYTES).to_bytes(_RANDOM_BYTES, "little")
-    keep, add = _TOP[element_type]
-    size = SIZES[element_type]
-    block = bytearray(raw)
-    block[size - 1 :: size] = block[size - 1 :: size].translate(
-        bytes(bytearray(byte & keep | add for byte in range(256)))
-    )
-    return bytes(block)
 
 
 class Operands(object):
@@ -97,7 +79,7 @@ class Operands(object):
     def fill_random(self, element_type):
         """Random numbers into A and B of a type."""
         if element_type not in self._random:
-            self._random[element_type] = random_block(element_type)
+            self._random[element_type] = random_words(element_type, _RANDOM_BYTES)
         block = self._random[element_type]
         total = self.n * self.n * SIZES[element_type]
         half = len(block) // 2

@@ -3,17 +3,12 @@
 from . import TYPES, cublaslt
 from .cublas import Cublas
 from .cublaslt import CublasLt
+from .failures import NotSupported
 from .operands import WORKSPACE
-
-REFERENCE = "fp32"
 
 # The first compute capability whose Tensor Cores have the mode; as core_rates.csv, which cannot be read here.
 FIRST = {"tf32": (8, 0), "fp16": (7, 0), "bf16": (8, 0), "int8": (7, 2), "fp8": (8, 9)}
 _FIRST_LT_FP8 = (11, 11)  # cuBLAS of CUDA 11.8
-
-
-class NotSupported(Exception):
-    """The chip, or this cuBLAS, does not have the mode: one sentence."""
 
 
 class Products(object):

@@ -2,7 +2,7 @@
 
 import os
 
-from ..facts import is_unavailable
+from ..facts import is_unavailable, known
 
 BUSY = 10  # percent of utilization
 _MIG = "MIG-"
@@ -57,11 +57,6 @@ def choose(machine, options, environ, ours=()):
         if not device.outcome:
             _judge(device, gpus.get(device.lane, {}), options, ours)
     return devices, reason
-
-
-def known(value):
-    """A fact's value; None where there is none."""
-    return None if is_unavailable(value) else value
 
 
 def _devices(machine):
