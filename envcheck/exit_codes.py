@@ -32,3 +32,21 @@ class UsageError(EnvcheckError):
 
 class CouldNotLook(EnvcheckError):
     exit_code = ExitCode.COULD_NOT_LOOK
+
+
+class Cannot(EnvcheckError):
+    """This machine cannot: refused before anything was touched."""
+
+    exit_code = ExitCode.CANNOT
+
+
+class PutBack(EnvcheckError):
+    """It failed on the way, and everything is as it was."""
+
+    exit_code = ExitCode.PUT_BACK
+
+
+class NotPutBack(EnvcheckError):
+    """It failed, and something is left that the sentence names."""
+
+    exit_code = ExitCode.NOT_PUT_BACK

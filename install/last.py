@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
+
+from . import places
 
 
 class LastInstall(msgspec.Struct, frozen=True):
@@ -20,8 +21,7 @@ class LastInstall(msgspec.Struct, frozen=True):
 
 def record_path() -> Path:
     """``$XDG_STATE_HOME/envcheck/last-install.json``."""
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "envcheck" / "last-install.json"
+    return places.state() / "last-install.json"
 
 
 def read() -> str | None:

@@ -1,0 +1,1 @@
+"""What can be installed: stacks and their releases, as data with sources."""

@@ -1,0 +1,92 @@
+"""The types of a catalogue file: one stack, its indexes, and its releases.
+
+A user's own stack (`--stack FILE`) has the same form as those in ``stacks/``. An empty value means that
+no source was seen: the product says "not known", and never chooses such a release by itself.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+PUBLIC = "public"  # the name of the index that pip and uv are configured with
+
+
+class _Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+    """Base of every table in a catalogue file; keys are written with hyphens."""
+
+
+class Index(_Entry, frozen=True, kw_only=True):
+    """An index that serves some packages, and they come from nowhere else.
+
+    ``urls`` are alternatives, tried in order until one answers. ``packages`` are shell patterns on
+    normalised names: "nvidia-*", "tensorrt". What no index claims comes from the public one.
+    """
+
+    name: str
+    urls: list[str]
+    packages: list[str]
+    source: str
+
+
+class Build(_Entry, frozen=True, kw_only=True):
+    """How an allowed sdist is built: flags as data."""
+
+    requires: list[str] = []  # what its build needs, exactly pinned: "setuptools==59.6.0"
+    environment: dict[str, str] = {}  # "HOROVOD_WITH_GLOO": "1"
+    programs: list[str] = []  # "cmake", "g++": looked for before anything is fetched
+    isolated: bool = True  # False: it imports what it is built for (horovod imports tensorflow)
+
+
+class Sdist(_Entry, frozen=True, kw_only=True):
+    """A source distribution that may be built, by name, version and hash; no other one is."""
+
+    name: str
+    version: str
+    sha256: str
+    why: str  # "has no wheel"
+    source: str
+    build: Build = Build()
+
+
+class Release(_Entry, frozen=True, kw_only=True):
+    """One release of a stack."""
+
+    release: str  # what a user names: "23.03", "2.21.0"
+    version: str  # of the stack's distribution: "1.15.5+nv23.03"
+    python: list[str]  # minor versions with a wheel: ["3.8"]
+    source: str
+    glibc: str = ""  # the least that the wheel's platform tag asks for: "2.17"
+    cuda: str = ""  # built with; decides on the driver by cuda_driver.csv
+    cudnn: str = ""
+    tensorrt: str = ""
+    compute_capabilities: list[str] = []  # of the build, as it names them: "sm_80", "compute_90"
+    constraints: list[str] = []  # the pins that make it work, for the resolver: "protobuf<4"
+    extra_requirements: list[str] = []
+    sister: dict[str, str] = {}  # what same-month base images say: shown as such, never decided by
+    broken: str = ""  # why it cannot be installed or used; never chosen by itself
+    prerelease: bool = False
+    released: str = ""  # "2026-03-06"
+    download_mib: int = 0  # measured for the newest Python; 0: not known
+    installed_mib: int = 0
+    note: str = ""
+
+
+class Stack(_Entry, frozen=True, kw_only=True):
+    """What one framework needs to be installed and to work."""
+
+    name: str  # "nvidia-tf1"
+    title: str
+    distribution: str  # what is verified to be there: "nvidia-tensorflow"
+    requirement: str  # "nvidia-tensorflow[horovod]=={version}"
+    gpu: bool  # without a GPU it is refused (--allow-no-gpu lets it pass)
+    architectures: list[str]  # of the machine: ["x86_64"]
+    source: str
+    cpu_flags: list[str] = []  # that the wheels' code uses unasked: ["avx"]
+    indexes: list[Index] = []
+    sdists: list[Sdist] = []
+    constraints: list[str] = []  # for every release
+    must_pass: list[str] = []  # checks of the doctor without which it is not installed: ["FRM-001"]
+    environment: dict[str, str] = {}  # what activation sets
+    provides: dict[str, str] = {}  # what envcheck gives in a package's place: name → how
+    otherwise: list[str] = []  # stacks to offer where this one cannot work: ["tensorflow"]
+    releases: list[Release] = []  # newest first

@@ -1,0 +1,71 @@
+"""What fits this machine: the types of the answer, from the reasons up to the choice."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from .catalogue.model import Release, Stack
+from .interpreters import Interpreter
+
+RefusalKind = Literal[
+    "gpu",  # none is there
+    "driver",
+    "capability",  # no kernels for this GPU
+    "architecture",  # of the machine
+    "libc",
+    "cpu",
+    "python",
+    "disk",
+    "place",  # noexec, read-only
+    "broken",
+    "not-known",
+    "prerelease",
+]
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a release is not for this machine, in one sentence that names both sides."""
+
+    kind: RefusalKind
+    sentence: str  # "needs driver 525.60.13 or newer, and this machine has 470.82.01"
+    hint: str = ""  # what to do about it, where something can be done
+    overridable: bool = False  # naming the release is enough ("not-known", "prerelease")
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """One release, judged."""
+
+    release: Release
+    refusals: list[Refusal] = []
+    notes: list[
+        str
+    ] = []  # what to know although it fits: "CUDA 12.5 by minor-version compatibility"
+    interpreter: Interpreter | None = None
+    python_to_get: str = ""  # "3.8": no interpreter is there, and uv has this one
+
+    @property
+    def fits(self) -> bool:
+        return not self.refusals
+
+
+class StackFit(msgspec.Struct, frozen=True, kw_only=True):
+    """One stack's releases, newest first, judged for this machine."""
+
+    stack: Stack
+    candidates: list[Candidate]
+
+    @property
+    def best(self) -> Candidate | None:
+        """The newest that fits."""
+        return next((candidate for candidate in self.candidates if candidate.fits), None)
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """What will be installed, and why this."""
+
+    stack: Stack
+    candidate: Candidate
+    reasons: list[str] = []  # "nvidia-tf1 was passed over: its index does not answer"
+    newer_refused: list[Candidate] = []  # newer releases of the same stack, with their refusals

@@ -1,0 +1,53 @@
+"""Starts the installers' programs through the one module that starts processes.
+
+What it starts dies with envcheck: a uv that went on after `kill -9` would write into an environment that
+the next envcheck is about to remove.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..collector import process
+
+GRACE = 5.0  # seconds between SIGTERM and SIGKILL
+
+# Asks the kernel for the parent's death signal, then becomes the program. A `preexec_fn` would do the same
+# between fork and exec, where a process with threads must not run Python.
+_TIE = (
+    "import ctypes, os, signal, sys\n"
+    "ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)\n"
+    "if os.getppid() != int(sys.argv[1]): sys.exit(0)\n"
+    "try: os.execv(sys.argv[2], sys.argv[2:])\n"
+    "except OSError as error: sys.exit('%s: %s' % (sys.argv[2], error.strerror))\n"
+)
+
+
+def run(
+    argv: Sequence[str | Path],
+    *,
+    deadline: float,
+    env: Mapping[str, str],
+    cwd: Path | None = None,
+    tick: Callable[[list[str]], None] | None = None,
+) -> Any:
+    """Run one program (an absolute path first) to its end: a ``process.Result``.
+
+    deadline: seconds. env: its whole environment. tick: called between looks, with the whole lines that it
+    has written to stderr since the last call; what it raises ends the program.
+    """
+    tied = [sys.executable, "-I", "-S", "-c", _TIE, os.getpid(), *argv]
+    child = process.Child(
+        tied, deadline, env=dict(env), cwd=None if cwd is None else str(cwd), grace=GRACE
+    )
+
+    def look() -> None:
+        if tick is not None:
+            tick(child.new_stderr())
+
+    process.run_all([child], look)
+    return child.result

@@ -1,0 +1,22 @@
+"""What the user asked for, once the command line is read."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One wish. Two equal ones on an unchanged machine want the same environment."""
+
+    stack: str = ""  # a stack's name or a file; "": envcheck chooses
+    release: str = ""  # "": the newest that fits
+    path: str = ""  # absolute; "": the environment of the stack's name under places.environments()
+    python: str = ""  # a version ("3.8") or an interpreter's path
+    indexes: list[str] = []  # NAME=URL, or a URL for the public index; they replace the catalogue's
+    offline: str = ""  # a bundle
+    lock: str = ""  # a pylock.toml to install as it stands
+    allow_no_gpu: bool = False
+    allow_insecure: list[str] = []  # indexes that may be plain http or unverified, by host name
+    installer: Literal["uv", "pip"] = "uv"
