@@ -6,6 +6,8 @@ no source was seen: the product says "not known", and never chooses such a relea
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import msgspec
 
 PUBLIC = "public"  # the name of the index that pip and uv are configured with
@@ -19,13 +21,23 @@ class Index(_Entry, frozen=True, kw_only=True):
     """An index that serves some packages, and they come from nowhere else.
 
     ``urls`` are alternatives, tried in order until one answers. ``packages`` are shell patterns on
-    normalised names: "nvidia-*", "tensorrt". What no index claims comes from the public one.
+    normalised names: "nvidia-*", "tensorrt"; ``but_not`` takes names out again. What no index claims
+    comes from the public one.
     """
 
     name: str
     urls: list[str]
     packages: list[str]
     source: str
+    but_not: list[str] = []
+
+    def claims(self, package: str) -> bool:
+        """Whether the package of this normalised name comes from here, and from nowhere else."""
+
+        def among(patterns: list[str]) -> bool:
+            return any(fnmatchcase(package, pattern) for pattern in patterns)
+
+        return among(self.packages) and not among(self.but_not)
 
 
 class Build(_Entry, frozen=True, kw_only=True):

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from .catalogue.model import Release, Stack
-from .interpreters import Interpreter
+from ..catalogue.model import Release, Stack
+from ..pythons.interpreter import Interpreter
 
 RefusalKind = Literal[
     "gpu",  # none is there

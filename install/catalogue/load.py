@@ -1,0 +1,139 @@
+"""The catalogue's stacks, and a user's own: read, validated, and searched."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from ...exit_codes import UsageError
+from .model import Release, Stack
+from .pythons import seed as seed
+from .schema import read
+
+
+def names() -> list[str]:
+    """The stacks that envcheck comes with."""
+    return sorted(_files())
+
+
+def load(name_or_file: str) -> Stack:
+    """A stack by name, or from a user's TOML file (a name with a slash or a suffix is a file).
+
+    Raises UsageError: no such stack (the nearest is named), no readable file, or a mistake in the file,
+    with its line and column.
+    """
+    if name_or_file in _files():
+        return _built_in(name_or_file)
+    path = Path(name_or_file)
+    if not (path.suffix or "/" in name_or_file or path.is_file()):
+        near = difflib.get_close_matches(name_or_file, names(), n=1)
+        meant = f'; did you mean "{near[0]}"?' if near else ""
+        raise UsageError(
+            f'There is no stack "{name_or_file}"{meant}',
+            f"envcheck has {', '.join(names())}; a stack of your own is a file: ./{name_or_file}.toml",
+        )
+    stack = read(_text(path), name_or_file)
+    for number, other in enumerate(stack.otherwise):
+        if other not in _files():
+            sentence = f'{name_or_file}: "otherwise" number {number + 1} is "{other}"'
+            raise UsageError(f"{sentence}, and envcheck has {', '.join(names())}")
+    return stack
+
+
+def find(stack: Stack, release: str) -> Release:
+    """The release that a user means: "23.03", also "23.3" or its version, "1.15.5+nv23.3".
+
+    Raises UsageError that names the nearest ones.
+    """
+    named = [r for r in stack.releases if r.release == release] or [
+        r for r in stack.releases if _same(release, r.release) or _same(release, r.version)
+    ]
+    if named:
+        return named[0]
+    sharing = [r for r in stack.releases if _same(release, r.version.partition("+")[0])]
+    if len(sharing) == 1:
+        return sharing[0]
+    if sharing:
+        raise UsageError(
+            f'{len(sharing)} releases of {stack.name} are version "{release}",'
+            f" from {sharing[-1].release} to {sharing[0].release}: name one of them"
+        )
+    near = [r.release for r in nearest(stack, release)]
+    if near:
+        known = f"the nearest {'is' if len(near) == 1 else 'are'} {_listed(near)}"
+    else:
+        known = f"it has {stack.releases[-1].release} to {stack.releases[0].release}"
+    raise UsageError(
+        f'{stack.name} has no release "{release}"; {known}',
+        f"`envcheck releases --stack {stack.name}` shows all of them for this machine.",
+    )
+
+
+def nearest(stack: Stack, release: str, most: int = 3) -> list[Release]:
+    """The releases that could be meant, newest first: two by month or version, the others by spelling."""
+    names = [r.release for r in stack.releases]
+    near: list[str] = []
+    wanted = _place(release)
+    if wanted is not None:
+        places = {name: place for name in names if (place := _place(name)) is not None}
+        near = sorted(places, key=lambda name: abs(places[name] - wanted))[:2]
+    spelt = difflib.get_close_matches(release, names, n=most, cutoff=0.75)
+    near = [*near, *(name for name in spelt if name not in near)][:most]
+    return [r for r in stack.releases if r.release in near]
+
+
+def _files() -> dict[str, str]:
+    folder = files(__package__).joinpath("stacks")
+    return {
+        entry.name.removesuffix(".toml"): f"{folder}/{entry.name}"
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    }
+
+
+@cache
+def _built_in(name: str) -> Stack:
+    where = _files()[name]
+    return read(_text(Path(where)), where)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: this is no UTF-8 text (byte {error.start + 1})") from None
+    except OSError as error:
+        raise UsageError(f"{path}: the stack cannot be read: {error.strerror}") from None
+
+
+def _same(asked: str, other: str) -> bool:
+    """Equal as versions are: 23.3 is 23.03, and +nv23.3 is +nv23.03."""
+    one, two = _version(asked), _version(other)
+    return one is not None and one == two
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+def _place(release: str) -> int | None:
+    """Where a release stands among the others: a month, of a name or of a version, or version numbers."""
+    month = re.search(r"(?:^|nv)(\d{2})\.(\d{1,2})$", release)
+    if month and 1 <= int(month[2]) <= 12:
+        return (int(month[1]) * 12 + int(month[2])) * 1_000_000
+    version = _version(release)
+    if version is None:
+        return None
+    return version.major * 1_000_000 + version.minor * 1_000 + version.micro
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,0 +1,141 @@
+"""From a catalogue file's text to a Stack; each error is one sentence with the file, line and column."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from ...exit_codes import UsageError
+from .model import Stack
+from .positions import Path, Positions
+from .rules import problems
+
+_WORDS = {
+    "str": "text in quotes",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number with a decimal point",
+    "array": "a list in [brackets]",
+    "object": "a table",
+    "datetime": "a date without quotes",
+    "date": "a date without quotes",
+    "time": "a time without quotes",
+}
+
+
+def read(text: str, where: str) -> Stack:
+    """The stack that ``text`` describes, its releases newest first; ``where`` names the file in errors.
+
+    Raises UsageError that points at the first mistake: of TOML, of the schema, or of what a value means.
+    """
+    data = _parsed(text, where)
+    try:
+        stack = msgspec.convert(data, Stack)
+    except msgspec.ValidationError as error:
+        raise _schema_error(str(error), data, Positions(text), where) from None
+    found = list(problems(stack))
+    if found:
+        positions = Positions(text)
+        placed = sorted((positions.of(p.path, key=p.at_key), p.sentence) for p in found)
+        raise _error(where, *placed[0][0], placed[0][1], others=len(placed) - 1)
+    return msgspec.structs.replace(stack, releases=_newest_first(stack))
+
+
+def _parsed(text: str, where: str) -> dict[str, Any]:
+    import tomli
+
+    try:
+        return tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        sentence = f"this is not TOML: {error.msg[:1].lower()}{error.msg[1:]}"
+        raise _error(where, error.lineno, error.colno, sentence) from None
+
+
+def _newest_first(stack: Stack) -> list[Any]:
+    from packaging.version import Version
+
+    return sorted(stack.releases, key=lambda release: Version(release.version), reverse=True)
+
+
+def _error(where: str, line: int, column: int, sentence: str, *, others: int = 0) -> UsageError:
+    hint = "" if not others else f"The file has {others} more mistake{'s'[: others > 1]} below it."
+    return UsageError(f"{where}:{line}:{column}: {sentence}", hint)
+
+
+def _schema_error(message: str, data: Any, positions: Positions, where: str) -> UsageError:
+    what, _, at = message.partition(" - at `$")
+    path = _path(at.rstrip("`"), data)
+    if found := re.fullmatch(r"Object contains unknown field `(.*)`", what):
+        sentence = _unknown_key(found[1], path)
+        return _error(where, *positions.of((*path, found[1]), key=True), sentence)
+    if found := re.fullmatch(r"Object missing required field `(.*)`", what):
+        sentence = f'{_subject(path)} has no "{found[1]}", and needs it'
+        return _error(where, *positions.of(path), sentence)
+    if found := re.fullmatch(r"Expected `(\w+)`, got `(\w+)`", what):
+        sentence = _wrong_type(found[1], found[2], path, _at(data, path))
+        return _error(where, *positions.of(path), sentence)
+    return _error(where, *positions.of(path), f"{_subject(path)}: {what}")
+
+
+def _path(at: str, data: Any) -> Path:
+    """``.releases[0].python[1]`` as a path. Of a table with free keys, ``[...]`` is the first wrong one."""
+    path: Path = ()
+    for key, index in re.findall(r"\.([\w-]+)|\[(\d+|\.\.\.)\]", at):
+        if key:
+            path = (*path, key)
+        elif index == "...":
+            wrong = (k for k, value in _at(data, path).items() if not isinstance(value, str))
+            path = (*path, next(wrong, ""))
+        else:
+            path = (*path, int(index))
+    return path
+
+
+def _at(data: Any, path: Path) -> Any:
+    for part in path:
+        data = data[part]
+    return data
+
+
+def _unknown_key(key: str, path: Path) -> str:
+    known = [field.encode_name for field in msgspec.structs.fields(_struct(path))]
+    near = difflib.get_close_matches(key.replace("_", "-"), known, n=1)
+    meant = f'; did you mean "{near[0]}"?' if near else f"; it knows {', '.join(known)}"
+    return f'{_subject(path)} knows no "{key}"{meant}'
+
+
+def _struct(path: Path) -> Any:
+    """The type of the table that a path leads to."""
+    kind: Any = Stack
+    for part in path:
+        if isinstance(part, int):
+            (kind,) = get_args(kind)
+        else:
+            kind = get_type_hints(kind)[part.replace("-", "_")]
+    return kind
+
+
+def _wrong_type(wanted: str, got: str, path: Path, value: Any) -> str:
+    sentence = (
+        f"{_subject(path)} is {_WORDS.get(got, got)}, and must be {_WORDS.get(wanted, wanted)}"
+    )
+    if wanted == "str" and got in ("int", "float"):
+        return f'{sentence}: "{value}"'
+    if wanted == "array" and got == "str":
+        return f'{sentence}: ["{value}"]'
+    return sentence
+
+
+def _subject(path: Path) -> str:
+    """How a person would call it: ``"python" of a release``."""
+    names = [part for part in path if isinstance(part, str)]
+    if not names:
+        return "the stack"
+    kinds = {"releases": "a release", "indexes": "an index", "sdists": "an sdist"}
+    owner = kinds.get(names[0], "")
+    if not owner or len(path) == 1:
+        return f'"{".".join(names)}"'
+    return owner if len(names) == 1 else f'"{".".join(names[1:])}" of {owner}'

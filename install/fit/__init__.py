@@ -1,0 +1,1 @@
+"""What can work on a machine, and why the rest cannot."""

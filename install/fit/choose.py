@@ -1,0 +1,213 @@
+"""Chooses what will be installed, by the user's words or by what fits, and says why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ...exit_codes import Cannot, UsageError
+from ...snapshot import Snapshot
+from ..catalogue import load as catalogue
+from ..catalogue.model import Stack
+from ..pythons.interpreter import Interpreter
+from ..request import Request
+from .choice import Candidate, Choice, Refusal, StackFit
+from .fit import fit, named
+from .room import RoomAt
+
+# Without a stack's name: the first of these that fits and whose index answers.
+DEFAULTS = ("nvidia-tf1", "tensorflow")
+
+# What says most about why nothing works here comes first.
+_WEIGHT = ("gpu", "architecture", "libc", "cpu", "driver", "capability", "place", "disk", "python")
+
+_OF_TF1 = re.compile(r"\d\d\.\d\d?|1\..*|.*\+nv.*")  # "23.03", "1.15.5", "1.15.5+nv23.03"
+
+Answers = Callable[[Stack], str]
+
+
+def choose(
+    request: Request,
+    snapshot: Snapshot,
+    interpreters: Sequence[Interpreter] | None,
+    obtainable: Sequence[str],
+    answers: Answers,
+    *,
+    room: RoomAt | None = None,
+    load: Callable[[str], Stack] | None = None,
+) -> Choice:
+    """The stack and the release for this request.
+
+    answers: "" where a stack's own indexes answer, else the sentence that says what does not; asked only
+    where it decides. room: of the directory to install into. load: the catalogue's, by default.
+    Raises Cannot where nothing fits, with what would; UsageError for a name that does not exist.
+    """
+    return _Chooser(request, snapshot, interpreters, obtainable, answers, room, load).choose()
+
+
+class _Chooser:
+    """Holds what judging a stack needs, which it does once for each."""
+
+    def __init__(
+        self,
+        request: Request,
+        snapshot: Snapshot,
+        interpreters: Sequence[Interpreter] | None,
+        obtainable: Sequence[str],
+        answers: Answers,
+        room: RoomAt | None,
+        load: Callable[[str], Stack] | None,
+    ) -> None:
+        self._load = load or catalogue.load
+        self._request = request
+        self._machine = (snapshot, interpreters, obtainable)
+        self._answers = answers
+        self._room = room
+        self._fits: dict[str, StackFit] = {}
+
+    def choose(self) -> Choice:
+        if self._request.stack:
+            judged = self._fit(self._request.stack)
+            if self._request.release:
+                return self._named(judged, self._candidate(judged, self._request.release))
+            return self._newest(judged, [])
+        if self._request.release:
+            return self._named(*self._with_release(self._request.release))
+        return self._default()
+
+    def _fit(self, stack: str) -> StackFit:
+        if stack not in self._fits:
+            self._fits[stack] = fit(
+                self._load(stack), *self._machine, self._request, room=self._room
+            )
+        return self._fits[stack]
+
+    def _default(self) -> Choice:
+        """nvidia-tf1 where the machine fits it and its index answers, else tensorflow."""
+        reasons: list[str] = []
+        for name in DEFAULTS:
+            judged = self._fit(name)
+            if judged.best is None:
+                reasons.append(f"{name} was passed over: {_why_none(judged)}")
+                continue
+            # Nothing decides about the last one; and a bundle needs no index.
+            decides = name != DEFAULTS[-1] and not self._request.offline
+            silence = self._answers(judged.stack) if decides else ""
+            if not silence:
+                return self._newest(judged, reasons)
+            reasons.append(f"{name} was passed over: {silence}")
+        raise Cannot(
+            "no stack fits this machine: "
+            + "; ".join(reason.replace(" was passed over", "") for reason in reasons),
+            hint=self._hint(self._fit(DEFAULTS[-1])),
+        )
+
+    def _newest(self, judged: StackFit, reasons: list[str]) -> Choice:
+        best = judged.best
+        if best is None:
+            raise Cannot(
+                f"no release of {judged.stack.name} fits this machine: {_why_none(judged)}",
+                hint=self._hint(judged),
+            )
+        newer = judged.candidates[: judged.candidates.index(best)]
+        return Choice(
+            stack=judged.stack,
+            candidate=best,
+            reasons=[
+                *reasons,
+                f"{best.release.release} is the newest release of {judged.stack.name}"
+                + (" that fits this machine" if newer else ""),
+            ],
+            newer_refused=newer,
+        )
+
+    def _candidate(self, judged: StackFit, release: str) -> Candidate:
+        wanted = catalogue.find(judged.stack, release)
+        return next(one for one in judged.candidates if one.release == wanted)
+
+    def _with_release(self, release: str) -> tuple[StackFit, Candidate]:
+        """The first stack that has a release of this name."""
+        errors = {}
+        for name in DEFAULTS:
+            judged = self._fit(name)
+            try:
+                return judged, self._candidate(judged, release)
+            except UsageError as error:
+                errors[name] = error
+        raise errors[DEFAULTS[0] if _OF_TF1.fullmatch(release) else DEFAULTS[-1]]
+
+    def _named(self, judged: StackFit, candidate: Candidate) -> Choice:
+        candidate = named(candidate)
+        stack, release = judged.stack.name, candidate.release.release
+        if candidate.refusals:
+            raise Cannot(
+                f"{stack} {release} cannot be installed here: it {_sentences(candidate.refusals)}",
+                hint=self._hint(judged, candidate),
+            )
+        return Choice(
+            stack=judged.stack,
+            candidate=candidate,
+            reasons=[f"{release} of {stack} was named"],
+        )
+
+    def _hint(self, judged: StackFit, refused: Candidate | None = None) -> str:
+        """What would fit, else what to do about the reasons."""
+        best = judged.best
+        if best is not None:
+            return (
+                f"the newest release that fits: --stack {self._request.stack or judged.stack.name}"
+                f" --release {best.release.release}"
+            )
+        shown = refused or _telling(judged)
+        hints = [] if shown is None else self._remedies(judged, shown)
+        offers = [name for name in judged.stack.otherwise if self._fit(name).best is not None]
+        told = [f"--stack {name} fits this machine" for name in offers] + hints[:1]
+        return "; ".join(told)
+
+    def _remedies(self, judged: StackFit, refused: Candidate) -> list[str]:
+        """What to do about the reasons; `--allow-no-gpu` only where it would be enough."""
+        asked = msgspec.structs.replace(self._request, allow_no_gpu=True)
+        allowed = fit(judged.stack, *self._machine, asked, room=self._room)
+        enough = any(
+            one.release == refused.release and named(one).fits for one in allowed.candidates
+        )
+        return [
+            refusal.hint
+            for refusal in _by_weight(refused)
+            if refusal.hint and (refusal.kind != "gpu" or enough)
+        ]
+
+
+def _why_none(judged: StackFit) -> str:
+    """Why no release fits, told by the one that comes nearest."""
+    telling = _telling(judged)
+    if telling is None:
+        return "it has no release"
+    if len(judged.candidates) == 1:
+        return f"its one release, {telling.release.release}, {_sentences(telling.refusals)}"
+    common = [
+        refusal
+        for refusal in telling.refusals
+        if all(refusal in other.refusals for other in judged.candidates)
+    ]
+    if common:
+        return f"it {_sentences(common)}"
+    return f"of its releases, {telling.release.release} comes nearest, and {_sentences(telling.refusals)}"
+
+
+def _telling(judged: StackFit) -> Candidate | None:
+    """The release with the fewest reasons against it; the newest of those."""
+    return min(judged.candidates, key=lambda one: len(one.refusals), default=None)
+
+
+def _by_weight(candidate: Candidate) -> list[Refusal]:
+    def weight(refusal: Refusal) -> int:
+        return _WEIGHT.index(refusal.kind) if refusal.kind in _WEIGHT else len(_WEIGHT)
+
+    return sorted(candidate.refusals, key=weight)
+
+
+def _sentences(refusals: Sequence[Refusal]) -> str:
+    return "; it ".join(refusal.sentence for refusal in refusals)

@@ -1,0 +1,125 @@
+"""What fitting needs to know of a machine, read from its Snapshot once for all releases."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from ...checks.driver_common import driver_version, on_windows, on_wsl
+from ...checks.model import CannotJudge
+from ...checks.view import View, known
+from ...checks.visible import Device, devices, visible
+from ...facts.gpu import Gpu
+from ...facts.host import Host
+from ...snapshot import Document, Snapshot
+
+GpuState = Literal[
+    "there",  # the driver lists it
+    "silent",  # on the PCI bus, and the driver lists none
+    "no-driver",  # on the PCI bus, and no driver answers
+    "absent",
+    "not-known",
+]
+
+
+class FitMachine(msgspec.Struct, frozen=True, kw_only=True):
+    """Its facts; "" and None are not known."""
+
+    architecture: str  # "x86_64"
+    libc: str  # "glibc", "musl"
+    glibc: str
+    cpu_flags: list[str] | None
+    gpu_state: GpuState
+    on_bus: int  # GPUs that the PCI bus shows
+    gpus: list[Device]  # that a framework may use, one of each compute capability
+    driver: str
+    driver_cuda: str  # the newest CUDA that the driver supports: "12.2"
+    windows_driver: bool  # WSL: its version is not one of Linux's
+
+
+def read(snapshot: Snapshot) -> FitMachine:
+    view = View(snapshot)
+    probe = snapshot.machine.host
+    host = Host() if probe is None or probe.facts is None else probe.facts
+    listed, cards = _listed(view), _cards(view)
+    driver = known(driver_version(view)[0]) or ""
+    usable = _usable(view, listed or [])
+    return FitMachine(
+        architecture=known(host.architecture) or "",
+        libc=known(host.libc) or "",
+        glibc=known(host.glibc) or "",
+        cpu_flags=known(host.cpu_flags),
+        gpu_state=_state(listed, cards, driver),
+        on_bus=cards or 0,
+        gpus=_different(usable),
+        driver=driver,
+        driver_cuda=_driver_cuda(snapshot.machine),
+        windows_driver=on_wsl(view) or on_windows(view),
+    )
+
+
+def _listed(view: View) -> list[Device] | None:
+    """The GPUs that libcuda or the driver lists; None where neither could be asked."""
+    try:
+        return devices(view)[0]
+    except CannotJudge:
+        pass  # nobody lists any, or their order is open, which does not matter here
+    try:
+        return [_device(gpu) for gpu in view.gpus]
+    except CannotJudge:
+        return None
+
+
+def _device(gpu: Gpu) -> Device:
+    facts = (gpu.name, gpu.pci_address, gpu.uuid, gpu.compute_capability)
+    return Device(*(known(fact) or "" for fact in facts))
+
+
+def _cards(view: View) -> int | None:
+    """How many GPUs the PCI bus shows; None where it is not known, and in WSL, which shows none."""
+    probe = view.machine.pci
+    found = None if probe is None or probe.facts is None else known(probe.facts.devices)
+    if found is None or on_wsl(view):
+        return None
+    return sum(device.kind == "gpu" for device in found)
+
+
+def _state(listed: list[Device] | None, cards: int | None, driver: str) -> GpuState:
+    if listed:
+        return "there"
+    if cards:
+        return "silent" if driver else "no-driver"
+    return "not-known" if cards is None and listed is None else "absent"
+
+
+def _usable(view: View, listed: list[Device]) -> list[Device]:
+    """Those that CUDA_VISIBLE_DEVICES leaves, where the Snapshot has a target's environment."""
+    if view.snapshot.target is None:
+        return listed
+    try:
+        left = visible(view).chosen
+    except CannotJudge:
+        return listed
+    return left if left and all(device.capability for device in left) else listed
+
+
+def _different(usable: list[Device]) -> list[Device]:
+    """One of each compute capability; where that is not known, of each name."""
+    found: dict[str, Device] = {}
+    for device in usable:
+        found.setdefault(device.capability or device.name, device)
+    return list(found.values())
+
+
+def _driver_cuda(machine: Document) -> str:
+    """As libcuda says, which a forward-compatibility package may raise, else as NVML or nvidia-smi."""
+    if machine.cuda is not None and machine.cuda.facts is not None:
+        version = known(machine.cuda.facts.driver_api_version)
+        if version:
+            return version
+    for probe in (machine.nvml, machine.nvidia_smi):
+        version = None if probe is None or probe.facts is None else known(probe.facts.cuda_version)
+        if version:
+            return version
+    return ""

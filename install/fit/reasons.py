@@ -1,0 +1,23 @@
+"""Collects what is to be said of one release: the reasons against it, and what to know although it fits."""
+
+from __future__ import annotations
+
+from .choice import Refusal, RefusalKind
+
+
+class Reasons:
+    """Refusals are predicates of the release ("needs …, and this machine has …"); notes are sentences."""
+
+    def __init__(self) -> None:
+        self.refusals: list[Refusal] = []
+        self.notes: list[str] = []
+
+    def refuse(
+        self, kind: RefusalKind, sentence: str, hint: str = "", *, overridable: bool = False
+    ) -> None:
+        self.refusals.append(
+            Refusal(kind=kind, sentence=sentence, hint=hint, overridable=overridable)
+        )
+
+    def note(self, sentence: str) -> None:
+        self.notes.append(sentence)

@@ -1,0 +1,1 @@
+"""What an installation would do, before it does any of it."""

@@ -1,0 +1,1 @@
+"""Python interpreters: found, asked, or to be had from uv."""

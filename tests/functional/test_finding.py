@@ -1,0 +1,275 @@
+"""Real interpreters, and things that only look like one, found and asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import cache
+from pathlib import Path
+
+import pytest
+import pythons
+
+from envcheck.exit_codes import UsageError
+from envcheck.install.pythons import asked, finding, managed
+from envcheck.install.pythons.interpreter import Interpreter
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with an empty PATH, no pyenv, no uv's Pythons, and nothing in /usr/bin."""
+    executables()  # remembered: it looks below the real home
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    for name in [name for name in os.environ if name.startswith(("UV_", "XDG_", "VIRTUAL_ENV"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", str(home / "bin"))
+    monkeypatch.setenv("PYENV_ROOT", str(home / "pyenv"))
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(home / "etc"))
+    monkeypatch.setattr(finding, "_ALWAYS", ())
+    monkeypatch.setattr(finding, "_OWN", "/nowhere/python3")
+    return home
+
+
+@cache
+def executables() -> dict[int, str]:
+    """The interpreters of this machine by minor version: their own files, and no shims."""
+    found = {}
+    for minor in (6, 7, 8, 10, 11, 12):
+        if path := pythons.find(minor, 3):
+            asked = [path, "-c", "import sys; print(sys.executable)"]
+            told = subprocess.run(asked, capture_output=True, text=True, check=True)
+            found[minor] = str(Path(told.stdout.strip()).resolve())
+    return found
+
+
+def any_two() -> list[str]:
+    """Two interpreters of different minor versions."""
+    found = [path for minor, path in executables().items() if minor > 8]
+    if len(found) < 2:
+        pytest.skip("this machine has no two Pythons from 3.10 to 3.12")
+    return found[:2]
+
+
+def link(path: Path, to: str) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(to)
+    return str(path)
+
+
+def script(path: Path, text: str) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def paths(found: list[Interpreter]) -> list[str]:
+    return [one.path for one in found]
+
+
+def test_every_python_on_path_each_once(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = any_two()
+    started: list[str] = []
+    ask = finding.ask
+    monkeypatch.setattr(finding, "ask", lambda paths: ask(started.extend(p := list(paths)) or p))
+    listed = [
+        link(machine / "bin" / "python3", first),
+        link(machine / "bin" / "python3.97", second),
+    ]
+    link(machine / "bin" / "python3.98", second)
+    link(machine / "bin" / "python3-config", second)
+    found = finding.interpreters()
+    assert paths(found) == started == listed
+    assert [one.found_in for one in found] == ["PATH", "PATH"]
+    for one in found:
+        nodot = one.minor.replace(".", "")
+        assert one.tags[0].startswith(f"cp{nodot}-cp{nodot}") and one.implementation == "CPython"
+        assert one.architecture == os.uname().machine and not one.is_environment
+
+
+def test_an_environment_gives_the_python_that_it_was_made_with(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = any_two()[0]
+    for options in ([], ["--copies"]):
+        env = tmp_path / f"env{len(options)}"
+        subprocess.run([base, "-m", "venv", "--without-pip", *options, env], check=True)
+        monkeypatch.setenv("VIRTUAL_ENV", str(env))
+        monkeypatch.setenv("PATH", f"{env}/bin:{machine}/bin")
+        found = finding.interpreters()
+        assert [Path(path).resolve() for path in paths(found)] == [Path(base)]
+        assert not found[0].is_environment
+        named = finding.interpreters(str(env))
+        assert [Path(path).resolve() for path in paths(named)] == [Path(base)]
+        assert named[0].found_in == "--python"
+
+
+@pytest.mark.parametrize("minor", [6, 7, 8])
+def test_an_old_environment_too(machine: Path, tmp_path: Path, minor: int) -> None:
+    if minor not in executables():
+        pytest.skip(f"there is no Python 3.{minor} on this machine")
+    base = executables()[minor]
+    subprocess.run([base, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
+    (found,) = finding.interpreters(str(tmp_path / "env" / "bin" / "python"))
+    assert Path(found.path).resolve() == Path(base)
+    assert found.minor == f"3.{minor}" and found.has_venv
+    assert found.tags[0].startswith(f"cp3{minor}-cp3{minor}{'m' if minor < 8 else ''}-")
+
+
+def test_envcheck_s_own_python_is_one(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding, "_OWN", sys.executable)
+    (found,) = finding.interpreters()
+    assert found.found_in == "envcheck's own"
+    assert Path(found.path).resolve() == Path(sys.executable).resolve()
+
+
+def test_what_hangs_is_left_and_what_is_broken_passed_over(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asked, "DEADLINE", 3.0)
+    script(machine / "bin" / "python3.1", "sleep 600")
+    script(machine / "bin" / "python3.2", "echo 'no such version' >&2; exit 127")
+    script(machine / "bin" / "python3.3", "echo hello")
+    script(machine / "bin" / "python3.4", "echo '@envcheck{@{}@}envcheck@'")
+    link(machine / "bin" / "python3.5", "/nowhere/python3.5")
+    (machine / "bin" / "python3.6").write_text("no program")
+    good = link(machine / "bin" / "python3.7", any_two()[0])
+    assert paths(finding.interpreters()) == [good]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("echo 'no such version' >&2; exit 127", "exited with status 127: no such version"),
+        ("echo hello", "is no Python: it printed no answer"),
+        ("echo '@envcheck{@{}@}envcheck@'", "gave an answer that cannot be read"),
+        ("kill -9 $$", "died by signal 9"),
+    ],
+)
+def test_a_broken_one_that_the_user_named_is_an_error(machine: Path, text: str, words: str) -> None:
+    path = script(machine / "py", text)
+    with pytest.raises(UsageError) as caught:
+        finding.interpreters(path)
+    assert str(caught.value).startswith(f"--python {path}: {path} {words}")
+
+
+def test_names_that_name_nothing(machine: Path) -> None:
+    with pytest.raises(UsageError, match="there is no /nowhere/python3"):
+        finding.interpreters("/nowhere/python3")
+    with pytest.raises(UsageError, match="neither a version, a path nor a command"):
+        finding.interpreters("snake")
+    (machine / "text").write_text("no program")
+    with pytest.raises(UsageError, match="no executable file"):
+        finding.interpreters(str(machine / "text"))
+
+
+def test_a_version_narrows_it_and_a_command_names_one(machine: Path) -> None:
+    first, second = any_two()
+    link(machine / "bin" / "python3.97", first)
+    named = link(machine / "bin" / "snake", second)
+    whole = finding.interpreters()[0].version
+    minor = whole.rpartition(".")[0]
+    for asked_for in (whole, minor, f"python{minor}"):
+        assert [one.version for one in finding.interpreters(asked_for)] == [whole]
+    assert finding.interpreters("3.1") == []
+    assert paths(finding.interpreters("snake")) == [named]
+
+
+def test_pyenv_s_versions_are_asked_and_its_shims_are_not(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = any_two()
+    versions = machine / "pyenv" / "versions"
+    newer = link(versions / "3.99.10" / "bin" / "python", first)
+    link(versions / "3.99.9" / "bin" / "python", second)
+    script(machine / "pyenv" / "shims" / "python3.99", f"touch {machine}/started; exec {first} $@")
+    script(machine / "pyenv" / "shims" / "python3", f'exec {first} "$@"')
+    found = finding.interpreters()
+    assert paths(found)[0] == newer and [one.found_in for one in found] == ["pyenv", "pyenv"]
+    monkeypatch.setenv("PATH", f"{machine}/pyenv/shims")
+    found = finding.interpreters()
+    assert paths(found)[0] == first, "what the shim starts, and not the shim"
+    assert found[0].found_in == "PATH" and not (machine / "started").exists()
+
+
+def test_a_chatty_start_does_not_spoil_the_answer(machine: Path) -> None:
+    python = any_two()[0]
+    text = f'echo hello; {python} "$@"; echo "bye @}}envcheck"'
+    chatty = script(machine / "chatty", text)
+    assert len(finding.interpreters(chatty)) == 1
+
+
+def test_uv_s_own_pythons(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = Path(any_two()[0])
+    minor = python.name.removeprefix("python")
+    name = f"cpython-{minor}.1-linux-{os.uname().machine}-gnu"
+    link(machine / "uv" / name / "bin" / f"python{minor}", str(python))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(machine / "uv"))
+    found = finding.interpreters()
+    assert [one.found_in for one in found] == ["uv"]
+    assert Path(found[0].path).resolve() == python
+
+
+def test_what_uv_could_get(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for proxy in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(proxy, "http://127.0.0.1:9")  # nobody answers there
+    offered = finding.obtainable()
+    assert {"3.12", "3.13"} <= set(offered)
+    assert offered.index("3.13") < offered.index("3.12")
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
+    assert finding.obtainable() == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "allowed"),
+    [
+        ('python-downloads = "never"', False),
+        ('python-preference = "only-system"', False),
+        ('python-downloads = "manual"', True),
+        ("python-downloads = ", True),
+    ],
+)
+def test_the_user_s_uv_settings_are_heeded(machine: Path, setting: str, allowed: bool) -> None:
+    file = machine / ".config" / "uv" / "uv.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(setting)
+    assert bool(finding.obtainable()) is allowed
+
+
+def test_no_uv_is_no_error(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import uv
+
+    def missing() -> str:
+        raise FileNotFoundError("uv")
+
+    monkeypatch.setattr(uv, "find_uv_bin", missing)
+    assert managed.obtainable() == [] and managed.managed() == []
+
+
+def test_control_c_ends_those_that_hang(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid = machine / "pid"
+    script(
+        machine / "bin" / "python3.1", f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600"
+    )
+    script(machine / "bin" / "python3.2", "exec sleep 600")
+    monkeypatch.setattr(asked, "DEADLINE", 120.0)
+    monkeypatch.setenv("PATH", f"{machine}/bin:/usr/bin:/bin")
+
+    def interrupt() -> None:
+        while not pid.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        finding.interpreters()
+    thread.join()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)

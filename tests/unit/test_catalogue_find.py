@@ -1,0 +1,101 @@
+"""Stacks and releases by the names that people give them, and what an old Python's environment gets."""
+
+from __future__ import annotations
+
+import pytest
+from packaging.requirements import Requirement
+
+from envcheck.exit_codes import UsageError
+from envcheck.install.catalogue import pythons
+from envcheck.install.catalogue.load import find, load, nearest, seed
+
+NVIDIA = load("nvidia-tf1")
+TENSORFLOW = load("tensorflow")
+
+
+@pytest.mark.parametrize(
+    ("asked", "release"),
+    [
+        ("23.03", "23.03"),
+        ("23.3", "23.03"),
+        ("1.15.5+nv23.03", "23.03"),
+        ("1.15.5+nv23.3", "23.03"),
+        ("1.15.3+nv20.08", "20.08"),
+        ("1.15.2", "20.06"),  # the only one of that version
+    ],
+)
+def test_a_month_has_several_names(asked: str, release: str) -> None:
+    assert find(NVIDIA, asked).release == release
+
+
+@pytest.mark.parametrize(
+    ("asked", "release"),
+    [("2.21.0", "2.21.0"), ("2.21", "2.21.0"), ("v2.21.0", "2.21.0"), ("2.22.0-rc0", "2.22.0rc0")],
+)
+def test_a_version_has_several_spellings(asked: str, release: str) -> None:
+    assert find(TENSORFLOW, asked).release == release
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        ("23.04", 'nvidia-tf1 has no release "23.04"; the nearest are 23.03, 23.02 and '),
+        ("21.01", 'nvidia-tf1 has no release "21.01"; the nearest are '),
+        (
+            "1.15.5+nv23.09",
+            'nvidia-tf1 has no release "1.15.5+nv23.09"; the nearest are 23.03 and 23.02',
+        ),
+        ("latest", 'nvidia-tf1 has no release "latest"; it has 20.06 to 23.03'),
+        ("", 'nvidia-tf1 has no release ""; it has 20.06 to 23.03'),
+        ("1.15.5", '26 releases of nvidia-tf1 are version "1.15.5", from 21.02 to 23.03: name one'),
+    ],
+)
+def test_an_unknown_release_names_the_nearest(asked: str, error: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        find(NVIDIA, asked)
+    assert str(caught.value).startswith(error)
+
+
+def test_near_is_near_in_time_in_version_and_in_spelling() -> None:
+    def near(stack_name: str, asked: str) -> list[str]:
+        return [release.release for release in nearest(load(stack_name), asked)]
+
+    assert {"21.02", "20.12"} <= set(near("nvidia-tf1", "21.01"))
+    assert near("tensorflow", "3.0") == ["2.22.0rc0", "2.21.0"]
+    assert near("tensorflow", "1.15.5") == ["2.14.1", "2.14.0"]
+    assert near("tensorflow", "2.12.0") == ["2.21.0", "2.14.1", "2.14.0"]  # two figures swapped
+    assert near("tensorflow", "nonsense") == []
+
+
+def test_an_unknown_stack_names_the_nearest_and_all() -> None:
+    with pytest.raises(
+        UsageError, match='no stack "tensorfow"; did you mean "tensorflow"'
+    ) as caught:
+        load("tensorfow")
+    assert "nvidia-tf1, tensorflow, tensorflow-cpu, tensorflow1" in caught.value.hint
+    with pytest.raises(UsageError, match=r'^There is no stack "pytorch"$'):
+        load("pytorch")
+
+
+def test_every_python_gets_one_pip_exactly() -> None:
+    for row in pythons.table():
+        pins = [Requirement(text) for text in row.packages]
+        assert "pip" in [pin.name for pin in pins]
+        assert all(str(pin.specifier).startswith("==") for pin in pins)
+        assert seed(row.version) == row.packages
+    minors = [row.version for row in pythons.table()]
+    assert minors == [f"3.{minor}" for minor in range(6, 15)]
+
+
+def test_old_pythons_get_the_last_pip_that_runs_there() -> None:
+    assert seed("3.6") == ["pip==21.3.1", "setuptools==59.6.0", "wheel==0.37.1"]
+    assert [seed(minor) for minor in ("3.7", "3.8")] == [["pip==24.0"], ["pip==25.0.1"]]
+    assert seed("3.99") == ["pip"]
+    seed("3.7").append("spoilt")
+    assert seed("3.7") == ["pip==24.0"]
+
+
+def test_an_old_pip_builds_with_what_its_environment_has() -> None:
+    assert NVIDIA.sdists
+    for sdist in NVIDIA.sdists:
+        assert set(sdist.build.requires) < set(seed("3.6"))

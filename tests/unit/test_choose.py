@@ -1,0 +1,163 @@
+"""Which stack and release are chosen, and what a refusal says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fit_machines as m
+import msgspec
+import pytest
+
+from envcheck.exit_codes import Cannot, ExitCode, UsageError
+from envcheck.install.catalogue.model import Stack
+from envcheck.install.fit.choice import Choice
+from envcheck.install.fit.choose import choose
+from envcheck.install.fit.room import RoomAt
+from envcheck.install.request import Request
+from envcheck.snapshot import Snapshot
+
+SILENT = "its index pypi.ngc.nvidia.com does not answer"
+
+
+class Index:
+    """Says whether a stack's index answers, and counts how often it was asked."""
+
+    def __init__(self, silence: str = "") -> None:
+        self.silence = silence
+        self.asked: list[str] = []
+
+    def __call__(self, stack: Stack) -> str:
+        self.asked.append(stack.name)
+        return self.silence
+
+
+def chosen(
+    snapshot: Snapshot, index: Index | None = None, room: RoomAt | None = None, **wish: Any
+) -> Choice:
+    wanted = Request(**wish)
+    return choose(wanted, snapshot, m.PYTHONS, [], index or Index(), room=room, load=m.load)
+
+
+def refused(snapshot: Snapshot, **wish: Any) -> Cannot:
+    with pytest.raises(Cannot) as caught:
+        chosen(snapshot, **wish)
+    assert caught.value.exit_code is ExitCode.CANNOT
+    return caught.value
+
+
+def name(choice: Choice) -> str:
+    return f"{choice.stack.name} {choice.candidate.release.release}"
+
+
+def test_without_a_word_nvidia_tf1_where_it_fits_and_its_index_answers() -> None:
+    index = Index()
+    choice = chosen(m.machine(["H100"]), index)
+    assert name(choice) == "nvidia-tf1 23.03"
+    assert choice.reasons == ["23.03 is the newest release of nvidia-tf1"]
+    assert index.asked == ["nvidia-tf1"]
+
+
+def test_else_tensorflow_and_why() -> None:
+    choice = chosen(m.machine(["H100"]), Index(SILENT))
+    assert name(choice) == "tensorflow 2.21.0"
+    assert choice.reasons[0] == f"nvidia-tf1 was passed over: {SILENT}"
+
+
+def test_a_bundle_needs_no_index() -> None:
+    index = Index(SILENT)
+    assert name(chosen(m.machine(), index, offline="/bundle")) == "nvidia-tf1 23.03"
+    assert index.asked == []
+
+
+def test_a_new_gpu_gets_tensorflow_and_no_index_is_asked() -> None:
+    index = Index()
+    choice = chosen(m.machine(["RTX 5090"], "580.65.06"), index)
+    assert name(choice) == "tensorflow 2.21.0"
+    assert index.asked == []
+    assert "nvidia-tf1 was passed over: of its releases," in choice.reasons[0]
+    assert "whether it has PTX for it is not known" in choice.reasons[0]
+
+
+def test_the_newer_ones_are_told_with_their_reasons() -> None:
+    choice = chosen(m.machine(["A100"], "470.82.01"), stack="tensorflow")
+    assert name(choice) == "tensorflow 2.14.1"
+    assert choice.newer_refused[1].release.release == "2.21.0"
+    assert all("driver" in m.kinds(one) for one in choice.newer_refused[1:])
+    assert choice.reasons == ["2.14.1 is the newest release of tensorflow that fits this machine"]
+
+
+def test_a_named_stack_s_index_is_not_asked() -> None:
+    index = Index(SILENT)
+    assert name(chosen(m.machine(), index, stack="nvidia-tf1")) == "nvidia-tf1 23.03"
+    assert name(chosen(m.machine(), index, stack="nvidia-tf1", release="22.10")).endswith("22.10")
+    assert index.asked == []
+
+
+def test_a_release_without_a_stack_finds_its_own() -> None:
+    assert name(chosen(m.machine(), release="22.10")) == "nvidia-tf1 22.10"
+    assert name(chosen(m.machine(), release="2.19.0")) == "tensorflow 2.19.0"
+    with pytest.raises(UsageError, match="nvidia-tf1"):
+        chosen(m.machine(), release="23.11")
+    with pytest.raises(UsageError, match=r"tensorflow has no release"):
+        chosen(m.machine(), release="2.99")
+
+
+def test_a_named_release_overrides_what_is_not_known() -> None:
+    choice = chosen(m.machine(), stack="nvidia-tf1", release="23.02")
+    assert choice.candidate.fits
+    assert any("Same-month base image" in note for note in choice.candidate.notes)
+    assert choice.reasons == ["23.02 of nvidia-tf1 was named"]
+
+
+def test_a_named_release_that_cannot_work_names_the_newest_that_can() -> None:
+    error = refused(m.machine(["A100"], "470.82.01"), stack="tensorflow", release="2.21.0")
+    assert str(error) == (
+        "tensorflow 2.21.0 cannot be installed here: it needs driver 525.60.13 or newer, and this"
+        " machine has 470.82.01"
+    )
+    assert error.hint == "the newest release that fits: --stack tensorflow --release 2.14.1"
+
+
+def test_without_a_gpu_the_ways_out_are_named() -> None:
+    for wish in ({}, {"stack": "tensorflow"}, {"stack": "tensorflow", "release": "2.21.0"}):
+        error = refused(m.without_gpu(), **wish)
+        assert "this machine has no NVIDIA GPU" in str(error)
+        assert "--stack tensorflow-cpu" in error.hint and "--allow-no-gpu" in error.hint
+    assert name(chosen(m.without_gpu(), stack="tensorflow-cpu")) == "tensorflow-cpu 2.21.0"
+
+
+def test_allow_no_gpu_is_no_way_out_where_more_is_missing() -> None:
+    snapshot = m.without_gpu(glibc="2.12")
+    assert "--allow-no-gpu" not in refused(snapshot, stack="tensorflow").hint
+    assert "no NVIDIA GPU" in str(refused(snapshot, stack="tensorflow"))
+
+
+def test_allow_no_gpu_goes_on() -> None:
+    choice = chosen(m.without_gpu(), Index(SILENT), allow_no_gpu=True)
+    assert name(choice) == "tensorflow 2.21.0"
+    assert "This machine has no NVIDIA GPU" in choice.candidate.notes[0]
+
+
+def test_nothing_fits_anywhere() -> None:
+    error = refused(m.machine(["H100"], "450.80.02", glibc="2.12"))
+    assert str(error) == (
+        "no stack fits this machine: nvidia-tf1: of its releases, 22.10 comes nearest, and needs glibc"
+        " 2.31 or newer, and this machine has 2.12; tensorflow: it needs glibc 2.17 or newer, and this"
+        " machine has 2.12"
+    )
+    assert "container" in error.hint
+
+
+def test_a_full_disk_says_where_and_how_much() -> None:
+    with pytest.raises(Cannot, match=r"/data/envs has 10 MiB free: 5.8 GiB are missing") as caught:
+        chosen(m.machine(), room=m.room(free_mib=10), stack="tensorflow")
+    assert "--path" in caught.value.hint
+
+
+def test_a_gpu_without_its_driver_is_not_told_that_it_has_none() -> None:
+    snapshot = m.machine()
+    blank = msgspec.structs.replace(
+        snapshot.machine, nvml=None, nvidia_smi=None, cuda=None, kernel=None
+    )
+    error = refused(msgspec.structs.replace(snapshot, machine=blank), stack="tensorflow")
+    assert "no NVIDIA driver answers, although the PCI bus shows 8 GPUs" in str(error)

@@ -1,0 +1,144 @@
+"""Which releases fit which machine: processors, drivers, GPUs, C libraries, disks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fit_machines as m
+import pytest
+import whole
+
+from envcheck.facts.base import Unavailable
+from envcheck.facts.pci import Pci
+from envcheck.install.fit.fit import fit, named
+from envcheck.install.request import Request
+
+NOT_COLLECTED = Unavailable(unavailable="not-collected")
+
+# The newest release that fits, by GPU and driver; "" where none does. Upstream's 2.18 and later are CUDA
+# 12.5 with code for 6.0 to 9.0; 2.17 is CUDA 12.3; 2.14 is CUDA 11.8 with code for 3.5 to 8.0.
+NEWEST = {
+    ("tensorflow", "V100"): ["2.14.1", "2.14.1", "2.21.0", "2.21.0", "2.21.0", "2.21.0", "2.21.0"],
+    ("tensorflow", "T4"): ["2.14.1", "2.14.1", "2.21.0", "2.21.0", "2.21.0", "2.21.0", "2.21.0"],
+    ("tensorflow", "A100"): ["2.14.1", "2.14.1", "2.21.0", "2.21.0", "2.21.0", "2.21.0", "2.21.0"],
+    # 2.14 has PTX of CUDA 11.8 for it, which these two drivers do not compile.
+    ("tensorflow", "H100"): ["", "", "2.21.0", "2.21.0", "2.21.0", "2.21.0", "2.21.0"],
+    # PTX alone: what the driver's own CUDA is not older than (525: 11.8; 535: 12.2; 550: 12.3).
+    ("tensorflow", "RTX 5090"): ["", "", "2.14.1", "2.15.1", "2.17.1", "2.21.0", "2.21.0"],
+    ("nvidia-tf1", "V100"): ["22.10", "22.10", "23.03", "23.03", "23.03", "23.03", "23.03"],
+    ("nvidia-tf1", "T4"): ["22.10", "22.10", "23.03", "23.03", "23.03", "23.03", "23.03"],
+    ("nvidia-tf1", "A100"): ["22.10", "22.10", "23.03", "23.03", "23.03", "23.03", "23.03"],
+    ("nvidia-tf1", "H100"): ["22.10", "22.10", "23.03", "23.03", "23.03", "23.03", "23.03"],
+    ("nvidia-tf1", "RTX 5090"): ["", "", "", "", "", "", ""],
+}
+
+
+@pytest.mark.parametrize(("stack", "gpu"), NEWEST)
+def test_the_newest_release_that_fits(stack: str, gpu: str) -> None:
+    found = []
+    for driver in m.DRIVERS:
+        best = m.judged(m.load(stack), m.machine([gpu], driver)).best
+        found.append(best.release.release if best is not None else "")
+    assert found == NEWEST[stack, gpu]
+
+
+def test_a_driver_that_is_too_old_is_told_with_both_sides() -> None:
+    candidate = m.one(m.judged(m.tensorflow(), m.machine(["A100"], "470.82.01")), "2.21.0")
+    assert m.kinds(candidate) == ["driver"]
+    assert m.sentence(candidate, "driver") == (
+        "needs driver 525.60.13 or newer, and this machine has 470.82.01"
+    )
+
+
+def test_all_reasons_are_told_not_the_first() -> None:
+    snapshot = m.machine(["H100"], "450.80.02", glibc="2.12", cpu_flags=[])
+    judged = m.judged(m.tensorflow(), snapshot, m.room(free_mib=10), python="3.6")
+    assert m.kinds(m.one(judged, "2.21.0")) == ["cpu", "libc", "driver", "python", "disk"]
+
+
+def test_a_release_whose_cuda_is_not_known_only_where_it_is_named() -> None:
+    candidate = m.one(m.judged(m.nvidia_tf1(), m.machine()), "23.02")
+    assert m.kinds(candidate) == ["not-known"]
+    chosen = named(candidate)
+    assert chosen.fits
+    assert chosen.notes[:2] == [
+        "23.02 was built with a CUDA that is not known, so neither is the driver that it needs.",
+        "Same-month base image: CUDA 12.0.1.011; not confirmed.",
+    ]
+
+
+def test_naming_does_not_override_what_cannot_work() -> None:
+    stack = m.with_release(cuda="", broken="its files are not on any index.", prerelease=True)
+    candidate = m.judged(stack, m.machine()).candidates[0]
+    assert m.kinds(candidate) == ["broken", "prerelease", "not-known"]
+    assert m.kinds(named(candidate)) == ["broken"]
+
+
+def test_nothing_known_is_never_a_pass_in_silence() -> None:
+    nothing = m.with_sections(
+        whole.host(architecture=NOT_COLLECTED, glibc=NOT_COLLECTED, cpu_flags=NOT_COLLECTED),
+        pci=Pci(),
+        kernel=None,
+        nvml=None,
+        nvidia_smi=None,
+        cuda=None,
+    )
+    notes = m.one(m.judged(m.tensorflow(), nothing), "2.21.0").notes
+    for what in ("architecture", "with AVX", "glibc", "has an NVIDIA GPU", "driver runs CUDA"):
+        assert any(what in note and "not known" in note for note in notes), what
+
+
+@pytest.mark.parametrize(
+    ("facts", "kind", "words"),
+    [
+        (
+            {"architecture": "aarch64"},
+            "architecture",
+            "built for x86_64, and this machine is aarch64",
+        ),
+        ({"libc": "musl", "glibc": whole.ABSENT}, "libc", "and this machine has musl"),
+        ({"glibc": "2.12"}, "libc", "needs glibc 2.17 or newer, and this machine has 2.12"),
+        ({"cpu_flags": ["sse4_2"]}, "cpu", "needs a CPU with AVX"),
+    ],
+)
+def test_the_machine_itself(facts: dict[str, Any], kind: str, words: str) -> None:
+    candidate = m.one(m.judged(m.tensorflow(), m.machine(**facts)), "2.21.0")
+    assert words in m.sentence(candidate, kind)
+
+
+def test_glibc_2_17_is_enough_for_upstream_and_not_for_nvidia() -> None:
+    snapshot = m.machine(["A100"], glibc="2.17")
+    assert m.judged(m.tensorflow(), snapshot).best is not None
+    assert all("libc" in m.kinds(one) for one in m.judged(m.nvidia_tf1(), snapshot).candidates)
+
+
+@pytest.mark.parametrize(
+    ("facts", "kind", "words"),
+    [
+        ({"free_mib": 5000}, "disk", "needs 5.9 GiB (2.0 GiB to download, 3.9 GiB installed), and"),
+        ({"free_mib": 5000}, "disk", "/data/envs has 4.9 GiB free: 1000 MiB are missing"),
+        ({"noexec": True}, "place", "/data/envs is mounted noexec"),
+        ({"read_only": True, "writable": False}, "place", "/data/envs is mounted read-only"),
+        ({"writable": False}, "place", "may not be written to by this user"),
+    ],
+)
+def test_the_place(facts: dict[str, Any], kind: str, words: str) -> None:
+    candidate = m.one(m.judged(m.tensorflow(), m.machine(), m.room(**facts)), "2.21.0")
+    assert words in m.sentence(candidate, kind)
+
+
+def test_unknown_sizes_and_unknown_room_are_no_refusal() -> None:
+    assert m.one(m.judged(m.nvidia_tf1(), m.machine(), m.room(free_mib=1)), "23.03").fits
+    candidate = m.one(m.judged(m.tensorflow(), m.machine(), m.room(free_mib=None)), "2.21.0")
+    assert candidate.fits and "How much is free at /data/envs is not known." in candidate.notes
+    slow = m.one(
+        m.judged(m.tensorflow(), m.machine(), m.room(network=True, free_inodes=9)), "2.21.0"
+    )
+    assert slow.fits and len(slow.notes) == 3
+
+
+def test_a_snapshot_of_elsewhere_leaves_python_open() -> None:
+    judged = fit(m.tensorflow(), m.machine(), None, [], Request())
+    best = judged.best
+    assert best is not None and best.interpreter is None and not best.python_to_get
+    assert "Which Pythons are there is not known" in best.notes[-1]

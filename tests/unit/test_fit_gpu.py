@@ -1,0 +1,187 @@
+"""Whether a release runs on a machine's GPUs: drivers, compute capabilities, and none at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fit_machines as m
+import h100
+import msgspec
+import pytest
+import whole
+from build import document
+
+from envcheck.facts.base import Unavailable
+from envcheck.facts.pci import Pci
+from envcheck.facts.target import Environment
+from envcheck.snapshot import Snapshot
+
+NOT_COLLECTED = Unavailable(unavailable="not-collected")
+
+
+def test_minor_version_compatibility_is_a_note() -> None:
+    candidate = m.one(m.judged(m.tensorflow(), m.machine(["H100"], "535.54.03")), "2.21.0")
+    assert candidate.fits
+    assert candidate.notes == [
+        "CUDA 12.5.1 runs on driver 535.54.03 by minor-version compatibility."
+    ]
+    newer = m.one(m.judged(m.tensorflow(), m.machine(["H100"], "580.65.06")), "2.21.0")
+    assert newer.fits and newer.notes == []
+
+
+@pytest.mark.parametrize("driver", ["535.161.08-grid", "535.54.03", "999.1"])
+def test_odd_driver_versions_are_read(driver: str) -> None:
+    assert m.one(m.judged(m.tensorflow(), m.machine(["H100"], driver)), "2.21.0").fits
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"mig_enabled": True, "mig_instances": [h100.mig_instance()]},
+        {"name": "GRID A100-40C", "virtualization": "VGPU", "vgpu_licence": "Unlicensed"},
+    ],
+)
+def test_a_part_of_a_gpu_is_one(facts: dict[str, Any]) -> None:
+    assert m.one(m.judged(m.tensorflow(), with_gpu(**facts)), "2.21.0").fits
+
+
+def test_a_forward_compatibility_package_counts() -> None:
+    gpus = [h100.gpu(0)]
+    old = {"driver_version": "470.82.01", "cuda_version": "11.4"}
+    snapshot = m.with_sections(
+        whole.host(),
+        nvml=h100.nvml(gpus, **old),
+        nvidia_smi=h100.smi(gpus, **old),
+        cuda=h100.cuda(gpus, driver_api_version="12.5"),
+    )
+    assert m.one(m.judged(m.tensorflow(), snapshot), "2.21.0").notes == []
+
+
+def test_gpus_that_cuda_visible_devices_hides_do_not_count() -> None:
+    stack = m.with_release(cuda="12.5.1", compute_capabilities=["sm_80", "sm_90"])
+    snapshot = m.machine(["H100", "T4"])
+    for value, kinds in (("0", []), ("1", ["capability"]), ("", ["capability"])):
+        environment = Environment(variables={"CUDA_VISIBLE_DEVICES": value})
+        target = document("path:/env", environment=environment)
+        seen = msgspec.structs.replace(snapshot, target=target)
+        assert m.kinds(m.judged(stack, seen).candidates[0]) == kinds
+
+
+def test_a_driver_of_unknown_version_is_noted() -> None:
+    candidate = m.one(m.judged(m.tensorflow(), m.machine(["H100"], "")), "2.21.0")
+    assert candidate.notes[0].startswith("Whether the driver runs CUDA 12.5.1 is not known")
+
+
+def test_ptx_alone_is_a_note_and_newer_than_the_driver_a_refusal() -> None:
+    fits = m.one(m.judged(m.tensorflow(), m.machine(["RTX 5090"], "570.124.06")), "2.21.0")
+    assert fits.fits
+    assert "the driver compiles its compute_90 first" in fits.notes[0]
+    refused = m.one(m.judged(m.tensorflow(), m.machine(["RTX 5090"], "550.54.14")), "2.21.0")
+    assert m.sentence(refused, "capability") == (
+        "has only PTX of CUDA 12.5.1 for NVIDIA GeForce RTX 5090 (compute capability 12.0), which a"
+        " driver for CUDA 12.4 does not compile"
+    )
+
+
+def test_every_gpu_counts() -> None:
+    stack = m.with_release(cuda="12.5.1", compute_capabilities=["sm_80", "sm_90"])
+    alone = m.judged(stack, m.machine(["H100"])).candidates[0]
+    assert alone.fits
+    mixed = m.judged(stack, m.machine(["H100", "T4", "A100"])).candidates[0]
+    assert m.sentence(mixed, "capability") == (
+        "has no code for Tesla T4 (compute capability 7.5), only for sm_80, sm_90"
+    )
+
+
+def test_two_gpus_of_unknown_capability_are_two() -> None:
+    unknown = {"compute_capability": NOT_COLLECTED}
+    gpus = [h100.gpu(0, **unknown), h100.gpu(1, **unknown), h100.gpu(2, name="Other", **unknown)]
+    snapshot = m.with_sections(
+        whole.host(), nvml=h100.nvml(gpus), nvidia_smi=h100.smi(gpus), cuda=None
+    )
+    notes = m.one(m.judged(m.tensorflow(), snapshot), "2.21.0").notes
+    assert [note for note in notes if "capability" in note] == [
+        f"The compute capability of {name} is not known." for name in (whole.NAME, "Other")
+    ]
+
+
+def test_where_the_list_is_not_known_the_toolkit_s_range_decides() -> None:
+    hopper = m.judged(m.nvidia_tf1(), m.machine(["H100"]))
+    assert "can make it for" in m.one(hopper, "23.03").notes[-1]
+    old = m.one(hopper, "20.11")
+    assert "which CUDA 11.8 was the first to make" in m.sentence(old, "capability")
+    assert [refusal.overridable for refusal in old.refusals] == [True]
+    gone = m.judged(m.with_release(cuda="13.0.0"), m.machine(["V100"], "580.65.06")).candidates[0]
+    assert "CUDA 12.9 was the last" in m.sentence(gone, "capability")
+    assert not gone.refusals[0].overridable
+    unheard = with_gpu(compute_capability="42.0")
+    assert "is not known" in m.judged(m.nvidia_tf1(), unheard).candidates[0].notes[-1]
+
+
+def test_without_a_gpu() -> None:
+    refused = m.judged(m.tensorflow(), m.without_gpu()).candidates[1]
+    assert m.kinds(refused) == ["gpu"]
+    assert m.sentence(refused, "gpu") == "needs an NVIDIA GPU, and this machine has no NVIDIA GPU"
+    allowed = m.judged(m.tensorflow(), m.without_gpu(), allow_no_gpu=True).candidates[1]
+    assert allowed.fits
+    assert "nothing that needs one can be verified" in allowed.notes[0]
+    assert m.judged(m.tensorflow_cpu(), m.without_gpu()).candidates[0].fits
+
+
+def test_a_gpu_without_a_driver() -> None:
+    snapshot = m.with_sections(
+        whole.host(),
+        kernel=whole.unloaded(),
+        nvml=h100.no_driver(9),
+        nvidia_smi=None,
+        cuda=None,
+    )
+    candidate = m.one(m.judged(m.tensorflow(), snapshot), "2.21.0")
+    assert m.sentence(candidate, "driver") == (
+        "needs an NVIDIA driver 525.60.13 or newer, and no NVIDIA driver answers, although the PCI bus"
+        " shows 8 GPUs"
+    )
+
+
+def test_a_driver_that_lists_no_gpu() -> None:
+    snapshot = m.with_sections(whole.host(), nvml=h100.nvml([]), nvidia_smi=None, cuda=None)
+    candidate = m.one(m.judged(m.tensorflow(), snapshot), "2.21.0")
+    assert "lists none, although the PCI bus shows 8 GPUs" in m.sentence(candidate, "gpu")
+
+
+def test_wsl_shows_no_gpu_on_its_bus_whatever_there_is() -> None:
+    snapshot = m.with_sections(
+        whole.host(wsl=True), pci=Pci(devices=[]), nvml=None, nvidia_smi=None, cuda=None
+    )
+    candidate = m.one(m.judged(m.tensorflow(), snapshot), "2.21.0")
+    assert "Whether this machine has an NVIDIA GPU is not known." in candidate.notes
+    assert candidate.fits
+
+
+@pytest.mark.parametrize(
+    ("supports", "expected"),
+    [("12.8", "fits"), ("12.2", "note"), ("11.4", "refused"), ("", "note")],
+)
+def test_a_windows_driver_is_judged_by_the_cuda_that_it_supports(
+    supports: str, expected: str
+) -> None:
+    gpus = [h100.gpu(0)]
+    version = {"driver_version": "537.13", "cuda_version": supports or whole.ABSENT}
+    snapshot = m.with_sections(
+        whole.host(wsl=True),
+        pci=Pci(devices=[]),
+        nvml=h100.nvml(gpus, **version),
+        nvidia_smi=None,
+        cuda=h100.cuda(gpus, driver_api_version=supports or whole.ABSENT),
+    )
+    candidate = m.one(m.judged(m.tensorflow(), snapshot), "2.21.0")
+    assert (m.kinds(candidate) == ["driver"]) is (expected == "refused")
+    assert bool(candidate.notes) is (expected == "note")
+
+
+def with_gpu(**facts: Any) -> Snapshot:
+    """One H100 with these facts."""
+    gpus = [h100.gpu(0, **facts)]
+    return m.with_sections(
+        whole.host(), nvml=h100.nvml(gpus), nvidia_smi=h100.smi(gpus), cuda=h100.cuda(gpus)
+    )

@@ -1,0 +1,88 @@
+"""The matrix of releases as people read it, and as programs do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import fit_machines as m
+
+from envcheck.install.fit.choice import StackFit
+from envcheck.reports.releases import Chosen, build, pythons, render, render_json
+from envcheck.snapshot import Snapshot
+
+NOBODY = Chosen(refused="no stack fits this machine", hint="buy one")
+
+
+def shown(snapshot: Snapshot, chosen: Chosen = NOBODY, **options: Any) -> str:
+    fits = [m.judged(m.nvidia_tf1(), snapshot), m.judged(m.tensorflow(), snapshot)]
+    return render(build("a machine", fits, chosen, None), **options)
+
+
+def line(text: str, release: str) -> str:
+    return next(row for row in text.splitlines() if row.startswith(f"  {release} "))
+
+
+def test_every_release_says_fits_or_why_not() -> None:
+    text = shown(m.machine(["A100"], "470.82.01"))
+    assert line(text, "23.03").split() == ["23.03", "no", "3.8", "12.1.0", "525.60.13", "driver"]
+    assert line(text, "22.10").split() == ["22.10", "yes", "3.8", "11.8.0", "450.80.02"]
+    unknown = line(text, "23.02")
+    assert "if named" in unknown and unknown.endswith("not known") and "23.02" in unknown
+    assert "23.03, 23.01: needs driver 525.60.13 or newer, and this machine has" in text
+
+
+def test_it_reaches_down_to_the_newest_that_fits() -> None:
+    text = shown(m.machine(["A100"], "470.82.01"))
+    assert "yes" in line(text, "2.14.1")
+    assert "older: --all" in text
+    assert "2.13" not in text and "  20.06 " in shown(m.machine(), everything=True)
+
+
+def test_80_columns_no_colour_and_ascii_keep_the_meaning() -> None:
+    snapshot = m.machine(["H100"], "450.80.02", glibc="2.12", cpu_flags=[])
+    plain = shown(snapshot, everything=True, utf8=False)
+    assert plain.isascii() and max(map(len, plain.splitlines())) <= 80
+    coloured = shown(snapshot, everything=True, colour=True)
+    assert "\x1b[" in coloured and "CPU, glibc, driver" in coloured
+
+
+def test_what_would_be_taken() -> None:
+    taken = Chosen(stack="tensorflow", release="2.21.0", python="/usr/bin/python3", reasons=["so"])
+    assert "would take tensorflow 2.21.0 on /usr/bin/python3: so." in " ".join(
+        shown(m.machine(), taken).split()
+    )
+    refused = shown(m.machine())
+    assert "Nothing would be installed: no stack fits this machine." in refused
+    assert "hint: buy one" in refused
+
+
+def test_what_is_taken_where_the_index_is_silent() -> None:
+    first = Chosen(stack="nvidia-tf1", release="23.03", reasons=["so"])
+    other = Chosen(stack="tensorflow", release="2.21.0")
+    text = render(build("a machine", [], first, other))
+    assert "nvidia-tf1 23.03 if its index answers: so." in " ".join(text.split())
+    assert text.endswith("Else tensorflow 2.21.0.\n")
+    none = render(build("a machine", [], first, NOBODY))
+    assert none.endswith("Else nothing: no stack fits this machine.\n")
+
+
+def test_json_has_every_release_and_reason() -> None:
+    judged = m.judged(m.tensorflow(), m.without_gpu())
+    raw = json.loads(render_json(build("a machine", [judged], NOBODY, None)))
+    assert list(raw) == ["schema", "machine", "chosen", "otherwise", "stacks"]
+    rows = raw["stacks"][0]["releases"]
+    assert len(rows) == len(m.tensorflow().releases)
+    assert rows[1]["refusals"][0]["kind"] == "gpu" and rows[1]["driver"] == "525.60.13"
+    assert "tags" not in json.dumps(raw)
+
+
+def test_ranges_of_pythons() -> None:
+    assert pythons(["3.9", "3.10", "3.11"]) == "3.9–3.11"
+    assert pythons(["3.8", "3.6"]) == "3.6, 3.8"
+    assert pythons([]) == ""
+
+
+def test_a_stack_without_releases_is_a_table_without_rows() -> None:
+    empty = StackFit(stack=m.tensorflow(), candidates=[])
+    assert "RELEASE" in render(build("", [empty], NOBODY, None))

@@ -1,0 +1,85 @@
+"""How much room there is, here and on the machine of a Snapshot."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import fit_machines as m
+import pytest
+import whole
+
+from envcheck.install.fit import room
+from envcheck.install.fit.room import RoomAt
+
+
+def file_system(**changes: Any) -> Any:
+    values = {
+        "f_bavail": 512,
+        "f_frsize": 1024 * 1024,
+        "f_blocks": 1000,
+        "f_flag": 0,
+        "f_files": 0,
+        "f_favail": 0,
+    }
+    return lambda _path: SimpleNamespace(**{**values, **changes})
+
+
+def test_a_path_that_is_not_there_yet_has_its_parent_s_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Path] = []
+    monkeypatch.setattr(os, "statvfs", lambda path: asked.append(path) or file_system()(path))
+    found = room.room_at(tmp_path / "envs" / "tensorflow")
+    assert asked == [tmp_path]
+    assert found == RoomAt(
+        path=str(tmp_path / "envs" / "tensorflow"),
+        device=tmp_path.stat().st_dev,
+        free_mib=512,
+        noexec=False,
+        read_only=False,
+        writable=True,
+        free_inodes=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"f_flag": os.ST_NOEXEC}, {"noexec": True, "read_only": False}),
+        ({"f_flag": os.ST_RDONLY}, {"noexec": False, "read_only": True}),
+        ({"f_files": 100, "f_favail": 7}, {"free_inodes": 7}),
+        ({"f_blocks": 0, "f_bavail": 0}, {"free_mib": None}),
+    ],
+)
+def test_what_the_file_system_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: Any, expected: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(os, "statvfs", file_system(**facts))
+    found = room.room_at(tmp_path)
+    assert {name: getattr(found, name) for name in expected} == expected
+
+
+def test_a_file_in_the_way_is_no_place_to_write(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert not room.room_at(tmp_path / "file" / "envs").writable
+    (tmp_path / "link").symlink_to("/nowhere/at/all")
+    assert not room.room_at(tmp_path / "link").writable
+
+
+def test_the_snapshot_adds_network_and_quota() -> None:
+    disk = whole.disk("/data", "environments", network=True, quota_free_mib=3)
+    found = room.with_disk(m.room(free_mib=9), disk)
+    assert (found.path, found.network, found.free_mib) == ("/data/envs", True, 3)
+    unlimited = room.with_disk(m.room(free_mib=9), whole.disk("/data", "environments"))
+    assert (unlimited.network, unlimited.free_mib) == (False, 9)
+
+
+def test_another_machine_s_room_comes_from_its_snapshot() -> None:
+    disk = whole.disk("/home", "environments", free_mib=77, noexec=True, writable=whole.ABSENT)
+    found = room.room_of_snapshot(m.machine(disks=[disk]))
+    assert found is not None
+    assert (found.path, found.free_mib, found.noexec, found.writable) == ("/home", 77, True, True)
+    assert room.room_of_snapshot(m.machine(disks=[])) is None
