@@ -1,0 +1,1 @@
+"""HTTP as envcheck uses it: verified, patient, and silent about credentials."""

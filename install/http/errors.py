@@ -1,0 +1,237 @@
+"""What goes wrong over HTTP, each as one sentence that names the host and holds no credentials.
+
+The exceptions of requests and urllib3 carry URLs, and those carry passwords: none of them gets out.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+
+import requests
+import urllib3.exceptions
+
+from ...exit_codes import CouldNotLook
+from . import addresses
+
+# What raw reads and requests raise; ValueError is urllib3's for URLs and headers that are none.
+FAILURES = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError)
+
+_MEANINGS = {
+    400: "does not understand the request (400)",
+    401: "asks for a user name and a password (401)",
+    403: "refuses access (403)",
+    404: "does not have it (404)",
+    407: "is behind a proxy that asks for a user name and a password (407)",
+    408: "gave up waiting for the request (408)",
+    410: "does not have it any more (410)",
+    416: "does not have the part that was asked for (416)",
+    429: "asks for fewer requests (429)",
+    451: "may not give it out for legal reasons (451)",
+    500: "has an internal error (500)",
+    502: "gets no proper answer from a server behind it (502)",
+    503: "is not available at the moment (503)",
+    504: "gets no answer from a server behind it (504)",
+    511: "is behind a network that asks for a log-in first (511)",
+}
+_LATER = {408, 425, 429, 500, 502, 503, 504}  # may answer better when asked again
+_CREDENTIALS = (
+    "credentials are taken from the index's URL, from ~/.netrc (or the file in NETRC), and from the"
+    " keyring program"
+)
+_CERTIFICATES = (
+    "name the certificate authority of your network in SSL_CERT_FILE (a PEM file), or add it to the"
+    " system's store; --allow-insecure {host} does without the proof"
+)
+_LOG_IN = "log in to the network with a browser, or set HTTPS_PROXY, and start again"
+
+
+class HttpError(CouldNotLook):
+    """A request that failed.
+
+    status: of the answer, None where there was none. again: a later attempt may succeed. connecting: no
+    connection came about. wait: seconds that the server asks to be left alone for.
+    """
+
+    def __init__(
+        self,
+        sentence: str,
+        hint: str = "",
+        *,
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        again: bool = False,
+        connecting: bool = False,
+        wait: float | None = None,
+    ) -> None:
+        super().__init__(sentence, hint)
+        self.status = status
+        self.headers = headers or {}
+        self.again = again
+        self.connecting = connecting
+        self.wait = wait
+
+
+def of_status(
+    url: str, status: int, headers: Mapping[str, str], *, wait: float | None, known: bool
+) -> HttpError:
+    """The error of an answer. known: credentials were sent along."""
+    host = addresses.host(url)
+    meaning = _MEANINGS.get(status, f"answers with the status {status}")
+    hint = ""
+    if status in (401, 403):
+        hint = f"the credentials for {host} are wrong or lack the right" if known else _CREDENTIALS
+    elif status == 407:
+        hint = "put them into the URL in HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT"
+    elif status == 511:
+        hint = _LOG_IN
+    return HttpError(
+        f"{host} {meaning}: {addresses.shown(url)}",
+        hint,
+        status=status,
+        headers=headers,
+        again=status in _LATER or 505 <= status < 511,
+        wait=wait,
+    )
+
+
+def of_exception(url: str, error: BaseException) -> HttpError:
+    """The error of a request without an answer, or of an answer that broke off."""
+    chain = list(_chain(error))
+    for kinds, made in _KINDS:
+        found = next((inner for inner in chain if isinstance(inner, kinds)), None)
+        if found is not None:
+            return made(url, found, _reason(chain))
+    return HttpError(f"{addresses.host(url)} cut the connection{_reason(chain)}", again=True)
+
+
+def page_for_file(url: str) -> HttpError:
+    """An HTML page where a file should be: a proxy's, or a network's that wants a log-in."""
+    host, name = addresses.host(url), addresses.shown(url).rpartition("/")[2]
+    return HttpError(
+        f"a web page (HTML) came from {host} in the place of {name}: a proxy or a network that asks for"
+        " a log-in stands in between",
+        _LOG_IN,
+    )
+
+
+def too_large(url: str, limit: int) -> HttpError:
+    """A page that does not end. limit: bytes."""
+    return HttpError(f"{addresses.shown(url)} sends a page larger than {limit >> 20} MiB")
+
+
+def _not_verified(url: str, error: BaseException, _: str) -> HttpError:
+    host = addresses.host(url)
+    reason = getattr(error, "verify_message", "") or "it does not verify"
+    return HttpError(
+        f"the certificate of {host} is not to be trusted: {reason.rstrip('.')}",
+        _CERTIFICATES.format(host=host.partition(":")[0]),
+    )
+
+
+def _no_such_proxy(url: str, *_: object) -> HttpError:
+    return HttpError(
+        f"{addresses.host(url)} cannot be reached through the proxy that is set: envcheck speaks to"
+        " http:// and https:// proxies",
+        "look at HTTPS_PROXY, HTTP_PROXY and ALL_PROXY",
+    )
+
+
+def _no_url(url: str, *_: object) -> HttpError:
+    return HttpError(f"{addresses.shown(url)} is not a URL that can be asked")
+
+
+def _proxy(url: str, error: BaseException, reason: str) -> HttpError:
+    host = addresses.host(url)
+    said = " ".join(str(inner) for inner in _chain(error))
+    refused = re.search(r"Tunnel connection failed: (\d{3})", said)
+    if refused is None:
+        return HttpError(
+            f"the proxy that is set for {host} takes no connection{reason}",
+            "look at HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY",
+            again=True,
+            connecting=True,
+        )
+    return HttpError(
+        f"the proxy that is set refuses a connection to {host} (status {refused[1]})",
+        "look at HTTPS_PROXY and NO_PROXY; its user name and password belong into the URL",
+        status=int(refused[1]),
+        again=refused[1].startswith("5"),
+    )
+
+
+def _no_address(url: str, error: BaseException, _: str) -> HttpError:
+    return HttpError(
+        f"{addresses.host(url)} has no address here: {getattr(error, 'strerror', '')}",
+        "without a network, --offline installs from a bundle",
+        again=True,
+        connecting=True,
+    )
+
+
+def _no_connection(url: str, _: object, reason: str) -> HttpError:
+    return HttpError(
+        f"{addresses.host(url)} takes no connection{reason}", again=True, connecting=True
+    )
+
+
+def _no_connection_in_time(url: str, *_: object) -> HttpError:
+    return HttpError(
+        f"{addresses.host(url)} lets no connection come about", again=True, connecting=True
+    )
+
+
+def _silent(url: str, *_: object) -> HttpError:
+    return HttpError(f"{addresses.host(url)} has gone silent", again=True)
+
+
+def _no_tls(url: str, error: BaseException, _: str) -> HttpError:
+    reason = (getattr(error, "reason", "") or "no common ground").replace("_", " ").lower()
+    return HttpError(f"TLS with {addresses.host(url)} fails: {reason}", again=True, connecting=True)
+
+
+# The first kind that is anywhere in the chain tells it; the more telling ones come first.
+_KINDS: list[tuple[tuple[type[BaseException], ...], Callable[[str, BaseException, str], HttpError]]]
+_KINDS = [
+    ((ssl.SSLCertVerificationError,), _not_verified),
+    ((requests.exceptions.InvalidSchema,), _no_such_proxy),
+    (
+        (
+            requests.exceptions.InvalidURL,
+            requests.exceptions.MissingSchema,
+            urllib3.exceptions.LocationValueError,
+            UnicodeError,
+        ),
+        _no_url,
+    ),
+    ((urllib3.exceptions.ProxyError,), _proxy),
+    ((socket.gaierror,), _no_address),
+    ((urllib3.exceptions.NewConnectionError,), _no_connection),
+    ((requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError), _no_connection_in_time),
+    ((requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError, TimeoutError), _silent),
+    ((ssl.SSLError,), _no_tls),
+]
+
+
+def _reason(chain: list[BaseException]) -> str:
+    """The operating system's word for it: urllib3's own hold addresses and objects."""
+    system = [e for e in chain if isinstance(e, OSError) and not isinstance(e, ssl.SSLError)]
+    words = [e.strerror for e in system if isinstance(e.errno, int)]
+    said = next((word for word in reversed(words) if word), "")
+    return f" ({said})" if said else ""
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception and all that are inside it or led to it."""
+    seen: set[int] = set()
+    waiting: list[object] = [error]
+    while waiting:
+        found = waiting.pop(0)
+        if not isinstance(found, BaseException) or id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        waiting += [getattr(found, "reason", None), *found.args]
+        waiting += [found.__cause__, found.__context__]

@@ -1,0 +1,61 @@
+"""A wheel of random bytes, and a Fetcher that is quick to try again, for the tests of fetching."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from bad_server import BadServer
+
+from envcheck.install.http.retries import Retries
+from envcheck.install.http.session import Session
+from envcheck.install.lock.lock import LockedFile
+from envcheck.install.store.fetch import Fetcher
+from envcheck.install.store.store import Store
+
+SIZE = 3_000_000
+DATA = random.Random(4).randbytes(SIZE)
+SHA = hashlib.sha256(DATA).hexdigest()
+WRONG = random.Random(5).randbytes(SIZE)
+QUICK = Retries(attempts=4, connecting=4, first=0.01)
+
+
+@contextmanager
+def fetcher(store: Store, at_once: int = 8, silence: float = 30.0) -> Iterator[Fetcher]:
+    with (
+        Session() as session,
+        Fetcher(store, session, at_once, silence=silence, retries=QUICK) as running,
+    ):
+        yield running
+
+
+def wheel(
+    server: BadServer, path: str = "/w.whl", data: bytes = DATA, known: bool = True
+) -> LockedFile:
+    return LockedFile(
+        name=path[1:],
+        url=server.file(path, data),
+        sha256=hashlib.sha256(data).hexdigest(),
+        size=len(data) if known else None,
+    )
+
+
+def fetched(store: Store, file: LockedFile, silence: float = 30.0) -> Fetcher:
+    with fetcher(store, silence=silence) as running:
+        running.want(file)
+        running.wait()
+    with store.open(file.sha256) as content:
+        assert content.read() == DATA
+    assert not list((store.root / "partial").iterdir())
+    assert not list((store.root / "locks").iterdir())
+    return running
+
+
+def wait_until(reached: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not reached():
+        assert time.monotonic() < until
+        time.sleep(0.01)

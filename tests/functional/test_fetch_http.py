@@ -1,0 +1,290 @@
+"""The HTTP session against loopback servers: redirects, credentials, proxies, certificates."""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import certificates
+import pytest
+from bad_server import CAPTIVE, BadServer, Way
+
+from envcheck.install.http.errors import HttpError
+from envcheck.install.http.retries import Retries
+from envcheck.install.http.session import Session
+
+QUICK = Retries(attempts=3, connecting=2, first=0.01)
+BODY = b"a page" * 1000
+
+
+@pytest.fixture(autouse=True)
+def _nobody_s_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[BadServer]:
+    with BadServer() as running:
+        running.file("/page", BODY, content_type="text/html")
+        yield running
+
+
+@pytest.fixture
+def other() -> Iterator[BadServer]:
+    with BadServer() as running:
+        running.file("/page", BODY)
+        yield running
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with Session(retries=QUICK) as running:
+        yield running
+
+
+def authorization(user: str, word: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{word}".encode()).decode()
+
+
+def with_user(server: BadServer, user: str, word: str, path: str = "/page") -> str:
+    return f"http://{user}:{word}@127.0.0.1:{server.port}{path}"
+
+
+def error_of(session: Session, url: str, **options: bool) -> HttpError:
+    with pytest.raises(HttpError) as caught:
+        session.get(url, **options)  # type: ignore[arg-type]
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    return caught.value
+
+
+def test_a_page_that_is_cut_is_asked_for_again(server: BadServer, session: Session) -> None:
+    server.behave("/page", Way(cut_after=100), Way(status=502))
+    with session.get(server.url + "/page") as answer:
+        assert (answer.status_code, answer.content) == (200, BODY)
+        assert b"".join(answer.iter_content(7)) == BODY
+    assert len(server.seen()) == 3
+
+
+def test_a_long_body_that_is_cut_is_an_error_of_ours(server: BadServer, session: Session) -> None:
+    server.file("/w.whl", bytes(3_000_000))
+    server.behave("/w.whl", Way(cut_after=100, times=None))
+    with pytest.raises(HttpError, match="cut the connection"):
+        _ = session.get(server.url + "/w.whl").content
+
+
+def test_connections_are_kept(server: BadServer, session: Session) -> None:
+    for _ in range(3):
+        session.get(server.url + "/page")
+    assert session.head(server.url + "/page").headers["Content-Length"] == str(len(BODY))
+    assert len(server.seen()) == 4 and server.connections == 1
+
+
+def test_redirects_leave_credentials_behind(
+    server: BadServer, other: BadServer, session: Session
+) -> None:
+    server.behave("/page", Way(redirect="/inner"))
+    server.file("/inner", BODY)
+    server.behave("/inner", Way(redirect=other.url + "/page"))
+    answer = session.get(
+        with_user(server, "user", "word"), headers={"Range": "bytes=0-9", "Authorization": "x"}
+    )
+    assert answer.content == BODY[:10] and "word" not in answer.url
+    sent = [seen.headers.get("authorization") for seen in [*server.seen(), *other.seen()]]
+    assert sent == [authorization("user", "word")] * 2 + [None]
+    assert other.seen()[0].range == "bytes=0-9"
+
+
+def test_redirects_in_a_circle_end(server: BadServer, session: Session) -> None:
+    server.behave("/page", Way(redirect="/page", times=None))
+    assert "redirects in a circle" in str(error_of(session, server.url + "/page"))
+    assert len(server.seen()) == 11
+
+
+def test_plain_http_is_refused_unless_allowed_by_name(
+    server: BadServer, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "http://user:word@index.example/page"
+    error = error_of(session, url)
+    assert "plain http" in str(error) and "--allow-insecure index.example" in error.hint
+    server.behave("/page", Way(redirect="http://other.example/page"))
+    assert "plain http" in str(error_of(session, server.url + "/page"))
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    with Session(["Index.example"], retries=QUICK) as allowing:
+        assert allowing.get(url).content == BODY
+        assert "plain http" in str(error_of(allowing, "http://sub.index.example/page"))
+
+
+def test_the_user_s_proxy_is_used_and_no_proxy_heeded(
+    server: BadServer, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", with_user(server, "proxyuser", "proxyword", ""))
+    with Session(["index.example", "direct.invalid"], retries=QUICK) as allowing:
+        assert allowing.get("http://index.example/page").content == BODY
+        (seen,) = server.seen()
+        assert seen.target == "http://index.example/page"
+        given = seen.headers["proxy-authorization"]
+        assert given == authorization("proxyuser", "proxyword")
+        monkeypatch.setenv("NO_PROXY", "direct.invalid")
+        assert "has no address" in str(error_of(allowing, "http://direct.invalid/page"))
+    session.get(server.url + "/page")
+    assert server.seen()[-1].target == "/page"  # this machine, directly
+
+
+def test_a_proxy_that_refuses_is_named_without_its_password(
+    server: BadServer, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.behave("", Way(status=407, times=None))
+    monkeypatch.setenv("HTTPS_PROXY", with_user(server, "proxyuser", "proxyword", ""))
+    error = error_of(session, "https://index.example/page")
+    assert "proxy" in str(error) and "index.example" in str(error)
+    assert "proxyword" not in f"{error} {error.hint} {error.args}"
+    server.close()
+    error = error_of(session, "https://index.example/page")
+    assert "takes no connection (Connection refused)" in str(error)
+    assert "proxyword" not in f"{error} {error.hint} {error.args}"
+
+
+def test_credentials_of_the_url_serve_all_files_of_the_host(
+    server: BadServer, session: Session
+) -> None:
+    server.users = {"user": "w:rd é"}
+    server.file("/w.whl", BODY)
+    error = error_of(session, server.url + "/w.whl")
+    assert error.status == 401 and "netrc" in error.hint
+    assert session.get(with_user(server, "user", "w%3Ard%20%C3%A9")).content == BODY
+    assert session.get(server.url + "/w.whl").content == BODY
+
+
+def test_wrong_credentials_are_said_to_be_wrong_and_not_shown(
+    server: BadServer, session: Session
+) -> None:
+    server.users = {"user": "word"}
+    error = error_of(session, with_user(server, "user", "wr0ng"))
+    assert error.status == 401 and "are wrong" in error.hint
+    assert "wr0ng" not in f"{error} {error.hint} {error.args} {error.headers}"
+
+
+def test_netrc_is_read(server: BadServer, session: Session, tmp_path: Path) -> None:
+    server.users = {"user": "word"}
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login user password word\n")
+    assert session.get(server.url + "/page").content == BODY
+    assert len(server.seen()) == 1  # sent along unasked, as pip and uv do
+
+
+def test_the_keyring_program_is_asked_after_a_401(
+    server: BadServer, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "keyring"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n'
+        "test -t 0 && exit 1\n"  # it has no terminal to ask at
+        'case "$4" in 127.0.0.1:*) echo user; echo word;; *) exit 1;; esac\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    assert session.get(server.url + "/page").content == BODY
+    assert not (tmp_path / "asked").exists()
+    server.users = {"user": "word"}
+    for _ in range(2):
+        assert session.get(server.url + "/page").content == BODY
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == [
+        f"--mode creds get {server.url}/page",
+        f"--mode creds get 127.0.0.1:{server.port}",
+    ]
+
+
+def test_a_page_in_the_place_of_a_file(server: BadServer, session: Session) -> None:
+    server.behave("/page", Way(content=CAPTIVE, times=None))
+    assert session.get(server.url + "/page").content == CAPTIVE
+    error = error_of(session, server.url + "/page", file=True)
+    assert "a web page (HTML) came from" in str(error) and "log in" in error.hint
+
+
+def test_an_endless_page_is_not_read_to_its_end(
+    server: BadServer, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("envcheck.install.http.session._PAGE_LIMIT", 1 << 20)
+    server.behave("/page", Way(content=bytes(9_000_000), length=False, times=None))
+    assert "larger than 1 MiB" in str(error_of(session, server.url + "/page"))
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://index.example/", "index.example", "https://", "https://[::1"]
+)
+def test_what_is_no_url(session: Session, url: str) -> None:
+    assert "is not a URL" in str(error_of(session, url))
+
+
+def test_closing_ends_a_pause(server: BadServer) -> None:
+    import threading
+
+    server.behave("/page", Way(status=503, times=None))
+    with Session(retries=Retries(first=100.0)) as waiting:
+        threading.Timer(0.2, waiting.close).start()
+        started = time.monotonic()
+        assert "503" in str(error_of(waiting, server.url + "/page"))
+        assert time.monotonic() - started < 50
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> Iterator[tuple[BadServer, Path]]:
+    made = certificates.make(tmp_path / "tls")
+    with BadServer(tls=(made.certificate, made.key)) as running:
+        running.file("/page", BODY)
+        yield running, made.authority
+
+
+def test_a_certificate_that_nobody_vouches_for(tls: tuple[BadServer, Path]) -> None:
+    server, _ = tls
+    with Session(retries=QUICK) as session:
+        error = error_of(session, server.url + "/page")
+    assert f"certificate of 127.0.0.1:{server.port} is not to be trusted" in str(error)
+    assert "SSL_CERT_FILE" in error.hint and "--allow-insecure 127.0.0.1" in error.hint
+    assert not server.seen()
+    with Session(["127.0.0.1"], retries=QUICK) as allowing:
+        assert allowing.get(server.url + "/page").content == BODY
+
+
+def test_requests_own_list_is_not_trusted_beside_the_system_s(
+    tls: tuple[BadServer, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, authority = tls
+    monkeypatch.setattr("requests.adapters.DEFAULT_CA_BUNDLE_PATH", str(authority))
+    with Session(retries=QUICK) as session:
+        assert "is not to be trusted" in str(error_of(session, server.url + "/page"))
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+def test_the_user_s_certificates_are_trusted(
+    tls: tuple[BadServer, Path], monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    server, authority = tls
+    monkeypatch.setenv(variable, str(authority))
+    with Session(retries=QUICK) as session:
+        assert session.get(server.url + "/page").content == BODY
+
+
+def test_https_does_not_lead_to_http(
+    tls: tuple[BadServer, Path], other: BadServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, authority = tls
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    server.behave("/page", Way(redirect=other.url + "/page", times=None))
+    with Session(retries=QUICK) as session:
+        error = error_of(session, server.url + "/page")
+    assert "redirects from https to http" in str(error) and not other.seen()
+
+
+def test_a_plain_server_at_an_https_address(server: BadServer, session: Session) -> None:
+    error = error_of(session, f"https://127.0.0.1:{server.port}/page")
+    assert f"TLS with 127.0.0.1:{server.port} fails" in str(error)

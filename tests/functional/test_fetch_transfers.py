@@ -1,0 +1,156 @@
+"""Transfers: reading along while a file grows, what comes first, and how the fetching is ended."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bad_server import BadServer, Way
+from fetching import DATA, SHA, SIZE, WRONG, fetched, fetcher, wait_until, wheel
+
+from envcheck.install.store import partial
+from envcheck.install.store.errors import FetchError
+from envcheck.install.store.store import Store
+from envcheck.install.store.transfer import HELD_BACK, Transfer
+
+FOREVER = None
+
+
+@pytest.fixture
+def server() -> Iterator[BadServer]:
+    with BadServer() as running:
+        running.file("/w.whl", DATA)
+        yield running
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def read_along(transfer: Transfer) -> bytes:
+    """As the loopback index does it."""
+    content = bytearray()
+    with transfer.open() as growing:
+        while not (transfer.complete and len(content) == transfer.total):
+            there = transfer.wait_beyond(len(content), 30.0)
+            content += growing.read(there - len(content))
+    return bytes(content)
+
+
+def test_readers_follow_while_it_grows(server: BadServer, store: Store) -> None:
+    gate = threading.Event()
+    server.behave(
+        "/w.whl",
+        Way(cut_after=1_500_000),
+        Way(before=gate),
+        Way(cut_after=1_000_000, times=FOREVER),
+    )
+    with fetcher(store) as running:
+        transfer = running.want(wheel(server))
+        assert transfer.wait_beyond(1_500_000 - HELD_BACK - 1, 30.0) == 1_500_000 - HELD_BACK
+        with transfer.open() as growing:
+            assert growing.read(1_000_000) == DATA[:1_000_000]
+            assert not transfer.complete
+            gate.set()
+            assert read_along(transfer) == DATA
+            assert growing.read() == DATA[1_000_000:]
+        assert running.want(wheel(server)) is transfer
+
+
+def test_a_reader_of_wrong_bytes_is_cut_off(server: BadServer, store: Store) -> None:
+    gate = threading.Event()
+    server.behave("/w.whl", Way(content=WRONG, cut_after=SIZE - 1), Way(before=gate))
+    with fetcher(store) as running:
+        transfer = running.want(wheel(server))
+        transfer.open().close()
+        gate.set()
+        with pytest.raises(FetchError, match="comes again"):
+            while True:
+                transfer.wait_beyond(SIZE, 30.0)
+        assert read_along(running.want(wheel(server))) == DATA
+        running.wait()
+
+
+def test_many_are_fetched_a_few_at_once_and_the_urgent_first(
+    server: BadServer, store: Store
+) -> None:
+    gate = threading.Event()
+    files = [wheel(server, f"/{n}.whl", bytes([n]) * (1000 + n)) for n in range(6)]
+    for file in files:
+        server.behave(f"/{file.name}", Way(before=gate))
+    with fetcher(store, at_once=2) as running:
+        running.want_all(files)
+        wait_until(lambda: len(server.seen()) == 2)
+        running.want(files[0], first=True)
+        assert {seen.path for seen in server.seen()} == {"/5.whl", "/4.whl"}
+        gate.set()
+        running.wait()
+        order = [seen.path for seen in server.seen()]
+        assert order.index("/0.whl") <= 3 and sorted(order) == sorted(f"/{f.name}" for f in files)
+        state = running.progress()
+    assert (state.files, state.files_done) == (6, 6) and state.done == state.total == state.fetched
+
+
+def test_an_idle_thread_does_not_keep_others_from_starting(server: BadServer, store: Store) -> None:
+    gate = threading.Event()
+    files = [wheel(server, f"/{n}.whl", bytes([n]) * 1000) for n in range(3)]
+    with fetcher(store, at_once=2) as running:
+        running.want(files[0])
+        running.wait()
+        wait_until(lambda: running._idle == 1)
+        for file in files[1:]:
+            server.behave(f"/{file.name}", Way(before=gate))
+        with running._changed:  # the idle one does not wake up in between
+            running.want_all(files)
+        try:
+            wait_until(lambda: len(server.seen()) == 3)
+        finally:
+            gate.set()
+        running.wait()
+
+
+def test_closing_ends_it_promptly_and_keeps_what_came(server: BadServer, store: Store) -> None:
+    server.behave("/w.whl", Way(stall_after=1_000_000, times=FOREVER))
+    with fetcher(store) as running:
+        transfer = running.want(wheel(server))
+        transfer.wait_beyond(900_000, 30.0)  # from here on it waits for the network
+        names = {t.name for t in running._threads}
+    assert not names & {t.name for t in threading.enumerate()}
+    with pytest.raises(FetchError, match="was ended"):
+        transfer.wait_beyond(SIZE, 30.0)
+    with pytest.raises(FetchError, match="was ended"):
+        running.want(wheel(server, "/other.whl", b"other")).open()
+    assert store.partial(SHA).stat().st_size > 900_000
+    assert not list((store.root / "locks").iterdir())
+
+
+def test_a_full_disk_says_what_is_missing(
+    server: BadServer, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+
+    def full(descriptor: int, data: bytes) -> int:
+        if os.fstat(descriptor).st_size > 1_000_000:
+            raise OSError(28, "No space left on device")
+        return write(descriptor, data)
+
+    monkeypatch.setattr(partial.os, "write", full)
+    with fetcher(store) as running:
+        running.want(wheel(server))
+        with pytest.raises(FetchError, match=r"does not fit .* full: \d+ MiB more") as caught:
+            running.wait()
+    assert str(store.root) in caught.value.sentence
+    monkeypatch.undo()
+    assert fetched(store, wheel(server)).resumed_bytes > 1_000_000
+
+
+def test_a_store_that_cannot_be_written_to(server: BadServer, tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("a file")
+    with fetcher(Store(tmp_path / "store")) as running:
+        running.want(wheel(server))
+        with pytest.raises(FetchError, match=r"w\.whl cannot be written to .*store"):
+            running.wait()

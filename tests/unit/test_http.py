@@ -1,0 +1,225 @@
+"""Addresses, pauses, credentials and sentences of HTTP, without a network."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from email.utils import formatdate
+from pathlib import Path
+from threading import Event
+from time import time
+from types import SimpleNamespace
+
+import pytest
+import requests
+import urllib3.exceptions as u3
+
+from envcheck.exit_codes import ExitCode
+from envcheck.install.http import addresses, credentials, errors
+from envcheck.install.http.credentials import Credentials
+from envcheck.install.http.errors import HttpError
+from envcheck.install.http.retries import Attempts, Retries, retry_after
+
+SECRET = "https://user:pass%40word@index.example:8443/simple/?token=hidden#part"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (SECRET, "https://index.example:8443/simple/?token=hidden#part"),
+        ("https://index.example/simple/", "https://index.example/simple/"),
+        ("https://user:pass@[::1", "https://…"),
+    ],
+)
+def test_public(url: str, expected: str) -> None:
+    assert addresses.public(url) == expected
+
+
+def test_a_message_has_no_query_either() -> None:
+    assert addresses.shown(SECRET) == "https://index.example:8443/simple/"
+    assert addresses.host(SECRET) == "index.example:8443"
+
+
+def test_credentials_of_a_url_are_decoded() -> None:
+    assert addresses.credentials(SECRET) == ("user", "pass@word")
+    assert addresses.credentials("https://token@index.example/") == ("token", "")
+    assert addresses.credentials("https://index.example/") is None
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://localhost:80/", True),
+        ("http://index.localhost/", True),
+        ("http://127.1.2.3/", True),
+        ("http://[::1]/", True),
+        ("http://localhost.example/", False),
+        ("http://127.0.0.1.example/", False),
+        ("http://10.0.0.1/", False),
+    ],
+)
+def test_loopback(url: str, expected: bool) -> None:
+    assert addresses.is_loopback(url) == expected
+
+
+def test_origins_have_their_scheme_s_port() -> None:
+    assert addresses.origin("https://Index.Example/a") == ("https", "index.example", 443)
+    assert addresses.origin("https://index.example:443/b") == ("https", "index.example", 443)
+    assert addresses.origin("http://index.example/a") == ("http", "index.example", 80)
+
+
+def test_pauses_double_vary_and_end() -> None:
+    retries = Retries(first=0.5, longest=20.0)
+    assert [retries.pause(n, 1.0) for n in range(1, 8)] == [0.5, 1, 2, 4, 8, 16, 20]
+    assert retries.pause(3, 0.0) == 1.0 and retries.pause(3000, 1.0) == 20.0
+
+
+def attempts(**options: float) -> Attempts:
+    return Attempts(Retries(first=0.0, **options), Event())  # type: ignore[arg-type]
+
+
+def test_attempts_are_bounded_and_progress_begins_anew() -> None:
+    cut = HttpError("cut", again=True)
+    tried = attempts(attempts=3)
+    for _ in range(10):
+        tried.failed(cut, progress=True)
+    tried.failed(cut)
+    with pytest.raises(HttpError, match="cut"):
+        tried.failed(cut)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        HttpError("final"),
+        HttpError("later", again=True, wait=1e6),
+        HttpError("no connection", again=True, connecting=True),
+    ],
+)
+def test_what_is_not_tried_again(error: HttpError) -> None:
+    with pytest.raises(HttpError):
+        attempts(attempts=9, connecting=1).failed(error)
+
+
+def test_a_pause_ends_when_the_session_does() -> None:
+    stop = Event()
+    stop.set()
+    with pytest.raises(HttpError):
+        Attempts(Retries(first=1000.0), stop).failed(HttpError("cut", again=True))
+
+
+def test_retry_after_is_a_number_or_a_date() -> None:
+    assert retry_after({"Retry-After": " 7 "}) == 7.0
+    at = retry_after({"Retry-After": formatdate(time() + 50, usegmt=True)})
+    assert at is not None and 45 < at <= 51
+    assert retry_after({"Retry-After": formatdate(0)}) == 0.0
+    assert retry_after({}) is None and retry_after({"Retry-After": "soon"}) is None
+
+
+def wrapped(inner: BaseException) -> requests.ConnectionError:
+    """As requests hands it on: with the URL, password and all, in it."""
+    pool = SimpleNamespace(host="index.example", port=443)
+    return requests.ConnectionError(u3.MaxRetryError(pool, SECRET, inner))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (wrapped(u3.NewConnectionError(None, SECRET)), "takes no connection"),  # type: ignore[arg-type]
+        (requests.ConnectTimeout(SECRET), "lets no connection come about"),
+        (requests.ReadTimeout(SECRET), "has gone silent"),
+        (u3.ProtocolError(SECRET, ConnectionResetError(104, "Connection reset by peer")), "reset"),
+        (wrapped(socket.gaierror(-2, "Name or service not known")), "has no address here: Name"),
+        (requests.exceptions.InvalidURL(SECRET), "is not a URL that can be asked"),
+        (wrapped(u3.ProxyError(SECRET, OSError(111, "refused"))), "the proxy that is set for"),
+        (
+            wrapped(u3.ProxyError(SECRET, OSError("Tunnel connection failed: 407 Proxy Auth"))),
+            "refuses a connection to index.example:8443 (status 407)",
+        ),
+        (wrapped(u3.SSLError(ssl.SSLError(1, "[SSL] wrong version"))), "TLS with index.example"),
+        (requests.exceptions.InvalidSchema("SOCKS " + SECRET), "http:// and https:// proxies"),
+        (ValueError(SECRET), "cut the connection"),
+    ],
+)
+def test_exceptions_become_sentences_without_secrets(error: Exception, said: str) -> None:
+    found = errors.of_exception(SECRET, error)
+    text = f"{found} {found.hint} {found.args}"
+    assert said in text and "index.example" in text
+    assert not [secret for secret in ("pass%40", "pass@", "user:", "hidden") if secret in text]
+    assert found.exit_code == ExitCode.COULD_NOT_LOOK
+
+
+def test_a_certificate_that_does_not_verify_names_the_ways_out() -> None:
+    inner = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    inner.verify_message = "self-signed certificate in certificate chain"
+    found = errors.of_exception(SECRET, wrapped(u3.SSLError(inner)))
+    assert str(found) == (
+        "the certificate of index.example:8443 is not to be trusted: self-signed certificate in"
+        " certificate chain"
+    )
+    assert "SSL_CERT_FILE" in found.hint and "system's store" in found.hint
+    assert "--allow-insecure index.example" in found.hint and not found.again
+
+
+@pytest.mark.parametrize(
+    ("status", "again"), [(404, False), (403, False), (429, True), (500, True), (503, True)]
+)
+def test_statuses(status: int, again: bool) -> None:
+    found = errors.of_status(SECRET, status, {}, wait=None, known=False)
+    assert (found.status, found.again) == (status, again)
+    assert str(found).endswith(f"({status}): https://index.example:8443/simple/")
+
+
+def test_credentials_hold_for_one_host() -> None:
+    known = Credentials({})
+    known.learn("https://user:word@index.example/simple/")
+    assert known.known("https://index.example/files/w.whl") == ("user", "word")
+    for other in ("https://index.example:8443/", "http://index.example/", "https://x.example/"):
+        assert known.known(other) is None
+
+
+def test_credentials_from_the_environment_stand_in_for_the_url_s() -> None:
+    environ = {"UV_INDEX_MY_INDEX_USERNAME": "env", "UV_INDEX_MY_INDEX_PASSWORD": "word"}
+    known = Credentials(environ)
+    known.learn("https://user:other@index.example/simple/", "my-index")
+    assert known.known("https://index.example/simple/") == ("env", "word")
+
+
+def test_netrc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine index.example login user password word\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    known = Credentials({})
+    assert known.known("https://index.example/a") == ("user", "word")
+    assert known.known("https://other.example/a") is None
+    known.learn("https://somebody@index.example/")  # whom the file does not know
+    assert known.known("https://index.example/a") == ("somebody", "")
+    netrc.write_text("machine ? !!! nonsense")
+    assert Credentials({}).known("https://index.example/a") is None
+
+
+def test_the_keyring_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+
+    def ask(argv: list[str]) -> list[str]:
+        asked.append(argv)
+        return ["user", "word"] if argv[-1] == "index.example" else []
+
+    monkeypatch.setattr(credentials, "_program", lambda: ["/usr/bin/keyring"])
+    monkeypatch.setattr(credentials, "_ask", ask)
+    known = Credentials({})
+    for _ in range(2):
+        assert known.ask_keyring("https://index.example/simple/x/") == ("user", "word")
+    assert known.known("https://index.example/files/w") == ("user", "word")
+    assert [argv[-1] for argv in asked] == ["https://index.example/simple/x/", "index.example"]
+
+
+def test_the_keyring_is_asked_for_a_user_s_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credentials, "_program", lambda: ["/usr/bin/keyring"])
+    monkeypatch.setattr(
+        credentials, "_ask", lambda argv: ["word"] if argv[-1] == "me" and "get" in argv else []
+    )
+    known = Credentials({})
+    known.learn("https://me@index.example/")
+    assert known.ask_keyring("https://index.example/x") == ("me", "word")
+    assert known.ask_keyring("https://other.example/x") is None

@@ -1,0 +1,89 @@
+"""What is said while files are fetched."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from envcheck.install.store.progress import Fetching, Progress, Rate, duration, words
+
+MIB = 1 << 20
+
+
+def state(done: int = 0, **changes: int | None) -> Fetching:
+    values = {"files": 43, "files_done": 3, "total": 3128 * MIB, "fetched": done} | changes
+    return Fetching(done=done, **values)  # type: ignore[arg-type]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("shown", "rate", "expected"),
+    [
+        (state(812 * MIB), 96.5 * MIB, "3 of 43 files, 812 of 3128 MiB, 96.5 MiB/s, 24 s left"),
+        (state(812 * MIB), None, "3 of 43 files, 812 of 3128 MiB"),
+        (state(812 * MIB, total=None), 2 * MIB, "3 of 43 files, 812 MiB, 2.0 MiB/s"),
+        (state(812 * MIB), 0.0, "3 of 43 files, 812 of 3128 MiB, 0.0 MiB/s"),
+        (state(3128 * MIB), 2 * MIB, "3 of 43 files, 3128 of 3128 MiB, 2.0 MiB/s"),
+    ],
+)
+def test_words(shown: Fetching, rate: float | None, expected: str) -> None:
+    assert words(shown, rate) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0.2, "1 s"), (59.5, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min"), (1e9, "days")],
+)
+def test_duration(seconds: float, expected: str) -> None:
+    assert duration(seconds) == expected
+
+
+def test_the_rate_is_smoothed_and_forgets() -> None:
+    rate = Rate()
+    rate.add(0.0, 0)
+    assert rate.value is None
+    rate.add(1.0, 100)
+    assert rate.value == 100
+    rate.add(2.0, 1100)
+    assert rate.value is not None and 100 < rate.value < 1000 / 2
+    for second in range(3, 60):
+        rate.add(float(second), 1100)
+    assert rate.value < 1
+
+
+def test_a_terminal_gets_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream, clock = Terminal(), Clock()
+    with Progress(stream, clock=clock) as progress:
+        progress(state(0))
+        clock.now += 1
+        progress(state(10 * MIB))
+        assert "10 of 3128 MiB, 10.0 MiB/s" in stream.getvalue().rpartition("\r")[2]
+    assert stream.getvalue().endswith("\r\x1b[K") and "\n" not in stream.getvalue()
+
+
+def test_elsewhere_a_line_every_ten_seconds() -> None:
+    stream, clock = io.StringIO(), Clock()
+    with Progress(stream, clock=clock) as progress:
+        for tenth in range(0, 250, 2):
+            clock.now = 100.0 + tenth / 10
+            progress(state(tenth * MIB))
+        clock.now += 100
+        progress(state(3128 * MIB, files_done=43))
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 2
+    assert lines[0] == (
+        "envcheck: fetching: 3 of 43 files, 100 of 3128 MiB, 10.0 MiB/s, 5 min 3 s left"
+    )
