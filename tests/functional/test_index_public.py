@@ -1,0 +1,103 @@
+"""What envcheck reads of pip's and uv's configuration is what they themselves say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli import environment
+
+from envcheck.exit_codes import UsageError
+from envcheck.install.index.public import pip_settings, public_index
+
+
+def machine(folder: Path, **changes: str) -> dict[str, str]:
+    """An environment whose configuration is below the folder; pip's files count."""
+    clean = environment(
+        HOME=str(folder / "home"),
+        XDG_CONFIG_DIRS=str(folder / "xdg"),
+        XDG_CONFIG_HOME=str(folder / "config"),
+    )
+    del clean["PIP_CONFIG_FILE"]
+    return clean | changes
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def of_pip(environ: dict[str, str]) -> dict[str, str]:
+    """``pip config list``, as options: [install] over [global], the environment over both."""
+    told = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    found: dict[str, str] = {}
+    lines = [line.partition("=") for line in told.stdout.splitlines()]
+    for section in ("global", "install", ":env:"):
+        for key, _, value in lines:
+            name, _, option = key.partition(".")
+            if name == section:
+                found[option] = value.strip("'\"")
+    return found
+
+
+@pytest.mark.parametrize("named", ["", "there", "missing", "/dev/null"])
+@pytest.mark.parametrize("variable", ["", "https://variable.example/simple"])
+def test_pip_says_the_same(tmp_path: Path, named: str, variable: str) -> None:
+    write(tmp_path / "xdg/pip/pip.conf", "[global]\nindex-url = https://system\ntimeout = 9\n")
+    write(tmp_path / "home/.pip/pip.conf", "[global]\nindex_url = https://legacy\nretries = 7\n")
+    write(
+        tmp_path / "config/pip/pip.conf", "[install]\nindex-url = https://user\n[list]\nproxy=x\n"
+    )
+    write(tmp_path / "there", "[global]\nindex-url = https://named\nextra-index-url = https://e\n")
+    environ = machine(tmp_path)
+    if named:
+        environ["PIP_CONFIG_FILE"] = named if named.startswith("/") else str(tmp_path / named)
+    if variable:
+        environ["PIP_INDEX_URL"] = variable
+    ours = {name: setting.value for name, setting in pip_settings(environ).items()}
+    theirs = of_pip(environ)
+    for option in ("index-url", "extra-index-url", "timeout", "retries", "proxy"):
+        assert ours.get(option) == theirs.get(option), option
+
+
+def test_uv_is_asked_for_its_own_configuration(tmp_path: Path) -> None:
+    environ = machine(tmp_path, UV_DEFAULT_INDEX="https://user:secret@uv.example/simple")
+    found = public_index(environ)
+    assert (found.url, found.origin) == ("https://user:secret@uv.example/simple", "uv")
+    write(tmp_path / "config/uv/uv.toml", '[[index]]\nurl = "https://x.example"\ndefault = true\n')
+    assert public_index(machine(tmp_path)).url == "https://x.example"
+
+
+def test_uvs_further_indexes_are_not_followed(tmp_path: Path) -> None:
+    environ = machine(tmp_path, UV_EXTRA_INDEX_URL="https://user:secret@extra.example/simple")
+    (remark,) = public_index(environ).remarks
+    assert remark.startswith("uv's further indexes are not followed") and "secret" not in remark
+
+
+def test_without_any_configuration_it_is_uvs_own(tmp_path: Path) -> None:
+    found = public_index(machine(tmp_path))
+    assert found.url.startswith("https://") and found.origin == "uv" and found.remarks == []
+
+
+def test_a_project_in_the_working_directory_decides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "uv.toml", '[[index]]\nurl = "https://project.example"\ndefault = true\n')
+    monkeypatch.chdir(tmp_path)
+    assert "project.example" not in public_index(machine(tmp_path)).url
+
+
+def test_uv_with_no_index_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "config/uv/uv.toml", "no-index = true\n")
+    with pytest.raises(UsageError, match="uv is told to use no index"):
+        public_index(machine(tmp_path))

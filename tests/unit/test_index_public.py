@@ -1,0 +1,166 @@
+"""Which index the user's pip and uv are configured with, and what envcheck does not follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envcheck.exit_codes import UsageError
+from envcheck.install.index.public import PublicIndex, Setting, choose, pip_settings
+
+UV = "--index-url https://uv.example/simple\n"
+
+
+def pip(**settings: str) -> dict[str, Setting]:
+    return {k.replace("_", "-"): Setting(v, "/etc/pip.conf") for k, v in settings.items()}
+
+
+def chosen(settings: dict[str, Setting], uv: str = UV) -> PublicIndex:
+    return choose(settings, lambda: uv)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> dict[str, str]:
+    """An environment whose pip files are all below tmp_path."""
+    return {
+        "HOME": str(tmp_path / "home"),
+        "XDG_CONFIG_DIRS": str(tmp_path / "xdg"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+    }
+
+
+def setting(environ: dict[str, str], name: str = "index-url") -> Setting | None:
+    return pip_settings(environ).get(name)
+
+
+def test_pips_index_wins_over_uvs() -> None:
+    found = chosen(pip(index_url="https://u:p@pip.example/simple"))
+    assert (found.url, found.origin) == ("https://u:p@pip.example/simple", "/etc/pip.conf")
+
+
+def test_uv_is_asked_where_pip_says_nothing() -> None:
+    found = chosen({})
+    assert (found.url, found.origin, found.remarks) == ("https://uv.example/simple", "uv", [])
+
+
+def test_uv_is_not_started_where_pip_is_configured() -> None:
+    def never() -> str:
+        raise AssertionError
+
+    assert choose(pip(index_url="https://pip.example"), never).remarks == []
+
+
+def test_what_is_not_followed_is_said_once_each() -> None:
+    settings = pip(
+        extra_index_url="https://user:secret@a https://b", find_links="/opt", trusted_host="a"
+    )
+    remarks = chosen(
+        settings, UV + "--extra-index-url https://c\n--extra-index-url https://d\n"
+    ).remarks
+    assert [remark.split()[0] for remark in remarks] == [
+        "extra-index-url",
+        "find-links",
+        "trusted-host",
+        "uv's",
+    ]
+    assert "--allow-insecure" in remarks[2]
+    assert "secret" not in " ".join(remarks)
+
+
+@pytest.mark.parametrize("value", ["true", "1", "Yes", "on"])
+def test_no_index_is_an_error_that_names_it(value: str) -> None:
+    with pytest.raises(UsageError, match=r"no-index in /etc/pip\.conf") as caught:
+        chosen(pip(no_index=value))
+    assert "--offline" in caught.value.hint
+
+
+def test_no_index_that_is_off() -> None:
+    assert chosen(pip(no_index="false")).origin == "uv"
+
+
+def test_uv_without_an_index() -> None:
+    with pytest.raises(UsageError, match="uv is told to use no index"):
+        chosen({}, "")
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///srv/simple", "/srv/simple", "https://", "//user:secret@h"]
+)
+def test_an_index_that_cannot_be_asked(url: str) -> None:
+    with pytest.raises(UsageError, match=r"of /etc/pip\.conf is no https:// address") as caught:
+        chosen(pip(index_url=url))
+    assert "secret" not in str(caught.value)
+
+
+def test_the_files_in_pips_order(machine: dict[str, str], tmp_path: Path) -> None:
+    order = [
+        tmp_path / "xdg/pip/pip.conf",
+        tmp_path / "home/.pip/pip.conf",
+        tmp_path / "config/pip/pip.conf",
+        tmp_path / "active/pip.conf",
+    ]
+    machine["VIRTUAL_ENV"] = str(tmp_path / "active")
+    for number, path in enumerate(order):
+        write(path, f"[global]\nindex-url = https://{number}.example\n")
+        assert setting(machine) == Setting(f"https://{number}.example", str(path))
+
+
+def test_a_named_file_replaces_the_users_and_wins(machine: dict[str, str], tmp_path: Path) -> None:
+    write(tmp_path / "home/.pip/pip.conf", "[global]\nno-index = true\n")
+    write(tmp_path / "xdg/pip/pip.conf", "[global]\nindex-url = https://system\ntimeout = 3\n")
+    named = write(tmp_path / "named.conf", "[global]\nindex-url = https://named\n")
+    machine["PIP_CONFIG_FILE"] = str(named)
+    assert setting(machine) == Setting("https://named", str(named))
+    assert setting(machine, "no-index") is None
+    assert setting(machine, "timeout") is not None
+
+
+def test_a_named_file_that_is_missing_leaves_the_users(
+    machine: dict[str, str], tmp_path: Path
+) -> None:
+    own = write(tmp_path / "home/.pip/pip.conf", "[global]\nindex-url = https://own\n")
+    machine["PIP_CONFIG_FILE"] = str(tmp_path / "missing")
+    assert setting(machine) == Setting("https://own", str(own))
+
+
+def test_the_null_device_switches_all_files_off(machine: dict[str, str], tmp_path: Path) -> None:
+    write(tmp_path / "home/.pip/pip.conf", "[global]\nindex-url = https://own\n")
+    assert setting(machine | {"PIP_CONFIG_FILE": "/dev/null"}) is None
+
+
+def test_sections_spellings_and_variables(machine: dict[str, str], tmp_path: Path) -> None:
+    write(
+        tmp_path / "home/.pip/pip.conf",
+        "[install]\nindex_url = https://install\n[global]\n--index-url = https://global\n"
+        "extra-index-url =\n    https://a\n    https://b\nproxy =\n[list]\nno-index = true\n",
+    )
+    assert setting(machine) is not None
+    assert pip_settings(machine)["index-url"].value == "https://install"
+    assert pip_settings(machine)["extra-index-url"].value == "https://a\nhttps://b"
+    assert "proxy" not in pip_settings(machine) and "no-index" not in pip_settings(machine)
+    machine["PIP_INDEX_URL"] = "https://variable"
+    assert setting(machine) == Setting("https://variable", "PIP_INDEX_URL")
+    machine["PIP_INDEX_URL"] = ""
+    assert pip_settings(machine)["index-url"].value == "https://install"
+
+
+def test_a_broken_file_is_named_without_its_text(machine: dict[str, str], tmp_path: Path) -> None:
+    path = write(tmp_path / "home/.pip/pip.conf", "[global]\nhttps //secret@host\n")
+    with pytest.raises(UsageError) as caught:
+        pip_settings(machine)
+    assert str(caught.value) == f"pip's configuration {path} is broken at line 2"
+
+
+def test_a_file_that_may_not_be_read(machine: dict[str, str], tmp_path: Path) -> None:
+    path = write(tmp_path / "home/.pip/pip.conf", "[global]\n")
+    path.unlink()
+    path.symlink_to(path)
+    with pytest.raises(UsageError, match="cannot be read"):
+        pip_settings(machine)
