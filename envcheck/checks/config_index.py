@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..data.packages import NAMES_SOURCE
-from .pipconfig import Entry, each_file, is_loopback, told_once, warning
+from .model import Passed
+from .pipconfig import Entry, each_file, is_guarded, is_loopback, told_once, warning
 from .registry import Verdict, check
 from .view import View
 
@@ -55,7 +56,9 @@ def trusted_hosts(view: View) -> Iterator[Verdict]:
         "extra-index-url, anybody who registers a name that only one of the indexes has (dependency "
         "confusion), or a version such as nvidia-tensorrt 99.0.0, wins; several of NVIDIA's names "
         "are still free on the public registry. uv stops at the first index that knows a name, unless "
-        "index-strategy says otherwise. A warning for each."
+        "index-strategy says otherwise. A warning for each; none for the pip.conf of an environment that "
+        "envcheck made, where a constraint file pins every locked package, so that no index can "
+        "replace one."
     ),
     sources=(
         _PIP,
@@ -65,10 +68,18 @@ def trusted_hosts(view: View) -> Iterator[Verdict]:
 )
 def extra_indexes(view: View) -> Iterator[Verdict]:
     def judge(entries: list[Entry]) -> Iterator[Verdict]:
+        guarded = is_guarded(entries)
         for entry in entries:
             merged = entry.file.tool == "pip" and entry.key == "extra-index-url" and entry.words
             unsafe = entry.key == "index-strategy" and "unsafe" in entry.setting.value
             if not merged and not unsafe:
+                continue
+            if merged and guarded:
+                yield Passed(
+                    f"{entry.file.path} is envcheck's: beside {' and '.join(entry.words)}, a "
+                    "constraint file pins every locked package",
+                    entry.file.path,
+                )
                 continue
             what = (
                 f"pip also takes packages from {' and '.join(entry.words)}"

@@ -18,6 +18,9 @@ from .view import View, facts_of, need, unjudged
 # Index hosts that NVIDIA has used: nvidia-pyindex writes the first, newer NVIDIA stubs the second.
 NVIDIA_HOSTS = ("pypi.ngc.nvidia.com", "pypi.nvidia.com", "developer.download.nvidia.com")
 
+# The constraint file that envcheck puts beside an index of a stack's own, in the environments it makes.
+_OWN_CONSTRAINTS = "/.envcheck/constraints.txt"
+
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _WORDS = re.compile(r"[\s,]+")
 
@@ -92,12 +95,24 @@ def written_by_pyindex(file: ConfigFile) -> list[Entry]:
     if isinstance(file.settings, Unavailable):
         return []
     entries = [Entry(file, setting) for setting in file.settings]
+    # The index that envcheck gave an environment stays, whatever was written beside it later.
+    keys = ["trusted-host"] if is_guarded(entries) else ["extra-index-url", "trusted-host"]
     return [
         entry
         for entry in entries
-        if entry.key == "no-cache-dir"
-        or (entry.key in ("extra-index-url", "trusted-host") and any(map(is_nvidia, entry.words)))
+        if entry.key == "no-cache-dir" or (entry.key in keys and any(map(is_nvidia, entry.words)))
     ]
+
+
+def is_guarded(entries: Iterable[Entry]) -> bool:
+    """Whether a file's settings are those of an environment of envcheck's own: a second index, and a
+    constraint file that pins every locked package, so that no index can replace one."""
+    return any(
+        entry.file.level == "site"
+        and entry.key == "constraint"
+        and any(word.endswith(_OWN_CONSTRAINTS) for word in entry.words)
+        for entry in entries
+    )
 
 
 def told_by_pyindex(view: View, entry: Entry) -> bool:

@@ -151,6 +151,51 @@ def test_uv_calls_it_insecure() -> None:
     assert finding.remedy.commands[0].startswith("sudo sed -i.bak -E ")
 
 
+OWN = "file:///home/me/an%20env/.envcheck/constraints.txt"
+
+
+def own_file(level: str = "site", **changes: str) -> ConfigFile:
+    """The pip.conf that envcheck gives an environment."""
+    settings = {"constraint": OWN, "extra_index_url": NGC} | changes
+    return config_file("/home/me/an env/pip.conf", level, **settings)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_an_environments_own_pip_conf_is_well(code: str) -> None:
+    result = on(code, own_file())
+    assert (result.outcome, result.unjudged) == ("pass", [])
+    if code == "CFG-003":
+        assert "pins every locked package" in result.detail
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        own_file(constraint="file:///home/me/constraints.txt"),
+        own_file(constraint=""),
+        own_file("user"),  # it would be for every environment of the user's
+    ],
+)
+def test_another_constraint_is_no_guard(file: ConfigFile) -> None:
+    assert on("CFG-003", file).outcome == "warn"
+
+
+def test_a_guard_guards_its_own_file_alone() -> None:
+    (finding,) = on("CFG-003", own_file(), variable("PIP_EXTRA_INDEX_URL", NGC)).findings
+    assert finding.subject == "PIP_EXTRA_INDEX_URL"
+
+
+def test_pyindex_in_such_an_environment_is_undone_and_the_index_stays() -> None:
+    file = own_file(trusted_host="pypi.ngc.nvidia.com", no_cache_dir="true")
+    (finding,) = on("CFG-001", file, traces=[file.path]).findings
+    assert finding.remedy is not None
+    undone = " ".join(finding.remedy.commands)
+    assert "trusted-host" in undone and "no-cache-dir" in undone
+    assert "extra-index-url" not in undone
+    assert on("CFG-002", file, traces=[file.path]).outcome == "skipped"
+    assert on("CFG-002", file).outcome == "warn"
+
+
 def test_an_extra_index_is_warned_of_for_pip_and_not_for_uv() -> None:
     assert (
         on("CFG-003", variable("PIP_EXTRA_INDEX_URL", "https://own.example/simple")).outcome

@@ -1,0 +1,102 @@
+"""A virtual environment: made empty, and configured once the lock's packages are in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ...exit_codes import PutBack
+from .. import processes
+from ..catalogue.model import Stack
+from ..lock.lock import Lock
+from ..pythons.interpreter import Interpreter
+from . import activation, logs, pip_conf, surroundings
+
+_DEADLINE = 300.0  # seconds; a slow network file system takes its time for a few hundred files
+
+# Today's virtualenv makes environments from this Python on; below, the interpreter's own venv does.
+_VIRTUALENV_FROM = (3, 9)
+
+_BASE = "import sys; print(getattr(sys, 'base_prefix', sys.prefix))"
+
+
+def create(directory: Path, interpreter: Interpreter, *, prompt: str = "") -> None:
+    """Make an empty environment, without pip, in ``directory``; its parents are made too.
+
+    prompt: what activation shows in place of the directory's name. Raises PutBack with what the tool
+    said; what it had made until then is left to the caller.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    minor = tuple(int(part) for part in interpreter.minor.split("."))
+    if minor >= _VIRTUALENV_FROM:
+        with TemporaryDirectory(prefix="envcheck-") as scratch:
+            result = _run(
+                directory, "virtualenv.log", _virtualenv(directory, interpreter, scratch, prompt)
+            )
+    else:
+        python = _base(interpreter)
+        named = ["--prompt", prompt] if prompt else []
+        argv: list[str | Path] = [python, "-I", "-m", "venv", "--without-pip", *named, directory]
+        result = _run(directory, "venv.log", argv)
+    if not result.ok or not (directory / "bin" / "python").exists():
+        raise PutBack(
+            f"no virtual environment of {interpreter.path} could be made in {directory}: "
+            f"{_said(result)}",
+            hint=""
+            if interpreter.has_venv
+            else f"install the venv module of Python {interpreter.minor}",
+        )
+
+
+def configure(directory: Path, stack: Stack, lock: Lock, public: str) -> None:
+    """Give the environment its own pip.conf and what activation sets.
+
+    public: the URL of the index that pip and uv are configured with. An environment gets nothing else:
+    no library path, no package that is not locked.
+    """
+    pip_conf.write(directory, lock, public)
+    activation.write(directory, stack.environment)
+
+
+def _virtualenv(
+    directory: Path, interpreter: Interpreter, scratch: str, prompt: str
+) -> list[str | Path]:
+    """With a cache of its own: what the user's remembers of interpreters may be out of date."""
+    argv: list[str | Path] = [sys.executable, "-I", "-m", "virtualenv", "--with-traceback"]
+    argv += ["--python", interpreter.path, "--app-data", Path(scratch) / "app-data"]
+    argv += ["--no-seed", "--no-download", "--no-periodic-update", "--no-vcs-ignore"]
+    argv += ["--prompt", prompt] if prompt else []
+    return [*argv, directory]
+
+
+def _run(directory: Path, log: str, argv: Sequence[str | Path]) -> Any:
+    env = {**surroundings.plain(), "VIRTUALENV_CONFIG_FILE": os.devnull}
+    result = processes.run(argv, deadline=_DEADLINE, env=env)
+    said = result.stdout + result.stderr
+    if said and directory.is_dir():
+        with logs.Log(directory, log) as kept:
+            kept.close(said)
+    return result
+
+
+def _base(interpreter: Interpreter) -> str:
+    """The interpreter outside of environments: one made from another would break with that one."""
+    if not interpreter.is_environment:
+        return interpreter.path
+    argv = [interpreter.path, "-I", "-c", _BASE]
+    result = processes.run(argv, deadline=_DEADLINE, env=surroundings.plain())
+    prefix = Path(os.fsdecode(result.stdout.strip())) if result.ok else None
+    found = shutil.which(f"python{interpreter.minor}", path=str(prefix / "bin")) if prefix else None
+    return found or interpreter.path
+
+
+def _said(result: Any) -> str:
+    if result.outcome != "exited" or result.code < 0:
+        return f"it {result.describe()}"
+    lines: list[str] = result.tail(1).splitlines()
+    return lines[-1].strip() if lines else f"it {result.describe()}"

@@ -1,0 +1,55 @@
+"""What the tools say while they install: kept in the environment, under `.envcheck/logs/`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+OWN = ".envcheck"  # the folder in an environment that is envcheck's
+
+
+def work(directory: Path) -> Path:
+    """The environment's own folder of envcheck's, made where it is missing."""
+    folder = directory / OWN
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def hidden(output: bytes, secret: str) -> bytes:
+    """What a tool said, without the loopback index's secret."""
+    return output.replace(secret.encode(), b"...")
+
+
+class Log:
+    """One log, readable while it grows."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        folder = work(directory) / "logs"
+        folder.mkdir(exist_ok=True)
+        self.path = folder / name
+        self._file: BinaryIO = self.path.open("ab", buffering=0)
+        self._start = self._file.tell()
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def add(self, lines: list[str], secret: str) -> None:
+        """Whole lines, as they come, without the secret."""
+        if lines:
+            self._file.write(hidden(("\n".join(lines) + "\n").encode("utf-8", "replace"), secret))
+
+    def close(self, whole: bytes) -> None:
+        """Everything that was said, in the place of the lines until now: the last ones may be missing."""
+        self._file.truncate(self._start)
+        self._file.seek(self._start)
+        self._file.write(whole)
+        self._file.close()

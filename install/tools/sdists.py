@@ -1,0 +1,171 @@
+"""The packages that are built here, because they have no wheel: what they need, and how they are built."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from ...exit_codes import Cannot, PutBack
+from ..catalogue.model import Sdist, Stack
+from ..lock.lock import Lock, LockedPackage
+from . import logs, surroundings
+
+# Program → its package on Debian and Ubuntu, on RHEL and its kin.
+_PACKAGES = {
+    "cc": ("gcc", "gcc"),
+    "gcc": ("gcc", "gcc"),
+    "c++": ("g++", "gcc-c++"),
+    "g++": ("g++", "gcc-c++"),
+    "cmake": ("cmake", "cmake"),
+    "make": ("make", "make"),
+    "ninja": ("ninja-build", "ninja-build"),
+    "git": ("git", "git"),
+    "mpicc": ("libopenmpi-dev", "openmpi-devel"),
+    "mpicxx": ("libopenmpi-dev", "openmpi-devel"),
+    "nvcc": ("nvidia-cuda-toolkit", "cuda-nvcc"),
+}
+
+_LINES = 6  # of a build's last words that an error shows
+# What uv and pip put before a build's own lines, and what they say themselves.
+_FRAME = re.compile(r"^\s*(?:DEBUG |[│╰─>]+)\s*")
+_OF_INSTALLERS = (
+    "hint:",
+    "note:",
+    "help:",
+    "[",
+    "error: Failed to build",
+    "error: subprocess-exited",
+    "error: metadata-generation",
+    "ERROR: Failed",
+    "cause:",
+    "Caused by",
+)
+_ERROR = re.compile(r"[Ee]rror:|ERROR|\bfatal\b|CMake Error")
+
+
+class Job(NamedTuple):
+    """One sdist of the lock, and how the stack says that it is built."""
+
+    package: LockedPackage
+    sdist: Sdist
+
+    @property
+    def title(self) -> str:
+        return f"{self.package.name} {self.package.version}"
+
+
+def jobs(lock: Lock, stack: Stack) -> list[Job]:
+    """What is to be built, those last that import what they are built for.
+
+    Raises Cannot for an sdist that the stack does not allow by name, version and hash.
+    """
+    found = []
+    for package in lock.packages:
+        if package.file.kind == "sdist":
+            found.append(Job(package, _allowed(package, stack)))
+    return sorted(found, key=lambda job: not job.sdist.build.isolated)
+
+
+def check_programs(
+    lock: Lock, stack: Stack, which: Callable[[str], str | None] = shutil.which
+) -> None:
+    """Raises Cannot where a program is missing that a build needs; nothing is fetched before that."""
+    for job in jobs(lock, stack):
+        missing = [program for program in job.sdist.build.programs if which(program) is None]
+        if missing:
+            raise Cannot(
+                f"{job.title} is built from source ({job.sdist.why}), and this machine has no "
+                f"{' and no '.join(missing)}",
+                hint=_how_to_get(missing),
+            )
+
+
+def constraints(job: Job, lock: Lock) -> str:
+    """What the build's requirements are pinned to: the sdist's own pins, and what was locked for them."""
+    pins = {
+        canonicalize_name(requirement.name): f"{requirement.name}{requirement.specifier}"
+        for requirement in map(Requirement, job.sdist.build.requires)
+    }
+    for package in lock.building:
+        pins.setdefault(canonicalize_name(package.name), f"{package.name}=={package.version}")
+    return "".join(f"{pin}\n" for _, pin in sorted(pins.items()))
+
+
+def tools_of(job: Job, lock: Lock) -> list[LockedPackage]:
+    """The packages that a build without isolation finds beside the environment's."""
+    pins: dict[str, Requirement] = {
+        canonicalize_name(r.name): r for r in map(Requirement, job.sdist.build.requires)
+    }
+    return [
+        package
+        for package in lock.building
+        if package.name not in pins or pins[package.name].specifier.contains(package.version, True)
+    ]
+
+
+def environment(job: Job, directory: Path, overlay: Path | None = None) -> dict[str, str]:
+    """The variables of a build. overlay: where its tools are, for one without isolation."""
+    variables = surroundings.building()
+    path = surroundings.bin_first(directory, surroundings.plain())
+    if overlay is not None:
+        path = f"{overlay / 'bin'}:{path}"
+        variables["PYTHONPATH"] = str(overlay)
+    return {**variables, "PATH": path, "VIRTUAL_ENV": str(directory), **job.sdist.build.environment}
+
+
+def log_name(job: Job) -> str:
+    return f"build-{job.package.name}.log"
+
+
+def failure(job: Job, result: Any, log: Path) -> PutBack:
+    """The error of a build that failed: its last words, and where all of them are."""
+    hint = f"its log is {log}"
+    if " " in str(log):
+        hint += "; some builds need an environment whose path (--path) has no space"
+    if result.outcome != "exited" or result.code < 0:
+        return PutBack(f"building {job.title} {result.describe()}", hint)
+    words = last_words((result.stderr + b"\n" + result.stdout).decode("utf-8", "replace"))
+    return PutBack(f"building {job.title} failed: {words}", hint)
+
+
+def last_words(output: str) -> str:
+    """The error that a build's output ends with, in one line."""
+    lines = [_FRAME.sub("", line).strip() for line in output.splitlines()]
+    lines = [line for line in lines if line and not line.startswith(_OF_INSTALLERS)]
+    telling = [line for line in lines if _ERROR.search(line)]
+    return " / ".join(dict.fromkeys((telling or lines)[-_LINES:])) or "it said nothing"
+
+
+def work_folder(directory: Path, job: Job) -> Path:
+    """An empty folder for what the build needs and the environment does not get."""
+    folder = logs.work(directory) / f"build-{job.package.name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
+
+
+def _allowed(package: LockedPackage, stack: Stack) -> Sdist:
+    for sdist in stack.sdists:
+        same = canonicalize_name(sdist.name) == package.name and sdist.sha256 == package.file.sha256
+        if same and Version(sdist.version) == Version(package.version):
+            return sdist
+    raise Cannot(
+        f"{package.file.name} is a source package that {stack.name} does not allow: installing it "
+        "would run code that nobody has looked at",
+        hint="a stack file of your own can allow it, by name, version and sha256, under [[sdists]]",
+    )
+
+
+def _how_to_get(programs: list[str]) -> str:
+    known = [_PACKAGES[program] for program in programs if program in _PACKAGES]
+    if not known:
+        return f"install {' and '.join(programs)}"
+    debian, red_hat = (" ".join(dict.fromkeys(names)) for names in zip(*known, strict=True))
+    return f"sudo apt install {debian}  (Debian, Ubuntu), or sudo dnf install {red_hat}  (RHEL)"

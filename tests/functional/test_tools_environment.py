@@ -1,0 +1,168 @@
+"""Making an environment: where its path is awkward, from old Pythons, and with nothing of the user's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from cli import environment as clean_environment
+from folder_view import FolderView, bundled, lock_of
+from pythons import need
+
+from envcheck.exit_codes import PutBack
+from envcheck.install.catalogue.model import Stack
+from envcheck.install.index.server import IndexServer
+from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
+from envcheck.install.pythons.interpreter import Interpreter
+from envcheck.install.request import Request
+from envcheck.install.tools import environment, toolchain
+
+AWKWARD = "with spaces & ünïcödé " + "and so long that no kernel takes it as a shebang " * 3
+STACK = Stack(
+    name="test",
+    title="a test's",
+    distribution="pip",
+    requirement="pip=={version}",
+    gpu=False,
+    architectures=["x86_64"],
+    source="made up",
+)
+EMPTY = Lock(stack="test", release="1", python="3.11", architecture="x86_64", packages=[])
+
+
+@pytest.fixture(autouse=True)
+def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def interpreter(minor: int | None, **changes: object) -> Interpreter:
+    path = sys.executable if minor is None else need(minor)
+    version = "{}.{}.{}".format(*sys.version_info) if minor is None else f"3.{minor}.0"
+    return Interpreter(path=path, version=version, found_in="--python", **changes)  # type: ignore[arg-type]
+
+
+def output(*argv: str | Path, **variables: str) -> str:
+    env = clean_environment(**variables)
+    told = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=120, check=False)
+    assert told.returncode == 0, told.stdout + told.stderr
+    return told.stdout.strip()
+
+
+@pytest.mark.parametrize("minor", [6, 7, 8, None])
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_a_script_starts_from_an_awkward_path(
+    tmp_path: Path, minor: int | None, installer: str
+) -> None:
+    python = interpreter(minor)
+    directory = tmp_path / AWKWARD[:120].rstrip() / AWKWARD[120:].rstrip() / "1.0"
+    assert len(os.fsencode(directory)) > 127
+    environment.create(directory, python, prompt="named")
+    files = tmp_path / "files"
+    bundled("pip", files, python.path if minor is not None else "")
+    lock = lock_of(files, python.minor)
+    view = FolderView(files)
+    request = Request(installer=installer)  # type: ignore[arg-type]
+    with IndexServer(view) as server:  # type: ignore[arg-type]
+        toolchain.install(directory, lock, STACK, request, server=server, files=view)
+    version = lock.packages[0].version
+    assert output(directory / "bin" / "pip", "--version").startswith(
+        f"pip {version} from {directory}"
+    )
+    site = next(directory.glob("lib/python3.*/site-packages"))
+    # What virtualenv and uv keep for themselves begins with "_virtualenv"; nothing else is there.
+    there = {path.name for path in site.iterdir() if not path.name.startswith("_virtualenv")}
+    assert there - {"__pycache__"} == {"pip", f"pip-{version}.dist-info"}
+    assert not list(site.glob("*/direct_url.json"))
+
+
+def test_the_users_virtualenv_settings_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / ".config" / "virtualenv"
+    config.mkdir(parents=True)
+    (config / "virtualenv.ini").write_text("[virtualenv]\nsystem_site_packages = true\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv("VIRTUALENV_SYSTEM_SITE_PACKAGES", "1")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    environment.create(tmp_path / "env", interpreter(None))
+    settings = (tmp_path / "env" / "pyvenv.cfg").read_text()
+    assert "include-system-site-packages = false" in settings
+
+
+def test_an_environment_made_from_another_does_not_need_it(tmp_path: Path) -> None:
+    base = interpreter(8)
+    environment.create(tmp_path / "first", base)
+    inside = tmp_path / "first" / "bin" / "python"
+    environment.create(
+        tmp_path / "second",
+        Interpreter(path=str(inside), version="3.8.0", found_in="PATH", is_environment=True),
+    )
+    (tmp_path / "first").rename(tmp_path / "gone")
+    assert output(tmp_path / "second" / "bin" / "python", "-c", "print(1)") == "1"
+
+
+@pytest.mark.parametrize("minor", [8, None])
+def test_a_failure_is_one_sentence(tmp_path: Path, minor: int | None) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(PutBack) as caught:
+        environment.create(tmp_path / "file", interpreter(minor))
+    assert str(tmp_path / "file") in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "zsh", "fish", "tcsh"])
+@pytest.mark.parametrize("before", [None, "the user's $HOME"])
+def test_activation_sets_and_deactivation_restores(
+    tmp_path: Path, shell: str, before: str | None
+) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} on this machine")
+    directory = tmp_path / "an env"
+    value = 'it\'s "$1" \\!'
+    environment.create(directory, interpreter(None))
+    stack = msgspec.structs.replace(STACK, environment={"TF_IT": value})
+    environment.configure(directory, stack, EMPTY, "https://public.example/simple")
+    script = {"fish": "activate.fish", "tcsh": "activate.csh"}.get(shell, "activate")
+    (tmp_path / "told.py").write_text("import os\nprint(ascii(os.environ.get('TF_IT')))\n")
+    tell = f"'{sys.executable}' '{tmp_path}/told.py'"
+    source = "." if shell == "sh" else "source"
+    program = f"{source} '{directory}/bin/{script}'\n{tell}\ndeactivate\n{tell}\n"
+    told = output(shell, "-c", program, **({} if before is None else {"TF_IT": before}))
+    assert told.splitlines() == [ascii(value), ascii(before)]
+
+
+def test_without_variables_activation_is_as_virtualenv_made_it(tmp_path: Path) -> None:
+    environment.create(tmp_path, interpreter(None))
+    made = (tmp_path / "bin" / "activate").read_bytes()
+    environment.configure(tmp_path, STACK, EMPTY, "https://public.example/simple")
+    assert (tmp_path / "bin" / "activate").read_bytes() == made
+
+
+def test_the_doctor_finds_nothing_in_its_pip_conf(tmp_path: Path) -> None:
+    directory = tmp_path / "an env"
+    environment.create(directory, interpreter(None))
+    file = LockedFile(name="x-1-py3-none-any.whl", url="https://x.example/x", sha256="0" * 64)
+    index = "https://pypi.ngc.nvidia.com/"
+    package = LockedPackage(name="x", version="1", index=index, file=file)
+    lock = msgspec.structs.replace(EMPTY, packages=[package])
+    environment.configure(directory, STACK, lock, "https://public.example/simple")
+    (tmp_path / "home").mkdir()
+    variables = clean_environment(HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path / "home"))
+    del variables["PIP_CONFIG_FILE"]  # with it, pip would not read the environment's own
+    doctor = [sys.executable, "-m", "envcheck", "doctor", "--target", directory, "--no-kernels"]
+    doctor += ["--only", "config", "--format", "json"]
+    told = subprocess.run(doctor, capture_output=True, env=variables, timeout=120, check=False)
+    results = {result["code"]: result for result in msgspec.json.decode(told.stdout)["results"]}
+    findings = [f for code in results for f in results[code].get("findings", [])]
+    assert not [finding for finding in findings if "an env" in finding["subject"]]
+    assert results["CFG-001"]["outcome"] == "pass"
+    assert "an env/pip.conf is envcheck's" in str(results["CFG-003"])

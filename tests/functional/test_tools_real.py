@@ -1,0 +1,99 @@
+"""TensorFlow 1.15.5 from the registry, resolved, locked and installed on Python 3.7: for real, on request."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli import environment as clean_environment
+from pythons import need
+
+from envcheck.install.catalogue import load
+from envcheck.install.fit.choice import Candidate, Choice
+from envcheck.install.http.session import Session
+from envcheck.install.index.public import public_index
+from envcheck.install.index.routes import Routes
+from envcheck.install.index.server import IndexServer
+from envcheck.install.index.views import ClosedIndex, OpenIndex
+from envcheck.install.lock import lock_file, resolve
+from envcheck.install.lock.lock import Lock
+from envcheck.install.pythons import finding
+from envcheck.install.pythons.interpreter import Interpreter
+from envcheck.install.request import Request
+from envcheck.install.store.fetch import Fetcher
+from envcheck.install.store.store import Store
+from envcheck.install.tools import environment, toolchain
+
+pytestmark = pytest.mark.slow
+
+STACK = "tensorflow1"
+PRODUCT = "import tensorflow as tf; print(tf.__version__, tf.Session().run(tf.constant(6.0) * 7.0))"
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with Session() as opened:
+        yield opened
+
+
+def test_tensorflow_1_with_uv_and_with_pip(session: Session, tmp_path: Path) -> None:
+    interpreter = finding.interpreters(need(7))[0]
+    store = Store(tmp_path / "store")
+    lock = locked(session, store, interpreter)
+    assert [tool.name for tool in lock.building] == ["setuptools", "wheel"]
+    path = tmp_path / "pylock.toml"
+    lock_file.write(lock, path)
+    assert lock_file.read(path) == lock
+    for installer in ("uv", "pip"):
+        directory = tmp_path / installer
+        install(session, store, lock, interpreter, Request(installer=installer), directory)  # type: ignore[arg-type]
+        told = subprocess.run(
+            [directory / "bin" / "python", "-c", PRODUCT],
+            capture_output=True,
+            text=True,
+            env=clean_environment(),
+            timeout=300,
+            check=False,
+        )
+        assert told.stdout.split() == ["1.15.5", "42.0"], told.stderr
+        assert (directory / ".envcheck" / "logs" / "build-gast.log").exists()
+
+
+def locked(session: Session, store: Store, interpreter: Interpreter) -> Lock:
+    stack, request = load.load(STACK), Request()
+    chosen = Candidate(release=stack.releases[0], interpreter=interpreter)
+    routes = Routes(stack, request, public_index(os.environ))
+    with Fetcher(store, session) as fetcher:
+        indexes = OpenIndex(routes, session, store, stack, fetcher)
+        return resolve.resolve(
+            Choice(stack=stack, candidate=chosen),
+            indexes=indexes,
+            interpreter=interpreter,
+            request=request,
+        )
+
+
+def install(
+    session: Session,
+    store: Store,
+    lock: Lock,
+    interpreter: Interpreter,
+    request: Request,
+    directory: Path,
+) -> None:
+    stack = load.load(STACK)
+    environment.create(directory, interpreter)
+    with Fetcher(store, session) as fetcher:
+        fetcher.want_all(lock.files)
+        files = ClosedIndex(lock, fetcher)
+        with IndexServer(files) as server:
+            toolchain.install(directory, lock, stack, request, server=server, files=files)
+        fetcher.wait()
+    environment.configure(directory, stack, lock, "")

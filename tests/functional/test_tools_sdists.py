@@ -1,0 +1,177 @@
+"""Building what has no wheel: a C extension, flags, one that imports what it is built for, failures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli import environment as clean_environment
+from folder_view import FolderView, bundled, lock_of
+from wheel_maker import sdist, sha256, wheel
+
+from envcheck.exit_codes import Cannot, PutBack
+from envcheck.install.catalogue.model import Build, Sdist, Stack
+from envcheck.install.index.server import IndexServer
+from envcheck.install.pythons.interpreter import Interpreter
+from envcheck.install.request import Request
+from envcheck.install.tools import environment, toolchain
+
+MINOR = "{}.{}".format(*sys.version_info)
+INSTALLERS = ["uv", "pip"]
+
+EXTENSION = """
+#include <Python.h>
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "tiny", NULL, -1, NULL};
+PyMODINIT_FUNC PyInit_tiny(void) {
+    PyObject *made = PyModule_Create(&module);
+    PyModule_AddIntConstant(made, "flag", TINY_FLAG);
+    return made;
+}
+"""
+EXTENSION_SETUP = """
+import os
+from setuptools import Extension, setup
+macros = [("TINY_FLAG", os.environ["TINY_FLAG"])]
+setup(name="tiny", version="1.0", ext_modules=[Extension("tiny", ["tiny.c"], define_macros=macros)])
+"""
+IMPORTING_SETUP = """
+import alpha, toolbox
+from setuptools import setup
+text = "built_with = %r\\n" % ((alpha.__version__, toolbox.__version__),)
+open("made.py", "w").write(text)
+setup(name="made", version="1.0", py_modules=["made"])
+"""
+
+
+@pytest.fixture(autouse=True)
+def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    bundled("pip", tmp_path / "files")
+    return tmp_path / "files"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    made = tmp_path / "an env"
+    environment.create(
+        made, Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
+    )
+    return made
+
+
+def stack_with(path: Path, build: Build) -> Stack:
+    name, _, version = path.name.removesuffix(".tar.gz").rpartition("-")
+    allowed = Sdist(
+        name=name,
+        version=version,
+        sha256=sha256(path),
+        why="has no wheel",
+        source="made up",
+        build=build,
+    )
+    return Stack(
+        name="test",
+        title="a test's",
+        distribution=name,
+        requirement="x",
+        gpu=False,
+        architectures=["x86_64"],
+        source="made up",
+        sdists=[allowed],
+    )
+
+
+def install(directory: Path, files: Path, stack: Stack, installer: str, *building: str) -> None:
+    request, view = Request(installer=installer), FolderView(files)  # type: ignore[arg-type]
+    lock = lock_of(files, MINOR, building)
+    with IndexServer(view) as server:  # type: ignore[arg-type]
+        toolchain.install(directory, lock, stack, request, server=server, files=view)
+
+
+def say(directory: Path, expression: str) -> str:
+    argv = [directory / "bin" / "python", "-c", f"print({expression})"]
+    told = subprocess.run(argv, capture_output=True, text=True, timeout=60, env=clean_environment())
+    assert told.returncode == 0, told.stderr
+    return told.stdout.strip()
+
+
+def tools(files: Path) -> str:
+    """setuptools among the files; the requirement that pins it."""
+    return "setuptools==" + bundled("setuptools", files).name.split("-")[1]
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_a_c_extension_with_flags(directory: Path, files: Path, installer: str) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler on this machine")
+    path = sdist(files, "tiny", "1.0", modules={"tiny.c": EXTENSION}, setup=EXTENSION_SETUP)
+    pin = tools(files)
+    # The second time, nothing of the first build may be taken from uv's cache.
+    for flag in ("7", "8") if installer == "uv" else ("7",):
+        build = Build(requires=[pin], environment={"TINY_FLAG": flag}, programs=["cc"])
+        shutil.rmtree(directory)
+        python = Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
+        environment.create(directory, python)
+        install(directory, files, stack_with(path, build), installer, "setuptools")
+        assert say(directory, "__import__('tiny').flag") == flag
+    assert say(directory, "__import__('importlib.util').util.find_spec('setuptools')") == "None"
+    log = (directory / ".envcheck" / "logs" / "build-tiny.log").read_text()
+    assert "tiny.c" in log
+    assert {path.name for path in (directory / ".envcheck").iterdir()} == {"logs"}
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_one_that_imports_what_it_is_built_for(
+    directory: Path, files: Path, installer: str
+) -> None:
+    path = sdist(files, "made", "1.0", modules={"made.py": ""}, setup=IMPORTING_SETUP)
+    wheel(files, "alpha", "1.5")
+    wheel(files, "toolbox", "2.5")
+    build = Build(requires=[tools(files), "toolbox==2.5"], isolated=False)
+    install(directory, files, stack_with(path, build), installer, "setuptools", "toolbox")
+    assert say(directory, "__import__('made').built_with") == "('1.5', '2.5')"
+    assert say(directory, "__import__('importlib.util').util.find_spec('toolbox')") == "None"
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_a_build_that_fails_says_its_last_words(
+    directory: Path, files: Path, installer: str
+) -> None:
+    setup = "import sys\nprint('configuring')\nsys.exit('CMake Error: no MPI for miles around')\n"
+    path = sdist(files, "broken", "1.0", setup=setup)
+    build = Build(requires=[tools(files)])
+    with pytest.raises(PutBack) as caught:
+        install(directory, files, stack_with(path, build), installer, "setuptools")
+    assert str(caught.value) == "building broken 1.0 failed: CMake Error: no MPI for miles around"
+    log, _, more = caught.value.hint.removeprefix("its log is ").partition("; ")
+    assert "configuring" in Path(log).read_text()
+    assert "no space" in more
+
+
+def test_what_a_build_needs_is_looked_for_first(files: Path) -> None:
+    path = sdist(files, "tiny", "1.0")
+    stack = stack_with(path, Build(programs=["cmake-that-is-not-here", "cc"]))
+    with pytest.raises(Cannot, match=r"^tiny 1\.0 is built .* no cmake-that-is-not-here$"):
+        toolchain.check(lock_of(files, MINOR), stack)
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_an_sdist_that_is_not_allowed_is_not_built(
+    directory: Path, files: Path, installer: str
+) -> None:
+    path = sdist(files, "evil", "1.0", setup=f"open({str(files / 'ran')!r}, 'w')\n")
+    stack = stack_with(path, Build())
+    sdist(files, "evil", "1.0", setup=f"open({str(files / 'ran')!r}, 'w')  # other bytes\n")
+    with pytest.raises(Cannot, match="does not allow"):
+        install(directory, files, stack, installer)
+    assert not (files / "ran").exists()

@@ -1,0 +1,241 @@
+"""Installing a lock with uv and with pip: exactly it, from nowhere else, and what an error then says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from cli import environment as clean_environment
+from folder_view import Arrived, FolderView, bundled, lock_of
+from index_server import serve
+from pythons import need
+from wheel_maker import sha256, wheel
+
+from envcheck.exit_codes import Cannot, CouldNotLook, PutBack
+from envcheck.install.catalogue.model import Stack
+from envcheck.install.index.server import IndexServer
+from envcheck.install.lock.lock import Lock
+from envcheck.install.pythons.interpreter import Interpreter
+from envcheck.install.request import Request
+from envcheck.install.tools import environment, toolchain, uv
+
+MINOR = "{}.{}".format(*sys.version_info)
+STACK = Stack(
+    name="test",
+    title="a test's",
+    distribution="alpha",
+    requirement="alpha=={version}",
+    gpu=False,
+    architectures=["x86_64"],
+    source="made up",
+)
+INSTALLERS = ["uv", "pip"]
+
+
+@pytest.fixture(autouse=True)
+def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "files"
+    bundled("pip", folder)
+    wheel(folder, "alpha", "1.0", requires=["beta"], payload=1 << 20)
+    wheel(folder, "beta", "2.0+nv23.3", scripts={"say-beta": "beta:__name__.__len__"})
+    return folder
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    made = tmp_path / "an env" / "1.0"
+    environment.create(
+        made, Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
+    )
+    return made
+
+
+def install(directory: Path, lock: Lock, view: FolderView, installer: str) -> int:
+    request = Request(installer=installer)  # type: ignore[arg-type]
+    with IndexServer(view) as server:  # type: ignore[arg-type]
+        try:
+            toolchain.install(directory, lock, STACK, request, server=server, files=view)
+        finally:
+            logs = (directory / ".envcheck" / "logs").iterdir()
+            assert not [log for log in logs if server.secret in log.read_text()]
+        return server.requests
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def installed(directory: Path) -> list[str]:
+    (site,) = directory.glob("lib/python3.*/site-packages")
+    return sorted(path.name.removesuffix(".dist-info") for path in site.glob("*.dist-info"))
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_the_environment_holds_the_lock_and_nothing_else(
+    directory: Path, files: Path, installer: str
+) -> None:
+    lock = lock_of(files, MINOR)
+    install(directory, lock, FolderView(files), installer)
+    pip = next(package for package in lock.packages if package.name == "pip")
+    assert installed(directory) == ["alpha-1.0", "beta-2.0+nv23.3", f"pip-{pip.version}"]
+    assert (directory / ".envcheck" / "logs" / "install.log").stat().st_size
+    left = {path.name for path in (directory / ".envcheck").iterdir()}
+    assert left == {"logs"}
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_nothing_of_the_users_configuration_reaches_it(
+    directory: Path,
+    files: Path,
+    installer: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    attack = wheel(tmp_path / "attack", "alpha", "99.0.0")
+    home = tmp_path / "home"
+    (home / ".config" / "pip").mkdir(parents=True)
+    (home / ".config" / "uv").mkdir()
+    with serve(tmp_path / "attack", tmp_path / "index") as index:
+        (home / ".config" / "pip" / "pip.conf").write_text(
+            f"[global]\nextra-index-url = {index.url}\nfind-links = {attack.parent}\ntarget = /nowhere\n"
+        )
+        (home / ".config" / "uv" / "uv.toml").write_text(f'extra-index-url = ["{index.url}"]\n')
+        monkeypatch.setenv("HOME", str(home))
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+        for name, value in {
+            "PIP_EXTRA_INDEX_URL": index.url,
+            "PIP_NO_DEPS": "0",
+            "PIP_TARGET": str(tmp_path / "target"),
+            "UV_INDEX": index.url,
+            "UV_FIND_LINKS": str(attack.parent),
+            "UV_OFFLINE": "1",
+            "UV_LINK_MODE": "symlink",
+            "PYTHONPATH": str(tmp_path),
+            "https_proxy": index.origin,
+            "http_proxy": index.origin,
+        }.items():
+            monkeypatch.setenv(name, value)
+        before = contents(home / ".config")
+        install(directory, lock_of(files, MINOR), FolderView(files), installer)
+        environment.configure(directory, STACK, lock_of(files, MINOR), index.url)
+        assert index.asked("/simple/") == []
+        assert contents(home / ".config") == before  # no configuration of the user's was written to
+    assert "alpha-1.0" in installed(directory)
+    assert not (tmp_path / "target").exists()
+    assert not [path for path in directory.rglob("alpha.py") if path.is_symlink()]
+
+
+def test_with_uv_a_second_environment_asks_the_server_nothing(
+    directory: Path, files: Path, tmp_path: Path
+) -> None:
+    lock = lock_of(files, MINOR)
+    install(directory, lock, FolderView(files), "uv")
+    second = tmp_path / "second"
+    python = Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
+    environment.create(second, python)
+    assert install(second, lock, FolderView(files), "uv") == 0
+    first, other = (next(place.rglob("bytes.bin")) for place in (directory, second))
+    assert first.samefile(other)
+
+
+def test_pip_of_python_3_6_needs_no_ensurepip(tmp_path: Path) -> None:
+    python = need(6)
+    files = tmp_path / "files"
+    bundled("pip", files, python)
+    wheel(files, "alpha", "1.0", tags="py3-none-any")
+    made = tmp_path / "env"
+    environment.create(made, Interpreter(path=python, version="3.6.15", found_in="PATH"))
+    install(made, lock_of(files, "3.6"), FolderView(files), "pip")
+    assert installed(made) == ["alpha-1.0", "pip-18.1"]  # and no setuptools
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_a_file_with_other_bytes_is_refused(directory: Path, files: Path, installer: str) -> None:
+    lock = lock_of(files, MINOR)
+    view = FolderView(files)
+    alpha = next(package for package in lock.packages if package.name == "alpha").file
+    modules = {"alpha.py": '__version__ = "1.1"\n'}
+    other = wheel(files / "x", "alpha", "1.0", requires=["beta"], payload=1 << 20, modules=modules)
+    assert other.stat().st_size == alpha.size
+    view.replace(alpha.sha256, other)
+    with pytest.raises(PutBack) as caught:
+        install(directory, lock, view, installer)
+    told = str(caught.value)
+    assert "alpha==1.0" in told and alpha.sha256 in told
+    assert sha256(other) in told
+    assert "alpha-1.0" not in installed(directory)
+    assert caught.value.hint.endswith("install.log")
+
+
+class Failing(FolderView):
+    def file(self, key: str) -> Arrived | None:
+        if self._files[key].name.startswith("beta"):
+            raise CouldNotLook("https://index.example failed: the line is dead")
+        return super().file(key)
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_what_went_wrong_behind_the_server_is_what_is_told(
+    directory: Path, files: Path, installer: str
+) -> None:
+    with pytest.raises(CouldNotLook, match="the line is dead"):
+        install(directory, lock_of(files, MINOR), Failing(files), installer)
+
+
+def test_a_beat_that_raises_ends_the_installer(directory: Path, files: Path) -> None:
+    def beat() -> None:
+        raise KeyboardInterrupt
+
+    view = FolderView(files)
+    with IndexServer(view) as server, pytest.raises(KeyboardInterrupt):  # type: ignore[arg-type]
+        uv.sync(directory, lock_of(files, MINOR), server, beat=beat)
+
+
+def test_without_uv_a_lock_without_pip_is_refused(directory: Path, tmp_path: Path) -> None:
+    wheel(tmp_path / "bare", "alpha", "1.0")
+    with pytest.raises(Cannot, match="this lock has none"):
+        install(directory, lock_of(tmp_path / "bare", MINOR), FolderView(tmp_path / "bare"), "pip")
+
+
+def test_the_environments_own_pip_keeps_to_the_lock(
+    directory: Path, files: Path, tmp_path: Path
+) -> None:
+    """An index of the stack's own beside the public one, and an attacker's 99.0.0 on that."""
+    lock = lock_of(files, MINOR)
+    wheel(tmp_path / "public", "alpha", "99.0.0")
+    wheel(tmp_path / "public", "something-else", "1.0", requires=["alpha"])
+    wheel(tmp_path / "own", "alpha", "1.0", requires=["beta"])
+    wheel(tmp_path / "own", "own-other", "3.0")
+    with (
+        serve(tmp_path / "public", tmp_path / "one") as public,
+        serve(tmp_path / "own", tmp_path / "two") as own,
+    ):
+        packages = [msgspec.structs.replace(package, index=own.url) for package in lock.packages]
+        lock = msgspec.structs.replace(lock, packages=packages)
+        install(directory, lock, FolderView(files), "uv")
+
+        def pip(*arguments: str) -> None:
+            env = clean_environment(PIP_INDEX_URL=public.url, HOME=str(tmp_path))
+            del env["PIP_CONFIG_FILE"]
+            argv = [directory / "bin" / "pip", "--no-input", *arguments]
+            subprocess.run(argv, check=True, env=env, timeout=120, capture_output=True)
+
+        environment.configure(directory, STACK, lock, public.url)
+        pip("install", "--upgrade", "alpha", "something-else", "own-other")
+        assert set(installed(directory)) >= {"alpha-1.0", "something_else-1.0", "own_other-3.0"}
+
+        # The test can fail: without the constraints the attack works.
+        (directory / "pip.conf").write_text(f"[global]\nextra-index-url = {own.url}\n")
+        pip("install", "--upgrade", "alpha")
+        assert "alpha-99.0.0" in installed(directory)

@@ -1,0 +1,197 @@
+"""The lock as pylock.toml: the same bytes, read back as it was, and what a broken one is told."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+import pytest
+import tomli
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packaging.pylock import Pylock
+
+from envcheck.exit_codes import UsageError
+from envcheck.install.lock import lock_file
+from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
+
+INDEX = "https://index.example/simple/"
+
+
+def package(name: str, version: str, *, sdist: bool = False, size: int | None = 9) -> LockedPackage:
+    escaped = name.replace("-", "_")
+    file = f"{escaped}-{version}" + (".tar.gz" if sdist else "-py3-none-any.whl")
+    digest = hashlib.sha256(file.encode()).hexdigest()
+    locked = LockedFile(name=file, url=f"https://index.example/f/{file}", sha256=digest, size=size)
+    return LockedPackage(name=name, version=version, index=INDEX, file=locked)
+
+
+def lock(*packages: LockedPackage, building: tuple[LockedPackage, ...] = ()) -> Lock:
+    return Lock(
+        stack="nvidia-tf1",
+        release="23.03",
+        python="3.8",
+        architecture="x86_64",
+        packages=list(packages),
+        building=list(building),
+        provided={"nvidia-pyindex": "the index in the environment's pip.conf"},
+        created_at="2026-11-21T17:00:00Z",
+    )
+
+
+GOOD = lock(
+    package("nvidia-tensorflow", "1.15.5+nv23.3"),
+    package("gast", "0.2.2", sdist=True, size=None),
+    building=(package("setuptools", "59.6.0"),),
+)
+
+_names = st.from_regex(r"[a-z][a-z0-9]{0,8}(-[a-z0-9]{1,5})?", fullmatch=True)
+_versions = st.from_regex(r"[1-9][0-9]?\.[1-9][0-9]?(\+nv[1-9])?", fullmatch=True)
+_packages = st.builds(
+    lambda *a, needed_by, **k: msgspec.structs.replace(package(*a, **k), needed_by=needed_by),
+    _names,
+    _versions,
+    sdist=st.booleans(),
+    size=st.none() | st.integers(1, 1 << 40),
+    needed_by=st.lists(st.text(max_size=5), max_size=2),
+)
+_words = st.text(st.characters(codec="utf-8"), max_size=8)
+_locks = st.builds(
+    Lock,
+    stack=_words,
+    release=_words,
+    python=st.from_regex(r"3\.[1-9][0-9]?", fullmatch=True),
+    architecture=st.sampled_from(["x86_64", "aarch64"]),
+    packages=st.lists(_packages, max_size=3),
+    building=st.lists(_packages, max_size=2),
+    provided=st.dictionaries(_words, _words, max_size=2),
+    created_at=_words,
+)
+
+
+@given(_locks)
+@settings(max_examples=20, deadline=None)
+def test_what_is_written_is_read(made: Lock) -> None:
+    text = lock_file.text(made)
+    assert lock_file.parse(text, "lock") == made
+    again = msgspec.convert(msgspec.to_builtins(made), Lock)
+    backwards = msgspec.structs.replace(again, provided=dict(reversed(made.provided.items())))
+    assert lock_file.text(backwards) == text
+
+
+def test_it_is_pep_751_for_others_too() -> None:
+    pylock = Pylock.from_dict(tomli.loads(lock_file.text(GOOD)))
+    assert pylock.created_by == "envcheck"
+    assert str(pylock.requires_python) == "==3.8.*"
+    assert [(p.name, p.index, bool(p.sdist)) for p in pylock.packages] == [
+        ("nvidia-tensorflow", INDEX, False),
+        ("gast", INDEX, True),
+    ]
+    environment = {"sys_platform": "linux", "platform_machine": "x86_64"}
+    (marker,) = pylock.environments or []
+    assert marker.evaluate(environment)
+    assert not marker.evaluate({**environment, "platform_machine": "aarch64"})
+
+
+def test_the_digest_is_of_what_is_installed() -> None:
+    later = msgspec.structs.replace(GOOD, created_at="2027-01-01T00:00:00Z")
+    assert lock_file.digest(later) == lock_file.digest(GOOD)
+    other = msgspec.structs.replace(GOOD, packages=GOOD.packages[:1])
+    assert lock_file.digest(other) != lock_file.digest(GOOD)
+
+
+def test_credentials_are_never_written() -> None:
+    (first, *_) = GOOD.packages
+    secret = "https://user:s3cret@index.example/simple/"
+    file = msgspec.structs.replace(first.file, url=secret + first.file.name)
+    made = lock(msgspec.structs.replace(first, index=secret, file=file))
+    for text in (lock_file.text(made), lock_file.for_uv(made)):
+        assert "s3cret" not in text and "user" not in text
+    assert f'index = "{INDEX}"' in lock_file.text(made)
+
+
+def test_uv_gets_names_that_never_change() -> None:
+    first = GOOD.packages[0].file
+    told = tomli.loads(lock_file.for_uv(GOOD))
+    (wheel,) = told["packages"][0]["wheels"]
+    assert wheel["url"] == (
+        f"http://envcheck.invalid/files/{first.sha256}/{first.name.replace('+', '%2B')}"
+    )
+    assert "index" not in told["packages"][0] and "tool" not in told
+    assert len(told["packages"]) == 2
+    only = tomli.loads(lock_file.for_uv(GOOD, GOOD.building))
+    assert [p["name"] for p in only["packages"]] == ["setuptools"]
+
+
+def test_pip_gets_a_hash_a_line() -> None:
+    lines = lock_file.for_pip(GOOD).splitlines()
+    first = GOOD.packages[0]
+    assert lines[0] == f"nvidia-tensorflow==1.15.5+nv23.3 --hash=sha256:{first.file.sha256}"
+    assert len(lines) == 2
+
+
+TEXT = lock_file.text(GOOD)
+HASH = GOOD.packages[0].file.sha256
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("packages = [\n  1 2\n]", "pylock.toml:2:5: the lock is not valid TOML"),
+        ("", "Missing required value in 'lock-version'"),
+        (TEXT.replace('lock-version = "1.0"', 'lock-version = "2.0"'), "reads version 1.0"),
+        (TEXT.replace('lock-version = "1.0"', "lock-version = 1"), "expected str"),
+        (TEXT.replace('name = "gast"\n', ""), "packages[1]"),
+        (TEXT.partition("[tool.envcheck]")[0], "made by 'envcheck' and has no [tool.envcheck]"),
+        (TEXT.replace('release = "23.03"\n', ""), "missing required field `release`"),
+        (TEXT.replace("stack = ", "stacks = "), "[tool.envcheck] is not valid"),
+        (TEXT.replace('python = "3.8"', 'python = "3.8\'"'), 'for Python "3.8\'"'),
+        (TEXT.replace(HASH, HASH[:-1]), "nvidia-tensorflow: nvidia_tensorflow-1.15.5"),
+        (
+            TEXT.replace("gast-0.2.2.tar.gz", "gast-0.2.3.tar.gz"),
+            "not consistent with package version",
+        ),
+        (TEXT.replace('name = "gast-0', 'name = "../gast-0'), "not consistent with package name"),
+        (TEXT.replace('version = "0.2.2"\n', ""), "its version"),
+        (TEXT.replace("https://index.example/f/gast", "ftp://x/gast"), "has no address"),
+        (
+            TEXT.replace('setuptools-59.6.0-py3-none-any.whl"', 'wheel.whl"'),
+            "tool.envcheck.building is not a valid lock",
+        ),
+    ],
+)
+def test_a_broken_lock_is_told_where(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "pylock.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        lock_file.read(path)
+    assert told in str(caught.value) and str(path) in str(caught.value)
+
+
+def test_a_lock_of_uv_is_refused_with_what_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "pylock.toml"
+    path.write_text('lock-version = "1.0"\ncreated-by = "uv"\npackages = []\n')
+    with pytest.raises(UsageError, match=r"made by 'uv' and has no \[tool.envcheck\]"):
+        lock_file.read(path)
+
+
+def test_a_second_wheel_is_one_too_many() -> None:
+    (wheel,) = tomli.loads(TEXT)["packages"][0]["wheels"]
+    second = f'[[packages.wheels]]\nname = "{wheel["name"]}"\nurl = "{wheel["url"]}"\n'
+    second += f'hashes = {{ sha256 = "{HASH}" }}\n'
+    head, mark, tail = TEXT.partition('[[packages]]\nname = "gast"')
+    with pytest.raises(UsageError, match="nvidia-tensorflow: 2 files"):
+        lock_file.parse(head + second + mark + tail, "lock")
+
+
+def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        lock_file.read(tmp_path / "none")
+    with pytest.raises(UsageError, match="cannot be written: No such file"):
+        lock_file.write(GOOD, tmp_path / "none" / "pylock.toml")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="not UTF-8"):
+        lock_file.read(tmp_path / "binary")
+    lock_file.write(GOOD, tmp_path / "pylock.toml")
+    assert lock_file.read(tmp_path / "pylock.toml") == GOOD

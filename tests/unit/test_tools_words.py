@@ -1,0 +1,248 @@
+"""What uv, pip and builds say, as one sentence; and the texts that an environment gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from envcheck.install.catalogue.model import Build, Sdist
+from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
+from envcheck.install.tools import (
+    activation,
+    compiled,
+    pip,
+    pip_conf,
+    sdists,
+    surroundings,
+    uv_words,
+)
+
+
+def result(stderr: str, code: int = 1, outcome: str = "exited") -> Any:
+    return SimpleNamespace(
+        stderr=stderr.encode(),
+        stdout=b"",
+        code=code,
+        outcome=outcome,
+        describe=lambda: "died by signal 9",
+    )
+
+
+LONG = """\
+error: No solution found when resolving dependencies
+  cause: Because only termcolor<3 is available and all of termcolor<3 cannot be used, we can conclude \
+that termcolor cannot be used. (1)
+         Because a depends on b, we can conclude that c. (2)
+
+         And because we know from (1) that termcolor cannot be used, we can conclude that all is lost.
+         And because you require tensorflow==1.15.5, we can conclude that your requirements are
+         unsatisfiable.
+
+hint: Pre-releases are available for `a`; enable them with `--prerelease=allow`
+
+hint: You require CPython 3.8 (`cp38`), but we only found wheels for `b` with these tags: `cp36m`,
+      `cp37m`
+"""
+
+OLD = """\
+Resolved 3 packages in 1ms
+  × No solution found when resolving dependencies:
+  ╰─▶ Because nosuch was not found in the package registry and you require
+      nosuch, we can conclude that your requirements are unsatisfiable.
+
+      hint: look again
+"""
+
+HASHES = """\
+error: Failed to fetch `alpha==1.0`
+  cause: Hash mismatch for `alpha==1.0`
+
+         Expected:
+           sha256:aa
+
+         Computed:
+           sha256:bb
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            LONG,
+            "Because termcolor cannot be used, we can conclude that all is lost. And because you require "
+            "tensorflow==1.15.5, we can conclude that your requirements are unsatisfiable",
+        ),
+        (
+            OLD,
+            "Because nosuch was not found in the package registry and you require nosuch, we can "
+            "conclude that your requirements are unsatisfiable",
+        ),
+        (HASHES, "Hash mismatch for `alpha==1.0` Expected: sha256:aa Computed: sha256:bb"),
+        ("error: unexpected argument '--x' found\n", "unexpected argument '--x' found"),
+        ("", "it died by signal 9"),
+    ],
+)
+def test_uv_is_told_by_its_last_cause(said: str, told: str) -> None:
+    assert uv_words.sentence(result(said)) == told
+
+
+def test_a_uv_that_was_killed_says_so() -> None:
+    assert uv_words.sentence(result("error: something", code=-9)) == "it died by signal 9"
+    assert uv_words.sentence(result(LONG, outcome="timeout")) == "it died by signal 9"
+
+
+def test_hints_that_name_uvs_options_are_none() -> None:
+    assert uv_words.hints(LONG) == [
+        "You require CPython 3.8 (`cp38`), but we only found wheels for `b` with these tags: `cp36m`, `cp37m`"
+    ]
+
+
+def test_an_explanation_has_an_end() -> None:
+    assert len(uv_words.explanation("error: " + "x " * 5000)) < 1000
+
+
+def test_a_resolution_is_read() -> None:
+    pins = compiled.parse(
+        "Zlib-NG==1.0  # via alpha, -r requirements.in\n"
+        "alpha==2.0+nv23.3 \\\n"
+        "# a comment\n"
+        "beta==3 ; python_version < '3.8'  # via -c constraints.txt\n"
+    )
+    assert [(pin.name, pin.version, pin.needed_by) for pin in pins] == [
+        ("alpha", "2.0+nv23.3", []),
+        ("beta", "3", []),
+        ("zlib-ng", "1.0", ["alpha"]),
+    ]
+
+
+def test_pips_errors() -> None:
+    wrong = (
+        "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. Someone may have.\n"
+        "    alpha==1.0 from http://127.0.0.1:1/.../files/aa/alpha.whl (from -r /r.txt (line 1)):\n"
+        "        Expected sha256 aa\n             Got        bb\n\n"
+    )
+    assert pip.words(result(wrong)) == "alpha==1.0 came with the sha256 bb, and the lock has aa"
+    two = "WARNING: x\nERROR: Could not find it\nERROR: No matching\n[notice] new pip\n"
+    assert pip.words(result(two)) == "Could not find it No matching"
+    assert pip.words(result("Traceback\nOSError: full\n")) == "OSError: full"
+    assert pip.words(result("")) == "it died by signal 9"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "DEBUG running build\nDEBUG tiny.c:2:10: fatal error: Python.h: No such file or directory\n"
+            "DEBUG error: command '/usr/bin/gcc' failed with exit code 1\n"
+            "error: Failed to build `tiny==1.0`\n  cause: Call to backend failed\n[stderr]\n"
+            "tiny.c:2:10: fatal error: Python.h: No such file or directory\n"
+            "error: command '/usr/bin/gcc' failed with exit code 1\nhint: x\n",
+            "tiny.c:2:10: fatal error: Python.h: No such file or directory / "
+            "error: command '/usr/bin/gcc' failed with exit code 1",
+        ),
+        (
+            "  error: subprocess-exited-with-error\n  │ exit code: 1\n  ╰─> [2 lines of output]\n"
+            "  │ nothing here\n  ╰─ but this\nERROR: Failed building wheel for x\n",
+            "exit code: 1 / nothing here / but this",
+        ),
+        ("", "it said nothing"),
+    ],
+)
+def test_a_builds_last_words(said: str, told: str) -> None:
+    assert sdists.last_words(said) == told
+
+
+def locked(name: str, version: str, index: str = "https://public.example/simple/") -> LockedPackage:
+    file = LockedFile(name=f"{name}-{version}-py3-none-any.whl", url="https://x/y", sha256="0" * 64)
+    return LockedPackage(name=name, version=version, index=index, file=file)
+
+
+def lock(*packages: LockedPackage, building: tuple[LockedPackage, ...] = ()) -> Lock:
+    return Lock(
+        stack="s",
+        release="1",
+        python="3.8",
+        architecture="x86_64",
+        packages=list(packages),
+        building=list(building),
+    )
+
+
+def test_build_requirements_are_pinned_and_only_the_jobs_own_tools_are_taken() -> None:
+    build = Build(
+        requires=["setuptools==59.6.0"], isolated=False, environment={"FLAG": "1", "CC": "mine"}
+    )
+    allowed = Sdist(name="x", version="1", sha256="0", why="", source="", build=build)
+    job = sdists.Job(locked("x", "1"), allowed)
+    made = lock(
+        building=(
+            locked("setuptools", "59.6.0"),
+            locked("setuptools", "70"),
+            locked("cffi", "1.15"),
+        )
+    )
+    assert sdists.constraints(job, made) == "cffi==1.15\nsetuptools==59.6.0\n"
+    assert [(t.name, t.version) for t in sdists.tools_of(job, made)] == [
+        ("setuptools", "59.6.0"),
+        ("cffi", "1.15"),
+    ]
+    variables = sdists.environment(job, Path("/env"), Path("/tools"))
+    assert variables["PATH"].startswith("/tools/bin:/env/bin:")
+    assert (variables["PYTHONPATH"], variables["FLAG"], variables["CC"]) == ("/tools", "1", "mine")
+
+
+def test_the_environments_pip_conf() -> None:
+    made = lock(
+        locked("numpy", "1.22.4"),
+        locked("nvidia-tensorflow", "1.15.5+nv23.3", "https://nvidia.example/"),
+        locked("tensorrt", "8.5", "https://nvidia.example/"),
+        locked("plain", "1", "http://plain.example/simple/"),
+        locked("near", "1", "http://127.0.0.1:80/simple/"),
+    )
+    indexes = pip_conf.own_indexes(made, "https://public.example/simple")
+    assert indexes == ["https://nvidia.example/", "http://127.0.0.1:80/simple/"]
+    text = pip_conf.text(Path("/an env/c.txt"), indexes)
+    assert text.splitlines()[1:] == [
+        "[global]",
+        "constraint = file:///an%20env/c.txt",
+        "extra-index-url =",
+        "    https://nvidia.example/",
+        "    http://127.0.0.1:80/simple/",
+    ]
+    assert "index" not in pip_conf.text(Path("/c.txt"), [])
+    assert pip_conf.constraints_text(made).splitlines()[1:3] == ["near==1", "numpy==1.22.4"]
+
+
+def test_what_a_tool_gets_of_the_users_environment() -> None:
+    mine = {
+        "PATH": "/bin",
+        "HOME": "/h",
+        "PIP_INDEX_URL": "x",
+        "UV_INDEX": "y",
+        "CC": "cc",
+        "https_proxy": "z",
+    }
+    plain = surroundings.plain(mine)
+    assert {name: plain.get(name) for name in mine} == {
+        **dict.fromkeys(mine),
+        "PATH": "/bin",
+        "HOME": "/h",
+    }
+    assert surroundings.building(mine) == {"CC": "cc"}
+    proxies = surroundings.through("http://u:p@127.0.0.1:1")
+    assert {v for k, v in proxies.items() if k.lower() != "no_proxy"} == {"http://u:p@127.0.0.1:1"}
+    assert proxies["NO_PROXY"] == proxies["no_proxy"] == ""
+
+
+def test_activation_is_marked_and_undone_first_thing_in_deactivate() -> None:
+    script = activation.sh(
+        "deactivate () {\n    unset x\n}\ndeactivate nondestructive\n", {"A": "it's"}
+    )
+    lines = script.splitlines()
+    assert lines[1].strip() == activation.BEGIN and lines[-1] == activation.END
+    assert lines.index("    unset x") > 2
+    assert "A='it'\"'\"'s' ; export A" in lines
