@@ -30,3 +30,18 @@ def read() -> str | None:
         return msgspec.json.decode(record_path().read_bytes(), type=LastInstall).prefix
     except (OSError, RuntimeError, msgspec.DecodeError):
         return None
+
+
+def write(prefix: str) -> None:
+    """Remember the environment in that directory as the one installed last. Raises OSError."""
+    from .transaction import durable
+
+    path = record_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    durable.write(path, msgspec.json.encode(LastInstall(prefix)))
+
+
+def forget(prefix: str) -> None:
+    """It is gone: where it is the one installed last, none is. Raises OSError."""
+    if read() == prefix:
+        record_path().unlink(missing_ok=True)

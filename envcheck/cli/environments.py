@@ -1,0 +1,53 @@
+"""What the commands on installed environments share: which one, how long to wait, and the question."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ..exit_codes import UsageError
+
+
+def add_name(
+    parser: argparse.ArgumentParser, without: str = "without it: the only one there is"
+) -> None:
+    parser.add_argument(
+        "name",
+        nargs="?",
+        default="",
+        metavar="ENVIRONMENT",
+        help=f"a name of `envcheck list`, or a path; {without}",
+    )
+
+
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--wait",
+        type=_seconds,
+        metavar="SECONDS",
+        help="how long to wait for another envcheck that is at work there (default: until it is done)",
+    )
+
+
+def tell(sentence: str) -> None:
+    """Progress, for people."""
+    print(f"envcheck: {sentence}", file=sys.stderr, flush=True)
+
+
+def agreed(question: str) -> bool:
+    """Whether the user says yes. Raises UsageError where nobody is there to be asked."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nobody is there to be asked", hint="--yes answers the question")
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return value

@@ -1,0 +1,58 @@
+"""`envcheck prune`: room on the disk."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ..exit_codes import ExitCode
+from . import environments, files
+from .style import style_of
+
+EPILOG = """\
+examples:
+  envcheck prune --dry-run       what would go, what would stay and why
+  envcheck prune                 of each environment, the version in use and the
+                                 one before it stay
+  envcheck prune tf --keep 0     of this one, the version in use alone stays"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    environments.add_name(parser, "without it: all of them")
+    parser.add_argument(
+        "--keep",
+        type=_number,
+        default=1,
+        metavar="N",
+        help="versions to keep beside the one in use, for envcheck rollback (default: 1)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say it, and do nothing")
+    parser.add_argument(
+        "--format",
+        choices=("terminal", "json"),
+        default="terminal",
+        metavar="FORMAT",
+        help="terminal (default: for people), or json",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..install.transaction import roots
+    from ..install.transaction.prune import prune
+    from ..reports import environments as report
+
+    chosen = [roots.find(arguments.name)] if arguments.name else None
+    done = prune(chosen, keep=arguments.keep, dry_run=arguments.dry_run, tell=environments.tell)
+    if arguments.format == "json":
+        text = report.render_json(done)
+    else:
+        text = report.pruned(done, **style_of(sys.stdout)._asdict())
+    files.write(None, text)
+    return ExitCode.HEALTHY
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 4:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of versions")
+    return int(text)

@@ -1,0 +1,33 @@
+"""`envcheck rollback`: the version that was in use before."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ..exit_codes import ExitCode
+from . import environments, files
+from .style import style_of
+
+EPILOG = """\
+examples:
+  envcheck rollback tensorflow   the version before; once more: forward again
+  envcheck rollback tensorflow --to 2.20.0-py3.11-1f0c9a2b"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    environments.add_name(parser)
+    parser.add_argument("--to", metavar="VERSION", default="", help="this one, of `envcheck list`")
+    environments.add_wait(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..install.transaction import roots
+    from ..install.transaction.rollback import rollback
+    from ..reports import environments as report
+
+    root = roots.find(arguments.name)
+    done = rollback(root, arguments.to, wait=arguments.wait, tell=environments.tell)
+    files.write(None, report.rolled_back(done, **style_of(sys.stdout)._asdict()))
+    return ExitCode.HEALTHY

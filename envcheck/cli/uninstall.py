@@ -1,0 +1,47 @@
+"""`envcheck uninstall`: away with a version, or with an environment."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ..exit_codes import ExitCode
+from . import environments, files
+from .style import style_of
+
+EPILOG = """\
+examples:
+  envcheck uninstall tensorflow  the environment, with all of its versions
+  envcheck uninstall tensorflow --version 2.20.0-py3.11-1f0c9a2b"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    environments.add_name(parser)
+    parser.add_argument(
+        "--version",
+        metavar="VERSION",
+        dest="only",
+        default="",
+        help="this version alone, of `envcheck list`",
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    environments.add_wait(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..install.transaction import manifest, roots, uninstall
+    from ..reports import environments as report
+
+    root = roots.find(arguments.name)
+    chosen = uninstall.check(root, arguments.only)
+    if not arguments.yes:
+        size = manifest.usage([version.directory for version in chosen]).total
+        names = [version.id for version in chosen]
+        asked = report.question(str(root.path), names, not arguments.only, size)
+        if not environments.agreed(asked):
+            environments.tell("nothing was removed")
+            return ExitCode.INTERRUPTED
+    done = uninstall.uninstall(root, arguments.only, wait=arguments.wait, tell=environments.tell)
+    files.write(None, report.uninstalled(done, **style_of(sys.stdout)._asdict()))
+    return ExitCode.HEALTHY

@@ -1,0 +1,147 @@
+"""What list, rollback, uninstall and prune say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..install.transaction.listing import EnvironmentState, Listing, VersionState
+from ..install.transaction.prune import Pruned
+from ..install.transaction.rollback import RolledBack
+from ..install.transaction.uninstall import Uninstalled
+from .page import Page
+from .plan_text import activation
+
+_KEY = 12
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def render_json(data: msgspec.Struct) -> str:
+    """JSON text: in the structs' own order, indented by two, a newline at the end."""
+    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
+
+
+def listing(found: Listing, **style: Any) -> str:
+    """Every environment with its versions."""
+    page = Page(**style)
+    if not found.environments:
+        page.paragraph(("There is no environment yet:", ""))
+        page.command("envcheck install --mode wheel")
+    for number, environment in enumerate(found.environments):
+        if number:
+            page.blank()
+        _environment(page, environment)
+    return page.text()
+
+
+def rolled_back(done: RolledBack, **style: Any) -> str:
+    page = Page(**style)
+    page.paragraph(("In use now:", "pass"), (done.version, "heading"), hanging=2)
+    page.entry("where", f"{done.prefix} -> {done.version}", _KEY)
+    if done.before:
+        page.entry("before", f"{done.before} (envcheck rollback leads back to it)", _KEY)
+    return page.text()
+
+
+def uninstalled(done: Uninstalled, **style: Any) -> str:
+    page = Page(**style)
+    what = done.directory if done.whole else ", ".join(done.versions)
+    page.paragraph(("Removed:", "pass"), (what, "heading"), hanging=2)
+    if done.whole:
+        page.entry("versions", ", ".join(done.versions) or "none", _KEY)
+    page.entry("freed", f"{size(done.freed)}; envcheck prune also frees the fetched files", _KEY)
+    for path in done.left:
+        page.entry("left", f"{path} (not envcheck's)", _KEY)
+    return page.text()
+
+
+def pruned(done: Pruned, **style: Any) -> str:
+    """What was removed and kept, or would be."""
+    page = Page(**style)
+    words = ("would be removed", "would stay") if done.dry_run else ("removed", "kept")
+    for removed in done.removed:
+        what = f"{removed.version} of {removed.environment}, {size(removed.bytes_total)}"
+        page.entry(words[0], what, len(words[0]) + 2)
+    for kept in done.kept:
+        what = f"{kept.version} of {kept.environment}, {size(kept.bytes_total)}: {kept.why}"
+        page.entry(words[1], what, len(words[0]) + 2)
+    if done.files:
+        what = f"{done.files} fetched files that no version needs, {size(done.files_bytes)}"
+        page.entry(words[0], what, len(words[0]) + 2)
+    if done.packages:
+        what = f"unpacked in uv's cache: {_some(done.packages)}"
+        page.entry(words[0], what, len(words[0]) + 2)
+    for note in done.notes:
+        page.entry("note", note, len(words[0]) + 2)
+    freed = "This would free at least" if done.dry_run else "Freed"
+    page.paragraph((f"{freed} {size(done.freed)}.", "heading"))
+    return page.text()
+
+
+def question(directory: str, versions: Sequence[str], whole: bool, bytes_total: int) -> str:
+    """What is asked before something is uninstalled."""
+    what = f"{directory} with all of its versions" if whole else f"{', '.join(versions)}"
+    return f"Remove {what} ({size(bytes_total)})? [y/N] "
+
+
+def size(number: int) -> str:
+    """ "6.4 GiB"; exact below 1 KiB."""
+    value, unit = float(number), 0
+    while value >= 1024 and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.0f} {_UNITS[unit]}" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
+
+
+def _environment(page: Page, found: EnvironmentState) -> None:
+    well = found.status == "installed"
+    page.paragraph(
+        (found.name, "heading"), ("" if well else f"({found.status})", "warn"), hanging=2
+    )
+    if well:
+        page.entry("where", f"{found.prefix} -> {found.current}", _KEY)
+    elif found.status == "broken link":
+        page.entry("where", f"{found.prefix} leads to {found.current or 'nothing'}", _KEY)
+    else:
+        page.entry("where", found.directory, _KEY)
+    for version in found.versions:
+        page.entry("in use" if version.in_use else "version", _told(version), _KEY)
+        for change in version.changes:
+            page.entry("", change, _KEY)
+    together = f"{size(found.bytes_total)} on the disk"
+    if len(found.versions) > 1:
+        page.entry("together", f"{together}, with what versions share counted once", _KEY)
+    if found.at_work:
+        page.entry("at work", found.at_work, _KEY)
+    if found.foreign:
+        names = [os.path.basename(path) for path in found.foreign]  # noqa: PTH119 - names to show
+        page.entry("also there", f"{_some(names)} (not envcheck's)", _KEY)
+    if well:
+        page.command(activation(found.prefix))
+
+
+def _told(version: VersionState) -> str:
+    if version.status in ("unfinished", "being built"):
+        what = "" if version.status == "being built" else "; the next install removes it"
+        return f"{version.version}: {version.status}, {size(version.bytes_total)}{what}"
+    own = size(version.bytes_total - version.bytes_shared)
+    told = [
+        f"{version.stack} {version.release}",
+        f"Python {version.python}",
+        f"{version.packages} package{'' if version.packages == 1 else 's'}",
+        f"{size(version.bytes_total)} ({own} of its own)",
+        f"{version.status} {_when(version.verified_at)}",
+    ]
+    return f"{version.version}: {', '.join(told)}"
+
+
+def _when(utc: str) -> str:
+    """ "2026-11-21 17:00 UTC" """
+    return f"{utc[:10]} {utc[11:16]} UTC" if len(utc) > 16 else utc
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -1,0 +1,203 @@
+"""Installs: builds a new version beside the others, has it verified, and swaps it in; or puts all back.
+
+Every step is written down when it is done, so that whoever comes after a kill knows what is half done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from ... import __version__
+from .. import last
+from ..lock.lock import Lock
+from ..plan.plan import Plan
+from ..pythons.interpreter import Interpreter
+from ..request import Request
+from . import activation, durable, layout, manifest, noop, record, roots, swap, undo
+from .journal import Journal
+from .layout import Root
+from .locking import RootLock
+from .record import Installed, Record
+from .signals import ending_raises, held_back
+from .steps import Builder, NotVerified, Verdict, Verifier
+
+Tell = Callable[[str], None]
+
+
+def execute(
+    plan: Plan,
+    lock: Lock,
+    request: Request,
+    builder: Builder,
+    verifier: Verifier,
+    *,
+    wait: float | None = None,
+    tell: Tell = lambda sentence: None,
+    journal: Journal | None = None,
+) -> Installed:
+    """Install what the plan says, or leave everything as it was. Only from the main thread.
+
+    wait: seconds to wait for another envcheck in the same root, None: until it is done. tell: gets a
+    sentence now and then. journal: the root's own.
+
+    Raises UsageError and Cannot where the root is not ours or cannot be locked: nothing was touched.
+    Then PutBack, NotPutBack; KeyboardInterrupt and SystemExit after everything was undone.
+    """
+    from ..lock import (
+        lock_file,  # what writes TOML is not needed to look whether all is there already
+    )
+
+    root = Root(Path(plan.directory))
+    journal = journal or Journal(root.journal)
+    digest = lock_file.digest(lock)
+    layout.look(root.path)
+    with (
+        ending_raises(),
+        RootLock(
+            root,
+            f"envcheck install {plan.stack}",
+            wait=wait,
+            tell=tell,
+            prepare=lambda: layout.claim(root),
+        ) as held,
+    ):
+        undo.recovered(root, journal, tell)
+        if there := noop.in_root(root, request, digest):
+            return _confirmed(root, there, request)
+        with suppress(OSError):  # done again after the swap; here, so that `list` finds what fails
+            roots.register(root)
+        transaction = _Transaction(root, journal, plan, request, digest)
+        what = f"{plan.stack} {plan.release}"
+        try:
+            transaction.build(lock_file.text(lock), builder, verifier)
+            undo.check_still_ours(held, root)
+            with held_back():
+                return transaction.commit()
+        except BaseException as error:
+            with held_back():
+                undo.undo(root, journal, transaction.version, what, error, tell)
+            raise
+
+
+class _Transaction:
+    """One version on its way from nothing to ``current``."""
+
+    def __init__(
+        self, root: Root, journal: Journal, plan: Plan, request: Request, digest: str
+    ) -> None:
+        self.root = root
+        self.journal = journal
+        self.plan = plan
+        self.request = request
+        self.digest = digest
+        self.version = root.version(layout.free_id(root, plan.version))
+        self.before = root.current_id()
+
+    def build(self, pylock: str, builder: Builder, verifier: Verifier) -> None:
+        """Everything that does not touch what is in use."""
+        version, journal = self.version, self.journal
+        began = layout.now()
+        journal.append(
+            version.id,
+            "begun",
+            lock=self.digest,
+            stack=self.plan.stack,
+            release=self.plan.release,
+            envcheck=__version__,
+        )
+        interpreter = builder.get_python()
+        journal.append(version.id, "python", interpreter=interpreter.path)
+        builder.fetch()
+        journal.append(version.id, "fetched")
+        version.logs.mkdir(parents=True)
+        durable.write(version.lock, pylock.encode())
+        builder.create(version.directory)
+        activation.hide(version)
+        journal.append(version.id, "created")
+        builder.install(version.directory)
+        activation.hide(version)  # also what a package's scripts have brought
+        journal.append(version.id, "installed")
+        builder.configure(version.directory)
+        activation.hide(version)
+        journal.append(version.id, "configured")
+        verdict = self._verify(verifier)
+        self._note_down(interpreter, verdict, began)
+        journal.append(version.id, "verified", verdict=verdict.health.verdict)
+
+    def commit(self) -> Installed:
+        """Swap it in. Raises OSError where that fails, and then nothing was changed."""
+        activation.reveal(self.version)
+        swap.swap(self.root, self.version.id)
+        notes = []
+        try:
+            self.journal.append(self.version.id, "swapped", before=self.before or "")
+            roots.register(self.root)
+            last.write(str(self.root.current))
+            self.journal.append(self.version.id, "done")
+        except OSError as error:  # it is installed; the next run writes down what is missing
+            notes.append(f"{error.filename or self.root.journal}: {error.strerror}")
+        noted = record.read(self.version)
+        assert noted is not None, "it was written a moment ago"
+        return Installed(
+            directory=str(self.root.path),
+            version=self.version.id,
+            prefix=str(self.root.current),
+            already=False,
+            before=self.before or "",
+            record=noted,
+            notes=notes,
+        )
+
+    def _verify(self, verifier: Verifier) -> Verdict:
+        old = self.root.version(self.before).directory if self.before else None
+        verdict = verifier.verify(self.version.directory, old)
+        durable.write(self.version.doctor, verdict.report)
+        if verdict.snapshot:
+            durable.write(self.version.own / "snapshot.json", verdict.snapshot)
+        if verdict.failures:
+            raise NotVerified(
+                "the doctor finds in it what was not wrong before: " + "; ".join(verdict.failures)
+            )
+        return verdict
+
+    def _note_down(self, interpreter: Interpreter, verdict: Verdict, began: str) -> None:
+        version = self.version
+        manifest.write(version)
+        used = manifest.usage([version.directory])
+        noted = Record(
+            schema=record.SCHEMA,
+            version=version.id,
+            stack=self.plan.stack,
+            release=self.plan.release,
+            title=self.plan.title,
+            request=self.request,
+            inputs=record.inputs(self.request),
+            lock=self.digest,
+            versions={p.name: p.version for p in self.plan.packages if not p.building},
+            building={p.name: p.version for p in self.plan.packages if p.building},
+            python=interpreter.version,
+            interpreter=interpreter.path,
+            installer=self.plan.installer,
+            envcheck=__version__,
+            created_at=began,
+            verified_at=layout.now(),
+            bytes_total=used.total,
+            bytes_shared=used.shared,
+            health=verdict.health,
+        )
+        record.write(version, noted)
+
+
+def _confirmed(root: Root, there: Installed, request: Request) -> Installed:
+    """It is there already, by this lock; this request is noted down, so that the next look is a short one."""
+    noted = there.record
+    with suppress(OSError):  # the next look then takes longer, and that is all
+        last.write(there.prefix)
+        noted = msgspec.structs.replace(noted, request=request, inputs=record.inputs(request))
+        if noted != there.record:
+            record.write(root.version(there.version), noted)
+    return msgspec.structs.replace(there, record=noted)

@@ -1,0 +1,96 @@
+"""What was done in a root, one line after the other, each on the disk before the next thing is done."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from . import durable
+from .layout import now
+
+# What has been done. "begun" comes before anything is; "undone" and "removed" say that nothing of the
+# version is left. "swapped" is also written by a rollback.
+Step = Literal[
+    "begun",
+    "python",
+    "fetched",
+    "created",
+    "installed",
+    "configured",
+    "verified",
+    "swapped",
+    "done",
+    "undone",
+    "removed",
+]
+STEPS: tuple[Step, ...] = (
+    "begun",
+    "python",
+    "fetched",
+    "created",
+    "installed",
+    "configured",
+    "verified",
+    "swapped",
+    "done",
+)
+FINISHED: frozenset[Step] = frozenset({"swapped", "done"})
+OVER: frozenset[Step] = frozenset({"undone", "removed"})
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    time: str  # UTC
+    version: str
+    step: Step
+    details: dict[str, str] = {}  # "lock": its digest; "before": the version that was current
+
+
+class Journal:
+    """JSON lines that are only ever appended."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def append(self, version: str, step: Step, **details: str) -> None:
+        """Write one entry and wait until it is on the disk. Raises OSError."""
+        entry = Entry(time=now(), version=version, step=step, details=details)
+        line = msgspec.json.encode(entry) + b"\n"
+        fresh = not self._path.exists()
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            size = os.fstat(handle).st_size
+            if size and os.pread(handle, 1, size - 1) != b"\n":
+                line = b"\n" + line  # a torn line, which must not take this one with it
+            _write_all(handle, line)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        if fresh:
+            durable.sync_directory(self._path.parent)
+
+    def entries(self) -> list[Entry]:
+        """All entries, oldest first. A line that was cut (power, a full disk) is as if never written."""
+        try:
+            lines = self._path.read_bytes().splitlines()
+        except OSError:
+            return []
+        entries = []
+        for line in lines:
+            try:
+                entries.append(msgspec.json.decode(line, type=Entry))
+            except msgspec.DecodeError:
+                continue
+        return entries
+
+
+def last_steps(entries: list[Entry]) -> dict[str, Step]:
+    """Each version's last step. "done" does not hide behind a later rollback's "swapped"."""
+    return {entry.version: entry.step for entry in entries}
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(handle, data) :]

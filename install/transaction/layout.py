@@ -1,0 +1,224 @@
+"""Where a root and its versions keep what, and whether a directory is a root of ours."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+import msgspec
+
+from ...exit_codes import Cannot, UsageError
+from .. import places
+from ..request import Request
+from . import durable
+
+OWN = ".envcheck"  # of a root, and of each version in it
+LAYOUT = 1
+ANOTHER = "name another directory with --path, or remove this one yourself"
+
+# "23.03-py3.8-1f0c9a2b", "…-2": of a version that was begun with that lock before.
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]*-py[0-9]+\.[0-9]+-[0-9a-f]{8}(-[0-9]+)?")
+
+
+_NUMBERED = re.compile(r"(-[0-9a-f]{8})-[0-9]+$")
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """``owner.json``: this directory is envcheck's, and in this layout."""
+
+    owner: str
+    layout: int
+    created_at: str
+
+
+class Version:
+    """One version's directory: the virtual environment, and envcheck's own files in it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.id = directory.name
+        self.own = directory / OWN
+        self.record = self.own / "record.json"
+        self.lock = self.own / "pylock.toml"
+        self.files = self.own / "files.json"
+        self.doctor = self.own / "doctor.json"
+        self.logs = self.own / "logs"
+        self.activate = self.own / "activate"  # holds bin/activate* until the version is verified
+
+    @property
+    def python(self) -> Path:
+        return self.directory / "bin" / "python"
+
+
+class Root:
+    """The directory of one environment's versions."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.own = path / OWN
+        self.owner = self.own / "owner.json"
+        self.lock = self.own / "lock"
+        self.holder = self.own / "holder.json"
+        self.journal = self.own / "journal.jsonl"
+        self.failed = self.own / "failed"  # what versions that were put back have said
+        self.removing = self.own / "removing"  # versions on their way out
+        self.next = self.own / "current"  # what ``current`` is about to become
+        self.current = path / "current"
+
+    def version(self, version_id: str) -> Version:
+        return Version(self.path / version_id)
+
+    def versions(self) -> list[Version]:
+        """Every directory in it that is a version, finished or not, by name."""
+        try:
+            names = sorted(entry.name for entry in os.scandir(self.path) if _is_version(entry))
+        except OSError:
+            return []
+        return [self.version(name) for name in names]
+
+    def current_id(self) -> str | None:
+        """The version that ``current`` names, whether it is there or not; None where nothing is."""
+        try:
+            name = str(self.current.readlink())
+        except OSError:
+            return None
+        return name if is_id(name) else None
+
+    def foreign(self) -> list[Path]:
+        """What lies in the root and is not of its layout: somebody else's."""
+        known = {OWN, "current", *(version.id for version in self.versions())}
+        try:
+            return sorted(p for p in self.path.iterdir() if p.name not in known)
+        except OSError:
+            return []
+
+
+def version_id(release: str, minor: str, digest: str) -> str:
+    """ "2.21.0-py3.11-1f0c9a2b"; digest: ``lock_file.digest``."""
+    safe = re.sub(r"[^A-Za-z0-9._+!-]", "-", release).lstrip("._+!-") or "unnamed"
+    return f"{safe}-py{minor}-{digest[:8]}"
+
+
+def is_id(name: str) -> bool:
+    return _ID.fullmatch(name) is not None
+
+
+def free_id(root: Root, wanted: str) -> str:
+    """The name without a number, or with the first one that makes it free."""
+    bare = _NUMBERED.sub(r"\1", wanted)
+    number, name = 1, bare
+    while os.path.lexists(root.path / name):
+        number += 1
+        name = f"{bare}-{number}"
+    return name
+
+
+def root_of(request: Request, stack: str) -> Root:
+    """Where an environment of that stack goes: the request's path, or its own under the environments."""
+    return Root(Path(request.path) if request.path else places.environments() / stack)
+
+
+def look(path: Path) -> bool:
+    """Whether there is a root of ours; False where one can be made.
+
+    Touches nothing. Raises UsageError for a directory that is not ours, or that can never be.
+    """
+    _refuse_by_name(path)
+    if is_root(path):
+        return True
+    try:
+        # Asked once more: another envcheck may have claimed it since.
+        if path.exists() and not _is_bare(path) and not is_root(path):
+            raise UsageError(
+                f"{path}: this directory exists, is not empty, and was not made by envcheck",
+                hint=ANOTHER,
+            )
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    return False
+
+
+def is_root(path: Path) -> bool:
+    """Whether a root of ours is there. Raises UsageError for one in a newer layout."""
+    try:
+        owner = msgspec.json.decode((path / OWN / "owner.json").read_bytes(), type=Owner)
+    except (OSError, msgspec.DecodeError):
+        return False
+    if owner.owner == "envcheck" and owner.layout > LAYOUT:
+        raise UsageError(
+            f"{path}: was made by a newer envcheck, and this one does not know its layout",
+            hint="use the newer envcheck",
+        )
+    return owner.owner == "envcheck"
+
+
+def claim(root: Root) -> None:
+    """Make it ours, where it is not. Raises UsageError as ``look``, Cannot where it cannot be made."""
+    if look(root.path):
+        return
+    owner = Owner("envcheck", LAYOUT, now())
+    try:
+        root.own.mkdir(parents=True, exist_ok=True)
+        durable.write(root.owner, msgspec.json.encode(owner))
+        durable.sync_directory(root.path)
+        durable.sync_directory(root.path.parent)
+    except OSError as error:
+        raise Cannot(
+            f"{error.filename or root.path}: cannot be made: {error.strerror}",
+            hint="name another directory with --path",
+        ) from None
+
+
+def now() -> str:
+    """The time of day in UTC, "2026-11-21T17:00:00Z"."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _is_version(entry: os.DirEntry[str]) -> bool:
+    if not is_id(entry.name) or not entry.is_dir(follow_symlinks=False):
+        return False
+    try:
+        inside = os.listdir(entry.path)  # noqa: PTH208 - names are all that is asked for
+    except OSError:  # gone since
+        return False
+    return OWN in inside or not inside  # empty: killed in the very moment in which it was made
+
+
+def _refuse_by_name(path: Path) -> None:
+    if not path.is_absolute():
+        raise UsageError(f"{path}: this is not an absolute path")
+    plain = Path(os.path.normpath(path))
+    if plain == Path("/"):
+        raise UsageError("/: an environment cannot take the whole file system", hint=ANOTHER)
+    if plain == Path.home() or _same(plain, Path.home()):
+        raise UsageError(f"{path}: this is your home directory", hint="name a directory in it")
+    if path.is_symlink():
+        raise UsageError(
+            f"{path}: this is a symbolic link",
+            hint=f"name what it leads to: {os.path.realpath(path)}",
+        )
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path}: this is a file, and an environment needs a directory")
+    for parent in plain.parents:
+        if is_root(parent):
+            raise UsageError(
+                f"{path}: lies inside {parent}, another environment of envcheck's",
+                hint="name a directory outside of it",
+            )
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _is_bare(path: Path) -> bool:
+    """Whether nothing is in it, or only what an envcheck left that was killed while it claimed it."""
+    names = os.listdir(path)  # noqa: PTH208 - names are all that is asked for
+    if names == [OWN]:
+        return all(name.startswith(".owner.json.") for name in os.listdir(path / OWN))  # noqa: PTH208
+    return not names

@@ -1,0 +1,65 @@
+"""Whether what is asked for is there already: a look at the record and at file status, in a moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from ..request import Request
+from . import manifest, record, roots
+from .journal import FINISHED, Journal, last_steps
+from .layout import Root, is_root
+from .record import Installed, Record
+
+# A request that differs in nothing but these may come to the same lock; then nothing is to be done either.
+_CHOOSING = ("stack", "release", "python", "offline", "lock", "allow_no_gpu")
+
+
+def look(request: Request) -> Installed | None:
+    """The environment that an equal request made, if it is as it was installed; touches nothing.
+
+    Equal means: the same wish, of the same envcheck with the same catalogue and the same named files.
+    Raises UsageError for a path that is in a newer layout.
+    """
+    candidates = [Root(Path(request.path))] if request.path else roots.known()
+    found = [
+        installed
+        for root in candidates
+        if (not request.path or is_root(root.path)) and (installed := in_root(root, request))
+    ]
+    return max(found, key=lambda installed: installed.record.verified_at, default=None)
+
+
+def in_root(root: Root, request: Request, digest: str = "") -> Installed | None:
+    """The same for one root. digest: of the lock that the request has come to, where that is known."""
+    current = root.current_id()
+    if current is None:
+        return None
+    noted = record.read(root.version(current))
+    if noted is None or not _serves(noted, request, digest):
+        return None
+    if last_steps(Journal(root.journal).entries()).get(current) not in FINISHED:
+        return None
+    difference = manifest.compare(root.version(current))
+    if not difference.intact:
+        return None
+    return Installed(
+        directory=str(root.path),
+        version=current,
+        prefix=str(root.current),
+        already=True,
+        before=current,
+        record=noted,
+        notes=difference.sentences(),
+    )
+
+
+def _serves(noted: Record, request: Request, digest: str) -> bool:
+    if digest:
+        chosen = {name: getattr(request, name) for name in _CHOOSING}
+        return noted.lock == digest and msgspec.structs.replace(noted.request, **chosen) == request
+    try:
+        return noted.request == request and noted.inputs == record.inputs(request)
+    except OSError:  # a file that the request names is not there: whoever reads it says so
+        return False

@@ -1,0 +1,209 @@
+"""Makes room: old versions, and files that no kept version's lock names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from ...exit_codes import Cannot, NotPutBack
+from .. import places
+from ..store.store import Store
+from . import history, manifest, record, removal, roots, undo, uv_cache
+from .journal import Journal
+from .layout import Root, Version
+from .locking import RootLock
+from .recover import unfinished
+
+KEEP = 1  # versions beside the one in use, so that a rollback has somewhere to go
+
+_HASH = re.compile(r"\b[0-9a-f]{64}\b")
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    environment: str
+    version: str
+    bytes_total: int
+    why: str  # "in use"
+
+
+class Removed(msgspec.Struct, frozen=True, kw_only=True):
+    environment: str
+    version: str
+    bytes_total: int
+
+
+class Pruned(msgspec.Struct, frozen=True, kw_only=True):
+    """What was removed and kept, or would be (``dry_run``). Sizes are bytes on the disk."""
+
+    dry_run: bool
+    kept: list[Kept]
+    removed: list[Removed]
+    files: int  # of the store
+    files_bytes: int
+    packages: list[str]  # that uv's cache lets go of
+    freed: int  # of the disk, by all of it; what is linked several times counts once
+    notes: list[str]  # what was left alone, and why
+
+
+def prune(
+    chosen: list[Root] | None = None,
+    *,
+    keep: int = KEEP,
+    dry_run: bool = False,
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> Pruned:
+    """Remove all but the version in use and ``keep`` before it, from ``chosen`` roots (all, where None).
+
+    Then the store's files and uv's unpacked wheels that no version of any root needs. An environment in
+    which another envcheck is at work is left alone, and so are then the files. From the main thread.
+    Raises NotPutBack where something could not be removed.
+    """
+    with ExitStack() as locks:
+        work = _Work(keep, dry_run)
+        every = roots.known()
+        before = 0 if dry_run else _bytes(every)
+        wanted = {root.path for root in (every if chosen is None else chosen)}
+        for root in every:
+            work.take(root, root.path in wanted, locks, tell)
+        work.remove_versions(tell)
+        work.remove_files(tell)
+        freed = work.expected() if dry_run else before - _bytes(every)
+    return Pruned(
+        dry_run=dry_run,
+        kept=work.kept,
+        removed=work.removed,
+        files=work.files,
+        files_bytes=work.files_bytes,
+        packages=work.packages,
+        freed=max(0, freed),
+        notes=work.notes,
+    )
+
+
+class _Work:
+    """What is decided, while one root after the other is looked at."""
+
+    def __init__(self, keep: int, dry_run: bool) -> None:
+        self._keep = keep
+        self._dry_run = dry_run
+        self._going: list[tuple[Root, Version]] = []
+        self._staying: list[Version] = []
+        self._busy = False
+        self.kept: list[Kept] = []
+        self.removed: list[Removed] = []
+        self.files = self.files_bytes = 0
+        self.packages: list[str] = []
+        self.notes: list[str] = []
+
+    def take(self, root: Root, wanted: bool, locks: ExitStack, tell: Callable[[str], None]) -> None:
+        """Decide on a root's versions; its lock is held from here on."""
+        journal = Journal(root.journal)
+        try:
+            locks.enter_context(RootLock(root, "envcheck prune", wait=0))
+        except Cannot as reason:
+            self._busy = True
+            self.notes.append(f"{reason}: it is left alone, and so are fetched files")
+            self._staying += root.versions()
+            return
+        name = roots.name_of(root)
+        for version in map(root.version, unfinished(root, journal)):
+            if version.directory.is_dir():
+                self._let_go(root, version)
+        if not self._dry_run:
+            undo.recovered(root, journal, tell)
+        current = root.current_id()
+        usable = history.usable(root, journal)
+        beside = [version for version in usable if version != current]
+        going = {version.id for its_root, version in self._going if its_root is root}
+        for version in root.versions():
+            if version.id in going:
+                continue
+            why = _why(version.id, current, beside, self._keep, wanted)
+            if version.id in usable and not why:
+                self._let_go(root, version)
+                continue
+            self._staying.append(version)
+            self.kept.append(
+                Kept(
+                    environment=name,
+                    version=version.id,
+                    bytes_total=manifest.usage([version.directory]).total,
+                    why=why or "not known: it has no record",
+                )
+            )
+
+    def _let_go(self, root: Root, version: Version) -> None:
+        size = manifest.usage([version.directory]).total
+        self._going.append((root, version))
+        self.removed.append(
+            Removed(environment=roots.name_of(root), version=version.id, bytes_total=size)
+        )
+
+    def remove_versions(self, tell: Callable[[str], None]) -> None:
+        for root, version in self._going if not self._dry_run else ():
+            if not version.directory.is_dir():
+                continue  # it was unfinished
+            tell(f"removing {version.directory}")
+            try:
+                removal.discard(root, version)
+                Journal(root.journal).append(version.id, "removed", why="prune")
+            except (OSError, removal.Left) as error:
+                raise NotPutBack(
+                    f"{version.directory}: not all of it could be removed: {error}",
+                    hint="remove it yourself, and try again",
+                ) from None
+
+    def remove_files(self, tell: Callable[[str], None]) -> None:
+        """The store's, and uv's unpacked ones."""
+        if self._busy:
+            return
+        locks = [_text(version.lock) for version in self._staying]
+        hashes = {found for text in locks for found in _HASH.findall(text)}
+        store = Store(places.store())
+        for entry in list(store.entries()):
+            if entry.sha256 not in hashes:
+                self.files += 1
+                self.files_bytes += entry.size if self._dry_run else store.remove(entry.sha256)
+        noted = filter(None, map(record.read, self._staying))
+        self.packages = uv_cache.superfluous(
+            pair for one in noted for part in (one.versions, one.building) for pair in part.items()
+        )
+        if not self._dry_run and self.packages:
+            tell("uv cleans its cache")
+        if not self._dry_run and (why := uv_cache.clean(self.packages)):
+            self.notes.append(f"{why}: unpacked wheels were left alone")
+
+    def expected(self) -> int:
+        """Bytes that the real run would free: of what goes, all that no version that stays is linked to."""
+        staying = manifest.blocks([version.directory for version in self._staying]).keys()
+        going = manifest.blocks([version.directory for _, version in self._going])
+        freed = sum(size for key, (size, _, _) in going.items() if key not in staying)
+        return freed + self.files_bytes
+
+
+def _why(version: str, current: str | None, beside: list[str], keep: int, wanted: bool) -> str:
+    """Why a version stays; "" where it may go."""
+    if version == current:
+        return "in use"
+    if not wanted:
+        return "of another environment"
+    if version in beside[:keep]:
+        return "for envcheck rollback"
+    return ""
+
+
+def _bytes(every: list[Root]) -> int:
+    """What environments, the store and uv's cache take together."""
+    directories = [*(root.path for root in every), places.store(), places.uv_cache()]
+    return sum(size for size, _, _ in manifest.blocks(directories).values())
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""

@@ -1,0 +1,93 @@
+"""What is known of a version: what was asked for, what it holds, and what the doctor said of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import msgspec
+
+from ... import __version__
+from ..request import Request
+from . import durable
+from .layout import Version
+
+SCHEMA = 1
+_CATALOGUE = Path(__file__).parent.parent / "catalogue"
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """The doctor's summary."""
+
+    verdict: str  # "Healthy: 60 checks passed, 12 skipped."
+    failing: list[str] = []  # codes that fail, and failed before the version was there
+    unproven: list[str] = []  # codes that it must pass and that could not run here: without a GPU
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """A verified version's ``record.json``. Times are UTC, sizes allocated bytes."""
+
+    schema: int
+    version: str
+    stack: str
+    release: str
+    title: str
+    request: Request
+    inputs: str  # ``inputs(request)`` when it was installed
+    lock: str  # ``lock_file.digest``
+    versions: dict[str, str]  # of its packages
+    building: dict[str, str] = {}  # of those that sdists were built with, and that are not in it
+    python: str  # "3.11.7"
+    interpreter: str
+    installer: str  # "uv 0.13.9"
+    envcheck: str
+    created_at: str
+    verified_at: str
+    bytes_total: int
+    bytes_shared: int  # of it, linked from uv's cache
+    health: Health
+
+
+class Installed(msgspec.Struct, frozen=True, kw_only=True):
+    """What an installation has come to."""
+
+    directory: str  # the root
+    version: str
+    prefix: str  # ROOT/current: what to activate
+    already: bool  # it was there, and nothing was done
+    before: str  # the version that was current; "" where none was
+    record: Record
+    notes: list[str] = []
+
+
+def inputs(request: Request) -> str:
+    """A digest of what a request's meaning rests on: envcheck, its catalogue, and the files it names.
+
+    Raises OSError for a file that is not there any more.
+    """
+    told = hashlib.sha256(__version__.encode())
+    named = [request.stack] if os.sep in request.stack or request.stack.endswith(".toml") else []
+    named += [request.lock] if request.lock else []
+    for path in [*sorted(_CATALOGUE.rglob("*.toml")), *map(Path, named)]:
+        content = path.read_bytes()
+        told.update(f"{path.name} {len(content)}\n".encode() + content)
+    if request.offline:
+        status = Path(request.offline).stat()
+        told.update(f"{request.offline} {status.st_size} {status.st_mtime_ns}".encode())
+    return told.hexdigest()
+
+
+def read(version: Version) -> Record | None:
+    """A version's record; None where it has none, which means that it was never verified."""
+    try:
+        return msgspec.json.decode(version.record.read_bytes(), type=Record)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def write(version: Version, record: Record) -> None:
+    """Raises OSError."""
+    durable.write(
+        version.record, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
+    )

@@ -1,0 +1,107 @@
+"""Which roots there are: those under the environments' directory, and those that `--path` made elsewhere."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from ...exit_codes import UsageError
+from .. import places
+from . import durable
+from .layout import Root, is_root
+
+
+def known() -> list[Root]:
+    """Every root of ours, by path."""
+    here = places.environments()
+    try:
+        paths = {path for path in here.iterdir() if not path.is_symlink()}
+    except OSError:
+        paths = set()
+    paths |= {Path(path) for path in _registered()}
+    return [Root(path) for path in sorted(paths) if _is_root(path)]
+
+
+def register(root: Root) -> None:
+    """Remember a root that lies elsewhere. Raises OSError."""
+    if root.path.parent != places.environments():
+        _change(root.path, add=True)
+
+
+def forget(root: Root) -> None:
+    """It is gone. Raises OSError."""
+    if str(root.path) in _registered():
+        _change(root.path, add=False)
+
+
+def find(word: str) -> Root:
+    """The root that a user means by a name, or a path (also of ``current`` or a version in it).
+
+    Without a word: the only one there is. Raises UsageError.
+    """
+    roots = known()
+    names = ", ".join(name_of(root) for root in roots)
+    if not word:
+        if len(roots) == 1:
+            return roots[0]
+        raise UsageError(
+            f"which environment? There are {names}" if roots else "there is no environment yet",
+            hint="name one" if roots else "envcheck install --mode wheel makes one",
+        )
+    for root in roots:
+        if word == name_of(root):
+            return root
+    path = Path(os.path.abspath(os.path.expanduser(word)))  # noqa: PTH100, PTH111 - links stay
+    for candidate in (path, path.parent):
+        if _is_root(candidate):
+            return Root(candidate)
+    raise UsageError(
+        f"{word}: there is no such environment" + (f"; there are {names}" if names else ""),
+        hint="envcheck list shows all of them",
+    )
+
+
+def name_of(root: Root) -> str:
+    """ "tensorflow" under the environments' directory, the path elsewhere."""
+    return root.path.name if root.path.parent == places.environments() else str(root.path)
+
+
+def _record() -> Path:
+    return places.state() / "environments.json"
+
+
+def _registered() -> list[str]:
+    try:
+        return msgspec.json.decode(_record().read_bytes(), type=list[str])
+    except (OSError, msgspec.DecodeError):
+        return []
+
+
+def _change(path: Path, *, add: bool) -> None:
+    with _locked():
+        paths = set(_registered()) - {str(path)}
+        durable.write(
+            _record(), msgspec.json.encode(sorted(paths | ({str(path)} if add else set())))
+        )
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    """Two envchecks in different roots write the same list."""
+    places.state().mkdir(parents=True, exist_ok=True)
+    with (places.state() / "environments.lock").open("w") as file:
+        with suppress(OSError):  # without locks there, at worst one of two is not remembered
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _is_root(path: Path) -> bool:
+    try:
+        return is_root(path)
+    except UsageError:
+        return True  # in a newer layout: ours, and whoever opens it says so

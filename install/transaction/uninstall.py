@@ -1,0 +1,116 @@
+"""Removes a version, or a whole environment; never what is not envcheck's."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from ...exit_codes import NotPutBack, UsageError
+from .. import last
+from . import manifest, removal, roots, swap, undo
+from .journal import Journal
+from .layout import Root, Version
+from .locking import RootLock
+
+
+class Uninstalled(msgspec.Struct, frozen=True, kw_only=True):
+    directory: str
+    versions: list[str]  # that were removed
+    whole: bool  # the environment is gone, and not a version of it alone
+    freed: (
+        int  # bytes; files that are still linked from uv's cache or another version are not counted
+    )
+    left: list[str] = []  # paths in the directory that are not envcheck's, and stay
+
+
+def check(root: Root, version_id: str = "") -> list[Version]:
+    """The versions that would go: the one named, else all. Raises UsageError for one that must stay."""
+    there = root.versions()
+    if not version_id:
+        return there
+    chosen = [version for version in there if version.id == version_id]
+    if not chosen:
+        names = ", ".join(version.id for version in there)
+        raise UsageError(
+            f"{version_id}: there is no such version" + (f"; there are {names}" if names else "")
+        )
+    if version_id == root.current_id():
+        raise UsageError(
+            f"{version_id}: this version is in use",
+            hint="envcheck rollback puts another one in its place; without --version all are removed",
+        )
+    return chosen
+
+
+def uninstall(
+    root: Root,
+    version_id: str = "",
+    *,
+    wait: float | None = None,
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> Uninstalled:
+    """Remove one version, or the whole environment with its marker.
+
+    What lies in the directory and is not of the layout stays, and is named. Raises UsageError as
+    ``check``, NotPutBack where something could not be removed.
+    """
+    journal = Journal(root.journal)
+    with RootLock(root, "envcheck uninstall", wait=wait, tell=tell):
+        undo.recovered(root, journal, tell)
+        chosen = check(root, version_id)
+        used = manifest.usage([version.directory for version in chosen])
+        try:
+            if not version_id:
+                swap.clear(root)  # first: from here on nothing looks installed
+                last.forget(str(root.current))
+            for version in chosen:
+                tell(f"removing {version.directory}")
+                removal.discard(root, version)
+                journal.append(version.id, "removed")
+            if not version_id:
+                roots.forget(root)
+        except removal.Left as stays:
+            raise NotPutBack(
+                f"{root.path}: not all of it could be removed: {stays}",
+                hint="remove it yourself, and try again",
+            ) from None
+        except OSError as error:
+            raise NotPutBack(
+                f"{root.path}: not all of it could be removed: {error.filename or root.journal}:"
+                f" {error.strerror}",
+                hint="try again once that is repaired",
+            ) from None
+        left = [] if version_id else _dissolve(root)
+    return Uninstalled(
+        directory=str(root.path),
+        versions=[version.id for version in chosen],
+        whole=not version_id,
+        freed=used.total - used.shared,
+        left=[str(path) for path in left],
+    )
+
+
+def _dissolve(root: Root) -> list[Path]:
+    """Remove our own files, the marker last: what is cut off in between is still ours. Gives what stays."""
+    left = root.foreign()
+    for path in [path for path in _inside(root.own) if path != root.owner] + [root.owner]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+    for folder in (root.own, root.path):
+        with suppress(OSError):  # not empty: somebody else's, or an install that waited is there
+            folder.rmdir()
+    return left
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []

@@ -1,0 +1,64 @@
+"""uv's cache, which is envcheck's alone: which unpacked wheels are in it, and letting go of some.
+
+uv itself removes; only the names of the wheels are read here, from the directories that the wheel format
+prescribes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from .. import places, processes
+from ..tools import surroundings, uv
+
+_DEADLINE = 600.0  # seconds; a slow network file system takes its time for 100,000 files
+
+
+def packages() -> dict[str, set[str]]:
+    """What is unpacked in it: normalised name → versions."""
+    found: dict[str, set[str]] = {}
+    for folder in places.uv_cache().glob("archive-v*/*/*.dist-info"):
+        name, _, version = folder.name.removesuffix(".dist-info").partition("-")
+        found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), set()).add(version)
+    return found
+
+
+def superfluous(kept: Iterable[tuple[str, str]]) -> list[str]:
+    """Names of which it holds other versions than ``kept`` ones, (name, version) each.
+
+    uv lets go of a name, with all its versions: what is installed stays as it is, since it is linked, and
+    the next installation of a version that is kept unpacks it again.
+    """
+    versions: dict[str, set[str]] = {}
+    for name, version in kept:
+        versions.setdefault(name, set()).add(_in_a_name(version))
+    return sorted(
+        name
+        for name, there in packages().items()
+        if {_in_a_name(version) for version in there} - versions.get(name, set())
+    )
+
+
+def clean(names: list[str]) -> str:
+    """Let go of these, and of what nothing refers to any more. Gives "", or why uv could not.
+
+    From the main thread.
+    """
+    binary = uv.binary()
+    if binary is None or not places.uv_cache().is_dir():
+        return "" if not names else "there is no uv that could clean its cache"
+    for arguments in ([["clean", *names]] if names else []) + [["prune"]]:
+        env = {**surroundings.plain(), "UV_CACHE_DIR": str(places.uv_cache())}
+        argv: list[str | Path] = [binary, "--no-config", "--color", "never", "cache", *arguments]
+        result = processes.run(argv, deadline=_DEADLINE, env=env, cwd=Path("/"))
+        if not result.ok:
+            said = " ".join(result.tail(1).split())
+            return f"uv cache {arguments[0]} {result.describe()}" + (f": {said}" if said else "")
+    return ""
+
+
+def _in_a_name(version: str) -> str:
+    """A version as directory names have it, whichever of the two customs the wheel's builder had."""
+    return version.replace("-", "_").lower()

@@ -1,0 +1,259 @@
+"""list, rollback, uninstall and prune as a user types them; and the doctor, which looks at what is in use."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli import PYTHON, envcheck, environment, refused
+from transaction_parts import (
+    MINOR,
+    DyingJournal,
+    TinyBuilder,
+    in_child,
+    install,
+    names,
+    request,
+    runs,
+)
+
+from envcheck.collection import Collected, collect
+from envcheck.exit_codes import PutBack
+from envcheck.install import places
+from envcheck.install.transaction import noop
+from envcheck.install.transaction.layout import Root
+from envcheck.install.transaction.locking import RootLock
+from envcheck.install.transaction.verify import DoctorVerifier
+
+XDG = ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in XDG:
+        monkeypatch.setenv(name, str(tmp_path / name))
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+@pytest.fixture
+def root() -> Path:
+    return places.environments() / "tiny"
+
+
+def listed(state: int = 0) -> dict[str, object]:
+    result = envcheck("list", "--format", "json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["schema"] == 1
+    return {one["name"]: one for one in found["environments"]}  # type: ignore[return-value]
+
+
+def said(*arguments: str | Path, code: int = 0) -> str:
+    result = envcheck(*arguments)
+    assert result.returncode == code, result.stderr
+    return result.stdout.decode()
+
+
+def everything(root: Path) -> set[Path]:
+    """All of a root but the trace of the lock's holder, who was killed."""
+    return set(root.rglob("*")) - {Root(root).holder}
+
+
+def test_nothing_is_there_yet() -> None:
+    assert said("list") == "There is no environment yet:\nenvcheck install --mode wheel\n"
+    assert listed() == {}
+    assert "no environment yet" in refused(envcheck("rollback"))
+
+
+def test_list_names_versions_sizes_and_what_is_in_use(root: Path, tmp_path: Path) -> None:
+    one, two = install(root, "1"), install(root, "2")
+    elsewhere = tmp_path / "else where"
+    install(elsewhere, "1")
+    text = said("list")
+    assert f"where       {root}/current -> {two.version}" in text.replace("\n              ", " ")
+    assert f"version     {one.version}: tiny 1, Python {MINOR}.0, 1 package, " in text
+    assert f". '{elsewhere}/current/bin/activate'" in text
+    found = listed()
+    assert set(found) == {"tiny", str(elsewhere)}
+    tiny = found["tiny"]
+    assert (tiny["status"], tiny["current"]) == ("installed", two.version)  # type: ignore[index]
+    versions = tiny["versions"]  # type: ignore[index]
+    assert {v["version"]: v["in_use"] for v in versions} == {one.version: False, two.version: True}
+    assert all(v["bytes_total"] > 0 and v["status"] == "verified" for v in versions)
+
+
+def test_list_tells_what_is_not_as_it_should_be(root: Path) -> None:
+    one = install(root, "1")
+    site = next((root / "current").glob("lib/*/site-packages"))
+    (site / "tiny.py").write_text("changed")
+    (site / "mine.py").write_text("")
+    journal = DyingJournal(root, 5, "before")
+    assert in_child(lambda: install(root, "2", journal=journal)) == -9
+    (root / "notes.txt").write_text("")
+    text = said("list")
+    assert "changed since" in text and "tiny.py was changed" in text and "mine.py was added" in text
+    assert "unfinished" in text and "notes.txt (not envcheck's)" in text
+    (root / one.version / "bin" / "python").unlink()
+    assert listed()["tiny"]["status"] == "broken link"  # type: ignore[index]
+    with RootLock(Root(root), "a test"):
+        assert "a test" in listed()["tiny"]["at_work"]  # type: ignore[index]
+    assert "a test" not in said("list")
+
+
+def test_rollback_and_forward(root: Path) -> None:
+    one, two = install(root, "1"), install(root, "2")
+    assert said("rollback").startswith(f"In use now: {one.version}\n")
+    assert runs(root) == "1"
+    assert said("rollback", "tiny", "--to", two.version).startswith(f"In use now: {two.version}\n")
+    assert runs(root) == "2"
+    assert "in use already" in refused(envcheck("rollback", "--to", two.version))
+    sentence = refused(envcheck("rollback", "--to", "9"))
+    assert "9: there is no such verified version" in sentence and one.version in sentence
+    next((root / one.version).glob("lib/*/site-packages/tiny.py")).unlink()
+    assert "tiny.py is gone" in refused(envcheck("rollback"), 3)
+    assert runs(root) == "2"
+
+
+def test_rollback_waits_as_long_as_it_is_told(root: Path) -> None:
+    install(root, "1")
+    install(root, "2")
+    with RootLock(Root(root), "a test"):
+        result = envcheck("rollback", "--wait", "0")
+    assert f"process {os.getpid()}, a test" in refused(result, 3)
+
+
+def test_uninstalling_asks_where_somebody_is(root: Path) -> None:
+    install(root, "1")
+    assert "nobody is there to be asked" in refused(envcheck("uninstall", "tiny"))
+    assert runs(root) == "1"
+    for answer, left in (("n\n", True), ("y\n", False)):
+        leader, follower = pty.openpty()
+        os.write(leader, answer.encode())
+        argv = [PYTHON, "-m", "envcheck", "uninstall"]
+        code = subprocess.run(
+            argv,
+            stdin=follower,
+            stderr=follower,
+            stdout=subprocess.PIPE,
+            env=environment(**{name: os.environ[name] for name in XDG}),
+            timeout=60,
+            check=False,
+        ).returncode
+        os.close(follower)
+        shown = os.read(leader, 4096).decode()
+        os.close(leader)
+        assert f"Remove {root} with all of its versions" in shown
+        assert (code, root.exists()) == ((130, True) if left else (0, False))
+
+
+def test_uninstall_takes_all_of_ours_and_nothing_else(root: Path) -> None:
+    install(root, "1")
+    install(root, "2")
+    (root / "notes.txt").write_text("mine")
+    text = said("uninstall", "tiny", "--yes")
+    assert f"left        {root}/notes.txt" in text.replace("\n              ", " ")
+    assert names(root) == {"notes.txt"}
+    assert listed() == {}
+    assert json.loads(envcheck("collect").stdout)["target"] is None, "nothing was installed last"
+
+
+def test_uninstall_takes_one_version_and_not_the_one_in_use(root: Path) -> None:
+    one, two = install(root, "1"), install(root, "2")
+    assert "is in use" in refused(envcheck("uninstall", "--version", two.version, "--yes"))
+    assert "no such version" in refused(envcheck("uninstall", "--version", "9", "--yes"))
+    said("uninstall", "--version", one.version, "--yes")
+    assert names(root) == {"current", ".envcheck", two.version}
+
+
+def test_prune_keeps_what_is_in_use_and_one_more(root: Path) -> None:
+    versions = [install(root, release).version for release in ("1", "2", "3")]
+    journal = DyingJournal(root, 5, "before")
+    assert in_child(lambda: install(root, "4", journal=journal)) == -9
+    (cut_off,) = names(root) - {"current", ".envcheck", *versions}
+    store = places.store() / "files"
+    needed, other = store / "ab" / ("ab" * 32), store / "cd" / ("cd" * 32)
+    for file in (needed, other):
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"x" * 100_000)
+    before = everything(root)
+    text = said("prune", "--dry-run")
+    assert f"would be removed  {versions[0]} of tiny" in text
+    assert f"would be removed  {cut_off} of tiny" in text
+    assert "for envcheck rollback" in text and "in use" in text and "This would free" in text
+    assert everything(root) == before and other.exists()
+    done = json.loads(said("prune", "--format", "json"))
+    assert [one["version"] for one in done["removed"]] == [cut_off, versions[0]]
+    assert {one["version"]: one["why"] for one in done["kept"]} == {
+        versions[2]: "in use",
+        versions[1]: "for envcheck rollback",
+    }
+    assert done["files"] == 1 and done["freed"] > 100_000 and done["notes"] == []
+    assert needed.exists() and not other.exists()
+    assert names(root) == {"current", ".envcheck", *versions[1:]}
+    said("prune", "tiny", "--keep", "0")
+    assert names(root) == {"current", ".envcheck", versions[2]}
+    assert runs(root) == "3"
+
+
+def test_prune_leaves_a_running_installation_and_its_files_alone(root: Path) -> None:
+    for release in ("1", "2", "3"):
+        install(root, release)
+    file = places.store() / "files" / "cd" / ("cd" * 32)
+    file.parent.mkdir(parents=True)
+    file.write_text("x")
+    with RootLock(Root(root), "a test"):
+        text = said("prune")
+    assert "a test" in text and "left alone" in text
+    assert file.exists() and len(names(root)) == 5
+
+
+class RealBuilder(TinyBuilder):
+    """With the interpreter's own venv."""
+
+    def create(self, directory: Path) -> None:
+        argv = [sys.executable, "-m", "venv", "--without-pip", str(directory)]
+        subprocess.run(argv, check=True, timeout=60)
+
+    def install(self, directory: Path) -> None:
+        next(directory.glob("lib/*/site-packages")).joinpath("tiny.py").write_text(
+            "release = '1'\n"
+        )
+
+
+def without_kernels(directory: Path) -> Collected:
+    return collect(str(directory))
+
+
+def test_the_real_doctor_verifies_and_looks_there_afterwards(root: Path) -> None:
+    verifier = DoctorVerifier(look=without_kernels)
+    done = install(root, "1", builder=RealBuilder("1"), verifier=verifier)
+    report = json.loads(Root(root).version(done.version).doctor.read_text())
+    assert report["target"]["location"].endswith(done.version)
+    assert done.record.health.verdict == report["verdict"]
+    assert runs(root) == "1" and noop.look(request(root, "1")) is not None
+    seen = json.loads(envcheck("collect", "--no-redact").stdout)["target"]
+    assert seen["location"] == f"path:{root}/current"
+
+
+def test_the_real_doctor_refuses_what_does_not_import(root: Path) -> None:
+    install(root, "1", builder=RealBuilder("1"), verifier=DoctorVerifier(look=without_kernels))
+
+    class Broken(RealBuilder):
+        def install(self, directory: Path) -> None:
+            super().install(directory)
+            package = next(directory.glob("lib/*/site-packages")) / "tensorflow"
+            package.mkdir()
+            (package / "__init__.py").write_text("raise ImportError('libfoo.so is missing')\n")
+
+    verifier = DoctorVerifier(look=without_kernels, must_pass=["FRM-001"])
+    with pytest.raises(PutBack, match=r"FRM-001: .*libfoo\.so is missing"):
+        install(root, "2", builder=Broken("2"), verifier=verifier)
+    assert runs(root) == "1"
+    assert len(Root(root).versions()) == 1

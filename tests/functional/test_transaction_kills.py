@@ -1,0 +1,233 @@
+"""kill -9 anywhere, and a disk that is full anywhere: the old environment works, the next run succeeds."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transaction_parts import (
+    DyingJournal,
+    Judge,
+    TinyBuilder,
+    die,
+    holds,
+    in_child,
+    install,
+    is_tidy,
+    names,
+    nothing_looks_installed_that_is_not,
+    request,
+    runs,
+    start,
+    wait,
+)
+
+from envcheck.install.transaction import noop
+from envcheck.install.transaction.journal import STEPS
+from envcheck.install.transaction.layout import Root
+
+CHANGES = {"os.rename", "os.symlink", "os.mkdir", "os.remove", "os.rmdir", "os.truncate"}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: None
+    )  # for the machine's death, not a process's
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Path:
+    """A root with release 1 in use, to be copied: an environment is never moved, its copy runs."""
+    install(tmp_path / "one", "1")
+    return tmp_path / "one"
+
+
+@contextmanager
+def watched(root: Path) -> Iterator[None]:
+    """``current`` leads to a Python at every moment of the block."""
+    stop = root.parent / "stop"
+
+    def look() -> None:
+        while not stop.exists():
+            (root / "current" / "bin" / "python").resolve(strict=True)
+            time.sleep(0.0005)
+
+    child = start(look)
+    try:
+        yield
+    finally:
+        stop.touch()
+        died = wait(child)
+        stop.unlink()
+    assert died == 0, f"current led nowhere for a moment: the watcher ended with {died}"
+
+
+def after_the_kill(
+    root: Path, *, swapped: bool | None = None, look: Callable[[Path], str] = holds
+) -> None:
+    """The environment works, and a second run ends installed with nothing left over."""
+    in_use = look(root)
+    assert in_use in ("1", "2") if swapped is None else in_use == ("2" if swapped else "1")
+    nothing_looks_installed_that_is_not(root)
+    assert in_child(lambda: install(root, "2", wait=5)) == 0
+    assert look(root) == "2"
+    is_tidy(root, versions=2)
+    there = noop.look(request(root, "2"))
+    assert there is not None and there.already and not there.notes
+
+
+@pytest.mark.parametrize("when", ["before", "torn", "after"])
+def test_killed_at_every_journal_step_the_next_run_succeeds(one: Path, when: str) -> None:
+    for number, step in enumerate(STEPS):
+        root = one.with_name(f"{when}-{step}")
+        shutil.copytree(one, root, symlinks=True)
+        journal = DyingJournal(root, number, when)
+        with watched(root):
+            killed = in_child(lambda: install(root, "2", journal=journal))  # noqa: B023
+            assert killed == -signal.SIGKILL, f"{step}: it was not killed, but ended with {killed}"
+            after_the_kill(root, swapped=step in ("swapped", "done"), look=runs)
+
+
+def test_killed_at_every_change_of_a_file_the_next_run_succeeds(one: Path) -> None:
+    """Wherever a name comes, goes or changes, and wherever a file is opened for writing."""
+    number = 0
+    while True:
+        root = one.with_name(f"change-{number}")
+        shutil.copytree(one, root, symlinks=True)
+        with watched(root):
+            ended = in_child(lambda: changing(number, die, lambda: install(root, "2")))  # noqa: B023
+            if ended == NEVER:
+                break
+            assert ended == -signal.SIGKILL
+            after_the_kill(root)
+        shutil.rmtree(root)
+        number += 1
+    assert number > 40, "there are that many changes at least"
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_disk_that_is_full_at_any_moment_puts_back_or_is_told_of(one: Path, again: bool) -> None:
+    """again: every later change fails, too, but for those that remove something."""
+    number = 0
+    ends = set()
+    while True:
+        root = one.with_name(f"full-{number}-{again}")
+        shutil.copytree(one, root, symlinks=True)
+        ended = in_child(lambda: changing(number, full, lambda: install(root, "2"), again))  # noqa: B023
+        if ended == NEVER:
+            break
+        ends.add(ended)
+        assert ended in (0, 3, 5), ended
+        if ended:
+            assert holds(root) == "1"
+            assert len(Root(root).versions()) == 1, "nothing of it is left"
+        after_the_kill(root, swapped=ended == 0)
+        shutil.rmtree(root)
+        number += 1
+    assert number > 30
+    assert ends == {0, 3, 5}
+
+
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+NEVER = 77  # the exit code of a run that had fewer changes
+
+
+def full() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def changing(number: int, happen: Any, work: Any, again: bool = False) -> None:
+    """Do the work in this process, and let something happen at its change with that number."""
+    left = number
+    here = str(Path(os.environ["HOME"]).parent)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal left
+        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES
+        if event not in CHANGES and not writes:
+            return
+        if not any(str(a).startswith(here) for a in arguments if isinstance(a, (str, os.PathLike))):
+            return
+        if happen is full and event in ("os.remove", "os.rmdir"):
+            return  # takes no room
+        left -= 1
+        if left == -1 or (again and left < 0):
+            happen()
+
+    sys.addaudithook(hook)
+    work()
+    if left >= 0:
+        raise SystemExit(NEVER)
+
+
+@pytest.mark.parametrize("step", ["python", "fetch", "create", "install", "configure", "verify"])
+def test_killed_in_the_middle_of_a_step(one: Path, step: str) -> None:
+    def at(now: str) -> None:
+        if now == step:
+            die()
+
+    builder, judge = TinyBuilder("2", at), Judge(at=at)
+    with watched(one):
+        assert in_child(lambda: install(one, "2", builder=builder, verifier=judge)) == -9
+        after_the_kill(one, swapped=False)
+
+
+def test_a_run_killed_again_and_again_leaves_one_version(one: Path) -> None:
+    for number in range(2, len(STEPS)):
+        journal = DyingJournal(one, number, "before")
+        assert in_child(lambda: install(one, "2", journal=journal)) == -9  # noqa: B023
+        assert len(names(one)) <= 4
+    after_the_kill(one)
+
+
+def test_a_killed_first_installation_leaves_nothing_in_use(tmp_path: Path) -> None:
+    for number, step in enumerate(STEPS[:8]):
+        root = tmp_path / step
+        journal = DyingJournal(root, number, "before")
+        assert in_child(lambda: install(root, "2", journal=journal)) == -9  # noqa: B023
+        assert (root / "current").exists() == (step == "swapped")
+        nothing_looks_installed_that_is_not(root)
+        assert in_child(lambda: install(root, "2")) == 0  # noqa: B023
+        assert runs(root) == "2"
+        is_tidy(root, versions=1)
+
+
+def test_a_small_disk_that_really_fills_up(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", "size=2m,nr_inodes=2k", "tmpfs", str(disk)]
+    if subprocess.run(mounted, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system needs root")
+    try:
+        root = disk / "root"
+        install(root, "1")
+        ends = []
+        for free in range(0, 160, 4):
+            ballast = disk / "ballast"
+            room = os.statvfs(disk)
+            ballast.write_bytes(b"\0" * max(0, room.f_bavail * room.f_bsize - free * 1024))
+            with watched(root):
+                ends.append(in_child(lambda: install(root, "2", wait=5)))
+            ballast.unlink()
+            assert holds(root) == ("1" if ends[-1] else "2")
+            if not ends[-1]:
+                break
+            assert len(Root(root).versions()) == 1
+        assert set(ends[:-1]) <= {3, 5} and 5 in ends, ends
+        assert ends[-1] == 0
+        after_the_kill(root)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

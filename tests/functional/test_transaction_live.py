@@ -1,0 +1,375 @@
+"""The transaction: an installation is there, verified, or everything is as it was."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from processes import wait_for
+from transaction_parts import (
+    Judge,
+    TinyBuilder,
+    die,
+    holds,
+    in_child,
+    install,
+    is_tidy,
+    names,
+    request,
+    runs,
+    start,
+    wait,
+)
+
+from envcheck.exit_codes import CouldNotLook, NotPutBack, PutBack
+from envcheck.install import last
+from envcheck.install.transaction import locking, noop, record, removal, roots
+from envcheck.install.transaction.journal import STEPS, Journal
+from envcheck.install.transaction.layout import Root
+from envcheck.install.transaction.locking import Locked, RootLock
+from envcheck.install.transaction.rollback import rollback
+from envcheck.install.transaction.uninstall import uninstall
+
+EVERY_STEP = ["python", "fetch", "create", "install", "configure", "verify"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "a root with spaces"
+
+
+def failing(at: str, error: Callable[[], BaseException]) -> dict[str, object]:
+    def fail(step: str) -> None:
+        if step == at:
+            raise error()
+
+    return {"builder": TinyBuilder("2", fail), "verifier": Judge(at=fail)}
+
+
+def test_installed_and_recorded(root: Path) -> None:
+    done = install(root, "1")
+    assert not done.already and done.before == ""
+    assert done.version.startswith("1-py") and str((root / "current").readlink()) == done.version
+    assert done.prefix == str(root / "current") == last.read()
+    assert runs(root) == "1"
+    is_tidy(root, versions=1)
+    version = Root(root).version(done.version)
+    assert (version.directory / "bin" / "activate").is_file() and not version.activate.exists()
+    assert version.doctor.read_text() == '{"a": "report"}\n'
+    assert "tiny" in version.lock.read_text()
+    noted = record.read(version)
+    assert noted is not None and noted == done.record
+    assert noted.versions == {"tiny": "1"} and noted.bytes_total > 0
+    assert [entry.step for entry in Journal(Root(root).journal).entries()] == list(STEPS)
+    assert [known.path for known in roots.known()] == [root]
+
+
+def test_a_second_version_replaces_the_first_which_stays(root: Path) -> None:
+    first = install(root, "1")
+    second = install(root, "2")
+    assert second.before == first.version
+    assert runs(root) == "2"
+    is_tidy(root, versions=2)
+
+
+def test_an_equal_request_does_nothing(root: Path) -> None:
+    installed = install(root, "1")
+    there = noop.look(request(root, "1"))
+    assert there is not None and there.already and there.version == installed.version
+    assert noop.look(request(root, "2")) is None
+    builder = TinyBuilder("1")
+    assert install(root, "1", builder=builder).already
+    assert builder.done == []
+
+
+def test_another_request_that_comes_to_the_same_lock_does_nothing_either(root: Path) -> None:
+    install(root, "1")
+    builder = TinyBuilder("1")
+    assert install(root, "1", builder=builder, request=request(root)).already
+    assert builder.done == []
+    assert noop.look(request(root)) is not None, "and the next look is a short one"
+
+
+def test_what_was_damaged_is_built_anew(root: Path) -> None:
+    first = install(root, "1")
+    file = next((root / "current").glob("lib/*/site-packages/tiny.py"))
+    file.write_text("broken")
+    assert noop.look(request(root, "1")) is None
+    again = install(root, "1")
+    assert again.version == first.version + "-2" and runs(root) == "1"
+
+
+def test_what_the_user_added_is_no_damage_and_is_told(root: Path) -> None:
+    install(root, "1")
+    packages = next((root / "current").glob("lib/*/site-packages"))
+    (packages / "mine.py").write_text("")
+    there = noop.look(request(root, "1"))
+    assert there is not None
+    assert len(there.notes) == 1 and "mine.py was added" in there.notes[0]
+
+
+def test_the_look_finds_an_environment_without_being_told_where(tmp_path: Path) -> None:
+    asked = request(tmp_path).__class__(stack="tiny")
+    there = tmp_path / "XDG_DATA_HOME" / "envcheck" / "envs" / "tiny"
+    install(there, "1", request=asked)
+    found = noop.look(asked)
+    assert found is not None and found.directory == str(there)
+
+
+@pytest.mark.parametrize("step", EVERY_STEP)
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (lambda: CouldNotLook("the index is away", hint="look there"), "the index is away"),
+        (lambda: OSError(errno.ENOSPC, "No space left", "/x"), "/x: No space left"),
+        (lambda: ValueError("oops"), "internal error: ValueError: oops"),
+    ],
+)
+def test_an_error_in_a_step_puts_everything_back(
+    root: Path, step: str, error: Callable[[], BaseException], said: str
+) -> None:
+    install(root, "1")
+    with pytest.raises(PutBack) as caught:
+        install(root, "2", **failing(step, error))
+    assert str(caught.value) == f"tiny 2 was not installed, and all is as it was: {said}"
+    assert holds(root) == "1"
+    is_tidy(root, versions=1)
+    assert not install(root, "2").already
+    assert holds(root) == "2"
+
+
+def test_an_unverified_version_is_removed_and_what_it_said_is_kept(root: Path) -> None:
+    install(root, "1")
+    for release in ("2", "3", "4", "5"):
+        judge = Judge(["FRM-001: tensorflow does not import"])
+        with pytest.raises(PutBack, match="FRM-001: tensorflow does not import") as caught:
+            install(root, release, verifier=judge)
+        kept = Path(caught.value.hint.removeprefix("what was said is in "))
+        assert (kept / "doctor.json").read_text() == '{"a": "report"}\n'
+    assert runs(root) == "1"
+    is_tidy(root, versions=1)
+    assert {name[0] for name in names(Root(root).failed)} == {"3", "4", "5"}, "three are kept"
+
+
+@pytest.mark.parametrize("step", EVERY_STEP)
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_in_a_step_undoes_it(root: Path, step: str, number: int, code: int) -> None:
+    install(root, "1")
+
+    def at(now: str) -> None:
+        if now == step:
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+
+    def work() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        builder, judge = TinyBuilder("2", at), Judge(at=at)
+        install(root, "2", builder=builder, verifier=judge, tell=told.write_text)
+
+    told = root.parent / "told"
+    assert in_child(work) == code
+    assert "tiny 2 was not installed, and all is as it was" in told.read_text()
+    is_tidy(root, versions=1)
+    assert holds(root) == "1"
+
+
+def test_control_c_while_it_is_undone_changes_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(root, "1")
+    wipe = removal.wipe
+
+    def interrupted(path: Path) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        wipe(path)
+
+    monkeypatch.setattr(removal, "wipe", interrupted)
+    assert in_child(lambda: install(root, "2", **failing("install", ValueError))) == 5
+    is_tidy(root, versions=1)
+
+
+def test_control_c_at_the_swap_comes_too_late(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(root, "1")
+    write = last.write
+
+    def interrupted(prefix: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        write(prefix)
+
+    monkeypatch.setattr(last, "write", interrupted)
+    told = root.parent / "told"
+    assert in_child(lambda: install(root, "2", tell=told.write_text)) == 130
+    assert told.read_text() == "tiny 2 is installed: that came too late to stop it"
+    assert runs(root) == "2"
+    is_tidy(root, versions=2)
+    assert Journal(Root(root).journal).entries()[-1].step == "done"
+
+
+def test_what_is_half_removed_no_longer_looks_like_a_version(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = install(root, "1")
+    install(root, "2")
+    with monkeypatch.context() as patched:
+        patched.setattr(removal, "wipe", lambda path: die())
+        assert in_child(lambda: uninstall(Root(root), one.version)) == -signal.SIGKILL
+    assert len(Root(root).versions()) == 1
+    install(root, "3")
+    is_tidy(root, versions=2)
+
+
+def test_what_cannot_be_removed_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(root, "1")
+
+    def stays(path: Path) -> None:
+        raise removal.Left(f"{path}: Device or resource busy")
+
+    monkeypatch.setattr(removal, "wipe", stays)
+    with pytest.raises(NotPutBack) as caught:
+        install(root, "2", **failing("install", KeyboardInterrupt))
+    assert str(Root(root).removing) in str(caught.value)
+    assert "Device or resource busy" in str(caught.value)
+    assert runs(root) == "1"
+    monkeypatch.undo()
+
+
+def test_the_disk_full_after_the_swap_is_told_of_and_repaired_later(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(prefix: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/state")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(last, "write", full)
+        done = install(root, "1")
+    assert done.notes == ["/state: No space left on device"]
+    assert runs(root) == "1" and last.read() is None
+    install(root, "2")
+    assert [entry.step for entry in Journal(Root(root).journal).entries()].count("done") == 2
+
+
+def test_back_and_forward(root: Path) -> None:
+    one, two = install(root, "1"), install(root, "2")
+    assert rollback(Root(root)).version == one.version and runs(root) == "1"
+    assert rollback(Root(root)).version == two.version and runs(root) == "2"
+    install(root, "3")
+    assert rollback(Root(root)).version == two.version
+    assert rollback(Root(root), one.version).before == two.version
+    assert rollback(Root(root)).version == two.version, "back to the one before, not to the newest"
+
+
+def test_two_at_once_the_second_waits_and_finds_it_done(root: Path, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    entered, go_on = tmp_path / "entered", tmp_path / "go on"
+
+    def at(step: str) -> None:
+        if step == "install":
+            entered.touch()
+            assert wait_for(go_on.exists, 20)
+
+    def second() -> None:
+        builder = TinyBuilder("1")
+        done = install(root, "1", builder=builder, tell=told.write_text)
+        assert done.already and builder.done == []
+
+    one = start(lambda: install(root, "1", builder=TinyBuilder("1", at)))
+    assert wait_for(entered.exists)
+    two = start(second)
+    assert wait_for(told.exists)
+    sentence = told.read_text()
+    assert f"process {one}, envcheck install tiny" in sentence and "waiting for" in sentence
+    with pytest.raises(Locked, match=f"process {one}"):
+        install(root, "1", wait=0)
+    go_on.touch()
+    assert (wait(one), wait(two)) == (0, 0)
+    is_tidy(root, versions=1)
+
+
+def test_four_at_once_all_succeed(root: Path) -> None:
+    children = [start(lambda: install(root, r)) for r in ("1", "2", "3", "1")]  # noqa: B023
+    assert [wait(child) for child in children] == [0, 0, 0, 0]
+    is_tidy(root, versions=len(Root(root).versions()))
+    assert len(Root(root).versions()) in (3, 4), "release 1 twice where another came in between"
+
+
+def test_waiting_ends_by_control_c(root: Path) -> None:
+    install(root, "1")
+    with RootLock(Root(root), "a test"):
+        child = start(lambda: install(root, "2", tell=lambda said: (root / "told").touch()))
+        assert wait_for((root / "told").exists)
+        os.kill(child, signal.SIGINT)
+        assert wait(child) == 130
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_without_flock_the_holder_s_heartbeat_is_the_lock(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def unsupported(handle: int, how: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    install(root, "1")
+    monkeypatch.setattr(locking.fcntl, "flock", unsupported)
+    monkeypatch.setattr(locking, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(locking, "SILENCE_HERE", 1.0)
+    monkeypatch.setattr(locking, "SILENCE_ELSEWHERE", 1.0)
+    held = tmp_path / "held"
+
+    def hold() -> None:
+        with RootLock(Root(root), "holding"):
+            held.touch()
+            time.sleep(30)
+
+    child = start(hold)
+    assert wait_for(held.exists)
+    with pytest.raises(Locked, match=rf"process {child}, holding"):
+        install(root, "2", wait=1.5)
+    os.kill(child, signal.SIGKILL)
+    wait(child)
+    install(root, "2", wait=10)
+    assert runs(root) == "2"
+    is_tidy(root, versions=2)
+
+
+def test_a_look_is_quick_and_imports_little(root: Path) -> None:
+    install(root, "1")
+    script = (
+        "import sys\n"
+        "from envcheck.install.request import Request\n"
+        "from envcheck.install.transaction import noop\n"
+        f"assert noop.look(Request(stack='tiny', release='1', path={str(root)!r})).already\n"
+        "heavy = {'requests', 'virtualenv', 'packaging', 'rich', 'tomli_w', 'uv', 'filelock'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert said.stdout == "[]\n"
+
+
+def test_the_journal_names_what_was_done(root: Path) -> None:
+    install(root, "1")
+    begun = json.loads(Root(root).journal.read_text().splitlines()[0])
+    assert begun["step"] == "begun" and set(begun["details"]) == {
+        "lock",
+        "stack",
+        "release",
+        "envcheck",
+    }

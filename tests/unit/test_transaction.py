@@ -1,0 +1,448 @@
+"""The transaction's parts, without a process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from envcheck.exit_codes import UsageError
+from envcheck.install import last, places
+from envcheck.install.request import Request
+from envcheck.install.transaction import (
+    activation,
+    history,
+    layout,
+    manifest,
+    noop,
+    record,
+    recover,
+    removal,
+    roots,
+    swap,
+    uv_cache,
+)
+from envcheck.install.transaction.journal import Journal
+from envcheck.install.transaction.layout import Root, Version
+from envcheck.install.transaction.record import Health, Record
+
+A, B, C = (f"{n}.0-py3.11-{n * 8}" for n in ("1", "2", "3"))
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    (tmp_path / "HOME").mkdir()
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    made = Root(tmp_path / "root")
+    layout.claim(made)
+    return made
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def noted(version: str, at: str = "2026-11-21T17:00:00Z", **changes: object) -> Record:
+    whole = Record(
+        schema=1,
+        version=version,
+        stack="tiny",
+        release="1",
+        title="Tiny",
+        request=Request(stack="tiny"),
+        inputs=record.inputs(Request(stack="tiny")),
+        lock="1" * 64,
+        versions={},
+        python="3.11.7",
+        interpreter="/usr/bin/python3",
+        installer="none",
+        envcheck="0",
+        created_at=at,
+        verified_at=at,
+        bytes_total=0,
+        bytes_shared=0,
+        health=Health(verdict="Healthy"),
+    )
+    return msgspec.structs.replace(whole, **changes)
+
+
+def versioned(root: Root, version_id: str, at: str = "2026-11-21T17:00:00Z") -> Version:
+    """A version that was verified and is in use."""
+    version = root.version(version_id)
+    (version.directory / "bin").mkdir(parents=True)
+    version.own.mkdir()
+    version.python.write_text("")
+    manifest.write(version)
+    record.write(version, noted(version_id, at))
+    before = root.current_id() or ""
+    swap.swap(root, version_id)
+    journal = Journal(root.journal)
+    journal.append(version_id, "begun")
+    journal.append(version_id, "swapped", before=before)
+    journal.append(version_id, "done")
+    return version
+
+
+# Which directory is ours
+
+
+def test_what_is_not_there_or_empty_can_be_claimed(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for path in (tmp_path / "new" / "deep", tmp_path / "empty"):
+        assert not layout.look(path)
+        layout.claim(Root(path))
+        assert layout.look(path) and layout.is_root(path)
+
+
+def test_what_a_killed_claim_left_can_be_claimed(tmp_path: Path) -> None:
+    own = tmp_path / "root" / ".envcheck"
+    own.mkdir(parents=True)
+    (own / ".owner.json.123").write_text("{")
+    layout.claim(Root(tmp_path / "root"))
+    assert layout.is_root(tmp_path / "root")
+
+
+def test_a_full_directory_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "file").write_text("")
+    with pytest.raises(UsageError, match="exists, is not empty, and was not made by envcheck"):
+        layout.look(tmp_path / "theirs")
+    (tmp_path / "theirs" / ".envcheck").mkdir()
+    (tmp_path / "theirs" / ".envcheck" / "owner.json").write_text('{"owner": "somebody"}')
+    with pytest.raises(UsageError, match="was not made by envcheck"):
+        layout.look(tmp_path / "theirs")
+
+
+def test_places_that_can_never_be_one(tmp_path: Path, root: Root) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "new")
+    for path, why in {
+        Path("/"): "whole file system",
+        Path.home(): "home directory",
+        Path(f"{Path.home()}/x/.."): "home directory",
+        tmp_path / "file": "this is a file",
+        tmp_path / "link": "symbolic link",
+        root.path / A: "inside",
+        root.path / "deep" / "in" / "it": "inside",
+        Path("relative"): "not an absolute path",
+    }.items():
+        with pytest.raises(UsageError, match=why):
+            layout.look(path)
+
+
+def test_a_newer_layout_is_left_alone(root: Root) -> None:
+    root.owner.write_text('{"owner": "envcheck", "layout": 2, "created_at": ""}')
+    with pytest.raises(UsageError, match="newer envcheck"):
+        layout.look(root.path)
+
+
+def test_a_version_s_name() -> None:
+    assert layout.version_id("23.03", "3.8", "0123456789abcdef") == "23.03-py3.8-01234567"
+    assert layout.version_id("../a b", "3.8", "0" * 64) == "a-b-py3.8-00000000"
+    assert layout.is_id(A) and layout.is_id(A + "-2")
+    for name in ("current", ".envcheck", "../" + A, "lib", A + "/x", A + "-"):
+        assert not layout.is_id(name)
+
+
+def test_a_taken_name_gets_a_number(root: Root) -> None:
+    assert layout.free_id(root, A) == A
+    (root.path / A).mkdir()
+    (root.path / f"{A}-2").symlink_to("nowhere")
+    assert layout.free_id(root, A) == A + "-3"
+    assert layout.free_id(root, A + "-2") == A + "-3", "planned when the first one was taken"
+    assert layout.free_id(root, B + "-2") == B
+
+
+def test_what_is_not_ours_in_a_root_is_named(root: Root) -> None:
+    versioned(root, A)
+    (root.path / "notes.txt").write_text("")
+    (root.path / B).symlink_to("/")
+    assert [path.name for path in root.foreign()] == [B, "notes.txt"]
+    assert [version.id for version in root.versions()] == [A]
+
+
+# The journal
+
+
+def test_the_journal_gives_back_what_was_appended(root: Root) -> None:
+    journal = Journal(root.journal)
+    assert journal.entries() == []
+    journal.append(A, "begun", lock="x")
+    journal.append(A, "done")
+    first, second = journal.entries()
+    assert (first.version, first.step, first.details) == (A, "begun", {"lock": "x"})
+    assert second.step == "done" and second.time.endswith("Z")
+
+
+@pytest.mark.parametrize("torn", ['{"time":"2026', "\0\0\0\0", '{"time":"x","version":"y"}'])
+def test_a_torn_line_costs_itself_alone(root: Root, torn: str) -> None:
+    journal = Journal(root.journal)
+    journal.append(A, "begun")
+    with root.journal.open("a") as file:
+        file.write(torn)
+    assert [entry.step for entry in journal.entries()] == ["begun"]
+    journal.append(A, "python")
+    assert [entry.step for entry in journal.entries()] == ["begun", "python"]
+
+
+def test_each_entry_is_synced_and_the_directory_once(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: synced.append(os.path.realpath(f"/proc/self/fd/{handle}"))
+    )
+    journal = Journal(root.journal)
+    journal.append(A, "begun")
+    journal.append(A, "python")
+    assert synced == [str(root.journal), str(root.own), str(root.journal)]
+
+
+# What differs
+
+
+def test_a_version_is_compared_with_its_manifest(root: Root) -> None:
+    version = root.version(A)
+    lib = version.directory / "lib"
+    lib.mkdir(parents=True)
+    version.own.mkdir()
+    version.python.parent.mkdir()
+    version.python.write_text("")
+    for name in ("a.py", "b.py", "c.py"):
+        (lib / name).write_text("1")
+    manifest.write(version)
+    assert manifest.intact(version.directory) == []
+    (lib / "__pycache__").mkdir()
+    (lib / "__pycache__" / "a.cpython-311.pyc").write_text("")
+    (lib / "old.pyc").write_text("")
+    (version.own / "doctor.json").write_text("")
+    assert manifest.intact(version.directory) == [], "byte code and our own files do not count"
+    (lib / "a.py").unlink()
+    (lib / "b.py").write_text("22")
+    os.utime(lib / "c.py", ns=(1, 1))
+    (lib / "new.py").write_text("")
+    difference = manifest.compare(version)
+    assert (difference.missing, difference.added) == (["lib/a.py"], ["lib/new.py"])
+    assert difference.changed == ["lib/b.py", "lib/c.py"] and not difference.intact
+    assert difference.sentences() == [
+        "lib/a.py is gone",
+        "lib/b.py, lib/c.py were changed",
+        "lib/new.py was added",
+    ]
+
+
+def test_a_python_that_is_gone_is_missing(root: Root, tmp_path: Path) -> None:
+    version = versioned(root, A)
+    version.python.unlink()
+    (tmp_path / "python3").write_text("")
+    version.python.symlink_to(tmp_path / "python3")
+    manifest.write(version)
+    assert manifest.intact(version.directory) == []
+    (tmp_path / "python3").unlink()
+    assert manifest.intact(version.directory) == [
+        "bin/python, or the Python that it leads to, is gone"
+    ]
+
+
+def test_without_a_manifest_nothing_is_intact(root: Root) -> None:
+    version = versioned(root, A)
+    version.files.write_text("no")
+    assert not manifest.compare(version).intact
+    version.files.unlink()
+    assert "No such file" in manifest.intact(version.directory)[0]
+
+
+def test_linked_files_count_once_and_as_shared(tmp_path: Path) -> None:
+    one, cache = tmp_path / "one", tmp_path / "cache"
+    one.mkdir()
+    cache.mkdir()
+    (cache / "wheel").write_bytes(b"x" * 10_000)
+    (one / "linked").hardlink_to(cache / "wheel")
+    (one / "own").write_bytes(b"x" * 10_000)
+    (one / "again").hardlink_to(one / "own")
+    used = manifest.usage([one])
+    linked, own = ((one / name).stat().st_blocks * 512 for name in ("linked", "own"))
+    assert (used.total, used.shared) == (linked + own, linked)
+    both = manifest.usage([one, cache])
+    assert both.shared == 0, "nothing of it is linked from elsewhere"
+
+
+# Activation
+
+
+def test_activation_scripts_are_hidden_and_come_back(root: Root) -> None:
+    version = root.version(A)
+    (version.directory / "bin").mkdir(parents=True)
+    scripts = ["activate", "activate.csh", "Activate.ps1", "deactivate.bat"]
+    for name in [*scripts, "python"]:
+        (version.directory / "bin" / name).write_text("1")
+    activation.hide(version)
+    assert names(version.directory / "bin") == {"python"}
+    (version.directory / "bin" / "activate").write_text("2")
+    activation.hide(version)
+    manifest.write(version)
+    activation.reveal(version)
+    assert names(version.directory / "bin") == {*scripts, "python"}
+    assert (version.directory / "bin" / "activate").read_text() == "2"
+    assert manifest.intact(version.directory) == [], "they were noted down where they are now"
+
+
+# Recovery
+
+
+def quiet(sentence: str) -> None:
+    return None
+
+
+def test_what_was_begun_is_removed(root: Root) -> None:
+    versioned(root, A)
+    (root.path / B / "lib").mkdir(parents=True)
+    journal = Journal(root.journal)
+    journal.append(B, "begun")
+    journal.append(B, "created")
+    assert recover.unfinished(root, journal) == [B]
+    recover.recover(root, journal, quiet)
+    assert not (root.path / B).exists() and (root.path / A).exists()
+    assert recover.unfinished(root, journal) == []
+
+
+def test_a_swap_that_was_not_recorded_is_completed(root: Root) -> None:
+    journal = Journal(root.journal)
+    versioned(root, A)
+    versioned(root, B)
+    lines = root.journal.read_text().splitlines(keepends=True)
+    root.journal.write_text("".join(lines[:-2]))
+    journal.append(B, "verified")
+    recover.recover(root, journal, quiet)
+    assert [e.step for e in journal.entries() if e.version == B] == [
+        "begun",
+        "verified",
+        "swapped",
+        "done",
+    ]
+    assert (root.path / B).exists() and last.read() == str(root.current)
+
+
+def test_what_current_names_is_never_removed(root: Root) -> None:
+    versioned(root, A)
+    journal = Journal(root.journal)
+    journal.append(A, "begun")
+    recover.recover(root, journal, quiet)
+    assert (root.path / A).exists()
+
+
+def test_what_was_on_its_way_out_goes(root: Root) -> None:
+    (root.removing / A / "deep").mkdir(parents=True)
+    recover.recover(root, Journal(root.journal), quiet)
+    assert not root.removing.exists()
+
+
+def test_write_protected_directories_go_too(root: Root) -> None:
+    version = versioned(root, A)
+    deep = version.directory / "lib"
+    deep.mkdir()
+    (deep / "file").write_text("")
+    deep.chmod(0o500)
+    removal.discard(root, version)
+    assert not version.directory.exists() and not root.removing.exists()
+
+
+# The order of versions
+
+
+def test_versions_by_when_they_were_in_use(root: Root) -> None:
+    versioned(root, A, "2026-11-21T10:00:00Z")
+    versioned(root, B, "2026-11-21T11:00:00Z")
+    versioned(root, C, "2026-11-21T12:00:00Z")
+    journal = Journal(root.journal)
+    assert history.usable(root, journal) == [C, B, A]
+    swap.swap(root, A)
+    journal.append(A, "swapped", before=C)
+    assert history.usable(root, journal) == [A, C, B]
+    journal.append(B, "begun")
+    assert history.usable(root, journal) == [A, C], "begun anew, and not finished"
+
+
+# The look
+
+
+def test_the_look_wants_the_same_wish_and_the_same_inputs(root: Root) -> None:
+    versioned(root, A)
+    asked = Request(stack="tiny")
+    assert noop.in_root(root, asked) is not None
+    assert noop.in_root(root, Request(stack="other")) is None
+    record.write(root.version(A), noted(A, inputs="of another envcheck"))
+    assert noop.in_root(root, asked) is None
+    assert noop.in_root(root, asked, "1" * 64) is not None, "the lock is the same"
+    assert noop.in_root(root, asked, "2" * 64) is None
+    other_index = Request(stack="tiny", indexes=["https://x.test/simple"])
+    assert noop.in_root(root, other_index, "1" * 64) is None
+
+
+def test_a_named_file_s_content_counts(tmp_path: Path) -> None:
+    file = tmp_path / "stack.toml"
+    file.write_text("a")
+    before = record.inputs(Request(stack=str(file)))
+    file.write_text("b")
+    assert record.inputs(Request(stack=str(file))) != before
+    file.unlink()
+    with pytest.raises(OSError):
+        record.inputs(Request(stack=str(file)))
+
+
+def test_an_unfinished_version_is_not_taken_for_installed(root: Root) -> None:
+    versioned(root, A)
+    Journal(root.journal).append(A, "begun")
+    assert noop.in_root(root, Request(stack="tiny")) is None
+
+
+# uv's cache
+
+
+def test_what_uv_holds_beyond_the_kept_versions_is_superfluous() -> None:
+    archives = places.uv_cache() / "archive-v0"
+    for number, name in enumerate(
+        ["ml_dtypes-0.5.0", "tensorflow-2.20.0", "tensorflow-2.21.0", "A.b-1.0+local", "gone-1"]
+    ):
+        (archives / str(number) / f"{name}.dist-info").mkdir(parents=True)
+    assert uv_cache.packages()["a-b"] == {"1.0+local"}
+    kept = [("ml-dtypes", "0.5.0"), ("tensorflow", "2.21.0"), ("a-b", "1.0+local")]
+    assert uv_cache.superfluous(kept) == ["gone", "tensorflow"]
+
+
+# Which roots there are
+
+
+def test_roots_by_name_and_by_path(tmp_path: Path, root: Root) -> None:
+    named = Root(places.environments() / "tiny")
+    layout.claim(named)
+    assert [found.path for found in roots.known()] == [named.path]
+    roots.register(root)
+    roots.register(named)
+    assert {found.path for found in roots.known()} == {named.path, root.path}
+    assert roots.find("tiny").path == named.path
+    assert roots.find(str(root.path / "current")).path == root.path
+    with pytest.raises(UsageError, match=r"which environment\? There are "):
+        roots.find("")
+    with pytest.raises(UsageError, match="no such environment"):
+        roots.find("tni")
+    roots.forget(root)
+    assert roots.find("").path == named.path
+
+
+def test_the_last_install_is_written_whole_and_forgotten() -> None:
+    last.write("/somewhere/current")
+    assert last.read() == "/somewhere/current"
+    assert names(places.state()) == {"last-install.json"}
+    last.forget("/elsewhere/current")
+    assert last.read() == "/somewhere/current"
+    last.forget("/somewhere/current")
+    assert last.read() is None
