@@ -16,6 +16,13 @@ from .uninterrupted import uninterrupted
 COMMANDS = {
     "doctor": "say what is wrong with this machine, why, and what to type",
     "collect": "write a Snapshot of the facts, to diagnose here or elsewhere",
+    "releases": "what could be installed here, and why the rest could not",
+    "install": "an environment with NVIDIA's or upstream TensorFlow, verified by the doctor",
+    "bundle": "write everything for a machine without a network into one directory or tar",
+    "list": "what envcheck has installed, its size, and its state",
+    "rollback": "go back to the version of an environment before this one",
+    "uninstall": "remove an environment, or a version of it",
+    "prune": "remove old versions, and fetched files that none needs",
     "explain": "what a check's code means, and where the knowledge comes from",
     "schema": "the JSON Schema of the Snapshot or of the report",
     "collector": "write the collector as one file for machines without envcheck",
@@ -25,11 +32,14 @@ COMMANDS = {
 EPILOG = """\
 start here:
   envcheck doctor                      this machine, and the active environment
-  envcheck doctor --target ~/venvs/tf  this machine, and that environment
+  envcheck releases                    what could be installed on it
+  envcheck install --mode wheel        an environment, verified by the doctor
   envcheck COMMAND --help              what else a command can do
 
 exit codes: 0 healthy or done, 1 problems were found, 2 wrong usage or
-    unreadable input, 4 envcheck could not look, 130 interrupted"""
+    unreadable input, 3 this machine cannot: nothing was touched, 4 envcheck
+    could not look, 5 failed and put back as it was, 6 failed and something is
+    left, 130 interrupted"""
 
 
 def run(argv: Sequence[str]) -> int:
@@ -60,7 +70,8 @@ def build_parser(argv: Sequence[str] = ()) -> Parser:
     """The whole parser, or, where argv names a command, only that command's arguments."""
     parser = Parser(
         prog="envcheck",
-        description="Verify a machine with NVIDIA GPUs, from the driver up to the framework.",
+        description="Take a machine with NVIDIA GPUs to a TensorFlow environment that is verified, from the"
+        " driver up to the framework.",
         epilog=EPILOG,
     )
     parser.add_argument(

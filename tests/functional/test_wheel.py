@@ -32,7 +32,8 @@ def test_every_module_and_table_is_in_it_once(wheel: zipfile.ZipFile) -> None:
     package = REPOSITORY / "envcheck"
     for path in [
         *package.rglob("*.py"),
-        *(package / "install").glob("*.py"),
+        *(package / "install").rglob("*.py"),
+        *(package / "install").rglob("*.toml"),
         *package.rglob("*.csv"),
         *package.rglob("*.txt"),
     ]:
@@ -42,7 +43,7 @@ def test_every_module_and_table_is_in_it_once(wheel: zipfile.ZipFile) -> None:
 
 def test_nothing_else_is_in_it(wheel: zipfile.ZipFile) -> None:
     for name in wheel.namelist():
-        assert name.endswith((".py", ".csv", ".txt")) or ".dist-info/" in name, name
+        assert name.endswith((".py", ".csv", ".toml", ".txt")) or ".dist-info/" in name, name
 
 
 def test_the_licence_and_the_command_are_in_it(wheel: zipfile.ZipFile) -> None:

@@ -1,0 +1,257 @@
+"""`envcheck install`: from a bare machine to an environment that the doctor has verified."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..exit_codes import EnvcheckError, ExitCode, UsageError
+from . import files, selection
+from .faces import Faces
+from .style import style_of
+
+if TYPE_CHECKING:
+    from ..install.plan.plan import Plan
+    from ..install.running.run import Outcome
+    from ..reports.plan_json import Environment, Result
+
+EPILOG = """\
+examples:
+  envcheck install --mode wheel              what fits this machine best
+  envcheck install --mode wheel --plan       what it would do, touching nothing
+  envcheck install --mode wheel --stack tensorflow-cpu --yes
+  envcheck install --mode wheel --stack nvidia-tf1 --release 23.03
+  envcheck install --mode wheel --offline /media/usb/bundle.tar
+  envcheck install --stack tensorflow --dockerfile > Dockerfile
+which stacks and releases there are:
+  envcheck releases
+exit codes: 0 installed (or there already), 2 wrong usage or unreadable
+input, 3 this machine cannot, and nothing was touched, 4 envcheck could not
+look (an index, this machine), 5 failed and put back as it was, 6 failed and
+could not be put back, 130 interrupted or not wanted"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--mode",
+        choices=("wheel", "container"),
+        default="wheel",
+        help="wheel (default): a virtual environment",
+    )
+    selection.add_arguments(parser)
+    parser.add_argument(
+        "--path",
+        metavar="DIR",
+        help="where its versions go (default: ~/.local/share/envcheck/envs/STACK)",
+    )
+    parser.add_argument("--plan", action="store_true", help="print what would happen, and stop")
+    parser.add_argument(
+        "--dockerfile", action="store_true", help="print the plan as a Dockerfile, and stop"
+    )
+    parser.add_argument(
+        "--offline",
+        metavar="BUNDLE",
+        help="install from what envcheck bundle wrote; no network is touched",
+    )
+    parser.add_argument(
+        "--upgrade",
+        action="store_true",
+        help="resolve again although the same request is installed",
+    )
+    parser.add_argument(
+        "--installer",
+        choices=("uv", "pip"),
+        default="uv",
+        help="what puts the wheels into the environment (default: uv)",
+    )
+    parser.add_argument("--yes", "-y", action="store_true", help="do it without asking")
+    parser.add_argument(
+        "--wait",
+        type=_seconds,
+        default=600.0,
+        metavar="SECONDS",
+        help="how long to wait for another installation at the same place (default: 600)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="text (default: for people), or json, for failures too",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 86400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 86400")
+    return value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    faces = _InstallFaces(arguments)
+    with _told_as_json(arguments, faces):
+        _refuse_combinations(arguments)
+        request = selection.request_of(arguments)
+        from ..install.running import run as running
+
+        how = running.How(
+            until="lock" if arguments.dockerfile else "plan" if arguments.plan else "installed",
+            upgrade=arguments.upgrade,
+            wait=arguments.wait,
+            jobs=arguments.jobs,
+        )
+        try:
+            outcome = running.install(request, how, faces)
+        finally:
+            faces.clear()
+        files.write(None, _render(arguments, outcome))
+        return ExitCode.INTERRUPTED if outcome.result == "refused" else ExitCode.HEALTHY
+
+
+def _refuse_combinations(arguments: argparse.Namespace) -> None:
+    if arguments.mode == "container":
+        raise UsageError(
+            "--mode container: this version of envcheck installs wheels only",
+            hint="envcheck install --mode wheel, or --dockerfile for an image of the same packages",
+        )
+    selection.refuse_together(
+        arguments,
+        "--offline",
+        "--stack --release --lock --index --allow-insecure --upgrade",
+        "the bundle says what is installed, and no index is asked",
+    )
+    selection.refuse_lock(arguments)
+    selection.refuse_together(
+        arguments,
+        "--dockerfile",
+        "--plan --path --offline",
+        "a Dockerfile is the plan, for an image that is built elsewhere",
+    )
+    if arguments.dockerfile and arguments.format == "json":
+        raise UsageError("--dockerfile and --format json are not used together: it is one text")
+
+
+class _InstallFaces(Faces):
+    """The same, with the plan and the question."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        super().__init__()
+        self._quiet = arguments.plan or arguments.dockerfile
+        self._json = arguments.format == "json"
+        self._yes = arguments.yes
+        self.planned: Plan | None = None
+
+    def agreed(self, plan: Plan) -> bool:
+        """Show the plan, and ask where somebody is there to answer."""
+        self.planned = plan
+        if self._quiet or self._json:
+            return True
+        from ..reports import plan_text
+
+        style = style_of(sys.stderr)
+        text = plan_text.render(
+            plan, width=style.width, colour=style.colour, utf8=style.utf8, alone=False
+        )
+        print(text, file=sys.stderr, flush=True)
+        if self._yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return True
+        print("Go on? [Y/n] ", end="", file=sys.stderr, flush=True)
+        answer = sys.stdin.readline()
+        return bool(answer) and answer.strip().lower() in ("", "y", "yes")
+
+
+def _render(arguments: argparse.Namespace, outcome: Outcome) -> str:
+    if arguments.format == "json":
+        code = ExitCode.INTERRUPTED if outcome.result == "refused" else ExitCode.HEALTHY
+        return _envelope(outcome.result, code, None, outcome.plan, _environment(outcome))
+    if arguments.dockerfile:
+        return _dockerfile(outcome)
+    style = style_of(sys.stdout)
+    look = {"width": style.width, "colour": style.colour, "utf8": style.utf8}
+    if outcome.result == "planned" and outcome.plan is not None:
+        from ..reports import plan_text
+
+        return plan_text.render(outcome.plan, **look)  # type: ignore[arg-type]
+    environment = _environment(outcome)
+    if environment is None:
+        return "Nothing was touched.\n"
+    from ..reports import installed
+
+    return installed.render(
+        environment,
+        already=outcome.result == "already",
+        **look,  # type: ignore[arg-type]
+    )
+
+
+def _environment(outcome: Outcome) -> Environment | None:
+    from ..reports import installed
+
+    if outcome.installed is None:
+        return None
+    return installed.environment_of(outcome.installed, outcome.provided)
+
+
+def _dockerfile(outcome: Outcome) -> str:
+    from .. import __version__
+    from ..install.lock import lock_file
+    from ..reports import dockerfile
+
+    assert outcome.stack is not None and outcome.lock is not None, "it was planned"
+    options = dockerfile.Options(envcheck=__version__, digest=lock_file.digest(outcome.lock))
+    return dockerfile.render(outcome.stack, outcome.lock, options)
+
+
+def _envelope(
+    result: Result,
+    code: int,
+    error: BaseException | None,
+    plan: Plan | None,
+    environment: Environment | None = None,
+) -> str:
+    from ..reports import plan_json
+
+    failure = None
+    if error is not None:
+        sentence = str(error) or type(error).__name__
+        failure = plan_json.Failure(sentence=sentence, hint=getattr(error, "hint", ""))
+    return plan_json.render(
+        plan_json.Envelope(
+            result=result, exit_code=code, error=failure, plan=plan, environment=environment
+        )
+    )
+
+
+@contextmanager
+def _told_as_json(arguments: argparse.Namespace, faces: _InstallFaces) -> Iterator[None]:
+    """With --format json, a failure has its envelope on stdout; it is raised all the same."""
+    try:
+        yield
+    except BaseException as error:
+        if arguments.format == "json":
+            code = _code(error)
+            before = (ExitCode.USAGE, ExitCode.CANNOT, ExitCode.COULD_NOT_LOOK)
+            result: Result = "refused" if code in before else "failed"
+            if isinstance(error, KeyboardInterrupt):
+                error = InterruptedError("interrupted")
+                files.write(None, _envelope(result, code, error, faces.planned))
+                raise KeyboardInterrupt from None
+            files.write(None, _envelope(result, code, error, faces.planned))
+        raise
+
+
+def _code(error: BaseException) -> int:
+    if isinstance(error, EnvcheckError):
+        return error.exit_code
+    if isinstance(error, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    if isinstance(error, SystemExit) and isinstance(error.code, int):
+        return error.code
+    return ExitCode.COULD_NOT_LOOK

@@ -1,0 +1,159 @@
+"""`envcheck releases`: what could be installed here, and why the rest could not."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..exit_codes import Cannot, ExitCode
+from . import files, sources
+from .style import style_of
+
+if TYPE_CHECKING:
+    from ..install.catalogue.model import Stack
+    from ..install.fit.choice import StackFit
+    from ..install.fit.room import RoomAt
+    from ..install.pythons.interpreter import Interpreter
+    from ..install.request import Request
+    from ..reports.releases import Chosen
+    from ..snapshot import Snapshot
+
+EPILOG = """\
+examples:
+  envcheck releases                      every stack, judged for this machine
+  envcheck releases --stack tensorflow --all
+                                         one stack, down to its oldest release
+  envcheck releases --from machine.json  what another machine could have
+
+A release that fits only "if named" has something that is not known: envcheck
+does not choose it by itself. Nothing is fetched, and no index is asked."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--stack", metavar="STACK", help="one stack: a name, or a file with one of your own"
+    )
+    parser.add_argument("--all", action="store_true", help="show the older releases, too")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--python", metavar="X", default="", help="judge for this Python: a version or a path"
+    )
+    where.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE",
+        help='judge the machine of this Snapshot instead ("-": standard input)',
+    )
+    parser.add_argument(
+        "--format",
+        choices=("terminal", "json"),
+        default="terminal",
+        metavar="FORMAT",
+        help="terminal (default: for people) or json",
+    )
+    files.add_output(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ..install.catalogue import load
+    from ..install.request import Request
+    from ..reports import releases as report
+    from ..reports.machine import describe_machine
+
+    files.check_writable(arguments.output)
+    request = Request(stack=arguments.stack or "", python=arguments.python)
+    stacks = [load.load(name) for name in ([request.stack] if request.stack else load.names())]
+    known = _look(arguments)
+    matrix = report.build(
+        describe_machine(known.snapshot).summary,
+        [_fit(stack, known, request) for stack in stacks],
+        *_chosen(request, known),
+    )
+    if arguments.format == "json":
+        files.write(arguments.output, report.render_json(matrix))
+        return ExitCode.HEALTHY
+    style = style_of(sys.stdout)
+    to_file = arguments.output not in (None, "-")
+    text = report.render(
+        matrix,
+        everything=arguments.all,
+        width=80 if to_file else style.width,
+        colour=style.colour and not to_file,
+        utf8=to_file or style.utf8,
+    )
+    files.write(arguments.output, text)
+    return ExitCode.HEALTHY
+
+
+class _Known(NamedTuple):
+    """What the releases are judged by."""
+
+    snapshot: Snapshot
+    interpreters: list[Interpreter] | None
+    obtainable: list[str]
+    room: RoomAt | None
+
+
+def _look(arguments: argparse.Namespace) -> _Known:
+    """At this machine, or into the file; its Pythons are not in a Snapshot."""
+    from ..install.fit.room import room_of_snapshot
+
+    if arguments.source is not None:
+        collected = sources.read_snapshot(arguments.source)
+        return _Known(collected.snapshot, None, [], room_of_snapshot(collected.snapshot))
+    from .. import collection
+    from ..install.pythons import finding
+    from ..install.request import Request
+    from ..install.running import survey
+    from ..reports.progress import Progress
+
+    interpreters = finding.interpreters(arguments.python)
+    with Progress(sys.stderr) as progress:
+        # Reasons name real paths; nothing else of the Snapshot is shown.
+        snapshot = collection.collect(redact=False, progress=progress.update).snapshot
+    room = survey.room(Request(), snapshot)
+    return _Known(snapshot, interpreters, finding.obtainable(), room)
+
+
+def _fit(stack: Stack, known: _Known, request: Request) -> StackFit:
+    from ..install.fit.fit import fit
+
+    return fit(stack, known.snapshot, known.interpreters, known.obtainable, request, known.room)
+
+
+def _chosen(request: Request, known: _Known) -> tuple[Chosen, Chosen | None]:
+    """What would be installed, and what instead where its own index does not answer."""
+    from ..install.fit.choose import choose
+    from ..reports.releases import Chosen
+
+    asked = []
+
+    def taken(silence: str) -> Chosen:
+        def answers(stack: Stack) -> str:
+            asked.append(stack.name)
+            return silence
+
+        try:
+            choice = choose(
+                request,
+                known.snapshot,
+                known.interpreters,
+                known.obtainable,
+                answers,
+                room=known.room,
+            )
+        except Cannot as error:
+            return Chosen(refused=str(error), hint=error.hint)
+        candidate = choice.candidate
+        found, to_get = candidate.interpreter, candidate.python_to_get
+        return Chosen(
+            stack=choice.stack.name,
+            release=candidate.release.release,
+            python=found.path if found else f"Python {to_get}, which uv gets" if to_get else "",
+            reasons=choice.reasons,
+        )
+
+    first = taken("")
+    return first, taken("its index does not answer") if asked else None

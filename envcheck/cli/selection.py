@@ -1,0 +1,117 @@
+"""What is to be installed, and where from: the same words for an installation and for a bundle."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..exit_codes import UsageError
+
+if TYPE_CHECKING:
+    from ..install.request import Request
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--stack",
+        metavar="STACK",
+        help="a stack's name, or a TOML file of your own (default: nvidia-tf1 where the machine fits"
+        " it and its index answers, else tensorflow)",
+    )
+    parser.add_argument(
+        "--release", metavar="RELEASE", help="one of its releases (default: the newest that fits)"
+    )
+    parser.add_argument(
+        "--lock", metavar="FILE", help="install this pylock.toml of envcheck's as it stands"
+    )
+    parser.add_argument(
+        "--python", metavar="PYTHON", help="a version (3.8) or an interpreter's path"
+    )
+    parser.add_argument(
+        "--index",
+        action="append",
+        default=[],
+        metavar="[NAME=]URL",
+        help="in place of the public index, or of the stack's index of that name; repeatable",
+    )
+    parser.add_argument(
+        "--allow-insecure",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="an index's host that may be plain http, or whose certificate is not verified",
+    )
+    parser.add_argument(
+        "--allow-no-gpu",
+        action="store_true",
+        help="a GPU stack on a machine without a GPU: its GPU checks then could not run",
+    )
+    parser.add_argument(
+        "--jobs", type=_jobs, default=8, metavar="N", help="downloads at once (default: 8)"
+    )
+
+
+def _jobs(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 64):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 64")
+    return int(text)
+
+
+def request_of(arguments: argparse.Namespace) -> Request:
+    """The Request in a command line; paths in it are absolute."""
+    from ..install.request import Request
+
+    stack = arguments.stack or ""
+    if os.sep in stack or stack.endswith(".toml"):
+        stack = _absolute(stack, "--stack")
+    return Request(
+        stack=stack,
+        release=arguments.release or "",
+        path=_absolute(getattr(arguments, "path", None), "--path"),
+        python=_python(arguments.python),
+        indexes=arguments.index,
+        offline=_absolute(getattr(arguments, "offline", None), "--offline"),
+        lock=_absolute(arguments.lock, "--lock"),
+        allow_no_gpu=arguments.allow_no_gpu,
+        allow_insecure=arguments.allow_insecure,
+        installer=getattr(arguments, "installer", "uv"),
+    )
+
+
+def _absolute(path: str | None, option: str) -> str:
+    if path is None:
+        return ""
+    if not path:
+        raise UsageError(f"{option}: the path is empty")
+    if not path.isprintable():  # bytes that are no UTF-8 are not, either
+        raise UsageError(f"{option} {path!a}: the path cannot be printed, nor written down")
+    return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - links in it stay
+
+
+def _python(python: str | None) -> str:
+    """A path is made absolute; a version or a command's name stays."""
+    return _absolute(python, "--python") if python and os.sep in python else python or ""
+
+
+def refuse_together(arguments: argparse.Namespace, option: str, others: str, why: str) -> None:
+    """Raises UsageError where ``option`` and one of the others (words) are both given."""
+    if not _given(arguments, option):
+        return
+    for other in others.split():
+        if _given(arguments, other):
+            raise UsageError(f"{option} and {other} are not used together: {why}")
+
+
+def _given(arguments: argparse.Namespace, option: str) -> bool:
+    value = getattr(arguments, option.removeprefix("--").replace("-", "_"), None)
+    return value not in (None, False, [])
+
+
+def refuse_lock(arguments: argparse.Namespace) -> None:
+    refuse_together(arguments, "--lock", "--release --upgrade", "the lock says what is installed")
+
+
+def absolute_output(path: str) -> Path:
+    return Path(_absolute(path, "--output"))

@@ -1,0 +1,88 @@
+"""What is told when an installation is done: what is there, how to use it, what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..install.transaction.record import Installed
+from .page import Page
+from .plan_json import Environment
+from .plan_text import activation
+
+_KEY = 12
+
+
+def environment_of(installed: Installed, provided: dict[str, str]) -> Environment:
+    """What the transaction has come to, as it is told."""
+    record = installed.record
+    kept = installed.before if installed.before != installed.version else ""
+    return Environment(
+        directory=installed.directory,
+        prefix=installed.prefix,
+        version=installed.version,
+        stack=record.stack,
+        release=record.release,
+        title=record.title,
+        python=record.python,
+        provided=provided,
+        packages=len(record.versions),
+        verdict=record.health.verdict,
+        failing=record.health.failing,
+        unproven=record.health.unproven,
+        kept=[kept] if kept else [],
+        notes=installed.notes,
+    )
+
+
+def render(
+    environment: Environment,
+    *,
+    already: bool = False,
+    width: int = 80,
+    colour: bool = False,
+    utf8: bool = True,
+) -> str:
+    """The last words, for a terminal of that many columns, or for a pipe.
+
+    already: nothing was done, because an equal request is installed.
+    """
+    page = Page(width=width, colour=colour, utf8=utf8)
+    said = "Already installed, nothing done:" if already else "Installed and verified:"
+    page.paragraph(
+        (said, "pass"), (f"{environment.stack} {environment.release}", "heading"), hanging=2
+    )
+    page.entry("what", environment.title, _KEY)
+    page.entry("where", f"{environment.prefix} -> {environment.version}", _KEY)
+    packages = f", {environment.packages} packages" if environment.packages else ""
+    page.entry("python", environment.python + packages, _KEY)
+    for number, (name, how) in enumerate(sorted(environment.provided.items())):
+        page.entry("" if number else "provided", f"{name}: {how}", _KEY)
+    for number, sentence in enumerate(_doctor(environment)):
+        page.entry("" if number else "doctor", sentence, _KEY)
+    for number, note in enumerate(environment.notes):
+        page.entry("" if number else "note", note, _KEY)
+    if environment.kept:
+        page.entry(
+            "kept", f"{', '.join(environment.kept)} (envcheck rollback, envcheck prune)", _KEY
+        )
+    page.blank()
+    page.paragraph(("Activate it, or look at it:", ""))
+    page.command(activation(environment.prefix))
+    page.command("envcheck doctor")
+    if already:
+        page.paragraph(("--upgrade resolves again and installs what is newer.", "quiet"))
+    return page.text()
+
+
+def _doctor(environment: Environment) -> Iterator[str]:
+    """What it says, from the environment's side: the machine's own troubles are no news."""
+    if not environment.failing:
+        yield environment.verdict
+    else:
+        fails = "fails" if len(environment.failing) == 1 else "fail"
+        yield (
+            f"nothing is wrong that was not before; {', '.join(environment.failing)} {fails} on this"
+            " machine as before"
+        )
+    if environment.unproven:
+        yield f"not proven without a GPU: {', '.join(environment.unproven)}"

@@ -1,0 +1,251 @@
+"""The releases that could be installed, judged for one machine: as a table for people, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from ..install.fit.choice import Candidate, Refusal, RefusalKind, StackFit
+from ..install.fit.gpu_rules import needed_driver
+from ..install.pythons.versions import number
+from .page import Page
+
+SCHEMA = 1
+NOT_KNOWN = "not known"
+
+# Without --all, so many of a stack's releases are shown, and always the newest that fits.
+SHOWN = 6
+
+# A reason in one word, as the table has it.
+_WORDS: dict[RefusalKind, str] = {
+    "gpu": "GPU",
+    "driver": "driver",
+    "capability": "kernels",
+    "architecture": "machine",
+    "libc": "glibc",
+    "cpu": "CPU",
+    "python": "Python",
+    "disk": "disk",
+    "place": "directory",
+    "broken": "broken",
+    "not-known": NOT_KNOWN,
+    "prerelease": "pre-release",
+}
+
+_COLUMNS = (("RELEASE", 13), ("FITS", 9), ("PYTHON", 11), ("CUDA", 10), ("DRIVER", 11))
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One release. ``fits``: "if-named": only when its user names it. "" is not known."""
+
+    release: str
+    version: str
+    fits: str  # "yes", "no", "if-named"
+    python: list[str]
+    cuda: str
+    driver: str  # the oldest that runs its CUDA
+    interpreter: str = ""  # the one that it would get
+    python_to_get: str = ""
+    refusals: list[Refusal] = []
+    notes: list[str] = []
+
+
+class StackRows(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    title: str
+    gpu: bool
+    newest_that_fits: str  # "" where none does
+    releases: list[Row]
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """What `envcheck install` would take; ``refused`` says why it would take nothing."""
+
+    stack: str = ""
+    release: str = ""
+    python: str = ""  # the interpreter, or the version that would be got
+    reasons: list[str] = []
+    refused: str = ""
+    hint: str = ""
+
+
+class Releases(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole matrix. ``otherwise`` is taken where the index of ``chosen`` does not answer."""
+
+    schema: int
+    machine: str
+    chosen: Chosen
+    otherwise: Chosen | None
+    stacks: list[StackRows]
+
+
+def build(
+    machine: str, stacks: Iterable[StackFit], chosen: Chosen, otherwise: Chosen | None
+) -> Releases:
+    return Releases(
+        schema=SCHEMA,
+        machine=machine,
+        chosen=chosen,
+        otherwise=otherwise,
+        stacks=[_stack(judged) for judged in stacks],
+    )
+
+
+def render_json(releases: Releases) -> str:
+    return msgspec.json.format(msgspec.json.encode(releases), indent=2).decode() + "\n"
+
+
+def render(
+    releases: Releases,
+    *,
+    everything: bool = False,
+    width: int = 80,
+    colour: bool = False,
+    utf8: bool = True,
+) -> str:
+    """The tables, each with what its short words mean; ``everything``: all releases."""
+    page = Page(width=width, colour=colour, utf8=utf8)
+    page.paragraph((releases.machine or "a machine of which nothing is known", "heading"))
+    for stack in releases.stacks:
+        page.blank()
+        _table(page, stack, everything)
+    page.blank()
+    _choice(page, releases)
+    return page.text()
+
+
+def _stack(judged: StackFit) -> StackRows:
+    best = judged.best
+    return StackRows(
+        name=judged.stack.name,
+        title=judged.stack.title,
+        gpu=judged.stack.gpu,
+        newest_that_fits="" if best is None else best.release.release,
+        releases=[_row(candidate, judged.stack.gpu) for candidate in judged.candidates],
+    )
+
+
+def _row(candidate: Candidate, gpu: bool) -> Row:
+    release, refusals = candidate.release, candidate.refusals
+    named = all(refusal.overridable for refusal in refusals)
+    return Row(
+        release=release.release,
+        version=release.version,
+        fits="yes" if not refusals else "if-named" if named else "no",
+        python=release.python,
+        cuda=release.cuda,
+        driver=needed_driver(release.cuda) if gpu else "",
+        interpreter="" if candidate.interpreter is None else candidate.interpreter.path,
+        python_to_get=candidate.python_to_get,
+        refusals=refusals,
+        notes=candidate.notes,
+    )
+
+
+def _table(page: Page, stack: StackRows, everything: bool) -> None:
+    page.paragraph((stack.name, "code"), (stack.title, ""), hanging=2)
+    head = [page.cell(title, cells) for title, cells in _COLUMNS]
+    page.line(("  " + "".join(head) + "WHY NOT", "heading"))
+    shown = stack.releases if everything else stack.releases[: _enough(stack)]
+    for row in shown:
+        _line(page, row, stack.gpu)
+    if left := len(stack.releases) - len(shown):
+        page.paragraph((f"and {left} older: --all", "quiet"), indent=2)
+    for sentence, releases in _reasons(shown).items():
+        page.paragraph((f"{releases}:", "code"), (sentence, ""), indent=2, hanging=4)
+    best = next((row for row in shown if row.release == stack.newest_that_fits), None)
+    for note in best.notes if best is not None else []:
+        page.paragraph(
+            (f"{best.release}:" if best else "", "code"), (note, ""), indent=2, hanging=4
+        )
+
+
+def _enough(stack: StackRows) -> int:
+    names = [row.release for row in stack.releases]
+    best = stack.newest_that_fits
+    return max(SHOWN, names.index(best) + 1 if best in names else 0)
+
+
+def _line(page: Page, row: Row, gpu: bool) -> None:
+    values = (
+        row.release,
+        row.fits.replace("-", " "),
+        pythons(row.python) or NOT_KNOWN,
+        _three(row.cuda) or (NOT_KNOWN if gpu else "none"),
+        row.driver or (NOT_KNOWN if gpu else "none"),
+    )
+    style = {"yes": "pass", "no": "", "if-named": "warn"}[row.fits]
+    cells = [page.cell(text, cells) for text, (_, cells) in zip(values, _COLUMNS, strict=True)]
+    words = dict.fromkeys(_WORDS[refusal.kind] for refusal in row.refusals)
+    left = page.columns - 2 - sum(cells for _, cells in _COLUMNS)
+    rest = "".join(cells[2:]) + page.cut(", ".join(words), left)
+    page.line(("  " + cells[0], ""), (cells[1], style), (rest.rstrip(), ""))
+
+
+def _three(version: str) -> str:
+    """ "11.8.0" of "11.8.0.062": the last part is a build's number."""
+    return ".".join(version.split(".")[:3])
+
+
+def pythons(minors: Sequence[str]) -> str:
+    """ "3.9–3.12" for four minor versions, "3.8, 3.10" for two apart."""
+    ranges: list[list[str]] = []
+    for minor in sorted(minors, key=number):
+        if ranges and number(minor)[1] == number(ranges[-1][-1])[1] + 1:
+            ranges[-1].append(minor)
+        else:
+            ranges.append([minor])
+    return ", ".join(f"{these[0]}–{these[-1]}" if len(these) > 1 else these[0] for these in ranges)
+
+
+def _reasons(rows: Sequence[Row]) -> dict[str, str]:
+    """Each sentence once, with the releases that it is about, neighbours as a range."""
+    about: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        for refusal in row.refusals:
+            about.setdefault(refusal.sentence, []).append(place)
+    told = {}
+    for sentence, places in about.items():
+        if len(places) == len(rows) > 1:
+            told[sentence] = "all"
+            continue
+        ranges: list[list[int]] = []
+        for place in places:
+            if ranges and place == ranges[-1][-1] + 1:
+                ranges[-1].append(place)
+            else:
+                ranges.append([place])
+        told[sentence] = ", ".join(_range([rows[place].release for place in r]) for r in ranges)
+    return told
+
+
+def _range(names: list[str]) -> str:
+    if len(names) < 3:
+        return ", ".join(names)
+    return f"{names[0]} to {names[-1]}"
+
+
+def _choice(page: Page, releases: Releases) -> None:
+    chosen, otherwise = releases.chosen, releases.otherwise
+    if chosen.refused:
+        page.paragraph(
+            ("Nothing would be installed:", "fail"), (f"{chosen.refused}.", ""), hanging=2
+        )
+        if chosen.hint:
+            page.paragraph((f"hint: {chosen.hint}", ""), hanging=2)
+        return
+    on = f"on {chosen.python}" if chosen.python else ""
+    answers = ", if its index answers" if otherwise is not None else ""
+    page.paragraph(
+        ("envcheck install --mode wheel would take", ""),
+        (f"{chosen.stack} {chosen.release}", "pass"),
+        (f"{on}{answers}:" if on else "if its index answers:" if answers else "since", ""),
+        ("; ".join(chosen.reasons) + ".", ""),
+        hanging=2,
+    )
+    if otherwise is not None:
+        told = f"{otherwise.stack} {otherwise.release}"
+        if otherwise.refused:
+            told = f"nothing: {otherwise.refused}"
+        page.paragraph((f"Else {told}.", ""), hanging=2)

@@ -1,0 +1,1 @@
+"""Everything for a machine without a network, in one directory or tar."""

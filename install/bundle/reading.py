@@ -1,0 +1,174 @@
+"""Reads a bundle, a directory or a tar, in place: what is needed of it is verified and goes to the store."""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import BinaryIO
+
+import msgspec
+
+from ...exit_codes import UsageError
+from ..lock.lock import Lock, LockedFile
+from ..store import errors
+from ..store.store import Store
+from .writing import FILES, FORMAT, LOCK, MANIFEST, STACK, Manifest
+
+_CHUNK = 1 << 20
+_LARGEST_TEXT = 16 * 1024 * 1024  # bytes of a manifest, lock or stack
+_HINT = "envcheck bundle writes one, as a directory or as a .tar"
+
+
+class Bundle:
+    """A context manager. Raises UsageError for what is no bundle, is damaged, or is not whole."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self._open = ExitStack()
+        self._members: dict[str, tarfile.TarInfo] = {}
+        self._tar: tarfile.TarFile | None = None
+        path = Path(place)
+        try:
+            if not path.is_dir():
+                self._read_table(path)
+            self.manifest = self._read_manifest()
+        except BaseException:
+            self._open.close()
+            raise
+
+    def __enter__(self) -> Bundle:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._open.close()
+
+    @property
+    def lock_text(self) -> str:
+        return self._text(LOCK)
+
+    @property
+    def stack_text(self) -> str:
+        return self._text(STACK)
+
+    def check(self, lock: Lock) -> None:
+        """Whether the lock's files are in it, as its manifest tells."""
+        for file in lock.files:
+            self._check_listed(file)
+
+    def adopt(self, lock: Lock, store: Store) -> None:
+        """Put the lock's files into the store, each verified; those that are there already stay."""
+        self.check(lock)
+        for file in lock.files:
+            if not store.has(file.sha256):
+                self._adopt_one(file, store)
+
+    def _check_listed(self, file: LockedFile) -> None:
+        name = f"{FILES}/{file.name}"
+        listed = self.manifest.files.get(name)
+        if listed is None:
+            raise UsageError(f"{self.place}: its lock needs {file.name}, which is not in it", _HINT)
+        if listed.sha256 != file.sha256:
+            raise self._damaged(name, file.sha256, listed.sha256)
+
+    def _adopt_one(self, file: LockedFile, store: Store) -> None:
+        """Hashed while it is copied: a link would let whoever edits the bundle change the store."""
+        name = f"{FILES}/{file.name}"
+        place = store.path(file.sha256)
+        try:
+            store.make_room_for(place)
+            with (
+                tempfile.TemporaryDirectory(dir=place.parent, prefix=".bundle-") as folder,
+                self._source(name) as source,
+            ):
+                copy = Path(folder) / file.sha256
+                found = _copied(source, copy)
+                if found != file.sha256:
+                    raise self._damaged(name, file.sha256, found)
+                copy.replace(place)
+        except OSError as error:
+            raise errors.of_disk(error, store.root, file.name, file.size) from None
+        store.touch(file.sha256)
+
+    def _text(self, name: str) -> str:
+        data = self._small(name)
+        listed = self.manifest.files.get(name)
+        found = hashlib.sha256(data).hexdigest()
+        if listed is None or listed.sha256 != found:
+            raise self._damaged(name, listed.sha256 if listed else "no hash at all", found)
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise UsageError(f"{self.place}: {name} is not UTF-8 text", _HINT) from None
+
+    def _read_manifest(self) -> Manifest:
+        try:
+            header = msgspec.json.decode(self._small(MANIFEST), type=_Header)
+            if header.format > FORMAT:
+                raise UsageError(
+                    f"{self.place}: a bundle of format {header.format}, and this envcheck reads format"
+                    f" {FORMAT}",
+                    "install the envcheck that is in it: sh setup.sh, in the bundle",
+                )
+            return msgspec.json.decode(self._small(MANIFEST), type=Manifest)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise UsageError(f"{self.place}: not a bundle: {MANIFEST}: {error}", _HINT) from None
+
+    def _small(self, name: str) -> bytes:
+        with self._source(name) as source:
+            return source.read(_LARGEST_TEXT)
+
+    def _source(self, name: str) -> BinaryIO:
+        if self._tar is not None:
+            member = self._members.get(name)
+            data = self._tar.extractfile(member) if member is not None else None
+            if data is None:
+                raise UsageError(f"{self.place}: not a bundle: {name} is not in it", _HINT)
+            return data  # type: ignore[return-value]
+        try:
+            return (Path(self.place) / name).open("rb")
+        except OSError as error:
+            raise UsageError(
+                f"{self.place}: not a bundle: {name}: {error.strerror}", _HINT
+            ) from None
+
+    def _read_table(self, path: Path) -> None:
+        """The tar's members by their name inside the bundle; nothing is unpacked by a name in it."""
+        try:
+            self._tar = self._open.enter_context(tarfile.TarFile.taropen(path))  # noqa: SIM115
+            for member in self._tar:
+                parts = PurePosixPath(member.name).parts
+                if member.isfile() and len(parts) > 1:
+                    self._members["/".join(parts[1:])] = member
+        except tarfile.TarError as error:
+            raise UsageError(f"{path}: not a bundle: not a whole tar: {error}", _HINT) from None
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror or error}", _HINT) from None
+
+    def _damaged(self, name: str, wanted: str, found: str) -> UsageError:
+        return UsageError(
+            f"{self.place}: {name} is damaged: it should have sha256 {wanted}, and has {found}",
+            "copy the bundle again from where it was made",
+        )
+
+
+class _Header(msgspec.Struct):
+    format: int
+
+
+def _copied(source: BinaryIO, target: Path) -> str:
+    """Copy to the end; the sha256 of what was copied."""
+    found = hashlib.sha256()
+    with target.open("wb") as file:
+        while chunk := source.read(_CHUNK):
+            found.update(chunk)
+            file.write(chunk)
+    return found.hexdigest()

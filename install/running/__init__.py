@@ -1,0 +1,1 @@
+"""`envcheck install`, put together from the other packages."""

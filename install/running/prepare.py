@@ -1,0 +1,272 @@
+"""From a request to a lock and a plan: everything that happens before anything is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ...exit_codes import Cannot, UsageError
+from .. import places
+from ..bundle.reading import Bundle
+from ..catalogue import load as catalogue
+from ..catalogue.model import Stack
+from ..fit import choose
+from ..fit.choice import Choice
+from ..fit.room import RoomAt
+from ..http import addresses
+from ..http.session import Session
+from ..index.public import PublicIndex
+from ..index.routes import Routes
+from ..index.views import OpenIndex
+from ..lock import checking, lock_file
+from ..lock.lock import Lock
+from ..lock.resolve import resolve
+from ..plan import planning, rooms
+from ..plan.plan import Plan
+from ..pythons.interpreter import Interpreter
+from ..request import Request
+from ..store.fetch import Fetcher
+from ..store.progress import Fetching
+from ..store.store import Store
+from ..tools import toolchain
+from ..transaction import layout, uv_cache
+from . import rate, survey
+from .rate import Meter
+from .survey import Machine
+
+Say = Callable[[str], None]
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """All that an installation, a plan, a Dockerfile or a bundle needs.
+
+    located: the lock with the addresses that files are fetched from. public: the public index, without
+    credentials.
+    """
+
+    request: Request
+    choice: Choice
+    machine: Machine
+    lock: Lock
+    located: Lock
+    store: Store
+    fetcher: Fetcher
+    meter: Meter
+    session: Session
+    public: str
+    remarks: list[str]
+    bundle: Bundle | None = None
+
+    def plan(self) -> Plan:
+        """Raises UsageError for a path that cannot be, or is somebody else's; Cannot for want of room."""
+        root = layout.root_of(self.request, self.choice.stack.name)
+        directory = str(root.path)
+        version = layout.version_id(
+            self.lock.release, self.lock.python, lock_file.digest(self.lock)
+        )
+        rooms.check_path(directory, version)
+        layout.look(root.path)
+        toolchain.check(self.lock, self.choice.stack)
+        here = rooms.Surroundings(
+            directory=directory,
+            version=layout.free_id(root, version),
+            installer=toolchain.installer(self.request, self.lock),
+            environment=self._room(directory),
+            store=self._room(str(places.store())),
+            unpacked=self._room(str(places.uv_cache())),
+            in_store={
+                file.sha256: self.store.path(file.sha256).stat().st_size
+                for file in self.lock.files
+                if self.store.has(file.sha256)
+            },
+            in_unpacked=self._unpacked(),
+            rate=rate.read(),
+            remarks=self.remarks,
+            offline=self.bundle is not None,
+        )
+        return planning.plan(self.choice, self.located, here)
+
+    def take_from_bundle(self, say: Say) -> None:
+        """Verify the bundle's files and put them into the store. Raises UsageError for damage."""
+        if self.bundle is not None:
+            say(f"verifying the {len(self.lock.files)} files of the bundle")
+            self.bundle.adopt(self.lock, self.store)
+
+    def _unpacked(self) -> frozenset[str]:
+        """Names of the files that uv's cache holds unpacked, as their versions tell."""
+        there = uv_cache.packages()
+        return frozenset(
+            package.file.name
+            for package in self.lock.packages
+            if package.version.replace("-", "_") in there.get(package.name, ())
+        )
+
+    def _room(self, path: str) -> RoomAt:
+        return survey.room_for(path, self.machine.snapshot)
+
+
+class _Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What is chosen from: the request itself, or what a lock or bundle makes of it."""
+
+    request: Request
+    lock: Lock | None = None
+    where: str = ""  # what errors call the lock
+    load: Callable[[str], Stack] | None = None
+
+
+def prepare(
+    request: Request, jobs: int, say: Say, fetching: Callable[[Fetching], None], exits: ExitStack
+) -> Prepared:
+    """Look, choose, resolve and lock. ``exits`` closes what is opened. Only from the main thread."""
+    _check_words(request)
+    bundle = _opened(request, exits)
+    wish = _wish(request, bundle)
+    say("looking at this machine")
+    machine = survey.look(wish.request)
+    session = exits.enter_context(Session(request.allow_insecure))
+    store = Store(places.store())
+    meter = Meter(fetching)
+    fetcher = exits.enter_context(Fetcher(store, session, jobs, meter))
+    ways = _Ways(request, machine.public, session)
+    choice = choose.choose(
+        wish.request,
+        machine.snapshot,
+        machine.interpreters,
+        machine.obtainable,
+        ways.answers,
+        room=survey.room(request, machine.snapshot),
+        load=wish.load,
+    )
+    if wish.lock is not None:
+        _check_wish(wish, wish.lock, choice)
+    if bundle is not None and wish.lock is not None:
+        bundle.check(wish.lock)
+        lock = located = wish.lock
+        public = checking.public_of(choice.stack, lock)
+    else:
+        routes = ways.of(choice.stack)
+        indexes = OpenIndex(routes, session, store, choice.stack, fetcher)
+        if wish.lock is not None:
+            say("asking the indexes for what the lock names")
+            lock, located = wish.lock, checking.located(wish.lock, indexes)
+        else:
+            release = choice.candidate.release.release
+            say(f"resolving {choice.stack.name} {release}")
+            interpreter = choice.candidate.interpreter
+            lock = located = resolve(
+                choice, indexes=indexes, interpreter=interpreter, request=request
+            )
+        assert machine.public is not None, "only a bundle does without"
+        public = session.public(machine.public.url)
+    return Prepared(
+        request=request,
+        choice=choice,
+        machine=machine,
+        lock=lock,
+        located=located,
+        store=store,
+        fetcher=fetcher,
+        meter=meter,
+        session=session,
+        public=public,
+        remarks=ways.remarks(choice.stack),
+        bundle=bundle,
+    )
+
+
+class _Ways:
+    """The routes of each stack that is asked about, made once."""
+
+    def __init__(self, request: Request, public: PublicIndex | None, session: Session) -> None:
+        self._request = request
+        self._public = public
+        self._session = session
+        self._made: dict[str, Routes] = {}
+
+    def of(self, stack: Stack) -> Routes:
+        assert self._public is not None, "only a bundle does without"
+        if stack.name not in self._made:
+            self._made[stack.name] = Routes(stack, self._request, self._public)
+        return self._made[stack.name]
+
+    def answers(self, stack: Stack) -> str:
+        return "" if self._public is None else self.of(stack).answers(self._session)
+
+    def remarks(self, stack: Stack) -> list[str]:
+        if self._public is None:
+            return []
+        return [*self._public.remarks, *self.of(stack).said]
+
+
+def _check_words(request: Request) -> None:
+    """Raises UsageError for what is wrong whatever the machine is: before looking at it takes a second."""
+    if request.path:
+        rooms.check_path(request.path, "")
+        layout.look(Path(request.path))
+    for index in request.indexes:
+        _check_index(index, request.allow_insecure)
+    if request.stack and not request.offline:
+        stack = catalogue.load(request.stack)
+        if request.release:
+            catalogue.find(stack, request.release)
+
+
+def _check_index(index: str, allowed: list[str]) -> None:
+    url = index[index.find("http") :] if "://" in index else ""
+    if urlsplit(url).scheme != "http" or addresses.is_loopback(url):
+        return
+    if not {addresses.host(url), urlsplit(url).hostname or ""} & {name.lower() for name in allowed}:
+        raise UsageError(
+            f"--index {addresses.shown(url)}: plain http, where anybody on the way can change what comes",
+            f"use https://, or allow it by name: --allow-insecure {urlsplit(url).hostname}",
+        )
+
+
+def _opened(request: Request, exits: ExitStack) -> Bundle | None:
+    if not request.offline:
+        return None
+    return exits.enter_context(Bundle(request.offline))
+
+
+def _wish(request: Request, bundle: Bundle | None) -> _Wish:
+    """Raises UsageError for a lock that is none, or is of another stack than the one named."""
+    if bundle is not None:
+        from ..catalogue.schema import read
+
+        where = f"{request.offline}: pylock.toml"
+        lock = lock_file.parse(bundle.lock_text, where)
+        stack = read(bundle.stack_text, f"{request.offline}: stack.toml")
+        return _Wish(
+            request=_by_lock(request, lock), lock=lock, where=where, load=lambda name: stack
+        )
+    if request.lock:
+        lock = lock_file.read(Path(request.lock))
+        return _Wish(request=_by_lock(request, lock), lock=lock, where=request.lock)
+    return _Wish(request=request)
+
+
+def _by_lock(request: Request, lock: Lock) -> Request:
+    return msgspec.structs.replace(
+        request,
+        stack=request.stack or lock.stack,
+        release=lock.release,
+        python=request.python or lock.python,
+    )
+
+
+def _check_wish(wish: _Wish, lock: Lock, choice: Choice) -> None:
+    if choice.stack.name != lock.stack:
+        raise UsageError(f"{wish.where} is a lock of {lock.stack}, and not of {choice.stack.name}")
+    interpreter: Interpreter | None = choice.candidate.interpreter
+    if interpreter is not None:
+        checking.check_fits(lock, interpreter, wish.where)
+    elif choice.candidate.python_to_get != lock.python:
+        raise Cannot(
+            f"{wish.where} is for Python {lock.python}, and this would be for Python"
+            f" {choice.candidate.python_to_get}",
+            f"--python {lock.python}",
+        )

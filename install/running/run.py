@@ -1,0 +1,126 @@
+"""`envcheck install`, put together: fit, resolve, lock, plan, and then the transaction."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
+
+from ...exit_codes import UsageError
+from .. import last
+from ..catalogue.model import Stack
+from ..lock.lock import Lock
+from ..plan.plan import Plan
+from ..request import Request
+from ..transaction import noop
+from ..transaction.layout import Version
+from ..transaction.record import Installed
+from ..transaction.signals import ending_raises
+
+if TYPE_CHECKING:
+    from ..store.progress import Fetching
+    from .prepare import Prepared
+
+Result = Literal["installed", "planned", "already", "refused"]
+
+
+class How(msgspec.Struct, frozen=True, kw_only=True):
+    """How an installation is carried out, as far as it does not change what is installed."""
+
+    until: Literal["lock", "plan", "installed"] = "installed"  # where it stops
+    upgrade: bool = False
+    wait: float | None = None  # seconds for another installation at the same place
+    jobs: int = 8  # downloads at once
+
+
+class Told(Protocol):
+    """Whoever is there to be told, and to be asked."""
+
+    def say(self, sentence: str) -> None: ...
+
+    def fetching(self, state: Fetching) -> None:
+        """Called from a thread of its own, several times a second."""
+
+    def looking(self, running: list[str], done: int, total: int) -> None:
+        """How far the doctor's look at the new environment is."""
+
+    def agreed(self, plan: Plan) -> bool:
+        """Show the plan; False: it is not wanted."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What has come of it; what fails is raised."""
+
+    result: Result
+    plan: Plan | None = None
+    installed: Installed | None = None
+    stack: Stack | None = None
+    lock: Lock | None = None
+    provided: dict[str, str] = {}  # what was given in a package's place: name → how
+
+
+def install(request: Request, how: How, told: Told) -> Outcome:
+    """Carry out a request. Only from the main thread. Raises EnvcheckError."""
+    if how.until == "installed" and not how.upgrade:
+        there = noop.look(request)
+        if there is not None:
+            last.write(there.prefix)  # another may have been installed since
+            return Outcome(result="already", installed=there, provided=_provided(there))
+    from . import prepare
+
+    with ending_raises(), ExitStack() as exits:
+        prepared = prepare.prepare(request, how.jobs, told.say, told.fetching, exits)
+        stack, lock = prepared.choice.stack, prepared.lock
+        if how.until == "lock":
+            return Outcome(result="planned", stack=stack, lock=lock)
+        plan = prepared.plan()
+        wanted = told.agreed(plan)
+        if how.until == "plan" or not wanted:
+            result: Result = "refused" if not wanted else "planned"
+            return Outcome(result=result, plan=plan, stack=stack, lock=lock)
+        prepared.take_from_bundle(told.say)
+        installed = _execute(prepared, plan, how, told)
+    return Outcome(
+        result="already" if installed.already else "installed",
+        plan=plan,
+        installed=installed,
+        stack=stack,
+        lock=lock,
+        provided=lock.provided,
+    )
+
+
+def _provided(there: Installed) -> dict[str, str]:
+    from ..lock import lock_file
+
+    version = Version(Path(there.directory) / there.version)
+    with suppress(UsageError):
+        return lock_file.read(version.lock).provided
+    return {}
+
+
+def _execute(prepared: Prepared, plan: Plan, how: How, told: Told) -> Installed:
+    from ..transaction.execute import execute
+    from ..transaction.verify import DoctorVerifier
+    from .builder import WheelBuilder
+
+    stack, request = prepared.choice.stack, prepared.request
+    builder = WheelBuilder(
+        prepared.choice,
+        prepared.lock,
+        prepared.located,
+        request,
+        prepared.fetcher,
+        prepared.meter,
+        prepared.public,
+        told.say,
+    )
+    verifier = DoctorVerifier(
+        must_pass=stack.must_pass,
+        allow_no_gpu=request.allow_no_gpu or not stack.gpu,
+        environment=stack.environment,
+        progress=told.looking,
+    )
+    return execute(plan, prepared.lock, request, builder, verifier, wait=how.wait, tell=told.say)

@@ -1,0 +1,329 @@
+"""`envcheck bundle` and `--offline`: all of it in one place, and from there without a network."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli import environment
+from demo_stack import MINOR, Demo, demo, sentence, stack_file, the_registry
+from installing import Home
+from wheel_maker import wheel
+
+from envcheck.exit_codes import CouldNotLook, UsageError
+from envcheck.install.bundle import own_wheel, writing
+from envcheck.install.bundle.reading import Bundle
+from envcheck.install.bundle.writing import Content, Listed, Manifest
+from envcheck.install.catalogue.load import seed
+
+# Runs a command in a network of its own, in which there is loopback and no route to anywhere.
+ALONE = [
+    "unshare",
+    "-rn",
+    sys.executable,
+    "-c",
+    "import fcntl, os, socket, struct, sys\n"
+    "with socket.socket() as s:\n"
+    "    fcntl.ioctl(s, 0x8914, struct.pack('16sh', b'lo', 0x1 | 0x40))\n"  # SIOCSIFFLAGS: up
+    "os.execvp(sys.argv[1], sys.argv[1:])",
+]
+
+
+def alone(
+    home: Home, *argv: str | Path, code: int = 0, **changes: str
+) -> subprocess.CompletedProcess[bytes]:
+    result = subprocess.run(
+        [*ALONE, *map(str, argv)],
+        capture_output=True,
+        env=environment(**(home.variables | changes)),
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == code, result.stderr.decode() + result.stdout.decode()
+    return result
+
+
+@pytest.fixture(scope="module")
+def no_network() -> None:
+    if subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no network namespaces for this user")
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """With stand-ins for what envcheck itself needs, too."""
+    with demo(tmp_path_factory.mktemp("demo")) as running:
+        for requirement in own_wheel.build().requires:
+            wheel(running.files, requirement.partition(">")[0].partition(";")[0], "90.0")
+        running.index.refresh()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def bundle(shop: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundles")
+    made = folder / "demo bundle"
+    run = Home(folder / "home").envcheck("bundle", *shop.selection, "--output", made)
+    assert run.returncode == 0, run.stderr.decode()
+    assert f"sh '{made.name}'/setup.sh" in run.stdout.decode()
+    return made
+
+
+def test_the_manifest_lists_every_file_with_its_hash(bundle: Path) -> None:
+    told = json.loads((bundle / "bundle.json").read_bytes())
+    files = {str(p.relative_to(bundle)) for p in bundle.rglob("*") if p.is_file()}
+    assert files == {*told["files"], "bundle.json"}
+    for name, listed in told["files"].items():
+        data = (bundle / name).read_bytes()
+        assert (hashlib.sha256(data).hexdigest(), len(data)) == (listed["sha256"], listed["size"])
+    assert (told["stack"], told["release"], told["python"]) == ("demo", "2.0", MINOR)
+    assert told["pythons"] == [MINOR]
+    assert stat.S_IMODE((bundle / "setup.sh").stat().st_mode) & stat.S_IXUSR
+    assert any(name.startswith("envcheck/uv-") for name in told["files"])
+
+
+def test_it_installs_without_a_network(bundle: Path, tmp_path: Path, no_network: None) -> None:
+    home = Home(tmp_path / "home")
+    plan = alone(home, sys.executable, "-m", "envcheck", "install", "--plan", "--offline", bundle)
+    assert "copy 3 files from the bundle" in plan.stdout.decode()
+    assert not (home.folder / "cache" / "envcheck" / "store" / "files").exists()
+    install = [sys.executable, "-m", "envcheck", "install", "--yes", "--format", "json"]
+    done = json.loads(alone(home, *install, "--offline", bundle).stdout)
+    assert done["result"] == "installed"
+    prefix = Path(done["environment"]["prefix"])
+    assert subprocess.run([prefix / "bin/python", "-c", "import demo_lib"], check=True)
+    again = json.loads(alone(home, *install, "--offline", bundle).stdout)
+    assert again["result"] == "already"
+
+
+def test_a_tar_is_the_same_every_time_and_is_read_as_it_is(
+    shop: Demo, bundle: Path, tmp_path: Path, no_network: None
+) -> None:
+    lock = bundle / "pylock.toml"
+    selection = ["--lock", lock, "--stack", shop.stack, "--index", shop.index.url]
+    selection += ["--python", sys.executable]
+    made = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        made.append(tmp_path / name / "demo.tar")
+        run = Home(tmp_path / "maker").envcheck("bundle", *selection, "--output", made[-1])
+        assert run.returncode == 0, run.stderr.decode()
+    assert made[0].read_bytes() == made[1].read_bytes()
+    with tarfile.open(made[0]) as tar:
+        names = tar.getnames()
+    assert names[0] == "demo/bundle.json" and names[1:] == sorted(names[1:])
+    home = Home(tmp_path / "home")
+    argv = [sys.executable, "-m", "envcheck", "install", "--yes", "--format", "json"]
+    assert json.loads(alone(home, *argv, "--offline", made[0]).stdout)["result"] == "installed"
+
+
+def copy(bundle: Path, to: Path) -> Path:
+    return Path(shutil.copytree(bundle, to / "copy"))
+
+
+def test_a_damaged_file_is_named_with_both_hashes(bundle: Path, tmp_path: Path) -> None:
+    broken = copy(bundle, tmp_path)
+    (file,) = broken.glob("files/demo_lib-*.whl")
+    right = hashlib.sha256(file.read_bytes()).hexdigest()
+    data = bytearray(file.read_bytes())
+    data[1000] ^= 1
+    file.write_bytes(data)
+    home = Home(tmp_path / "home")
+    told = sentence(home.envcheck("install", "--offline", broken, "--yes"), 2)
+    assert file.name in told and right in told and hashlib.sha256(data).hexdigest() in told
+    assert not home.root("demo").exists()
+
+
+@pytest.mark.parametrize("name", ["pylock.toml", "stack.toml"])
+def test_a_changed_lock_or_stack_is_damage(bundle: Path, tmp_path: Path, name: str) -> None:
+    broken = copy(bundle, tmp_path)
+    with (broken / name).open("a") as file:
+        file.write("# harmless\n")
+    told = sentence(Home(tmp_path / "home").envcheck("install", "--offline", broken), 2)
+    assert f"{name} is damaged" in told
+
+
+def test_a_file_that_is_missing(bundle: Path, tmp_path: Path) -> None:
+    broken = copy(bundle, tmp_path)
+    (file,) = broken.glob("files/demo_lib-*.whl")
+    file.unlink()
+    told = sentence(Home(tmp_path / "home").envcheck("install", "--offline", broken), 2)
+    assert file.name in told
+
+
+def test_what_is_no_bundle(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.tar").write_text("not a tar")
+    (tmp_path / "newer").mkdir()
+    (tmp_path / "newer" / "bundle.json").write_text('{"kind": "envcheck bundle", "format": 99}')
+    for place, words in (
+        ("empty", "bundle.json: No such file"),
+        ("text.tar", "not a whole tar"),
+        ("newer", "format 99"),
+    ):
+        told = sentence(home.envcheck("install", "--offline", tmp_path / place), 2)
+        assert str(tmp_path / place) in told and words in told
+
+
+def test_a_tar_that_is_not_whole(bundle: Path, tmp_path: Path) -> None:
+    whole = tmp_path / "whole.tar"
+    with tarfile.open(whole, "w") as tar:
+        tar.add(bundle, "demo")
+    with Bundle(str(whole)) as read:
+        assert read.manifest.stack == "demo" and "demo-lib" in read.lock_text
+    cut = tmp_path / "cut.tar"
+    cut.write_bytes(whole.read_bytes()[:-200_000])
+    with pytest.raises(UsageError, match="not a whole tar"):
+        Bundle(str(cut))
+
+
+def test_a_bundle_for_another_python_is_refused(bundle: Path, tmp_path: Path) -> None:
+    other = copy(bundle, tmp_path)
+    for name in ("pylock.toml", "stack.toml"):
+        text = (other / name).read_text().replace(f'"{MINOR}"', '"3.2"')
+        (other / name).write_text(text.replace(f"=={MINOR}.*", "==3.2.*"))
+    relist(other)
+    told = sentence(Home(tmp_path / "home").envcheck("install", "--offline", other), 3)
+    assert "Python 3.2" in told
+
+
+def test_a_bundle_for_another_c_library_is_refused(bundle: Path, tmp_path: Path) -> None:
+    other = copy(bundle, tmp_path)
+    (file,) = other.glob("files/demo_lib-*.whl")
+    name = "demo_lib-1.5-py3-none-manylinux_2_99_x86_64.whl"
+    file.rename(file.with_name(name))
+    text = (other / "pylock.toml").read_text().replace(file.name, name)
+    (other / "pylock.toml").write_text(text)
+    relist(other)
+    told = sentence(Home(tmp_path / "home").envcheck("install", "--offline", other), 3)
+    assert name in told and "cannot take" in told
+
+
+def relist(bundle: Path) -> None:
+    """Have the manifest say what is there."""
+    told = json.loads((bundle / "bundle.json").read_bytes())
+    files = [p for p in bundle.rglob("*") if p.is_file() and p.name != "bundle.json"]
+    told["files"] = {
+        str(p.relative_to(bundle)): {
+            "sha256": hashlib.sha256(p.read_bytes()).hexdigest(),
+            "size": p.stat().st_size,
+        }
+        for p in files
+    }
+    (bundle / "bundle.json").write_text(json.dumps(told))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--output", "/"], "this exists already"),
+        (["--output", "/nowhere-at-all/x"], "there is no directory /nowhere-at-all"),
+        (["--output", "x.tar.gz"], "a directory or a plain .tar"),
+        ([], "required: --output"),
+        (["--output", "x", "--for-python", "3.2"], "there is no such Python"),
+    ],
+)
+def test_wrong_usage(tmp_path: Path, arguments: list[str], word: str) -> None:
+    result = Home(tmp_path).envcheck("bundle", *arguments)
+    assert result.returncode in (2, 3)
+    assert word in result.stderr.decode() and "Traceback" not in result.stderr.decode()
+
+
+def test_a_damaged_store_makes_no_bundle(tmp_path: Path) -> None:
+    file = tmp_path / "wheel"
+    file.write_bytes(b"spoilt")
+    content = Content(source=file, sha256="0" * 64, size=6)
+    manifest = Manifest(
+        envcheck="0", stack="s", release="1", python="3.8", architecture="x86_64", created_at="",
+        pythons=[], files={"files/wheel": Listed("0" * 64, 6)},
+    )  # fmt: skip
+    for target in (tmp_path / "folder", tmp_path / "file.tar"):
+        with pytest.raises(CouldNotLook, match="damaged"):
+            writing.write(target, manifest, {"files/wheel": content})
+        assert not target.exists()
+    assert [p.name for p in tmp_path.iterdir()] == ["wheel"]
+
+
+def test_a_tar_cannot_lead_out_of_itself(tmp_path: Path) -> None:
+    path = tmp_path / "evil.tar"
+    with tarfile.open(path, "w") as tar:
+        for name in ("x/../../bundle.json", "/etc/bundle.json"):
+            tar.addfile(tarfile.TarInfo(name), io.BytesIO())
+    with pytest.raises(UsageError, match="not a bundle"):
+        Bundle(str(path))
+
+
+def test_envchecks_own_wheel_is_right(tmp_path: Path) -> None:
+    """From this checkout, and again from an environment that it was installed into."""
+    own = own_wheel.build()
+    assert own == own_wheel.build()
+    with zipfile.ZipFile(io.BytesIO(own.data)) as archive:
+        names = archive.namelist()
+        (record,) = (name for name in names if name.endswith(".dist-info/RECORD"))
+        rows = list(csv.reader(archive.read(record).decode().splitlines()))
+    assert sorted(name for name, _hash, _size in rows) == sorted(names)
+    assert {"envcheck/install/run.py", "envcheck/data/gpus.csv"} <= set(names)
+    assert any(name.endswith("stacks/tensorflow.toml") for name in names)
+    path = tmp_path / own.name
+    path.write_bytes(own.data)
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "--target", site, path], check=True, env=environment(), timeout=60)
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from envcheck.install import own_wheel\n"
+        "assert own_wheel.__file__.startswith(sys.argv[1]), own_wheel.__file__\n"
+        "made = own_wheel.build(); print(made.sha256, *made.requires)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-P", "-c", code, site],
+        check=True, capture_output=True, env=environment(), timeout=60, cwd=tmp_path,
+    )  # fmt: skip
+    digest, *requires = told.stdout.decode().split()
+    assert digest == own.sha256 and requires == own.requires
+
+
+@pytest.mark.slow
+def test_setup_brings_envcheck_to_a_bare_machine(tmp_path: Path, no_network: None) -> None:
+    """With real packages from the configured registry, then with nothing but Python and the bundle."""
+    stack = stack_file(tmp_path / "small.toml", "2.5.1", distribution="absl-py")
+    maker = Home(tmp_path / "maker")
+    made = tmp_path / "a bundle"
+    run = maker.envcheck(
+        "bundle", "--stack", stack, "--python", sys.executable, "--output", made,
+        *the_registry(),
+    )  # fmt: skip
+    if run.returncode == 4:
+        pytest.skip(f"no package registry is reachable: {run.stderr.decode().splitlines()[-1]}")
+    assert run.returncode == 0, run.stderr.decode()
+    home = Home(tmp_path / "home")
+    python = Path(sys.executable).resolve()
+    told = alone(home, "sh", made / "setup.sh", PYTHON=str(python))
+    command = told.stdout.decode().strip()
+    assert command.endswith(f"install --mode wheel --offline '{made}'")
+    done = alone(home, "sh", "-c", f"{command} --yes --format json")
+    assert json.loads(done.stdout)["result"] == "installed"
+    assert b"already" in alone(home, "sh", "-c", f"{command} --format json").stdout
+    assert seed(MINOR)[0].partition("==")[2] in str(list(made.glob("files/pip-*.whl")))
+
+
+def test_setup_refuses_a_directory_that_is_not_its_own(bundle: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    result = subprocess.run(
+        ["sh", bundle / "setup.sh", tmp_path / "mine"], capture_output=True, check=False, timeout=60
+    )
+    assert result.returncode == 2 and b"no virtual environment" in result.stderr
+    assert (tmp_path / "mine" / "thesis.txt").exists()

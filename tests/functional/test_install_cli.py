@@ -1,0 +1,229 @@
+"""`envcheck install` from the command line: what it refuses, what it tells, and that it installs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli import PYTHON, environment
+from demo_stack import Demo, demo, sentence, the_registry
+from index_server import Access
+from installing import Home
+from wheel_maker import wheel
+
+KEYS = ["result", "exit_code", "error", "plan", "environment"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    with demo(tmp_path_factory.mktemp("demo")) as running:
+        yield running
+
+
+def test_a_failure_has_the_same_envelope(home: Home) -> None:
+    result = home.envcheck("install", "--mode", "container", "--format", "json")
+    told = json.loads(result.stdout)
+    assert list(told) == KEYS
+    assert (told["result"], told["exit_code"], result.returncode) == ("refused", 2, 2)
+    assert "wheels only" in told["error"]["sentence"] and told["error"]["hint"]
+    assert told["plan"] is None and told["environment"] is None
+
+
+def test_a_plan_touches_nothing(home: Home, shop: Demo) -> None:
+    result = home.envcheck("install", *shop.selection, "--plan")
+    assert result.returncode == 0, result.stderr.decode()
+    told = result.stdout.decode()
+    assert "demo-framework" in told and "2.0" in told and "Nothing was touched" in told
+    assert not (home.folder / "data").exists() and not (home.folder / "state").exists()
+
+
+def test_the_whole_way(home: Home, shop: Demo) -> None:
+    """Plan, install, the doctor's word, an equal request that does nothing, and another release."""
+    made = home.install(*shop.selection)
+    assert list(made.told) == KEYS
+    assert (made.told["result"], made.told["exit_code"]) == ("installed", 0)
+    assert made.told["environment"]["prefix"] == str(made.prefix)
+    assert made.told["plan"]["version"] == made.told["environment"]["version"]
+    assert str(made.installed()["demo-framework"]) == "2.0"
+    assert made.run("-c", "import demo_lib; print('works')") == "works\n"
+    before = len(shop.index.requests())
+    again = home.install(*shop.selection)
+    assert again.told["result"] == "already"
+    assert again.told["environment"]["provided"] == {}
+    assert len(shop.index.requests()) == before
+    older = home.install(*shop.selection, "--release", "1.0")
+    assert str(older.installed()["demo-framework"]) == "1.0"
+    assert older.told["environment"]["kept"] == [made.told["environment"]["version"]]
+
+
+def test_the_last_words_for_people(home: Home, shop: Demo) -> None:
+    result = home.envcheck("install", *shop.selection, "--yes")
+    assert result.returncode == 0, result.stderr.decode()
+    told = result.stdout.decode()
+    activate = f". {home.root('demo')}/current/bin/activate"
+    assert activate in told.splitlines() and "envcheck doctor" in told.splitlines()
+    assert "Packages (3, largest first)" in result.stderr.decode()
+    shell = subprocess.run(
+        ["sh", "-c", f"{activate} && command -v python"],
+        capture_output=True,
+        env=environment(**home.variables),
+        check=True,
+        timeout=30,
+    )
+    assert shell.stdout.decode().strip().endswith("/bin/python")
+
+
+def test_a_lock_is_installed_as_it_stands(home: Home, shop: Demo, tmp_path: Path) -> None:
+    made = home.install(*shop.selection, "--release", "1.0")
+    lock = tmp_path / "pylock.toml"
+    shutil.copyfile(made.prefix / ".envcheck" / "pylock.toml", lock)
+    other = Home(tmp_path / "other")
+    again = other.install(
+        "--lock", lock, "--stack", shop.stack, "--index", shop.index.url, "--python", sys.executable
+    )
+    assert again.installed() == made.installed()
+    assert again.lock["packages"] == made.lock["packages"]
+
+
+def test_a_lock_that_disagrees_with_the_index(home: Home, tmp_path: Path) -> None:
+    with demo(tmp_path / "shop") as shop:
+        made = home.install(*shop.selection)
+        lock = tmp_path / "pylock.toml"
+        shutil.copyfile(made.prefix / ".envcheck" / "pylock.toml", lock)
+        (locked,) = (p for p in made.lock["packages"] if p["name"] == "demo-lib")
+        wheel(shop.files, "demo-lib", "1.5", payload=100_000)
+        shop.index.refresh()
+        other = Home(tmp_path / "other")
+        result = other.envcheck(
+            "install", "--lock", lock, "--stack", shop.stack, "--index", shop.index.url,
+            "--python", sys.executable,
+        )  # fmt: skip
+        told = sentence(result, 2)
+        assert locked["wheels"][0]["hashes"]["sha256"] in told
+        assert shop.index.site.offer is not None and "demo_lib-1.5" in told
+        assert not other.root("demo").exists()
+
+
+def test_a_mirror_serves_a_lock(home: Home, shop: Demo, tmp_path: Path) -> None:
+    """The lock names the index that it was made with; another one with the same bytes will do."""
+    made = home.install(*shop.selection)
+    lock = tmp_path / "pylock.toml"
+    shutil.copyfile(made.prefix / ".envcheck" / "pylock.toml", lock)
+    with demo(tmp_path / "mirror") as mirror:
+        before = len(shop.index.requests())
+        other = Home(tmp_path / "other")
+        again = other.install(
+            "--lock", lock, "--stack", mirror.stack, "--index", mirror.index.url,
+            "--python", sys.executable,
+        )  # fmt: skip
+        assert again.installed() == made.installed()
+        assert len(shop.index.requests()) == before
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM)]
+)
+def test_interrupted_in_mid_download(home: Home, tmp_path: Path, number: int, code: int) -> None:
+    """Nothing is left that looks installed, and the next run goes on with the bytes that are there."""
+    with demo(tmp_path / "shop", payload=6 << 20, access=Access(rate=2 << 20)) as shop:
+        running = subprocess.Popen(
+            [PYTHON, "-m", "envcheck", "install", *shop.selection, "--yes", "--format", "json"],
+            env=environment(**home.variables),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            partial = home.folder / "cache/envcheck/store/partial"
+            limit = time.monotonic() + 60
+            while not any(p.stat().st_size > 1 << 20 for p in partial.glob("*")):
+                assert time.monotonic() < limit and running.poll() is None
+                time.sleep(0.02)
+            running.send_signal(number)
+            out, err = running.communicate(timeout=60)
+        finally:
+            running.kill()
+        assert running.returncode == code, err.decode()
+        told = json.loads(out)
+        assert list(told) == KEYS and told["exit_code"] == code and told["result"] == "failed"
+        assert told["plan"]["stack"] == "demo"
+        root = home.root("demo")
+        assert not (root / "current").is_symlink() and not list(root.glob("*-py*"))
+        made = home.install(*shop.selection)
+        assert made.installed()["demo-lib"]
+        sent = sum(r.sent for r in shop.index.asked("demo_lib-1.5") if r.path.endswith(".whl"))
+        assert sent < 1.5 * (6 << 20), "what was there came again"
+
+
+def at_a_terminal(home: Home, answer: bytes, *arguments: str) -> tuple[int, str]:
+    """(exit code, all that the terminal showed) of a run whose question is answered."""
+    master, slave = os.openpty()
+    running = subprocess.Popen(
+        [PYTHON, "-m", "envcheck", "install", *arguments],
+        env=environment(**home.variables, TERM="xterm"),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+    )
+    os.close(slave)
+    seen, answered = b"", False
+    try:
+        limit = time.monotonic() + 120
+        while time.monotonic() < limit:
+            try:
+                seen += os.read(master, 4096)
+            except OSError:  # the other end is closed
+                break
+            if b"[Y/n]" in seen and not answered:
+                os.write(master, answer)
+                answered = True
+        return running.wait(30), seen.decode()
+    finally:
+        running.kill()
+        os.close(master)
+
+
+def test_somebody_at_a_terminal_is_asked(home: Home, shop: Demo) -> None:
+    code, told = at_a_terminal(home, b"n\n", *shop.selection)
+    assert code == 130 and "Nothing was touched." in told
+    assert not home.root("demo").exists()
+    code, told = at_a_terminal(home, b"\n", *shop.selection)
+    assert code == 0 and "Installed and verified" in told
+    assert "Go on?" not in at_a_terminal(home, b"", *shop.selection)[1], "there is nothing to do"
+
+
+def test_a_dockerfile_is_all_there_is_on_stdout(home: Home, shop: Demo) -> None:
+    result = home.envcheck("install", *shop.selection, "--dockerfile")
+    assert result.returncode == 0, result.stderr.decode()
+    told = result.stdout.decode()
+    assert told.startswith("# demo 2.0, written by envcheck")
+    assert "'demo-framework==2.0 --hash=sha256:" in told
+    assert not (home.folder / "data").exists()
+
+
+def test_tensorflow_for_the_cpu_from_the_registry(home: Home) -> None:
+    """For real: what a user types on a machine without a GPU."""
+    wish = ["--stack", "tensorflow-cpu", *the_registry()]
+    plan = home.envcheck("install", *wish, "--plan")
+    if plan.returncode == 4:
+        pytest.skip(f"no package registry is reachable: {plan.stderr.decode().splitlines()[-1]}")
+    made = home.install(*wish)
+    assert made.doctor["FRM-001"]["outcome"] == "pass"
+    code = "import tensorflow as tf; print(int(tf.reduce_sum(tf.ones((2, 3)))))"
+    assert made.run("-c", code).splitlines()[-1] == "6"
+    record = home.envcheck("doctor", "--only", "FRM-001", "--format", "json")
+    assert json.loads(record.stdout)["target"]["summary"].find("tensorflow") >= 0
+    assert home.install(*wish).told["result"] == "already"

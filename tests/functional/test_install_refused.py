@@ -1,0 +1,176 @@
+"""What `envcheck install` refuses: one sentence, the design's exit code, and nothing touched."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli import PYTHON, environment
+from demo_stack import MINOR, Demo, demo, sentence, stack_file
+from installing import Home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    with demo(tmp_path_factory.mktemp("demo")) as running:
+        yield running
+
+
+def tree(folder: Path) -> list[str]:
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--mode", "container"], "installs wheels only"),
+        (["--mode", "conda"], "invalid choice"),
+        (
+            ["--offline", "b", "--stack", "tensorflow"],
+            "--offline and --stack are not used together",
+        ),
+        (["--offline", "b", "--index", "https://x"], "--offline and --index are not used together"),
+        (["--offline", "b", "--upgrade"], "--offline and --upgrade"),
+        (["--lock", "l", "--release", "1"], "--lock and --release are not used together"),
+        (["--dockerfile", "--plan"], "--dockerfile and --plan are not used together"),
+        (["--dockerfile", "--path", "/x"], "--dockerfile and --path are not used together"),
+        (["--wait", "soon"], "not a number of seconds"),
+        (["--jobs", "0"], "not a number from 1 to 64"),
+        (["--path", ""], "--path: the path is empty"),
+        (["--lock", "/nowhere.toml"], "/nowhere.toml: the lock cannot be read: No such file"),
+        (["--offline", "/nowhere-at-all"], "/nowhere-at-all: No such file"),
+        (["--stack", "/nowhere.toml"], "/nowhere.toml: the stack cannot be read: No such file"),
+        (["--python", "/nowhere-at-all/python"], "there is no /nowhere-at-all/python"),
+        (["--stack", "tensorflo"], 'did you mean "tensorflow"'),
+    ],
+)
+def test_wrong_usage(home: Home, arguments: list[str], word: str) -> None:
+    result = home.envcheck("install", *arguments)
+    assert word in sentence(result, 2)
+
+
+def test_an_unknown_release_names_the_nearest(home: Home) -> None:
+    result = home.envcheck(
+        "install", "--stack", "nvidia-tf1", "--release", "23.04", "--allow-no-gpu"
+    )
+    assert "23.03" in sentence(result, 2)
+
+
+def test_the_wrong_python(home: Home, shop: Demo) -> None:
+    other = stack_file(home.temporary / "other.toml", "2.0", python="3.2")
+    result = home.envcheck(
+        "install", "--stack", other, "--python", sys.executable, "--index", shop.index.url
+    )
+    told = sentence(result, 3)
+    assert "Python 3.2" in told and MINOR in told
+
+
+def test_a_stack_file_with_an_error_has_line_and_column(home: Home, tmp_path: Path) -> None:
+    file = stack_file(tmp_path / "mine.toml", "2.0", more="gpuu = true")
+    assert f"{file}:8:1" in sentence(home.envcheck("install", "--stack", file), 2)
+
+
+def test_a_path_that_is_not_ours(home: Home, shop: Demo, tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "thesis.txt").write_text("all of it")
+    result = home.envcheck("install", *shop.selection, "--path", theirs)
+    assert "was not made by envcheck" in sentence(result, 2)
+    assert tree(theirs) == ["thesis.txt"]
+
+
+@pytest.mark.parametrize("name", ["a:b", "a\nb", 'a"b', "$HOME"])
+def test_a_path_that_tools_cannot_take(home: Home, shop: Demo, tmp_path: Path, name: str) -> None:
+    result = home.envcheck("install", *shop.selection, "--path", tmp_path / name)
+    assert result.returncode == 2
+    assert not (tmp_path / name).exists()
+
+
+def test_plain_http_is_refused(home: Home, shop: Demo) -> None:
+    result = home.envcheck(
+        "install", "--stack", shop.stack, "--index", "http://192.0.2.1/simple/", "--python", PYTHON
+    )
+    told = sentence(result, 2)
+    assert "192.0.2.1" in told and "--allow-insecure 192.0.2.1" in result.stderr.decode()
+
+
+def test_an_index_that_does_not_answer(home: Home, shop: Demo) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    index = f"http://secret:word@127.0.0.1:{port}/simple/"
+    result = home.envcheck("install", "--stack", shop.stack, "--index", index, "--python", PYTHON)
+    assert f"127.0.0.1:{port}" in sentence(result, 4)
+    assert "word" not in result.stderr.decode().replace("password", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        ("x = [", "not valid TOML"),
+        ("", "is not a valid lock"),
+        ("packages = 3", "is not a valid lock"),
+    ],
+)
+def test_a_broken_lock(home: Home, tmp_path: Path, content: str, word: str) -> None:
+    file = tmp_path / "pylock.toml"
+    file.write_text(content)
+    told = sentence(home.envcheck("install", "--lock", file), 2)
+    assert str(file) in told and word in told
+
+
+def test_no_disk(home: Home, shop: Demo) -> None:
+    """The data directory is a tmpfs of 4 MiB: refused in the plan, with what is missing."""
+    folder = home.folder / "data"
+    folder.mkdir(parents=True)
+    mount = f'mount -t tmpfs -o size=4m none "{folder}" && exec "$@"'
+    argv: list[Any] = ["unshare", "-rm", "sh", "-c", mount, "sh"]
+    if subprocess.run([*argv, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespaces for this user")
+    install = [PYTHON, "-m", "envcheck", "install", *shop.selection, "--yes"]
+    result = subprocess.run(
+        [*argv, *install],
+        capture_output=True,
+        env=environment(**home.variables),
+        timeout=120,
+        check=False,
+    )
+    told = sentence(result, 3)
+    assert "not enough disk" in told and f"{folder}" in told and "missing" in told
+
+
+def test_a_read_only_place(home: Home, shop: Demo) -> None:
+    folder = home.folder / "data"
+    folder.mkdir(parents=True)
+    mount = f'mount -t tmpfs -o ro none "{folder}" && exec "$@"'
+    argv: list[Any] = ["unshare", "-rm", "sh", "-c", mount, "sh"]
+    if subprocess.run([*argv, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespaces for this user")
+    result = subprocess.run(
+        [*argv, PYTHON, "-m", "envcheck", "install", *shop.selection, "--yes"],
+        capture_output=True,
+        env=environment(**home.variables),
+        timeout=120,
+        check=False,
+    )
+    assert "read-only" in sentence(result, 3)
+
+
+def gpu_is_here() -> bool:
+    return Path("/dev/nvidiactl").exists()
+
+
+@pytest.mark.skipif(gpu_is_here(), reason="there is a GPU")
+def test_a_gpu_stack_without_a_gpu(home: Home) -> None:
+    result = home.envcheck("install", "--stack", "nvidia-tf1")
+    assert "no NVIDIA GPU" in sentence(result, 3)
+    assert "--allow-no-gpu" in result.stderr.decode()

@@ -1,0 +1,147 @@
+"""A lock as a Dockerfile: exact, exclusive in its indexes, and nothing that an old builder lacks."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import msgspec
+import pytest
+from planned import GAST, MIB, NVIDIA, SETUPTOOLS, lock, package, stack
+
+from envcheck.install.catalogue.model import Build
+from envcheck.install.lock.lock import Lock
+from envcheck.reports.dockerfile import Options, render
+
+
+def text(locked: Lock | None = None, **options: str) -> str:
+    return render(stack(), locked or lock(), Options(envcheck="0.1.0", **options))
+
+
+def runs(dockerfile: str) -> list[str]:
+    """Each RUN as one line of shell, as a builder reads it."""
+    joined = dockerfile.replace("\\\n", "")
+    return [line.removeprefix("RUN ") for line in joined.splitlines() if line.startswith("RUN ")]
+
+
+def installs(dockerfile: str) -> list[list[str]]:
+    """The words of every pip."""
+    commands = [part.strip() for run in runs(dockerfile) for part in run.split(" && ")]
+    return [shlex.split(command) for command in commands if " -m pip install " in command]
+
+
+def lists(dockerfile: str) -> list[list[str]]:
+    """The requirements of every pip."""
+    commands = [part.strip() for run in runs(dockerfile) for part in run.split(" && ")]
+    found = [shlex.split(command) for command in commands if command.startswith("printf ")]
+    return [words[2 : words.index(">")] for words in found]
+
+
+def test_every_package_has_its_version_and_hash_once() -> None:
+    locked = lock()
+    stated = [line for listed in lists(text(locked)) for line in listed]
+    assert sorted(stated) == sorted(
+        f"{p.name}=={p.version} --hash=sha256:{p.file.sha256}" for p in locked.packages
+    )
+
+
+def test_one_pip_for_each_index_and_none_merges_two() -> None:
+    commands = installs(text())
+    assert len(commands) == 3  # pip itself, the public index, NVIDIA's
+    for words in commands:
+        assert {"--no-deps", "--require-hashes", "--only-binary=:all:", "--no-cache-dir"} <= set(
+            words
+        )
+        assert "--extra-index-url" not in " ".join(words)
+    assert commands[2][commands[2].index("--index-url") + 1] == "$NVIDIA_INDEX_URL"
+    assert all("nvidia" in line for line in lists(text())[2])
+    assert not any("nvidia" in line for line in lists(text())[1])
+
+
+def test_the_public_index_is_pips_own_unless_one_is_given() -> None:
+    told = text()
+    assert "\nARG INDEX_URL=\n" in told
+    assert '${INDEX_URL:+--index-url "$INDEX_URL"}' in told
+    assert f"\nARG NVIDIA_INDEX_URL={NVIDIA}\n" in told
+    assert "index.example" not in told
+
+
+def test_pip_is_there_before_what_it_installs() -> None:
+    order = [line.partition("==")[0] for listed in lists(text()) for line in listed]
+    assert order[0] == "pip"
+
+
+def test_the_base_is_the_releases_python_and_can_be_another() -> None:
+    assert "\nARG BASE=docker.io/library/python:3.8-slim\nFROM ${BASE}\n" in text()
+    assert "\nARG BASE=ubuntu:20.04\n" in text(base="ubuntu:20.04")
+    assert "'3.8 x86_64'" in text()
+
+
+def test_an_sdist_is_built_last_and_with_pinned_tools() -> None:
+    locked = lock(*lock().packages, GAST, building=[SETUPTOOLS])
+    told = text(locked)
+    *_, tools, gast = installs(told)
+    assert tools[tools.index("--target") + 1] == "/tmp/build-tools"
+    assert "--only-binary=:all:" in tools
+    assert "--no-build-isolation" in gast and gast[gast.index("--no-binary") + 1] == "gast"
+    assert "--only-binary=:all:" not in gast
+    assert gast[0] == "PYTHONPATH=/tmp/build-tools"
+    (building,) = [run for run in runs(told) if "--no-binary" in run]
+    assert building.endswith("&& rm -rf /tmp/build-tools"), "in the step that made it"
+    assert "setuptools==59.6.0" in building
+
+
+def test_a_build_gets_its_programs_and_variables() -> None:
+    build = Build(programs=["g++", "cmake"], environment={"HOROVOD_WITH_GLOO": "1", "A": "x y"})
+    of = msgspec.structs.replace(
+        stack(), sdists=[msgspec.structs.replace(stack().sdists[0], build=build)]
+    )
+    told = render(of, lock(*lock().packages, GAST), Options(envcheck="0.1.0"))
+    assert "apt-get install -y --no-install-recommends cmake g++ " in told
+    assert "HOROVOD_WITH_GLOO=1 A='x y' /opt/venv/bin/python" in told.replace("\\\n", "")
+
+
+def test_without_sdists_there_is_no_compiler() -> None:
+    assert "apt-get" not in text() and "build-tools" not in text()
+
+
+def test_nothing_stays_and_nobody_is_root() -> None:
+    told = text()
+    assert told.count("> /tmp/requirements.txt") == told.count(" && rm /tmp/requirements.txt")
+    users = re.findall(r"^USER (.*)$", told, re.MULTILINE)
+    assert users == ["10001"]
+    assert told.index("USER 10001") < told.index("CMD [")
+
+
+def test_no_heredoc_and_no_mount() -> None:
+    assert "<<" not in text() and "--mount" not in text() and "COPY" not in text()
+
+
+def test_labels_say_what_is_inside() -> None:
+    told = text(lock(provided={"nvidia-pyindex": "the index"}), digest="ab" * 32)
+    for label in (
+        'envcheck.stack="nvidia-tf1"',
+        'envcheck.release="23.03"',
+        f'envcheck.lock="sha256:{"ab" * 32}"',
+        'envcheck.provided="nvidia-pyindex"',
+        'org.opencontainers.image.version="23.03"',
+    ):
+        assert f"LABEL {label}\n" in told
+
+
+@pytest.mark.parametrize("value", ['say "hi"', "$HOME", "a\\b", "two\nlines"])
+def test_values_cannot_end_their_string(value: str) -> None:
+    of = msgspec.structs.replace(stack(), environment={"TF_X": value})
+    told = render(of, lock(), Options(envcheck="0.1.0"))
+    (line,) = [line for line in told.splitlines() if line.startswith("ENV TF_X=")]
+    inside = re.fullmatch(r'ENV TF_X="((?:[^"\\$]|\\.)*)"', line)
+    assert inside is not None, line
+
+
+def test_a_local_version_is_kept_and_the_tag_is_valid() -> None:
+    locked = lock(
+        package("nvidia-tensorflow", "1.15.5+nv23.3", MIB, NVIDIA), release="1.15.5+nv23.3"
+    )
+    told = text(locked)
+    assert "nvidia-tensorflow==1.15.5+nv23.3 --hash" in told
+    assert "docker build -t nvidia-tf1:1.15.5-nv23.3 " in told

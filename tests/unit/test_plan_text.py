@@ -1,0 +1,167 @@
+"""The plan as people and programs read it."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+from planned import MIB, NVIDIA, choice, lock, package, planned, stack, stored
+
+from envcheck.install.plan.plan import Plan
+from envcheck.reports import installed, plan_json, plan_text
+from envcheck.reports.plan_json import Envelope, Environment, Failure
+
+
+def text(plan: Plan, **options: bool) -> str:
+    return plan_text.render(plan, width=80, **options)
+
+
+def test_it_fits_80_columns_whatever_the_names() -> None:
+    locked = lock(
+        package("nvidia-" + "very-" * 20 + "long", "1.15.5+nv23.3." + "1" * 40, MIB, NVIDIA),
+        package("six", "1.17.0", None),
+    )
+    told = text(planned(locked=locked))
+    # Places stand whole: a path that is cut cannot be pasted.
+    assert max(len(line) for line in told.splitlines() if "/" not in line) <= 80
+    assert "not known" in told
+
+
+def test_everything_that_is_decided_is_there() -> None:
+    locked = lock(provided={"nvidia-pyindex": "the index in the environment's own pip.conf"})
+    told = text(planned(locked=locked, in_store=stored(locked, "numpy")))
+    for words in (
+        "Plan: nvidia-tf1 23.03",
+        "NVIDIA TensorFlow 1",
+        "23.03 is the newest release of nvidia-tf1",
+        "/data/envs/nvidia-tf1/23.03-py3.8-0badcafe",
+        "3.8.18 (/usr/bin/python3.8)",
+        "uv 0.13.9",
+        "nvidia-pyindex: the index in the environment's own pip.conf",
+        "must\n    pass FRM-001",
+        "500 MiB",
+        "1.15.5+nv23.3",
+        f"index 1     {NVIDIA}",
+        "in store    20.0 MiB",
+        "to fetch    901 MiB",
+        "about 88 s at 11.9 MiB/s (assumed)",
+        "97.7 GiB are free",
+    ):
+        assert words in told, (words, told)
+
+
+def test_hashes_are_short_in_text_and_whole_in_json() -> None:
+    plan = planned()
+    whole = plan.packages[0].sha256
+    assert whole[:8] in text(plan) and whole not in text(plan)
+    envelope = Envelope(result="planned", exit_code=0, plan=plan)
+    assert whole in plan_json.render(envelope)
+
+
+def test_a_plan_that_is_carried_out_does_not_say_that_nothing_was_touched() -> None:
+    assert "Nothing was touched" in text(planned())
+    assert "Nothing was touched" not in text(planned(), alone=False)
+
+
+def test_without_utf8_it_is_ascii() -> None:
+    told = text(planned(choice(stack(title="TensorFlow… 1 → 2"))), utf8=False)
+    assert told.isascii() and "TensorFlow... 1 -> 2" in told
+
+
+def test_every_envelope_has_the_same_keys() -> None:
+    keys = ["result", "exit_code", "error", "plan", "environment"]
+    failed = Envelope(
+        result="failed", exit_code=5, error=Failure(sentence="it did not", hint="try again")
+    )
+    good = Envelope(result="installed", exit_code=0, plan=planned(), environment=environment())
+    for envelope in (failed, good):
+        assert list(json.loads(plan_json.render(envelope))) == keys
+    assert json.loads(plan_json.render(failed))["error"] == {
+        "sentence": "it did not",
+        "hint": "try again",
+    }
+    assert list(json.loads(plan_json.render(good))["plan"]) == [
+        "stack",
+        "release",
+        "title",
+        "reasons",
+        "notes",
+        "directory",
+        "version",
+        "python",
+        "interpreter",
+        "installer",
+        "steps",
+        "packages",
+        "provided",
+        "rooms",
+        "download_bytes",
+        "in_store_bytes",
+        "sizes_unknown",
+        "seconds",
+        "rate",
+        "rate_from",
+    ]
+
+
+def environment() -> Environment:
+    return Environment(
+        directory="/data/my envs/nvidia-tf1",
+        prefix="/data/my envs/nvidia-tf1/current",
+        version="23.03-py3.8-0badcafe",
+        stack="nvidia-tf1",
+        release="23.03",
+        title="NVIDIA TensorFlow 1",
+        python="3.8.18",
+        provided={"nvidia-pyindex": "the index"},
+        packages=42,
+        verdict="Healthy: 60 checks passed.",
+        unproven=["FRM-002"],
+        kept=["22.12-py3.8-01234567"],
+    )
+
+
+def test_the_last_words_are_commands_to_paste() -> None:
+    told = installed.render(environment())
+    lines = told.splitlines()
+    assert ". '/data/my envs/nvidia-tf1/current/bin/activate'" in lines
+    assert "envcheck doctor" in lines
+    assert "nvidia-pyindex: the index" in told
+    assert "Healthy: 60 checks passed." in told
+    assert "FRM-002" in told
+    assert "22.12-py3.8-01234567" in told
+    assert "Installed and verified" in told
+
+
+def test_a_machine_with_troubles_of_its_own_is_no_failed_installation() -> None:
+    told = installed.render(msgspec.structs.replace(environment(), failing=["PCI-001", "DRV-001"]))
+    assert "PCI-001, DRV-001 fail on this machine as before" in " ".join(told.split())
+    assert "Healthy" not in told
+
+
+def test_already_there_is_said() -> None:
+    told = installed.render(environment(), already=True)
+    assert "Already installed, nothing done" in told and "--upgrade" in told
+
+
+def test_sizes_and_durations() -> None:
+    assert [plan_text.size(n) for n in (0, 1, 90_000, 9 * MIB, 412 * MIB, 3.1 * 1024 * MIB)] == [
+        "0 KiB",
+        "1 KiB",
+        "88 KiB",
+        "9.0 MiB",
+        "412 MiB",
+        "3.1 GiB",
+    ]
+    assert [plan_text.duration(s) for s in (0.2, 40, 700, 3900, 7000)] == [
+        "1 s",
+        "40 s",
+        "12 min",
+        "65 min",
+        "1 h 57 min",
+    ]
+
+
+def test_one_unknown_size_is_one() -> None:
+    plan = msgspec.structs.replace(planned(), sizes_unknown=1)
+    assert "(1 file's size is not known)" in text(plan)

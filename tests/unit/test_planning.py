@@ -1,0 +1,224 @@
+"""What a plan reckons, and what it refuses before anything is touched."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from planned import (
+    GAST,
+    MIB,
+    SETUPTOOLS,
+    choice,
+    here,
+    interpreter,
+    lock,
+    package,
+    planned,
+    room,
+    stack,
+    stored,
+)
+
+from envcheck.exit_codes import Cannot, UsageError
+from envcheck.install.fit.choice import Candidate, Refusal
+from envcheck.install.plan.planning import ASSUMED_RATE, DISK_RATE, VERIFY_SECONDS
+from envcheck.install.plan.rooms import check_path
+
+
+def test_what_is_in_the_store_is_not_fetched() -> None:
+    locked = lock()
+    plan = planned(locked=locked, in_store=stored(locked, "nvidia-cudnn-cu12"))
+    assert plan.download_bytes == 421 * MIB
+    assert plan.in_store_bytes == 500 * MIB
+    assert [p.name for p in plan.packages if p.in_store] == ["nvidia-cudnn-cu12"]
+    assert "fetch 3 files" in plan.steps[0].sentence
+
+
+def test_with_everything_in_the_store_the_plan_says_so() -> None:
+    locked = lock()
+    plan = planned(locked=locked, in_store=stored(locked))
+    assert plan.download_bytes == 0
+    assert "fetch nothing: all 4 files" in plan.steps[0].sentence
+
+
+def test_packages_stand_by_size() -> None:
+    locked = lock(
+        package("a", "1", None), package("b", "1", 5), package("c", "1", 9), building=[SETUPTOOLS]
+    )
+    names = [p.name for p in planned(locked=locked).packages]
+    assert names == ["setuptools", "c", "b", "a"]
+    (building,) = [p for p in planned(locked=locked).packages if p.building]
+    assert building.name == "setuptools"
+
+
+def test_a_tool_that_is_installed_too_stands_once() -> None:
+    locked = lock(SETUPTOOLS, GAST, building=[SETUPTOOLS])
+    assert [p.building for p in planned(locked=locked).packages] == [False, False]
+
+
+def test_one_file_system_holds_everything_once() -> None:
+    """Hard links: the environment takes no second room for what uv's cache holds."""
+    (only,) = planned().rooms
+    fetched, unpacked = 921, round(921 * 1.94)
+    assert only.needed_mib == pytest.approx(fetched + unpacked + 40 + unpacked * 0.05, abs=2)
+    assert only.what == ["fetched files", "uv's unpacked wheels", "the environment"]
+
+
+def test_another_file_system_gets_copies() -> None:
+    plan = planned(environment=room("/data/envs/nvidia-tf1", device=2))
+    by_path = {r.path: r.needed_mib for r in plan.rooms}
+    unpacked = round(921 * 1.94)
+    assert by_path["/data/envs/nvidia-tf1"] == pytest.approx(unpacked * 1.05 + 40, abs=2)
+    assert by_path["/cache/uv"] == pytest.approx(921 + unpacked, abs=2)
+    assert any("copied and not hard-linked" in note for note in plan.notes)
+
+
+def test_pip_has_no_cache_of_unpacked_wheels() -> None:
+    (only,) = planned(installer="pip 24.0").rooms
+    assert only.what == ["fetched files", "the environment"]
+
+
+def test_what_uv_has_unpacked_takes_no_more_room() -> None:
+    locked = lock()
+    names = frozenset(p.file.name for p in locked.packages)
+    (only,) = planned(locked=locked, in_store=stored(locked), in_unpacked=names).rooms
+    assert only.what == ["the environment"]
+    assert only.needed_mib < 200
+
+
+def test_the_measured_size_wins_over_the_estimate() -> None:
+    release = msgspec.structs.replace(stack().releases[0], installed_mib=5000)
+    plan = planned(choice(stack(releases=[release])))
+    assert plan.rooms[0].needed_mib == 921 + 5000 + 40 + 250
+    assert not plan.rooms[0].estimated
+
+
+def test_unknown_sizes_are_filled_from_the_catalogue() -> None:
+    release = msgspec.structs.replace(stack().releases[0], download_mib=700)
+    locked = lock(package("a", "1", None), package("b", "1", 5 * MIB))
+    plan = planned(choice(stack(releases=[release])), locked)
+    assert (plan.sizes_unknown, plan.download_bytes) == (1, 700 * MIB)
+    assert plan.seconds is not None
+
+
+def test_sizes_that_nobody_knows_are_not_guessed() -> None:
+    plan = planned(locked=lock(package("a", "1", None), package("b", "1", 5 * MIB)))
+    assert plan.download_bytes == 5 * MIB
+    assert plan.seconds is None
+    assert any("lower bounds" in note for note in plan.notes)
+
+
+def test_seconds_rest_on_the_last_rate() -> None:
+    assumed = planned()
+    assert assumed.rate_from == "assumed" and assumed.rate == ASSUMED_RATE
+    assert assumed.seconds == pytest.approx(921 * MIB / ASSUMED_RATE + VERIFY_SECONDS, abs=0.1)
+    known = planned(rate=1e6)
+    assert known.rate_from == "the last installation"
+    assert known.seconds == pytest.approx(921 * MIB / 1e6 + VERIFY_SECONDS, abs=0.1)
+
+
+def test_a_bundle_is_copied_from_at_a_disks_rate() -> None:
+    plan = planned(offline=True, rate=1e6)
+    assert plan.steps[0].sentence.startswith("copy 4 files from the bundle into the store")
+    assert (plan.rate, plan.rate_from) == (DISK_RATE, "assumed of a disk")
+
+
+def test_a_python_that_is_not_here_is_got_first() -> None:
+    plan = planned(choice(interpreter=None, python_to_get="3.8"))
+    assert plan.steps[0].name == "python"
+    assert (plan.python, plan.interpreter) == ("3.8", "")
+    assert planned().steps[0].name == "fetch"
+    assert (planned().python, planned().interpreter) == (interpreter().version, interpreter().path)
+
+
+def test_why_newer_ones_are_passed_over() -> None:
+    newer = Candidate(
+        release=msgspec.structs.replace(stack().releases[0], release="24.01"),
+        refusals=[Refusal(kind="driver", sentence="needs driver 535, and this machine has 470")],
+    )
+    plan = planned(msgspec.structs.replace(choice(), newer_refused=[newer]))
+    assert plan.reasons == [
+        "23.03 is the newest release of nvidia-tf1",
+        "24.01 is passed over: it needs driver 535, and this machine has 470",
+    ]
+
+
+def test_no_disk_says_how_much_is_missing_and_where() -> None:
+    with pytest.raises(Cannot) as error:
+        planned(
+            environment=room("/data/envs/nvidia-tf1", device=2, free_mib=1000),
+            store=room("/cache/store", free_mib=900),
+            unpacked=room("/cache/uv", free_mib=900),
+        )
+    told = str(error.value)
+    assert "/cache/uv needs about 2.6 GiB for fetched files and uv's unpacked wheels" in told
+    assert "has 900 MiB, and so 1.8 GiB are missing" in told
+    assert "/data/envs/nvidia-tf1 needs about 1.9 GiB for the environment" in told
+    assert "envcheck prune" in error.value.hint and error.value.exit_code == 3
+
+
+def test_room_that_nobody_knows_is_no_refusal() -> None:
+    places = {
+        name: room(f"/{name}", free_mib=None) for name in ("environment", "store", "unpacked")
+    }
+    (only,) = planned(**places).rooms
+    assert only.free_mib is None and only.missing_mib == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"environment": {"noexec": True}}, "/p is on a file system mounted noexec"),
+        (
+            {"environment": {"read_only": True}},
+            "/p, for the environment, is on a file system mounted",
+        ),
+        (
+            {"store": {"writable": False}},
+            "/p, for fetched files, cannot be written to by this user",
+        ),
+        ({"unpacked": {"read_only": True}}, "/p, for uv's unpacked wheels, is on a file system"),
+    ],
+)
+def test_places_that_cannot_be_used(change: dict[str, dict[str, bool]], words: str) -> None:
+    places = {name: room("/p", **fields) for name, fields in change.items()}
+    with pytest.raises(Cannot, match=words):
+        planned(**places)
+
+
+def test_pip_does_not_mind_uvs_cache() -> None:
+    planned(installer="pip 24.0", unpacked=room("/cache/uv", read_only=True))
+
+
+@pytest.mark.parametrize(
+    ("directory", "words"),
+    [
+        ("/data/a\nb", "line end"),
+        ("/data/a:b", "a colon"),
+        ('/data/a"b', "a quotation mark"),
+        ("/data/$HOME", "a dollar sign"),
+        ("/data/a\\b", "a backslash"),
+        ("/data/\udce4", "cannot be printed"),
+        ("/data/" + "x" * 256, "too long"),
+        ("/data" + "/xxxxxxxxx" * 400, "too long"),
+    ],
+)
+def test_paths_that_tools_cannot_take(directory: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        check_path(directory, "23.03-py3.8-0badcafe")
+
+
+@pytest.mark.parametrize("directory", ["/data/my envs/täglich", "/data/it's (new) & [good], 100 %"])
+def test_paths_that_are_only_unusual(directory: str) -> None:
+    check_path(directory, "23.03-py3.8-0badcafe")
+    assert planned(directory=directory).directory == directory
+
+
+def test_an_sdist_is_told() -> None:
+    plan = planned(locked=lock(GAST, building=[SETUPTOOLS]))
+    assert any("gast 0.2.2 has no wheel and is built here" in note for note in plan.notes)
+
+
+def test_what_was_noticed_is_told() -> None:
+    assert "find-links is ignored" in planned(remarks=["find-links is ignored"]).notes
+    assert here().remarks == []
