@@ -1,0 +1,107 @@
+"""One run of a program, watched from outside: its time, its memory, and what it left on the disk when."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LOOK = 0.01  # seconds between two looks
+LIMIT = 3600.0  # seconds that a run may take
+
+
+@dataclass
+class Run:
+    """What was seen. Times are seconds since the program was started."""
+
+    seconds: float = 0.0
+    peak: int = 0  # bytes: the most of its own process, without its children
+    first_byte: float | None = None  # when the store's first byte of a wheel was there
+    steps: dict[str, float] = field(default_factory=dict)  # of the journal
+    killed: bool = False
+
+
+def run(
+    argv: Sequence[str | Path],
+    env: Mapping[str, str],
+    *,
+    log: Path,
+    store: Path | None = None,
+    journal: Path | None = None,
+    kill_when: Callable[[], bool] | None = None,
+) -> Run:
+    """Run it to its end, or kill it (-9) as soon as ``kill_when`` says so.
+
+    store: envcheck's, to see the first byte. journal: that of its environment. Raises SystemExit with the
+    end of its output where it fails.
+    """
+    told = Run()
+    os.sync()  # what the run before wrote is not this one's business
+    with log.open("wb") as output:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            argv, env=dict(env), stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
+        try:
+            while process.poll() is None:
+                _look(told, process.pid, time.perf_counter() - started, store, journal)
+                if kill_when is not None and kill_when():
+                    process.kill()
+                    told.killed = True
+                elif time.perf_counter() - started > LIMIT:
+                    process.kill()
+                time.sleep(LOOK)
+        finally:
+            process.kill()  # where this program is ended itself
+            process.wait()
+        told.seconds = time.perf_counter() - started
+    _steps(told, told.seconds, journal)
+    if process.returncode and not told.killed:
+        words = log.read_text(errors="replace")[-3000:]
+        raise SystemExit(f"{' '.join(map(str, argv))} ended with {process.returncode}:\n{words}")
+    return told
+
+
+def size(folder: Path) -> int:
+    """Bytes in all files below."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += (Path(where) / name).stat().st_size
+            except OSError:  # it was renamed meanwhile
+                continue
+    return total
+
+
+def _look(told: Run, pid: int, now: float, store: Path | None, journal: Path | None) -> None:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+        for line in status.splitlines():
+            if line.startswith("VmHWM:"):
+                told.peak = max(told.peak, int(line.split()[1]) * 1024)
+    except OSError:  # it has just ended
+        pass
+    if told.first_byte is None and store is not None and _has_bytes(store):
+        told.first_byte = now
+    _steps(told, now, journal)
+
+
+def _has_bytes(store: Path) -> bool:
+    if size(store / "partial"):
+        return True
+    return size(store / "files") > 0
+
+
+def _steps(told: Run, now: float, journal: Path | None) -> None:
+    if journal is None or not journal.exists():
+        return
+    for line in journal.read_text().splitlines():
+        try:
+            told.steps.setdefault(json.loads(line)["step"], now)
+        except ValueError:  # it is being written
+            continue
