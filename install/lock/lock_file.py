@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -120,18 +120,21 @@ def digest(lock: Lock) -> str:
     return hashlib.sha256(text(timeless).encode()).hexdigest()
 
 
-def for_uv(lock: Lock, packages: Sequence[LockedPackage] | None = None) -> str:
-    """The pylock.toml that uv installs from: of ``packages``, else of all that the environment gets."""
-    chosen = lock.packages if packages is None else packages
-    bare = [
-        msgspec.structs.replace(
-            package,
-            index="",
-            needed_by=[],
-            file=msgspec.structs.replace(package.file, url=file_url(package.file)),
-        )
-        for package in chosen
-    ]
+def for_uv(
+    lock: Lock,
+    packages: Iterable[LockedPackage] | None = None,
+    paths: Mapping[str, Path] | None = None,
+) -> str:
+    """The pylock.toml that uv installs from: of ``packages``, else of all that the environment gets.
+
+    paths: by sha256, where files are that it takes from there; for others it asks the loopback index.
+    """
+    bare = []
+    for package in lock.packages if packages is None else packages:
+        path = (paths or {}).get(package.file.sha256)
+        url = path.as_uri() if path is not None else file_url(package.file)
+        file = msgspec.structs.replace(package.file, url=url)
+        bare.append(msgspec.structs.replace(package, index="", needed_by=[], file=file))
     return tomli_w.dumps(_pylock(lock, bare).to_dict())
 
 

@@ -8,7 +8,6 @@ first use after the next boot, and syncing gigabytes would cost every installati
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import tempfile
@@ -65,7 +64,7 @@ class Store:
         path = self.path(sha256)
         try:
             status = path.stat()
-            if status.st_mtime >= self._booted:
+            if max(status.st_mtime, self._used_at(sha256)) >= self._booted:
                 return status.st_size
             if hash_of(path) == sha256:
                 self.touch(sha256)
@@ -85,10 +84,44 @@ class Store:
         self.touch(sha256)
         return file
 
+    def named(self, sha256: str, name: str) -> Path:
+        """The complete file under ``name``, which installers read a wheel's tags from.
+
+        The same path in every run, to a file that nobody touches: uv knows by both what it has unpacked
+        already. Raises FetchError for a name that is none, or where it cannot be written.
+        """
+        if name in ("", ".", "..") or "/" in name or "\0" in name:
+            raise FetchError(f"{name!r} is no name of a file")
+        path = self.root / "named" / _checked(sha256) / name
+        if not path.is_symlink():
+            try:
+                self.make_room_for(path)
+                with suppress(FileExistsError):
+                    path.symlink_to(Path("../..") / self.path(sha256).relative_to(self.root))
+            except OSError as error:
+                raise errors.of_disk(error, self.root, name, 0) from None
+        self.touch(sha256)
+        return path
+
     def touch(self, sha256: str) -> None:
-        """Note that the file is used now. In a store that cannot be written to, nothing is noted."""
+        """Note that the file is used now. In a store that cannot be written to, nothing is noted.
+
+        The file itself is left as it is: uv unpacks one again whose times have changed.
+        """
+        stamp = self._stamp(sha256)
         with suppress(OSError):
-            os.utime(self.path(sha256))
+            self.make_room_for(stamp)
+            stamp.touch()
+
+    def _stamp(self, sha256: str) -> Path:
+        return self.root / "used" / _checked(sha256)
+
+    def _used_at(self, sha256: str) -> float:
+        """Seconds since 1970; 0.0: it was never noted."""
+        try:
+            return self._stamp(sha256).stat().st_mtime
+        except OSError:
+            return 0.0
 
     def adopt(self, file: Path, sha256: str) -> Path:
         """Put a file that lies elsewhere into the store: a link where it can be, else a copy.
@@ -129,7 +162,7 @@ class Store:
                     yield Entry(
                         sha256=sha256,
                         size=status.st_size,
-                        used_at=status.st_mtime,
+                        used_at=max(status.st_mtime, self._used_at(sha256)),
                         complete=complete,
                     )
 
@@ -147,8 +180,9 @@ class Store:
         try:
             partial = self.partial(sha256)
             private = partial.parent.glob(f"{sha256}.*")
+            shutil.rmtree(self.root / "named" / sha256, ignore_errors=True)
             paths = [self.path(sha256), self._metadata_path(sha256), partial, *private]
-            return sum(map(_remove, paths))
+            return sum(map(_remove, [*paths, self._stamp(sha256)]))
         finally:
             if lock is not None:
                 lock.release()

@@ -85,6 +85,10 @@ class Transfer:
                 raise FetchError(f"{path} cannot be read: {error.strerror}") from None
         return self._store.open(self.file.sha256)
 
+    def named(self) -> Path:
+        """The complete file under its own name. Raises FetchError."""
+        return self._store.named(self.file.sha256, self.file.name)
+
     # The rest is for those who write.
 
     def begun(self, path: Path, size: int) -> None:

@@ -55,7 +55,7 @@ def install(
     wheels = [package for package in lock.packages if package.file.kind == "wheel"]
     with_uv = _with_uv(request)
     if with_uv:
-        uv.sync(directory, lock, server, wheels, beat=beat)
+        uv.install(directory, lock, server, files, wheels, beat=beat)
     else:
         pip.sync(directory, lock, server, files, wheels, beat=beat)
     build = builds.with_uv if with_uv else builds.with_pip

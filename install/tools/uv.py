@@ -13,10 +13,11 @@ from ...exit_codes import PutBack
 from .. import places, processes
 from ..lock import lock_file
 from ..lock.lock import Lock, LockedPackage
-from . import logs, surroundings, uv_words
+from . import arriving, logs, surroundings, uv_words
 
 if TYPE_CHECKING:
     from ..index.server import IndexServer
+    from ..index.views import View
 
 # As pyproject.toml asks for it: reads pylock.toml, and says errors the way `uv_words` reads them.
 LEAST = (0, 13)
@@ -55,33 +56,39 @@ def described() -> str:
     return "" if path is None else f"uv {'.'.join(map(str, version_of(path) or ()))}"
 
 
-def sync(
+def install(
     directory: Path,
     lock: Lock,
     server: IndexServer,
-    packages: Sequence[LockedPackage] | None = None,
+    files: View,
+    packages: Sequence[LockedPackage],
     *,
     beat: Callable[[], None] | None = None,
 ) -> None:
-    """Make the environment hold the lock's packages (or ``packages``) and nothing else.
+    """Put the lock's ``packages`` into the environment, in portions, while others are still fetched.
 
-    Wheels are unpacked while the server is still fetching others. beat: called between looks; what it
-    raises ends uv. Raises what went wrong behind the server, else PutBack with uv's own words.
+    uv is given files instead of addresses: it unpacks a file on all processors, and a stream on one.
+    beat: called between looks; what it raises ends uv. Raises what went wrong behind ``files``, else
+    PutBack with uv's own words.
     """
     listed = logs.work(directory) / "pylock.uv.toml"
-    listed.write_text(lock_file.for_uv(lock, packages), encoding="utf-8")
-    argv: list[str | Path] = [*PIP, "sync", "--python", directory / "bin" / "python", listed]
+    python = directory / "bin" / "python"
+    argv: list[str | Path] = [*PIP, "install", "--no-deps", "--python", python, "-r", listed]
+    env = {"UV_LINK_MODE": link_mode(directory)}
     try:
-        with logs.Log(directory, "install.log") as kept:
-            result = run(argv, server, {"UV_LINK_MODE": link_mode(directory)}, kept, beat)
+        for paths in arriving.portions((one.file for one in packages), files, beat):
+            portion = [one for one in packages if one.file.sha256 in paths]
+            listed.write_text(lock_file.for_uv(lock, portion, paths), encoding="utf-8")
+            with logs.Log(directory, "install.log") as kept:
+                result = run(argv, server, env, kept, beat)
+            if not result.ok:
+                raise PutBack(
+                    f"uv could not install {len(lock.packages)} packages into {directory}: "
+                    f"{uv_words.sentence(result)}",
+                    hint=f"all of what it said is in {kept.path}",
+                )
     finally:
         listed.unlink(missing_ok=True)
-    if not result.ok:
-        raise PutBack(
-            f"uv could not install {len(lock.packages)} packages into {directory}: "
-            f"{uv_words.sentence(result)}",
-            hint=f"all of what it said is in {kept.path}",
-        )
 
 
 def run(

@@ -25,6 +25,7 @@ class Arrived:
     """A transfer that has ended."""
 
     complete = True
+    error = None
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -38,6 +39,9 @@ class Arrived:
 
     def open(self) -> BinaryIO:
         return self._path.open("rb")
+
+    def named(self) -> Path:
+        return self._path
 
 
 class FolderView:

@@ -108,7 +108,8 @@ def test_nothing_of_the_users_configuration_reaches_it(
     (home / ".config" / "uv").mkdir()
     with serve(tmp_path / "attack", tmp_path / "index") as index:
         (home / ".config" / "pip" / "pip.conf").write_text(
-            f"[global]\nextra-index-url = {index.url}\nfind-links = {attack.parent}\ntarget = /nowhere\n"
+            f"[global]\nextra-index-url = {index.url}\nfind-links = {attack.parent}\n"
+            f"target = {tmp_path}/other\n"
         )
         (home / ".config" / "uv" / "uv.toml").write_text(f'extra-index-url = ["{index.url}"]\n')
         monkeypatch.setenv("HOME", str(home))
@@ -132,7 +133,7 @@ def test_nothing_of_the_users_configuration_reaches_it(
         assert index.asked("/simple/") == []
         assert contents(home / ".config") == before  # no configuration of the user's was written to
     assert "alpha-1.0" in installed(directory)
-    assert not (tmp_path / "target").exists()
+    assert not (tmp_path / "target").exists() and not (tmp_path / "other").exists()
     assert not [path for path in directory.rglob("alpha.py") if path.is_symlink()]
 
 
@@ -199,7 +200,8 @@ def test_a_beat_that_raises_ends_the_installer(directory: Path, files: Path) -> 
 
     view = FolderView(files)
     with IndexServer(view) as server, pytest.raises(KeyboardInterrupt):  # type: ignore[arg-type]
-        uv.sync(directory, lock_of(files, MINOR), server, beat=beat)
+        lock = lock_of(files, MINOR)
+        uv.install(directory, lock, server, view, lock.packages, beat=beat)
 
 
 def test_without_uv_a_lock_without_pip_is_refused(directory: Path, tmp_path: Path) -> None:
