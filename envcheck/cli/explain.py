@@ -17,7 +17,9 @@ examples:
   envcheck explain driver   the codes of one area
   envcheck explain DRV-002  what it means, how it is judged, and who says so
   envcheck explain tensor-cores
-                            why the bits prove that Tensor Cores did the work"""
+                            why the bits prove that Tensor Cores did the work
+  envcheck explain stack-file
+                            how to describe a stack of your own for install"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "code",
         nargs="?",
         metavar="CODE",
-        help="a check's code, an area or a page (tensor-cores); without it: all codes",
+        help="a check's code, an area or a page (tensor-cores, stack-file); without it: all codes",
     )
 
 

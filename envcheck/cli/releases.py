@@ -26,8 +26,13 @@ examples:
                                          one stack, down to its oldest release
   envcheck releases --from machine.json  what another machine could have
 
-A release that fits only "if named" has something that is not known: envcheck
-does not choose it by itself. Nothing is fetched, and no index is asked."""
+A release that fits only "if named" has something that is not known, or is a
+pre-release: envcheck does not choose it by itself. "perhaps": nothing speaks
+against it, and not everything is known of the machine (its notes say what).
+Nothing is fetched, and no index is asked."""
+
+
+_MAY_BE = "what is not known of this machine may yet rule it out"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -152,7 +157,7 @@ def _chosen(request: Request, known: _Known) -> tuple[Chosen, Chosen | None]:
             stack=choice.stack.name,
             release=candidate.release.release,
             python=found.path if found else f"Python {to_get}, which uv gets" if to_get else "",
-            reasons=choice.reasons,
+            reasons=choice.reasons + [_MAY_BE] * candidate.open,
         )
 
     first = taken("")

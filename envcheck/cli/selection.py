@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stack",
         metavar="STACK",
-        help="a stack's name, or a TOML file of your own (default: nvidia-tf1 where the machine fits"
-        " it and its index answers, else tensorflow)",
+        help="a stack's name, or a TOML file of your own (envcheck explain stack-file); default:"
+        " nvidia-tf1 where the machine fits it and its index answers, else tensorflow",
     )
     parser.add_argument(
         "--release", metavar="RELEASE", help="one of its releases (default: the newest that fits)"
@@ -87,7 +87,14 @@ def _absolute(path: str | None, option: str) -> str:
         raise UsageError(f"{option}: the path is empty")
     if not path.isprintable():  # bytes that are no UTF-8 are not, either
         raise UsageError(f"{option} {path!a}: the path cannot be printed, nor written down")
-    return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - links in it stay
+    expanded = os.path.expanduser(path)  # noqa: PTH111 - of a user that may not be there
+    if expanded.startswith("~"):
+        user = expanded.partition("/")[0]
+        raise UsageError(
+            f"{option} {path}: the home directory that {user} means is not known",
+            hint=f"./{path} is a directory of that name",
+        )
+    return os.path.abspath(expanded)  # noqa: PTH100 - links in it stay
 
 
 def _python(python: str | None) -> str:

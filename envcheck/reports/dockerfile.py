@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
 
 import msgspec
 
 from ..install.catalogue.model import PUBLIC, Sdist, Stack
+from ..install.fit.gpu_rules import needed_driver
 from ..install.lock.lock import Lock, LockedPackage
 
 ENVIRONMENT = "/opt/venv"
@@ -31,7 +31,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 def render(stack: Stack, lock: Lock, options: Options) -> str:
     """The Dockerfile's text. ``lock`` is of that stack."""
     blocks = [
-        _head(lock, options),
+        _head(stack, lock, options),
         _arguments(stack, lock, options),
         _checks(lock),
         *_system(stack, lock),
@@ -43,7 +43,7 @@ def render(stack: Stack, lock: Lock, options: Options) -> str:
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
-def _head(lock: Lock, options: Options) -> list[str]:
+def _head(stack: Stack, lock: Lock, options: Options) -> list[str]:
     image = f"{lock.stack}:{lock.release}".replace("+", "-")
     created = f", locked {lock.created_at}" if lock.created_at else ""
     return [
@@ -51,14 +51,29 @@ def _head(lock: Lock, options: Options) -> list[str]:
         f"#   docker build -t {image} - < Dockerfile",
         f"# {len(lock.packages)} packages, each one file that its sha256 names: an index can fail to serve"
         " it, and",
-        "# cannot serve another. Each package comes from one index, and pip never merges two.",
+        "# cannot serve another. Each package comes from one index, and pip is never given two.",
+        *_host(stack, lock, image),
+    ]
+
+
+def _host(stack: Stack, lock: Lock, image: str) -> list[str]:
+    """What the machine needs that it will run on: an image brings no driver."""
+    if not stack.gpu:
+        return []
+    cuda = next((one.cuda for one in stack.releases if one.release == lock.release), "")
+    needs = needed_driver(cuda)
+    told = f"driver {needs} or newer, for CUDA {cuda}" if needs else "a driver: which is not known"
+    return [
+        f"# The host needs NVIDIA's container toolkit and {told}.",
+        f"#   docker run --rm --gpus all {image} python -c 'import tensorflow'",
     ]
 
 
 def _arguments(stack: Stack, lock: Lock, options: Options) -> list[str]:
     base = options.base or f"docker.io/library/python:{lock.python}-slim"
     lines = [
-        f"# Debian or Ubuntu with Python {lock.python} as python3.",
+        f"# Debian or Ubuntu with Python {lock.python} as python3. A tag moves; a digest does not:",
+        "#   docker build --build-arg BASE=NAME@sha256:DIGEST …",
         f"ARG BASE={base}",
         "FROM ${BASE}",
         "",
@@ -83,9 +98,7 @@ def _indexes(stack: Stack, lock: Lock) -> dict[str, str]:
 
 def _index_name(stack: Stack, package: LockedPackage) -> str:
     for index in stack.indexes:
-        if index.name != PUBLIC and (
-            any(fnmatchcase(package.name, pattern) for pattern in index.packages)
-        ):
+        if index.claims(package.name):
             return index.name
     return PUBLIC
 

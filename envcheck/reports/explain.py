@@ -8,8 +8,8 @@ from importlib.resources import files
 from ..checks.registry import AREAS, Check
 from .page import Page
 
-# The pages by name, each with the area that it is listed under: NAME.txt in pages/.
-PAGES = {"tensor-cores": "tensorcores"}
+# The pages by name, each with the area that it is listed under, "" where all are: NAME.txt in pages/.
+PAGES = {"tensor-cores": "tensorcores", "stack-file": ""}
 
 
 def explain(
@@ -63,7 +63,7 @@ def explain_all(
             page.entry(check.code, check.title, code_cells)
         page.blank()
     for name, area in PAGES.items():
-        if area in areas:
+        if area in areas or (not area and areas.keys() >= AREAS.keys()):
             page.paragraph((f"{_title(name)}:", ""))
             page.command(f"envcheck explain {name}")
     page.paragraph(("What one of them means:", ""))

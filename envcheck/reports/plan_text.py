@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from ..install.plan.plan import Plan, PlannedPackage, Room
+from ..install.pythons.versions import listed as words
 from .page import Page
 
 MIB = 1024 * 1024
@@ -14,6 +15,9 @@ _KEY = 12  # cells of the first column
 _HASH = 8  # characters of a sha256 that tell two files apart
 _WIDEST_NAME = 34
 _WIDEST_VERSION = 18
+_SIZE = 10
+_REST = 2 + 6 + _HASH  # of the index's number and the hash
+_NARROW_VERSION = 12
 
 
 def render(
@@ -36,7 +40,13 @@ def render(
         page.entry(key, text, _KEY)
     if alone:
         page.blank()
-        page.paragraph(("Nothing was touched.", "pass"), ("Without --plan it is done.", ""))
+        page.paragraph(
+            ("Nothing was touched", "pass"),
+            (
+                "but envcheck's cache, which keeps what the indexes said. Without --plan it is done.",
+                "",
+            ),
+        )
     return page.text()
 
 
@@ -61,38 +71,42 @@ def _python(plan: Plan) -> str:
 
 
 def _packages(page: Page, plan: Plan) -> None:
-    """A table that fits, whatever names and versions there are; indexes by number below it."""
+    """A table that fits, whatever names and versions there are; indexes by number below it.
+
+    A terminal too narrow for it gets names, versions and sizes alone.
+    """
     indexes = {
         index: str(n) for n, index in enumerate(dict.fromkeys(p.index for p in plan.packages), 1)
     }
-    listed = plan.packages
-    name = min(_WIDEST_NAME, max((len(p.name) for p in listed), default=7) + 2)
-    version = min(_WIDEST_VERSION, max((len(p.version) for p in listed), default=7) + 2)
-    page.line((f"Packages ({len(listed)}, largest first)", "heading"))
-    page.line(
-        (
-            "  "
-            + page.cell("name", name)
-            + page.cell("version", version)
-            + page.cell("size", 10, right=True)
-            + "  "
-            + page.cell("index", 6)
-            + "sha256",
-            "quiet",
+    names = ["name", *(package.name for package in plan.packages)]
+    versions = ["version", *(package.version for package in plan.packages)]
+    name = min(_WIDEST_NAME, max(map(len, names)) + 2)
+    version = min(_WIDEST_VERSION, max(map(len, versions)) + 2)
+    narrow = page.columns < 2 + name + version + _SIZE + _REST
+    if narrow:
+        version = min(version, _NARROW_VERSION)
+        name = max(_NARROW_VERSION, min(name, page.columns - 2 - version - _SIZE))
+
+    def row(*cells: str) -> str:
+        told, what, how_much = (
+            page.cell(cells[0], name - 2),
+            page.cell(cells[1], version - 2),
+            page.cell(cells[2], _SIZE, right=True),
         )
-    )
-    for package in listed:
-        row = (
-            page.cell(package.name, name - 2)
-            + "  "
-            + page.cell(package.version, version - 2)
-            + "  "
-            + page.cell(_size(package), 10, right=True)
-            + "  "
-            + page.cell(indexes[package.index], 6)
-            + package.sha256[:_HASH]
+        rest = "" if narrow else f"  {page.cell(cells[3], 6)}{cells[4]}"
+        return f"  {told}  {what}  {how_much}{rest}"
+
+    page.line((f"Packages ({len(plan.packages)}, largest first)", "heading"))
+    page.line((row("name", "version", "size", "index", "sha256"), "quiet"))
+    for package in plan.packages:
+        told = row(
+            package.name,
+            package.version,
+            _size(package),
+            indexes[package.index],
+            package.sha256[:_HASH] + _mark(package),
         )
-        page.line(("  " + row + _mark(package), ""))
+        page.line((told, ""))
     for index, number in indexes.items():
         page.entry(f"index {number}", index, _KEY)
 
@@ -134,7 +148,7 @@ def _room(room: Room) -> str:
     free = "free: not known" if room.free_mib is None else f"{size(room.free_mib * MIB)} are free"
     about = "about " if room.estimated else ""
     needed = f"{about}{size(room.needed_mib * MIB)} at {room.path}"
-    return f"{needed}, for {' and '.join(room.what)}; {free}" if room.what else f"{needed}; {free}"
+    return f"{needed}, for {words(room.what)}; {free}" if room.what else f"{needed}; {free}"
 
 
 def duration(seconds: float) -> str:

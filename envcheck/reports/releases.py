@@ -37,11 +37,12 @@ _COLUMNS = (("RELEASE", 13), ("FITS", 9), ("PYTHON", 11), ("CUDA", 10), ("DRIVER
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One release. ``fits``: "if-named": only when its user names it. "" is not known."""
+    """One release. "" is not known. ``fits``: "if-named": only when its user names it; "perhaps":
+    nothing speaks against it, and not everything is known of the machine."""
 
     release: str
     version: str
-    fits: str  # "yes", "no", "if-named"
+    fits: str  # "yes", "no", "if-named", "perhaps"
     python: list[str]
     cuda: str
     driver: str  # the oldest that runs its CUDA
@@ -128,11 +129,10 @@ def _stack(judged: StackFit) -> StackRows:
 
 def _row(candidate: Candidate, gpu: bool) -> Row:
     release, refusals = candidate.release, candidate.refusals
-    named = all(refusal.overridable for refusal in refusals)
     return Row(
         release=release.release,
         version=release.version,
-        fits="yes" if not refusals else "if-named" if named else "no",
+        fits=_fits(candidate),
         python=release.python,
         cuda=release.cuda,
         driver=needed_driver(release.cuda) if gpu else "",
@@ -141,6 +141,13 @@ def _row(candidate: Candidate, gpu: bool) -> Row:
         refusals=refusals,
         notes=candidate.notes,
     )
+
+
+def _fits(candidate: Candidate) -> str:
+    if candidate.refusals:
+        named = all(refusal.overridable for refusal in candidate.refusals)
+        return "if-named" if named else "no"
+    return "perhaps" if candidate.open else "yes"
 
 
 def _table(page: Page, stack: StackRows, everything: bool) -> None:
@@ -175,7 +182,7 @@ def _line(page: Page, row: Row, gpu: bool) -> None:
         _three(row.cuda) or (NOT_KNOWN if gpu else "none"),
         row.driver or (NOT_KNOWN if gpu else "none"),
     )
-    style = {"yes": "pass", "no": "", "if-named": "warn"}[row.fits]
+    style = {"yes": "pass", "no": "", "if-named": "warn", "perhaps": "warn"}[row.fits]
     cells = [page.cell(text, cells) for text, (_, cells) in zip(values, _COLUMNS, strict=True)]
     words = dict.fromkeys(_WORDS[refusal.kind] for refusal in row.refusals)
     left = page.columns - 2 - sum(cells for _, cells in _COLUMNS)

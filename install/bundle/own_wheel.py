@@ -22,7 +22,7 @@ from ... import __version__
 from ...exit_codes import CouldNotLook
 
 DISTRIBUTION = "envcheck-gpu"
-_PACKAGE = Path(__file__).parent.parent  # envcheck/, of which install/ may be a link
+_PACKAGE = Path(__file__).parents[2]  # envcheck/, of which install/ may be a link
 _DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip file can hold
 
 

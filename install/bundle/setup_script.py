@@ -9,6 +9,7 @@ _TEXT = """\
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 where=${1:-$here/venv}
+mark=.envcheck-setup  # in what this script made, and may make anew
 
 say() { printf 'setup: %s\\n' "$*" >&2; }
 die() { say "$*"; exit 2; }
@@ -17,7 +18,8 @@ sha256_of() { sha256sum "$1" | cut -d ' ' -f 1; }
 
 # PYTHON=/path/to/python3 names one.
 find_python() {
-    for name in ${PYTHON:-@NAMES@}; do
+    if [ -n "${PYTHON:-}" ]; then set -- "$PYTHON"; else set -- @NAMES@; fi
+    for name in "$@"; do
         minor=$(minor_of "$name")
         if [ -n "$minor" ] && [ -f "$here/envcheck/requirements-$minor.txt" ]; then
             command -v "$name"
@@ -29,8 +31,8 @@ find_python() {
 
 python=$(find_python)
 minor=$(minor_of "$python")
-if [ -e "$where" ] && [ ! -f "$where/pyvenv.cfg" ]; then
-    die "$where is there and is no virtual environment: name another directory"
+if [ -e "$where" ] && [ ! -f "$where/$mark" ]; then
+    die "$where is there, and is not from this script: name another directory"
 fi
 [ "$(sha256_of "$here/envcheck/@PIP@")" = @PIP_SHA256@ ] ||
     die "envcheck/@PIP@ is damaged: copy the bundle again"
@@ -38,6 +40,7 @@ say "making $where with $python"
 # pip runs out of its own wheel: Debian's Python has none to put into an environment.
 "$python" -m venv --clear --without-pip "$where" ||
     die "$python could not make a virtual environment in $where"
+: > "$where/$mark"
 PIP_CONFIG_FILE=/dev/null "$where/bin/python" "$here/envcheck/@PIP@/pip" --isolated \\
     --disable-pip-version-check install --quiet --no-index --no-deps --require-hashes --only-binary=:all: \\
     --find-links "$here/envcheck" --requirement "$here/envcheck/requirements-$minor.txt" >&2 ||

@@ -12,6 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from ...exit_codes import UsageError
 from .model import Release, Stack
+from .positions import Positions
 from .pythons import seed as seed
 from .schema import read
 
@@ -35,13 +36,18 @@ def load(name_or_file: str) -> Stack:
         meant = f'; did you mean "{near[0]}"?' if near else ""
         raise UsageError(
             f'There is no stack "{name_or_file}"{meant}',
-            f"envcheck has {', '.join(names())}; a stack of your own is a file: ./{name_or_file}.toml",
+            f"envcheck has {', '.join(names())}; a stack of your own is a file, ./{name_or_file}.toml"
+            " (envcheck explain stack-file)",
         )
-    stack = read(_text(path), name_or_file)
+    text = _text(path)
+    stack = read(text, name_or_file)
     for number, other in enumerate(stack.otherwise):
         if other not in _files():
-            sentence = f'{name_or_file}: "otherwise" number {number + 1} is "{other}"'
-            raise UsageError(f"{sentence}, and envcheck has {', '.join(names())}")
+            line, column = Positions(text).of(("otherwise", number))
+            where = f"{name_or_file}:{line}:{column}"
+            raise UsageError(
+                f'{where}: "otherwise" is "{other}", and envcheck has {", ".join(names())}'
+            )
     return stack
 
 
@@ -104,7 +110,7 @@ def _built_in(name: str) -> Stack:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # an editor may have put its mark first
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: this is no UTF-8 text (byte {error.start + 1})") from None
     except OSError as error:

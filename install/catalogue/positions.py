@@ -51,6 +51,14 @@ class Positions:
             path = path[:-1]
         return Position(1, 1)
 
+    def written(self, path: Path) -> str:
+        """A value as it stands in the text, to its line's end at most; "" where there is none."""
+        offset = self._values.get(path)
+        if offset is None:
+            return ""
+        found = (pattern.match(self._text, offset) for pattern in (*_STRINGS, _SCALAR))
+        return next(match[0] for match in found if match is not None).partition("\n")[0].strip()
+
     def _position(self, offset: int) -> Position:
         before = self._text[:offset]
         return Position(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)

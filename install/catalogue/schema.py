@@ -13,6 +13,7 @@ from .model import Stack
 from .positions import Path, Positions
 from .rules import problems
 
+_FORM = "envcheck explain stack-file describes the form"
 _WORDS = {
     "str": "text in quotes",
     "bool": "true or false",
@@ -61,8 +62,8 @@ def _newest_first(stack: Stack) -> list[Any]:
 
 
 def _error(where: str, line: int, column: int, sentence: str, *, others: int = 0) -> UsageError:
-    hint = "" if not others else f"The file has {others} more mistake{'s'[: others > 1]} below it."
-    return UsageError(f"{where}:{line}:{column}: {sentence}", hint)
+    more = f"the file has {others} more mistake{'s'[: others > 1]} below it; " if others else ""
+    return UsageError(f"{where}:{line}:{column}: {sentence}", f"{more}{_FORM}")
 
 
 def _schema_error(message: str, data: Any, positions: Positions, where: str) -> UsageError:
@@ -75,7 +76,7 @@ def _schema_error(message: str, data: Any, positions: Positions, where: str) -> 
         sentence = f'{_subject(path)} has no "{found[1]}", and needs it'
         return _error(where, *positions.of(path), sentence)
     if found := re.fullmatch(r"Expected `(\w+)`, got `(\w+)`", what):
-        sentence = _wrong_type(found[1], found[2], path, _at(data, path))
+        sentence = _wrong_type(found[1], found[2], path, positions.written(path))
         return _error(where, *positions.of(path), sentence)
     return _error(where, *positions.of(path), f"{_subject(path)}: {what}")
 
@@ -118,14 +119,15 @@ def _struct(path: Path) -> Any:
     return kind
 
 
-def _wrong_type(wanted: str, got: str, path: Path, value: Any) -> str:
+def _wrong_type(wanted: str, got: str, path: Path, written: str) -> str:
+    """``written``: as it stands in the file, where 3.10 is not 3.1."""
     sentence = (
         f"{_subject(path)} is {_WORDS.get(got, got)}, and must be {_WORDS.get(wanted, wanted)}"
     )
     if wanted == "str" and got in ("int", "float"):
-        return f'{sentence}: "{value}"'
+        return f'{sentence}: "{written}"'
     if wanted == "array" and got == "str":
-        return f'{sentence}: ["{value}"]'
+        return f"{sentence}: [{written}]"
     return sentence
 
 

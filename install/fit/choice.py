@@ -42,6 +42,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[
         str
     ] = []  # what to know although it fits: "CUDA 12.5 by minor-version compatibility"
+    open: bool = (
+        False  # something of the machine that may rule it out is not known: a note says what
+    )
     interpreter: Interpreter | None = None
     python_to_get: str = ""  # "3.8": no interpreter is there, and uv has this one
 

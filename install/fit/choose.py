@@ -162,9 +162,19 @@ class _Chooser:
             )
         shown = refused or _telling(judged)
         hints = [] if shown is None else self._remedies(judged, shown)
-        offers = [name for name in judged.stack.otherwise if self._fit(name).best is not None]
-        told = [f"--stack {name} fits this machine" for name in offers] + hints[:1]
+        told = [f"--stack {name} {how}" for name, how in self._offers(judged, shown)] + hints[:1]
         return "; ".join(told)
+
+    def _offers(self, judged: StackFit, shown: Candidate | None) -> list[tuple[str, str]]:
+        """Other stacks that fit, and what to say of them; none without a GPU where one with it does."""
+        fits = [self._fit(name) for name in judged.stack.otherwise]
+        fitting = [fit.stack for fit in fits if fit.best is not None]
+        with_gpu = [stack for stack in fitting if stack.gpu]
+        against = shown.refusals if shown is not None else []
+        idle = judged.stack.gpu and not any(refusal.kind == "gpu" for refusal in against)
+        idle = idle and not with_gpu
+        how = "fits this machine, and leaves its GPU unused" if idle else "fits this machine"
+        return [(stack.name, how) for stack in with_gpu or fitting]
 
     def _remedies(self, judged: StackFit, refused: Candidate) -> list[str]:
         """What to do about the reasons; `--allow-no-gpu` only where it would be enough."""

@@ -57,6 +57,7 @@ def fit(
                 release=release,
                 refusals=reasons.refusals,
                 notes=reasons.notes,
+                open=reasons.open,
                 interpreter=found,
                 python_to_get=to_get,
             )
@@ -111,14 +112,17 @@ def _machine(stack: Stack, release: Release, machine: FitMachine, reasons: Reaso
     """The processor and the C library."""
     built = stack.architectures
     if not machine.architecture:
-        reasons.note(f"The machine's architecture is not known; it is built for {listed(built)}.")
+        reasons.unknown(
+            f"The machine's architecture is not known; it is built for {listed(built)}."
+        )
     elif machine.architecture not in built:
         reasons.refuse(
             "architecture",
             f"is built for {listed(built)}, and this machine is {machine.architecture}",
+            f"a stack of your own may have wheels for {machine.architecture}: --stack FILE",
         )
     _cpu(stack, machine, reasons)
-    _libc(release, machine, reasons)
+    _libc(stack, release, machine, reasons)
 
 
 def _cpu(stack: Stack, machine: FitMachine, reasons: Reasons) -> None:
@@ -126,7 +130,7 @@ def _cpu(stack: Stack, machine: FitMachine, reasons: Reasons) -> None:
     if not stack.cpu_flags or machine.architecture not in ("x86_64", ""):
         return
     if machine.cpu_flags is None:
-        reasons.note(
+        reasons.unknown(
             f"It needs a CPU with {_flags(stack.cpu_flags)}; whether this has is not known."
         )
         return
@@ -143,16 +147,36 @@ def _flags(flags: Iterable[str]) -> str:
     return listed([flag.upper() for flag in flags])
 
 
-def _libc(release: Release, machine: FitMachine, reasons: Reasons) -> None:
+def _libc(stack: Stack, release: Release, machine: FitMachine, reasons: Reasons) -> None:
     needs = f"glibc {release.glibc} or newer" if release.glibc else "glibc"
     if machine.libc and machine.libc != "glibc":
         hint = "use a distribution with glibc, or NVIDIA's container"
         reasons.refuse("libc", f"needs {needs}, and this machine has {machine.libc}", hint)
     elif not machine.glibc:
-        reasons.note(f"The machine's glibc is not known; it needs {needs}.")
+        reasons.unknown(f"The machine's glibc is not known; it needs {needs}.")
     elif _older(machine.glibc, release.glibc):
         hint = "a newer distribution has it, and so has NVIDIA's container"
         reasons.refuse("libc", f"needs {needs}, and this machine has {machine.glibc}", hint)
+    elif not release.glibc:
+        _libc_not_known(stack, release, machine, reasons)
+
+
+def _libc_not_known(stack: Stack, release: Release, machine: FitMachine, reasons: Reasons) -> None:
+    """Of a release that does not say: what the one before it needs is hardly too much for it."""
+    later = stack.releases[stack.releases.index(release) + 1 :]
+    before = next((r for r in later if r.glibc and {*r.python} & {*release.python}), None)
+    if before is None:
+        return
+    said = f"{before.release} before it needs {before.glibc}"
+    if _older(machine.glibc, before.glibc):
+        reasons.refuse(
+            "not-known",
+            f"needs a glibc that is not known; {said}, and this machine has {machine.glibc}",
+            f"--release {release.release} installs it all the same",
+            overridable=True,
+        )
+    else:
+        reasons.note(f"Which glibc it needs is not known; {said}.")
 
 
 def _older(there: str, needed: str) -> bool:

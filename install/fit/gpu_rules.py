@@ -12,6 +12,7 @@ from ...data.capabilities import capability
 from ...data.cuda import driver_fits, newest_cuda_for
 from ...data.versions import parse_version
 from ..catalogue.model import Release
+from ..pythons.versions import listed
 from .machine_rules import FitMachine
 from .reasons import Reasons
 
@@ -21,7 +22,7 @@ _UPDATE = "update the driver; envcheck doctor says how it was installed"
 def gpu(machine: FitMachine, release: Release, allow_no_gpu: bool, reasons: Reasons) -> None:
     """Judge a release of a stack that needs a GPU."""
     if machine.gpu_state == "not-known":
-        reasons.note("Whether this machine has an NVIDIA GPU is not known.")
+        reasons.unknown("Whether this machine has an NVIDIA GPU is not known.")
     elif machine.gpu_state != "there":
         _without(machine, release, allow_no_gpu, reasons)
         return
@@ -81,7 +82,9 @@ def _driver(machine: FitMachine, cuda: str, reasons: Reasons) -> None:
         return
     version = re.match(r"\d+(\.\d+)*", machine.driver)  # without what a vGPU's may end in
     if version is None:
-        reasons.note(f"Whether the driver runs CUDA {cuda} is not known: neither is its version.")
+        reasons.unknown(
+            f"Whether the driver runs CUDA {cuda} is not known: neither is its version."
+        )
         return
     fit = driver_fits(cuda, version[0])
     if fit.fits is None:
@@ -104,7 +107,9 @@ def _windows_driver(machine: FitMachine, cuda: str, reasons: Reasons) -> None:
     """Of a driver in Windows only the CUDA that it supports says something; the table has Linux's."""
     built, driver = parse_version(cuda), parse_version(machine.driver_cuda)
     if built is None or driver is None:
-        reasons.note(f"Whether the Windows driver {machine.driver} runs CUDA {cuda} is not known.")
+        reasons.unknown(
+            f"Whether the Windows driver {machine.driver} runs CUDA {cuda} is not known."
+        )
     elif built.major > driver.major or built.major < 11:
         reasons.refuse(
             "driver",
@@ -123,7 +128,7 @@ def _capabilities(machine: FitMachine, release: Release, reasons: Reasons) -> No
     for device in machine.gpus:
         name = device.name or "a GPU"
         if re.fullmatch(r"\d+\.\d+", device.capability) is None:
-            reasons.note(f"The compute capability of {name} is not known.")
+            reasons.unknown(f"The compute capability of {name} is not known.")
         elif release.compute_capabilities:
             _by_list(machine, release, device, name, reasons)
         else:
@@ -140,7 +145,7 @@ def _by_list(
         return
     if code.kind == "none":
         if all(map(is_entry, built)):
-            reasons.refuse("capability", f"has no code for {whom}, only for {', '.join(built)}")
+            _no_code(machine, release, device, whom, reasons)
         else:
             reasons.refuse(
                 "not-known",
@@ -159,10 +164,33 @@ def _by_list(
         )
         return
     if compiles is None:
-        reasons.note(f"Whether the driver compiles PTX of CUDA {release.cuda} is not known.")
+        reasons.unknown(f"Whether the driver compiles PTX of CUDA {release.cuda} is not known.")
     reasons.note(
         f"It has no machine code for {whom}: the driver compiles its {code.by} first, so the first"
         " start takes tens of minutes."
+    )
+
+
+def _no_code(
+    machine: FitMachine, release: Release, device: Device, whom: str, reasons: Reasons
+) -> None:
+    """Beside a GPU that it has code for, one that it has none for can be hidden: its user decides."""
+    built = release.compute_capabilities
+    sentence = f"has no code for {whom}, only for {', '.join(built)}"
+    others = [
+        other.name or "another GPU"
+        for other in machine.gpus
+        if other.capability not in ("", device.capability)
+        and code_for(other.capability, tensorflow_list(built)).kind != "none"
+    ]
+    if not others:
+        reasons.refuse("capability", sentence)
+        return
+    reasons.refuse(
+        "capability",
+        f"{sentence}; it would do where CUDA_VISIBLE_DEVICES leaves {listed(others)} alone",
+        f"--release {release.release} installs it all the same",
+        overridable=True,
     )
 
 
@@ -177,7 +205,7 @@ def _by_toolkit(release: Release, device: Device, name: str, reasons: Reasons) -
     known, built = capability(device.capability), parse_version(release.cuda)
     whom = f"{name} (compute capability {device.capability})"
     if known is None or built is None:
-        reasons.note(f"Whether it has code for {whom} is not known.")
+        reasons.unknown(f"Whether it has code for {whom} is not known.")
         return
     first, last = _version(known.first_cuda), _version(known.last_cuda)
     if last is not None and built.release[:2] > last.release[:2]:

@@ -11,6 +11,7 @@ class Reasons:
     def __init__(self) -> None:
         self.refusals: list[Refusal] = []
         self.notes: list[str] = []
+        self.open = False
 
     def refuse(
         self, kind: RefusalKind, sentence: str, hint: str = "", *, overridable: bool = False
@@ -21,3 +22,8 @@ class Reasons:
 
     def note(self, sentence: str) -> None:
         self.notes.append(sentence)
+
+    def unknown(self, sentence: str) -> None:
+        """A note of what is not known of the machine, and may yet rule the release out."""
+        self.notes.append(sentence)
+        self.open = True

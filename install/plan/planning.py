@@ -85,12 +85,26 @@ def _not_unpacked(lock: Lock, here: Surroundings) -> float:
 
 
 def _reasons(choice: Choice) -> list[str]:
+    """Releases that are passed over for the same reasons are told together."""
+    newer: dict[str, list[str]] = {}
+    for candidate in choice.newer_refused:
+        told = "; it ".join(refusal.sentence for refusal in candidate.refusals)
+        newer.setdefault(told, []).append(candidate.release.release)
     passed_over = [
-        f"{candidate.release.release} is passed over: it {refusal.sentence}"
-        for candidate in choice.newer_refused
-        for refusal in candidate.refusals[:1]
+        f"{names[0]} is passed over: it {told}"
+        if len(names) == 1
+        else f"{_few(names)} are passed over: each {told}"
+        for told, names in newer.items()
     ]
     return [*choice.reasons, *passed_over]
+
+
+def _few(names: list[str]) -> str:
+    """ "23.03, 23.01 and 22.10", "23.03, 23.01 and 9 more"."""
+    shown, last = (
+        (names[:-1], names[-1]) if len(names) < 5 else (names[:3], f"{len(names) - 3} more")
+    )
+    return f"{', '.join(shown)} and {last}"
 
 
 def _notes(choice: Choice, lock: Lock, sums: _Sums, here: Surroundings) -> list[str]:

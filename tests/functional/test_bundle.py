@@ -274,7 +274,7 @@ def test_envchecks_own_wheel_is_right(tmp_path: Path) -> None:
         (record,) = (name for name in names if name.endswith(".dist-info/RECORD"))
         rows = list(csv.reader(archive.read(record).decode().splitlines()))
     assert sorted(name for name, _hash, _size in rows) == sorted(names)
-    assert {"envcheck/install/run.py", "envcheck/data/gpus.csv"} <= set(names)
+    assert {"envcheck/install/running/run.py", "envcheck/data/gpus.csv"} <= set(names)
     assert any(name.endswith("stacks/tensorflow.toml") for name in names)
     path = tmp_path / own.name
     path.write_bytes(own.data)
@@ -283,7 +283,7 @@ def test_envchecks_own_wheel_is_right(tmp_path: Path) -> None:
     subprocess.run([*pip, "--target", site, path], check=True, env=environment(), timeout=60)
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from envcheck.install import own_wheel\n"
+        "from envcheck.install.bundle import own_wheel\n"
         "assert own_wheel.__file__.startswith(sys.argv[1]), own_wheel.__file__\n"
         "made = own_wheel.build(); print(made.sha256, *made.requires)"
     )
@@ -320,10 +320,14 @@ def test_setup_brings_envcheck_to_a_bare_machine(tmp_path: Path, no_network: Non
 
 
 def test_setup_refuses_a_directory_that_is_not_its_own(bundle: Path, tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").touch()
-    result = subprocess.run(
-        ["sh", bundle / "setup.sh", tmp_path / "mine"], capture_output=True, check=False, timeout=60
-    )
-    assert result.returncode == 2 and b"no virtual environment" in result.stderr
-    assert (tmp_path / "mine" / "thesis.txt").exists()
+    """A virtual environment of somebody's is not, either."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").touch()
+    for extra in ("thesis.txt", "pyvenv.cfg"):
+        (mine / extra).touch()
+        result = subprocess.run(
+            ["sh", bundle / "setup.sh", mine], capture_output=True, check=False, timeout=60
+        )
+        assert result.returncode == 2 and b"is not from this script" in result.stderr
+        assert (mine / "thesis.txt").exists()

@@ -98,12 +98,28 @@ def test_a_snapshot_of_another_machine(home: dict[str, str], tmp_path: Path) -> 
     assert any("Which Pythons are there" in note for note in stack["releases"][1]["notes"])
 
 
+def test_a_machine_of_which_little_is_known_gets_no_yes(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "machine.json"
+    assert envcheck("collect", "--output", file, **home).returncode == 0
+    raw = json.loads(file.read_bytes())
+    raw["machine"]["host"] = None
+    file.write_text(json.dumps(raw))
+    (stack,) = read("--from", file, "--stack", "tensorflow-cpu", **home)["stacks"]
+    fits = {row["release"]: row["fits"] for row in stack["releases"]}
+    assert (fits["2.21.0"], fits["2.22.0rc0"]) == ("perhaps", "if-named")
+    text = " ".join(told("--from", file, "--stack", "tensorflow-cpu", **home).split())
+    assert "what is not known of this machine may yet rule it out." in text
+
+
 def test_a_stack_of_one_s_own(home: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(OWN)
     matrix = read("--stack", file, **home)
     newest, oldest = matrix["stacks"][0]["releases"]
-    assert [refusal["kind"] for refusal in newest["refusals"]] == ["python", "disk"]
+    # Its glibc is not known, and the release before it needs one that nobody has.
+    assert [refusal["kind"] for refusal in newest["refusals"]] == ["not-known", "python", "disk"]
     assert [one["kind"] for one in oldest["refusals"]] == ["prerelease", "libc", "python"]
     assert "no release of mine fits this machine" in matrix["chosen"]["refused"]
 

@@ -189,7 +189,9 @@ def test_of_several_mistakes_the_first_is_told_and_the_others_are_counted() -> N
     text = text.replace('source = "the team\'s wiki"', 'source = ""', 1)  # below the check
     with pytest.raises(UsageError, match=r'^my\.toml:8:14: "frm" is not a check') as caught:
         read(text, "my.toml")
-    assert caught.value.hint == "The file has 3 more mistakes below it."
+    assert caught.value.hint == (
+        "the file has 3 more mistakes below it; envcheck explain stack-file describes the form"
+    )
 
 
 def test_an_index_on_this_machine_needs_no_encryption() -> None:
@@ -212,8 +214,20 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
         load(f"{tmp_path}/")
 
 
+def test_a_number_is_repeated_as_it_was_written() -> None:
+    """3.10 without quotes is 3.1 to TOML, and 3.10 to whoever wrote it."""
+    with pytest.raises(UsageError, match=r'must be text in quotes: "3\.10"$'):
+        read(GOOD.replace('["3.10", "3.11"]', "[3.10]"), "my.toml")
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(GOOD, encoding="utf-8-sig")
+    assert load(str(file)).name == read(GOOD, "my.toml").name
+
+
 def test_an_alternative_that_is_no_stack_of_ours(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(GOOD.replace('["tensorflow"]', '["tensorflow", "pytorch"]'), encoding="utf-8")
-    with pytest.raises(UsageError, match=r'"otherwise" number 2 is "pytorch", and envcheck has'):
+    with pytest.raises(UsageError, match=r':9:28: "otherwise" is "pytorch", and envcheck has'):
         load(str(file))

@@ -82,6 +82,16 @@ def test_sizes_are_plausible_where_they_are_given() -> None:
             assert release.broken or 250 < release.download_mib < release.installed_mib < 10_000
 
 
+def test_cudnn_does_not_float_past_the_gpus_that_a_build_names() -> None:
+    """From 9.11 on cuDNN has no code below compute capability 7.5."""
+    for release in TENSORFLOW.releases:
+        pin = BUILDS[release.version]["and_cuda_nvidia-cudnn"]
+        floats = "<" in pin
+        ours = constraints(TENSORFLOW, release, "nvidia-cudnn-cu12", "3.11")
+        assert ("9.28.0.42" not in ours) is floats and "9.10.2.21" in ours, release.version
+    assert floats is False
+
+
 def test_horovod_is_built_only_where_it_is_asked_for() -> None:
     for stack in (TENSORFLOW, CPU):
         (sdist,) = stack.sdists

@@ -126,6 +126,13 @@ def test_without_a_gpu_the_ways_out_are_named() -> None:
     assert name(chosen(m.without_gpu(), stack="tensorflow-cpu")) == "tensorflow-cpu 2.21.0"
 
 
+def test_a_stack_for_the_cpu_is_no_equal_offer_beside_a_gpu() -> None:
+    old = refused(m.machine(["V100"], "418.67"), stack="tensorflow")
+    assert "--stack tensorflow-cpu fits this machine, and leaves its GPU unused" in old.hint
+    new = refused(m.machine(["RTX 5090"], "580.65.06"), stack="nvidia-tf1")
+    assert "--stack tensorflow fits this machine;" in new.hint and "unused" not in new.hint
+
+
 def test_allow_no_gpu_is_no_way_out_where_more_is_missing() -> None:
     snapshot = m.without_gpu(glibc="2.12")
     assert "--allow-no-gpu" not in refused(snapshot, stack="tensorflow").hint

@@ -58,6 +58,22 @@ def test_one_pip_for_each_index_and_none_merges_two() -> None:
     assert not any("nvidia" in line for line in lists(text())[1])
 
 
+def test_what_an_index_does_not_claim_is_asked_of_the_public_one() -> None:
+    (index,) = stack().indexes
+    but_not = msgspec.structs.replace(index, but_not=["nvidia-ml-py"])
+    whose = msgspec.structs.replace(stack(), indexes=[but_not])
+    locked = lock(
+        package("nvidia-ml-py", "12.575.51", MIB), package("nvidia-nccl", "2", MIB, NVIDIA)
+    )
+    told = render(whose, locked, Options(envcheck="0.1.0"))
+    assert [line.partition("=")[0] for listed in lists(told) for line in listed] == [
+        "nvidia-ml-py",
+        "nvidia-nccl",
+    ]
+    assert f"ARG NVIDIA_INDEX_URL={NVIDIA}" in told
+    assert len(installs(told)) == 2
+
+
 def test_the_public_index_is_pips_own_unless_one_is_given() -> None:
     told = text()
     assert "\nARG INDEX_URL=\n" in told
@@ -103,6 +119,16 @@ def test_a_build_gets_its_programs_and_variables() -> None:
 
 def test_without_sdists_there_is_no_compiler() -> None:
     assert "apt-get" not in text() and "build-tools" not in text()
+
+
+def test_what_the_host_needs_is_said_of_a_gpu_stack() -> None:
+    with_cuda = msgspec.structs.replace(stack().releases[0], cuda="12.1.0")
+    options = Options(envcheck="0.1.0")
+    known = render(stack(releases=[with_cuda]), lock(), options)
+    assert "and driver 525.60.13 or newer, for CUDA 12.1.0.\n" in known
+    assert "#   docker run --rm --gpus all nvidia-tf1:23.03 " in known
+    assert "a driver: which is not known.\n" in text()
+    assert "--gpus" not in render(stack(gpu=False), lock(), options)
 
 
 def test_nothing_stays_and_nobody_is_root() -> None:

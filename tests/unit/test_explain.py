@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import get_args
 
+import msgspec
 import pytest
+from msgspec.structs import fields
 
-from envcheck.checks.registry import Check, Verdict
+from envcheck.checks.registry import AREAS, Check, Verdict
 from envcheck.checks.view import View
 from envcheck.collector.kernels.vectors import VECTORS, encode
 from envcheck.facts.micro_kernels import Level
+from envcheck.install.catalogue.model import Build, Index, Release, Stack
+from envcheck.install.catalogue.schema import read
 from envcheck.reports.explain import PAGES, explain, explain_all, explain_page
 from envcheck.tensorcores.candidates import Candidate, Dot, outputs
 from envcheck.tensorcores.judged import Verdict as Word
@@ -97,6 +102,26 @@ def test_an_empty_table_says_how_to_ask() -> None:
     assert explain_all([]).endswith("envcheck explain CODE\n")
 
 
+def test_a_stack_that_follows_the_page_is_one() -> None:
+    """Both examples are read, and every key that a file may have is explained."""
+    blocks = re.findall(r"(?:^    .*\n|^\n)+", explain_page("stack-file"), re.MULTILINE)
+    tables = [textwrap.dedent(block) for block in blocks if " = " in block]
+    stack = read("\n".join(tables), "the page")
+    assert (stack.name, stack.sdists[0].build.requires[0]) == ("team", "setuptools==59.6.0")
+    items = re.findall(r"^  ([a-z., -]+): ", explain_page("stack-file"), re.MULTILINE)
+    told = {name for item in items for name in item.split(", ")}
+    for kind, prefix in ((Stack, ""), (Index, ""), (Release, ""), (Build, "build.")):
+        keys = {prefix + field.encode_name for field in fields(kind)}
+        assert keys - told <= {"releases", "indexes", "sdists", "provides", "sister"}
+
+
+def test_the_table_of_all_codes_names_every_page() -> None:
+    everything = [msgspec.structs.replace(HOST, area=area) for area in AREAS]
+    for name in PAGES:
+        assert f"envcheck explain {name}\n" in explain_all(everything)
+    assert "envcheck explain stack-file" not in explain_all([HOST])
+
+
 WHY = ("Why the bits prove that Tensor Cores did the work:", "envcheck explain tensor-cores")
 
 
@@ -110,10 +135,13 @@ def test_codes_of_an_area_name_its_page() -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_fits_a_terminal_and_reads_the_same_in_colour_and_ascii(name: str) -> None:
     text = explain_page(name)
-    assert len(text.splitlines()) <= 70
+    assert len(text.splitlines()) <= 130
+    source = set(text.splitlines())  # what is preformatted stands as it is, however narrow
     for width in (40, 80, 100):
         lines = explain_page(name, width=width).splitlines()
-        assert all(len(line) <= width or len(line.split()) == 1 for line in lines)
+        for line in lines:
+            whole = line.startswith("    ") and line in source and len(line) <= 80
+            assert len(line) <= width or len(line.split()) == 1 or whole
     assert plain(explain_page(name, colour=True)) == text
     assert explain_page(name, utf8=False).isascii()
     assert explain_page(name, utf8=False) == text.replace("×", "x")

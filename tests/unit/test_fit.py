@@ -10,6 +10,7 @@ import whole
 
 from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
+from envcheck.install.catalogue.load import load
 from envcheck.install.fit.fit import fit, named
 from envcheck.install.request import Request
 
@@ -83,7 +84,9 @@ def test_nothing_known_is_never_a_pass_in_silence() -> None:
         nvidia_smi=None,
         cuda=None,
     )
-    notes = m.one(m.judged(m.tensorflow(), nothing), "2.21.0").notes
+    candidate = m.one(m.judged(m.tensorflow(), nothing), "2.21.0")
+    notes = candidate.notes
+    assert candidate.open and not m.one(m.judged(m.tensorflow(), m.machine()), "2.21.0").open
     for what in ("architecture", "with AVX", "glibc", "has an NVIDIA GPU", "driver runs CUDA"):
         assert any(what in note and "not known" in note for note in notes), what
 
@@ -104,6 +107,20 @@ def test_nothing_known_is_never_a_pass_in_silence() -> None:
 def test_the_machine_itself(facts: dict[str, Any], kind: str, words: str) -> None:
     candidate = m.one(m.judged(m.tensorflow(), m.machine(**facts)), "2.21.0")
     assert words in m.sentence(candidate, kind)
+
+
+def test_a_glibc_that_is_not_known_is_that_of_the_release_before_it() -> None:
+    """In the catalogue, as it is: 23.03 says none, and 22.09 needs 2.31."""
+    stack = load("nvidia-tf1")
+    old = m.judged(stack, m.machine(["H100"], glibc="2.17"))
+    assert old.best is None
+    assert m.sentence(m.one(old, "23.03"), "not-known") == (
+        "needs a glibc that is not known; 22.09 before it needs 2.31, and this machine has 2.17"
+    )
+    assert named(m.one(old, "23.03")).fits
+    new = m.one(m.judged(stack, m.machine(["H100"], glibc="2.31")), "23.03")
+    assert new.fits and not new.open
+    assert "Which glibc it needs is not known; 22.09 before it needs 2.31." in new.notes
 
 
 def test_glibc_2_17_is_enough_for_upstream_and_not_for_nvidia() -> None:

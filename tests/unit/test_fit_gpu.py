@@ -14,6 +14,7 @@ from build import document
 from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
 from envcheck.facts.target import Environment
+from envcheck.install.fit.fit import named
 from envcheck.snapshot import Snapshot
 
 NOT_COLLECTED = Unavailable(unavailable="not-collected")
@@ -89,8 +90,14 @@ def test_every_gpu_counts() -> None:
     assert alone.fits
     mixed = m.judged(stack, m.machine(["H100", "T4", "A100"])).candidates[0]
     assert m.sentence(mixed, "capability") == (
-        "has no code for Tesla T4 (compute capability 7.5), only for sm_80, sm_90"
+        "has no code for Tesla T4 (compute capability 7.5), only for sm_80, sm_90; it would do where"
+        f" CUDA_VISIBLE_DEVICES leaves {whole.NAME} and {m.GPUS['A100'][0]} alone"
     )
+    # So its user may name it: the other way round, nothing can be done.
+    assert not mixed.fits and named(mixed).fits
+    old = m.judged(stack, m.machine(["T4"])).candidates[0]
+    assert m.sentence(old, "capability").endswith("only for sm_80, sm_90")
+    assert not named(old).fits
 
 
 def test_two_gpus_of_unknown_capability_are_two() -> None:

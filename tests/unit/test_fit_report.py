@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import fit_machines as m
+import whole
 
 from envcheck.install.fit.choice import StackFit
 from envcheck.reports.releases import Chosen, build, pythons, render, render_json
@@ -45,6 +46,14 @@ def test_80_columns_no_colour_and_ascii_keep_the_meaning() -> None:
     assert plain.isascii() and max(map(len, plain.splitlines())) <= 80
     coloured = shown(snapshot, everything=True, colour=True)
     assert "\x1b[" in coloured and "CPU, glibc, driver" in coloured
+
+
+def test_what_is_not_known_of_a_machine_is_no_yes() -> None:
+    judged = m.judged(m.tensorflow(), m.machine(["A100"], glibc=whole.ABSENT))
+    matrix = build("a machine", [judged], NOBODY, None)
+    assert "perhaps" in line(render(matrix), "2.20.0")
+    rows = {row.release: row.fits for row in matrix.stacks[0].releases}
+    assert rows["2.20.0"] == "perhaps" and rows["2.22.0rc0"] == "if-named"
 
 
 def test_what_would_be_taken() -> None:

@@ -27,6 +27,21 @@ def test_it_fits_80_columns_whatever_the_names() -> None:
     assert "not known" in told
 
 
+def test_short_versions_leave_room_for_their_heading() -> None:
+    told = text(planned(locked=lock(package("six", "1", MIB))))
+    assert "name  version        size  index sha256" in told
+    assert "name  version " in text(planned(locked=msgspec.structs.replace(lock(), packages=[])))
+
+
+def test_on_40_columns_the_table_has_names_versions_and_sizes() -> None:
+    told = plan_text.render(planned(), width=40)
+    table = told[told.index("Packages") : told.index("index 1")].splitlines()
+    assert max(len(line) for line in table) <= 40
+    assert table[1].split() == ["name", "version", "size"]
+    (cudnn,) = [line for line in table if "8.8.1" in line]
+    assert cudnn.split() == ["nvidia-cudnn-…", "8.8.1", "500", "MiB"]
+
+
 def test_everything_that_is_decided_is_there() -> None:
     locked = lock(provided={"nvidia-pyindex": "the index in the environment's own pip.conf"})
     told = text(planned(locked=locked, in_store=stored(locked, "numpy")))

@@ -143,6 +143,23 @@ def test_why_newer_ones_are_passed_over() -> None:
     ]
 
 
+def test_releases_passed_over_for_the_same_reasons_are_told_together() -> None:
+    driver = Refusal(kind="driver", sentence="needs driver 535")
+    libc = Refusal(kind="libc", sentence="needs glibc 2.31")
+    newer = [
+        Candidate(release=msgspec.structs.replace(stack().releases[0], release=name), refusals=told)
+        for name, told in [
+            *((f"25.{month:02}", [driver]) for month in range(6, 0, -1)),
+            ("24.02", [driver, libc]),
+        ]
+    ]
+    plan = planned(msgspec.structs.replace(choice(), newer_refused=newer))
+    assert plan.reasons[1:] == [
+        "25.06, 25.05, 25.04 and 3 more are passed over: each needs driver 535",
+        "24.02 is passed over: it needs driver 535; it needs glibc 2.31",
+    ]
+
+
 def test_no_disk_says_how_much_is_missing_and_where() -> None:
     with pytest.raises(Cannot) as error:
         planned(
