@@ -138,6 +138,13 @@ def tensorflow_build(version: str | Version) -> TensorFlowBuild | None:
 
 
 @cache
+def unregistered() -> tuple[str, ...]:
+    """NVIDIA's names that nobody held on the registry when they were looked up: anybody can take them."""
+    absent = (name for name, row in _names().items() if row["status_2026_11_20"] == "ABSENT(404)")
+    return tuple(sorted(absent))
+
+
+@cache
 def tensorflow_builds() -> tuple[TensorFlowBuild, ...]:
     """Every ``tensorflow`` of pypi_tf.csv, oldest first."""
     return tuple(_build(version) for version in sorted(_build_rows()))

@@ -38,8 +38,9 @@ _MEANINGS = {
 }
 _LATER = {408, 425, 429, 500, 502, 503, 504}  # may answer better when asked again
 _CREDENTIALS = (
-    "credentials are taken from the index's URL, from ~/.netrc (or the file in NETRC), and from the"
-    " keyring program"
+    "credentials are taken from ~/.netrc (or the file in NETRC), from the keyring program, from the"
+    " index's URL, and from UV_INDEX_NAME_USERNAME and UV_INDEX_NAME_PASSWORD (NAME is PUBLIC or that of"
+    " the stack's index)"
 )
 _CERTIFICATES = (
     "name the certificate authority of your network in SSL_CERT_FILE (a PEM file), or add it to the"
@@ -52,7 +53,8 @@ class HttpError(CouldNotLook):
     """A request that failed.
 
     status: of the answer, None where there was none. again: a later attempt may succeed. connecting: no
-    connection came about. wait: seconds that the server asks to be left alone for.
+    connection came about. silent: one came about, and then nothing.
+    wait: seconds that the server asks to be left alone for.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class HttpError(CouldNotLook):
         headers: Mapping[str, str] | None = None,
         again: bool = False,
         connecting: bool = False,
+        silent: bool = False,
         wait: float | None = None,
     ) -> None:
         super().__init__(sentence, hint)
@@ -71,6 +74,7 @@ class HttpError(CouldNotLook):
         self.headers = headers or {}
         self.again = again
         self.connecting = connecting
+        self.silent = silent
         self.wait = wait
 
 
@@ -87,6 +91,8 @@ def of_status(
         hint = "put them into the URL in HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT"
     elif status == 511:
         hint = _LOG_IN
+    elif wait:
+        hint = f"it asks to be left alone for {_time(wait)}"
     return HttpError(
         f"{host} {meaning}: {addresses.shown(url)}",
         hint,
@@ -95,6 +101,11 @@ def of_status(
         again=status in _LATER or 505 <= status < 511,
         wait=wait,
     )
+
+
+def _time(seconds: float) -> str:
+    """ "40 s", "60 minutes"."""
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
 def of_exception(url: str, error: BaseException) -> HttpError:
@@ -139,6 +150,14 @@ def _no_such_proxy(url: str, *_: object) -> HttpError:
     )
 
 
+def broken_proxy(url: str) -> HttpError:
+    """A proxy's address that cannot be taken apart; it may hold a password, so it is not shown."""
+    return HttpError(
+        f"the proxy that is set for {addresses.host(url)} is no address",
+        f"look at HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and pip's proxy setting; {addresses.QUOTED}",
+    )
+
+
 def _no_url(url: str, *_: object) -> HttpError:
     return HttpError(f"{addresses.shown(url)} is not a URL that can be asked")
 
@@ -157,7 +176,7 @@ def _proxy(url: str, error: BaseException, reason: str) -> HttpError:
     return HttpError(
         f"the proxy that is set refuses a connection to {host} (status {refused[1]})",
         "look at HTTPS_PROXY and NO_PROXY; its user name and password belong into the URL",
-        status=int(refused[1]),
+        # No status: a proxy's 404 says nothing of what the index has.
         again=refused[1].startswith("5"),
     )
 
@@ -184,7 +203,13 @@ def _no_connection_in_time(url: str, *_: object) -> HttpError:
 
 
 def _silent(url: str, *_: object) -> HttpError:
-    return HttpError(f"{addresses.host(url)} has gone silent", again=True)
+    return HttpError(f"{addresses.host(url)} has gone silent", again=True, silent=True)
+
+
+def _garbled(url: str, *_: object) -> HttpError:
+    return HttpError(
+        f"{addresses.host(url)} sends what cannot be unpacked: {addresses.shown(url)}", again=True
+    )
 
 
 def _no_tls(url: str, error: BaseException, _: str) -> HttpError:
@@ -206,6 +231,7 @@ _KINDS = [
         ),
         _no_url,
     ),
+    ((urllib3.exceptions.DecodeError, requests.exceptions.ContentDecodingError), _garbled),
     ((urllib3.exceptions.ProxyError,), _proxy),
     ((socket.gaierror,), _no_address),
     ((urllib3.exceptions.NewConnectionError,), _no_connection),

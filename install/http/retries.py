@@ -19,7 +19,8 @@ PATIENCE = 120.0  # seconds that a server may ask to be left alone for
 class Retries(msgspec.Struct, frozen=True, kw_only=True):
     """Pauses double from ``first`` to ``longest`` (seconds), and vary so that clients spread out.
 
-    attempts: in a row without progress. connecting: the same while not even a connection comes about.
+    attempts: in a row without progress. connecting: the same while not even a connection comes about, or
+    where the other side says nothing for the whole time that it is given.
     """
 
     attempts: int = 5
@@ -47,7 +48,8 @@ class Attempts:
         progress: something was gained since the failure before, which so does not count.
         """
         self._failures = 1 if progress else self._failures + 1
-        most = self._retries.connecting if error.connecting else self._retries.attempts
+        slow = error.connecting or error.silent
+        most = self._retries.connecting if slow else self._retries.attempts
         if not error.again or self._failures >= most or (error.wait or 0) > PATIENCE:
             raise error
         pause = self._retries.pause(self._failures, random.random())

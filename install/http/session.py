@@ -103,7 +103,9 @@ class Session:
 
     def learn(self, url: str, index: str = "") -> None:
         """Use an index's credentials for all files on its host: its URL's, or, by the index's name,
-        those in UV_INDEX_<NAME>_USERNAME and _PASSWORD. ``get`` learns what is in its URL by itself."""
+        those in UV_INDEX_<NAME>_USERNAME and _PASSWORD. ``get`` learns what is in its URL by itself.
+        Raises HttpError for what is no URL."""
+        _origin(url)
         self._credentials.learn(url, index)
 
     def public(self, url: str) -> str:
@@ -133,9 +135,7 @@ class Session:
             if answer.status_code not in _REDIRECTS or not location:
                 return _checked(answer, file, known=self._credentials.known(url) is not None)
             answer.close()
-            # Header bytes come as Latin-1, and are UTF-8 where they are not ASCII.
-            target = urljoin(url, location.encode("latin-1", "replace").decode("utf-8", "replace"))
-            target = addresses.public(target)
+            target = _target(url, location)
             if _origin(target) != _origin(url):
                 headers = {k: v for k, v in headers.items() if k.lower() != "authorization"}
             url = target
@@ -155,8 +155,11 @@ class Session:
                 f"--allow-insecure {host} follows it all the same",
             )
         if not addresses.is_loopback(url):
+            what = addresses.shown(url)
+            if url != asked:
+                what = f"{addresses.host(asked)} redirects to {what}, which"
             raise HttpError(
-                f"{addresses.shown(url)} is plain http, where anybody on the way can change what comes",
+                f"{what} is plain http, where anybody on the way can change what comes",
                 f"use https://, or allow it by name: --allow-insecure {host}",
             )
 
@@ -188,6 +191,18 @@ class Session:
             token = base64.b64encode(":".join(pair).encode()).decode()
             headers["Authorization"] = f"Basic {token}"
         return headers
+
+
+def _target(url: str, location: str) -> str:
+    """Where a redirect leads, without credentials. Raises HttpError for what is no address."""
+    # Header bytes come as Latin-1, and are UTF-8 where they are not ASCII.
+    text = location.encode("latin-1", "replace").decode("utf-8", "replace")
+    try:
+        return addresses.public(urljoin(url, text))
+    except ValueError:
+        raise HttpError(
+            f"{addresses.shown(url)} redirects to something that is no address"
+        ) from None
 
 
 def _checked(answer: Answer, file: bool, known: bool) -> Answer:
@@ -225,4 +240,6 @@ def _origin(url: str) -> tuple[str, str, int]:
     try:
         return addresses.origin(url)
     except ValueError:
-        raise HttpError(f"{addresses.shown(url)} is not a URL that can be asked") from None
+        raise HttpError(
+            f"{addresses.shown(url)} is not a URL that can be asked", addresses.QUOTED
+        ) from None

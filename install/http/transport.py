@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import ssl
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +13,9 @@ import requests
 import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 
-from . import addresses, errors
+from . import addresses, errors, trust
 
 CONNECTIONS = 32  # kept open to one host
-
-_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
 
 
 class Answer(requests.Response):
@@ -44,14 +41,18 @@ class Answer(requests.Response):
 class Transport(HTTPAdapter):
     """Sends one request, and follows and repeats nothing.
 
-    verified: certificates are checked; what is trusted is what OpenSSL reads from SSL_CERT_FILE and
-    SSL_CERT_DIR, else the system's store, else certifi's list, and the bundles that requests, curl and
-    pip are told about.
+    verified: certificates are checked, against what ``trust.verifying`` trusts, and pip's ``cert``. pip's
+    ``proxy`` goes before the environment's proxies, as it does for pip.
     """
 
     def __init__(self, *, verified: bool = True) -> None:
         self._verified = verified
-        self._context = _verifying() if verified else _unverified()
+        self._context = trust.verifying() if verified else trust.unverified()
+        self._proxy, certificates = _settings_of_pip()
+        if verified and certificates:
+            # Where no certificates are in it, the handshake will say what is missing.
+            with contextlib.suppress(OSError):
+                self._context.load_verify_locations(certificates)
         if not verified:  # asked for by name; the user need not be told at every request
             warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
         super().__init__(pool_maxsize=CONNECTIONS)
@@ -72,6 +73,9 @@ class Transport(HTTPAdapter):
         self, method: str, url: str, headers: dict[str, str], timeout: tuple[float, float]
     ) -> Answer:
         """url: without credentials. timeout: seconds to connect, and without a byte. Raises HttpError."""
+        proxies = _proxies(url, self._proxy)
+        if not all(map(addresses.is_whole, proxies.values())):
+            raise errors.broken_proxy(url)
         try:
             request = requests.Request(method, url, headers=headers).prepare()
             response = self.send(
@@ -79,7 +83,7 @@ class Transport(HTTPAdapter):
                 stream=True,
                 timeout=timeout,
                 verify=self._verified,
-                proxies=_proxies(url),
+                proxies=proxies,
             )
         except errors.FAILURES as error:
             raise errors.of_exception(url, error) from None
@@ -88,43 +92,20 @@ class Transport(HTTPAdapter):
         return answer
 
 
-def _proxies(url: str) -> dict[str, str]:
-    """As the environment has them (NO_PROXY included); none of them reaches this machine's loopback."""
+def _proxies(url: str, of_pip: str) -> dict[str, str]:
+    """pip's, else as the environment has them; NO_PROXY counts, and this machine's loopback needs none."""
     if addresses.is_loopback(url):
         return {}
+    if of_pip and not requests.utils.should_bypass_proxies(url, no_proxy=None):
+        return {"http": of_pip, "https": of_pip}
     return dict(requests.utils.get_environ_proxies(url))
 
 
-def _verifying() -> ssl.SSLContext:
-    import certifi
-    import truststore
+def _settings_of_pip() -> tuple[str, str]:
+    """pip's ``proxy``, and the file of its ``cert``; "" where it has none."""
+    from ..index.public import pip_settings
 
-    context: ssl.SSLContext = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    named = [Path(os.environ[name]) for name in _BUNDLES if os.environ.get(name)]
-    for bundle in named if named or _system_has_one() else [Path(certifi.where())]:
-        _trust(context, bundle)
-    return context
-
-
-def _trust(context: ssl.SSLContext, bundle: Path) -> None:
-    if bundle.is_dir():
-        context.load_verify_locations(capath=bundle)
-    elif bundle.is_file():
-        # Where no certificates are in it, the handshake will say what is missing.
-        with contextlib.suppress(ssl.SSLError):
-            context.load_verify_locations(cafile=bundle)
-
-
-def _system_has_one() -> bool:
-    """Whether the system has certificates at all: a bare container may have none."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.load_default_certs()
-    folder = ssl.get_default_verify_paths().capath
-    return bool(context.cert_store_stats()["x509_ca"] or (folder and any(Path(folder).iterdir())))
-
-
-def _unverified() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
+    settings = pip_settings(os.environ)
+    proxy, cert = settings.get("proxy"), settings.get("cert")
+    named = cert.value if cert is not None and Path(cert.value).is_file() else ""
+    return (proxy.value if proxy is not None else "", named)

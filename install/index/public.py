@@ -10,13 +10,14 @@ from __future__ import annotations
 import configparser
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 
 from ...exit_codes import CouldNotLook, UsageError
+from ..http.addresses import QUOTED, is_index, typed
 
 UV_SECONDS = 20.0
 
@@ -137,16 +138,10 @@ def _key(name: str) -> str:
 
 def _checked(setting: Setting) -> str:
     url = setting.value.strip()
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("https", "http") and bool(parts.hostname)
-    except ValueError:
-        good = False
-    if not good:
-        shown = re.sub(r"//[^/@]*@", "//", url)
+    if not is_index(url):
         raise UsageError(
-            f"the index {shown} of {setting.origin} is no https:// address",
-            "Name an index for this installation with --index URL.",
+            f"the index {typed(url)} of {setting.origin} is no https:// address",
+            f"Mend it ({QUOTED}), or name an index with --index URL.",
         )
     return url
 
@@ -157,11 +152,25 @@ def _asked_of_uv(environ: Mapping[str, str]) -> str:
 
     from .. import processes
 
-    argv = [find_uv_bin(), "pip", "compile", "--quiet", "--no-header", "--emit-index-url", "-"]
+    argv = [find_uv_bin(), "pip", "compile", "--quiet", "--no-header", "--emit-index-url"]
+    # Any Python would do, and this one need not be searched for, which takes longer than all the rest.
+    argv += ["--python", sys.executable, "-"]
     # Away from the working directory, whose project's settings are not the user's.
     result = processes.run(argv, deadline=UV_SECONDS, env=environ, cwd=Path("/"))
     if not result.ok:
-        said = result.tail(lines=2)
-        raise CouldNotLook(f"uv does not say which index it uses: it {result.describe()}: {said}")
+        raise _uv_failed(result.stderr.decode("utf-8", "replace"), result.describe())
     text: str = result.stdout.decode("utf-8", "replace")
     return text
+
+
+def _uv_failed(said: str, ended: str) -> UsageError | CouldNotLook:
+    """Why uv does not answer; the lines that it quotes of its configuration may hold a password."""
+    hint = "Mend it, or name the index in PIP_INDEX_URL: then uv is not asked."
+    file = re.search(r"Failed to parse:? `?([^`\n]+)", said)
+    if file is not None:
+        at = re.search(r"at line (\d+), column (\d+)", said)
+        place = f"{file[1]}:{at[1]}:{at[2]}" if at else file[1]
+        return UsageError(f"uv's configuration {place} is broken", hint)
+    first = next((line for line in said.splitlines() if line.startswith("error:")), "")
+    why = f": {typed(first.removeprefix('error:').strip())}" if first else ""
+    return CouldNotLook(f"uv does not say which index it uses: it {ended}{why}", hint)

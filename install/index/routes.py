@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 
 from ...exit_codes import CouldNotLook, UsageError
 from ..catalogue.model import PUBLIC, Stack
+from ..http.addresses import QUOTED, is_index, typed
 from ..request import Request
 from .simple import HEADERS, parse
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from ..http.session import Session
     from .public import PublicIndex
 
-PROBE_SECONDS = 10.0  # for each of an index's addresses
+# For each of several addresses, in seconds without a byte; the only one is waited for as for any page.
+_HURRIED: dict[str, Any] = {"timeout": 10.0, "attempts": 2}
+_PATIENT: dict[str, Any] = {}
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,8 +49,8 @@ class Routes:
         self._locks = {
             name: threading.Lock() for name in [PUBLIC, *(i.name for i in self._indexes)]
         }
-        # Which of several addresses was taken, and why not an earlier one.
-        self.said: list[str] = []
+        # What the user should know: which of several addresses was taken, and why not an earlier one.
+        self.said: list[str] = _overheard(request.indexes)
 
     def of(self, name: str) -> Route:
         """A package's one index: the first that claims its normalised name, else the public one."""
@@ -60,14 +63,17 @@ class Routes:
     def base(self, route: Route, session: Session) -> str:
         """The address that serves this route for the whole run, ending in "/".
 
-        Of several, the first that answers; raises CouldNotLook with what each said where none does.
+        Of several, the first that answers. The one that the stack's distribution comes from is asked in any
+        case: it may be a mirror that the user has mistyped, and the resolver would only say that there are no
+        versions. Raises CouldNotLook with what each said where none answers.
         """
         with self._locks[route.index_name]:
             if route.index_name not in self._settled:
                 for url in route.urls:
                     session.learn(url, route.index_name)
-                only = route.urls[0] if len(route.urls) == 1 else ""
-                self._settled[route.index_name] = only or self._first(route, session)
+                lone = len(route.urls) == 1 and not self._decides(route)
+                found = route.urls[0] if lone else self._first(route, session)
+                self._settled[route.index_name] = found
             return self._settled[route.index_name].rstrip("/") + "/"
 
     def answers(self, session: Session) -> str:
@@ -90,22 +96,30 @@ class Routes:
         if route.index_name == PUBLIC:
             return error
         sentence = f"the {route.index_name} index does not answer as it should: {error}"
-        hint = " ".join(filter(None, [error.hint, self._alternatives()]))
-        return CouldNotLook(sentence, hint)
+        return CouldNotLook(sentence, self._ways_out(error.hint))
 
     def _first(self, route: Route, session: Session) -> str:
         probed = self._probed(route)
+        patience = _HURRIED if len(route.urls) > 1 else _PATIENT
         said: list[str] = []
+        hints: list[str] = []
         for url in route.urls:
-            answer = _probe(url, probed, session)
-            if not answer:
+            failed = _probe(url, probed, session, patience)
+            if failed is None:
                 if said:
                     self.said.append(f"{'; '.join(said)}; {session.public(url)} is used")
                 return url
-            said.append(answer)
+            said.append(str(failed))
+            hints.append(failed.hint)
         raise CouldNotLook(
-            f"the {route.index_name} index does not answer: {'; '.join(said)}", self._alternatives()
+            f"the {route.index_name} index does not answer: {'; '.join(said)}",
+            self._ways_out(next(filter(None, hints), "")),
         )
+
+    def _decides(self, route: Route) -> bool:
+        """Whether the stack's distribution comes from here, an index of its own."""
+        distribution = canonicalize_name(self.stack.distribution)
+        return route.index_name != PUBLIC and self.of(distribution).index_name == route.index_name
 
     def _probed(self, route: Route) -> str:
         """A project that this index has if it is the right one; "" for asking its front page."""
@@ -116,28 +130,34 @@ class Routes:
         plain = (p for p in index.packages if not set(p) & set("*?["))
         return next(plain, "")
 
-    def _alternatives(self) -> str:
+    def _ways_out(self, hint: str) -> str:
+        """What mends it, where that is known, and what can be had instead."""
         stacks = [f"--stack {name}" for name in self.stack.otherwise]
         ways = ["another address of it (--index NAME=URL)", *stacks, "NVIDIA's container"]
-        return f"Alternatives: {', '.join(ways[:-1])}, or {ways[-1]}."
+        mends = f"{hint.rstrip('.')}. " if hint else ""
+        return f"{mends}Alternatives: {', '.join(ways[:-1])}, or {ways[-1]}."
 
 
-def _probe(url: str, project: str, session: Session) -> str:
-    """What an address says when asked for a project: "" for a page with files, else a sentence."""
+def _probe(
+    url: str, project: str, session: Session, patience: dict[str, Any]
+) -> CouldNotLook | None:
+    """Why an address does not do, when it is asked for a project; None for a page with files."""
     page = f"{url.rstrip('/')}/{project}/" if project else url
     shown = session.public(url)
     try:
-        with session.get(page, headers=HEADERS, timeout=PROBE_SECONDS, attempts=2) as response:
+        with session.get(page, headers=HEADERS, **patience) as response:
             if not project:
-                return ""
+                return None
             kind = response.headers.get("Content-Type", "")
             files = parse(response.content, kind, response.url)
     except CouldNotLook as error:
         if getattr(error, "status", None) == 404:
-            return f"{shown} has no {project}" if project else f"{shown} is no package index (404)"
+            lacks = f"{shown} has no {project}" if project else f"{shown} is no package index (404)"
+            return CouldNotLook(lacks)
         named = urlsplit(url).hostname or url
-        return str(error) if named in str(error) else f"{shown}: {error}"
-    return "" if files else f"{shown} has no file of {project}"
+        said = str(error)
+        return CouldNotLook(said if named in said else f"{shown}: {said}", error.hint)
+    return None if files else CouldNotLook(f"{shown} has no file of {project}")
 
 
 def _asked(stack: Stack, indexes: list[str]) -> dict[str, list[str]]:
@@ -150,17 +170,21 @@ def _asked(stack: Stack, indexes: list[str]) -> dict[str, list[str]]:
         if named and name not in (PUBLIC, *known):
             has = f"its indexes are {', '.join(known)}" if known else "it has no index of its own"
             raise UsageError(
-                f"--index {_shown(text)}: the stack {stack.name} has no index named {_shown(name)}",
+                f"--index {typed(text)}: the stack {stack.name} has no index named {typed(name)}",
                 f"{has[0].upper()}{has[1:]}; a URL alone stands for the public index.",
             )
-        if urlsplit(url).scheme not in ("https", "http") or not urlsplit(url).hostname:
-            raise UsageError(f"--index {_shown(text)}: it takes a URL with https://")
+        if not is_index(url):
+            raise UsageError(f"--index {typed(text)}: it takes a URL with https://", QUOTED)
         asked.setdefault(name, []).append(url)
     return asked
 
 
-def _shown(text: str) -> str:
-    """What a user typed, without the credentials that a URL in it may hold."""
-    head, separator, rest = text.partition("://")
-    authority, slash, path = rest.partition("/")
-    return head + separator + authority.rpartition("@")[2] + slash + path if separator else text
+def _overheard(indexes: list[str]) -> list[str]:
+    """A remark on passwords in ``--index``: a command line is nobody's secret."""
+    return [
+        f"--index {typed(text)} holds a password, which every user of this machine can read in the list of"
+        " processes while envcheck runs; ~/.netrc, the keyring program, or UV_INDEX_NAME_USERNAME and"
+        " UV_INDEX_NAME_PASSWORD (NAME: PUBLIC, or the index's) keep it out of there"
+        for text in indexes
+        if ":" in text.partition("://")[2].partition("/")[0].rpartition("@")[0]
+    ]

@@ -59,7 +59,7 @@ def configure(directory: Path, stack: Stack, lock: Lock, public: str) -> None:
     public: the URL of the index that pip and uv are configured with. An environment gets nothing else:
     no library path, no package that is not locked.
     """
-    pip_conf.write(directory, lock, public)
+    pip_conf.write(directory, stack, lock, public)
     activation.write(directory, stack.environment)
 
 

@@ -42,7 +42,9 @@ def explanation(stderr: str) -> str:
             causes.append(words)
         else:
             causes[-1] += f" {words}"
-    text = " ".join(_REFERENCE.sub("", _last(causes)).split()).rstrip(".:")
+    whole = " ".join(_REFERENCE.sub("", _last(causes)).split())
+    # Not the advice on uv's own variables, which do not reach it here.
+    text = ". ".join(one for one in whole.split(". ") if "`UV_" not in one).rstrip(".:")
     text = re.sub(r"^And because ", "Because ", text)
     return text if len(text) <= _LENGTH else f"{text[:_LENGTH]} …"
 

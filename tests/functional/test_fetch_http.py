@@ -102,6 +102,52 @@ def test_redirects_leave_credentials_behind(
     assert other.seen()[0].range == "bytes=0-9"
 
 
+def test_a_redirect_to_what_is_no_address(server: BadServer, session: Session) -> None:
+    server.behave("/page", Way(redirect="http://[::1", times=None))
+    said = str(error_of(session, server.url + "/page"))
+    assert said == f"{server.url}/page redirects to something that is no address"
+
+
+def test_who_redirects_to_plain_http_is_said(server: BadServer, session: Session) -> None:
+    server.behave("/page", Way(redirect="http://169.254.169.254/latest/", times=None))
+    said = str(error_of(session, server.url + "/page"))
+    assert said.startswith(f"127.0.0.1:{server.port} redirects to http://169.254.169.254/latest/, ")
+    assert len(server.seen()) == 1
+
+
+def test_what_cannot_be_unpacked(server: BadServer, session: Session) -> None:
+    server.behave("/page", Way(headers={"Content-Encoding": "gzip"}, times=None))
+    assert "sends what cannot be unpacked" in str(error_of(session, server.url + "/page"))
+
+
+def test_a_server_that_says_nothing_is_not_waited_for_as_often_as_one_that_fails(
+    server: BadServer, session: Session
+) -> None:
+    server.behave("/page", Way(stall_after=3, times=None))
+    with pytest.raises(HttpError, match="has gone silent"):
+        session.get(server.url + "/page", timeout=0.2)
+    assert len(server.seen()) == QUICK.connecting < QUICK.attempts
+
+
+def test_a_proxys_refusal_is_no_answer_of_the_index(
+    server: BadServer, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its 404 would be taken for an index that lacks the project."""
+    monkeypatch.setenv("HTTPS_PROXY", server.url)
+    error = error_of(session, "https://index.invalid/page")
+    assert error.status is None and "(status 404)" in str(error)
+
+
+@pytest.mark.parametrize("proxy", ["http://u:secret@[x", "http://u:secret/x@proxy.example:3128"])
+def test_a_broken_proxy_is_not_taken_for_a_broken_index(
+    session: Session, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    error = error_of(session, "https://index.invalid/page")
+    assert str(error) == "the proxy that is set for index.invalid is no address"
+    assert "secret" not in error.hint and "%2F" in error.hint
+
+
 def test_redirects_in_a_circle_end(server: BadServer, session: Session) -> None:
     server.behave("/page", Way(redirect="/page", times=None))
     assert "redirects in a circle" in str(error_of(session, server.url + "/page"))
@@ -288,3 +334,23 @@ def test_https_does_not_lead_to_http(
 def test_a_plain_server_at_an_https_address(server: BadServer, session: Session) -> None:
     error = error_of(session, f"https://127.0.0.1:{server.port}/page")
     assert f"TLS with 127.0.0.1:{server.port} fails" in str(error)
+
+
+def test_what_pip_is_configured_with_counts_here_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: Session, other: BadServer
+) -> None:
+    """A company's certificate and proxy often stand in pip.conf alone."""
+    made = certificates.make(tmp_path / "tls")
+    config = tmp_path / "pip.conf"
+    config.write_text(f"[global]\ncert = {made.authority}\nproxy = {other.url}\n")
+    with BadServer(tls=(made.certificate, made.key)) as secure:
+        secure.file("/page", BODY)
+        monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+        with Session(retries=QUICK) as without:
+            assert "not to be trusted" in str(error_of(without, secure.url + "/page"))
+        monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
+        assert session.get(secure.url + "/page").content == BODY
+    assert "the proxy that is set" in str(error_of(session, "https://index.invalid/page"))
+    assert [seen.method for seen in other.seen()] == ["CONNECT"]
+    monkeypatch.setenv("NO_PROXY", "index.invalid")
+    assert "has no address" in str(error_of(session, "https://index.invalid/page"))

@@ -101,3 +101,20 @@ def test_uv_with_no_index_is_told(tmp_path: Path) -> None:
     write(tmp_path / "config/uv/uv.toml", "no-index = true\n")
     with pytest.raises(UsageError, match="uv is told to use no index"):
         public_index(machine(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "text, place",
+    [
+        ('index-url = "https://joe:secret@index.example/simple\n', ":1:"),
+        ('index-urk = "https://joe:secret@index.example/simple"\n', ":1:1"),
+    ],
+)
+def test_a_broken_configuration_of_uvs_is_named_and_not_quoted(
+    tmp_path: Path, text: str, place: str
+) -> None:
+    file = write(tmp_path / "config/uv/uv.toml", text)
+    with pytest.raises(UsageError) as caught:
+        public_index(machine(tmp_path))
+    assert str(caught.value).startswith(f"uv's configuration {file}{place}")
+    assert "secret" not in str(caught.value) and "PIP_INDEX_URL" in caught.value.hint

@@ -15,7 +15,7 @@ from folder_view import FolderView, bundled, lock_of
 from pythons import need
 
 from envcheck.exit_codes import PutBack
-from envcheck.install.catalogue.model import Stack
+from envcheck.install.catalogue.model import Index, Stack
 from envcheck.install.index.server import IndexServer
 from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
 from envcheck.install.pythons.interpreter import Interpreter
@@ -154,7 +154,9 @@ def test_the_doctor_finds_nothing_in_its_pip_conf(tmp_path: Path) -> None:
     index = "https://pypi.ngc.nvidia.com/"
     package = LockedPackage(name="x", version="1", index=index, file=file)
     lock = msgspec.structs.replace(EMPTY, packages=[package])
-    environment.configure(directory, STACK, lock, "https://public.example/simple")
+    own = Index(name="own", urls=[index], packages=["x", "nvidia-*"], source="made up")
+    stack = msgspec.structs.replace(STACK, indexes=[own])
+    environment.configure(directory, stack, lock, "https://public.example/simple")
     (tmp_path / "home").mkdir()
     variables = clean_environment(HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path / "home"))
     del variables["PIP_CONFIG_FILE"]  # with it, pip would not read the environment's own

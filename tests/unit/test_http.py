@@ -223,3 +223,23 @@ def test_the_keyring_is_asked_for_a_user_s_password(monkeypatch: pytest.MonkeyPa
     known.learn("https://me@index.example/")
     assert known.ask_keyring("https://index.example/x") == ("me", "word")
     assert known.ask_keyring("https://other.example/x") is None
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://joe:pass/word@index.example/simple", "https://…"),
+        ("https://joe:pass#word@index.example/simple", "https://…"),
+        ("https://joe:pass?word@index.example/simple", "https://…"),
+        ("https://joe:word@index.example:port/simple", "https://…"),
+        ("https://joe:word@index.example:8443/@scope/", "https://index.example:8443/@scope/"),
+    ],
+)
+def test_what_cannot_be_taken_apart_is_not_shown(url: str, shown: str) -> None:
+    assert addresses.public(url) == shown
+    assert "word" not in addresses.typed(url)
+
+
+def test_how_long_a_server_wants_to_be_left_alone_is_said() -> None:
+    assert errors.of_status(SECRET, 429, {}, wait=3600.0, known=False).hint.endswith("60 minutes")
+    assert errors.of_status(SECRET, 503, {}, wait=40.0, known=False).hint.endswith("for 40 s")

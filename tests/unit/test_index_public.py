@@ -164,3 +164,19 @@ def test_a_file_that_may_not_be_read(machine: dict[str, str], tmp_path: Path) ->
     path.symlink_to(path)
     with pytest.raises(UsageError, match="cannot be read"):
         pip_settings(machine)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "joe:secret@index.example/simple",
+        "https://joe:secret/x@index.example/simple",
+        "https://joe:secret@index.example:port/simple",
+        "/srv/joe:secret@wheels",
+    ],
+)
+def test_a_broken_address_is_refused_without_what_may_be_its_password(value: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        choose({"index-url": Setting(value, "/etc/pip.conf")}, lambda: "")
+    assert "secret" not in f"{caught.value} {caught.value.hint}"
+    assert "%2F" in caught.value.hint

@@ -92,11 +92,39 @@ def test_the_first_address_that_answers_is_taken_and_said() -> None:
     assert len(session.asked) == asked
 
 
-def test_a_single_address_is_taken_unasked() -> None:
+def test_a_single_address_is_taken_unasked_where_the_distribution_is_not_from_there() -> None:
     session = Session({})
     there = routes()
     assert there.base(there.of("numpy"), session) == "https://public.example/simple/"
+    assert there.base(there.of("dali"), session) == "https://extra.example/"
     assert not session.asked
+
+
+def test_a_mistyped_mirror_is_said_before_the_resolver_misses_every_version() -> None:
+    there = routes("nvidia=https://mirror.example")
+    with pytest.raises(CouldNotLook) as caught:
+        there.base(there.of("nvidia-cublas"), Session({}))
+    assert str(caught.value) == (
+        "the nvidia index does not answer: https://mirror.example has no nvidia-tensorflow"
+    )
+    assert "--stack tensorflow" in caught.value.hint
+
+
+def test_what_mends_it_is_said_before_the_alternatives() -> None:
+    refused = Refused(401, "mirror.example asks for a password")
+    refused.hint = "~/.netrc may hold it."
+    there = routes("nvidia=https://mirror.example")
+    with pytest.raises(CouldNotLook) as caught:
+        there.base(
+            there.of("nvidia-x"), Session({"https://mirror.example/nvidia-tensorflow/": refused})
+        )
+    assert caught.value.hint.startswith("~/.netrc may hold it. Alternatives: another address")
+
+
+def test_a_password_on_the_command_line_is_remarked_on() -> None:
+    (said,) = routes("nvidia=https://joe:secret@mirror.example/x", "https://joe@b.example").said
+    assert said.startswith("--index nvidia=https://mirror.example/x holds a password")
+    assert "secret" not in said and "UV_INDEX_NAME_PASSWORD" in said
 
 
 def test_when_no_address_answers_each_is_named_with_what_it_said() -> None:
@@ -134,6 +162,23 @@ def test_credentials_are_used_and_never_said() -> None:
     said = routes(f"nvidia={url}").answers(session)
     assert session.asked[0][0] == f"{url}/nvidia-tensorflow/"
     assert "a.example" in said and "secret" not in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "joe:secret@a.example/x",
+        "nvidia=joe:secret@a.example",
+        "https://joe:secret/x@a.example/",
+        "nvidia=http://joe:se#secret@a.example/",
+        "https://joe:secret@[a.example/",
+        "https://joe:secret@a.example:port/",
+    ],
+)
+def test_a_broken_index_is_refused_without_what_may_be_its_password(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        routes(text)
+    assert "secret" not in f"{caught.value} {caught.value.hint}"
 
 
 def test_a_stack_without_indexes_answers() -> None:

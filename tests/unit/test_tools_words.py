@@ -6,9 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
-from envcheck.install.catalogue.model import Build, Sdist
+from envcheck.install.catalogue.model import Build, Index, Sdist, Stack
 from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
 from envcheck.install.tools import (
     activation,
@@ -93,6 +94,16 @@ def test_uv_is_told_by_its_last_cause(said: str, told: str) -> None:
 def test_a_uv_that_was_killed_says_so() -> None:
     assert uv_words.sentence(result("error: something", code=-9)) == "it died by signal 9"
     assert uv_words.sentence(result(LONG, outcome="timeout")) == "it died by signal 9"
+
+
+def test_advice_on_uvs_variables_is_left_out() -> None:
+    said = (
+        "error: Failed to install: x.whl\n  cause: Wheel version does not match filename (99.0 != 2.0), \
+which indicates a malformed wheel. If this is intentional, set `UV_SKIP_WHEEL_FILENAME_CHECK=1`\n"
+    )
+    assert uv_words.explanation(said) == (
+        "Wheel version does not match filename (99.0 != 2.0), which indicates a malformed wheel"
+    )
 
 
 def test_hints_that_name_uvs_options_are_none() -> None:
@@ -195,26 +206,75 @@ def test_build_requirements_are_pinned_and_only_the_jobs_own_tools_are_taken() -
     assert (variables["PYTHONPATH"], variables["FLAG"], variables["CC"]) == ("/tools", "1", "mine")
 
 
-def test_the_environments_pip_conf() -> None:
-    made = lock(
-        locked("numpy", "1.22.4"),
-        locked("nvidia-tensorflow", "1.15.5+nv23.3", "https://nvidia.example/"),
-        locked("tensorrt", "8.5", "https://nvidia.example/"),
-        locked("plain", "1", "http://plain.example/simple/"),
-        locked("near", "1", "http://127.0.0.1:80/simple/"),
-    )
-    indexes = pip_conf.own_indexes(made, "https://public.example/simple")
-    assert indexes == ["https://nvidia.example/", "http://127.0.0.1:80/simple/"]
-    text = pip_conf.text(Path("/an env/c.txt"), indexes)
-    assert text.splitlines()[1:] == [
+STACK = Stack(
+    name="s",
+    title="",
+    distribution="d",
+    requirement="d",
+    gpu=False,
+    architectures=["x86_64"],
+    source="made up",
+)
+OWN = msgspec.structs.replace(
+    STACK,
+    constraints=["numpy<1.24", "protobuf<3.21", "nvidia-tensorrt<9", "x[y]<2"],
+    indexes=[
+        Index(
+            name="own", urls=["https://nvidia.example/"], packages=["nvidia-*"], source="made up"
+        ),
+        Index(name="near", urls=["http://127.0.0.1:80/"], packages=["near"], source="made up"),
+        Index(name="plain", urls=["http://plain.example/"], packages=["plain"], source="made up"),
+    ],
+)
+LOCKED = lock(
+    locked("numpy", "1.22.4", "https://mirror.example/simple/"),
+    locked("nvidia-tensorflow", "1.15.5+nv23.3", "https://nvidia.example/"),
+    locked("nvidia-cublas-cu117", "11.10", "https://nvidia.example/"),
+    locked("plain", "1", "http://plain.example/"),
+    locked("near", "1", "http://127.0.0.1:80/"),
+)
+
+
+def test_the_environments_pip_conf_names_the_stacks_own_indexes() -> None:
+    own = pip_conf.own_indexes(OWN, LOCKED)
+    assert own == ["https://nvidia.example/", "http://127.0.0.1:80/"]
+    told = [
+        line
+        for line in pip_conf.text(Path("/an env/c.txt"), "", own).splitlines()
+        if not line.startswith("#")
+    ]
+    assert told == [
         "[global]",
         "constraint = file:///an%20env/c.txt",
         "extra-index-url =",
         "    https://nvidia.example/",
-        "    http://127.0.0.1:80/simple/",
+        "    http://127.0.0.1:80/",
     ]
-    assert "index" not in pip_conf.text(Path("/c.txt"), [])
-    assert pip_conf.constraints_text(made).splitlines()[1:3] == ["near==1", "numpy==1.22.4"]
+    assert "index" not in pip_conf.text(Path("/c.txt"), "", [])
+
+
+def test_another_public_index_takes_the_place_of_the_configured_one_in_the_environment() -> None:
+    """As a second one, it would leave every name that is not locked to whoever has the highest version."""
+    mirror = "https://mirror.example/simple/"
+    assert pip_conf.replaced_public(OWN, LOCKED, "https://public.example/simple") == mirror
+    assert pip_conf.replaced_public(OWN, LOCKED, "https://mirror.example/simple") == ""
+    assert f"\nindex-url = {mirror}\n" in pip_conf.text(Path("/c.txt"), mirror, [])
+
+
+def test_the_environments_constraints_pin_bound_and_refuse() -> None:
+    said = pip_conf.constraints_text(OWN, LOCKED)
+    lines = [line for line in said.splitlines() if not line.startswith("#")]
+    assert lines[:5] == [
+        "near===1",
+        "numpy===1.22.4",
+        "nvidia-cublas-cu117===11.10",
+        "nvidia-tensorflow===1.15.5+nv23.3",
+        "plain===1",
+    ]
+    assert lines[5:7] == ["nvidia-tensorrt<9", "protobuf<3.21"]
+    # Of the names that nobody holds; the one that is locked stays.
+    assert "nvidia-cublas-cu118<0" in lines[7:] and "nvidia-cublas-cu117<0" not in lines
+    assert "<0" not in pip_conf.constraints_text(STACK, LOCKED)  # no second index, nothing to mix
 
 
 def test_what_a_tool_gets_of_the_users_environment() -> None:

@@ -1,0 +1,113 @@
+"""pip in a finished environment, beside an index that holds the same names with higher versions."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli import environment as clean
+from index_server import Index as Served
+from index_server import serve
+from index_site import Offer
+from pythons import need
+from wheel_maker import wheel
+
+from envcheck.install.catalogue.model import Index, Stack
+from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
+from envcheck.install.tools import environment
+
+FREE = "nvidia-cublas-cu117"  # a name that nobody holds on the public registry
+PLAIN = Offer(json=False)  # what pip 18.1 reads
+Indexes = tuple[Served, Served]
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexes]:
+    """NVIDIA's, and the public one with an attacker's files."""
+    folder = tmp_path_factory.mktemp("indexes")
+    nvidia, public = folder / "nvidia", folder / "public"
+    wheel(nvidia, "nvidia-cublas", "11.4.1")
+    wheel(nvidia, "nvidia-user", "1.0", requires=["nvidia-cublas"])
+    wheel(nvidia, "nvidia-tensorrt", "8.5")
+    wheel(nvidia, FREE, "11.10")
+    wheel(public, "nvidia-cublas", "11.4.1+evil")
+    wheel(public, "nvidia-cublas", "99.0")
+    wheel(public, "nvidia-tensorrt", "99.0")
+    wheel(public, FREE, "99.1")
+    wheel(public, "six", "1.16.0")
+    with (
+        serve(nvidia, folder / "n", offer=PLAIN) as own,
+        serve(public, folder / "p", offer=PLAIN) as other,
+    ):
+        yield own, other
+
+
+@pytest.fixture(scope="module", params=[6, 8, 13])
+def python(
+    request: pytest.FixtureRequest, indexes: Indexes, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Of an environment with that Python's own pip, configured as after an installation."""
+    directory = tmp_path_factory.mktemp("env") / "it"
+    made = [need(request.param), "-m", "venv", directory]
+    subprocess.run(made, check=True, capture_output=True, env=clean(), timeout=120)
+    claims = Index(name="nvidia", urls=[indexes[0].url], packages=["nvidia-*"], source="a test")
+    stack = Stack(
+        name="test",
+        title="",
+        distribution="nvidia-cublas",
+        requirement="nvidia-cublas",
+        gpu=False,
+        architectures=["x86_64"],
+        source="a test",
+        indexes=[claims],
+        constraints=["nvidia-tensorrt<9"],
+    )
+    file = LockedFile(
+        name="nvidia_cublas-11.4.1-py3-none-any.whl", url="https://x/", sha256="0" * 64
+    )
+    package = LockedPackage(name="nvidia-cublas", version="11.4.1", index=indexes[0].url, file=file)
+    lock = Lock(stack="test", release="1", python="3", architecture="x86_64", packages=[package])
+    environment.configure(directory, stack, lock, "https://public.example/simple")
+    return directory / "bin" / "python"
+
+
+@pytest.mark.parametrize(
+    "wanted, got",
+    [
+        ("nvidia-cublas", ["nvidia_cublas-11.4.1-py3-none-any.whl"]),
+        # By a dependency of a package that is asked for later, too.
+        (
+            "nvidia-user",
+            ["nvidia_cublas-11.4.1-py3-none-any.whl", "nvidia_user-1.0-py3-none-any.whl"],
+        ),
+        ("nvidia-tensorrt", ["nvidia_tensorrt-8.5-py3-none-any.whl"]),
+        ("six", ["six-1.16.0-py3-none-any.whl"]),
+        (FREE, []),
+    ],
+)
+def test_no_index_slips_in_a_package_of_the_other(
+    python: Path, indexes: Indexes, tmp_path: Path, wanted: str, got: list[str]
+) -> None:
+    variables = clean(PIP_INDEX_URL=indexes[1].url, HOME=str(tmp_path))
+    del variables["PIP_CONFIG_FILE"]  # with it, pip would not read the environment's own
+    argv = [python, "-m", "pip", "download", "--no-cache-dir", "--dest", tmp_path / "got", wanted]
+    told = subprocess.run(
+        argv, capture_output=True, text=True, env=variables, timeout=120, check=False
+    )
+    assert (told.returncode == 0) == bool(got), told.stderr
+    assert sorted(path.name for path in tmp_path.glob("got/*.whl")) == got
+
+
+def test_the_files_comment_says_how_to_get_a_refused_name(
+    python: Path, indexes: Indexes, tmp_path: Path
+) -> None:
+    comments = (python.parent.parent / ".envcheck" / "constraints.txt").read_text().splitlines()
+    (command,) = (line.removeprefix("#   ") for line in comments if " pip install " in line)
+    variables = clean(HOME=str(tmp_path), PATH=f"{python.parent}:/usr/bin:/bin")
+    shell = ["sh", "-c", command.replace("pip install", "pip download").replace("NAME", FREE)]
+    subprocess.run(shell, check=True, env=variables, cwd=tmp_path, timeout=120)
+    assert [path.name for path in tmp_path.glob("*.whl")] == [
+        "nvidia_cublas_cu117-11.10-py3-none-any.whl"
+    ]
