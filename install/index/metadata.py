@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
 from ...exit_codes import CouldNotLook
+from . import wheel_zip
 from .simple import IndexBroken, ProjectFile
 
 if TYPE_CHECKING:
@@ -41,19 +42,52 @@ def metadata(
     bytes where it comes to light. Raises IndexBroken for metadata that
     is not what the index announced or no metadata at all, CouldNotLook where the index does not answer.
     """
-    kept: bytes | None = store.metadata(file.sha256) if file.sha256 else None
+    kept, size = _kept(store, file)
+    if size is not None:
+        sized(size)
     if kept is not None:
         return kept
     data = _from_store(store, file)
     if data is None and file.metadata:
         data = _beside(session, file)
     if data is None:
-        data = _from_wheel(session, file, whole, sized)
+        data, size = _from_wheel(session, file, whole)
+        if size is not None:
+            sized(size)
     if not data.startswith(b"Metadata-Version:") and b"\nMetadata-Version:" not in data[:4096]:
         raise IndexBroken(f"the metadata of {file.filename} at {session.public(file.url)} is none")
     if file.sha256:
-        store.put_metadata(file.sha256, data)
+        _keep(store, file.sha256, data, size)
     return data
+
+
+def kept_size(store: Store, file: ProjectFile) -> int | None:
+    """A wheel's size in bytes as an earlier run has kept it: an installer may know the metadata itself."""
+    return _kept(store, file)[1]
+
+
+def keep_size(store: Store, file: ProjectFile, size: int) -> None:
+    """Keep a wheel's size in bytes, beside its metadata, so that the next resolution need not ask for it."""
+    data, known = _kept(store, file)
+    if data is not None and size != known:
+        _keep(store, file.sha256, data, size)
+
+
+_SIZE = b"size "  # no METADATA begins so
+
+
+def _keep(store: Store, sha256: str, data: bytes, size: int | None) -> None:
+    head = b"" if size is None else _SIZE + str(size).encode() + b"\n"
+    store.put_metadata(sha256, head + data)
+
+
+def _kept(store: Store, file: ProjectFile) -> tuple[bytes | None, int | None]:
+    """The metadata and the size that an earlier run has kept."""
+    kept: bytes | None = store.metadata(file.sha256) if file.sha256 else None
+    if kept is None or not kept.startswith(_SIZE):
+        return kept, None
+    size, _, data = kept.removeprefix(_SIZE).partition(b"\n")
+    return data, int(size)
 
 
 def _from_store(store: Store, file: ProjectFile) -> bytes | None:
@@ -84,37 +118,27 @@ def _beside(session: Session, file: ProjectFile) -> bytes | None:
 
 
 def _from_wheel(
-    session: Session,
-    file: ProjectFile,
-    whole: Callable[[], BinaryIO],
-    sized: Callable[[int], None],
-) -> bytes:
+    session: Session, file: ProjectFile, whole: Callable[[], BinaryIO]
+) -> tuple[bytes, int | None]:
+    """METADATA, and the wheel's size where that has come to light."""
     try:
         parts = Ranged(session, file.url, file.filename)
-        sized(parts.size)
-        return _read(parts, file.filename)
+        return _read(parts, file.filename), parts.size
     except NoRanges:
         with whole() as wheel:
-            return _read(wheel, file.filename)
+            return _read(wheel, file.filename), None
 
 
 def _read(wheel: BinaryIO | io.RawIOBase, filename: str) -> bytes:
     """METADATA out of a wheel; its checksum in the archive is looked at."""
-    name = "-".join(filename.split("-")[:2]).lower()
     try:
-        with zipfile.ZipFile(wheel) as archive:
-            found = [
-                entry
-                for entry in archive.infolist()
-                if entry.filename.endswith(".dist-info/METADATA") and entry.filename.count("/") == 1
-            ]
-            if len(found) > 1:  # one of a vendored distribution, beside its own
-                found = [e for e in found if e.filename.lower().startswith(name)]
-            if len(found) != 1:
-                raise IndexBroken(f"{filename} holds no METADATA of its own: it is no wheel")
-            if found[0].file_size > LARGEST:
-                raise IndexBroken(f"the METADATA of {filename} is larger than {LARGEST >> 20} MiB")
-            return archive.read(found[0])
+        return wheel_zip.read(wheel, "-".join(filename.split("-")[:2]).lower(), LARGEST)
+    except wheel_zip.NoMetadata:
+        raise IndexBroken(f"{filename} holds no METADATA of its own: it is no wheel") from None
+    except wheel_zip.TooLarge:
+        raise IndexBroken(
+            f"the METADATA of {filename} is larger than {LARGEST >> 20} MiB"
+        ) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise IndexBroken(f"{filename} is a broken wheel: {error}") from None
 

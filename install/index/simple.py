@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from html.parser import HTMLParser
 from typing import Literal
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -17,6 +16,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from ...exit_codes import CouldNotLook
+from .html_page import HtmlPage
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 HTML_TYPE = "application/vnd.pypi.simple.v1+html"
@@ -29,10 +29,9 @@ HEADERS = {
 _SDIST = (".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tgz", ".tar.Z", ".tar")
 _OTHER_HASHES = ("sha512", "sha384", "sha1", "md5")
 _OTHER = (".egg", ".exe", ".msi", ".rpm", ".deb", ".dmg")
+_FILES = (".whl", *_SDIST, *_OTHER)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _METADATA = re.compile(r"true|[0-9a-f]{64}|")
-# What a login, proxy or error page has and a list of files has not.
-_FOREIGN_TAGS = frozenset(("form", "input", "button", "script", "iframe", "frame"))
 
 
 class IndexBroken(CouldNotLook):
@@ -134,13 +133,22 @@ def _parse_html(body: bytes, content_type: str, url: str) -> list[ProjectFile]:
         text = body.decode(charset[1] if charset else "utf-8", "replace")
     except LookupError:
         text = body.decode("utf-8", "replace")
-    page = _Page(url)
-    page.feed(text)
-    page.close()
+    files: list[ProjectFile] = []
+    strange = False
+
+    def found(link: dict[str, str | None], base: str) -> None:
+        nonlocal strange
+        target = link.get("href")
+        file = _from_link(target, link, base) if target else None
+        if file is not None:
+            files.append(file)
+        elif target and not target.endswith("/"):  # a listing's link to the directory above
+            strange = True
+
+    page = HtmlPage(text, url, found)
     if page.api_version:
         _require_api(page.api_version, url)
-    files = page.files
-    if not files and not page.api_version and page.foreign:
+    if not files and not page.api_version and (page.foreign or strange):
         raise IndexBroken(
             f"{_shown(url)} answers a web page{page.titled}, and no list of files",
             "A proxy or a login page stands in the index's place; open the address in a browser.",
@@ -150,69 +158,12 @@ def _parse_html(body: bytes, content_type: str, url: str) -> list[ProjectFile]:
     return files
 
 
-class _Page(HTMLParser):
-    """Collects a page's files and what tells it apart from a list of files."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.files: list[ProjectFile] = []
-        self._base = url
-        self.api_version = ""
-        self.foreign = False
-        self.any_tag = False
-        self._title = ""
-        self._in_title = False
-
-    @property
-    def titled(self) -> str:
-        title = " ".join(self._title.split())[:80]
-        return f' ("{title}")' if title else ""
-
-    def updatepos(self, i: int, j: int) -> int:
-        """Lines are not counted: nobody asks for them, and it is a fifth of the work."""
-        return j
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.any_tag = True
-        if tag == "a":
-            self._link(dict(attrs))
-        elif tag == "base":
-            self._base = urljoin(self._base, dict(attrs).get("href") or "")
-        elif tag == "meta":
-            self._meta(dict(attrs))
-        elif tag in _FOREIGN_TAGS:
-            self.foreign = True
-        self._in_title = tag == "title"
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "title":
-            self._in_title = False
-
-    def handle_data(self, data: str) -> None:
-        if self._in_title:
-            self._title += data
-
-    def _link(self, attributes: dict[str, str | None]) -> None:
-        target = attributes.get("href")
-        if not target:
-            return
-        file = _from_link(attributes, self._base)
-        if file is not None:
-            self.files.append(file)
-        elif not target.endswith("/"):  # a listing's link to the directory above
-            self.foreign = True
-
-    def _meta(self, attributes: dict[str, str | None]) -> None:
-        if attributes.get("name") == "pypi:repository-version":
-            self.api_version = attributes.get("content") or ""
-        elif (attributes.get("http-equiv") or "").lower() == "refresh":
-            self.foreign = True
-
-
-def _from_link(link: dict[str, str | None], base: str) -> ProjectFile | None:
-    target, _, fragment = (link.get("href") or "").partition("#")
-    filename = unquote(target.partition("?")[0].rpartition("/")[2])
-    if not filename.endswith((".whl", *_SDIST, *_OTHER)):
+def _from_link(href: str, link: dict[str, str | None], base: str) -> ProjectFile | None:
+    target, _, fragment = href.partition("#")
+    filename = target.partition("?")[0].rpartition("/")[2]
+    if "%" in filename:
+        filename = unquote(filename)
+    if not filename.endswith(_FILES):
         return None
     beside = link.get("data-core-metadata", link.get("data-dist-info-metadata", "")) or ""
     return _project_file(

@@ -13,7 +13,7 @@ import msgspec
 from packaging.utils import canonicalize_name
 
 from ...exit_codes import CouldNotLook, EnvcheckError
-from ..catalogue.model import Stack
+from ..catalogue.model import PUBLIC, Stack
 from ..lock.lock import Lock, LockedFile
 from . import learning, policy
 from . import metadata as wheel_metadata
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from ..store.store import Store
     from ..store.transfer import Transfer
 
-AT_ONCE = 16  # questions about files' sizes
+# Questions to the indexes. A new connection costs more than to wait for one, and an index that serves few
+# at once (seen: 24, of which each idle one is kept for 5 s) lets all beyond them wait.
+AT_ONCE = 8
 
 
 class View(Protocol):
@@ -90,6 +92,7 @@ class _Project:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.asked = False
+        self.wanted = False  # and not only asked for early
         self.judged: policy.Accepted | None = None
         self.error: EnvcheckError | None = None
         self.index = ""
@@ -118,11 +121,23 @@ class OpenIndex:
         # Pages of megabytes, fifty at once, are read one after the other: it is no slower in one process,
         # and takes less memory.
         self._reading = threading.Lock()
+        self._asking = threading.BoundedSemaphore(AT_ONCE)
         self._projects: dict[str, _Project] = {}
         self._files: dict[str, tuple[ProjectFile, str]] = {}  # with the index's URL
         self._sizes: dict[str, int] = {}  # that came to light with a wheel's metadata
         self._learnt: dict[str, ProjectFile] = {}
         self._learning = threading.Lock()
+
+    @property
+    def wanted(self) -> list[str]:
+        """The projects that the resolver asked for and that are there, by name."""
+        with self._lock:
+            asked = dict(self._projects)
+        return sorted(name for name, one in asked.items() if one.wanted and one.judged)
+
+    def is_public(self, name: str) -> bool:
+        """Whether a project comes from the public index."""
+        return self._routes.of(name).index_name == PUBLIC
 
     @property
     def refusals(self) -> dict[str, list[policy.Refused]]:
@@ -144,31 +159,28 @@ class OpenIndex:
 
     def project(self, name: str) -> list[ProjectFile] | None:
         """The files that may be taken; None for a project that its index does not have."""
-        name = canonicalize_name(name)
-        with self._lock:
-            project = self._projects.setdefault(name, _Project())
-        with project.lock:
-            if not project.asked:
-                try:
-                    self._ask(name, project)
-                except EnvcheckError as error:
-                    project.error = error
-                project.asked = True
+        project = self._asked_for(canonicalize_name(name))
+        project.wanted = True
         if project.error is not None:
             raise project.error
         return project.judged.files if project.judged else None
+
+    def ask_early(self, name: str) -> None:
+        """Have a project's page here before somebody wants it, who then gets its error too."""
+        self._asked_for(canonicalize_name(name))
 
     def metadata(self, key: str) -> bytes | None:
         known = self._files.get(key)
         if known is None or known[0].kind != "wheel":
             return None
-        return wheel_metadata.metadata(
-            self._session,
-            self._store,
-            self._learnt.get(key, known[0]),
-            whole=lambda: self._whole(key),
-            sized=lambda size: self._sizes.update({key: size}),
-        )
+        with self._asking:
+            return wheel_metadata.metadata(
+                self._session,
+                self._store,
+                self._learnt.get(key, known[0]),
+                whole=lambda: self._whole(key),
+                sized=lambda size: self._sizes.update({key: size}),
+            )
 
     def file(self, key: str) -> Transfer | None:
         if key not in self._files:
@@ -185,11 +197,27 @@ class OpenIndex:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             return dict(zip(wanted, pool.map(self._pin, wanted), strict=True))
 
+    def _asked_for(self, name: str) -> _Project:
+        with self._lock:
+            project = self._projects.setdefault(name, _Project())
+        with project.lock:
+            if not project.asked:
+                try:
+                    self._ask(name, project)
+                except EnvcheckError as error:
+                    project.error = error
+                project.asked = True
+        return project
+
     def _pin(self, key: str) -> Pinned:
         index = self._files[key][1]
         file = self._hashed(key)
         if file.size is None:
-            size = self._sizes.get(key) or self._size(file)
+            size = self._sizes.get(key) or wheel_metadata.kept_size(self._store, file)
+            if size is None:
+                size = self._size(file)
+                if size is not None:
+                    wheel_metadata.keep_size(self._store, file, size)
             file = msgspec.structs.replace(file, size=size)
         locked = _locked(file, self._session.public(file.url))
         return Pinned(file=locked, index=index, learnt=file.learnt)
@@ -221,14 +249,14 @@ class OpenIndex:
 
     def _page(self, url: str) -> list[ProjectFile] | None:
         try:
-            with self._session.get(url, headers=HEADERS) as response:
+            with self._asking, self._session.get(url, headers=HEADERS) as response:
                 body, kind = response.content, response.headers.get("Content-Type", "")
-                with self._reading:
-                    return parse(body, kind, response.url)
         except CouldNotLook as error:
             if getattr(error, "status", None) == 404:
                 return None
             raise
+        with self._reading:
+            return parse(body, kind, response.url)
 
     def _shown(self, file: ProjectFile) -> ProjectFile:
         """Every wheel has its metadata beside it here, wherever it has to be taken from."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
 
-from ...exit_codes import Cannot, UsageError
+from ...exit_codes import Cannot, EnvcheckError, UsageError
 from .. import places
 from ..bundle.reading import Bundle
 from ..catalogue import load as catalogue
@@ -18,18 +19,16 @@ from ..fit import choose
 from ..fit.choice import Choice
 from ..fit.room import RoomAt
 from ..http import addresses
-from ..http.session import Session
+from ..index import early
 from ..index.public import PublicIndex
 from ..index.routes import Routes
 from ..index.views import OpenIndex
 from ..lock import checking, lock_file
 from ..lock.lock import Lock
-from ..lock.resolve import resolve
 from ..plan import planning, rooms
 from ..plan.plan import Plan
 from ..pythons.interpreter import Interpreter
 from ..request import Request
-from ..store.fetch import Fetcher
 from ..store.progress import Fetching
 from ..store.store import Store
 from ..tools import toolchain
@@ -37,6 +36,10 @@ from ..transaction import layout, uv_cache
 from . import rate, survey
 from .rate import Meter
 from .survey import Machine
+
+if TYPE_CHECKING:
+    from ..http.session import Session
+    from ..store.fetch import Fetcher
 
 Say = Callable[[str], None]
 
@@ -126,12 +129,18 @@ def prepare(
     bundle = _opened(request, exits)
     wish = _wish(request, bundle)
     say("looking at this machine")
-    machine = survey.look(wish.request)
+    collected = survey.collecting()
+    # Which takes longer to import than all the rest: meanwhile the collector runs.
+    from ..http.session import Session
+    from ..lock.resolve import resolve
+    from ..store.fetch import Fetcher
+
     session = exits.enter_context(Session(request.allow_insecure))
     store = Store(places.store())
     meter = Meter(fetching)
     fetcher = exits.enter_context(Fetcher(store, session, jobs, meter))
-    ways = _Ways(request, machine.public, session)
+    ways = _Ways(request, session, store, fetcher)
+    machine = survey.look(wish.request, collected=collected, known=ways.begin)
     choice = choose.choose(
         wish.request,
         machine.snapshot,
@@ -148,8 +157,7 @@ def prepare(
         lock = located = wish.lock
         public = checking.public_of(choice.stack, lock)
     else:
-        routes = ways.of(choice.stack)
-        indexes = OpenIndex(routes, session, store, choice.stack, fetcher)
+        indexes = ways.indexes(choice.stack)
         if wish.lock is not None:
             say("asking the indexes for what the lock names")
             lock, located = wish.lock, checking.located(wish.lock, indexes)
@@ -160,6 +168,7 @@ def prepare(
             lock = located = resolve(
                 choice, indexes=indexes, interpreter=interpreter, request=request
             )
+        early.remember(indexes, store, choice.stack)
         assert machine.public is not None, "only a bundle does without"
         public = session.public(machine.public.url)
     return Prepared(
@@ -179,19 +188,38 @@ def prepare(
 
 
 class _Ways:
-    """The routes of each stack that is asked about, made once."""
+    """The routes and indexes of each stack that is asked about, made once."""
 
-    def __init__(self, request: Request, public: PublicIndex | None, session: Session) -> None:
+    def __init__(self, request: Request, session: Session, store: Store, fetcher: Fetcher) -> None:
         self._request = request
-        self._public = public
         self._session = session
+        self._store = store
+        self._fetcher = fetcher
+        self._public: PublicIndex | None = None
         self._made: dict[str, Routes] = {}
+        self._opened: dict[str, OpenIndex] = {}
+
+    def begin(self, public: PublicIndex) -> None:
+        """The public index is known. Ask it for what the named stack will want, while the machine is still
+        looked at."""
+        self._public = public
+        if self._request.stack and not self._request.offline:
+            with suppress(EnvcheckError):  # whoever needs it comes to the same error
+                stack = catalogue.load(self._request.stack)
+                early.begin(self.indexes(stack), self._store, stack)
 
     def of(self, stack: Stack) -> Routes:
         assert self._public is not None, "only a bundle does without"
         if stack.name not in self._made:
             self._made[stack.name] = Routes(stack, self._request, self._public)
         return self._made[stack.name]
+
+    def indexes(self, stack: Stack) -> OpenIndex:
+        if stack.name not in self._opened:
+            self._opened[stack.name] = OpenIndex(
+                self.of(stack), self._session, self._store, stack, self._fetcher
+            )
+        return self._opened[stack.name]
 
     def answers(self, stack: Stack) -> str:
         return "" if self._public is None else self.of(stack).answers(self._session)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -18,6 +21,9 @@ from ..index.public import PublicIndex, public_index
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
 from ..request import Request
+from ..tools import uv
+
+T = TypeVar("T")
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,45 +35,72 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     public: PublicIndex | None
 
 
-def look(request: Request, python: str = "") -> Machine:
+def collecting() -> Aside[Collected]:
+    """The Snapshot, which takes the longest."""
+    # Nothing of it is written or sent anywhere, and refusals name real paths.
+    return Aside(lambda: collection.collect(redact=False))
+
+
+def look(
+    request: Request,
+    python: str = "",
+    *,
+    collected: Aside[Collected] | None = None,
+    known: Callable[[PublicIndex], None] | None = None,
+) -> Machine:
     """All of it side by side. Only from the main thread; python: in place of the request's.
 
+    collected: a Snapshot that is under way. known: is told the public index, in a thread, as soon as that is
+    known; it must not raise.
     Raises UsageError for a --python or an index that is none, CouldNotLook where the collector fails.
     """
-    collecting = _Collecting()
+    # Not safe in threads the first time: python/cpython issue 92452, met here when two look for uv at once.
+    sysconfig.get_config_vars()
+    collected = collected or collecting()
+    public = None if request.offline else Aside(lambda: _public(known))
+    obtainable = None if request.offline else Aside(finding.obtainable)
+    resolving = Aside(uv.binary)  # it remembers the answer
     interpreters = finding.interpreters(python or request.python)
-    obtainable = [] if request.offline else finding.obtainable()
-    public = None if request.offline else public_index(os.environ)
+    resolving.result()
     return Machine(
-        snapshot=collecting.result().snapshot,
+        obtainable=[] if obtainable is None else obtainable.result(),
+        public=None if public is None else public.result(),
         interpreters=interpreters,
-        obtainable=obtainable,
-        public=public,
+        snapshot=collected.result().snapshot,
     )
 
 
-class _Collecting(threading.Thread):
-    """The Snapshot, from a thread that does not keep an interrupted envcheck from ending."""
+def _public(known: Callable[[PublicIndex], None] | None) -> PublicIndex:
+    public = public_index(os.environ)
+    if known is not None:
+        known(public)
+    return public
 
-    def __init__(self) -> None:
-        super().__init__(daemon=True, name="collector")
-        self._collected: Collected | None = None
+
+class Aside(threading.Thread, Generic[T]):
+    """A question in a thread that does not keep an interrupted envcheck from ending.
+
+    It may start programs: it waits for their end, and so never takes one along.
+    """
+
+    def __init__(self, ask: Callable[[], T]) -> None:
+        super().__init__(daemon=True)
+        self._ask = ask
+        self._answer: list[T] = []
         self._error: BaseException | None = None
         self.start()
 
     def run(self) -> None:
         try:
-            # Nothing of it is written or sent anywhere, and refusals name real paths.
-            self._collected = collection.collect(redact=False)
+            self._answer.append(self._ask())
         except BaseException as error:  # noqa: BLE001 - raised again where it is asked for
             self._error = error
 
-    def result(self) -> Collected:
+    def result(self) -> T:
         self.join()
         if self._error is not None:
             raise self._error
-        assert self._collected is not None, "a thread without an error has a result"
-        return self._collected
+        return self._answer[0]
 
 
 def room(request: Request, snapshot: Snapshot) -> RoomAt:

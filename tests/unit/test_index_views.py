@@ -22,7 +22,7 @@ NVIDIA = "https://nvidia.example/simple"
 STACK = Stack(
     name="nvidia-tf1",
     title="",
-    distribution="nvidia-tensorflow",
+    distribution="demo",
     requirement="",
     gpu=True,
     architectures=["x86_64"],
@@ -112,6 +112,35 @@ def test_a_size_that_came_with_the_metadata_is_not_asked_for_again(tmp_path: Pat
     asked = len(session.asked)
     assert index.pin([DIGEST])[DIGEST].file.size == len(REAL)
     assert len(session.asked) == asked
+
+
+def test_a_size_that_was_asked_for_is_kept(tmp_path: Path) -> None:
+    beside = f"{NVIDIA}/nvidia-tensorrt/{NAME}.metadata"
+    store = Store(tmp_path)
+    sizes, asked = [], []
+    for _ in range(2):
+        session = Session(pages(**{beside: (b"Metadata-Version: 2.1\n", "")}))
+        announced = f'<a href="{NAME}#sha256={DIGEST}" data-core-metadata="true">x</a>'
+        session.pages[f"{NVIDIA}/nvidia-tensorrt/"] = (announced.encode(), "text/html")
+        index = opened(session, store)
+        index.project("nvidia-tensorrt")
+        assert index.metadata(DIGEST) == b"Metadata-Version: 2.1\n"
+        sizes.append(index.pin([DIGEST])[DIGEST].file.size)
+        asked.append([url.rpartition("/")[2] for url, _ in session.asked])
+    assert sizes == [len(REAL)] * 2
+    assert asked == [["", f"{NAME}.metadata", NAME], [""]]
+
+
+def test_a_size_is_known_where_the_resolver_asks_for_no_metadata(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    first = opened(Session(pages()), store)
+    first.project("nvidia-tensorrt")
+    first.metadata(DIGEST)
+    session = Session(pages())
+    index = opened(session, store)
+    index.project("nvidia-tensorrt")
+    assert index.pin([DIGEST])[DIGEST].file.size == len(REAL)
+    assert len(session.asked) == 1
 
 
 def test_refusals_are_kept_and_explained(tmp_path: Path) -> None:
