@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from ..exit_codes import Cannot
 from . import places
 
 
@@ -28,7 +29,7 @@ def read() -> str | None:
     """The prefix of the environment installed last, or None where there is no such record."""
     try:
         return msgspec.json.decode(record_path().read_bytes(), type=LastInstall).prefix
-    except (OSError, RuntimeError, msgspec.DecodeError):
+    except (OSError, Cannot, msgspec.DecodeError):
         return None
 
 

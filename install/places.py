@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ..exit_codes import Cannot
+
 
 def cache() -> Path:
     """``$XDG_CACHE_HOME/envcheck``: the store and uv's unpacked wheels; all of it can be had again."""
@@ -34,5 +36,15 @@ def uv_cache() -> Path:
 def _base(variable: str, default: str) -> Path:
     chosen = os.environ.get(variable, "")
     # The specification has relative paths ignored.
-    base = Path(chosen) if chosen.startswith("/") else Path.home() / default
-    return base / "envcheck"
+    return (Path(chosen) if chosen.startswith("/") else home() / default) / "envcheck"
+
+
+def home() -> Path:
+    """The user's home directory. Raises Cannot where none is known: a container's nameless user."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise Cannot(
+            f"HOME is not set, and user {os.getuid()} has no home directory",
+            hint="set HOME, or XDG_CACHE_HOME, XDG_DATA_HOME and XDG_STATE_HOME",
+        ) from None

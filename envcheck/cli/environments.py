@@ -6,6 +6,9 @@ import argparse
 import sys
 
 from ..exit_codes import UsageError
+from . import words
+
+_WORDS = {"": False, "y": True, "yes": True, "n": False, "no": False}
 
 
 def add_name(
@@ -29,18 +32,29 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def tell(sentence: str) -> None:
-    """Progress, for people."""
-    print(f"envcheck: {sentence}", file=sys.stderr, flush=True)
-
-
 def agreed(question: str) -> bool:
     """Whether the user says yes. Raises UsageError where nobody is there to be asked."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("nobody is there to be asked", hint="--yes answers the question")
-    sys.stderr.write(question)
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return answered(question, default=False)
+
+
+def answered(question: str, *, default: bool) -> bool:
+    """Ask on the terminal until the answer is one. The end of the input (Ctrl-D) is a no."""
+    while True:
+        words.show(question)
+        try:
+            answer = sys.stdin.readline()
+        except KeyboardInterrupt:
+            words.show("\n")
+            raise
+        if not answer:
+            words.show("\n")
+            return False
+        word = answer.strip().lower()
+        if word in _WORDS:
+            return _WORDS[word] if word else default
+        words.show("Please answer y or n.\n")
 
 
 def _seconds(text: str) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from . import words
+
 if TYPE_CHECKING:
     from ..install.store.progress import Fetching
     from ..install.store.progress import Progress as FetchProgress
@@ -20,7 +22,7 @@ class Faces:
 
     def say(self, sentence: str) -> None:
         self.clear()
-        print(f"envcheck: {sentence}", file=sys.stderr, flush=True)
+        words.say(sentence)
 
     def fetching(self, state: Fetching) -> None:
         if self._fetching is None:

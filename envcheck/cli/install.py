@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..exit_codes import EnvcheckError, ExitCode, UsageError
-from . import files, selection
+from . import environments, files, selection, words
 from .faces import Faces
 from .style import style_of
 
@@ -159,12 +159,10 @@ class _InstallFaces(Faces):
         text = plan_text.render(
             plan, width=style.width, colour=style.colour, utf8=style.utf8, alone=False
         )
-        print(text, file=sys.stderr, flush=True)
+        words.show(f"{text}\n")
         if self._yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return True
-        print("Go on? [Y/n] ", end="", file=sys.stderr, flush=True)
-        answer = sys.stdin.readline()
-        return bool(answer) and answer.strip().lower() in ("", "y", "yes")
+        return environments.answered("Go on? [Y/n] ", default=True)
 
 
 def _render(arguments: argparse.Namespace, outcome: Outcome) -> str:
@@ -235,6 +233,8 @@ def _told_as_json(arguments: argparse.Namespace, faces: _InstallFaces) -> Iterat
     try:
         yield
     except BaseException as error:
+        if isinstance(error, SystemExit) and not str(error).isdecimal():
+            faces.say(str(error))  # of a signal: nobody else says it
         if arguments.format == "json":
             code = _code(error)
             before = (ExitCode.USAGE, ExitCode.CANNOT, ExitCode.COULD_NOT_LOOK)

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ..exit_codes import ExitCode
-from . import environments, files
+from . import environments, files, words
 from .style import style_of
 
 EPILOG = """\
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..reports import environments as report
 
     chosen = [roots.find(arguments.name)] if arguments.name else None
-    done = prune(chosen, keep=arguments.keep, dry_run=arguments.dry_run, tell=environments.tell)
+    done = prune(chosen, keep=arguments.keep, dry_run=arguments.dry_run, tell=words.say)
     if arguments.format == "json":
         text = report.render_json(done)
     else:

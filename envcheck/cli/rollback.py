@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ..exit_codes import ExitCode
-from . import environments, files
+from . import environments, files, words
 from .style import style_of
 
 EPILOG = """\
@@ -28,6 +28,6 @@ def run(arguments: argparse.Namespace) -> int:
     from ..reports import environments as report
 
     root = roots.find(arguments.name)
-    done = rollback(root, arguments.to, wait=arguments.wait, tell=environments.tell)
+    done = rollback(root, arguments.to, wait=arguments.wait, tell=words.say)
     files.write(None, report.rolled_back(done, **style_of(sys.stdout)._asdict()))
     return ExitCode.HEALTHY

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ..exit_codes import ExitCode
-from . import environments, files
+from . import environments, files, words
 from .style import style_of
 
 EPILOG = """\
@@ -40,8 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
         names = [version.id for version in chosen]
         asked = report.question(str(root.path), names, not arguments.only, size)
         if not environments.agreed(asked):
-            environments.tell("nothing was removed")
+            words.say("nothing was removed")
             return ExitCode.INTERRUPTED
-    done = uninstall.uninstall(root, arguments.only, wait=arguments.wait, tell=environments.tell)
+    done = uninstall.uninstall(root, arguments.only, wait=arguments.wait, tell=words.say)
     files.write(None, report.uninstalled(done, **style_of(sys.stdout)._asdict()))
     return ExitCode.HEALTHY

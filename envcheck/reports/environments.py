@@ -43,6 +43,8 @@ def rolled_back(done: RolledBack, **style: Any) -> str:
     page.entry("where", f"{done.prefix} -> {done.version}", _KEY)
     if done.before:
         page.entry("before", f"{done.before} (envcheck rollback leads back to it)", _KEY)
+    for note in done.notes:
+        page.entry("note", note, _KEY)
     return page.text()
 
 
@@ -69,7 +71,8 @@ def pruned(done: Pruned, **style: Any) -> str:
         what = f"{kept.version} of {kept.environment}, {size(kept.bytes_total)}: {kept.why}"
         page.entry(words[1], what, len(words[0]) + 2)
     if done.files:
-        what = f"{done.files} fetched files that no version needs, {size(done.files_bytes)}"
+        count = "1 fetched file" if done.files == 1 else f"{done.files} fetched files"
+        what = f"{count} that no version needs, {size(done.files_bytes)}"
         page.entry(words[0], what, len(words[0]) + 2)
     if done.packages:
         what = f"unpacked in uv's cache: {_some(done.packages)}"
@@ -123,8 +126,8 @@ def _environment(page: Page, found: EnvironmentState) -> None:
 
 
 def _told(version: VersionState) -> str:
-    if version.status in ("unfinished", "being built"):
-        what = "" if version.status == "being built" else "; the next install removes it"
+    if version.status in ("unfinished", "being built", "without a record"):
+        what = "; the next install removes it" if version.status == "unfinished" else ""
         return f"{version.version}: {version.status}, {size(version.bytes_total)}{what}"
     own = size(version.bytes_total - version.bytes_shared)
     told = [

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ...exit_codes import Cannot
 from .. import places
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def read() -> float:
     """Bytes per second; 0 where no installation has fetched enough to tell."""
     try:
         rate = msgspec.json.decode(_record().read_bytes(), type=Rate).bytes_per_second
-    except (OSError, RuntimeError, msgspec.DecodeError):
+    except (OSError, Cannot, msgspec.DecodeError):
         return 0.0
     return rate if rate > 0 else 0.0
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from ...exit_codes import UsageError
-from .. import last
+from ...exit_codes import Cannot, UsageError
+from .. import places
 from ..catalogue.model import Stack
 from ..lock.lock import Lock
 from ..plan.plan import Plan
 from ..request import Request
-from ..transaction import noop
-from ..transaction.layout import Version
+from ..transaction import durable, in_use, noop
+from ..transaction.layout import Root, Version
 from ..transaction.record import Installed
 from ..transaction.signals import ending_raises
 
@@ -66,11 +67,10 @@ def install(request: Request, how: How, told: Told) -> Outcome:
     if how.until == "installed" and not how.upgrade:
         there = noop.look(request)
         if there is not None:
-            last.write(there.prefix)  # another may have been installed since
-            return Outcome(result="already", installed=there, provided=_provided(there))
+            return Outcome(result="already", installed=_again(there), provided=_provided(there))
     from . import prepare
 
-    with ending_raises(), ExitStack() as exits:
+    with ending_raises(), _cache_needed(), ExitStack() as exits:
         prepared = prepare.prepare(request, how.jobs, told.say, told.fetching, exits)
         stack, lock = prepared.choice.stack, prepared.lock
         if how.until == "lock":
@@ -90,6 +90,28 @@ def install(request: Request, how: How, told: Told) -> Outcome:
         lock=lock,
         provided=lock.provided,
     )
+
+
+@contextmanager
+def _cache_needed() -> Iterator[None]:
+    """What cannot be kept in the cache ends the preparing: say so of an OSError from there."""
+    try:
+        yield
+    except OSError as error:
+        named, cache = str(error.filename or "?"), str(places.cache())
+        if not (named.startswith(cache) or cache.startswith(named)):  # in it, or on the way to it
+            raise
+        raise Cannot(
+            f"{error.filename}: cannot be written: {error.strerror}",
+            hint=durable.advice(error) or "name another place for the cache in XDG_CACHE_HOME",
+        ) from None
+
+
+def _again(there: Installed) -> Installed:
+    """It is the one installed last from here on: another may have been installed since."""
+    if note := in_use.remember(Root(Path(there.directory))):
+        return msgspec.structs.replace(there, notes=[*there.notes, note])
+    return there
 
 
 def _provided(there: Installed) -> dict[str, str]:

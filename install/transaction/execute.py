@@ -12,12 +12,11 @@ from pathlib import Path
 import msgspec
 
 from ... import __version__
-from .. import last
 from ..lock.lock import Lock
 from ..plan.plan import Plan
 from ..pythons.interpreter import Interpreter
 from ..request import Request
-from . import activation, durable, layout, manifest, noop, record, roots, swap, undo
+from . import activation, durable, in_use, layout, manifest, noop, record, roots, swap, undo
 from .journal import Journal
 from .layout import Root
 from .locking import RootLock
@@ -132,14 +131,7 @@ class _Transaction:
         """Swap it in. Raises OSError where that fails, and then nothing was changed."""
         activation.reveal(self.version)
         swap.swap(self.root, self.version.id)
-        notes = []
-        try:
-            self.journal.append(self.version.id, "swapped", before=self.before or "")
-            roots.register(self.root)
-            last.write(str(self.root.current))
-            self.journal.append(self.version.id, "done")
-        except OSError as error:  # it is installed; the next run writes down what is missing
-            notes.append(f"{error.filename or self.root.journal}: {error.strerror}")
+        note = in_use.note(self.root, self.journal, self.version.id, self.before or "")
         noted = record.read(self.version)
         assert noted is not None, "it was written a moment ago"
         return Installed(
@@ -149,7 +141,7 @@ class _Transaction:
             already=False,
             before=self.before or "",
             record=noted,
-            notes=notes,
+            notes=[note] if note else [],
         )
 
     def _verify(self, verifier: Verifier) -> Verdict:
@@ -195,9 +187,10 @@ class _Transaction:
 def _confirmed(root: Root, there: Installed, request: Request) -> Installed:
     """It is there already, by this lock; this request is noted down, so that the next look is a short one."""
     noted = there.record
+    note = in_use.remember(root)
     with suppress(OSError):  # the next look then takes longer, and that is all
-        last.write(there.prefix)
         noted = msgspec.structs.replace(noted, request=request, inputs=record.inputs(request))
         if noted != there.record:
             record.write(root.version(there.version), noted)
-    return msgspec.structs.replace(there, record=noted)
+    notes = [*there.notes, note] if note else there.notes
+    return msgspec.structs.replace(there, record=noted, notes=notes)

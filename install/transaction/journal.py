@@ -61,11 +61,12 @@ class Journal:
         fresh = not self._path.exists()
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            size = os.fstat(handle).st_size
-            if size and os.pread(handle, 1, size - 1) != b"\n":
-                line = b"\n" + line  # a torn line, which must not take this one with it
-            _write_all(handle, line)
-            os.fsync(handle)
+            with durable.named(self._path):
+                size = os.fstat(handle).st_size
+                if size and os.pread(handle, 1, size - 1) != b"\n":
+                    line = b"\n" + line  # a torn line, which must not take this one with it
+                _write_all(handle, line)
+                os.fsync(handle)
         finally:
             os.close(handle)
         if fresh:
@@ -87,7 +88,7 @@ class Journal:
 
 
 def last_steps(entries: list[Entry]) -> dict[str, Step]:
-    """Each version's last step. "done" does not hide behind a later rollback's "swapped"."""
+    """Each version's last step."""
     return {entry.version: entry.step for entry in entries}
 
 

@@ -16,7 +16,6 @@ from . import durable
 
 OWN = ".envcheck"  # of a root, and of each version in it
 LAYOUT = 1
-ANOTHER = "name another directory with --path, or remove this one yourself"
 
 # "23.03-py3.8-1f0c9a2b", "…-2": of a version that was begun with that lock before.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]*-py[0-9]+\.[0-9]+-[0-9a-f]{8}(-[0-9]+)?")
@@ -88,7 +87,8 @@ class Root:
 
     def foreign(self) -> list[Path]:
         """What lies in the root and is not of its layout: somebody else's."""
-        known = {OWN, "current", *(version.id for version in self.versions())}
+        known = {OWN, *(version.id for version in self.versions())}
+        known |= {"current"} if self.current.is_symlink() else set()
         try:
             return sorted(p for p in self.path.iterdir() if p.name not in known)
         except OSError:
@@ -133,7 +133,7 @@ def look(path: Path) -> bool:
         if path.exists() and not _is_bare(path) and not is_root(path):
             raise UsageError(
                 f"{path}: this directory exists, is not empty, and was not made by envcheck",
-                hint=ANOTHER,
+                hint="name an empty directory with --path, or a new one",
             )
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
@@ -191,16 +191,21 @@ def _refuse_by_name(path: Path) -> None:
         raise UsageError(f"{path}: this is not an absolute path")
     plain = Path(os.path.normpath(path))
     if plain == Path("/"):
-        raise UsageError("/: an environment cannot take the whole file system", hint=ANOTHER)
-    if plain == Path.home() or _same(plain, Path.home()):
+        raise UsageError(
+            "/: an environment cannot take the whole file system", hint="name a directory in it"
+        )
+    if _is_home(plain):
         raise UsageError(f"{path}: this is your home directory", hint="name a directory in it")
-    if path.is_symlink():
+    # os.path's, which take what may not be looked at for what is not there.
+    if os.path.islink(path):  # noqa: PTH114
         raise UsageError(
             f"{path}: this is a symbolic link",
             hint=f"name what it leads to: {os.path.realpath(path)}",
         )
-    if path.exists() and not path.is_dir():
-        raise UsageError(f"{path}: this is a file, and an environment needs a directory")
+    above = next(place for place in (path, *plain.parents) if os.path.exists(place))  # noqa: PTH110
+    if not os.path.isdir(above):  # noqa: PTH112
+        what = "this" if above == path else str(above)
+        raise UsageError(f"{path}: {what} is a file, and an environment needs a directory")
     for parent in plain.parents:
         if is_root(parent):
             raise UsageError(
@@ -209,10 +214,11 @@ def _refuse_by_name(path: Path) -> None:
             )
 
 
-def _same(one: Path, other: Path) -> bool:
+def _is_home(path: Path) -> bool:
     try:
-        return one.samefile(other)
-    except OSError:
+        home = places.home()
+        return path == home or path.samefile(home)
+    except (OSError, Cannot):
         return False
 
 

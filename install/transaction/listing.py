@@ -18,6 +18,7 @@ VersionStatus = Literal[
     "changed since",  # files are gone, not what they were, or were added (by the user's own pip)
     "unfinished",  # cut off; the next envcheck in this environment removes it
     "being built",
+    "without a record",  # which was damaged since: nobody can tell what it holds
 ]
 RootStatus = Literal["installed", "broken link", "nothing in use"]
 
@@ -89,10 +90,11 @@ def _version(version: Version, in_use: bool, begun: bool, at_work: bool) -> Vers
     noted = record.read(version)
     used = manifest.usage([version.directory])
     if noted is None or begun:
+        built: VersionStatus = "being built" if at_work else "unfinished"
         return VersionState(
             version=version.id,
             in_use=in_use,
-            status="being built" if at_work and begun else "unfinished",
+            status=built if begun else "without a record",
             changes=[],
             bytes_total=used.total,
             bytes_shared=used.shared,

@@ -25,6 +25,7 @@ from types import TracebackType
 import msgspec
 
 from ...exit_codes import Cannot
+from . import durable
 from .layout import Root, now
 
 HEARTBEAT = 2.0  # seconds between two touches of holder.json
@@ -140,7 +141,7 @@ class RootLock:
         except OSError as error:
             raise Cannot(
                 f"{error.filename or self._root.lock}: cannot be locked: {error.strerror}",
-                hint="envcheck needs to write there",
+                hint=durable.advice(error) or "envcheck needs to write there",
             ) from None
 
     def _flock(self) -> bool | None:
@@ -178,8 +179,9 @@ class RootLock:
         except FileExistsError:
             return False
         try:
-            os.write(handle, msgspec.json.encode(self._myself()))
-            os.fsync(handle)
+            with durable.named(path):
+                os.write(handle, msgspec.json.encode(self._myself()))
+                os.fsync(handle)
         except OSError:  # the disk is full
             path.unlink(missing_ok=True)
             raise

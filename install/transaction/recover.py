@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .. import last
-from . import removal, roots
+from . import in_use, removal
 from .journal import FINISHED, OVER, Journal, last_steps
 from .layout import Root
 
@@ -43,6 +42,4 @@ def _complete(root: Root, journal: Journal) -> None:
         return
     if step == "verified":
         journal.append(current, "swapped", why="found in use")
-    roots.register(root)
-    last.write(str(root.current))
-    journal.append(current, "done")
+    in_use.complete(root, journal, current)

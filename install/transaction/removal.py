@@ -60,10 +60,17 @@ def wipe(path: Path) -> None:
 
 def _why(path: Path) -> str:
     """The first thing that stays, with the reason, as the system gives it when asked once more."""
-    try:
-        shutil.rmtree(path)
-    except OSError as error:
-        return f"{error.filename or path}: {error.strerror}"
+    for folder, folders, files in os.walk(path, topdown=False):
+        # One by one: rmtree's errors name a file without its directory.
+        within = [Path(folder, name) for name in files + folders]
+        for inside in [*(p for p in within if p.is_symlink() or not p.is_dir()), Path(folder)]:
+            try:
+                if inside == Path(folder):
+                    inside.rmdir()
+                else:
+                    inside.unlink(missing_ok=True)
+            except OSError as error:
+                return f"{inside}: {error.strerror}"
     return f"{path}: came back"
 
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from ...exit_codes import Cannot, NotPutBack, UsageError
-from .. import last
-from . import history, manifest, swap, undo
+from ...exit_codes import Cannot, UsageError
+from . import durable, history, in_use, manifest, swap, undo
 from .journal import Journal
 from .layout import Root
 from .locking import RootLock
@@ -19,6 +18,7 @@ class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     before: str  # the version that was in use; "" where none was
     prefix: str
+    notes: list[str] = []
 
 
 def rollback(
@@ -48,18 +48,16 @@ def rollback(
             swap.swap(root, chosen)
         except OSError as error:
             raise Cannot(
-                f"{error.filename or root.current}: cannot be changed: {error.strerror}"
+                f"{error.filename or root.current}: cannot be changed: {error.strerror}",
+                hint=durable.advice(error),
             ) from None
-        try:
-            journal.append(chosen, "swapped", before=before or "")
-            last.write(str(root.current))
-        except OSError as error:
-            raise NotPutBack(
-                f"{root.current} leads to {chosen} now, but that could not be written down:"
-                f" {error.filename or root.journal}: {error.strerror}"
-            ) from None
+        note = in_use.note(root, journal, chosen, before or "")
     return RolledBack(
-        directory=str(root.path), version=chosen, before=before or "", prefix=str(root.current)
+        directory=str(root.path),
+        version=chosen,
+        before=before or "",
+        prefix=str(root.current),
+        notes=[note] if note else [],
     )
 
 

@@ -29,7 +29,7 @@ def known() -> list[Root]:
 
 def register(root: Root) -> None:
     """Remember a root that lies elsewhere. Raises OSError."""
-    if root.path.parent != places.environments():
+    if root.path.parent != places.environments() and str(root.path) not in _registered():
         _change(root.path, add=True)
 
 

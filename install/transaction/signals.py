@@ -19,6 +19,9 @@ class Terminated(SystemExit):
         super().__init__(128 + number)
         self.number = number
 
+    def __str__(self) -> str:
+        return f"ended by {signal.Signals(self.number).name}"
+
 
 @contextmanager
 def ending_raises() -> Iterator[None]:

@@ -15,13 +15,15 @@ def swap(root: Root, version_id: str) -> None:
     root.next.symlink_to(version_id)
     try:
         root.next.replace(root.current)
-    except OSError:
+    except OSError as error:
         root.next.unlink(missing_ok=True)
+        error.filename, error.filename2 = str(root.current), None
         raise
     durable.sync_directory(root.path)
 
 
 def clear(root: Root) -> None:
-    """Remove ``current``: no version is in use. Raises OSError."""
-    root.current.unlink(missing_ok=True)
+    """Remove ``current``: no version is in use. What is no link there is not ours. Raises OSError."""
+    if root.current.is_symlink():
+        root.current.unlink(missing_ok=True)
     durable.sync_directory(root.path)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...exit_codes import Cannot, EnvcheckError, NotPutBack, PutBack
-from . import recover, removal
+from . import durable, recover, removal
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock
@@ -23,7 +23,8 @@ def recovered(root: Root, journal: Journal, tell: Callable[[str], None]) -> None
     except OSError as error:
         raise Cannot(
             f"{error.filename or root.journal}: an installation that was cut off cannot be put in"
-            f" order: {error.strerror}"
+            f" order: {error.strerror}",
+            hint=durable.advice(error),
         ) from None
     except removal.Left as left:
         raise NotPutBack(
@@ -66,11 +67,19 @@ def undo(
     if not isinstance(error, Exception):
         tell(f"{what} was not installed, and all is as it was; what was fetched is kept")
         return
-    hint = error.hint if isinstance(error, EnvcheckError) else ""
     raise PutBack(
         f"{what} was not installed, and all is as it was: {_sentence(error)}",
-        hint=hint or (f"what was said is in {kept}" if kept else ""),
+        hint=_hint(error, version, kept),
     ) from error
+
+
+def _hint(error: BaseException, version: Version, kept: Path | None) -> str:
+    """The error's own, with the place to which the logs that it may name have gone."""
+    hint = error.hint if isinstance(error, EnvcheckError) else ""
+    hint = durable.advice(error) if isinstance(error, OSError) else hint
+    if str(version.logs) in hint:
+        hint = hint.replace(str(version.logs), str(kept)) if kept else ""
+    return hint or (f"what was said is in {kept}" if kept else "")
 
 
 def _sentence(error: BaseException) -> str:

@@ -66,13 +66,15 @@ def uninstall(
         try:
             if not version_id:
                 swap.clear(root)  # first: from here on nothing looks installed
-                last.forget(str(root.current))
+                with suppress(OSError):  # what names it then names nothing
+                    last.forget(str(root.current))
             for version in chosen:
                 tell(f"removing {version.directory}")
                 removal.discard(root, version)
                 journal.append(version.id, "removed")
             if not version_id:
-                roots.forget(root)
+                with suppress(OSError):
+                    roots.forget(root)
         except removal.Left as stays:
             raise NotPutBack(
                 f"{root.path}: not all of it could be removed: {stays}",

@@ -107,6 +107,26 @@ def test_list_tells_what_is_not_as_it_should_be(root: Path) -> None:
     assert "a test" not in said("list")
 
 
+def test_a_version_whose_record_was_damaged_is_not_called_unfinished(root: Path) -> None:
+    one = install(root, "1").version
+    Root(root).version(one).record.write_text("{")
+    (version,) = listed()["tiny"]["versions"]  # type: ignore[index]
+    assert (version["status"], version["in_use"]) == ("without a record", True)
+    assert "removes it" not in said("list")
+
+
+def test_a_directory_in_the_link_s_place_is_named_and_left(root: Path) -> None:
+    one = install(root, "1")
+    install(root, "2")
+    (root / "current").unlink()
+    (root / "current" / "mine").mkdir(parents=True)
+    sentence = refused(envcheck("rollback", "--to", one.version), 3)
+    assert sentence == f"envcheck: {root}/current: cannot be changed: Is a directory"
+    told = said("uninstall", "tiny", "--yes").replace("\n              ", " ")
+    assert f"left        {root}/current (not envcheck's)" in told
+    assert names(root) == {"current"}
+
+
 def test_rollback_and_forward(root: Path) -> None:
     one, two = install(root, "1"), install(root, "2")
     assert said("rollback").startswith(f"In use now: {one.version}\n")

@@ -42,6 +42,14 @@ def test_a_failure_has_the_same_envelope(home: Home) -> None:
     assert told["plan"] is None and told["environment"] is None
 
 
+def test_a_home_that_nobody_has(home: Home) -> None:
+    told = sentence(home.envcheck("install", "--path", "~nobody-of-this-name/x"), 2)
+    assert told == (
+        "envcheck: --path ~nobody-of-this-name/x: the home directory that ~nobody-of-this-name means"
+        " is not known"
+    )
+
+
 def test_a_plan_touches_nothing(home: Home, shop: Demo) -> None:
     result = home.envcheck("install", *shop.selection, "--plan")
     assert result.returncode == 0, result.stderr.decode()
@@ -159,6 +167,9 @@ def test_interrupted_in_mid_download(home: Home, tmp_path: Path, number: int, co
         told = json.loads(out)
         assert list(told) == KEYS and told["exit_code"] == code and told["result"] == "failed"
         assert told["plan"]["stack"] == "demo"
+        words = "interrupted" if number == signal.SIGINT else "ended by SIGTERM"
+        assert told["error"]["sentence"] == words
+        assert err.decode().splitlines()[-1] == f"envcheck: {words}"
         root = home.root("demo")
         assert not (root / "current").is_symlink() and not list(root.glob("*-py*"))
         made = home.install(*shop.selection)
@@ -200,9 +211,40 @@ def test_somebody_at_a_terminal_is_asked(home: Home, shop: Demo) -> None:
     code, told = at_a_terminal(home, b"n\n", *shop.selection)
     assert code == 130 and "Nothing was touched." in told
     assert not home.root("demo").exists()
+    code, told = at_a_terminal(home, b"\x04", *shop.selection)
+    assert code == 130 and "[Y/n] \r\nNothing was touched." in told
+    code, told = at_a_terminal(home, b"perhaps\nn\n", *shop.selection)
+    assert code == 130 and told.count("Go on?") == 2 and "answer y or n" in told
     code, told = at_a_terminal(home, b"\n", *shop.selection)
     assert code == 0 and "Installed and verified" in told
     assert "Go on?" not in at_a_terminal(home, b"", *shop.selection)[1], "there is nothing to do"
+
+
+def test_a_reader_of_the_progress_that_goes_stops_nothing(home: Home, shop: Demo) -> None:
+    """`envcheck install --yes 2>&1 | head -1`"""
+    running = subprocess.Popen(
+        [PYTHON, "-m", "envcheck", "install", *shop.selection, "--yes"],
+        env=environment(**home.variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        assert running.stderr is not None and running.stdout is not None
+        running.stderr.readline()
+        running.stderr.close()
+        out = running.stdout.read()
+        assert running.wait(60) == 0 and b"Installed and verified" in out
+    finally:
+        running.kill()
+
+
+def test_a_cache_that_cannot_be_written_is_named(home: Home, shop: Demo) -> None:
+    home.folder.mkdir()
+    (home.folder / "cache").mkdir()
+    (home.folder / "cache" / "envcheck").write_text("in the way")
+    told = sentence(home.envcheck("install", *shop.selection, "--yes"), 3)
+    assert f"{home.folder}/cache/envcheck" in told and "cannot be written" in told
+    assert not home.root("demo").exists()
 
 
 def test_a_dockerfile_is_all_there_is_on_stdout(home: Home, shop: Demo) -> None:

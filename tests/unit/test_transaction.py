@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from envcheck.exit_codes import UsageError
+from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install import last, places
 from envcheck.install.request import Request
 from envcheck.install.transaction import (
@@ -129,6 +131,7 @@ def test_places_that_can_never_be_one(tmp_path: Path, root: Root) -> None:
         Path.home(): "home directory",
         Path(f"{Path.home()}/x/.."): "home directory",
         tmp_path / "file": "this is a file",
+        tmp_path / "file" / "below" / "it": f"{tmp_path}/file is a file",
         tmp_path / "link": "symbolic link",
         root.path / A: "inside",
         root.path / "deep" / "in" / "it": "inside",
@@ -355,6 +358,29 @@ def test_write_protected_directories_go_too(root: Root) -> None:
     assert not version.directory.exists() and not root.removing.exists()
 
 
+def test_what_stays_is_named_with_its_whole_path(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = versioned(root, A)
+    (version.directory / "lib").mkdir()
+    (version.directory / "lib" / "link").symlink_to(root.path)
+    (version.directory / "lib" / "stays").write_text("")
+    unlink = os.unlink
+
+    def refuse(path: Any, **options: Any) -> None:
+        if str(path).endswith("stays"):
+            raise PermissionError(errno.EPERM, "Operation not permitted", path)
+        unlink(path, **options)
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    with pytest.raises(removal.Left) as left:
+        removal.discard(root, version)
+    assert str(left.value) == f"{root.removing}/{A}/lib/stays: Operation not permitted"
+    monkeypatch.undo()
+    removal.empty(root)
+    assert root.owner.exists() and not root.removing.exists()
+
+
 # The order of versions
 
 
@@ -436,6 +462,20 @@ def test_roots_by_name_and_by_path(tmp_path: Path, root: Root) -> None:
         roots.find("tni")
     roots.forget(root)
     assert roots.find("").path == named.path
+
+
+def test_a_user_without_a_home_is_told_so(monkeypatch: pytest.MonkeyPatch, root: Root) -> None:
+    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    with pytest.raises(Cannot, match="HOME is not set") as told:
+        places.environments()
+    assert "XDG_DATA_HOME" in told.value.hint
+    assert last.read() is None and layout.look(root.path)
 
 
 def test_the_last_install_is_written_whole_and_forgotten() -> None:

@@ -1,0 +1,83 @@
+"""What goes wrong around a transaction: it is said with the file and what to do, and it costs no more."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from transaction_parts import TinyBuilder, install, runs
+
+from envcheck.exit_codes import Cannot, CouldNotLook, PutBack
+from envcheck.install import last, places
+from envcheck.install.transaction.layout import Root
+from envcheck.install.transaction.rollback import rollback
+from envcheck.install.transaction.uninstall import uninstall
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "root"
+
+
+def test_a_state_that_cannot_be_written_keeps_nothing_from_being_done(root: Path) -> None:
+    places.state().parent.mkdir(parents=True)
+    places.state().write_text("in the way")  # also root cannot write below a file
+    told = [install(root, "1").notes, install(root, "2").notes, install(root, "2").notes]
+    told.append(rollback(Root(root)).notes)
+    assert all(len(notes) == 1 and str(places.state()) in notes[0] for notes in told)
+    assert runs(root) == "1"
+    done = uninstall(Root(root))
+    assert len(done.versions) == 2 and not root.exists()
+
+
+def test_a_rollback_of_one_leaves_another_the_last_installed(root: Path, tmp_path: Path) -> None:
+    gone = install(root, "1").version
+    install(root, "2")
+    rollback(Root(root))
+    rollback(Root(root))
+    other = install(tmp_path / "other", "1")
+    uninstall(Root(root), gone)
+    assert last.read() == other.prefix
+
+
+def test_what_a_log_is_said_to_hold_is_found_where_it_went(root: Path) -> None:
+    class Saying(TinyBuilder):
+        def install(self, directory: Path) -> None:
+            log = directory / ".envcheck" / "logs" / "install.log"
+            log.write_text("all of it")
+            raise CouldNotLook("it broke", hint=f"all of what it said is in {log}")
+
+    with pytest.raises(PutBack) as failed:
+        install(root, "1", builder=Saying("1"))
+    assert Path(failed.value.hint.partition(" is in ")[2]).read_text() == "all of it"
+
+
+def test_a_full_disk_is_named_with_its_file_and_what_to_do(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(root, "1")
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(Cannot) as failed:
+            install(root, "2")
+    assert "holder.json: cannot be locked: No space left" in str(failed.value)
+    assert "make room" in failed.value.hint
+    builder = TinyBuilder("2", lambda step: monkeypatch.setattr(os, "fsync", full))
+    with pytest.raises(PutBack) as undone:
+        install(root, "2", builder=builder)
+    assert f"{Root(root).journal}: No space left" in str(undone.value)
+    assert "make room" in undone.value.hint
+    assert runs(root) == "1"
