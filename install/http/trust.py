@@ -15,8 +15,8 @@ from pathlib import Path
 # Beside OpenSSL's own SSL_CERT_FILE and SSL_CERT_DIR: what requests, curl and pip are told about.
 _NAMED = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
 
-# The system's store, for a Python whose OpenSSL was built to look elsewhere. Source: Go 1.23,
-# crypto/x509/root_linux.go.
+# The system's store, for a Python whose OpenSSL was built to look elsewhere. Sources: the ca-certificates
+# packages of Debian, Fedora, openSUSE and Alpine.
 _SYSTEMS = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",

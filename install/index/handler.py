@@ -72,7 +72,10 @@ class Handler(BaseHTTPRequestHandler):
         if self.path.startswith("/"):
             secret, slash, path = self.path[1:].partition("/")
             return slash + path if _same(secret, server.secret) else None
-        parts = urlsplit(self.path)
+        try:
+            parts = urlsplit(self.path)
+        except ValueError:  # anybody on this machine may send anything
+            return None
         scheme, _, credentials = self.headers.get("Proxy-Authorization", "").partition(" ")
         if scheme.lower() != "basic" or not _same(
             _decoded(credentials), f"envcheck:{server.secret}"

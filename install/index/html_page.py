@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from html import unescape
 from html.parser import HTMLParser
@@ -72,7 +73,9 @@ class HtmlPage(HTMLParser):
         if tag == "a":
             self._found(dict(attrs), self._base)
         elif tag == "base":
-            self._base = urljoin(self._base, dict(attrs).get("href") or "")
+            # One that is no address is as good as none.
+            with suppress(ValueError):
+                self._base = urljoin(self._base, dict(attrs).get("href") or "")
         elif tag == "meta":
             self._meta(dict(attrs))
         elif tag in _FOREIGN_TAGS:

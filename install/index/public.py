@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from ...exit_codes import CouldNotLook, UsageError
+from .. import places
 from ..http.addresses import QUOTED, is_index, typed
 
 UV_SECONDS = 20.0
@@ -102,7 +103,7 @@ def _pip_files(environ: Mapping[str, str]) -> list[Path]:
     named = environ.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
         return []
-    home = Path(environ.get("HOME") or Path.home())
+    home = Path(environ.get("HOME") or places.home())
     system = (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
     files = [Path(base) / "pip" / "pip.conf" for base in system if base] + [Path("/etc/pip.conf")]
     if not (named and Path(named).exists()):
@@ -152,8 +153,17 @@ def _asked_of_uv(environ: Mapping[str, str]) -> str:
 
     from .. import processes
 
-    argv = [find_uv_bin(), "pip", "compile", "--quiet", "--no-header", "--emit-index-url"]
-    # Any Python would do, and this one need not be searched for, which takes longer than all the rest.
+    argv = [
+        find_uv_bin(),
+        "--no-cache",
+        "pip",
+        "compile",
+        "--quiet",
+        "--no-header",
+        "--emit-index-url",
+    ]
+    # The user's own cache is left alone. Any Python would do, and this one need not be searched for, which
+    # takes longer than all the rest.
     argv += ["--python", sys.executable, "-"]
     # Away from the working directory, whose project's settings are not the user's.
     result = processes.run(argv, deadline=UV_SECONDS, env=environ, cwd=Path("/"))

@@ -209,7 +209,14 @@ def _project_file(
 
 def _absolute(target: str, base: str) -> str:
     # Pages of thousands of files have absolute links, and urljoin would take longer than all the rest.
-    return target if target.startswith(("https://", "http://")) else urljoin(base, target)
+    if target.startswith(("https://", "http://")):
+        return target
+    try:
+        return urljoin(base, target)
+    except ValueError:
+        raise IndexBroken(
+            f"{_shown(base)} has a link that is no address: {target[:80]!r}"
+        ) from None
 
 
 def _identify(filename: str) -> tuple[str, Version | None, str]:

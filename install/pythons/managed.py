@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from .. import processes
+from .. import places, processes
 
 DEADLINE = 20.0  # seconds; it answers in a tenth of one
 
@@ -93,7 +93,7 @@ def _forbidden() -> bool:
 def _setting(name: str) -> str:
     """A value of uv's configuration: the user's file first, then the machine's; "" where none has it."""
     home = os.environ.get("XDG_CONFIG_HOME", "")
-    own = Path(home) if home.startswith("/") else Path.home() / ".config"
+    own = Path(home) if home.startswith("/") else places.home() / ".config"
     shared = [
         Path(part) for part in os.environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":") if part
     ]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -18,7 +17,6 @@ from ..catalogue.model import Stack
 from ..fit import choose
 from ..fit.choice import Choice
 from ..fit.room import RoomAt
-from ..http import addresses
 from ..index import early
 from ..index.public import PublicIndex
 from ..index.routes import Routes
@@ -33,7 +31,7 @@ from ..store.progress import Fetching
 from ..store.store import Store
 from ..tools import toolchain
 from ..transaction import layout, uv_cache
-from . import rate, survey
+from . import rate, survey, wishes
 from .rate import Meter
 from .survey import Machine
 
@@ -125,7 +123,7 @@ def prepare(
     request: Request, jobs: int, say: Say, fetching: Callable[[Fetching], None], exits: ExitStack
 ) -> Prepared:
     """Look, choose, resolve and lock. ``exits`` closes what is opened. Only from the main thread."""
-    _check_words(request)
+    wishes.check(request)
     bundle = _opened(request, exits)
     wish = _wish(request, bundle)
     say("looking at this machine")
@@ -211,7 +209,9 @@ class _Ways:
     def of(self, stack: Stack) -> Routes:
         assert self._public is not None, "only a bundle does without"
         if stack.name not in self._made:
-            self._made[stack.name] = Routes(stack, self._request, self._public)
+            self._made[stack.name] = Routes(
+                stack, wishes.meant_for(stack, self._request), self._public
+            )
         return self._made[stack.name]
 
     def indexes(self, stack: Stack) -> OpenIndex:
@@ -228,30 +228,6 @@ class _Ways:
         if self._public is None:
             return []
         return [*self._public.remarks, *self.of(stack).said]
-
-
-def _check_words(request: Request) -> None:
-    """Raises UsageError for what is wrong whatever the machine is: before looking at it takes a second."""
-    if request.path:
-        rooms.check_path(request.path, "")
-        layout.look(Path(request.path))
-    for index in request.indexes:
-        _check_index(index, request.allow_insecure)
-    if request.stack and not request.offline:
-        stack = catalogue.load(request.stack)
-        if request.release:
-            catalogue.find(stack, request.release)
-
-
-def _check_index(index: str, allowed: list[str]) -> None:
-    url = index[index.find("http") :] if "://" in index else ""
-    if urlsplit(url).scheme != "http" or addresses.is_loopback(url):
-        return
-    if not {addresses.host(url), urlsplit(url).hostname or ""} & {name.lower() for name in allowed}:
-        raise UsageError(
-            f"--index {addresses.shown(url)}: plain http, where anybody on the way can change what comes",
-            f"use https://, or allow it by name: --allow-insecure {urlsplit(url).hostname}",
-        )
 
 
 def _opened(request: Request, exits: ExitStack) -> Bundle | None:

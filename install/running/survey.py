@@ -16,6 +16,7 @@ from ...collection import Collected
 from ...facts.host import Disk
 from ...snapshot import Snapshot
 from .. import places
+from ..catalogue.model import PUBLIC
 from ..fit.room import RoomAt, room_at, with_disk
 from ..index.public import PublicIndex, public_index
 from ..pythons import finding
@@ -57,7 +58,7 @@ def look(
     # Not safe in threads the first time: python/cpython issue 92452, met here when two look for uv at once.
     sysconfig.get_config_vars()
     collected = collected or collecting()
-    public = None if request.offline else Aside(lambda: _public(known))
+    public = None if request.offline else Aside(lambda: _public(request, known))
     obtainable = None if request.offline else Aside(finding.obtainable)
     resolving = Aside(uv.binary)  # it remembers the answer
     interpreters = finding.interpreters(python or request.python)
@@ -70,8 +71,11 @@ def look(
     )
 
 
-def _public(known: Callable[[PublicIndex], None] | None) -> PublicIndex:
-    public = public_index(os.environ)
+def _public(request: Request, known: Callable[[PublicIndex], None] | None) -> PublicIndex:
+    """The one that the request names, whatever pip and uv say, else theirs."""
+    given = [index.removeprefix(f"{PUBLIC}=") for index in request.indexes]
+    named = [index for index in given if index.startswith(("https://", "http://"))]
+    public = PublicIndex(url=named[-1], origin="--index") if named else public_index(os.environ)
     if known is not None:
         known(public)
     return public

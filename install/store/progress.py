@@ -47,6 +47,7 @@ class Rate:
     def __init__(self) -> None:
         self.value: float | None = None
         self._last: tuple[float, int] | None = None
+        self._sum = self._weights = 0.0
 
     def add(self, now: float, fetched: int) -> None:
         """now: seconds on a clock that never goes back. fetched: bytes since the beginning."""
@@ -54,8 +55,11 @@ class Rate:
             self._last = now, fetched
         elif (seconds := now - self._last[0]) >= 0.1:
             current = (fetched - self._last[1]) / seconds
-            weight = 1.0 if self.value is None else 1.0 - math.exp(-seconds / _MEMORY)
-            self.value = current * weight + (self.value or 0.0) * (1.0 - weight)
+            weight = 1.0 - math.exp(-seconds / _MEMORY)
+            self._sum = current * weight + self._sum * (1.0 - weight)
+            self._weights = weight + self._weights * (1.0 - weight)
+            # By the weights so far, so that a slow first tenth of a second does not count for ever.
+            self.value = self._sum / self._weights
             self._last = now, fetched
 
 

@@ -166,7 +166,7 @@ class _Transaction:
             stack=self.plan.stack,
             release=self.plan.release,
             title=self.plan.title,
-            request=self.request,
+            request=record.public(self.request),
             inputs=record.inputs(self.request),
             lock=self.digest,
             versions={p.name: p.version for p in self.plan.packages if not p.building},
@@ -189,7 +189,9 @@ def _confirmed(root: Root, there: Installed, request: Request) -> Installed:
     noted = there.record
     note = in_use.remember(root)
     with suppress(OSError):  # the next look then takes longer, and that is all
-        noted = msgspec.structs.replace(noted, request=request, inputs=record.inputs(request))
+        noted = msgspec.structs.replace(
+            noted, request=record.public(request), inputs=record.inputs(request)
+        )
         if noted != there.record:
             record.write(root.version(there.version), noted)
     notes = [*there.notes, note] if note else there.notes

@@ -56,6 +56,7 @@ def in_root(root: Root, request: Request, digest: str = "") -> Installed | None:
 
 
 def _serves(noted: Record, request: Request, digest: str) -> bool:
+    request = record.public(request)
     if digest:
         chosen = {name: getattr(request, name) for name in _CHOOSING}
         return noted.lock == digest and msgspec.structs.replace(noted.request, **chosen) == request

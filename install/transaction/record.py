@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 import msgspec
@@ -76,6 +77,12 @@ def inputs(request: Request) -> str:
         status = Path(request.offline).stat()
         told.update(f"{request.offline} {status.st_size} {status.st_mtime_ns}".encode())
     return told.hexdigest()
+
+
+def public(request: Request) -> Request:
+    """The request as it may lie on a disk: without what an index's URL says before its "@"."""
+    indexes = [re.sub(r"://[^/?#]*@", "://", index) for index in request.indexes]
+    return msgspec.structs.replace(request, indexes=indexes)
 
 
 def read(version: Version) -> Record | None:

@@ -275,6 +275,7 @@ def test_without_the_secret_nothing_is_served(server: IndexServer, shelf: Shelf)
         "GET //simple/my-demo/",
         f"GET {NAME_URL}my-demo/",
         "GET *",
+        "GET http://[x/",  # which the standard library raises at
     ):
         assert raw(server, f"{line} HTTP/1.1\nHost: h\n\n") == b"HTTP/1.1 403 Forbidden"
     assert proxied(server, f"{NAME_URL}my-demo/", "envcheck:guess") == b"HTTP/1.1 403 Forbidden"

@@ -206,3 +206,15 @@ def test_json_says_1_1_only_where_all_sizes_are_known() -> None:
 )
 def test_the_form_that_a_client_asks_for(accept: str, wanted: bool) -> None:
     assert page.wants_json(accept) is wanted
+
+
+def test_links_that_are_no_address_are_said() -> None:
+    page_of = '<html><body><a href="//[x/a-1.0-py3-none-any.whl">a</a></body></html>'
+    with pytest.raises(IndexBroken, match="a link that is no address"):
+        parse(page_of.encode(), "text/html", "https://index.test/simple/a/")
+    based = (
+        '<html><head><base href="http://[x"></head>'
+        '<body><a href="a-1.0-py3-none-any.whl">a</a></body></html>'
+    )
+    (file,) = parse(based.encode(), "text/html", "https://index.test/simple/a/")
+    assert file.url == "https://index.test/simple/a/a-1.0-py3-none-any.whl"

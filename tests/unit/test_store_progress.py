@@ -57,10 +57,19 @@ def test_the_rate_is_smoothed_and_forgets() -> None:
     rate.add(1.0, 100)
     assert rate.value == 100
     rate.add(2.0, 1100)
-    assert rate.value is not None and 100 < rate.value < 1000 / 2
+    assert rate.value is not None and 100 < rate.value < 1000
     for second in range(3, 60):
         rate.add(float(second), 1100)
     assert rate.value < 1
+
+
+def test_a_slow_beginning_does_not_count_for_long() -> None:
+    rate = Rate()
+    rate.add(0.0, 0)
+    rate.add(0.1, 0)  # the first connection is still being made
+    for tenth in range(2, 12):
+        rate.add(tenth / 10, (tenth - 1) * 100)
+    assert rate.value is not None and rate.value > 850  # of 1000
 
 
 def test_a_terminal_gets_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:

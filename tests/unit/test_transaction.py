@@ -486,3 +486,18 @@ def test_the_last_install_is_written_whole_and_forgotten() -> None:
     assert last.read() == "/somewhere/current"
     last.forget("/somewhere/current")
     assert last.read() is None
+
+
+def test_a_record_keeps_no_password() -> None:
+    given = [
+        "nvidia=https://ann:secret@x.test/simple",
+        "https://token@y.test/simple",
+        "https://z.test/a@b",
+    ]
+    kept = record.public(Request(stack="tiny", indexes=given))
+    assert kept.indexes == [
+        "nvidia=https://x.test/simple",
+        "https://y.test/simple",
+        "https://z.test/a@b",
+    ]
+    assert record.public(kept) == kept
