@@ -30,7 +30,7 @@ import fcntl, json, sys
 from pathlib import Path
 from envcheck.install.http.retries import Retries
 from envcheck.install.http.session import Session
-from envcheck.install.lock import LockedFile
+from envcheck.install.lock.lock import LockedFile
 from envcheck.install.store.errors import FetchError
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store

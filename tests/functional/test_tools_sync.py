@@ -16,7 +16,7 @@ from pythons import need
 from wheel_maker import sha256, wheel
 
 from envcheck.exit_codes import Cannot, CouldNotLook, PutBack
-from envcheck.install.catalogue.model import Stack
+from envcheck.install.catalogue.model import Index, Stack
 from envcheck.install.index.server import IndexServer
 from envcheck.install.lock.lock import Lock
 from envcheck.install.pythons.interpreter import Interpreter
@@ -223,8 +223,6 @@ def test_the_environments_own_pip_keeps_to_the_lock(
         serve(tmp_path / "public", tmp_path / "one") as public,
         serve(tmp_path / "own", tmp_path / "two") as own,
     ):
-        packages = [msgspec.structs.replace(package, index=own.url) for package in lock.packages]
-        lock = msgspec.structs.replace(lock, packages=packages)
         install(directory, lock, FolderView(files), "uv")
 
         def pip(*arguments: str) -> None:
@@ -233,7 +231,18 @@ def test_the_environments_own_pip_keeps_to_the_lock(
             argv = [directory / "bin" / "pip", "--no-input", *arguments]
             subprocess.run(argv, check=True, env=env, timeout=120, capture_output=True)
 
-        environment.configure(directory, STACK, lock, public.url)
+        claimed = Index(
+            name="own", urls=[own.url], packages=["alpha", "beta", "own-*"], source="made up"
+        )
+        stack = msgspec.structs.replace(STACK, indexes=[claimed])
+        packages = [
+            msgspec.structs.replace(
+                package, index=own.url if claimed.claims(package.name) else public.url
+            )
+            for package in lock.packages
+        ]
+        lock = msgspec.structs.replace(lock, packages=packages)
+        environment.configure(directory, stack, lock, public.url)
         pip("install", "--upgrade", "alpha", "something-else", "own-other")
         assert set(installed(directory)) >= {"alpha-1.0", "something_else-1.0", "own_other-3.0"}
 
