@@ -45,6 +45,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     fits: str  # "yes", "no", "if-named", "perhaps"
     python: list[str]
     cuda: str
+    cudnn: str
+    tensorrt: str
     driver: str  # the oldest that runs its CUDA
     interpreter: str = ""  # the one that it would get
     python_to_get: str = ""
@@ -135,6 +137,8 @@ def _row(candidate: Candidate, gpu: bool) -> Row:
         fits=_fits(candidate),
         python=release.python,
         cuda=release.cuda,
+        cudnn=release.cudnn,
+        tensorrt=release.tensorrt,
         driver=needed_driver(release.cuda) if gpu else "",
         interpreter="" if candidate.interpreter is None else candidate.interpreter.path,
         python_to_get=candidate.python_to_get,

@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from ...exit_codes import EnvcheckError
 from . import page, ranges
+from .address import HOST
 from .simple import JSON_TYPE, ProjectFile
 from .views import key
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from ..store.transfer import Transfer
     from .server import IndexServer
 
-HOST = "envcheck.invalid"  # reserved by RFC 2606: no network has it
 WAIT = 0.5  # seconds between looks whether the run has ended
 PIECE = 1024 * 1024  # bytes handed to the kernel at once
 # Neither uv nor pip tries again after it, and uv, unlike after 403 or 404, does not go on without the

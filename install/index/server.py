@@ -1,7 +1,7 @@
 """Serves a view as a package index on the loopback interface, to one installer that knows the secret.
 
-uv reaches it as a proxy, under the unchanging ``NAME_URL``: uv's cache then knows the files again in the
-next run, whatever the port. pip reaches it by ``url``, whose first part is the secret.
+uv reaches it as a proxy, under the unchanging ``address.INDEX_URL``: uv's cache then knows the files
+again in the next run, whatever the port. pip reaches it by ``url``, whose first part is the secret.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from types import TracebackType
 from typing import Any
 
 from ...exit_codes import EnvcheckError
-from .handler import HOST, Handler
+from .handler import Handler
 from .views import View
 
-NAME_URL = f"http://{HOST}/simple/"
 POLL = 0.05  # seconds until a stop is noticed
 
 

@@ -29,12 +29,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ...exit_codes import UsageError
+from ..index.address import FILES_URL
 from .lock import Lock, LockedFile, LockedPackage
 
 CREATOR = "envcheck"
-
-# Where uv finds a file: by its content, so that its cache knows it again whatever port served it.
-FILES_URL = "http://envcheck.invalid/files/"
 
 _MINOR = re.compile(r"[0-9]+\.[0-9]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -145,7 +143,7 @@ def for_pip(lock: Lock, packages: Sequence[LockedPackage] | None = None) -> str:
 
 
 def file_url(file: LockedFile) -> str:
-    """The file's address for uv: the same in every run."""
+    """The file's address for uv: by its content, the same in every run."""
     return f"{FILES_URL}{file.sha256}/{quote(file.name)}"
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...exit_codes import PutBack
 from .. import places, processes
+from ..index.address import INDEX_URL
 from ..lock import lock_file
 from ..lock.lock import Lock, LockedPackage
 from . import arriving, logs, surroundings, uv_words
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 # As pyproject.toml asks for it: reads pylock.toml, and says errors the way `uv_words` reads them.
 LEAST = (0, 13)
-
-# Under an unchanging name, so that uv's cache does not depend on the port that serves it.
-INDEX_URL = "http://envcheck.invalid/simple/"
 
 PIP = ("--preview-features", "pylock", "pip")  # uv's own pip, which reads pylock.toml
 

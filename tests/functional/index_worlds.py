@@ -14,9 +14,10 @@ from uv import find_uv_bin
 
 from envcheck.install.catalogue.model import Index, Sdist, Stack
 from envcheck.install.http.session import Session
+from envcheck.install.index.address import INDEX_URL
 from envcheck.install.index.public import PublicIndex
 from envcheck.install.index.routes import Routes
-from envcheck.install.index.server import NAME_URL, IndexServer
+from envcheck.install.index.server import IndexServer
 from envcheck.install.index.views import OpenIndex
 from envcheck.install.request import Request
 from envcheck.install.store.fetch import Fetcher
@@ -101,7 +102,7 @@ def resolve(
         "pip",
         "compile",
         "--format=pylock.toml",
-        f"--default-index={NAME_URL}",
+        f"--default-index={INDEX_URL}",
         f"--python={python}",
         f"--output-file={folder / 'pylock.toml'}",
         wanted,

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from envcheck.exit_codes import CouldNotLook
-from envcheck.install.index.server import NAME_URL, IndexServer
+from envcheck.install.index.address import INDEX_URL
+from envcheck.install.index.server import IndexServer
 from envcheck.install.index.simple import JSON_TYPE, ProjectFile, parse
 from envcheck.install.lock.lock import LockedFile
 from envcheck.install.store.errors import FetchError
@@ -257,7 +258,7 @@ def proxied(server: IndexServer, target: str, credentials: str = "") -> bytes:
 
 
 def test_the_proxy_serves_the_name_that_never_changes(server: IndexServer) -> None:
-    assert proxied(server, f"{NAME_URL}my-demo/") == b"HTTP/1.1 200 OK"
+    assert proxied(server, f"{INDEX_URL}my-demo/") == b"HTTP/1.1 200 OK"
 
 
 @pytest.mark.parametrize(
@@ -273,13 +274,13 @@ def test_without_the_secret_nothing_is_served(server: IndexServer, shelf: Shelf)
         "GET /simple/my-demo/",
         "GET /wrong/simple/my-demo/",
         "GET //simple/my-demo/",
-        f"GET {NAME_URL}my-demo/",
+        f"GET {INDEX_URL}my-demo/",
         "GET *",
         "GET http://[x/",  # which the standard library raises at
     ):
         assert raw(server, f"{line} HTTP/1.1\nHost: h\n\n") == b"HTTP/1.1 403 Forbidden"
-    assert proxied(server, f"{NAME_URL}my-demo/", "envcheck:guess") == b"HTTP/1.1 403 Forbidden"
-    bad = f"GET {NAME_URL}my-demo/ HTTP/1.1\nHost: h\nProxy-Authorization: Basic %%%\n\n"
+    assert proxied(server, f"{INDEX_URL}my-demo/", "envcheck:guess") == b"HTTP/1.1 403 Forbidden"
+    bad = f"GET {INDEX_URL}my-demo/ HTTP/1.1\nHost: h\nProxy-Authorization: Basic %%%\n\n"
     assert raw(server, bad) == b"HTTP/1.1 403 Forbidden"
     assert not shelf.asked
 

@@ -96,10 +96,9 @@ def test_the_same_question_has_the_same_answer(files: Path) -> None:
     assert first.packages == second.packages
 
 
-def test_an_allowed_sdist_is_locked_with_what_builds_it(files: Path) -> None:
-    path = sdist(files, "old-thing", "0.2", requires=["beta<2"])
-    pin = "setuptools==" + bundled("setuptools", files).name.split("-")[1]
-    allowed = Sdist(
+def allowed_sdist(path: Path, pin: str) -> Sdist:
+    """The old-thing 0.2 in this file, built with ``pin``."""
+    return Sdist(
         name="old-thing",
         version="0.2",
         sha256=sha256(path),
@@ -107,6 +106,12 @@ def test_an_allowed_sdist_is_locked_with_what_builds_it(files: Path) -> None:
         source="made up",
         build=Build(requires=[pin]),
     )
+
+
+def test_an_allowed_sdist_is_locked_with_what_builds_it(files: Path) -> None:
+    path = sdist(files, "old-thing", "0.2", requires=["beta<2"])
+    pin = "setuptools==" + bundled("setuptools", files).name.split("-")[1]
+    allowed = allowed_sdist(path, pin)
     # A newer one that must not be taken for building.
     wheel(files, "setuptools", "999.0")
     chosen = choice(sdists=[allowed], extra_requirements=["old-thing"])
@@ -166,14 +171,7 @@ def test_an_index_that_fails_is_told_as_such(files: Path) -> None:
 def test_an_sdist_whose_metadata_cannot_be_built_is_no_refusal_of_the_machine(files: Path) -> None:
     path = sdist(files, "old-thing", "0.2", setup="raise SystemExit('no metadata today')\n")
     pin = "setuptools==" + bundled("setuptools", files).name.split("-")[1]
-    allowed = Sdist(
-        name="old-thing",
-        version="0.2",
-        sha256=sha256(path),
-        why="has no wheel",
-        source="made up",
-        build=Build(requires=[pin]),
-    )
+    allowed = allowed_sdist(path, pin)
     with pytest.raises(CouldNotLook, match=r"could not resolve .*no metadata today"):
         locked(FolderView(files), choice(sdists=[allowed], extra_requirements=["old-thing"]))
 

@@ -84,6 +84,10 @@ def test_json_has_every_release_and_reason() -> None:
     assert len(rows) == len(m.tensorflow().releases)
     assert rows[1]["refusals"][0]["kind"] == "gpu" and rows[1]["driver"] == "525.60.13"
     assert "tags" not in json.dumps(raw)
+    (stack,) = raw["stacks"]
+    for row, candidate in zip(stack["releases"], judged.candidates, strict=True):
+        known = candidate.release
+        assert (row["cudnn"], row["tensorrt"]) == (known.cudnn, known.tensorrt)
 
 
 def test_ranges_of_pythons() -> None:
