@@ -12,6 +12,7 @@ from .errors import FetchError
 from .store import Store
 
 HELD_BACK = 64 * 1024  # bytes at the end that nobody reads before the hash is verified
+MOMENT = 0.05  # seconds between looks at a file that has just lost its name
 
 
 class Transfer:
@@ -69,21 +70,30 @@ class Transfer:
 
         What is open stays readable when the file gets its name in the store. Raises FetchError.
         """
-        with self._changed:
-            self._read = True
-            while self._path is None and not self._complete:
-                if self._error is not None:
-                    raise self._error
-                self._changed.wait()
-            path = None if self._complete else self._path
-        if path is not None:
+        while True:
+            with self._changed:
+                self._read = True
+                while self._path is None and not self._complete:
+                    if self._error is not None:
+                        raise self._error
+                    self._changed.wait()
+                path = None if self._complete else self._path
+            if path is None or self._store.path(self.file.sha256).exists():
+                return self._store.open(self.file.sha256)
             try:
                 return path.open("rb")
             except FileNotFoundError:
-                pass  # it got its name in this moment
+                self._between_names()
             except OSError as error:
                 raise FetchError(f"{path} cannot be read: {error.strerror}") from None
-        return self._store.open(self.file.sha256)
+
+    def _between_names(self) -> None:
+        """The growing file has gone: renamed, given up or begun again, as its thread is about to say."""
+        with self._changed:
+            if not self._complete and self._error is None:
+                self._changed.wait(MOMENT)
+            if self._error is not None:
+                raise self._error
 
     def named(self) -> Path:
         """The complete file under its own name. Raises FetchError."""

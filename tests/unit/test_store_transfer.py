@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -49,6 +50,15 @@ def test_what_never_began_is_not_opened(transfer: Transfer) -> None:
     transfer.failed(FetchError("refused"))
     with pytest.raises(FetchError, match="refused"):
         transfer.open()
+
+
+def test_a_file_that_lost_its_name_waits_for_the_reason(transfer: Transfer, tmp_path: Path) -> None:
+    transfer.begun(tmp_path / "discarded", 0)  # and its thread has not come to say why, yet
+    late = threading.Timer(0.2, transfer.failed, [FetchError("gone from its index")])
+    late.start()
+    with pytest.raises(FetchError, match="gone from its index"):
+        transfer.open()
+    late.join()
 
 
 def test_what_was_read_does_not_begin_again(transfer: Transfer, tmp_path: Path) -> None:
