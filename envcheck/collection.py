@@ -51,6 +51,19 @@ class Kernels(msgspec.Struct, frozen=True, kw_only=True):
         return argv + (["--evidence=full"] if self.full else [])
 
 
+class Inside(msgspec.Struct, frozen=True, kw_only=True):
+    """A container to look into.
+
+    The collector's single file goes in through the standard input of ``argv``, to which the collector
+    appends a shell's command line: `podman run --rm -i … IMAGE`, `podman exec -i ID`. Nothing of it is
+    written anywhere inside.
+    """
+
+    location: str  # "image:REF", "container:ID"
+    argv: list[str]  # an absolute path first
+    environment: dict[str, str] | None = None  # of argv's process; None: envcheck's own
+
+
 class Collected(msgspec.Struct):
     """A Snapshot, and what its tokens stand for on this machine (never written anywhere)."""
 

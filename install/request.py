@@ -20,3 +20,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     allow_no_gpu: bool = False
     allow_insecure: list[str] = []  # indexes that may be plain http or unverified, by host name
     installer: Literal["uv", "pip"] = "uv"
+    mode: Literal["wheel", "container"] = "wheel"
+    # Of the container mode alone:
+    flavour: Literal["", "tf1", "tf2"] = (
+        ""  # "": the one whose newest release that fits is the newest
+    )
+    engine: Literal["", "podman", "docker", "apptainer", "enroot"] = ""  # "": what works here
+    image: str = ""  # an image of one's own, in place of NVIDIA's

@@ -1,0 +1,1 @@
+"""`envcheck install --mode container`, put together from the others."""
