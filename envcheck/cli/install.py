@@ -36,11 +36,11 @@ could not be put back, 130 interrupted or not wanted"""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
+    selection.add_image_arguments(parser)
     parser.add_argument(
-        "--mode",
-        choices=("wheel", "container"),
-        default="wheel",
-        help="wheel (default): a virtual environment",
+        "--engine",
+        choices=("podman", "docker", "apptainer", "enroot"),
+        help="what holds and runs the image (default: what works on this machine)",
     )
     selection.add_arguments(parser)
     parser.add_argument(
@@ -65,7 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--installer",
         choices=("uv", "pip"),
-        default="uv",
         help="what puts the wheels into the environment (default: uv)",
     )
     parser.add_argument("--yes", "-y", action="store_true", help="do it without asking")
@@ -116,16 +115,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _refuse_combinations(arguments: argparse.Namespace) -> None:
-    if arguments.mode == "container":
-        raise UsageError(
-            "--mode container: this version of envcheck installs wheels only",
-            hint="envcheck install --mode wheel, or --dockerfile for an image of the same packages",
-        )
+    selection.refuse_other_mode(arguments)
+    selection.refuse_together(
+        arguments,
+        "--image",
+        "--release --flavour",
+        "an image of your own is none of NVIDIA's releases",
+    )
     selection.refuse_together(
         arguments,
         "--offline",
-        "--stack --release --lock --index --allow-insecure --upgrade",
-        "the bundle says what is installed, and no index is asked",
+        "--stack --release --lock --index --allow-insecure --upgrade --image --flavour",
+        "what it names says what is installed, and no index or registry is asked",
     )
     selection.refuse_lock(arguments)
     selection.refuse_together(

@@ -53,6 +53,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_image_arguments(parser: argparse.ArgumentParser) -> None:
+    """What says which image, for --mode container."""
+    parser.add_argument(
+        "--mode",
+        choices=("wheel", "container"),
+        default="wheel",
+        help="wheel (default): a virtual environment; container: an NGC image",
+    )
+    parser.add_argument(
+        "--flavour",
+        choices=("tf1", "tf2"),
+        help="of NVIDIA's images: with TensorFlow 1, or 2 (default: the newest that fits)",
+    )
+    parser.add_argument(
+        "--image", metavar="REF", help="an image of your own, in place of NVIDIA's"
+    )
+
+
+# What says something to one mode alone.
+_OF_CONTAINERS = "--flavour --image --engine"
+_OF_WHEELS = "--stack --lock --python --index --installer --dockerfile"
+
+
+def refuse_other_mode(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for an option that says nothing to the mode that was asked for."""
+    other, options = (
+        ("wheel", _OF_WHEELS) if arguments.mode == "container" else ("container", _OF_CONTAINERS)
+    )
+    for option in options.split():
+        if _given(arguments, option):
+            raise UsageError(
+                f"{option} is for --mode {other}", hint=f"leave it out, or say --mode {other}"
+            )
+
+
 def _jobs(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 64):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 64")
@@ -76,7 +111,11 @@ def request_of(arguments: argparse.Namespace) -> Request:
         lock=_absolute(arguments.lock, "--lock"),
         allow_no_gpu=arguments.allow_no_gpu,
         allow_insecure=arguments.allow_insecure,
-        installer=getattr(arguments, "installer", "uv"),
+        installer=getattr(arguments, "installer", None) or "uv",
+        mode=getattr(arguments, "mode", "wheel"),
+        flavour=getattr(arguments, "flavour", None) or "",
+        engine=getattr(arguments, "engine", None) or "",
+        image=getattr(arguments, "image", None) or "",
     )
 
 
