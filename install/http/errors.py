@@ -78,15 +78,22 @@ class HttpError(CouldNotLook):
         self.wait = wait
 
 
+def about_credentials(url: str, *, known: bool) -> str:
+    """What to do about an index's 401 or 403. known: credentials were sent along."""
+    if known:
+        return f"the credentials for {addresses.host(url)} are wrong or lack the right"
+    return _CREDENTIALS
+
+
 def of_status(
-    url: str, status: int, headers: Mapping[str, str], *, wait: float | None, known: bool
+    url: str, status: int, headers: Mapping[str, str], *, wait: float | None, credentials: str = ""
 ) -> HttpError:
-    """The error of an answer. known: credentials were sent along."""
+    """The error of an answer. credentials: what to do where it is about them."""
     host = addresses.host(url)
     meaning = _MEANINGS.get(status, f"answers with the status {status}")
     hint = ""
     if status in (401, 403):
-        hint = f"the credentials for {host} are wrong or lack the right" if known else _CREDENTIALS
+        hint = credentials
     elif status == 407:
         hint = "put them into the URL in HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT"
     elif status == 511:

@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
-import base64
+import os
 import threading
 from collections.abc import Collection
 from types import TracebackType
-from urllib.parse import urljoin, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import requests
 
 from ... import __version__
-from . import addresses, errors
+from . import addresses, answers
+from .access import Access, IndexAccess
 from .credentials import Credentials
 from .errors import HttpError
-from .retries import Attempts, Retries, retry_after
+from .host_certificates import HostCertificates
+from .registries import SCHEME, Registries
+from .retries import Attempts, Retries
 from .transport import Answer, Transport
+
+if TYPE_CHECKING:
+    from ..images.logins import Logins
 
 CONNECT = 10.0  # seconds until a connection must have come about
 SILENCE = 30.0  # seconds without a byte
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 _MOST_REDIRECTS = 10
-_SMALL = 1 << 20  # bytes: read whole at once, so that a cut in them is mended here
-_PAGE_LIMIT = 64 << 20  # bytes of a page
-_PAGES = ("text/html", "application/xhtml", "application/json", "application/vnd.pypi.simple")
 
 
 class Session:
     """Verified, patient, and silent about credentials. Safe for threads.
 
     allow_insecure: host names that may be asked over plain http, or with a certificate that nobody
-    vouches for.
+    vouches for. A URL that begins with docker:// is a container registry's (see ``registries``).
     """
 
     def __init__(
-        self, allow_insecure: Collection[str] = (), *, retries: Retries | None = None
+        self,
+        allow_insecure: Collection[str] = (),
+        *,
+        retries: Retries | None = None,
+        logins: Logins | None = None,
     ) -> None:
+        """logins: for registries; None looks for them where this user's engines do."""
         self._insecure = {name.lower() for name in allow_insecure}
         self._retries = retries or Retries()
         self._credentials = Credentials()
-        self._transports: dict[bool, Transport] = {}
+        self._logins = logins
+        self._registries: Registries | None = None
+        self._transports: dict[tuple[bool, HostCertificates | None], Transport] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
@@ -69,19 +80,22 @@ class Session:
         timeout: float = SILENCE,
         attempts: int | None = None,
         file: bool = False,
+        limit: int | None = None,
+        access: Access | None = None,
     ) -> requests.Response:
         """The answer to a GET, with a status below 300 (or 304); its body is still to be read.
 
         Pages and bodies up to 1 MiB are read already, so that a cut in them costs another attempt and
         not an error. timeout: seconds without a byte. attempts: 1 leaves trying again to the caller.
         file: a file is asked for, its body is left on the connection, and a web page is an error.
+        limit: bytes of a body that is read whole here. access: another than what is known of the URL.
         Raises HttpError.
         """
         tried = Attempts(self._patience(attempts), self._stop)
         while True:
             try:
-                answer = self._followed("GET", url, headers or {}, timeout, file)
-                return answer if file else _read(answer)
+                answer = self._followed("GET", url, headers or {}, timeout, file, access)
+                return answer if file else answers.read(answer, limit)
             except HttpError as error:
                 tried.failed(error)
 
@@ -97,7 +111,7 @@ class Session:
         tried = Attempts(self._patience(attempts), self._stop)
         while True:
             try:
-                return self._followed("HEAD", url, headers or {}, timeout, False)
+                return self._followed("HEAD", url, headers or {}, timeout, False, None)
             except HttpError as error:
                 tried.failed(error)
 
@@ -123,23 +137,64 @@ class Session:
         )
 
     def _followed(
-        self, method: str, url: str, headers: dict[str, str], timeout: float, file: bool
+        self,
+        method: str,
+        url: str,
+        headers: dict[str, str],
+        timeout: float,
+        file: bool,
+        access: Access | None,
     ) -> Answer:
         """One request and its redirects. What another host must not know stays behind."""
+        if access is None:
+            access, url = self._access(url)
         asked = url
         for _ in range(_MOST_REDIRECTS + 1):
             self._permit(url, asked)
             self._credentials.learn(url)
-            answer = self._authorised(method, addresses.public(url), headers, timeout)
+            answer = self._authorised(method, addresses.public(url), headers, timeout, access)
             location = answer.headers.get("Location", "")
             if answer.status_code not in _REDIRECTS or not location:
-                return _checked(answer, file, known=self._credentials.known(url) is not None)
+                return answers.checked(answer, file, access)
             answer.close()
-            target = _target(url, location)
+            target = answers.target(url, location)
             if _origin(target) != _origin(url):
                 headers = {k: v for k, v in headers.items() if k.lower() != "authorization"}
             url = target
         raise HttpError(f"{addresses.shown(asked)} redirects in a circle")
+
+    def _access(self, url: str) -> tuple[Access, str]:
+        """Who is to be let in, and where: a registry's URL becomes the one that answers."""
+        if not url.startswith(f"{SCHEME}://"):
+            return IndexAccess(self._credentials), url
+        _origin(url)
+        registry = self._known_registries().access(url)
+        return registry, registry.located(url)
+
+    def _known_registries(self) -> Registries:
+        from ..images.logins import Logins
+
+        with self._lock:
+            if self._registries is None:
+                logins = self._logins or Logins(os.environ)
+                self._registries = Registries(logins, self._ask_for_token, self._is_plain)
+            return self._registries
+
+    def _ask_for_token(self, url: str, access: Access) -> requests.Response:
+        return self.get(url, access=access, limit=answers.SMALL)
+
+    def _is_plain(self, host: str) -> bool:
+        """Whether a registry is to be asked over plain http: it may be, and does not speak TLS."""
+        if not (addresses.is_loopback(f"http://{host}/") or self._is_insecure(f"http://{host}/")):
+            return False
+        url = f"https://{host}/v2/"
+        try:
+            self._transport(url).answer(
+                "GET", url, self._headers({}, ""), (CONNECT, CONNECT)
+            ).close()
+        except HttpError as error:
+            return error.again  # and not for a certificate that is not to be trusted
+        return False
 
     def _permit(self, url: str, asked: str) -> None:
         """Raises HttpError for a URL that is none of https, this machine, or allowed by its host's name."""
@@ -166,13 +221,15 @@ class Session:
     def _is_insecure(self, url: str) -> bool:
         return bool({addresses.host(url), _origin(url)[1]} & self._insecure)
 
-    def _authorised(self, method: str, url: str, headers: dict[str, str], timeout: float) -> Answer:
+    def _authorised(
+        self, method: str, url: str, headers: dict[str, str], timeout: float, access: Access
+    ) -> Answer:
         transport = self._transport(url)
         times = (min(CONNECT, timeout), timeout)
-        known = self._credentials.known(url)
+        known = access.authorization(url)
         answer = transport.answer(method, url, self._headers(headers, known), times)
         if answer.status_code == 401:
-            found = self._credentials.ask_keyring(url)
+            found = access.refused(url, answer, known)
             if found and found != known:
                 answer.close()
                 answer = transport.answer(method, url, self._headers(headers, found), times)
@@ -180,60 +237,18 @@ class Session:
 
     def _transport(self, url: str) -> Transport:
         verified = not self._is_insecure(url)
+        registries = self._registries
+        own = registries.certificates(url) if registries is not None and verified else None
         with self._lock:
-            if verified not in self._transports:
-                self._transports[verified] = Transport(verified=verified)
-            return self._transports[verified]
+            if (verified, own) not in self._transports:
+                self._transports[verified, own] = Transport(verified=verified, own=own)
+            return self._transports[verified, own]
 
-    def _headers(self, asked: dict[str, str], pair: tuple[str, str] | None) -> dict[str, str]:
+    def _headers(self, asked: dict[str, str], authorization: str) -> dict[str, str]:
         headers = {"User-Agent": f"envcheck/{__version__}", "Accept": "*/*", **asked}
-        if pair:
-            token = base64.b64encode(":".join(pair).encode()).decode()
-            headers["Authorization"] = f"Basic {token}"
+        if authorization:
+            headers["Authorization"] = authorization
         return headers
-
-
-def _target(url: str, location: str) -> str:
-    """Where a redirect leads, without credentials. Raises HttpError for what is no address."""
-    # Header bytes come as Latin-1, and are UTF-8 where they are not ASCII.
-    text = location.encode("latin-1", "replace").decode("utf-8", "replace")
-    try:
-        return addresses.public(urljoin(url, text))
-    except ValueError:
-        raise HttpError(
-            f"{addresses.shown(url)} redirects to something that is no address"
-        ) from None
-
-
-def _checked(answer: Answer, file: bool, known: bool) -> Answer:
-    """Raises HttpError for a status that is an error, and for a page in the place of a file."""
-    if answer.status_code < 300 or answer.status_code == 304:
-        if file and _kind(answer).startswith(("text/html", "application/xhtml")):
-            answer.close()
-            raise errors.page_for_file(answer.url)
-        return answer
-    answer.close()
-    raise errors.of_status(
-        answer.url,
-        answer.status_code,
-        answer.headers,
-        wait=retry_after(answer.headers),
-        known=known,
-    )
-
-
-def _read(answer: Answer) -> Answer:
-    """Load what is small. Raises HttpError where it breaks off or does not end."""
-    length = answer.headers.get("Content-Length", "")
-    small = length.isdigit() and int(length) <= _SMALL
-    if small or _kind(answer).startswith(_PAGES):
-        answer.limit = _PAGE_LIMIT
-        _ = answer.content  # it stays in the answer
-    return answer
-
-
-def _kind(answer: Answer) -> str:
-    return answer.headers.get("Content-Type", "").strip().lower()
 
 
 def _origin(url: str) -> tuple[str, str, int]:

@@ -14,6 +14,7 @@ import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 
 from . import addresses, errors, trust
+from .host_certificates import HostCertificates
 
 CONNECTIONS = 32  # kept open to one host
 
@@ -45,7 +46,8 @@ class Transport(HTTPAdapter):
     ``proxy`` goes before the environment's proxies, as it does for pip.
     """
 
-    def __init__(self, *, verified: bool = True) -> None:
+    def __init__(self, *, verified: bool = True, own: HostCertificates | None = None) -> None:
+        """own: certificates for one host alone."""
         self._verified = verified
         self._context = trust.verifying() if verified else trust.unverified()
         self._proxy, certificates = _settings_of_pip()
@@ -53,6 +55,8 @@ class Transport(HTTPAdapter):
             # Where no certificates are in it, the handshake will say what is missing.
             with contextlib.suppress(OSError):
                 self._context.load_verify_locations(certificates)
+        if own is not None:
+            own.load(self._context)
         if not verified:  # asked for by name; the user need not be told at every request
             warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
         super().__init__(pool_maxsize=CONNECTIONS)

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hmac
-import os
 import re
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from packaging.utils import canonicalize_name
 
 from ...exit_codes import EnvcheckError
-from . import page, ranges
+from ..serving.handler import FileHandler, is_same, size_of
+from . import page
 from .address import HOST
 from .simple import JSON_TYPE, ProjectFile
 from .views import key
 
 if TYPE_CHECKING:
-    from ..store.transfer import Transfer
     from .server import IndexServer
 
-WAIT = 0.5  # seconds between looks whether the run has ended
-PIECE = 1024 * 1024  # bytes handed to the kernel at once
 # Neither uv nor pip tries again after it, and uv, unlike after 403 or 404, does not go on without the
 # project (seen with uv 0.13, pip 18.1 and pip 23.2).
 VIEW_FAILED = HTTPStatus.FAILED_DEPENDENCY
@@ -33,20 +28,13 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # PEP 503's, normalised
 FOREVER = "public, max-age=31536000, immutable"
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(FileHandler):
     """Answers GET and HEAD for /simple/PROJECT/, /files/KEY/NAME and /files/KEY/NAME.metadata."""
-
-    protocol_version = "HTTP/1.1"
-    server_version = "envcheck"
-    sys_version = ""
-    disable_nagle_algorithm = True
-    wbufsize = 64 * 1024  # head and body of a small answer go out together
 
     def do_GET(self) -> None:
         server = cast("IndexServer", self.server)
         server.count()
-        if self.headers.get("Content-Length") or self.headers.get("Transfer-Encoding"):
-            self.close_connection = True  # a body that nobody reads would be taken for a request
+        self._ignore_body()
         path = self._allowed(server)
         if path is None:
             self._answer(HTTPStatus.FORBIDDEN, b"This index is for one installer alone.\n")
@@ -64,20 +52,17 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self._answer(HTTPStatus.FORBIDDEN, b"This is an index, and a way to nowhere else.\n")
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Requests are counted, not written: their paths hold the secret."""
-
     def _allowed(self, server: IndexServer) -> str | None:
         """The path without the secret; None for a client that does not know it."""
         if self.path.startswith("/"):
             secret, slash, path = self.path[1:].partition("/")
-            return slash + path if _same(secret, server.secret) else None
+            return slash + path if is_same(secret, server.secret) else None
         try:
             parts = urlsplit(self.path)
         except ValueError:  # anybody on this machine may send anything
             return None
         scheme, _, credentials = self.headers.get("Proxy-Authorization", "").partition(" ")
-        if scheme.lower() != "basic" or not _same(
+        if scheme.lower() != "basic" or not is_same(
             _decoded(credentials), f"envcheck:{server.secret}"
         ):
             return None
@@ -129,91 +114,8 @@ class Handler(BaseHTTPRequestHandler):
         if transfer is None:
             self._answer(HTTPStatus.NOT_FOUND, b"There is no such file.\n")
             return
-        size = _size(server, transfer)
-        asked = self.headers.get("Range", "")
-        tag = f'"{wanted}"'
-        if self.headers.get("If-Range", tag) != tag:
-            asked = ""
-        headers = {
-            "Content-Type": "application/octet-stream",
-            "Accept-Ranges": "bytes",
-            "ETag": tag,
-            "Cache-Control": _lasting(wanted),
-        }
-        try:
-            span = ranges.parse(asked, size) if asked else None
-        except ranges.Unsatisfiable:
-            headers["Content-Range"] = f"bytes */{size}"
-            self._answer(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, b"", headers)
-            return
-        start, length = span or (0, size)
-        if span:
-            headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{size}"
-        status = HTTPStatus.PARTIAL_CONTENT if span else HTTPStatus.OK
-        if self.command == "HEAD":
-            self._head(status, length, headers)
-            return
-        with transfer.open() as content:
-            self._head(status, length, headers)
-            self._stream(server, transfer, content, start, start + length)
-
-    def _stream(
-        self, server: IndexServer, transfer: Transfer, content: BinaryIO, start: int, end: int
-    ) -> None:
-        """From the file on disk, while it grows there, to the socket, without a copy in Python."""
-        self.wfile.flush()
-        out, source = self.connection.fileno(), content.fileno()
-        try:
-            while start < end:
-                there = min(_beyond(server, transfer, start), end)
-                while start < there:
-                    sent = os.sendfile(out, source, start, min(there - start, PIECE))
-                    if not sent:
-                        raise ConnectionAbortedError("the file has become shorter")
-                    start += sent
-        except EnvcheckError as error:
-            # The head has gone out with the full length: only the cut tells the client.
-            server.failed(error)
-            self.close_connection = True
-
-    def _answer(
-        self, status: HTTPStatus, body: bytes, headers: dict[str, str] | None = None
-    ) -> None:
-        self._head(status, len(body), {"Content-Type": "text/plain"} | (headers or {}))
-        if self.command != "HEAD":
-            self.wfile.write(body)
-        self.wfile.flush()
-
-    def _head(self, status: HTTPStatus, length: int, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(length))
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-
-
-def _beyond(server: IndexServer, transfer: Transfer, offset: int) -> int:
-    """How many bytes of the file are there, once it is more than ``offset``."""
-    while True:
-        there = transfer.wait_beyond(offset, WAIT)
-        if there > offset:
-            return there
-        if server.stopping or transfer.complete:
-            raise ConnectionAbortedError("the run has ended")
-
-
-def _size(server: IndexServer, transfer: Transfer) -> int:
-    """Bytes of the whole file; for one whose server does not say, it is waited for."""
-    while transfer.total is None and not transfer.complete:
-        if server.stopping:
-            raise ConnectionAbortedError("the run has ended")
-        transfer.wait_beyond(transfer.available(), WAIT)
-    if not transfer.complete:
-        # Raises what it failed by, while there is still a status to say so with.
-        transfer.wait_beyond(transfer.available(), 0.0)
-    return transfer.available() if transfer.total is None else transfer.total
+        headers = {"Content-Type": "application/octet-stream", "Cache-Control": _lasting(wanted)}
+        self._send_file(transfer, size_of(server, transfer), wanted, headers)
 
 
 def _link(file: ProjectFile) -> str:
@@ -223,10 +125,6 @@ def _link(file: ProjectFile) -> str:
 def _lasting(wanted: str) -> str:
     """What is named by its sha256 never changes."""
     return FOREVER if re.fullmatch(r"[0-9a-f]{64}", wanted) else "no-store"
-
-
-def _same(given: str, expected: str) -> bool:
-    return hmac.compare_digest(given.encode(), expected.encode())
 
 
 def _decoded(credentials: str) -> str:

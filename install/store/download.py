@@ -121,8 +121,8 @@ class Download:
         if self._file.size is not None and total != self._file.size:
             raise FetchError(
                 f"{self._file.name} from {self._host} is not the file that was asked for: it has"
-                f" {total} bytes, and the index said {self._file.size}",
-                "the index changed the file, or somebody in between did",
+                f" {total} bytes, and should have {self._file.size}",
+                "its server changed the file, or somebody in between did",
             )
         self._transfer.learn_total(total)
 

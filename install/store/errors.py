@@ -21,6 +21,10 @@ class FetchError(EnvcheckError):
         return str(self)
 
 
+class ComesAgain(FetchError):
+    """To a reader of a file that came with wrong bytes, and is being fetched anew."""
+
+
 def of_disk(error: OSError, folder: Path, what: str, missing: int | None = None) -> FetchError:
     """The error of a write. missing: bytes that are still to be written there, as far as is known."""
     if error.errno not in _FULL:
@@ -57,5 +61,5 @@ def wrong_bytes(name: str, where: str, wanted: str, found: str) -> FetchError:
     return FetchError(
         f"{name} from {where} is not the file that was asked for: its sha256 is {found}, and should"
         f" be {wanted}",
-        "the index changed the file, or somebody in between did: nothing of it was kept",
+        "its server changed the file, or somebody in between did: nothing of it was kept",
     )

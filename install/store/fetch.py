@@ -16,7 +16,7 @@ from ..http.session import SILENCE, Session
 from ..lock.lock import LockedFile
 from . import errors, locking
 from .download import Download
-from .errors import FetchError
+from .errors import ComesAgain, FetchError
 from .partial import Partial, private
 from .progress import Fetching, fetching
 from .store import Store
@@ -264,7 +264,7 @@ class Fetcher:
             return transfer
         job.transfer = Transfer(transfer.file, self._store)
         job.transfer.begun(self._store.partial(transfer.file.sha256), 0)
-        transfer.failed(FetchError(f"{transfer.file.name} came with wrong bytes, and comes again"))
+        transfer.failed(ComesAgain(f"{transfer.file.name} came with wrong bytes, and comes again"))
         return job.transfer
 
     def _count_resumed(self, job: _Job, size: int) -> None:

@@ -24,6 +24,7 @@ class Transfer:
     def __init__(self, file: LockedFile, store: Store) -> None:
         self.file = file
         self.total = file.size
+        self.offset = 0  # where it begins in what ``open`` gives: a part of an archive begins later
         self._store = store
         self._changed = threading.Condition()
         self._path: Path | None = None  # of the growing file, once it is there

@@ -8,7 +8,8 @@
         assert [seen.range for seen in server.seen("/files/a.whl")] == ["", "bytes=20000-", ...]
 
 Each Way serves ``times`` requests, in the order given; after the last one the path behaves again.
-``times=None`` is for ever. ``server.users = {"user": "password"}`` asks every request for one of them.
+``times=None`` is for ever. ``server.users = {"user": "password"}`` asks every request for one of them;
+``server.gate`` is told every request, and gives "" or the WWW-Authenticate header of a 401.
 Requests in absolute form (a client that uses it as its proxy) are served by their path too, and what
 they named stands in ``seen``. ``BadServer(tls=(certificate, key))`` speaks TLS.
 """
@@ -22,6 +23,7 @@ import ssl
 import struct
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -91,6 +93,7 @@ class BadServer:
 
     def __init__(self, *, tls: tuple[Path, Path] | None = None, port: int = 0) -> None:
         self.users: dict[str, str] = {}
+        self.gate: Callable[[Seen], str] = lambda seen: ""
         self.closing = threading.Event()
         self._files: dict[str, _File] = {}
         self._seen: list[Seen] = []
@@ -167,6 +170,10 @@ class BadServer:
         with self._lock:
             return [seen for seen in self._seen if path in ("", seen.path)]
 
+    def _note(self, seen: Seen) -> None:
+        with self._lock:
+            self._seen.append(seen)
+
     def _next(self, seen: Seen) -> tuple[_File, Way] | None:
         with self._lock:
             self._seen.append(seen)
@@ -225,9 +232,13 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = urlsplit(self.path).path
         headers = {name.lower(): value for name, value in self.headers.items()}
-        found = self.server.bad._next(
-            Seen(self.command, path, self.path, headers, time.monotonic())
-        )
+        seen = Seen(self.command, path, self.path, headers, time.monotonic())
+        wanted = self.server.bad.gate(seen)
+        if wanted:
+            self.server.bad._note(seen)
+            self._say(401, {"WWW-Authenticate": wanted})
+            return
+        found = self.server.bad._next(seen)
         if not self._allowed(headers):
             self._say(401, {"WWW-Authenticate": 'Basic realm="tests"'})
         elif found is None:

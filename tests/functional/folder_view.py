@@ -26,6 +26,7 @@ class Arrived:
 
     complete = True
     error = None
+    offset = 0
 
     def __init__(self, path: Path) -> None:
         self._path = path

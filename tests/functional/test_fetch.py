@@ -181,7 +181,7 @@ def test_lengths_that_lie_or_are_missing(server: BadServer, store: Store, way: W
 def test_a_size_other_than_the_index_said_ends_it_early(server: BadServer, store: Store) -> None:
     server.behave("/w.whl", Way(content=WRONG + b"more", times=FOREVER))
     error = refusal(store, wheel(server))
-    assert f"{SIZE + 4} bytes" in error.sentence and f"said {SIZE}" in error.sentence
+    assert f"{SIZE + 4} bytes" in error.sentence and f"should have {SIZE}" in error.sentence
     assert len(server.seen()) == 1
 
 

@@ -259,7 +259,7 @@ def test_a_page_in_the_place_of_a_file(server: BadServer, session: Session) -> N
 def test_an_endless_page_is_not_read_to_its_end(
     server: BadServer, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envcheck.install.http.session._PAGE_LIMIT", 1 << 20)
+    monkeypatch.setattr("envcheck.install.http.answers._PAGE_LIMIT", 1 << 20)
     server.behave("/page", Way(content=bytes(9_000_000), length=False, times=None))
     assert "larger than 1 MiB" in str(error_of(session, server.url + "/page"))
 

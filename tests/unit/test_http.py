@@ -165,7 +165,7 @@ def test_a_certificate_that_does_not_verify_names_the_ways_out() -> None:
     ("status", "again"), [(404, False), (403, False), (429, True), (500, True), (503, True)]
 )
 def test_statuses(status: int, again: bool) -> None:
-    found = errors.of_status(SECRET, status, {}, wait=None, known=False)
+    found = errors.of_status(SECRET, status, {}, wait=None)
     assert (found.status, found.again) == (status, again)
     assert str(found).endswith(f"({status}): https://index.example:8443/simple/")
 
@@ -241,5 +241,5 @@ def test_what_cannot_be_taken_apart_is_not_shown(url: str, shown: str) -> None:
 
 
 def test_how_long_a_server_wants_to_be_left_alone_is_said() -> None:
-    assert errors.of_status(SECRET, 429, {}, wait=3600.0, known=False).hint.endswith("60 minutes")
-    assert errors.of_status(SECRET, 503, {}, wait=40.0, known=False).hint.endswith("for 40 s")
+    assert errors.of_status(SECRET, 429, {}, wait=3600.0).hint.endswith("60 minutes")
+    assert errors.of_status(SECRET, 503, {}, wait=40.0).hint.endswith("for 40 s")

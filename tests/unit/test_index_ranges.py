@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envcheck.install.index.ranges import Unsatisfiable, parse
+from envcheck.install.serving.ranges import Unsatisfiable, parse
 
 
 @pytest.mark.parametrize(

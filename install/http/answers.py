@@ -1,0 +1,58 @@
+"""What becomes of an answer: an error, a place to go on from, or a body that is read at once."""
+
+from __future__ import annotations
+
+from urllib.parse import urljoin
+
+from . import addresses, errors
+from .access import Access
+from .errors import HttpError
+from .retries import retry_after
+from .transport import Answer
+
+SMALL = 1 << 20  # bytes: read whole at once, so that a cut in them is mended by another attempt
+_PAGE_LIMIT = 64 << 20  # bytes of a page
+_PAGES = ("text/html", "application/xhtml", "application/json", "application/vnd.pypi.simple")
+
+
+def target(url: str, location: str) -> str:
+    """Where a redirect leads, without credentials. Raises HttpError for what is no address."""
+    # Header bytes come as Latin-1, and are UTF-8 where they are not ASCII.
+    text = location.encode("latin-1", "replace").decode("utf-8", "replace")
+    try:
+        return addresses.public(urljoin(url, text))
+    except ValueError:
+        raise HttpError(
+            f"{addresses.shown(url)} redirects to something that is no address"
+        ) from None
+
+
+def checked(answer: Answer, file: bool, access: Access) -> Answer:
+    """Raises HttpError for a status that is an error, and for a page in the place of a file."""
+    if answer.status_code < 300 or answer.status_code == 304:
+        if file and _kind(answer).startswith(("text/html", "application/xhtml")):
+            answer.close()
+            raise errors.page_for_file(answer.url)
+        return answer
+    answer.close()
+    raise errors.of_status(
+        answer.url,
+        answer.status_code,
+        answer.headers,
+        wait=retry_after(answer.headers),
+        credentials=access.hint(answer.url) if answer.status_code in (401, 403) else "",
+    )
+
+
+def read(answer: Answer, limit: int | None) -> Answer:
+    """Load what is small. Raises HttpError where it breaks off or does not end."""
+    length = answer.headers.get("Content-Length", "")
+    small = length.isdigit() and int(length) <= SMALL
+    if small or limit is not None or _kind(answer).startswith(_PAGES):
+        answer.limit = _PAGE_LIMIT if limit is None else limit
+        _ = answer.content  # it stays in the answer
+    return answer
+
+
+def _kind(answer: Answer) -> str:
+    return answer.headers.get("Content-Type", "").strip().lower()

@@ -1,0 +1,185 @@
+"""Tag → digest → image against a real registry: plain, TLS, with a log-in, and what it has not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import certificates
+import msgspec
+import pytest
+from image_registry import Registry, digest_of, layer, serve_registry
+from registry_home import QUICK, believe, log_in, settle
+
+from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
+from envcheck.install.http.session import Session
+from envcheck.install.images import image_lock, registry
+from envcheck.install.images.image import Image
+from envcheck.install.images.reference import parse
+
+ACCOUNT = ("somebody", "pa:ss word")
+LAYERS = [layer({"etc/": b"", "etc/hello": b"hello"}), layer({"etc/more": b"more" * 1000})]
+CONFIG = {"Entrypoint": ["/entry"], "Cmd": ["bash"], "Env": ["A=1", "B=x=y"], "User": "1000",
+          "Labels": {"version": "23.03"}}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return settle(tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    with serve_registry(tmp_path_factory.mktemp("registry")) as running:
+        yield running
+
+
+def resolved(text: str, machine: str = "x86_64") -> Image:
+    with Session(retries=QUICK) as session:
+        return registry.resolve(session, parse(text), machine)
+
+
+@pytest.mark.parametrize("style", ["oci", "docker"])
+def test_an_image_is_described_to_the_byte(plain: Registry, style: str) -> None:
+    pushed = plain.push(f"team/{style}", "1.0", LAYERS, config=CONFIG, style=style)
+    image = resolved(f"{plain.host}/team/{style}:1.0")
+    assert image.digest == image.manifest.digest == pushed.digest
+    assert (image.manifest_text.encode(), image.config_text.encode()) == (
+        pushed.body,
+        pushed.config,
+    )
+    assert [blob.digest for blob in image.layers] == [digest_of(blob) for blob in LAYERS]
+    assert image.download_bytes == sum(map(len, LAYERS))
+    assert image.architecture == "amd64" and image.created_at == "2026-01-02T03:04:05Z"
+    assert (image.entrypoint, image.command, image.user) == (["/entry"], ["bash"], "1000")
+    assert image.environment == {"A": "1", "B": "x=y"} and image.labels == {"version": "23.03"}
+    assert image.pinned == f"{plain.host}/team/{style}@{pushed.digest}"
+    assert resolved(image.pinned) == msgspec.structs.replace(image, reference=image.pinned)
+
+
+@pytest.mark.parametrize("style", ["oci", "docker"])
+def test_of_an_index_this_machine_s_image_is_taken(plain: Registry, style: str) -> None:
+    name = f"team/many-{style}"
+    ours = plain.push(name, "", LAYERS[:1], style=style)
+    arm = plain.push(name, "", LAYERS[1:], architecture="arm64", variant="v8", style=style)
+    many = plain.push_index(name, "latest", [arm, ours], style=style)
+    image = resolved(f"{plain.host}/{name}")
+    assert (image.digest, image.manifest.digest) == (many.digest, ours.digest)
+    assert resolved(f"{plain.host}/{name}", "aarch64").manifest.digest == arm.digest
+    assert resolved(f"{plain.host}/{name}@{many.digest}").manifest.digest == ours.digest
+    with pytest.raises(Cannot, match=r"not there for linux/ppc64le: .* linux/arm64, linux/amd64"):
+        resolved(f"{plain.host}/{name}", "ppc64le")
+
+
+def test_a_lone_image_of_another_architecture_is_refused(plain: Registry) -> None:
+    plain.push("team/arm", "1", LAYERS, architecture="arm64")
+    with pytest.raises(Cannot, match="not there for linux/amd64: it is there for linux/arm64"):
+        resolved(f"{plain.host}/team/arm:1")
+
+
+def test_an_unknown_tag_names_the_nearest(plain: Registry) -> None:
+    for tag in ("23.03-tf1-py3", "23.02-tf1-py3", "24.01-tf2-py3", "other"):
+        plain.push("team/tensorflow", tag, LAYERS)
+    with pytest.raises(UsageError, match=r"has team/tensorflow, but no tag 23.3-tf1-py3") as caught:
+        resolved(f"{plain.host}/team/tensorflow:23.3-tf1-py3")
+    assert plain.host in str(caught.value)
+    assert caught.value.hint.startswith("The nearest that it has: 23.03-tf1-py3, ")
+    assert "other" not in caught.value.hint
+
+
+def test_an_unknown_name_and_an_unknown_digest(plain: Registry) -> None:
+    with pytest.raises(UsageError, match="has no team/nothing:1"):
+        resolved(f"{plain.host}/team/nothing:1")
+    plain.push("team/something", "1", LAYERS)
+    digest = digest_of(b"nothing")
+    with pytest.raises(UsageError, match=f"has no {plain.host}/team/something@{digest}"):
+        resolved(f"{plain.host}/team/something@{digest}")
+
+
+def test_what_is_no_image_is_said(plain: Registry) -> None:
+    kind = "application/vnd.oci.image.manifest.v1+json"
+    chart = {"mediaType": "application/vnd.cncf.helm.config.v1+json", "size": 2}
+    digest = plain.push_blob("team/chart", b"{}")
+    body = {"schemaVersion": 2, "mediaType": kind, "config": {**chart, "digest": digest}}
+    plain.push_manifest("team/chart", "1", json.dumps({**body, "layers": []}).encode(), kind)
+    with pytest.raises(UsageError, match=r"no container image: .*helm"):
+        resolved(f"{plain.host}/team/chart:1")
+
+
+def test_the_lock_is_read_as_it_was_written(plain: Registry, tmp_path: Path) -> None:
+    plain.push("team/locked", "1", LAYERS, config=CONFIG)
+    image = resolved(f"{plain.host}/team/locked:1")
+    path = tmp_path / "image.json"
+    path.write_text(image_lock.text(image))
+    assert image_lock.read(path) == image
+    assert image_lock.digest(image) == image.manifest.digest.removeprefix("sha256:")
+
+
+def test_tls_by_an_authority_that_is_kept_for_the_registry_alone(
+    tmp_path: Path, home: Path
+) -> None:
+    tls = certificates.make(tmp_path / "tls")
+    with serve_registry(tmp_path / "registry", tls=tls, htpasswd=ACCOUNT) as registry:
+        pushed = registry.push("team/secret", "1", LAYERS)
+        name = f"{registry.host}/team/secret:1"
+        with pytest.raises(
+            CouldNotLook, match=f"certificate of {registry.host} is not to be trusted"
+        ):
+            resolved(name)
+        believe(home, registry.host, tls.authority)
+        with pytest.raises(CouldNotLook, match=r"asks for a user name .*401") as caught:
+            resolved(name)
+        assert f"podman login {registry.host}" in caught.value.hint
+        wrong = log_in(home, registry.host, ACCOUNT[0], "another")
+        with pytest.raises(CouldNotLook, match="401") as caught:
+            resolved(name)
+        assert str(wrong) in caught.value.hint and "another" not in caught.value.hint
+        log_in(home, registry.host, *ACCOUNT)
+        assert resolved(name).digest == pushed.digest
+
+
+def test_a_certificate_of_one_s_own(tmp_path: Path, home: Path) -> None:
+    tls = certificates.make(tmp_path / "tls")
+    with serve_registry(tmp_path / "registry", tls=tls, asks_clients=True) as registry:
+        pushed = registry.push("team/closed", "1", LAYERS)
+        believe(home, registry.host, tls.authority)
+        with pytest.raises(CouldNotLook, match=registry.host):
+            resolved(f"{registry.host}/team/closed:1")
+        folder = home / ".config/containers/certs.d" / registry.host
+        shutil.copy(tls.certificate, folder / "client.cert")
+        shutil.copy(tls.key, folder / "client.key")
+        assert resolved(f"{registry.host}/team/closed:1").digest == pushed.digest
+
+
+HELPER = """#!/bin/sh
+read -r asked
+test "$1" = get && test "$asked" = "{host}" || {{ echo 'credentials not found'; exit 1; }}
+printf '{{"ServerURL":"%s","Username":"{user}","Secret":"{password}"}}' "$asked"
+"""
+
+
+def test_a_helper_program_knows_the_password(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "docker-credential-tests"
+    program.parent.mkdir()
+    with serve_registry(tmp_path / "registry", htpasswd=ACCOUNT) as registry:
+        pushed = registry.push("team/secret", "1", LAYERS)
+        user, password = ACCOUNT
+        program.write_text(HELPER.format(host=registry.host, user=user, password=password))
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+        monkeypatch.setenv("DOCKER_CONFIG", str(home / "d"))
+        (home / "d").mkdir()
+        (home / "d" / "config.json").write_text('{"credsStore": "tests"}')
+        assert resolved(f"{registry.host}/team/secret:1").digest == pushed.digest
+
+
+def test_a_registry_that_is_not_there(plain: Registry) -> None:
+    with pytest.raises(CouldNotLook, match=r"127.0.0.1:1 takes no connection"):
+        resolved("127.0.0.1:1/team/small:1")
+    with pytest.raises(CouldNotLook, match=r"registry.invalid has no address here"):
+        resolved("registry.invalid/team/small:1")

@@ -1,0 +1,239 @@
+"""Bearer tokens: got, kept, renewed in the middle of a download, and given to nobody else."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import standin_image
+from bad_server import BadServer, Seen, Way
+from fetching import QUICK as RETRIES
+from image_registry import layer, serve_registry
+from registry_home import QUICK, log_in, settle
+from token_server import TokenServer
+
+from envcheck.exit_codes import CouldNotLook
+from envcheck.install.http.session import Session
+from envcheck.install.images import registry
+from envcheck.install.images.image import Image
+from envcheck.install.images.reference import parse
+from envcheck.install.store.fetch import Fetcher
+from envcheck.install.store.store import Store
+
+ACCOUNT = ("somebody", "pass-word-secret")
+LARGE = layer({"data": random.Random(1).randbytes(2_000_000)})
+LAYERS = [LARGE, layer({"etc/hello": b"hello"})]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return settle(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def tokens() -> Iterator[TokenServer]:
+    with TokenServer(ACCOUNT) as running:
+        yield running
+
+
+@pytest.fixture
+def server(tokens: TokenServer) -> Iterator[BadServer]:
+    with BadServer() as running:
+        running.gate = tokens.gate
+        standin_image.put(running, LAYERS)
+        yield running
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with Session(retries=QUICK) as running:
+        yield running
+
+
+def resolved(session: Session, server: BadServer) -> Image:
+    return registry.resolve(session, parse(standin_image.name(server)), "x86_64")
+
+
+def test_docker_registry_takes_the_token_that_its_token_server_signed(
+    tmp_path: Path, home: Path, session: Session
+) -> None:
+    with TokenServer(ACCOUNT) as tokens:
+        auth = tokens.auth(tmp_path / "keys")
+        may_push = tokens.token("repository:team/signed:pull,push")
+        with serve_registry(tmp_path / "registry", auth=auth, token=may_push) as running:
+            pushed = running.push("team/signed", "1", LAYERS)
+            log_in(home, running.host, *ACCOUNT)
+            image = registry.resolve(session, parse(f"{running.host}/team/signed:1"), "x86_64")
+            assert image.digest == pushed.digest
+            with Fetcher(Store(tmp_path / "store"), session) as fetcher:
+                fetcher.want_all(registry.layers(image))
+                fetcher.wait()
+            assert fetcher.fetched_bytes == image.download_bytes
+        (asked,) = tokens.asked  # one token serves the manifest, the config and both layers
+    assert asked["scope"] == "repository:team/signed:pull" and asked["service"] == "tests"
+
+
+def test_nothing_is_asked_for_before_the_registry_asks(
+    server: BadServer, tokens: TokenServer, session: Session, home: Path
+) -> None:
+    log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
+    server.gate = lambda seen: ""
+    resolved(session, server)
+    assert not tokens.asked
+    assert not [seen for seen in server.seen() if "authorization" in seen.headers]
+
+
+def test_a_public_image_needs_a_token_and_no_account(
+    server: BadServer, tokens: TokenServer, session: Session
+) -> None:
+    tokens.account = None
+    resolved(session, server)
+    assert [asked["authorization"] for asked in tokens.asked] == [""]
+    assert tokens.asked[0]["scope"] == f"repository:{standin_image.REPOSITORY}:pull"
+
+
+def test_no_account_and_a_wrong_one(
+    server: BadServer, tokens: TokenServer, session: Session, home: Path
+) -> None:
+    host = f"127.0.0.1:{server.port}"
+    with pytest.raises(CouldNotLook, match=f"{host} gives no token: .*401") as caught:
+        resolved(session, server)
+    assert f"podman login {host}" in caught.value.hint
+    log_in(home, host, ACCOUNT[0], "wrong-secret")
+    with pytest.raises(CouldNotLook) as caught, Session(retries=QUICK) as another:
+        resolved(another, server)
+    assert "config.json) are wrong" in caught.value.hint
+    assert "wrong-secret" not in str(caught.value) + caught.value.hint
+    # Asked once a try, and not again and again until the account is locked.
+    assert len(tokens.asked) == 2
+
+
+def test_an_identity_token_is_of_no_use_and_in_nobody_s_way(
+    server: BadServer, tokens: TokenServer, session: Session, home: Path
+) -> None:
+    host = f"127.0.0.1:{server.port}"
+    path = log_in(home, host, "00000000", "")
+    entry = {"auth": "MDAwMDo=", "identitytoken": "identity-secret"}
+    path.write_text(json.dumps({"auths": {host: entry}}))
+    with pytest.raises(CouldNotLook, match="401") as caught:
+        resolved(session, server)
+    assert "identity token" in caught.value.hint and "identity-secret" not in caught.value.hint
+    tokens.account = None
+    assert resolved(session, server).architecture == "amd64"
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"[]", b'{"token": 1}', b'{"token": ""}', b'{"token": "a\\nHost: b"}', b"<html>"]
+)
+def test_a_token_server_that_gives_nonsense(
+    server: BadServer, tokens: TokenServer, session: Session, said: bytes
+) -> None:
+    tokens.account, tokens.body = None, said
+    with pytest.raises(CouldNotLook, match=rf"{server.port}.* gives no token"):
+        resolved(session, server)
+
+
+def test_a_token_server_in_trouble_is_asked_again(
+    server: BadServer, tokens: TokenServer, session: Session
+) -> None:
+    tokens.account, tokens.status = None, 503
+    with pytest.raises(CouldNotLook, match=r"not available at the moment \(503\)"):
+        resolved(session, server)
+    assert len(tokens.asked) == QUICK.attempts
+
+
+@pytest.mark.parametrize(
+    "realm", ["http://tokens.example/token", "ftp://127.0.0.1/", "token", "https://", "http://[::1"]
+)
+def test_a_realm_that_nobody_should_log_in_at_is_refused(
+    server: BadServer, session: Session, home: Path, realm: str
+) -> None:
+    server.gate = lambda seen: f'Bearer realm="{realm}",service="tests"'
+    log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
+    with pytest.raises(CouldNotLook, match=f"{server.port} (sends whoever|names a token server)"):
+        resolved(session, server)
+
+
+def test_a_token_that_ends_in_the_middle_of_a_download_is_renewed(
+    server: BadServer, tokens: TokenServer, session: Session, home: Path, tmp_path: Path
+) -> None:
+    log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
+    image = resolved(session, server)
+    server.behave(standin_image.blob(LARGE), Way(cut_after=1_000_000), Way(cut_after=500_000))
+    with Fetcher(Store(tmp_path / "store"), session, retries=RETRIES) as fetcher:
+        tokens.expire()
+        fetcher.want_all(registry.layers(image))
+        fetcher.wait()
+    ranges = [s.range for s in server.seen(standin_image.blob(LARGE)) if s.range]
+    assert ranges and fetcher.fetched_bytes < image.download_bytes + 300_000
+    assert len(tokens.asked) == 2
+
+
+def test_downloads_that_are_refused_together_share_one_new_token(
+    tokens: TokenServer, session: Session, home: Path, tmp_path: Path
+) -> None:
+    with BadServer() as server:
+        standin_image.put(server, [layer({"data": bytes([n])}) for n in range(4)])
+        log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
+        server.gate = tokens.gate
+        image = resolved(session, server)
+        together = threading.Barrier(4)
+        old = set(tokens.issued)
+        tokens.expire()
+
+        def gate(seen: Seen) -> str:
+            if seen.headers["authorization"].removeprefix("Bearer ") in old:
+                together.wait(20)
+            return tokens.gate(seen)
+
+        server.gate = gate
+        with Fetcher(Store(tmp_path / "store"), session, retries=RETRIES) as fetcher:
+            fetcher.want_all(registry.layers(image))
+            fetcher.wait()
+    assert len(tokens.asked) == 2
+
+
+def test_every_token_that_ends_is_renewed_before_the_registry_has_to_say_so(
+    server: BadServer, tokens: TokenServer, session: Session, home: Path
+) -> None:
+    log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
+    tokens.lasts = 5.0  # of which the last five are not used
+    resolved(session, server)
+    carried = [s.headers["authorization"] for s in server.seen() if "authorization" in s.headers]
+    assert len(carried) == len(set(carried)) == 2  # the manifest's and the config's
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_blob_that_lies_elsewhere_is_fetched_without_the_token(
+    server: BadServer, tokens: TokenServer, session: Session, home: Path, tmp_path: Path,
+    elsewhere: bool,
+) -> None:  # fmt: skip
+    log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
+    image = resolved(session, server)
+    with BadServer() as files:
+        there = files.file("/bucket/1", LARGE) + "?signature=hidden"
+        if elsewhere:
+            # A second host that asks for the same kind of token, as an attacker's would.
+            files.gate = lambda seen: "" if "authorization" not in seen.headers else "Basic"
+        server.behave(standin_image.blob(LARGE), Way(redirect=there, times=None))
+        with Fetcher(Store(tmp_path / "store"), session, retries=RETRIES) as fetcher:
+            fetcher.want_all(registry.layers(image))
+            fetcher.wait()
+        assert files.seen() and not [s for s in files.seen() if "authorization" in s.headers]
+
+
+def test_a_host_of_files_that_asks_for_a_log_in_gets_none(
+    server: BadServer, tokens: TokenServer, session: Session, home: Path
+) -> None:
+    log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
+    with BadServer() as files:
+        there = files.file("/bucket/1", b"x")
+        files.gate = tokens.gate  # the registry's own token server, named by somebody else
+        server.behave(standin_image.manifest("1"), Way(redirect=there, times=None))
+        with pytest.raises(CouldNotLook, match="401"):
+            resolved(session, server)
+        assert not [s for s in files.seen() if "authorization" in s.headers]

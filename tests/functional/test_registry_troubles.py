@@ -1,0 +1,201 @@
+"""Registries that misbehave: one clear error that names the registry, of the right class, without secrets."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import standin_image
+from bad_server import CAPTIVE_PORTAL, BadServer, Way
+from image_registry import digest_of, layer
+from registry_home import QUICK, log_in, settle
+from token_server import TokenServer
+
+from envcheck.exit_codes import CouldNotLook, EnvcheckError, UsageError
+from envcheck.install.http.errors import HttpError
+from envcheck.install.http.session import Session
+from envcheck.install.images import registry
+from envcheck.install.images.image import Image
+from envcheck.install.images.reference import parse
+from envcheck.install.store.errors import FetchError
+from envcheck.install.store.fetch import Fetcher
+from envcheck.install.store.store import Store
+
+LAYERS = [layer({"data": random.Random(3).randbytes(300_000)})]
+TAG = standin_image.manifest("1")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return settle(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def server() -> Iterator[BadServer]:
+    with BadServer() as running:
+        standin_image.put(running, LAYERS)
+        yield running
+
+
+def resolved(server: BadServer, tag: str = "1", **options: Any) -> Image:
+    with Session(retries=QUICK, **options) as session:
+        return registry.resolve(session, parse(standin_image.name(server, tag)), "x86_64")
+
+
+def error_of(server: BadServer, kind: type[EnvcheckError], tag: str = "1") -> str:
+    with pytest.raises(kind) as caught:
+        resolved(server, tag)
+    said = str(caught.value)
+    assert f"127.0.0.1:{server.port}" in said and "\n" not in said
+    return said
+
+
+@pytest.mark.parametrize(
+    ("way", "says", "asked"),
+    [
+        (Way(status=400), "does not understand the request (400)", 1),
+        (Way(status=401), "asks for a user name and a password (401)", 1),
+        (Way(status=403), "refuses access (403)", 1),
+        (Way(status=429), "asks for fewer requests (429)", 3),
+        (Way(status=429, headers={"Retry-After": "86400"}), "asks for fewer requests (429)", 1),
+        (Way(status=500), "has an internal error (500)", 3),
+        (Way(status=503), "is not available at the moment (503)", 3),
+        (Way(cut_after=20), "cut the connection", 3),
+        (Way(declared=5 << 20), "sends a page larger than 4 MiB", 1),
+        (CAPTIVE_PORTAL, "gives nonsense as the manifest", 1),
+        (Way(content=b"{}"), "gives nonsense as the manifest", 1),
+        (Way(content=b'{"schemaVersion": 1}'), "Docker's schema 1", 1),
+        (Way(redirect="http://elsewhere.example/x"), "redirects to http://elsewhere.example/x", 1),
+        (Way(redirect=TAG), "redirects in a circle", 11),
+        (Way(headers={"Docker-Content-Digest": digest_of(b"x")}), "another manifest", 1),
+    ],
+)
+def test_what_a_registry_answers_instead_of_a_manifest(
+    server: BadServer, way: Way, says: str, asked: int
+) -> None:
+    way.times = None
+    if way.declared:
+        server.file(TAG, b" " * way.declared, content_type="application/json")
+    server.behave(TAG, way)
+    assert says in error_of(server, CouldNotLook)
+    assert len(server.seen(TAG)) == asked
+
+
+def test_a_registry_in_trouble_for_a_moment(server: BadServer) -> None:
+    server.behave(TAG, Way(status=503), Way(cut_after=10))
+    assert resolved(server).layers[0].size == len(LAYERS[0])
+
+
+def test_another_manifest_than_its_digest_names(server: BadServer) -> None:
+    image = resolved(server)
+    path = standin_image.manifest(image.digest)
+    other = standin_image.put(server, [layer({"other": b"x"})], tag="2")
+    server.file(path, other.body, content_type=other.media_type)
+    with pytest.raises(CouldNotLook, match="another manifest") as caught, Session() as session:
+        registry.resolve(session, parse(image.pinned), "x86_64")
+    assert image.digest in str(caught.value) and other.digest in str(caught.value)
+
+
+def test_another_config_than_its_digest_names(server: BadServer) -> None:
+    image = resolved(server)
+    path = standin_image.blob(image.config_text.encode())
+    server.file(path, image.config_text.replace("amd64", "arm64").encode())
+    assert "gives another config" in error_of(server, CouldNotLook)
+    server.behave(path, Way(status=404, times=None))
+    assert "does not have it (404)" in error_of(server, CouldNotLook)
+
+
+def test_an_unknown_tag_at_a_registry_that_lists_none(server: BadServer) -> None:
+    assert "has no team/image:2" in error_of(server, UsageError, "2")
+    server.file("/v2/team/image/tags/list", b"nonsense")
+    assert "has no team/image:2" in error_of(server, UsageError, "2")
+    tags = {"name": "team/image", "tags": ["1", "20", "\x1b[31mred", None]}
+    server.file("/v2/team/image/tags/list", json.dumps(tags).encode())
+    assert "has no team/image:2" in error_of(server, UsageError, "2")
+    server.file("/v2/team/image/tags/list", json.dumps({"tags": ["1", "20", "\x1b[2J"]}).encode())
+    with pytest.raises(UsageError, match="but no tag 2") as caught:
+        resolved(server, "2")
+    assert caught.value.hint == "The nearest that it has: 20."
+
+
+def test_plain_http_from_afar_is_refused() -> None:
+    """It is asked by https alone, and nobody is there."""
+    with Session(retries=QUICK) as session, pytest.raises(HttpError) as caught:
+        session.get("http://registry.example/v2/")
+    assert "plain http" in str(caught.value)
+
+
+def test_https_alone_is_spoken_to_a_host_that_is_not_this_machine(
+    server: BadServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = "envcheck.install.http.session.addresses.is_loopback"
+    monkeypatch.setattr(here, lambda url: False)
+    assert "TLS with" in error_of(server, CouldNotLook)
+    assert not server.seen()
+    assert resolved(server, allow_insecure=["127.0.0.1"]).architecture == "amd64"
+
+
+SECRETS = ("pass-word-secret", "token-secret", "signature-secret", "c29tZWJvZHk6")
+
+
+def test_no_secret_gets_out(
+    server: BadServer,
+    home: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Every way in which it can fail while it is logged in: errors, their causes, logs, the terminal."""
+    caplog.set_level(logging.INFO)  # at DEBUG, urllib3 writes every URL, and nobody asks it to
+    log_in(home, f"127.0.0.1:{server.port}", "somebody", "pass-word-secret")
+    blob = standin_image.blob(LAYERS[0])
+    signed = f"{server.url}/elsewhere?X-Signature=signature-secret"
+    ways = [Way(status=status) for status in (400, 401, 403, 404, 416, 429, 500)]
+    ways += [Way(cut_after=10), Way(redirect=signed), Way(content=b"{"), Way(wrong_at=5)]
+    shown: list[str] = []
+    with TokenServer(("somebody", "pass-word-secret")) as tokens:
+        tokens.body = b'{"token": "token-secret"}'
+        server.gate = lambda seen: (
+            "" if seen.headers.get("authorization") == "Bearer token-secret" else tokens.gate(seen)
+        )
+        image = resolved(server)
+        for way in ways:
+            way.times = None
+            for path in (TAG, blob):
+                server.behave(path, Way(**vars(way)))
+            shown += _failures(server, image, Store(tmp_path / "store"))
+        server.gate = tokens.gate  # what was good is refused
+        shown += _failures(server, image, Store(tmp_path / "store"))
+    assert len(shown) > len(ways)
+    out, err = capfd.readouterr()
+    shown += [out, err, caplog.text, repr(image)]
+    for secret in SECRETS:
+        assert not [text for text in shown if secret in text], secret
+
+
+def _failures(server: BadServer, image: Image, store: Store) -> list[str]:
+    shown = []
+    with Session(retries=QUICK) as session:
+        try:
+            registry.resolve(session, parse(standin_image.name(server)), "x86_64")
+        except EnvcheckError as error:
+            shown.append(_everything(error))
+        with Fetcher(store, session, retries=QUICK) as fetcher:
+            fetcher.want_all(registry.layers(image))
+            try:
+                fetcher.wait()
+            except FetchError as error:
+                shown.append(_everything(error))
+        shown += [repr(vars(session)), repr(session._registries and vars(session._registries))]
+    return shown
+
+
+def _everything(error: EnvcheckError) -> str:
+    told = "".join(traceback.format_exception(error))
+    return f"{error}\n{error.hint}\n{told}\n{vars(error)}"
