@@ -1,0 +1,165 @@
+"""What a reference is today: the registry is asked once, and every byte of its answer is verified.
+
+Source: the OCI distribution specification 1.1.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+import requests
+
+from ...exit_codes import CouldNotLook, UsageError
+from ..http.errors import HttpError
+from ..http.registries import SCHEME
+from ..lock.lock import LockedFile
+from . import documents
+from .documents import LARGEST, Index, Manifest
+from .image import Blob, Image
+from .reference import Reference, parse
+
+if TYPE_CHECKING:
+    from ..http.session import Session
+
+_TAGS_AT_ONCE = 1000
+_MOST_TAG_PAGES = 5
+_NEAREST = 5
+
+
+class _Tags(msgspec.Struct):
+    tags: list[str] | None = None
+
+
+def resolve(session: Session, reference: Reference, machine: str) -> Image:
+    """What a registry has under a reference for this machine, verified.
+
+    machine: as ``uname -m`` says it, "x86_64". Raises UsageError for a tag or a digest that the registry
+    has not and for what is no container image, Cannot where there is none for this machine, and CouldNotLook
+    where the registry does not answer, refuses, or sends other bytes than their digest names.
+    """
+    data, said = _manifest(session, reference, reference.wanted)
+    digest = documents.digest_of(data)
+    read = documents.read(reference, data, said)
+    if isinstance(read, Index):
+        chosen = documents.chosen(reference, read, machine)
+        data, said = _manifest(session, reference, chosen.digest)
+        read = documents.read(reference, data, said or chosen.media_type)
+        if isinstance(read, Index):
+            raise CouldNotLook(
+                f"{reference.registry} gives nonsense for {reference}: an index in an index"
+            )
+    config = _config(session, reference, read)
+    return documents.image_of(reference, digest, read, config, machine)
+
+
+def locked_file(image: Image, blob: Blob) -> LockedFile:
+    """A blob as the store's Fetcher takes it; the session knows where such URLs lead."""
+    return LockedFile(
+        name=f"layer {blob.sha256[:12]} of {image.name}",
+        url=_url(parse(image.reference), "blobs", blob.digest),
+        sha256=blob.sha256,
+        size=blob.size,
+    )
+
+
+def layers(image: Image) -> list[LockedFile]:
+    """What is to be fetched of an image, each once."""
+    return [locked_file(image, blob) for blob in {b.digest: b for b in image.layers}.values()]
+
+
+def _url(reference: Reference, kind: str, wanted: str) -> str:
+    return f"{SCHEME}://{reference.registry}/v2/{reference.repository}/{kind}/{wanted}"
+
+
+def _manifest(session: Session, reference: Reference, wanted: str) -> tuple[bytes, str]:
+    """A manifest's or an index's bytes, and what the registry calls their type."""
+    url = _url(reference, "manifests", wanted)
+    try:
+        with session.get(url, headers={"Accept": documents.ACCEPT}, limit=LARGEST) as answer:
+            data = answer.content
+    except HttpError as error:
+        if error.status == 404:
+            raise _unknown(session, reference, wanted) from None
+        raise _named(reference, error) from None
+    found = documents.digest_of(data)
+    _verify(reference, "manifest", found, wanted if wanted.startswith("sha256:") else "")
+    header = answer.headers.get("Docker-Content-Digest", "")
+    _verify(reference, "manifest", found, header if header.startswith("sha256:") else "")
+    return data, answer.headers.get("Content-Type", "")
+
+
+def _config(session: Session, reference: Reference, manifest: Manifest) -> bytes:
+    blob = manifest.config
+    if blob.size > LARGEST:
+        raise CouldNotLook(
+            f"{reference.registry} gives nonsense as the manifest of {reference}: a config of"
+            f" {blob.size >> 20} MiB"
+        )
+    try:
+        with session.get(_url(reference, "blobs", blob.digest), limit=LARGEST) as answer:
+            data: bytes = answer.content
+    except HttpError as error:
+        raise _named(reference, error) from None
+    _verify(reference, "config", documents.digest_of(data), blob.digest)
+    return data
+
+
+def _verify(reference: Reference, what: str, found: str, wanted: str) -> None:
+    if wanted and found != wanted:
+        raise CouldNotLook(
+            f"{reference.registry} gives another {what} of {reference} than it should: its digest is"
+            f" {found}, and should be {wanted}",
+            "The registry is broken, or somebody in between changed it: nothing of it is used.",
+        )
+
+
+def _named(reference: Reference, error: HttpError) -> CouldNotLook:
+    """The registry's name belongs into every sentence; a server of tokens or of files is another host."""
+    if reference.registry in str(error):
+        return error
+    return CouldNotLook(f"{reference.registry} does not give {reference}: {error}", error.hint)
+
+
+def _unknown(session: Session, reference: Reference, wanted: str) -> UsageError:
+    tags = _tags(session, reference)
+    if wanted.startswith("sha256:"):
+        return UsageError(f"{reference.registry} has no {reference.name}@{wanted}")
+    if tags is None:
+        return UsageError(
+            f"{reference.registry} has no {reference.repository}:{wanted}",
+            "Its name or its tag is mistyped, or it was removed there.",
+        )
+    near = _nearest(wanted, tags)
+    hint = f"The nearest that it has: {', '.join(near)}." if near else "It has no tags at all."
+    return UsageError(f"{reference.registry} has {reference.repository}, but no tag {wanted}", hint)
+
+
+def _nearest(wanted: str, tags: list[str]) -> list[str]:
+    near = difflib.get_close_matches(wanted, tags, _NEAREST, cutoff=0.5)
+    return near or sorted(tags)[-_NEAREST:]
+
+
+def _tags(session: Session, reference: Reference) -> list[str] | None:
+    """The repository's tags, as far as the registry tells them; None where it does not."""
+    found: list[str] = []
+    last = ""
+    for _ in range(_MOST_TAG_PAGES):
+        query = f"?n={_TAGS_AT_ONCE}" + (f"&last={last}" if last else "")
+        try:
+            url = _url(reference, "tags", "list") + query
+            with session.get(url, attempts=1, timeout=10.0, limit=LARGEST) as answer:
+                page = msgspec.json.decode(answer.content, type=_Tags).tags or []
+        except (HttpError, msgspec.DecodeError, RecursionError):
+            return found or None
+        found += [tag for tag in page if re.fullmatch(r"[\w.-]{1,128}", tag, re.ASCII)]
+        if not (_continues(answer) and page):
+            break
+        last = page[-1]
+    return found
+
+
+def _continues(answer: requests.Response) -> bool:
+    return 'rel="next"' in answer.headers.get("Link", "").replace("rel=next", 'rel="next"')

@@ -1,0 +1,212 @@
+"""Manifests, indexes and configs as bytes; and the lock as a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envcheck.exit_codes import Cannot, CouldNotLook, EnvcheckError, UsageError
+from envcheck.install.images import documents, image_lock
+from envcheck.install.images.documents import Index, Manifest
+from envcheck.install.images.image import Image
+from envcheck.install.images.reference import parse
+
+ASKED = parse("nvcr.io/nvidia/tensorflow:23.03-tf1-py3")
+OCI = "application/vnd.oci.image"
+MANIFEST, INDEX = f"{OCI}.manifest.v1+json", f"{OCI}.index.v1+json"
+DIGEST = "sha256:" + "a" * 64
+
+
+def layer(number: int = 1, **changes: Any) -> dict[str, Any]:
+    kind = f"{OCI}.layer.v1.tar+gzip"
+    return {"mediaType": kind, "digest": f"sha256:{number:064x}", "size": number, **changes}
+
+
+def config_data(**changes: Any) -> bytes:
+    rootfs = {"type": "layers", "diff_ids": [DIGEST]}
+    return json.dumps(
+        {"architecture": "amd64", "os": "linux", "rootfs": rootfs, **changes}
+    ).encode()
+
+
+CONFIG = config_data(config={"Env": ["A=b=c", "D"], "Entrypoint": None, "Cmd": ["x"]})
+
+
+def manifest_data(of: bytes = CONFIG, **changes: Any) -> bytes:
+    described = {
+        "mediaType": f"{OCI}.config.v1+json",
+        "digest": documents.digest_of(of),
+        "size": len(of),
+    }
+    whole = {"schemaVersion": 2, "mediaType": MANIFEST, "config": described, "layers": [layer()]}
+    return json.dumps({**whole, **changes}).encode()
+
+
+def index_data(*platforms: dict[str, str]) -> bytes:
+    manifests = [
+        {"mediaType": MANIFEST, "digest": f"sha256:{n:064x}", "size": n, "platform": platform}
+        for n, platform in enumerate(platforms, 1)
+    ]
+    return json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests}).encode()
+
+
+def read(data: bytes, said: str = "") -> Index | Manifest:
+    return documents.read(ASKED, data, said)
+
+
+def image(config: bytes = CONFIG) -> Image:
+    data = manifest_data(config)
+    found = read(data)
+    assert isinstance(found, Manifest)
+    return documents.image_of(ASKED, documents.digest_of(data), found, config, "x86_64")
+
+
+def test_what_is_not_said_is_empty() -> None:
+    found = image()
+    assert (found.entrypoint, found.command, found.user) == ([], ["x"], "")
+    assert found.environment == {"A": "b=c", "D": ""} and found.labels == {}
+    assert image(config_data()).environment == {}
+    assert image(config_data(config=None)).command == []
+
+
+@pytest.mark.parametrize(
+    "said", ["", MANIFEST, f"{MANIFEST}; charset=utf-8", INDEX, "text/plain", "application/json"]
+)
+def test_the_document_says_what_it_is(said: str) -> None:
+    assert isinstance(read(manifest_data(), said), Manifest)
+    assert isinstance(read(index_data({"os": "linux", "architecture": "amd64"}), said), Index)
+
+
+def test_of_several_for_one_processor_the_plain_one_is_taken() -> None:
+    linux = {"os": "linux", "architecture": "amd64"}
+    index = read(index_data({**linux, "variant": "v3"}, {"os": "unknown"}, linux, linux))
+    assert isinstance(index, Index)
+    assert documents.chosen(ASKED, index, "x86_64").size == 3
+
+
+def test_attestations_are_no_platform_to_name() -> None:
+    index = read(index_data({"os": "unknown", "architecture": "unknown"}))
+    assert isinstance(index, Index)
+    with pytest.raises(Cannot, match="not there for linux/amd64: it names no platform at all"):
+        documents.chosen(ASKED, index, "x86_64")
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "says"),
+    [
+        (b"", CouldNotLook, "not JSON"),
+        (b"<html>", CouldNotLook, "not JSON"),
+        (b"\xff\xfe", CouldNotLook, "not UTF-8"),
+        (b"[]", CouldNotLook, "expected `object`"),
+        (b"{}", CouldNotLook, "config"),
+        (b"[" * 100_000, CouldNotLook, "nonsense"),
+        (b'{"schemaVersion": 1, "fsLayers": []}', CouldNotLook, "Docker's schema 1"),
+        (manifest_data(manifests=[]), CouldNotLook, "a manifest and an index at once"),
+        (manifest_data(layers=[]), CouldNotLook, "no layers"),
+        (manifest_data(layers=[layer(digest="sha256:12")]), CouldNotLook, "layers[0].digest"),
+        (manifest_data(layers=[layer(digest="sha512:" + "a" * 128)]), CouldNotLook, "digest"),
+        (manifest_data(layers=[layer(digest=DIGEST + "/../x")]), CouldNotLook, "digest"),
+        (manifest_data(layers=[layer(digest=DIGEST + "\n")]), CouldNotLook, "digest"),
+        (manifest_data(layers=[layer(size=-1)]), CouldNotLook, "layers[0].size"),
+        (manifest_data(layers=[layer(size=1 << 60)]), CouldNotLook, "layers[0].size"),
+        (manifest_data(layers=[layer(size="7")]), CouldNotLook, "layers[0].size"),
+        (manifest_data(layers=[layer()] * 1001), CouldNotLook, "layers"),
+        (manifest_data(layers=[layer(mediaType=f"{OCI}.layer.nondistributable.v1.tar")]),
+         CouldNotLook, "nondistributable"),
+        (manifest_data(config={**layer(), "mediaType": "application/vnd.x"}), UsageError,
+         "no container image: its registry holds 'application/vnd.x'"),
+        (b'{"schemaVersion": 2, "manifests": [{}]}', CouldNotLook, "index"),
+    ],
+)  # fmt: skip
+def test_nonsense_is_one_sentence(data: bytes, kind: type[EnvcheckError], says: str) -> None:
+    with pytest.raises(kind) as caught:
+        read(data)
+    said = str(caught.value)
+    assert says in said and "nvcr.io" in said and "\n" not in said and len(said) < 400
+
+
+@pytest.mark.parametrize(
+    ("config", "kind", "says"),
+    [
+        (b"{", CouldNotLook, "config"),
+        (b"{}", CouldNotLook, "names no platform"),
+        (config_data(os="windows"), Cannot, "there for windows/amd64"),
+        (config_data(architecture="arm64"), Cannot, "there for linux/arm64"),
+        (config_data(rootfs={"diff_ids": []}), CouldNotLook, "0 layers, and the manifest of 1"),
+        (config_data(config={"Env": "A"}), CouldNotLook, "config.Env"),
+    ],
+)
+def test_a_config_that_does_not_fit(config: bytes, kind: type[EnvcheckError], says: str) -> None:
+    with pytest.raises(kind) as caught:
+        image(config)
+    assert says in str(caught.value) and "nvcr.io" in str(caught.value)
+
+
+@given(st.binary(max_size=60) | st.text(alphabet='{}[]":,manifestslayers012 ').map(str.encode))
+def test_anything_is_read_or_refused(data: bytes) -> None:
+    try:
+        read(data)
+    except EnvcheckError as error:
+        assert "nvcr.io" in str(error)
+
+
+def test_a_lock_is_written_and_read(tmp_path: Path) -> None:
+    path = tmp_path / "image.json"
+    path.write_text(image_lock.text(image()))
+    assert image_lock.read(path) == image()
+    assert json.loads(path.read_text())["schema"] == 1
+
+
+def changed(**changes: Any) -> str:
+    whole = json.loads(image_lock.text(image()))
+    for name, value in changes.items():
+        place = whole
+        *above, last = name.split("__")
+        for part in above:
+            place = place[part]
+        place[last] = value
+    return json.dumps(whole)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "truncated"),
+        ("[]", "object"),
+        ("{}", "schema"),
+        (changed(schema=2), "its schema is 2, and this envcheck reads 1"),
+        (changed(more=1), "unknown field `more`"),
+        (
+            changed(image__manifest_text=manifest_data(layers=[layer(2)]).decode()),
+            "its manifest is not",
+        ),
+        (changed(image__config_text=config_data(config={}).decode()), "its config is not"),
+        (changed(image__manifest__digest=DIGEST), "its manifest is not"),
+        (changed(image__manifest__size=1), "its manifest is not"),
+        (changed(image__config__digest=DIGEST), "its config is not"),
+        (changed(image__layers=[]), "its layers does not follow"),
+        (changed(image__layers=[{"digest": DIGEST, "size": 1, "media_type": ""}]), "its layers"),
+        (changed(image__environment={"LD_PRELOAD": "x"}), "its environment does not follow"),
+        (changed(image__entrypoint=["sh"]), "its entrypoint does not follow"),
+        (changed(image__architecture="arm64"), "its architecture does not follow"),
+        (changed(image__reference="nvcr.io/NVIDIA"), "capital letters"),
+        (changed(image__reference="nvcr.io/x"), "its reference does not follow"),
+    ],
+)
+def test_a_lock_that_somebody_changed_is_refused(tmp_path: Path, content: str, says: str) -> None:
+    path = tmp_path / "image.json"
+    path.write_text(content)
+    with pytest.raises(UsageError) as caught:
+        image_lock.read(path)
+    assert str(caught.value).startswith(f"{path} is no image lock of envcheck: ")
+    assert says in str(caught.value)
+
+
+def test_a_lock_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        image_lock.read(tmp_path / "image.json")
