@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..exit_codes import Cannot, ExitCode
+from ..exit_codes import Cannot, ExitCode, UsageError
 from . import files, sources
 from .style import style_of
 
@@ -24,6 +24,8 @@ examples:
   envcheck releases                      every stack, judged for this machine
   envcheck releases --stack tensorflow --all
                                          one stack, down to its oldest release
+  envcheck releases --mode container --flavour tf2
+                                         NVIDIA's containers in place of wheels
   envcheck releases --from machine.json  what another machine could have
 
 A release that fits only "if named" has something that is not known, or is a
@@ -39,6 +41,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument(
         "--stack", metavar="STACK", help="one stack: a name, or a file with one of your own"
+    )
+    parser.add_argument(
+        "--mode",
+        choices=("wheel", "container"),
+        default="wheel",
+        metavar="MODE",
+        help="wheel (default) or container: NVIDIA's, by month",
+    )
+    parser.add_argument(
+        "--flavour",
+        choices=("tf1", "tf2"),
+        default="",
+        metavar="FLAVOUR",
+        help="of the containers: tf1 or tf2",
     )
     parser.add_argument("--all", action="store_true", help="show the older releases, too")
     where = parser.add_mutually_exclusive_group()
@@ -62,12 +78,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    files.check_writable(arguments.output)
+    _agree(arguments)
+    as_json = arguments.format == "json"
+    style, to_file = style_of(sys.stdout), arguments.output not in (None, "-")
+    look = {
+        "everything": arguments.all,
+        "width": 80 if to_file else style.width,
+        "colour": style.colour and not to_file,
+        "utf8": to_file or style.utf8,
+    }
+    told = _containers if arguments.mode == "container" else _wheels
+    files.write(arguments.output, told(arguments, as_json, look))
+    return ExitCode.HEALTHY
+
+
+def _agree(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for an option that says nothing about what is asked for."""
+    if arguments.mode == "container" and arguments.python:
+        raise UsageError(
+            "--python is for wheels: a container has its own", "leave out --python, or --mode"
+        )
+    if arguments.mode == "wheel" and arguments.flavour:
+        raise UsageError(
+            "--flavour is for containers",
+            "--mode container shows them; --stack names a wheel's stack",
+        )
+
+
+def _wheels(arguments: argparse.Namespace, as_json: bool, look: dict[str, Any]) -> str:
     from ..install.catalogue import load
     from ..install.request import Request
     from ..reports import releases as report
     from ..reports.machine import describe_machine
 
-    files.check_writable(arguments.output)
     request = Request(stack=arguments.stack or "", python=arguments.python)
     stacks = [load.load(name) for name in ([request.stack] if request.stack else load.names())]
     known = _look(arguments)
@@ -76,20 +120,33 @@ def run(arguments: argparse.Namespace) -> int:
         [_fit(stack, known, request) for stack in stacks],
         *_chosen(request, known),
     )
-    if arguments.format == "json":
-        files.write(arguments.output, report.render_json(matrix))
-        return ExitCode.HEALTHY
-    style = style_of(sys.stdout)
-    to_file = arguments.output not in (None, "-")
-    text = report.render(
-        matrix,
-        everything=arguments.all,
-        width=80 if to_file else style.width,
-        colour=style.colour and not to_file,
-        utf8=to_file or style.utf8,
+    return report.render_json(matrix) if as_json else report.render(matrix, **look)
+
+
+def _containers(arguments: argparse.Namespace, as_json: bool, look: dict[str, Any]) -> str:
+    from ..install.fit import image_choose, image_words
+    from ..install.fit.image_fit import judge
+    from ..install.request import Request
+    from ..reports import image_releases as report
+    from ..reports.machine import describe_machine
+
+    request = Request(mode="container", stack=arguments.stack or "", flavour=arguments.flavour)
+    stacks = image_words.stacks(request)
+    snapshot = _snapshot(arguments)
+    try:
+        choice = image_choose.choose(request, snapshot)
+        chosen = report.ImageChosen(
+            stack=choice.stack.name,
+            release=choice.release.release if choice.release is not None else "",
+            reference=choice.reference,
+            reasons=choice.reasons + [_MAY_BE] * choice.open,
+        )
+    except Cannot as error:
+        chosen = report.ImageChosen(refused=str(error), hint=error.hint)
+    matrix = report.build(
+        describe_machine(snapshot).summary, [judge(stack, snapshot) for stack in stacks], chosen
     )
-    files.write(arguments.output, text)
-    return ExitCode.HEALTHY
+    return report.render_json(matrix) if as_json else report.render(matrix, **look)
 
 
 class _Known(NamedTuple):
@@ -106,20 +163,27 @@ def _look(arguments: argparse.Namespace) -> _Known:
     from ..install.fit.room import room_of_snapshot
 
     if arguments.source is not None:
-        collected = sources.read_snapshot(arguments.source)
-        return _Known(collected.snapshot, None, [], room_of_snapshot(collected.snapshot))
-    from .. import collection
+        snapshot = _snapshot(arguments)
+        return _Known(snapshot, None, [], room_of_snapshot(snapshot))
     from ..install.pythons import finding
     from ..install.request import Request
     from ..install.running import survey
-    from ..reports.progress import Progress
 
     interpreters = finding.interpreters(arguments.python)
-    with Progress(sys.stderr) as progress:
-        # Reasons name real paths; nothing else of the Snapshot is shown.
-        snapshot = collection.collect(redact=False, progress=progress.update).snapshot
+    snapshot = _snapshot(arguments)
     room = survey.room(Request(), snapshot)
     return _Known(snapshot, interpreters, finding.obtainable(), room)
+
+
+def _snapshot(arguments: argparse.Namespace) -> Snapshot:
+    if arguments.source is not None:
+        return sources.read_snapshot(arguments.source).snapshot
+    from .. import collection
+    from ..reports.progress import Progress
+
+    with Progress(sys.stderr) as progress:
+        # Reasons name real paths; nothing else of the Snapshot is shown.
+        return collection.collect(redact=False, progress=progress.update).snapshot
 
 
 def _fit(stack: Stack, known: _Known, request: Request) -> StackFit:

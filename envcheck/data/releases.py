@@ -38,6 +38,13 @@ class Release(msgspec.Struct, frozen=True):
     dali: str  # of the wheel where it differs from the container's
     horovod: str
     notes: str
+    # Facts of the container, whose image carries a libcuda for older drivers; not of the wheel:
+    ubuntu: str
+    min_driver: str
+    # By forward compatibility: "450.51" is branch 450 from 450.51 on, "418.xx" any of 418.
+    compat_branches: tuple[str, ...]
+    min_capability: str
+    sources: dict[str, str]  # column → where its value is from: {"min_driver": "TFRN"}
 
     @property
     def libraries_known(self) -> bool:
@@ -190,7 +197,22 @@ def _release(row: dict[str, str]) -> Release:
         dali=row["wheel_dali"] or row["dali"],
         horovod=row["wheel_horovod"] or row["horovod"],
         notes=row["notes"],
+        ubuntu=row["ubuntu"],
+        min_driver=row["min_driver"],
+        compat_branches=branches(row["compat_driver_branches"]),
+        min_capability=row["min_cc"],
+        sources=_sources(row["cell_sources"]),
     )
+
+
+def branches(cell: str) -> tuple[str, ...]:
+    """The driver branches of "418.xx;440.30"; none of an empty cell, which is not known."""
+    return tuple(part.strip() for part in cell.split(";") if part.strip())
+
+
+def _sources(cell: str) -> dict[str, str]:
+    pairs = (part.partition("=") for part in cell.split(";"))
+    return {column.strip(): source.strip() for column, _, source in pairs if column.strip()}
 
 
 def _specifier(value: str) -> SpecifierSet | None:

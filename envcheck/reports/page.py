@@ -25,6 +25,7 @@ LONGEST_COMMAND = 10000
 WIDEST = 100
 WIDEST_TABLE = 200
 NARROWEST = 40
+KEY = 12  # cells of a column of short keys
 
 # The report's words for outcomes carry the meaning; colour repeats it.
 STYLES = {

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from ..install.plan.plan import Plan
+from ..install.plan.plan import AnyPlan
 
 Result = Literal["installed", "planned", "already", "refused", "failed"]
 
@@ -20,7 +20,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """What is there now."""
 
     directory: str  # holds the versions
-    prefix: str  # what to activate: the link that always leads to the version in use
+    prefix: str  # the link that always leads to the version in use: what to activate
     version: str
     stack: str
     release: str
@@ -33,6 +33,11 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     unproven: list[str] = []  # checks that must pass, and could not run for want of a GPU
     kept: list[str] = []  # older versions, which rollback can go back to
     notes: list[str] = []
+    mode: Literal["wheel", "container"] = "wheel"
+    engine: str = ""  # "podman"; of a container alone, as the next three
+    image: str = ""  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+    digest: str = ""  # of its manifest, "sha256:…": what was pulled
+    wiring: str = ""  # how the GPUs get in
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +46,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     result: Result
     exit_code: int
     error: Failure | None = None
-    plan: Plan | None = None
+    plan: AnyPlan | None = None
     environment: Environment | None = None
 
 

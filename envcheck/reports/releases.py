@@ -6,32 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ..install.fit.choice import Candidate, Refusal, RefusalKind, StackFit
+from ..install.fit.choice import Candidate, Refusal, StackFit
 from ..install.fit.gpu_rules import needed_driver
 from ..install.pythons.versions import number
+from .matrix import NOT_KNOWN, enough, fits, head, line, reasons, three
 from .page import Page
 
 SCHEMA = 1
-NOT_KNOWN = "not known"
-
-# Without --all, so many of a stack's releases are shown, and always the newest that fits.
-SHOWN = 6
-
-# A reason in one word, as the table has it.
-_WORDS: dict[RefusalKind, str] = {
-    "gpu": "GPU",
-    "driver": "driver",
-    "capability": "kernels",
-    "architecture": "machine",
-    "libc": "glibc",
-    "cpu": "CPU",
-    "python": "Python",
-    "disk": "disk",
-    "place": "directory",
-    "broken": "broken",
-    "not-known": NOT_KNOWN,
-    "prerelease": "pre-release",
-}
 
 _COLUMNS = (("RELEASE", 13), ("FITS", 9), ("PYTHON", 11), ("CUDA", 10), ("DRIVER", 11))
 
@@ -134,7 +115,7 @@ def _row(candidate: Candidate, gpu: bool) -> Row:
     return Row(
         release=release.release,
         version=release.version,
-        fits=_fits(candidate),
+        fits=fits(candidate),
         python=release.python,
         cuda=release.cuda,
         cudnn=release.cudnn,
@@ -147,23 +128,19 @@ def _row(candidate: Candidate, gpu: bool) -> Row:
     )
 
 
-def _fits(candidate: Candidate) -> str:
-    if candidate.refusals:
-        named = all(refusal.overridable for refusal in candidate.refusals)
-        return "if-named" if named else "no"
-    return "perhaps" if candidate.open else "yes"
-
-
 def _table(page: Page, stack: StackRows, everything: bool) -> None:
     page.paragraph((stack.name, "code"), (stack.title, ""), hanging=2)
-    head = [page.cell(title, cells) for title, cells in _COLUMNS]
-    page.line(("  " + "".join(head) + "WHY NOT", "heading"))
-    shown = stack.releases if everything else stack.releases[: _enough(stack)]
+    head(page, _COLUMNS)
+    shown = (
+        stack.releases
+        if everything
+        else stack.releases[: enough(stack.releases, stack.newest_that_fits)]
+    )
     for row in shown:
         _line(page, row, stack.gpu)
     if left := len(stack.releases) - len(shown):
         page.paragraph((f"and {left} older: --all", "quiet"), indent=2)
-    for sentence, releases in _reasons(shown).items():
+    for sentence, releases in reasons(shown).items():
         page.paragraph((f"{releases}:", "code"), (sentence, ""), indent=2, hanging=4)
     best = next((row for row in shown if row.release == stack.newest_that_fits), None)
     for note in best.notes if best is not None else []:
@@ -172,31 +149,15 @@ def _table(page: Page, stack: StackRows, everything: bool) -> None:
         )
 
 
-def _enough(stack: StackRows) -> int:
-    names = [row.release for row in stack.releases]
-    best = stack.newest_that_fits
-    return max(SHOWN, names.index(best) + 1 if best in names else 0)
-
-
 def _line(page: Page, row: Row, gpu: bool) -> None:
     values = (
         row.release,
         row.fits.replace("-", " "),
         pythons(row.python) or NOT_KNOWN,
-        _three(row.cuda) or (NOT_KNOWN if gpu else "none"),
+        three(row.cuda) or (NOT_KNOWN if gpu else "none"),
         row.driver or (NOT_KNOWN if gpu else "none"),
     )
-    style = {"yes": "pass", "no": "", "if-named": "warn", "perhaps": "warn"}[row.fits]
-    cells = [page.cell(text, cells) for text, (_, cells) in zip(values, _COLUMNS, strict=True)]
-    words = dict.fromkeys(_WORDS[refusal.kind] for refusal in row.refusals)
-    left = page.columns - 2 - sum(cells for _, cells in _COLUMNS)
-    rest = "".join(cells[2:]) + page.cut(", ".join(words), left)
-    page.line(("  " + cells[0], ""), (cells[1], style), (rest.rstrip(), ""))
-
-
-def _three(version: str) -> str:
-    """ "11.8.0" of "11.8.0.062": the last part is a build's number."""
-    return ".".join(version.split(".")[:3])
+    line(page, _COLUMNS, values, row)
 
 
 def pythons(minors: Sequence[str]) -> str:
@@ -208,33 +169,6 @@ def pythons(minors: Sequence[str]) -> str:
         else:
             ranges.append([minor])
     return ", ".join(f"{these[0]}–{these[-1]}" if len(these) > 1 else these[0] for these in ranges)
-
-
-def _reasons(rows: Sequence[Row]) -> dict[str, str]:
-    """Each sentence once, with the releases that it is about, neighbours as a range."""
-    about: dict[str, list[int]] = {}
-    for place, row in enumerate(rows):
-        for refusal in row.refusals:
-            about.setdefault(refusal.sentence, []).append(place)
-    told = {}
-    for sentence, places in about.items():
-        if len(places) == len(rows) > 1:
-            told[sentence] = "all"
-            continue
-        ranges: list[list[int]] = []
-        for place in places:
-            if ranges and place == ranges[-1][-1] + 1:
-                ranges[-1].append(place)
-            else:
-                ranges.append([place])
-        told[sentence] = ", ".join(_range([rows[place].release for place in r]) for r in ranges)
-    return told
-
-
-def _range(names: list[str]) -> str:
-    if len(names) < 3:
-        return ", ".join(names)
-    return f"{names[0]} to {names[-1]}"
 
 
 def _choice(page: Page, releases: Releases) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
 from ..catalogue.model import Release, Stack
+from ..images.catalogue import ImageRelease, ImageStack
 from ..pythons.interpreter import Interpreter
 
 RefusalKind = Literal[
@@ -34,10 +35,20 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     overridable: bool = False  # naming the release is enough ("not-known", "prerelease")
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One release, judged."""
+class AnyRelease(Protocol):
+    """What judging needs of a release, of wheels or of a container."""
 
-    release: Release
+    @property
+    def release(self) -> str: ...
+
+    @property
+    def sister(self) -> dict[str, str]: ...
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """One release, judged: what both modes say."""
+
+    release: AnyRelease
     refusals: list[Refusal] = []
     notes: list[
         str
@@ -45,12 +56,24 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     open: bool = (
         False  # something of the machine that may rule it out is not known: a note says what
     )
-    interpreter: Interpreter | None = None
-    python_to_get: str = ""  # "3.8": no interpreter is there, and uv has this one
 
     @property
     def fits(self) -> bool:
         return not self.refusals
+
+
+class Candidate(Judged, frozen=True, kw_only=True):
+    """One release of wheels."""
+
+    release: Release
+    interpreter: Interpreter | None = None
+    python_to_get: str = ""  # "3.8": no interpreter is there, and uv has this one
+
+
+class ImageCandidate(Judged, frozen=True, kw_only=True):
+    """One release of a container."""
+
+    release: ImageRelease
 
 
 class StackFit(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,3 +95,27 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     candidate: Candidate
     reasons: list[str] = []  # "nvidia-tf1 was passed over: its index does not answer"
     newer_refused: list[Candidate] = []  # newer releases of the same stack, with their refusals
+
+
+class ImageFit(msgspec.Struct, frozen=True, kw_only=True):
+    """One flavour's containers, newest first, judged for this machine."""
+
+    stack: ImageStack
+    candidates: list[ImageCandidate]
+
+    @property
+    def best(self) -> ImageCandidate | None:
+        """The newest that fits."""
+        return next((candidate for candidate in self.candidates if candidate.fits), None)
+
+
+class ImageChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """Which image will be installed, and why this."""
+
+    stack: ImageStack
+    reference: str
+    release: ImageRelease | None  # None: an image of one's own, of which nothing is known
+    reasons: list[str] = []
+    newer_refused: list[ImageCandidate] = []  # newer releases of the same flavour
+    notes: list[str] = []
+    open: bool = False  # of the machine something is not known that may rule it out

@@ -13,15 +13,14 @@ from ..catalogue import load as catalogue
 from ..catalogue.model import Stack
 from ..pythons.interpreter import Interpreter
 from ..request import Request
-from .choice import Candidate, Choice, Refusal, StackFit
-from .fit import fit, named
+from .choice import Candidate, Choice, Judged, StackFit
+from .fit import fit
+from .naming import named
 from .room import RoomAt
+from .telling import by_weight, nearest, sentences, why_none
 
 # Without a stack's name: the first of these that fits and whose index answers.
 DEFAULTS = ("nvidia-tf1", "tensorflow")
-
-# What says most about why nothing works here comes first.
-_WEIGHT = ("gpu", "architecture", "libc", "cpu", "driver", "capability", "place", "disk", "python")
 
 _OF_TF1 = re.compile(r"\d\d\.\d\d?|1\..*|.*\+nv.*")  # "23.03", "1.15.5", "1.15.5+nv23.03"
 
@@ -90,7 +89,7 @@ class _Chooser:
         for name in DEFAULTS:
             judged = self._fit(name)
             if judged.best is None:
-                reasons.append(f"{name} was passed over: {_why_none(judged)}")
+                reasons.append(f"{name} was passed over: {why_none(judged.candidates)}")
                 continue
             # Nothing decides about the last one; and a bundle needs no index.
             decides = name != DEFAULTS[-1] and not self._request.offline
@@ -108,7 +107,7 @@ class _Chooser:
         best = judged.best
         if best is None:
             raise Cannot(
-                f"no release of {judged.stack.name} fits this machine: {_why_none(judged)}",
+                f"no release of {judged.stack.name} fits this machine: {why_none(judged.candidates)}",
                 hint=self._hint(judged),
             )
         newer = judged.candidates[: judged.candidates.index(best)]
@@ -143,7 +142,7 @@ class _Chooser:
         stack, release = judged.stack.name, candidate.release.release
         if candidate.refusals:
             raise Cannot(
-                f"{stack} {release} cannot be installed here: it {_sentences(candidate.refusals)}",
+                f"{stack} {release} cannot be installed here: it {sentences(candidate.refusals)}",
                 hint=self._hint(judged, candidate),
             )
         return Choice(
@@ -160,12 +159,12 @@ class _Chooser:
                 f"the newest release that fits: --stack {self._request.stack or judged.stack.name}"
                 f" --release {best.release.release}"
             )
-        shown = refused or _telling(judged)
+        shown = refused or nearest(judged.candidates)
         hints = [] if shown is None else self._remedies(judged, shown)
         told = [f"--stack {name} {how}" for name, how in self._offers(judged, shown)] + hints[:1]
         return "; ".join(told)
 
-    def _offers(self, judged: StackFit, shown: Candidate | None) -> list[tuple[str, str]]:
+    def _offers(self, judged: StackFit, shown: Judged | None) -> list[tuple[str, str]]:
         """Other stacks that fit, and what to say of them; none without a GPU where one with it does."""
         fits = [self._fit(name) for name in judged.stack.otherwise]
         fitting = [fit.stack for fit in fits if fit.best is not None]
@@ -176,7 +175,7 @@ class _Chooser:
         how = "fits this machine, and leaves its GPU unused" if idle else "fits this machine"
         return [(stack.name, how) for stack in with_gpu or fitting]
 
-    def _remedies(self, judged: StackFit, refused: Candidate) -> list[str]:
+    def _remedies(self, judged: StackFit, refused: Judged) -> list[str]:
         """What to do about the reasons; `--allow-no-gpu` only where it would be enough."""
         asked = msgspec.structs.replace(self._request, allow_no_gpu=True)
         allowed = fit(judged.stack, *self._machine, asked, room=self._room)
@@ -185,39 +184,6 @@ class _Chooser:
         )
         return [
             refusal.hint
-            for refusal in _by_weight(refused)
+            for refusal in by_weight(refused)
             if refusal.hint and (refusal.kind != "gpu" or enough)
         ]
-
-
-def _why_none(judged: StackFit) -> str:
-    """Why no release fits, told by the one that comes nearest."""
-    telling = _telling(judged)
-    if telling is None:
-        return "it has no release"
-    if len(judged.candidates) == 1:
-        return f"its one release, {telling.release.release}, {_sentences(telling.refusals)}"
-    common = [
-        refusal
-        for refusal in telling.refusals
-        if all(refusal in other.refusals for other in judged.candidates)
-    ]
-    if common:
-        return f"it {_sentences(common)}"
-    return f"of its releases, {telling.release.release} comes nearest, and {_sentences(telling.refusals)}"
-
-
-def _telling(judged: StackFit) -> Candidate | None:
-    """The release with the fewest reasons against it; the newest of those."""
-    return min(judged.candidates, key=lambda one: len(one.refusals), default=None)
-
-
-def _by_weight(candidate: Candidate) -> list[Refusal]:
-    def weight(refusal: Refusal) -> int:
-        return _WEIGHT.index(refusal.kind) if refusal.kind in _WEIGHT else len(_WEIGHT)
-
-    return sorted(candidate.refusals, key=weight)
-
-
-def _sentences(refusals: Sequence[Refusal]) -> str:
-    return "; it ".join(refusal.sentence for refusal in refusals)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-import msgspec
 from packaging.version import Version
 
 from ...data.versions import parse_version
@@ -13,7 +12,8 @@ from ..catalogue.model import Release, Stack
 from ..pythons.interpreter import Interpreter
 from ..pythons.versions import listed
 from ..request import Request
-from .choice import Candidate, Refusal, StackFit
+from .choice import Candidate, StackFit
+from .cpu_rules import cpu
 from .gpu_rules import gpu
 from .machine_rules import FitMachine, read
 from .python_rules import python
@@ -22,10 +22,6 @@ from .room import RoomAt
 
 # An environment with TensorFlow has some twenty thousand files.
 _FEW_INODES = 50_000
-
-# The keys of a release's ``sister``: those with this prefix are what its branch's README builds with.
-_README = "readme-build-"
-_LIBRARIES = {"cuda": "CUDA", "cudnn": "cuDNN", "tensorrt": "TensorRT"}
 
 
 def fit(
@@ -65,40 +61,6 @@ def fit(
     return StackFit(stack=stack, candidates=candidates)
 
 
-def named(candidate: Candidate) -> Candidate:
-    """The candidate as it stands when its user names it: what naming overrides becomes a note."""
-    overridden = [refusal for refusal in candidate.refusals if refusal.overridable]
-    if not overridden:
-        return candidate
-    notes = [_as_note(candidate.release, refusal) for refusal in overridden]
-    if any(refusal.kind == "not-known" for refusal in overridden):
-        notes += _sister(candidate.release)
-    return msgspec.structs.replace(
-        candidate,
-        refusals=[refusal for refusal in candidate.refusals if not refusal.overridable],
-        notes=[*notes, *candidate.notes],
-    )
-
-
-def _as_note(release: Release, refusal: Refusal) -> str:
-    return f"{release.release} {refusal.sentence}."
-
-
-def _sister(release: Release) -> list[str]:
-    """What others say in the place of what is not known: shown as such, and nothing rests on it."""
-    said: dict[str, list[str]] = {"": [], _README: []}
-    for key, value in release.sister.items():
-        prefix = _README if key.startswith(_README) else ""
-        name = key.removeprefix(prefix)
-        if value:
-            said[prefix].append(f"{_LIBRARIES.get(name, name)} {value}")
-    return [
-        f"{who}: {', '.join(values)}; not confirmed."
-        for who, values in zip(("Same-month base image", "Its README"), said.values(), strict=True)
-        if values
-    ]
-
-
 def _release(release: Release, reasons: Reasons) -> None:
     """What speaks against it on any machine."""
     if release.broken:
@@ -121,30 +83,8 @@ def _machine(stack: Stack, release: Release, machine: FitMachine, reasons: Reaso
             f"is built for {listed(built)}, and this machine is {machine.architecture}",
             f"a stack of your own may have wheels for {machine.architecture}: --stack FILE",
         )
-    _cpu(stack, machine, reasons)
+    cpu(stack.cpu_flags, machine, reasons)
     _libc(stack, release, machine, reasons)
-
-
-def _cpu(stack: Stack, machine: FitMachine, reasons: Reasons) -> None:
-    """CPU flags are x86's: another architecture's wheels do without."""
-    if not stack.cpu_flags or machine.architecture not in ("x86_64", ""):
-        return
-    if machine.cpu_flags is None:
-        reasons.unknown(
-            f"It needs a CPU with {_flags(stack.cpu_flags)}; whether this has is not known."
-        )
-        return
-    missing = [flag for flag in stack.cpu_flags if flag not in machine.cpu_flags]
-    if missing:
-        reasons.refuse(
-            "cpu",
-            f"needs a CPU with {_flags(missing)}, which this machine's has not",
-            "a virtual machine may hide it: let its CPU model pass it through",
-        )
-
-
-def _flags(flags: Iterable[str]) -> str:
-    return listed([flag.upper() for flag in flags])
 
 
 def _libc(stack: Stack, release: Release, machine: FitMachine, reasons: Reasons) -> None:

@@ -16,7 +16,7 @@ from ..pythons.versions import listed
 from .machine_rules import FitMachine
 from .reasons import Reasons
 
-_UPDATE = "update the driver; envcheck doctor says how it was installed"
+UPDATE = "update the driver; envcheck doctor says how it was installed"
 
 
 def gpu(machine: FitMachine, release: Release, allow_no_gpu: bool, reasons: Reasons) -> None:
@@ -24,7 +24,9 @@ def gpu(machine: FitMachine, release: Release, allow_no_gpu: bool, reasons: Reas
     if machine.gpu_state == "not-known":
         reasons.unknown("Whether this machine has an NVIDIA GPU is not known.")
     elif machine.gpu_state != "there":
-        _without(machine, release, allow_no_gpu, reasons)
+        if not release.cuda:
+            _cuda_not_known(release, reasons)
+        without(machine, needed_driver(release.cuda), allow_no_gpu, reasons)
         return
     if not release.cuda:
         _cuda_not_known(release, reasons)
@@ -39,9 +41,8 @@ def needed_driver(cuda: str) -> str:
     return driver_fits(cuda, "0").needs if cuda else ""
 
 
-def _without(machine: FitMachine, release: Release, allow_no_gpu: bool, reasons: Reasons) -> None:
-    if not release.cuda:
-        _cuda_not_known(release, reasons)
+def without(machine: FitMachine, needs: str, allow_no_gpu: bool, reasons: Reasons) -> None:
+    """Judge a machine whose driver lists no GPU; ``needs``: the oldest driver, "" where that is not known."""
     cards = f"{machine.on_bus} GPU{'s' if machine.on_bus > 1 else ''}"
     there = {
         "absent": "this machine has no NVIDIA GPU",
@@ -52,7 +53,6 @@ def _without(machine: FitMachine, release: Release, allow_no_gpu: bool, reasons:
         reasons.note(f"{there[0].upper()}{there[1:]}: nothing that needs one can be verified.")
         return
     if machine.gpu_state == "no-driver":
-        needs = needed_driver(release.cuda)
         least = f" {needs} or newer" if needs else ""
         hint = "install the driver first; envcheck doctor says what is missing"
         reasons.refuse("driver", f"needs an NVIDIA driver{least}, and {there}", hint)
@@ -97,7 +97,7 @@ def _driver(machine: FitMachine, cuda: str, reasons: Reasons) -> None:
         reasons.refuse(
             "driver",
             f"needs driver {fit.needs} or newer, and this machine has {machine.driver}",
-            _UPDATE,
+            UPDATE,
         )
     elif fit.how == "minor-version":
         reasons.note(f"CUDA {cuda} runs on driver {machine.driver} by minor-version compatibility.")
@@ -132,7 +132,7 @@ def _capabilities(machine: FitMachine, release: Release, reasons: Reasons) -> No
         elif release.compute_capabilities:
             _by_list(machine, release, device, name, reasons)
         else:
-            _by_toolkit(release, device, name, reasons)
+            by_toolkit(release.release, release.cuda, device, reasons)
 
 
 def _by_list(
@@ -160,7 +160,7 @@ def _by_list(
             "capability",
             f"has only PTX of CUDA {release.cuda} for {whom}, which a driver for CUDA {own} does not"
             " compile",
-            _UPDATE,
+            UPDATE,
         )
         return
     if compiles is None:
@@ -200,10 +200,10 @@ def _own_cuda(machine: FitMachine) -> str:
     return row.minor if row is not None else ""
 
 
-def _by_toolkit(release: Release, device: Device, name: str, reasons: Reasons) -> None:
+def by_toolkit(release: str, cuda: str, device: Device, reasons: Reasons) -> None:
     """Where the build's own list is not known: what its CUDA could make code for at all."""
-    known, built = capability(device.capability), parse_version(release.cuda)
-    whom = f"{name} (compute capability {device.capability})"
+    known, built = capability(device.capability), parse_version(cuda)
+    whom = f"{device.name or 'a GPU'} (compute capability {device.capability})"
     if known is None or built is None:
         reasons.unknown(f"Whether it has code for {whom} is not known.")
         return
@@ -218,13 +218,13 @@ def _by_toolkit(release: Release, device: Device, name: str, reasons: Reasons) -
             "capability",
             f"has no machine code for {whom}, which CUDA {known.first_cuda} was the first to make; whether"
             " it has PTX for it is not known",
-            f"--release {release.release} installs it all the same; with PTX its first start takes tens"
+            f"--release {release} installs it all the same; with PTX its first start takes tens"
             " of minutes",
             overridable=True,
         )
     else:
         reasons.note(
-            f"Which GPUs it has code for is not known; its CUDA {release.cuda} can make it for {whom}."
+            f"Which GPUs it has code for is not known; its CUDA {cuda} can make it for {whom}."
         )
 
 

@@ -33,6 +33,9 @@ class FitMachine(msgspec.Struct, frozen=True, kw_only=True):
     gpu_state: GpuState
     on_bus: int  # GPUs that the PCI bus shows
     gpus: list[Device]  # that a framework may use, one of each compute capability
+    names: list[
+        str
+    ]  # of all GPUs that the driver lists, each once; "" is one whose name is not known
     driver: str
     driver_cuda: str  # the newest CUDA that the driver supports: "12.2"
     windows_driver: bool  # WSL: its version is not one of Linux's
@@ -53,6 +56,7 @@ def read(snapshot: Snapshot) -> FitMachine:
         gpu_state=_state(listed, cards, driver),
         on_bus=cards or 0,
         gpus=_different(usable),
+        names=list(dict.fromkeys(device.name for device in listed or [])),
         driver=driver,
         driver_cuda=_driver_cuda(snapshot.machine),
         windows_driver=on_wsl(view) or on_windows(view),

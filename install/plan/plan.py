@@ -6,7 +6,9 @@ from typing import Literal
 
 import msgspec
 
-StepName = Literal["python", "fetch", "create", "install", "configure", "verify", "swap"]
+StepName = Literal[
+    "python", "resolve", "fetch", "create", "install", "configure", "wire", "verify", "swap"
+]
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,8 +41,8 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, self.needed_mib - self.free_mib) if self.free_mib is not None else 0
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that will happen, printable as text, JSON or a Dockerfile."""
+class Plan(msgspec.Struct, frozen=True, kw_only=True, tag_field="mode"):
+    """Everything that will happen, printable as text or JSON: what both modes say."""
 
     stack: str
     release: str
@@ -49,16 +51,39 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str]
     directory: str  # "…/envs/tensorflow": holds the versions and the link "current"
     version: str  # the new version's directory in it
-    python: str  # "3.11.7"
-    interpreter: str  # its path; "" where it has to be got first
-    installer: str  # "uv 0.13.9" or "pip 26.1"
     steps: list[Step]
-    packages: list[PlannedPackage]
-    provided: dict[str, str]
     rooms: list[Room]
     download_bytes: int
     in_store_bytes: int
-    sizes_unknown: int  # packages whose size the index does not say
     seconds: float | None  # expected, at ``rate``
     rate: float  # bytes per second that ``seconds`` rests on
     rate_from: str  # "the last installation", "assumed"
+
+
+class WheelPlan(Plan, frozen=True, kw_only=True, tag="wheel"):
+    """A virtual environment; also printable as a Dockerfile."""
+
+    python: str  # "3.11.7"
+    interpreter: str  # its path; "" where it has to be got first
+    installer: str  # "uv 0.13.9" or "pip 26.1"
+    packages: list[PlannedPackage]
+    provided: dict[str, str]
+    sizes_unknown: int  # packages whose size the index does not say
+
+
+class ImagePlan(Plan, frozen=True, kw_only=True, tag="container"):
+    """An image in an engine's storage, or the image file of apptainer and enroot."""
+
+    engine: str  # "podman 4.3.1"
+    reference: str  # as asked: "nvcr.io/nvidia/tensorflow:25.02-tf2-py3"
+    digest: str  # what the registry says that the reference is: "sha256:…"
+    manifest: str  # the digest of the image for this machine, which is pulled
+    layers: int
+    compressed_bytes: int  # of all layers, fetched or not
+    unpacked_bytes: int  # what they take in the engine's storage; estimated: no manifest says it
+    wiring: str  # how the GPUs get in: "by CDI (/etc/cdi/nvidia.yaml)"; "" where none is wired
+    user: str  # of the image's configuration; "" is root
+    contents: dict[str, str]  # what the catalogue knows: {"TensorFlow": "2.12.0"}; "" is not known
+
+
+AnyPlan = WheelPlan | ImagePlan

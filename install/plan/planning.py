@@ -6,32 +6,30 @@ from collections.abc import Mapping
 
 from ..fit.choice import Choice
 from ..lock.lock import Lock, LockedPackage
-from .plan import Plan, PlannedPackage, Step
+from .plan import PlannedPackage, Step, WheelPlan
 from .rooms import MIB, Surroundings, check_path, check_places, rooms
+from .shared import VERIFY_SECONDS, number, rate, reasons, verify_and_swap
 
 # tensorflow[and-cuda] 2.21: 3.28 GB of wheels became 6.36 GB (facts, installing.md). For stacks whose
 # installed size nobody has measured.
 UNPACKED_PER_FETCHED = 1.94
 # Bytes of wheels a second that uv unpacks on 2 cores: 3.28 GB from a local directory in 43 s (same source).
 UNPACK_RATE = 76e6
-VERIFY_SECONDS = 12.0  # importing a framework, once for the machine and once for the environment
-ASSUMED_RATE = 12.5e6  # bytes a second: 100 Mbit/s
-DISK_RATE = 100e6  # bytes a second, read, hashed and written
 
 
-def plan(choice: Choice, lock: Lock, here: Surroundings) -> Plan:
+def plan(choice: Choice, lock: Lock, here: Surroundings) -> WheelPlan:
     """Everything that will happen. Refuses what cannot: Cannot (no disk, no place), UsageError (path)."""
     check_path(here.directory, here.version)
     with_uv = here.installer.startswith("uv")
     check_places(here, with_uv=with_uv)
     sums = _Sums(choice, lock, here)
     interpreter = choice.candidate.interpreter
-    rate, rate_from = _rate(here)
-    return Plan(
+    speed, speed_from = rate(here.rate, offline=here.offline)
+    return WheelPlan(
         stack=lock.stack,
         release=lock.release,
         title=choice.stack.title,
-        reasons=_reasons(choice),
+        reasons=reasons(choice.reasons, choice.newer_refused),
         notes=_notes(choice, lock, sums, here),
         directory=here.directory,
         version=here.version,
@@ -45,9 +43,9 @@ def plan(choice: Choice, lock: Lock, here: Surroundings) -> Plan:
         download_bytes=sums.to_fetch,
         in_store_bytes=sums.in_store,
         sizes_unknown=sums.unknown,
-        seconds=_seconds(sums, rate),
-        rate=rate,
-        rate_from=rate_from,
+        seconds=_seconds(sums, speed),
+        rate=speed,
+        rate_from=speed_from,
     )
 
 
@@ -84,29 +82,6 @@ def _not_unpacked(lock: Lock, here: Surroundings) -> float:
     return left / sum(sizes) if sizes else 0.0
 
 
-def _reasons(choice: Choice) -> list[str]:
-    """Releases that are passed over for the same reasons are told together."""
-    newer: dict[str, list[str]] = {}
-    for candidate in choice.newer_refused:
-        told = "; it ".join(refusal.sentence for refusal in candidate.refusals)
-        newer.setdefault(told, []).append(candidate.release.release)
-    passed_over = [
-        f"{names[0]} is passed over: it {told}"
-        if len(names) == 1
-        else f"{_few(names)} are passed over: each {told}"
-        for told, names in newer.items()
-    ]
-    return [*choice.reasons, *passed_over]
-
-
-def _few(names: list[str]) -> str:
-    """ "23.03, 23.01 and 22.10", "23.03, 23.01 and 9 more"."""
-    shown, last = (
-        (names[:-1], names[-1]) if len(names) < 5 else (names[:3], f"{len(names) - 3} more")
-    )
-    return f"{', '.join(shown)} and {last}"
-
-
 def _notes(choice: Choice, lock: Lock, sums: _Sums, here: Surroundings) -> list[str]:
     notes = [*choice.candidate.notes, *here.remarks]
     if here.installer.startswith("uv") and here.environment.device != here.unpacked.device:
@@ -121,7 +96,7 @@ def _notes(choice: Choice, lock: Lock, sums: _Sums, here: Surroundings) -> list[
     ]
     if sums.guessed:
         notes.append(
-            f"the index does not say the size of {_number(sums.unknown, 'file')}: what is to be fetched,"
+            f"the index does not say the size of {number(sums.unknown, 'file')}: what is to be fetched,"
             " and the room for it, are lower bounds"
         )
     return notes
@@ -139,26 +114,19 @@ def _steps(choice: Choice, lock: Lock, sums: _Sums, here: Surroundings) -> list[
         )
     python = candidate.interpreter.version if candidate.interpreter else candidate.python_to_get
     whence = "copy {} from the bundle" if here.offline else "fetch {}"
-    fetch = whence.format(_number(sums.files, "file")) + " into the store, verified by sha256"
+    fetch = whence.format(number(sums.files, "file")) + " into the store, verified by sha256"
     if not sums.files:
         fetch = f"fetch nothing: all {len(lock.files)} files are in the store"
-    must_pass = (
-        f" (it must pass {', '.join(choice.stack.must_pass)})" if choice.stack.must_pass else ""
-    )
     return [
         *steps,
         Step(name="fetch", sentence=fetch),
         Step(name="create", sentence=f"create a virtual environment of Python {python}"),
         Step(
             name="install",
-            sentence=f"install {_number(len(lock.packages), 'package')} with {here.installer.split()[0]}",
+            sentence=f"install {number(len(lock.packages), 'package')} with {here.installer.split()[0]}",
         ),
         Step(name="configure", sentence=_configure(choice, lock)),
-        Step(
-            name="verify",
-            sentence="run envcheck doctor on it: no failure that was not there before" + must_pass,
-        ),
-        Step(name="swap", sentence='point the link "current" at it'),
+        *verify_and_swap(choice.stack.must_pass, "on it"),
     ]
 
 
@@ -199,18 +167,8 @@ def _package(package: LockedPackage, in_store: Mapping[str, int], building: bool
     )
 
 
-def _rate(here: Surroundings) -> tuple[float, str]:
-    if here.offline:
-        return DISK_RATE, "assumed of a disk"
-    return (here.rate, "the last installation") if here.rate else (ASSUMED_RATE, "assumed")
-
-
 def _seconds(sums: _Sums, rate: float) -> float | None:
     """Unpacking goes on while the rest is fetched, so the slower of the two counts."""
     if sums.guessed:
         return None
     return round(max(sums.to_fetch / rate, sums.to_unpack / UNPACK_RATE) + VERIFY_SECONDS, 1)
-
-
-def _number(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -130,6 +130,37 @@ def test_python_is_judged_as_it_is_named(home: dict[str, str]) -> None:
         assert "python" in [refusal["kind"] for refusal in row["refusals"]]
 
 
+def test_the_containers_of_this_machine(home: dict[str, str]) -> None:
+    text = told("--mode", "container", **home)
+    assert "\nngc-tf1 " in text and "\nngc-tf2 " in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "install --mode container would take" in text or "Nothing would be installed" in text
+    assert not list(Path(home["HOME"]).iterdir()), "nothing is written"
+
+
+@pytest.mark.parametrize("words", [["--flavour", "tf1"], ["--stack", "ngc-tf1"]])
+def test_one_flavour_as_json(home: dict[str, str], words: list[str]) -> None:
+    matrix = read("--mode", "container", *words, **home)
+    assert (matrix["schema"], matrix["mode"]) == (1, "container")
+    (stack,) = matrix["stacks"]
+    assert (stack["flavour"], stack["releases"][0]["release"]) == ("tf1", "23.03")
+    assert matrix["chosen"]["release"] == stack["newest_that_fits"]
+    for row in stack["releases"]:
+        assert (row["fits"] == "yes") is (not row["refusals"]) or row["fits"] == "perhaps"
+
+
+def test_containers_for_the_machine_of_a_snapshot(home: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "machine.json"
+    assert envcheck("collect", "--output", file, **home).returncode == 0
+    raw = json.loads(file.read_bytes())
+    raw["machine"]["host"]["facts"].update(architecture="aarch64", cpu_flags=[])
+    file.write_text(json.dumps(raw))
+    (stack,) = read("--from", file, "--mode", "container", "--flavour", "tf2", **home)["stacks"]
+    first = stack["releases"][0]["refusals"][0]
+    assert (first["kind"], first["overridable"]) == ("not-known", True)
+    assert "aarch64" in first["sentence"]
+
+
 def test_it_writes_to_a_file(home: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "matrix.txt"
     assert told("--stack", "tensorflow1", "--output", file, **home) == ""
@@ -145,6 +176,10 @@ def test_it_writes_to_a_file(home: dict[str, str], tmp_path: Path) -> None:
         (["--python", "/nowhere/python3"], "there is no /nowhere/python3"),
         (["--python", "3.8", "--from", "machine.json"], "not allowed with argument --python"),
         (["--output", "/nowhere/file"], "/nowhere"),
+        (["--mode", "container", "--python", "3.8"], "--python is for wheels"),
+        (["--flavour", "tf1"], "--flavour is for containers"),
+        (["--mode", "container", "--stack", "nvidia-tf1"], "there are ngc-tf1 and ngc-tf2"),
+        (["--mode", "container", "--stack", "ngc-tf1", "--flavour", "tf2"], "is not ngc-tf1"),
     ],
 )
 def test_bad_input_is_one_sentence(home: dict[str, str], arguments: list[str], words: str) -> None:

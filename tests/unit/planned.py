@@ -12,7 +12,7 @@ from envcheck.install.catalogue.model import Build, Index, Release, Sdist, Stack
 from envcheck.install.fit.choice import Candidate, Choice
 from envcheck.install.fit.room import RoomAt
 from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
-from envcheck.install.plan.plan import Plan
+from envcheck.install.plan.plan import WheelPlan
 from envcheck.install.plan.planning import plan
 from envcheck.install.plan.rooms import Surroundings
 from envcheck.install.pythons.interpreter import Interpreter
@@ -134,7 +134,7 @@ def planned(
     of: Choice | None = None,
     locked: Lock | None = None,
     **surroundings: Any,
-) -> Plan:
+) -> WheelPlan:
     return plan(of or choice(), locked or lock(), here(**surroundings))
 
 

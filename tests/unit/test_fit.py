@@ -11,7 +11,8 @@ import whole
 from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
 from envcheck.install.catalogue.load import load
-from envcheck.install.fit.fit import fit, named
+from envcheck.install.fit.fit import fit
+from envcheck.install.fit.naming import named
 from envcheck.install.request import Request
 
 NOT_COLLECTED = Unavailable(unavailable="not-collected")

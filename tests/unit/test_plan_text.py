@@ -7,12 +7,12 @@ import json
 import msgspec
 from planned import MIB, NVIDIA, choice, lock, package, planned, stack, stored
 
-from envcheck.install.plan.plan import Plan
-from envcheck.reports import installed, plan_json, plan_text
+from envcheck.install.plan.plan import WheelPlan
+from envcheck.reports import amounts, installed, plan_json, plan_text
 from envcheck.reports.plan_json import Envelope, Environment, Failure
 
 
-def text(plan: Plan, **options: bool) -> str:
+def text(plan: WheelPlan, **options: bool) -> str:
     return plan_text.render(plan, width=80, **options)
 
 
@@ -96,6 +96,7 @@ def test_every_envelope_has_the_same_keys() -> None:
         "hint": "try again",
     }
     assert list(json.loads(plan_json.render(good))["plan"]) == [
+        "mode",
         "stack",
         "release",
         "title",
@@ -103,19 +104,19 @@ def test_every_envelope_has_the_same_keys() -> None:
         "notes",
         "directory",
         "version",
-        "python",
-        "interpreter",
-        "installer",
         "steps",
-        "packages",
-        "provided",
         "rooms",
         "download_bytes",
         "in_store_bytes",
-        "sizes_unknown",
         "seconds",
         "rate",
         "rate_from",
+        "python",
+        "interpreter",
+        "installer",
+        "packages",
+        "provided",
+        "sizes_unknown",
     ]
 
 
@@ -160,7 +161,7 @@ def test_already_there_is_said() -> None:
 
 
 def test_sizes_and_durations() -> None:
-    assert [plan_text.size(n) for n in (0, 1, 90_000, 9 * MIB, 412 * MIB, 3.1 * 1024 * MIB)] == [
+    assert [amounts.size(n) for n in (0, 1, 90_000, 9 * MIB, 412 * MIB, 3.1 * 1024 * MIB)] == [
         "0 KiB",
         "1 KiB",
         "88 KiB",
@@ -168,7 +169,7 @@ def test_sizes_and_durations() -> None:
         "412 MiB",
         "3.1 GiB",
     ]
-    assert [plan_text.duration(s) for s in (0.2, 40, 700, 3900, 7000)] == [
+    assert [amounts.duration(s) for s in (0.2, 40, 700, 3900, 7000)] == [
         "1 s",
         "40 s",
         "12 min",

@@ -21,8 +21,8 @@ from planned import (
 
 from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install.fit.choice import Candidate, Refusal
-from envcheck.install.plan.planning import ASSUMED_RATE, DISK_RATE, VERIFY_SECONDS
 from envcheck.install.plan.rooms import check_path
+from envcheck.install.plan.shared import ASSUMED_RATE, DISK_RATE, VERIFY_SECONDS
 
 
 def test_what_is_in_the_store_is_not_fetched() -> None:

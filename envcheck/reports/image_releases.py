@@ -1,0 +1,198 @@
+"""NVIDIA's containers, judged for one machine: as a table for people, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ..install.fit.choice import ImageCandidate, ImageFit, Refusal
+from .matrix import NOT_KNOWN, about, enough, fits, head, line, reasons, three
+from .page import Page
+
+SCHEMA = 1
+
+_COLUMNS = (
+    ("RELEASE", 8),
+    ("FITS", 9),
+    ("DRIVER", 10),
+    ("CAPABILITY", 11),
+    ("CUDA", 10),
+    ("TF", 10),
+    ("PYTHON", 10),
+)
+_DECIDING = ("driver", "compat branches", "compute capability")
+
+
+class ImageRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One month's container. "" is not known. ``fits``: "if-named": only when its user names it;
+    "perhaps": nothing speaks against it, and not everything is known of the machine."""
+
+    release: str
+    reference: str
+    fits: str  # "yes", "no", "if-named", "perhaps"
+    driver: str  # the oldest that needs no compat libcuda
+    compat_branches: list[str]  # older ones for data-centre GPUs; empty: not known
+    capability: str  # the least compute capability
+    cuda: str
+    tensorflow: str
+    python: str
+    ubuntu: str
+    sister: dict[str, str]  # what the same month's base image says of what is not known here
+    refusals: list[Refusal] = []
+    notes: list[str] = []
+
+
+class ImageRows(msgspec.Struct, frozen=True, kw_only=True):
+    """One flavour."""
+
+    name: str
+    flavour: str
+    title: str
+    newest_that_fits: str  # "" where none does
+    releases: list[ImageRow]
+
+
+class ImageChosen(msgspec.Struct, frozen=True, kw_only=True):
+    """What `envcheck install --mode container` would take; ``refused`` says why it would take nothing."""
+
+    stack: str = ""
+    release: str = ""
+    reference: str = ""
+    reasons: list[str] = []
+    refused: str = ""
+    hint: str = ""
+
+
+class ImageReleases(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole matrix."""
+
+    schema: int
+    mode: str
+    machine: str
+    chosen: ImageChosen
+    stacks: list[ImageRows]
+
+
+def build(machine: str, judged: Iterable[ImageFit], chosen: ImageChosen) -> ImageReleases:
+    return ImageReleases(
+        schema=SCHEMA,
+        mode="container",
+        machine=machine,
+        chosen=chosen,
+        stacks=[_stack(one) for one in judged],
+    )
+
+
+def render_json(releases: ImageReleases) -> str:
+    return msgspec.json.format(msgspec.json.encode(releases), indent=2).decode() + "\n"
+
+
+def render(
+    releases: ImageReleases,
+    *,
+    everything: bool = False,
+    width: int = 80,
+    colour: bool = False,
+    utf8: bool = True,
+) -> str:
+    """The tables, each with what its short words mean; ``everything``: all releases."""
+    page = Page(width=width, colour=colour, utf8=utf8)
+    page.paragraph((releases.machine or "a machine of which nothing is known", "heading"))
+    for stack in releases.stacks:
+        page.blank()
+        _table(page, stack, everything)
+    page.blank()
+    _choice(page, releases.chosen)
+    return page.text()
+
+
+def _stack(judged: ImageFit) -> ImageRows:
+    best = judged.best
+    return ImageRows(
+        name=judged.stack.name,
+        flavour=judged.stack.flavour,
+        title=judged.stack.title,
+        newest_that_fits="" if best is None else best.release.release,
+        releases=[_row(candidate) for candidate in judged.candidates],
+    )
+
+
+def _row(candidate: ImageCandidate) -> ImageRow:
+    release = candidate.release
+    return ImageRow(
+        release=release.release,
+        reference=release.reference,
+        fits=fits(candidate),
+        driver=release.min_driver,
+        compat_branches=list(release.compat_branches),
+        capability=release.min_capability,
+        cuda=release.cuda,
+        tensorflow=release.tensorflow,
+        python=release.python,
+        ubuntu=release.ubuntu,
+        sister=release.sister,
+        refusals=candidate.refusals,
+        notes=candidate.notes,
+    )
+
+
+def _table(page: Page, stack: ImageRows, everything: bool) -> None:
+    page.paragraph((stack.name, "code"), (stack.title, ""), hanging=2)
+    head(page, _COLUMNS)
+    rows = stack.releases
+    shown = rows if everything else rows[: enough(rows, stack.newest_that_fits)]
+    for row in shown:
+        told = (row.driver, row.capability, three(row.cuda), row.tensorflow, row.python)
+        values = (row.release, row.fits.replace("-", " "), *(text or NOT_KNOWN for text in told))
+        line(page, _COLUMNS, values, row)
+    if left := len(rows) - len(shown):
+        page.paragraph((f"and {left} older: --all", "quiet"), indent=2)
+    said = reasons(shown) | _compat(shown) | _sisters(shown)
+    for sentence, releases in said.items():
+        page.paragraph((f"{releases}:", "code"), (sentence, ""), indent=2, hanging=4)
+    best = next((row for row in shown if row.release == stack.newest_that_fits), None)
+    for note in best.notes if best is not None else []:
+        page.paragraph(
+            (f"{best.release}:" if best else "", "code"), (note, ""), indent=2, hanging=4
+        )
+
+
+def _compat(rows: list[ImageRow]) -> dict[str, str]:
+    """The compat branches, which no column is wide enough for."""
+    return about(
+        rows,
+        [
+            [f"data-centre GPUs may have driver branches {', '.join(row.compat_branches)}, too"]
+            if row.compat_branches
+            else []
+            for row in rows
+        ],
+    )
+
+
+def _sisters(rows: list[ImageRow]) -> dict[str, str]:
+    """What decides about a driver, where only the same month's base image says it."""
+    told = []
+    for row in rows:
+        values = [f"{name} {row.sister[name]}" for name in _DECIDING if name in row.sister]
+        says = f"same-month base image, not confirmed: {'; '.join(values)}"
+        told.append([says] if {"driver", "compat branches"} & row.sister.keys() else [])
+    return about(rows, told)
+
+
+def _choice(page: Page, chosen: ImageChosen) -> None:
+    if chosen.refused:
+        page.paragraph(
+            ("Nothing would be installed:", "fail"), (f"{chosen.refused}.", ""), hanging=2
+        )
+        if chosen.hint:
+            page.paragraph((f"hint: {chosen.hint}", ""), hanging=2)
+        return
+    page.paragraph(
+        ("envcheck install --mode container would take", ""),
+        (chosen.reference, "pass"),
+        ("since", ""),
+        ("; ".join(chosen.reasons) + ".", ""),
+        hanging=2,
+    )

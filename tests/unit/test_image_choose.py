@@ -1,0 +1,193 @@
+"""Which container is taken, by what fits or by the user's words, and what is said of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import fit_machines as m
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envcheck.exit_codes import Cannot, UsageError
+from envcheck.install.fit.choice import ImageChoice
+from envcheck.install.fit.image_choose import choose
+from envcheck.install.fit.image_fit import judge
+from envcheck.install.images.catalogue import flavours
+from envcheck.install.request import Request
+from envcheck.install.running import wishes
+from envcheck.snapshot import Snapshot
+
+H100 = m.machine(["H100"], "535.54.03")
+
+
+def chosen(snapshot: Snapshot = H100, **wish: Any) -> ImageChoice:
+    return choose(Request(mode="container", **wish), snapshot)
+
+
+def refused(error: type[Exception], snapshot: Snapshot = H100, **wish: Any) -> Any:
+    with pytest.raises(error) as caught:
+        chosen(snapshot, **wish)
+    return caught.value
+
+
+def test_the_flavour_whose_newest_that_fits_is_the_newest() -> None:
+    choice = chosen()
+    assert choice.reference == "nvcr.io/nvidia/tensorflow:23.06-tf2-py3"
+    assert (choice.stack.name, choice.release and choice.release.release) == ("ngc-tf2", "23.06")
+    assert choice.reasons == [
+        "23.06 is the newest release of ngc-tf2 that fits this machine",
+        "ngc-tf1 was passed over: its newest that fits is older, 23.03; --flavour tf1 takes it",
+    ]
+    assert [one.release.release for one in choice.newer_refused][:2] == ["25.02", "25.01"]
+    assert all(one.refusals for one in choice.newer_refused)
+
+
+def test_of_two_that_are_equally_new_the_living_one() -> None:
+    choice = chosen(m.machine(["A100"], "470.82.01"))
+    assert (choice.stack.name, choice.release and choice.release.release) == ("ngc-tf2", "23.01")
+    assert choice.reasons[1] == (
+        "ngc-tf1 23.01 fits as well, and TensorFlow 2 is the one that goes on; --flavour tf1 takes it"
+    )
+
+
+@pytest.mark.parametrize("wish", [{"flavour": "tf1"}, {"stack": "ngc-tf1"}])
+def test_a_flavour_can_be_named(wish: dict[str, str]) -> None:
+    choice = chosen(**wish)
+    assert choice.reference == "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+    assert choice.reasons == [
+        "23.03 is the newest release of ngc-tf1",
+    ]
+
+
+@pytest.mark.parametrize("release", ["22.10", "22.10-tf1-py3"])
+def test_a_release_can_be_named(release: str) -> None:
+    choice = chosen(release=release, flavour="tf1")
+    assert choice.reference == "nvcr.io/nvidia/tensorflow:22.10-tf1-py3"
+    assert choice.reasons == ["22.10 of ngc-tf1 was named"]
+    assert choice.newer_refused == []
+
+
+def test_a_month_without_its_zero_is_the_same() -> None:
+    assert chosen(release="23.3", flavour="tf1").release == chosen(release="23.03-tf1-py3").release
+
+
+def test_a_release_of_both_flavours_takes_the_living_one_and_says_so() -> None:
+    choice = chosen(release="22.10")
+    assert choice.stack.name == "ngc-tf2"
+    assert "--flavour tf1 is the other one" in choice.reasons[1]
+
+
+def test_naming_a_release_of_which_the_driver_is_not_known_takes_it() -> None:
+    choice = chosen(release="25.02")
+    assert choice.release is not None and choice.release.release == "25.02"
+    assert choice.notes[1].startswith("Same-month base image: driver 560")
+
+
+def test_a_named_release_that_cannot_is_refused_with_what_would() -> None:
+    error = refused(Cannot, m.machine(["A100"], "460.32.03"), release="22.10")
+    assert str(error).startswith(
+        "ngc-tf2 22.10 cannot be installed here: it needs driver 520 or newer, or on data-centre GPUs"
+    )
+    assert error.hint == "the newest release that fits: --flavour tf2 --release 21.12"
+
+
+@pytest.mark.parametrize(
+    ("wish", "words", "hint"),
+    [
+        ({"release": "21.01"}, 'no release "21.01"; the nearest: 20.12 and 21.02', "shows all"),
+        (
+            {"release": "23.05", "flavour": "tf1"},
+            'ngc-tf1 has no release "23.05"; the nearest: 23.02 and 23.03',
+            "--flavour tf2 has it",
+        ),
+        ({"release": "26.01"}, "the nearest: 25.01 and 25.02", "shows all"),
+        ({"release": "newest"}, "a release is a month, 20.06 to 25.02", "shows all"),
+        ({"release": "23.13"}, "a release is a month, 20.06 to 25.02", "shows all"),
+        ({"release": "²³.03"}, "a release is a month, 20.06 to 25.02", "shows all"),
+        ({"stack": "nvidia-tf1"}, "there are ngc-tf1 and ngc-tf2", "--image REF"),
+        ({"stack": "ngc-tf1", "flavour": "tf2"}, "--flavour tf2 is not ngc-tf1", ""),
+        ({"image": "x/y:1", "release": "23.03"}, "--image names one image", ""),
+        ({"image": "x/y:1", "flavour": "tf1"}, "--flavour another one", ""),
+        ({"image": "x/y:1", "stack": "ngc-tf1"}, "--stack another one", ""),
+        ({"image": "X/Y:1"}, "X/Y", ""),
+    ],
+)
+def test_bad_words_are_one_sentence(wish: dict[str, str], words: str, hint: str) -> None:
+    error = refused(UsageError, **wish)
+    assert words in str(error) and hint in error.hint
+    # And before anything is looked at.
+    with pytest.raises(UsageError, match=re.escape(words)):
+        wishes.check(Request(mode="container", **wish))
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [{}, {"release": "23.3"}, {"stack": "ngc-tf2"}, {"image": "x/y:1"}, {"path": "/nowhere/a:b"}],
+)
+def test_good_words_are_looked_at_no_further(wish: dict[str, Any]) -> None:
+    wishes.check(Request(mode="container", **wish))
+
+
+def test_nothing_fits_a_machine_without_a_gpu_and_says_it_once() -> None:
+    error = refused(Cannot, m.without_gpu())
+    assert str(error) == (
+        "no container of NVIDIA's fits this machine: it needs an NVIDIA GPU, and this machine has no"
+        " NVIDIA GPU"
+    )
+    assert error.hint == "--allow-no-gpu installs it all the same"
+    assert chosen(m.without_gpu(), allow_no_gpu=True).reference.endswith(":23.06-tf2-py3")
+
+
+def test_a_newer_gpu_gets_the_release_to_name() -> None:
+    error = refused(Cannot, m.machine(["B200"], "570.124.06"))
+    assert error.hint == "--release 25.02 installs it all the same"
+    assert chosen(m.machine(["B200"], "570.124.06"), release="25.02").stack.name == "ngc-tf2"
+
+
+def test_where_nothing_can_be_done_wheels_are_named() -> None:
+    error = refused(Cannot, m.machine(["K80"], "470.82.01"))
+    assert "needs compute capability 6.0 or newer, and Tesla K80 has 3.7" in str(error)
+    assert error.hint == "`envcheck releases` shows which wheels fit"
+
+
+def test_an_image_of_one_s_own_is_taken_as_it_is() -> None:
+    choice = chosen(m.without_gpu(), image="quay.io/me/train:1")
+    assert (choice.stack.name, choice.release) == ("image", None)
+    assert choice.reference == "quay.io/me/train:1"
+    assert choice.notes == [
+        "What it needs of the driver and of the GPUs is not known.",
+        "This machine has no NVIDIA GPU: nothing that needs one can be verified.",
+    ]
+
+
+def test_of_an_image_of_nvidia_s_all_is_told_and_nothing_refused() -> None:
+    old = m.machine(["A100"], "460.32.03")
+    choice = chosen(old, image="nvcr.io/nvidia/tensorflow:22.10-tf2-py3")
+    assert choice.stack.name == "image"
+    assert choice.notes[0].startswith("22.10 needs driver 520 or newer")
+
+
+@given(
+    st.sampled_from(sorted(m.DRIVERS)),
+    st.sampled_from(sorted(m.GPUS)),
+    st.sampled_from(["", "tf1", "tf2"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_what_is_taken_fits_and_nothing_newer_does(driver: str, gpu: str, flavour: str) -> None:
+    snapshot = m.machine([gpu], driver)
+    fitting = {
+        (one.release.release, stack.name)
+        for stack in flavours()
+        if flavour in ("", stack.flavour)
+        for one in judge(stack, snapshot).candidates
+        if one.fits
+    }
+    try:
+        choice = chosen(snapshot, flavour=flavour)
+    except Cannot as error:
+        assert not fitting and error.hint
+        return
+    assert choice.release is not None
+    assert (choice.release.release, choice.stack.name) == max(fitting)

@@ -1,0 +1,261 @@
+"""What a container's plan reckons, tells and refuses before anything is touched."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from image_planned import MIB, blob, choice, image, planned
+from planned import room, sha256
+
+from envcheck.exit_codes import Cannot, UsageError
+from envcheck.install.plan.image_planning import UNPACKED_PER_COMPRESSED, unpacked_bytes
+from envcheck.install.plan.plan import WheelPlan
+from envcheck.install.plan.shared import ASSUMED_RATE, VERIFY_SECONDS
+from envcheck.reports import plan_json, plan_text
+from envcheck.reports.plan_json import Envelope
+
+LARGE = {sha256("large"): 3000 * MIB}
+ALL = LARGE | {sha256("small"): 1000 * MIB}
+
+
+def needed(plan: Any) -> dict[str, int]:
+    """{what: MiB}, whichever file systems share it."""
+    return {" and ".join(room.what): room.needed_mib for room in plan.rooms}
+
+
+def sentences(plan: Any) -> dict[str, str]:
+    return {step.name: step.sentence for step in plan.steps}
+
+
+def test_a_layer_counts_once() -> None:
+    plan = planned()
+    assert (plan.layers, plan.compressed_bytes) == (2, 4000 * MIB)
+    assert (plan.download_bytes, plan.in_store_bytes) == (4000 * MIB, 0)
+    assert plan.unpacked_bytes == unpacked_bytes(image())
+    assert plan.unpacked_bytes == round(4000 * MIB * UNPACKED_PER_COMPRESSED)
+
+
+def test_what_is_in_the_store_is_not_fetched_and_is_unpacked_all_the_same() -> None:
+    plan = planned(in_store=LARGE)
+    assert (plan.download_bytes, plan.in_store_bytes) == (1000 * MIB, 3000 * MIB)
+    assert needed(plan) == {
+        "podman's storage": 8800,
+        "fetched layers and podman's copies of layers": 1000 + 4000,
+    }
+    assert sentences(plan)["fetch"].startswith("fetch 1 layer into the store")
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"),
+    [
+        (
+            "podman 4.3.1",
+            {"fetched layers and podman's copies of layers": 8000, "podman's storage": 8800},
+        ),
+        (
+            "docker 27.0",
+            {"fetched layers": 4000, "docker's storage and docker's copies of layers": 12800},
+        ),
+        (
+            "apptainer 1.3",
+            {"fetched layers and the image file and apptainer's unpacked image": 16800},
+        ),
+        ("enroot 3.5", {"fetched layers and the image file and enroot's unpacked image": 16800}),
+    ],
+)
+def test_every_engine_is_asked_for_the_room_that_it_takes(
+    engine: str, expected: dict[str, int]
+) -> None:
+    assert needed(planned(engine=engine)) == expected
+
+
+def test_an_image_that_the_engine_has_takes_nothing() -> None:
+    plan = planned(held=True)
+    assert (plan.download_bytes, plan.seconds) == (0, VERIFY_SECONDS)
+    assert all(room.needed_mib == 0 for room in plan.rooms)
+    assert sentences(plan)["fetch"] == "fetch nothing: podman has the image"
+
+
+def test_only_what_is_unpacked_is_an_estimate() -> None:
+    rooms = {" ".join(room.what): room.estimated for room in planned(temporary=None).rooms}
+    assert rooms == {"podman's storage": True, "fetched layers": False}
+
+
+def test_a_storage_that_cannot_be_seen_is_not_asked_for() -> None:
+    assert needed(planned(storage=None, temporary=None)) == {"fetched layers": 4000}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"storage": room("/var/lib/containers/storage", 2, 5000)},
+            "podman's storage, has 4.9 GiB",
+        ),
+        ({"store": room("/cache", 3, 100)}, "/cache needs 3.9 GiB for fetched layers, has 100 MiB"),
+        ({"temporary": room("/tmp", 4, 10)}, "podman's copies of layers, has 10 MiB"),
+    ],
+)
+def test_no_room_is_refused_by_name(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(Cannot) as caught:
+        planned(**changes)
+    assert words in str(caught.value)
+    assert "podman system prune" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        (
+            {"place": room("/data", writable=False)},
+            Cannot,
+            "container's versions, cannot be written",
+        ),
+        ({"store": room("/cache", read_only=True)}, Cannot, "fetched layers, is on a file system"),
+        ({"directory": "/data/a\nb"}, UsageError, "cannot be printed"),
+        ({"directory": "/data/" + "x" * 300}, UsageError, "is too long"),
+    ],
+)
+def test_a_place_that_will_not_do_is_refused(
+    changes: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error) as caught:
+        planned(**changes)
+    assert words in str(caught.value)
+
+
+def test_noexec_and_colons_are_no_matter_for_a_container() -> None:
+    planned(place=room("/data:1", noexec=True), directory="/data:1")
+
+
+def test_the_steps_in_their_order() -> None:
+    plan = planned()
+    assert [step.name for step in plan.steps] == ["resolve", "fetch", "wire", "verify", "swap"]
+    told = sentences(plan)
+    assert plan.manifest in told["resolve"] and plan.reference in told["resolve"]
+    assert told["fetch"].endswith("while podman pulls them from there")
+    assert told["wire"] == "check that the GPUs get in: by CDI (/etc/cdi/nvidia.yaml)"
+    assert "must pass FRM-001, FRM-002" in told["verify"]
+
+
+def test_steps_of_other_circumstances() -> None:
+    assert sentences(planned(wiring=""))["wire"] == "start it without a GPU"
+    assert "image file" in sentences(planned(engine="apptainer 1.3"))["fetch"]
+    assert sentences(planned(in_store=ALL))["fetch"].startswith("fetch nothing, all of it is in")
+    assert "from the archive" in sentences(planned(offline=True))["fetch"]
+    in_place = planned(offline=True, in_place=True)
+    assert "in the archive" in sentences(in_place)["fetch"]
+    assert sum(r.needed_mib for r in in_place.rooms) < sum(
+        r.needed_mib for r in planned(offline=True).rooms
+    )
+    assert "must pass" not in sentences(planned(choice(image="x/y:1")))["verify"]
+
+
+def test_time_is_of_the_slower_of_fetching_and_unpacking() -> None:
+    assert planned().seconds == pytest.approx(4000 * MIB / ASSUMED_RATE + VERIFY_SECONDS, abs=0.1)
+    fast = planned(rate=1e9)
+    assert fast.rate_from == "the last installation"
+    assert fast.seconds is not None and fast.seconds > 100, "unpacking takes its time"
+
+
+def test_an_image_of_one_s_own_has_its_tag_for_a_release() -> None:
+    plan = planned(choice(image="quay.io/me/train:1"), image(reference="quay.io/me/train:1"))
+    assert (plan.stack, plan.release, plan.contents) == ("image", "1", {})
+    assert "holds" not in plan_text.render(plan)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 500)), max_size=8),
+    st.sets(st.integers(0, 9)),
+)
+@settings(max_examples=60, deadline=None)
+def test_bytes_are_fetched_or_there(layers: list[tuple[int, int]], stored: set[int]) -> None:
+    sizes = {number: size * MIB for number, size in layers}
+    locked = image(layers=[blob(str(number), sizes[number]) for number, _size in layers])
+    there = {sha256(str(n)): sizes[n] for n in stored if n in sizes}
+    plan = planned(locked=locked, in_store=there)
+    assert plan.download_bytes + plan.in_store_bytes == plan.compressed_bytes == sum(sizes.values())
+    assert plan.layers == len(sizes)
+
+
+def text(**options: Any) -> str:
+    return plan_text.render(planned(**options))
+
+
+def test_everything_that_is_decided_is_there() -> None:
+    told = " ".join(text(remarks=["docker: systemd's cgroup driver takes GPUs away"]).split())
+    for words in (
+        "Plan: ngc-tf2 23.06",
+        "NVIDIA's container with TensorFlow 2",
+        "23.06 is the newest release of ngc-tf2 that fits this machine",
+        "25.02, 25.01, 24.12 and 17 more are passed over: each needs a driver of which no source",
+        "/data/envs/ngc-tf2/23.06-tf2-0badcafe",
+        "podman 4.3.1",
+        "by CDI (/etc/cdi/nvidia.yaml)",
+        f"pinned sha256:{sha256('manifest')}",
+        f"of the index sha256:{sha256('index')}",
+        "TensorFlow 2.12.0, CUDA 12.1.1, Python 3.10, Ubuntu not known",
+        "3.9 GiB compressed in 2 layers, about 8.6 GiB unpacked (estimated: no manifest says it)",
+        "user root",
+        "docker: systemd's cgroup driver takes GPUs away",
+        "to fetch 3.9 GiB",
+        "Nothing was touched but envcheck's cache. Without --plan it is done.",
+    ):
+        assert words in told, (words, told)
+
+
+def test_it_fits_80_columns_but_for_digests() -> None:
+    long = [line for line in text().splitlines() if len(line) > 80]
+    assert all("sha256:" in line for line in long)
+
+
+def test_an_image_s_user_is_told() -> None:
+    told = plan_text.render(planned(locked=image(user="1000:1000")))
+    assert "user        1000:1000" in told
+    same = planned(locked=image(digest=image().manifest.digest))
+    assert "of the index" not in plan_text.render(same)
+
+
+def test_the_json_has_these_keys() -> None:
+    envelope = Envelope(result="planned", exit_code=0, plan=planned())
+    told = json.loads(plan_json.render(envelope))
+    assert list(told) == ["result", "exit_code", "error", "plan", "environment"]
+    assert list(told["plan"]) == [
+        "mode",
+        "stack",
+        "release",
+        "title",
+        "reasons",
+        "notes",
+        "directory",
+        "version",
+        "steps",
+        "rooms",
+        "download_bytes",
+        "in_store_bytes",
+        "seconds",
+        "rate",
+        "rate_from",
+        "engine",
+        "reference",
+        "digest",
+        "manifest",
+        "layers",
+        "compressed_bytes",
+        "unpacked_bytes",
+        "wiring",
+        "user",
+        "contents",
+    ]
+    assert told["plan"]["mode"] == "container"
+
+
+def test_a_plan_is_read_back_as_what_it_is() -> None:
+    envelope = Envelope(result="planned", exit_code=0, plan=planned())
+    again = msgspec.json.decode(plan_json.render(envelope), type=Envelope)
+    assert again == envelope and not isinstance(again.plan, WheelPlan)
