@@ -7,6 +7,7 @@ the next envcheck is about to remove.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,11 +20,11 @@ GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 # Asks the kernel for the parent's death signal, then becomes the program. A `preexec_fn` would do the same
 # between fork and exec, where a process with threads must not run Python.
 _TIE = (
-    "import ctypes, os, signal, sys\n"
-    "ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)\n"
+    "import ctypes, os, sys\n"
+    "ctypes.CDLL(None).prctl(1, int(sys.argv[2]), 0, 0, 0)\n"
     "if os.getppid() != int(sys.argv[1]): sys.exit(0)\n"
-    "try: os.execv(sys.argv[2], sys.argv[2:])\n"
-    "except OSError as error: sys.exit('%s: %s' % (sys.argv[2], error.strerror))\n"
+    "try: os.execv(sys.argv[3], sys.argv[3:])\n"
+    "except OSError as error: sys.exit('%s: %s' % (sys.argv[3], error.strerror))\n"
 )
 
 
@@ -34,13 +35,15 @@ def run(
     env: Mapping[str, str],
     cwd: Path | None = None,
     tick: Callable[[list[str]], None] | None = None,
+    orphaned: int = signal.SIGKILL,
 ) -> Any:
     """Run one program (an absolute path first) to its end: a ``process.Result``.
 
     deadline: seconds. env: its whole environment. tick: called between looks, with the whole lines that it
-    has written to stderr since the last call; what it raises ends the program.
+    has written to stderr since the last call; what it raises ends the program. orphaned: the signal that it
+    gets when envcheck dies; SIGTERM for one that must unlock what it holds.
     """
-    tied = [sys.executable, "-I", "-S", "-c", _TIE, os.getpid(), *argv]
+    tied = [sys.executable, "-I", "-S", "-c", _TIE, os.getpid(), int(orphaned), *argv]
     child = process.Child(
         tied, deadline, env=dict(env), cwd=None if cwd is None else str(cwd), grace=GRACE
     )

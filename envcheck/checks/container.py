@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..facts.base import Unavailable
 from ..facts.containers import Engine
-from . import container_cdi, container_cgroups  # noqa: F401 - they register
+from . import container_cdi, container_cdi_version, container_cgroups  # noqa: F401 - they register
 from .container_common import (
     CDI_GENERATE,
     NO_GPU,
@@ -82,11 +82,12 @@ def _silent(view: View, engine: Engine, why: Unavailable) -> Iterator[Verdict]:
         f"{engine.name} is installed and does not answer{said}: no container can be started with it.",
         subject=engine.name,
         evidence=[evidence(view, engine, "server_version", why.detail or why.unavailable)],
-        remedy=_wake(engine, why),
+        remedy=wake(engine, why),
     )
 
 
-def _wake(engine: Engine, why: Unavailable) -> Remedy:
+def wake(engine: Engine, why: Unavailable) -> Remedy:
+    """What brings an engine to answer, by the reason why it does not."""
     if engine.name != "docker":
         return Remedy(
             f"See what {engine.name} says, and bring its storage up to date.",

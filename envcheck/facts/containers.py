@@ -20,6 +20,10 @@ class Engine(Facts, frozen=True, kw_only=True):
     storage_free_mib: Maybe[int] = NOT_COLLECTED
     remote: Maybe[bool] = NOT_COLLECTED  # the server runs on another machine, or in a VM of its own
     cdi_enabled: Maybe[bool] = NOT_COLLECTED  # docker: the server names directories of CDI specs
+    selinux: Maybe[bool] = NOT_COLLECTED  # it gives containers SELinux labels of their own
+    init_path: Maybe[str] = NOT_COLLECTED  # the program that --init puts in front
+    # It may raise a container's resource limits over its own: CAP_SYS_RESOURCE.
+    raises_limits: Maybe[bool] = NOT_COLLECTED
 
 
 class CdiSpec(Facts, frozen=True, kw_only=True):

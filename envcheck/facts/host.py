@@ -48,6 +48,8 @@ class Host(Facts, frozen=True, kw_only=True):
     shm_total_mib: Maybe[int] = NOT_COLLECTED
     shm_free_mib: Maybe[int] = NOT_COLLECTED
     memlock_kib: Maybe[int] = NOT_COLLECTED  # -1: unlimited
+    memlock_hard_kib: Maybe[int] = NOT_COLLECTED  # what this user may raise it to; -1: unlimited
+    stack_hard_kib: Maybe[int] = NOT_COLLECTED  # -1: unlimited
     open_files: Maybe[int] = NOT_COLLECTED  # -1: unlimited
     container: Maybe[str] = NOT_COLLECTED  # "docker", "podman", "lxc", ...; absent outside of one
     hypervisor: Maybe[str] = NOT_COLLECTED  # "kvm", "microsoft", ...; absent on bare metal

@@ -158,4 +158,7 @@ class MicroKernels(Facts, frozen=True, kw_only=True):
     modes: list[Mode] = []  # that were asked for
     evidence: Literal["quick", "full"] = "quick"
     busy_ok: bool = False
+    inside: str = (
+        ""  # the container that they ran in ("image:REF"); "" where that was the machine itself
+    )
     runs: list[LevelRun] = []

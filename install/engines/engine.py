@@ -46,11 +46,14 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     image: str  # what the engine is told: the image's id, or the path of a .sif or .sqsh
     reference: str  # for people: "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
     wiring: Wiring
-    gpus: int  # that must arrive: device nodes; 0: none is asked for
+    gpus: (
+        int  # that must arrive: device nodes (in WSL2 /dev/dxg counts as all); 0: none is asked for
+    )
     shm_mib: int = 0  # of /dev/shm; 0: the engine's own
     ulimits: dict[str, str] = {}  # that the engine may set here: "memlock": "-1"
     init: bool = False  # the engine has an init program to put in front: signals reach the command
     keep_id: bool = False  # rootless podman: the caller's uid is the same inside
+    root_is_caller: bool = False  # rootless docker: root inside is the caller outside
     unlabelled: bool = False  # SELinux enforces: bind mounts need label=disable
     environment: dict[str, str] = {}  # of the stack
     remarks: list[str] = []  # what could not be set here, and what follows: shown at installation

@@ -74,7 +74,12 @@ def test_these_containers() -> None:
 
 
 def test_the_containers_are_the_same_to_python_3_6() -> None:
-    assert run("containers", pythons.need(6)) == run("containers")
+    def but_for_room(seen: Containers) -> Containers:  # others write to the same disk
+        engines = [msgspec.structs.replace(one, storage_free_mib=0) for one in seen.engines]
+        return msgspec.structs.replace(seen, engines=engines)
+
+    then, now = run("containers", pythons.need(6)), run("containers")
+    assert but_for_room(then) == but_for_room(now)
 
 
 def program(folder: Path, name: str, text: str) -> None:

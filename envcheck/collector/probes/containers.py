@@ -6,7 +6,7 @@ import re
 
 from .. import process
 from ..facts import Facts, from_error, unavailable
-from . import bounded, container_specs, programs
+from . import bounded, container_limits, container_specs, programs
 
 DEADLINE = 8
 ANSWER = 5.0  # seconds that an engine may take
@@ -78,6 +78,8 @@ def _engine(context, name, path, answers):
         put_docker(facts, answers[name, "info"], context.environ)
     elif name == "podman":
         put_podman(facts, answers[name, "info"])
+    if facts.get("rootless") is not None:
+        container_limits.put(facts, context)
     return facts
 
 
@@ -143,6 +145,7 @@ def put_docker(facts, result, environ):
     _put_text(facts, "default_runtime", info.get("DefaultRuntime"))
     _put_text(facts, "storage_driver", info.get("Driver"))
     _put_text(facts, "storage_path", info.get("DockerRootDir"))
+    facts.put("selinux", "name=selinux" in options)
     facts.put("remote", _is_remote(info, environ))
     if "CDISpecDirs" in info:
         facts.put("cdi_enabled", bool(info["CDISpecDirs"]))
@@ -187,6 +190,9 @@ def put_podman(facts, result):
     _put_text(facts, "default_runtime", runtime.get("name"))
     _put_text(facts, "storage_driver", store.get("graphDriverName"))
     _put_text(facts, "storage_path", store.get("graphRoot"))
+    labels = security.get("selinuxEnabled")
+    if isinstance(labels, bool):
+        facts.put("selinux", labels)
     facts.put("remote", host.get("serviceIsRemote") is True)
 
 

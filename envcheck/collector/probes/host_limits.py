@@ -46,6 +46,9 @@ def count(text):
 
 def put_resources(facts, context):
     facts.put("memlock_kib", _limit(resource.RLIMIT_MEMLOCK, 1024), "getrlimit(RLIMIT_MEMLOCK)")
+    for name, kind in (("memlock", resource.RLIMIT_MEMLOCK), ("stack", resource.RLIMIT_STACK)):
+        source = "getrlimit(RLIMIT_%s)" % name.upper()
+        facts.put(name + "_hard_kib", _limit(kind, 1024, hard=True), source)
     facts.put("open_files", _limit(resource.RLIMIT_NOFILE, 1), "getrlimit(RLIMIT_NOFILE)")
     try:
         stat = os.statvfs(context.path("/dev/shm"))
@@ -59,9 +62,9 @@ def put_resources(facts, context):
     facts.attempt("rdma_devices", folder, lambda: sorted(os.listdir(context.path(folder))))
 
 
-def _limit(kind, unit):
-    soft = resource.getrlimit(kind)[0]
-    return -1 if soft == resource.RLIM_INFINITY else soft // unit
+def _limit(kind, unit, hard=False):
+    limit = resource.getrlimit(kind)[hard]
+    return -1 if limit == resource.RLIM_INFINITY else limit // unit
 
 
 def put_cgroup(facts, context):

@@ -1,0 +1,187 @@
+"""An image in an engine's storage: taken in, named, and let go of."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from ...exit_codes import EnvcheckError, PutBack
+from ..images.image import Image
+from ..transaction.left import Left
+from . import orders, storage
+from .asking import FETCHES, WORKS, ask, surroundings, words
+from .engine import Held
+from .troubles import told
+
+Tick = Callable[[], None]
+
+
+class Mirror(orders.Mirror, Protocol):
+    """What the pull sees of images/mirror.py's server."""
+
+    @property
+    def errors(self) -> Sequence[Exception]:
+        """What went wrong behind it, the first first."""
+
+
+def has(held: Held) -> bool:
+    """Whether the engine has the image. Raises CouldNotLook where it does not answer."""
+    if _is_file(held):
+        return Path(held.image_id).is_file()
+    return storage.find(held, held.image_id) is not None
+
+
+def size(held: Held) -> int:
+    """Bytes that the image takes in the engine's storage; 0 for a file of the version's own."""
+    stored = None if _is_file(held) else storage.find(held, held.image_id)
+    return 0 if stored is None else stored.size
+
+
+def pull(held: Held, image: Image, mirror: Mirror, tmp: Path, tick: Tick | None = None) -> Held:
+    """Have the engine take the image from the mirror, unless it has it, and give it envcheck's tag.
+
+    tmp: a directory of the version's, for what the engine writes on the way; all of it is removed. tick:
+    called between looks; what it raises ends the engine. Returns ``held`` with the id that this engine
+    knows the image by. Raises what went wrong behind the mirror, else PutBack.
+    """
+
+    def look() -> None:
+        if mirror.errors:
+            raise mirror.errors[0]
+        if tick is not None:
+            tick()
+
+    if has(held):
+        return _named(held, image, held.image_id)
+    secret = mirror.repository.partition("/")[0]
+    name = orders.at_mirror(image, mirror) if held.engine == "docker" else image.pinned
+    with _folder(tmp) as folder:
+        order = orders.pull(held, image, mirror, folder)
+        result = _run(held, order, folder, look)
+    if mirror.errors:
+        raise mirror.errors[0]
+    if not result.ok:
+        raise _failed(held, f"could not take {held.reference}", result, secret)
+    try:
+        return _named(held, image, name)
+    finally:
+        if held.engine == "docker":
+            ask(held.program, ["rmi", "--no-prune", name])
+
+
+def load(held: Held, image: Image, archive: Path, tmp: Path, tick: Tick | None = None) -> Held:
+    """The same from an archive. Raises Cannot, PutBack."""
+    with _folder(tmp) as folder:
+        result = _run(held, orders.load(held, archive, folder), folder, tick)
+    if not result.ok:
+        raise _failed(held, f"could not take {held.reference} from {archive}", result)
+    return _named(held, image, image.manifest.digest)
+
+
+def tag(held: Held) -> None:
+    """Give the image envcheck's own name. Raises PutBack."""
+    result = ask(held.program, ["tag", held.image_id, held.tag])
+    if not result.ok:
+        raise _failed(held, f"could not tag the image {held.image_id} as {held.tag}", result)
+
+
+def release(held: Held) -> None:
+    """Take envcheck's tag away, and the image, unless it was there before or has another name.
+
+    What is not there is no error. Raises Left, with the command that does it; CouldNotLook where the engine
+    does not answer.
+    """
+    if _is_file(held):
+        _unlink(Path(held.image_id))
+        return
+    stored = storage.find(held, held.image_id) or storage.find(held, held.tag)
+    if stored is None:
+        return
+    if held.tag in stored.tags:
+        _untag(held, stored)
+    if held.before or [name for name in stored.tags if name != held.tag]:
+        return
+    if storage.find(held, stored.id) is not None:
+        _remove(held, ["rmi", stored.id])
+
+
+def _untag(held: Held, stored: storage.Stored) -> None:
+    if held.engine == "podman":
+        _remove(held, ["untag", stored.id, held.tag])
+    elif not held.before or [name for name in stored.tags + stored.digests if name != held.tag]:
+        _remove(held, ["rmi", held.tag])  # with docker, an image's last name takes the image along
+
+
+def _remove(held: Held, arguments: list[str]) -> None:
+    result = ask(held.program, arguments, deadline=WORKS)
+    if result.ok or storage.gone(words(result)):
+        return
+    sentence, hint = told(held.engine, words(result))
+    again = f"{held.program} {' '.join(arguments)}"
+    raise Left(
+        f"the image {held.reference} in {held.engine}: {sentence}",
+        f"{hint}; then {again}" if hint else again,
+    )
+
+
+def _named(held: Held, image: Image, name: str) -> Held:
+    """The image under its tag, once it is seen to be the right one; else it is taken back."""
+    if _is_file(held):
+        if not Path(held.image_id).is_file():
+            raise PutBack(f"{held.engine} ended well and wrote no {held.image_id}.")
+        return held
+    stored = storage.find(held, held.image_id) or storage.find(held, name)
+    if stored is None:
+        raise PutBack(f"{held.engine} ended well and does not have the image {held.image_id}.")
+    # docker with containerd's image store names an image by its manifest.
+    if stored.id not in (image.config.digest, image.manifest.digest):
+        with contextlib.suppress(Left, EnvcheckError):
+            _remove(held, ["rmi", stored.id])
+        raise PutBack(
+            f"{held.engine} has the image as {stored.id}, and the registry's manifest says"
+            f" {image.config.digest}: it was taken back.",
+            "try again; where it stays, something between envcheck and the engine changes images",
+        )
+    known = msgspec.structs.replace(held, image_id=stored.id)
+    tag(known)
+    return known
+
+
+def _run(held: Held, order: orders.Order, folder: Path, look: Tick | None) -> Any:
+    for name, text in order.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    env = surroundings(**order.variables)
+    return ask(held.program, order.arguments, deadline=FETCHES, env=env, look=look)
+
+
+def _failed(held: Held, what: str, result: Any, secret: str = "") -> PutBack:
+    sentence, hint = told(held.engine, words(result), secret)
+    return PutBack(f"{held.engine} {what}: {sentence}.", hint)
+
+
+@contextlib.contextmanager
+def _folder(parent: Path) -> Iterator[Path]:
+    """A directory for the engine, removed afterwards with all that a killed one left in it."""
+    path = parent / "engine"
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True, mode=0o700)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_file(held: Held) -> bool:
+    return held.engine in ("apptainer", "enroot")
+
+
+def _unlink(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise Left(f"{path}: {error.strerror}", f"rm {path}") from None

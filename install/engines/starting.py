@@ -1,0 +1,111 @@
+"""How an installed image is started on this machine: what frameworks need, where the engine may set it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...checks.view import View, known
+from ...facts.host import Host
+from ...snapshot import Snapshot
+from ..images.image import Image
+from .choose import EngineChoice
+from .engine import Held, Start
+
+# As NVIDIA's release notes of its TensorFlow containers recommend: `--shm-size=1g --ulimit memlock=-1
+# --ulimit stack=67108864`. NCCL and data loaders pass data through /dev/shm, and 1 GiB is the least.
+_SHM_LEAST_MIB = 1024
+_STACK = 67108864  # bytes
+_ULIMITS = {"memlock": "-1", "stack": str(_STACK)}
+
+
+def start(
+    choice: EngineChoice,
+    held: Held,
+    image: Image,
+    snapshot: Snapshot,
+    environment: Mapping[str, str],
+) -> Start:
+    """The Start of the image that ``held`` names.
+
+    environment: the stack's. What could not be set is in ``remarks``.
+    """
+    view = View(snapshot)
+    host = view.machine.host
+    facts = host.facts if host is not None and host.facts is not None else Host()
+    engine = choice.engine
+    podman_or_docker = not choice.files
+    shm, shm_remark = _shm(facts) if podman_or_docker else (0, "")
+    ulimits, limit_remark = _ulimits(choice, facts) if podman_or_docker else ({}, "")
+    init = known(engine.init_path) is not None
+    init_remark = "" if init or not podman_or_docker else _no_init(choice)
+    rootless = known(engine.rootless) is True
+    return Start(
+        engine=choice.name,
+        program=choice.program,
+        image=held.image_id,
+        reference=image.reference,
+        wiring=choice.wiring,
+        gpus=0 if choice.wiring.kind == "none" else choice.gpus,
+        shm_mib=shm,
+        ulimits=ulimits,
+        init=init and podman_or_docker,
+        keep_id=rootless and choice.name == "podman",
+        root_is_caller=rootless and choice.name == "docker",
+        unlabelled=podman_or_docker and _labels(choice, facts),
+        environment=dict(environment),
+        remarks=[remark for remark in (shm_remark, limit_remark, init_remark) if remark],
+    )
+
+
+def _shm(host: Host) -> tuple[int, str]:
+    """Half of the memory, which is Linux's own rule for /dev/shm; it is a limit, and takes nothing by itself.
+
+    (MiB, what there is to say of it)
+    """
+    limits = [known(host.memory_total_mib), known(host.cgroup_memory_limit_mib)]
+    least = min((limit for limit in limits if limit), default=0)
+    if not least:
+        return _SHM_LEAST_MIB, "/dev/shm has 1 GiB inside: this machine's memory is not known."
+    return max(least // 2, min(_SHM_LEAST_MIB, least)), ""
+
+
+def _ulimits(choice: EngineChoice, host: Host) -> tuple[dict[str, str], str]:
+    """memlock and stack, where the engine may raise them: a start with others ends in an error."""
+    if known(choice.engine.raises_limits) is True:
+        return dict(_ULIMITS), ""
+    may = {}
+    # Rootless podman starts containers as the caller, whose own hard limits count. One that runs as root
+    # and may not raise limits would lose containers.conf's own by any --ulimit, and start nothing.
+    if choice.name == "podman" and known(choice.engine.rootless) is True:
+        if known(host.memlock_hard_kib) == -1:
+            may["memlock"] = _ULIMITS["memlock"]
+        stack = known(host.stack_hard_kib)
+        if stack is not None and (stack == -1 or stack * 1024 >= _STACK):
+            may["stack"] = _ULIMITS["stack"]
+    missing = [name for name in _ULIMITS if name not in may]
+    if not missing:
+        return may, ""
+    asked = " and ".join(f"{name}={_ULIMITS[name]}" for name in missing)
+    return may, (
+        f"{choice.name} may not raise resource limits here, so containers are started without --ulimit"
+        f" {asked}: {_MEANING[missing[0]]}."
+    )
+
+
+_MEANING = {
+    "memlock": "RDMA, and so NCCL between machines, may not register its buffers",
+    "stack": "a deep recursion ends earlier than in NVIDIA's own setting",
+}
+
+
+def _no_init(choice: EngineChoice) -> str:
+    package = "catatonit" if choice.name == "podman" else "docker-init (tini)"
+    return (
+        f"{choice.name} has no init program here ({package}): the command is process 1 of its container, and"
+        " one that does not handle SIGTERM has to be killed."
+    )
+
+
+def _labels(choice: EngineChoice, host: Host) -> bool:
+    """Whether SELinux would keep a container from what is mounted into it."""
+    return known(host.selinux) == "enforcing" and known(choice.engine.selinux) is not False

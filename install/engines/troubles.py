@@ -1,0 +1,124 @@
+"""What engines say when something goes wrong, and what it means: a table, one sentence each."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+_MANY = 300  # characters of an engine's own words
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    pattern: str  # of the engine's words; a group named "what" is shown
+    sentence: str  # "{engine}", "{what}", "{storage}"
+    hint: str = ""
+
+
+TROUBLES = (
+    Trouble(
+        r"(?:write |mkdir |copying )?(?P<what>/[^\s:,\"]*)[^\n]*: no space left on device",
+        "there is no space left for {engine} at {what}",
+        "make room there (`{engine} system df` shows what its images take), or move its storage",
+    ),
+    Trouble(
+        r"no space left on device|disk quota exceeded",
+        "there is no space left in {engine}'s storage",
+        "make room (`{engine} system df` shows what its images take), or move its storage",
+    ),
+    Trouble(
+        r"permission denied while trying to connect to the docker(?: daemon|[^\n]*api)|"
+        r"dial unix (?P<what>\S+): connect: permission denied",
+        "this user may not talk to docker's server",
+        "sudo usermod -aG docker $USER, and log in again (it amounts to giving the user root)",
+    ),
+    Trouble(
+        r"cannot connect to the docker daemon",
+        "docker's server does not answer",
+        "sudo systemctl start docker",
+    ),
+    Trouble(
+        r"error (?:acquiring|locking|retrieving)[^\n]*lock|layers\.lock|storage is locked|"
+        r"resource temporarily unavailable",
+        "{engine}'s storage is locked by another process",
+        "wait until the other {engine} is done: ps -C {engine}",
+    ),
+    Trouble(
+        r"image used by (?P<what>[0-9a-f]{12,64})|"
+        r"container (?P<other>[0-9a-f]{12,64})(?: is using)?|image is in use by a container",
+        "a container of {engine}'s uses the image ({what})",
+        "remove the container first: {engine} rm {what}",
+    ),
+    Trouble(
+        r"source image rejected|is rejected by policy|running image [^\n]* is rejected",
+        "{engine}'s policy.json rejects the image",
+        "allow it in /etc/containers/policy.json (or ~/.config/containers/policy.json)",
+    ),
+    Trouble(
+        r"(?P<what>/\S*policy\.json): no such file|no policy\.json file found",
+        "{engine} has no policy.json, without which it takes no image",
+        "install the package containers-common (Debian: golang-github-containers-common)",
+    ),
+    Trouble(
+        r"unsupported manifest (?:media )?type|unsupported docker v1|manifest type [^\n]*unknown|"
+        r"unknown manifest type|no matching manifest",
+        "{engine} does not know the form of this image's manifest",
+        "a newer {engine} may; `{engine} --version` says what is here",
+    ),
+    Trouble(
+        r"wrong diff id|digest (?:did not match|mismatch)|does not match its digest|"
+        r"layers? (?:from manifest )?don't match",
+        "what {engine} received is not what the digest says",
+    ),
+    Trouble(
+        r"potentially insufficient uids or gids|lchown [^\n]*: invalid argument",
+        "this user has too few subordinate uids for the image",
+        "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER, then"
+        " podman system migrate",
+    ),
+    Trouble(
+        r"unresolvable CDI devices? (?P<what>\S+)|stat (?P<other>nvidia\.com/gpu=\S+): no such file",
+        "{engine} knows no CDI device {what}",
+        # podman#26569: 5.5.1 does not read /run/cdi
+        "nvidia-ctk cdi list shows the devices, `envcheck doctor` judges the specification; podman 5.5 reads"
+        " those in /etc/cdi alone",
+    ),
+    Trouble(
+        r"could not select device driver",
+        "docker has no GPU runtime",
+        "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker",
+    ),
+    Trouble(
+        r"error setting rlimit|setrlimit[^\n]*operation not permitted",
+        "{engine} may not raise resource limits here",
+        "install again: what the engine may set is looked at anew",
+    ),
+)
+
+
+def told(engine: str, words: str, secret: str = "") -> tuple[str, str]:
+    """(a sentence's end, a hint) for what an engine said; its own last line where nobody knows it.
+
+    secret: what is taken out of its words.
+    """
+    text = words.replace(secret, "…") if secret else words
+    for trouble in TROUBLES:
+        found = re.search(trouble.pattern, text, re.IGNORECASE)
+        if found:
+            groups = found.groupdict()
+            what = groups.get("what") or groups.get("other") or ""
+            fill = {"engine": engine, "what": what[:_MANY]}
+            sentence = trouble.sentence.format_map(fill).replace(" ()", "")
+            return sentence, trouble.hint.format_map(fill)
+    return _own(engine, text), ""
+
+
+def _own(engine: str, text: str) -> str:
+    """Its last line that says something."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    speaking = [
+        line for line in lines if re.match(r"(error|fatal|docker):?\b", line, re.IGNORECASE)
+    ]
+    last = (speaking or lines or ["it said nothing"])[-1]
+    last = re.sub(r"^(?:Error|FATAL|docker|Error response from daemon):\s*", "", last)
+    return f"{engine} says: {last[:_MANY]}"

@@ -1,0 +1,189 @@
+"""The engines of this machine as the probe sees them, and what is chosen and found on them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from docker_daemon import DockerDaemon
+from engine_images import held, served
+from podman import PodmanWorld
+
+from envcheck import collection
+from envcheck.checks.view import known
+from envcheck.exit_codes import CouldNotLook, PutBack, UsageError
+from envcheck.install.engines import command, holding, running, starting
+from envcheck.install.engines.choose import choose
+from envcheck.install.engines.engine import Start, Wiring
+
+
+def put(monkeypatch: pytest.MonkeyPatch, world: PodmanWorld | DockerDaemon) -> None:
+    for name, value in world.variables.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_what_may_be_set_is_what_a_start_can_have(
+    podman_world: PodmanWorld, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Every limit, size and init of the Start is one that this podman really takes."""
+    put(monkeypatch, podman_world)
+    snapshot = collection.collect(only=["containers", "host", "pci"]).snapshot
+    choice = choose("podman", snapshot)
+    engine = choice.engine
+    assert known(engine.storage_path) == str(podman_world.storage)
+    with served(tmp_path / "registry") as (image, _):
+        there = held(
+            "podman",
+            choice.program,
+            image,
+            image_id=f"sha256:{podman_world.id_of(podman_world.image('base'))}",
+        )
+        start = starting.start(choice, there, image, snapshot, {})
+    here = command.Here(uid=0, gid=0, network="none", check=False)
+    done = subprocess.run(
+        command.argv(start, ["sh", "-c", "ulimit -l; ulimit -s"], here),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    asked = [limit in start.ulimits for limit in ("memlock", "stack")]
+    assert asked[0] is (done.stdout.split()[0] == "unlimited")
+    assert bool(start.remarks) is not (all(asked) and start.init)
+
+
+def test_a_container_is_found_in_the_engine_that_runs_it(
+    podman_world: PodmanWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(monkeypatch, podman_world)
+    program = shutil.which("podman")
+    assert program
+    engines = [("podman", program)]
+    name = f"envcheck-test-{os.getpid()}"
+    podman_world.podman(
+        "create", "--network=none", f"--name={name}", podman_world.image("base"), "sleep", "60"
+    )
+    try:
+        with pytest.raises(
+            UsageError, match=f"{name} does not run: podman says that it is created"
+        ):
+            running.find(name, engines)  # type: ignore[arg-type]
+        podman_world.podman("start", name)
+        found = running.find(name, engines)  # type: ignore[arg-type]
+        assert (found.engine, found.name) == ("podman", name) and len(found.id) == 64
+        assert found.image_id == f"sha256:{podman_world.id_of(podman_world.image('base'))}"
+        assert found.image.startswith(podman_world.image("base"))
+        words = command.exec_argv(found.engine, found.program, found.id, ["cat"])
+        done = subprocess.run(words, input=b"into it", capture_output=True, check=False)
+        assert (done.returncode, done.stdout) == (0, b"into it")
+        with pytest.raises(UsageError, match="podman and podman both have one of that name"):
+            running.find(name, engines * 2)  # type: ignore[arg-type]
+    finally:
+        podman_world.podman("rm", "--force", "--time", "0", name)
+    with pytest.raises(UsageError, match="podman knows no such container"):
+        running.find(name, engines)  # type: ignore[arg-type]
+
+
+def test_docker_containers_are_found_too_and_a_silent_server_is_no_answer(
+    docker_daemon: DockerDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(monkeypatch, docker_daemon)
+    program = shutil.which("docker", path=docker_daemon.variables["PATH"])
+    assert program
+    base = docker_daemon.image("base")
+    docker_daemon.docker(
+        "run", "--detach", "--network=none", "--name=runs-here", base, "sleep", "60"
+    )
+    try:
+        found = running.find("runs-here", [("docker", program)])
+        assert (found.name, found.image) == ("runs-here", base)
+        assert found.image_id == f"sha256:{docker_daemon.id_of(base)}"
+        docker_daemon.docker("pause", "runs-here")
+        with pytest.raises(UsageError, match="docker says that it is paused"):
+            running.find("runs-here", [("docker", program)])
+        docker_daemon.docker("unpause", "runs-here")
+    finally:
+        docker_daemon.docker("rm", "--force", "runs-here")
+    with pytest.raises(UsageError, match="docker knows no such container"):
+        running.find("runs-here", [("docker", program)])
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    with pytest.raises(
+        CouldNotLook, match="docker does not answer: docker's server does not answer"
+    ):
+        running.find("runs-here", [("docker", program)])
+
+
+def test_a_full_storage_is_named(
+    podman_world: PodmanWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine's own temporary place is a file system of one mebibyte."""
+    put(monkeypatch, podman_world)
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", place], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
+    try:
+        with served(tmp_path / "registry", os.urandom(3_000_000)) as (image, mirror):
+            with pytest.raises(PutBack, match="there is no space left for podman at") as caught:
+                holding.pull(held("podman", "/usr/bin/podman", image), image, mirror, place)
+            assert "podman system df" in caught.value.hint
+        assert not list(place.iterdir())
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+_PULLER = """\
+import sys
+from pathlib import Path
+from envcheck.install.engines import asking
+asking.ask(sys.argv[1], sys.argv[2:])
+"""
+
+
+def test_an_engine_whose_envcheck_is_killed_is_told_to_end(tmp_path: Path) -> None:
+    """SIGTERM, so that it can unlock its storage."""
+    told = tmp_path / "told"
+    engine = tmp_path / "engine"
+    engine.write_text(
+        f"#!/bin/sh\ntrap 'echo ended > {told}; exit 0' TERM\necho up > {told}\n"
+        "n=0; while [ $n -lt 200 ]; do sleep 0.1; n=$((n + 1)); done\n"
+    )
+    engine.chmod(0o755)
+    envcheck = subprocess.Popen([sys.executable, "-c", _PULLER, str(engine)])
+    _wait(told, "up")
+    envcheck.kill()
+    envcheck.wait()
+    _wait(told, "ended")
+
+
+def _wait(path: Path, word: str) -> None:
+    for _ in range(200):
+        if path.exists() and path.read_text().strip() == word:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{path} never said {word!r}")
+
+
+def test_a_start_without_its_engine_or_image_is_the_engines_125(
+    podman_world: PodmanWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(monkeypatch, podman_world)
+    gone = Start(
+        engine="podman",
+        program="/usr/bin/podman",
+        image="sha256:" + "0" * 64,
+        reference="gone",
+        wiring=Wiring(kind="none", arguments=[]),
+        gpus=0,
+    )
+    here = command.Here(uid=0, gid=0, network="none")
+    done = subprocess.run(command.argv(gone, ["true"], here), capture_output=True, check=False)
+    assert done.returncode == 125 and b"image not known" in done.stderr

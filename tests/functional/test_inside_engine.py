@@ -1,0 +1,274 @@
+"""Looking into a container, through an engine that is a shell script: what comes back, and what does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pythons import need
+from standin_gpu import Machine
+
+from envcheck import collection
+from envcheck.checks.engine import diagnose
+from envcheck.collection import Collected, Inside, Kernels
+from envcheck.exit_codes import UsageError
+from envcheck.facts.base import Probe
+
+REF = "image:registry.test/tf:1"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Path:
+    """What the stand-in engine's PATH consists of; Python 3 is there."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("sh", "cat", "sleep", "kill", "head"):
+        (folder / name).symlink_to(
+            next(Path(d) / name for d in ("/bin", "/usr/bin") if (Path(d) / name).exists())
+        )
+    return folder
+
+
+def pythons(engine: Path, minor: int, name: str = "python3", major: int = 3) -> None:
+    """No link: a Python finds its library by where its file lies."""
+    asked = [
+        need(minor, major),
+        "-c",
+        "import sys; print(sys.executable)",
+    ]  # behind pyenv's scripts
+    real = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    script = engine / name
+    script.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
+    script.chmod(0o755)
+
+
+def look(engine: Path, text: str = 'exec "$@"', **options: object) -> Collected:
+    """text: the engine's script, which gets the command as its arguments."""
+    script = engine.parent / "engine"
+    script.write_text(f"#!/bin/sh\n{text}\n")
+    script.chmod(0o755)
+    variables = {"PATH": str(engine), "HOME": "/home/worker-b", "NVIDIA_VISIBLE_DEVICES": "all"}
+    inside = Inside(
+        location=REF,
+        argv=[str(script)],
+        environment=variables,
+        ending=["/bin/sh", "-c", f"echo ended > {engine.parent}/ended"],
+    )
+    return collection.collect(inside=inside, **options)  # type: ignore[arg-type]
+
+
+def refused(engine: Path, text: str = 'exec "$@"') -> str:
+    with pytest.raises(UsageError) as caught:
+        look(engine, text)
+    assert str(caught.value).startswith(f"{REF}: ")
+    return str(caught.value).removeprefix(f"{REF}: ")
+
+
+def failed(collected: Collected) -> Probe[object]:
+    """The interpreter's outcome; the host's facts are there, and the diagnosis says that it could not run."""
+    snapshot = collected.snapshot
+    assert snapshot.machine.host is not None and snapshot.machine.host.outcome == "ok"
+    assert snapshot.target is not None and snapshot.target.location == REF
+    assert snapshot.target.packages is None
+    probe = snapshot.target.interpreter
+    assert probe is not None and probe.facts is None and probe.reason.startswith(REF)
+    outcomes = {result.code: result for result in diagnose(snapshot).results}
+    assert outcomes["BND-001"].outcome == "could-not-run"
+    assert probe.reason in outcomes["BND-001"].reason
+    return probe
+
+
+@pytest.mark.parametrize("minor", [6, 8, 10, 12])
+def test_any_python_from_3_6_on_looks_from_inside(engine: Path, minor: int) -> None:
+    pythons(engine, minor)
+    target = look(engine).snapshot.target
+    assert target is not None and target.interpreter is not None and target.interpreter.facts
+    assert target.interpreter.facts.version.startswith(f"3.{minor}.")
+    assert target.location == REF and target.collector.python
+    for probe in (target.packages, target.environment, target.loader, target.host, target.cuda):
+        assert probe is not None and probe.outcome == "ok", probe
+    assert target.environment is not None and target.environment.facts is not None
+    assert target.environment.facts.variables == {"NVIDIA_VISIBLE_DEVICES": "all"}
+    assert target.pci is None and target.containers is None, "the host's own business"
+
+
+def test_an_entrypoint_that_prints_spoils_nothing(engine: Path) -> None:
+    pythons(engine, 11)
+    banner = "echo '== TensorFlow =='; echo '{\"snapshot\": 1}'; echo warning >&2; \"$@\"; echo bye; exit 9"
+    target = look(engine, banner).snapshot.target
+    assert target is not None and target.packages is not None and target.packages.facts
+
+
+def test_a_chatty_sitecustomize_spoils_nothing(engine: Path) -> None:
+    pythons(engine, 11)
+    site = engine.parent / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
+        "print('<<<envcheck')\nimport atexit\natexit.register(print, 'x')\n"
+    )
+    target = look(engine, f'export PYTHONPATH={site}; exec "$@"').snapshot.target
+    assert target is not None and target.packages is not None and target.packages.facts
+    assert target.interpreter is not None and target.interpreter.facts
+
+
+def test_the_second_name_serves_where_the_first_is_too_old(engine: Path) -> None:
+    pythons(engine, 7, "python3", major=2)
+    pythons(engine, 9, "python")
+    target = look(engine).snapshot.target
+    assert target is not None and target.interpreter is not None and target.interpreter.facts
+    assert target.interpreter.facts.version.startswith("3.9.")
+
+
+def test_too_old_a_python_is_named(engine: Path) -> None:
+    pythons(engine, 7, "python", major=2)
+    words = refused(engine)
+    assert words.startswith(f"its {engine}/python is Python 2.7.") and "needs 3.6" in words
+
+
+def test_without_a_python(engine: Path) -> None:
+    assert refused(engine) == "there is no Python in it: neither python3 nor python is on its PATH"
+
+
+def test_a_python_that_does_not_start(engine: Path) -> None:
+    (engine / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (engine / "python3").chmod(0o755)
+    assert refused(engine) == f"its {engine}/python3 does not start"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "echo no licence >&2; exit 3",
+            "its entrypoint ended with status 3 and did not run the command",
+        ),
+        ("echo hello; exit 0", "its entrypoint ended with status 0 and did not run the command"),
+        ("echo 'exec /bin/sh: exec format error' >&2; exit 1", "another processor architecture"),
+        ("echo 'Error: short-name: image not known' >&2; exit 125", "does not have that image"),
+        ("echo 'Error: No such container: x' >&2; exit 1", "knows no such container"),
+        ("echo 'Error: container is not running' >&2; exit 125", "the container is not running"),
+        (
+            "echo 'exec: \"sh\": executable file not found in $PATH: unknown' >&2; exit 127",
+            "there is no shell (sh) in it",
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_container_itself(engine: Path, text: str, words: str) -> None:
+    pythons(engine, 11)
+    assert words in refused(engine, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "words"),
+    [
+        (
+            "echo 'Error: OCI runtime: no room' >&2; exit 125",
+            "refused",
+            "the engine started nothing: Error",
+        ),
+        ("exit 137", "crashed", "as the kernel does where memory runs out"),
+        ("kill -9 $$", "crashed", "as the kernel does where memory runs out"),
+        ('"$@" | head -c 4000', "crashed", "the answer from inside is cut off"),
+        ('"$@" >/dev/null', "refused", ""),
+    ],
+)
+def test_what_went_wrong_this_time(engine: Path, text: str, outcome: str, words: str) -> None:
+    pythons(engine, 11)
+    if not words:  # nothing at all came back, and all was well
+        assert "did not run the command" in refused(engine, text)
+        return
+    probe = failed(look(engine, text))
+    assert probe.outcome == outcome and words in probe.reason
+
+
+HANGS = """\
+import sys
+from envcheck.collector import inside, main
+inside.DEADLINE, inside.GRACE = 2.0, 0.5
+sys.exit(main.main(["--no-kernels", "--inside", sys.argv[1]]))
+"""
+
+
+def test_an_engine_that_hangs_is_killed_and_its_container_removed(tmp_path: Path) -> None:
+    hanging = f"trap '' TERM; echo $$ > {tmp_path}/pid; while :; do sleep 1; done"
+    request = {
+        "location": REF,
+        "argv": ["/bin/sh", "-c", hanging],
+        "environment": None,
+        "script": os.devnull,
+        "ending": ["/bin/sh", "-c", f"echo ended > {tmp_path}/ended"],
+    }
+    (tmp_path / "inside.json").write_text(json.dumps(request))
+    done = subprocess.run(
+        [sys.executable, "-c", HANGS, tmp_path / "inside.json"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    snapshot = json.loads(done.stdout)
+    assert snapshot["machine"]["host"]["outcome"] == "ok"
+    interpreter = snapshot["target"]["interpreter"]
+    assert interpreter["outcome"] == "timeout" and "no answer from inside" in interpreter["reason"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+    assert (tmp_path / "ended").read_text() == "ended\n"
+
+
+def test_an_engine_that_is_not_there() -> None:
+    inside = Inside(location=REF, argv=["/nowhere/podman", "run"])
+    probe = failed(collection.collect(inside=inside))
+    assert probe.outcome == "refused" and "could not be started" in probe.reason
+
+
+def test_both_documents_are_redacted_with_one_set_of_tokens(engine: Path) -> None:
+    pythons(engine, 11)
+    collected = look(
+        engine, 'export PYTHONPATH=/home/worker-b/lib CUDA_CACHE_PATH=/home/worker-b/.nv; exec "$@"'
+    )
+    target = collected.snapshot.target
+    assert target is not None and target.host is not None and target.host.facts is not None
+    machine = collected.snapshot.machine.host
+    assert machine is not None and machine.facts is not None
+    assert machine.facts.hostname == target.host.facts.hostname, "the same host, and one token"
+    assert target.environment is not None and target.environment.facts is not None
+    path = target.environment.facts.variables["PYTHONPATH"]
+    assert "worker-b" not in path and collected.restore(path) == "/home/worker-b/lib"
+
+
+def test_unredacted_where_nobody_wants_tokens(engine: Path) -> None:
+    pythons(engine, 11)
+    collected = look(engine, 'export PYTHONPATH=/home/worker-b/lib; exec "$@"', redact=False)
+    target = collected.snapshot.target
+    assert target is not None and target.environment is not None and target.environment.facts
+    assert target.environment.facts.variables["PYTHONPATH"] == "/home/worker-b/lib"
+    assert not collected.values
+
+
+def test_micro_kernels_run_inside_and_say_so(engine: Path, tmp_path: Path) -> None:
+    """On stand-in GPUs (standin_gpu), which the inside alone has."""
+    machine = Machine(tmp_path)
+    script = engine / "python3"
+    script.write_text(f'#!/bin/sh\nexec {machine.target}/bin/python "$@"\n')
+    script.chmod(0o755)
+    settings = machine.environment(SHIM_SLOW="0")
+    export = "; ".join(f"export {name}='{value}'" for name, value in settings.items())
+    kernels = Kernels(levels=["L0", "L1"], modes=["fp16"])
+    snapshot = look(engine, f'{export}; exec "$@"', kernels=kernels).snapshot
+    level0, target = snapshot.machine.micro_kernels, snapshot.target
+    assert level0 is not None and level0.facts is not None, level0
+    assert level0.facts.inside == REF and level0.facts.levels == ["L0"]
+    assert [run.level for run in level0.facts.runs] == ["L0"]
+    assert level0.facts.runs[0].outcome == "ok", level0.facts.runs[0].reason
+    assert target is not None and target.micro_kernels is not None and target.micro_kernels.facts
+    assert target.micro_kernels.facts.levels == ["L1"]
+    assert target.cuda is not None and target.cuda.facts is not None
+    assert target.cuda.facts.device_count == 1
+    assert snapshot.machine.cuda is not None and snapshot.machine.cuda.facts is not None
+    assert snapshot.machine.cuda.facts.device_count != 1, "the host has none"
+    told = {result.code: result for result in diagnose(snapshot).results}
+    assert {told[code].outcome for code in ("TC-103", "TC-203")} == {"pass"}, told["TC-103"]

@@ -1,0 +1,68 @@
+"""What the containers probe says an engine may do: raise limits, put an init program in front."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_containers_probe import write
+
+from envcheck.collector.facts import Context, Facts
+from envcheck.collector.probes import container_limits
+
+ALL = "CapEff:\t000001ffffffffff\n"
+NO_RESOURCE = "CapEff:\t000001fffeffffff\n"
+
+
+def put(root: Path, name: str, **facts: object) -> dict[str, object]:
+    found = Facts()
+    for field, value in {"name": name, "rootless": False, "remote": False, **facts}.items():
+        found.put(field, value)
+    container_limits.put(found, Context({"PATH": "/usr/bin"}, root=str(root)))
+    return found.values
+
+
+@pytest.mark.parametrize(("status", "may"), [(ALL, True), (NO_RESOURCE, False)])
+def test_podman_may_what_its_caller_may(tmp_path: Path, status: str, may: bool) -> None:
+    write(tmp_path, "/proc/self/status", "Name:\tx\n" + status)
+    assert put(tmp_path, "podman")["raises_limits"] is may
+
+
+def test_docker_may_what_its_server_may(tmp_path: Path) -> None:
+    write(tmp_path, "/proc/self/status", ALL)
+    write(tmp_path, "/proc/12/comm", "sh\n")
+    write(tmp_path, "/proc/77/comm", "dockerd\n")
+    write(tmp_path, "/proc/77/status", NO_RESOURCE)
+    assert put(tmp_path, "docker")["raises_limits"] is False
+
+
+def test_docker_whose_server_is_not_seen(tmp_path: Path) -> None:
+    write(tmp_path, "/proc/12/comm", "sh\n")
+    assert put(tmp_path, "docker")["raises_limits"] == {
+        "unavailable": "absent",
+        "detail": "no process named dockerd is seen",
+    }
+
+
+def test_rootless_engines_raise_nothing(tmp_path: Path) -> None:
+    write(tmp_path, "/proc/self/status", ALL)
+    assert put(tmp_path, "podman", rootless=True)["raises_limits"] is False
+
+
+def test_a_status_that_says_nothing(tmp_path: Path) -> None:
+    write(tmp_path, "/proc/self/status", "Name:\tx\n")
+    assert put(tmp_path, "podman")["raises_limits"]["unavailable"] == "error"  # type: ignore[index]
+
+
+def test_init_programs(tmp_path: Path) -> None:
+    write(tmp_path, "/proc/self/status", ALL)
+    assert put(tmp_path, "podman")["init_path"]["unavailable"] == "absent"  # type: ignore[index]
+    write(tmp_path, "/usr/libexec/podman/catatonit")
+    write(tmp_path, "/usr/bin/docker-init", mode=0o755)
+    assert put(tmp_path, "podman")["init_path"] == "/usr/libexec/podman/catatonit"
+    assert put(tmp_path, "docker")["init_path"] == "/usr/bin/docker-init"
+
+
+def test_nothing_is_said_of_a_server_elsewhere(tmp_path: Path) -> None:
+    write(tmp_path, "/proc/self/status", ALL)
+    assert not {"init_path", "raises_limits"} & set(put(tmp_path, "docker", remote=True))

@@ -1,0 +1,287 @@
+"""Which engine is taken, how GPUs get into it, and how it starts an image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from build import snapshot
+from msgspec.structs import replace
+from test_container_checks import (
+    APPTAINER,
+    BARE,
+    DOCKER,
+    ENROOT,
+    GPU,
+    LINKED,
+    NO_DAEMON,
+    PODMAN,
+    READY,
+    SPEC,
+    UNLINKED,
+)
+from whole import ABSENT
+
+from envcheck.exit_codes import Cannot
+from envcheck.facts.base import Unavailable
+from envcheck.facts.containers import Containers, Engine
+from envcheck.facts.gpu import Gpu, Nvml
+from envcheck.facts.host import Host
+from envcheck.facts.pci import Pci
+from envcheck.install.engines import starting, wiring
+from envcheck.install.engines.choose import EngineChoice, choose
+from envcheck.install.engines.engine import ENGINES, Held, Start
+from envcheck.install.images.image import Blob, Image
+
+TWO = Nvml(gpus=[Gpu(pci_address=f"0000:0{n}:00.0") for n in (1, 2)], gpu_count=2)
+HOST = Host(memory_total_mib=64000, wsl=False, selinux=ABSENT, memlock_hard_kib=8192)
+OLD = replace(PODMAN, version="4.0.2", server_version="4.0.2")
+
+
+def taken(containers: Containers, name: str = "", needed: int = 0, **machine: Any) -> EngineChoice:
+    probes: dict[str, Any] = {
+        "pci": Pci(devices=[GPU]),
+        "kernel": LINKED,
+        "nvml": TWO,
+        "host": HOST,
+        "containers": containers,
+        **machine,
+    }
+    return choose(name, snapshot(**{k: v for k, v in probes.items() if v is not None}), needed)
+
+
+def refused(containers: Containers, name: str = "", needed: int = 0, **machine: Any) -> Cannot:
+    with pytest.raises(Cannot) as caught:
+        taken(containers, name, needed, **machine)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def only(*engines: Engine, **changes: Any) -> Containers:
+    return replace(READY, engines=list(engines), **changes)
+
+
+def test_podman_comes_first_and_gets_its_gpus_by_cdi() -> None:
+    choice = taken(READY)
+    assert (choice.name, choice.program, choice.gpus) == ("podman", "/usr/bin/podman", 2)
+    assert choice.wiring.arguments == ["--device", "nvidia.com/gpu=all"]
+    assert choice.wiring.sentence == "by CDI (/var/run/cdi/nvidia.yaml)"
+    assert not choice.refused and not choice.loads and not choice.files
+
+
+def test_an_engine_without_a_way_to_the_gpus_stands_back() -> None:
+    choice = taken(replace(READY, cdi_specs=[], engines=[PODMAN, DOCKER]))
+    assert (choice.name, choice.wiring.kind) == ("docker", "runtime")
+    assert [one.name for one in choice.refused] == ["podman"]
+    assert "no CDI specification" in choice.refused[0].why
+
+
+def test_the_one_that_is_named_is_taken_or_refused_with_its_commands() -> None:
+    assert taken(READY, "docker").name == "docker"
+    no = refused(replace(READY, cdi_specs=[]), "podman")
+    assert "There is no CDI specification of the GPUs" in str(no)
+    assert "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml" in no.hint
+    assert taken(replace(READY, cdi_specs=[]), "docker").wiring.kind == "runtime"
+
+
+def test_without_the_toolkit_every_engine_says_what_it_lacks() -> None:
+    no = refused(replace(BARE, engines=BARE.engines[:2]))
+    assert "podman" in str(no) and "docker has no GPU runtime" in str(no)
+    assert "apt install -y nvidia-container-toolkit" in no.hint
+
+
+@pytest.mark.parametrize("with_gpu", [True, False])
+def test_an_engine_that_does_not_answer(with_gpu: bool) -> None:
+    silent = replace(DOCKER, server_version=NO_DAEMON, rootless=ABSENT, remote=ABSENT)
+    changes: dict[str, Any] = {} if with_gpu else {"pci": Pci(devices=[]), "nvml": Nvml(gpus=[])}
+    no = refused(only(silent), **changes)
+    assert "Cannot connect to the Docker daemon." in str(no)
+    assert "sudo systemctl enable --now docker" in no.hint
+    choice = taken(only(silent, PODMAN), **changes)
+    assert choice.name == "podman" and not choice.refused  # nobody asked docker any more
+    assert taken(only(silent, APPTAINER), **changes).refused[0].name == "docker"
+
+
+def test_storage_without_room_names_path_and_both_sizes() -> None:
+    full = replace(PODMAN, storage_path="/var/lib/containers/storage", storage_free_mib=2048)
+    no = refused(only(full), needed=20480)
+    assert "/var/lib/containers/storage has 2.0 GiB free, and the image needs 20.0 GiB" in str(no)
+    assert taken(only(full, DOCKER), needed=20480).name == "docker"
+    assert taken(only(full), needed=2048).name == "podman"
+
+
+def test_nothing_installed_and_the_wrong_thing_named() -> None:
+    assert "no container engine is installed" in str(refused(only()))
+    no = refused(only(PODMAN), "docker")
+    assert "docker is not installed here" in str(no) and "--engine podman" in no.hint
+
+
+def test_a_machine_without_a_gpu_starts_without() -> None:
+    choice = taken(BARE, pci=Pci(devices=[]), nvml=Nvml(gpus=[]))
+    assert (choice.name, choice.wiring, choice.gpus) == ("podman", wiring.NONE, 0)
+
+
+def test_a_specification_that_podman_does_not_read_is_said_before_the_start() -> None:
+    newer = replace(SPEC, version="0.7.0")
+    no = refused(only(PODMAN, cdi_specs=[newer]))
+    assert "CDI version 0.7.0" in str(no) and "podman 4.3.1 reads none from 0.6.0 on" in str(no)
+    assert "nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml" in no.hint
+    new = replace(PODMAN, version="5.7.0", server_version="5.7.0")
+    assert taken(only(new, cdi_specs=[newer])).wiring.kind == "cdi"
+
+
+def test_a_specification_that_names_lost_files_is_no_way() -> None:
+    stale = replace(SPEC, missing_paths=["/usr/lib/libcuda.so.1.2"])
+    assert "libcuda.so.1.2" in str(refused(only(PODMAN, cdi_specs=[stale])))
+    assert taken(only(DOCKER, cdi_specs=[stale])).wiring.kind == "runtime"
+
+
+def test_podman_before_cdi_has_the_hook_or_nothing() -> None:
+    assert "older than 4.1" in str(refused(only(OLD)))
+    hooked = taken(only(OLD, oci_hooks=["/usr/share/containers/oci/hooks.d/nvidia.json"]))
+    assert hooked.wiring.kind == "hook"
+    assert hooked.wiring.environment["NVIDIA_VISIBLE_DEVICES"] == "all"
+
+
+@pytest.mark.parametrize(
+    ("changes", "specs", "kind"),
+    [
+        ({}, [SPEC], "cdi"),
+        ({"server_version": "28.2.0", "cdi_enabled": ABSENT}, [SPEC], "cdi"),
+        ({"server_version": "27.0.1", "cdi_enabled": False}, [SPEC], "runtime"),
+        ({"server_version": "27.0.1", "cdi_enabled": False, "runtimes": ["runc"]}, [SPEC], "gpus"),
+        ({"server_version": "29.2.0", "runtimes": ["runc"]}, [], None),
+    ],
+)
+def test_dockers_ways(changes: dict[str, Any], specs: list[Any], kind: str | None) -> None:
+    found = wiring.find(replace(DOCKER, **changes), replace(READY, cdi_specs=specs))
+    assert (found.kind if found else None) == kind
+
+
+def test_the_other_engines_ways() -> None:
+    nv, hook = wiring.find(APPTAINER, BARE), wiring.find(ENROOT, READY)
+    assert nv is not None and nv.arguments == ["--nv"]
+    assert hook is not None and hook.kind == "enroot"
+    assert wiring.find(ENROOT, BARE) is None
+    singularity = replace(APPTAINER, name="singularity", path="/usr/bin/singularity")
+    choice = taken(only(singularity), "apptainer")
+    assert (choice.name, choice.program, choice.files) == ("apptainer", singularity.path, True)
+
+
+def test_the_cgroup_trap_is_told_with_its_repair() -> None:
+    choice = taken(only(DOCKER, cdi_specs=[]), kernel=UNLINKED)
+    (finding,) = choice.findings
+    assert "lose their GPUs at the next `systemctl daemon-reload`" in choice.remarks[0]
+    assert finding.remedy is not None and finding.remedy.commands
+    assert not taken(only(DOCKER), kernel=UNLINKED).findings  # by CDI there is no trap
+
+
+def test_a_server_that_does_not_see_our_loopback_is_handed_an_archive() -> None:
+    rootless = replace(DOCKER, rootless=True)
+    assert taken(only(rootless)).loads
+    without: dict[str, Any] = {"pci": Pci(devices=[]), "nvml": Nvml(gpus=[])}
+    for engine in (DOCKER, PODMAN):
+        assert taken(only(replace(engine, remote=True)), **without).loads
+    assert taken(only(replace(DOCKER, remote=Unavailable(unavailable="not-supported")))).loads
+    assert not taken(only(DOCKER)).loads and not taken(only(replace(PODMAN, rootless=True))).loads
+
+
+def test_a_server_elsewhere_has_not_this_machines_gpus() -> None:
+    no = refused(only(replace(DOCKER, remote=True)))
+    assert "do not get this machine's GPUs" in str(no) and "docker context use default" in no.hint
+    assert taken(only(replace(PODMAN, remote=True), DOCKER)).name == "docker"
+
+
+def test_gpus_are_those_of_the_driver_and_one_in_wsl() -> None:
+    assert taken(only(PODMAN), nvml=None).gpus == 1  # the bus
+    assert taken(only(PODMAN), host=replace(HOST, wsl=True)).gpus == 1
+
+
+def test_what_engines_are_is_not_known_without_their_probe() -> None:
+    with pytest.raises(Cannot, match="not known"):
+        choose("", snapshot(pci=Pci(devices=[GPU])))
+
+
+def test_every_engine_is_in_the_order() -> None:
+    assert ENGINES == ("podman", "docker", "apptainer", "enroot")
+
+
+# How the image is started
+
+
+def begun(choice: EngineChoice, **host: Any) -> Start:
+    blob = Blob(digest="sha256:1", size=1, media_type="m")
+    image = Image(
+        reference="nvcr.io/nvidia/tensorflow:23.03-tf1-py3",
+        digest="sha256:1",
+        manifest=blob,
+        config=blob,
+        layers=[],
+        architecture="amd64",
+        manifest_text="",
+        config_text="",
+    )
+    held = Held(
+        engine=choice.name,
+        program=choice.program,
+        image_id="sha256:1f",
+        tag="t",
+        reference="r",
+        before=False,
+    )
+    probes = {"host": replace(HOST, **host)}
+    return starting.start(choice, held, image, snapshot(**probes), {"A": "1"})
+
+
+def test_where_all_may_be_set_there_is_nothing_to_remark() -> None:
+    whole = replace(
+        PODMAN, rootless=False, raises_limits=True, init_path="/usr/libexec/podman/catatonit"
+    )
+    start = begun(taken(only(whole)))
+    assert start.remarks == []
+    assert start.ulimits == {"memlock": "-1", "stack": "67108864"}
+    assert (start.shm_mib, start.init, start.gpus) == (32000, True, 2)
+    assert (start.image, start.environment) == ("sha256:1f", {"A": "1"})
+    assert not (start.keep_id or start.root_is_caller or start.unlabelled)
+
+
+def test_limits_only_where_the_engine_may_raise_them() -> None:
+    start = begun(taken(only(replace(PODMAN, raises_limits=False))), stack_hard_kib=-1)
+    assert start.ulimits == {"stack": "67108864"}
+    assert [r for r in start.remarks if "without --ulimit memlock=-1" in r]
+    assert begun(taken(only(PODMAN)), memlock_hard_kib=-1, stack_hard_kib=-1).ulimits == {
+        "memlock": "-1",
+        "stack": "67108864",
+    }
+    # docker's server has limits of its own, and the caller's say nothing of them
+    assert begun(taken(only(DOCKER)), memlock_hard_kib=-1, stack_hard_kib=-1).ulimits == {}
+
+
+def test_shared_memory_is_half_of_what_there_is() -> None:
+    choice = taken(only(PODMAN))
+    assert begun(choice, cgroup_memory_limit_mib=16000).shm_mib == 8000
+    assert begun(choice, memory_total_mib=1500).shm_mib == 1024
+    assert begun(choice, memory_total_mib=512).shm_mib == 512
+    unknown = begun(choice, memory_total_mib=Unavailable(unavailable="error"))
+    assert unknown.shm_mib == 1024 and "not known" in unknown.remarks[0]
+
+
+def test_whose_uid_is_whose() -> None:
+    assert begun(taken(only(replace(PODMAN, rootless=True)))).keep_id
+    assert begun(taken(only(replace(DOCKER, rootless=True)))).root_is_caller
+
+
+def test_selinux_keeps_mounts_away_where_it_enforces_and_the_engine_labels() -> None:
+    labelling, plain = replace(PODMAN, selinux=True), replace(PODMAN, selinux=False)
+    assert begun(taken(only(labelling)), selinux="enforcing").unlabelled
+    assert not begun(taken(only(labelling)), selinux="permissive").unlabelled
+    assert not begun(taken(only(plain)), selinux="enforcing").unlabelled
+
+
+def test_files_need_neither_limits_nor_shared_memory() -> None:
+    start = begun(taken(only(APPTAINER)))
+    assert (start.shm_mib, start.ulimits, start.init, start.remarks) == (0, {}, False, [])
+
+
+def test_no_gpu_is_expected_where_none_is_wired() -> None:
+    assert begun(taken(BARE, pci=Pci(devices=[]), nvml=Nvml(gpus=[]))).gpus == 0

@@ -1,0 +1,167 @@
+"""What each engine is told when an installed image is started."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from envcheck.install.engines import arrival, command
+from envcheck.install.engines.command import Here, Mount
+from envcheck.install.engines.engine import EngineName, Start, Wiring
+
+CDI = Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"])
+HERE = Here(uid=1000, gid=100, cwd="/home/ann/work", home="/home/ann", interactive=True)
+
+
+def start(engine: EngineName = "podman", **changes: object) -> Start:
+    values: dict[str, object] = {
+        "engine": engine,
+        "program": f"/usr/bin/{engine}",
+        "image": "sha256:1f0c",
+        "reference": "nvcr.io/nvidia/tensorflow:23.03-tf1-py3",
+        "wiring": CDI,
+        "gpus": 2,
+        "shm_mib": 2048,
+        "ulimits": {"memlock": "-1"},
+        "environment": {"TF_OF_THE_STACK": "1"},
+    }
+    return Start(**(values | changes))  # type: ignore[arg-type]
+
+
+def after(words: list[str], option: str) -> list[str]:
+    """The values of an option that may come several times."""
+    return [words[place + 1] for place, word in enumerate(words) if word == option]
+
+
+@pytest.mark.parametrize("engine", ["podman", "docker"])
+def test_the_whole_start(engine: EngineName) -> None:
+    words = command.argv(start(engine), ["python3", "train.py"], HERE)
+    assert words[:3] == [f"/usr/bin/{engine}", "run", "--rm"]
+    assert {"--interactive", "--pull=never", "--shm-size=2048m", "--user=1000:100"} <= set(words)
+    assert after(words, "--device") == ["nvidia.com/gpu=all"]
+    assert after(words, "--ulimit") == ["memlock=-1"]
+    assert after(words, "--mount") == ["type=bind,source=/home/ann/work,target=/home/ann/work"]
+    assert "--workdir=/home/ann/work" in words
+    assert after(words, "--env") == ["TF_OF_THE_STACK=1", "HOME=/tmp"]
+    image = words.index("sha256:1f0c")
+    assert words[image + 1 :] == [*arrival.checked(2, ["python3", "train.py"])]
+    assert not {"--tty", "--init", "--security-opt", "--entrypoint="} & set(words)
+    assert not [word for word in words if word.startswith(("--network", "--name", "--userns"))]
+
+
+def test_what_a_machine_asks_for() -> None:
+    words = command.argv(start(init=True, keep_id=True, unlabelled=True), ["true"], HERE)
+    assert {"--init", "--userns=keep-id", "--user=1000:100"} <= set(words)
+    assert after(words, "--security-opt") == ["label=disable"]
+    rootless = command.argv(start("docker", root_is_caller=True), ["true"], HERE)
+    assert "--user=0:0" in rootless and "HOME=/tmp" not in rootless
+
+
+def test_a_terminal_brings_its_name_and_nothing_that_takes_keys() -> None:
+    words = command.argv(start(), ["bash"], replace(HERE, tty=True))
+    assert {"--tty", "--detach-keys="} <= set(words) and "TERM" in after(words, "--env")
+
+
+def test_values_that_stay_off_the_process_list() -> None:
+    here = replace(HERE, environment={"A_TOKEN": None, "PLAIN": "a b"})
+    given = after(command.argv(start(), ["true"], here), "--env")
+    assert given[-2:] == ["A_TOKEN", "PLAIN=a b"]
+
+
+@pytest.mark.parametrize(
+    ("uid", "cwd", "mounts", "home"),
+    [
+        (1000, "/home/ann", [], ["HOME=/home/ann"]),
+        (1000, "/home/ann/work", [], ["HOME=/tmp"]),
+        (1000, "/home/anna", [], ["HOME=/tmp"]),
+        (1000, "/data", [Mount(source="/home/ann", target="/home/ann")], ["HOME=/home/ann"]),
+        (0, "/data", [], []),
+    ],
+)
+def test_home_is_where_something_can_be_written(
+    uid: int, cwd: str, mounts: list[Mount], home: list[str]
+) -> None:
+    here = replace(HERE, uid=uid, cwd=cwd, mounts=mounts)
+    given = after(command.argv(start(environment={}), ["true"], here), "--env")
+    assert given == home
+
+
+@pytest.mark.parametrize(
+    ("path", "may"),
+    [
+        ("/", False),
+        ("/usr", False),
+        ("/usr/local/lib", False),
+        ("/etc/", False),
+        ("/opt", False),
+        ("/var", False),
+        ("/opt/ours", True),
+        ("/tmp", True),
+        ("/usrdata", True),
+        ("/home/ann", True),
+    ],
+)
+def test_a_working_directory_never_hides_the_images_system(path: str, may: bool) -> None:
+    assert command.mountable(path) is may
+    words = command.argv(start(), ["true"], replace(HERE, cwd=path))
+    assert bool(after(words, "--mount")) is may
+    assert any(word.startswith("--workdir") for word in words) is may
+
+
+def test_names_with_commas_and_quotes_are_fields_of_a_csv_line() -> None:
+    mount = Mount(source='/a,b"c', target="/d:e", read_only=True)
+    assert command.bind(mount) == 'type=bind,"source=/a,b""c",target=/d:e,readonly'
+
+
+def test_without_gpus_or_without_the_check_the_command_stands_alone() -> None:
+    assert command.argv(start(gpus=0), ["true"], HERE)[-2:] == ["sha256:1f0c", "true"]
+    unchecked = command.argv(start(), ["true"], replace(HERE, check=False))
+    assert unchecked[-2:] == ["sha256:1f0c", "true"]
+    assert command.argv(start(), [], HERE)[-1] == "sha256:1f0c"
+
+
+@pytest.mark.parametrize("engine", ["podman", "docker", "apptainer"])
+def test_the_doctor_comes_without_network_user_or_check(engine: EngineName) -> None:
+    words = command.doctor_argv(start(engine), ["python3", "-"], name="doctor-1")
+    assert words[-2:] == ["python3", "-"] and "--network=none" in words
+    assert not [word for word in words if word.startswith(("--user", "--workdir", "HOME="))]
+    if engine != "apptainer":
+        assert {"--interactive", "--name=doctor-1"} <= set(words)
+        bare = command.doctor_argv(start(engine), ["sh"], entrypoint=False)
+        assert bare[-3:] == ["--entrypoint=", "sha256:1f0c", "sh"]
+
+
+def test_into_a_container_that_runs() -> None:
+    words = command.exec_argv("docker", "/usr/bin/docker", "abc", ["python3", "-"])
+    assert words == ["/usr/bin/docker", "exec", "--interactive", "abc", "python3", "-"]
+    with pytest.raises(ValueError, match="enroot"):
+        command.exec_argv("enroot", "/usr/bin/enroot", "abc", ["true"])
+
+
+def test_apptainer() -> None:
+    nv = Wiring(kind="nv", arguments=["--nv"])
+    whole = start("apptainer", image="/r/image.sif", wiring=nv, environment={"LIST": "a,b"})
+    words = command.argv(whole, ["true"], HERE)
+    assert words[:5] == ["/usr/bin/apptainer", "run", "--cleanenv", "--no-home", "--nv"]
+    assert after(words, "--pwd") == ["/home/ann/work"]
+    assert after(words, "--env") == ['"LIST=a,b"', "HOME=/tmp"]
+    assert words[words.index("/r/image.sif") + 1 :] == arrival.checked(2, ["true"])
+    assert not [word for word in words if "shm" in word or "ulimit" in word or "user" in word]
+
+
+def test_enroot() -> None:
+    wiring = Wiring(kind="enroot", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES": "all"})
+    words = command.argv(start("enroot", image="/r/i.sqsh", wiring=wiring), ["true"], HERE)
+    assert words[:2] == ["/usr/bin/enroot", "start"]
+    assert "NVIDIA_VISIBLE_DEVICES=all" in after(words, "--env")
+    assert after(words, "--mount") == ["/home/ann/work:/home/ann/work:x-create=auto,bind"]
+    inner = words[words.index("/r/i.sqsh") + 1 :]
+    assert inner[:2] == ["sh", "-c"] and inner[4] == "/home/ann/work"
+    assert inner[5:] == arrival.checked(2, ["true"])
+
+
+def test_the_check_is_posix_sh() -> None:
+    """Nothing that dash or busybox does not know; what it does is tested in real containers."""
+    text = arrival.script(3)
+    assert "want=3" in text and "@" not in text.replace('"$@"', "")
+    assert not [word for word in ("[[", "function ", "local ", "$'", "<<<") if word in text]

@@ -1,0 +1,139 @@
+"""The way into a container: which engine, and with what command."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from build import snapshot
+from msgspec.structs import replace
+from targets import ABSENT, bare_machine, gpu, machine
+
+from envcheck.exit_codes import CouldNotLook, UsageError
+from envcheck.facts.base import Unavailable
+from envcheck.facts.containers import Containers, Engine
+from envcheck.install.engines import inside, storage
+from envcheck.install.engines.engine import Held, Start, Wiring
+from envcheck.snapshot import Snapshot
+
+REF = "registry.test/tf:1"
+PODMAN = Engine(
+    name="podman", path="/usr/bin/podman", version="4.3.1", server_version="4.3.1", remote=False
+)
+DOCKER = replace(PODMAN, name="docker", path="/usr/bin/docker")
+SILENT = replace(
+    DOCKER, server_version=Unavailable(unavailable="error", detail="Cannot connect to the daemon")
+)
+
+
+@pytest.fixture(autouse=True)
+def stored(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
+    """(engine, image) that are there."""
+    held: set[tuple[str, str]] = {("podman", REF)}
+
+    def find(one: Held, name: str) -> storage.Stored | None:
+        return storage.Stored(id="sha256:1") if (one.engine, name) in held else None
+
+    monkeypatch.setattr(storage, "find", find)
+    return held
+
+
+def here(*engines: Engine, gpus: bool = False) -> Snapshot:
+    probes: dict[str, Any] = machine(gpu()) if gpus else bare_machine()
+    facts = Containers(engines=list(engines), cdi_specs=[], oci_hooks=[], hook_path=ABSENT)
+    return snapshot(containers=facts, **probes)
+
+
+def test_a_fresh_container_with_standard_input_without_network_and_a_name_to_remove_it_by() -> None:
+    told = inside.of_image(REF, here(PODMAN))
+    assert told.location == f"image:{REF}"
+    assert told.argv[0] == "/usr/bin/podman" and told.argv[-1] == REF, (
+        "the collector appends its shell"
+    )
+    assert {"run", "--rm", "--pull=never", "--interactive", "--network=none"} <= set(told.argv)
+    (name,) = (word.partition("=")[2] for word in told.argv if word.startswith("--name="))
+    assert told.ending == ["/usr/bin/podman", "rm", "--force", "--time", "0", name]
+    assert name != inside.of_image(REF, here(PODMAN)).ending[-1]
+
+
+def test_the_engine_that_has_the_image_is_taken(stored: set[tuple[str, str]]) -> None:
+    stored.clear()
+    stored.add(("docker", REF))
+    assert inside.of_image(REF, here(PODMAN, DOCKER)).argv[0] == "/usr/bin/docker"
+    with pytest.raises(UsageError, match="podman has no such image") as caught:
+        inside.of_image(REF, here(PODMAN, DOCKER), "podman")
+    assert caught.value.hint == f"podman pull {REF}"
+
+
+def test_what_nobody_has_is_not_pulled_and_its_command_is_safe_to_paste() -> None:
+    with pytest.raises(UsageError, match="podman and docker have no such image") as caught:
+        inside.of_image("x;reboot", here(PODMAN, DOCKER))
+    assert caught.value.hint == "podman pull 'x;reboot'; or: docker pull 'x;reboot'"
+
+
+def test_without_wiring_it_is_looked_into_all_the_same() -> None:
+    """That the GPUs do not arrive is then a finding, with its remedy."""
+    told = inside.of_image(REF, here(PODMAN, gpus=True))
+    assert not {"--gpus", "--device"} & set(told.argv)
+
+
+@pytest.mark.parametrize(
+    ("engines", "asked", "words"),
+    [
+        ([], "", "no container engine"),
+        ([], "docker", "docker is not installed"),
+        ([SILENT], "", "docker"),
+    ],
+)
+def test_without_an_engine_that_works_nothing_can_be_looked_at(
+    engines: list[Engine], asked: str, words: str
+) -> None:
+    with pytest.raises(CouldNotLook, match=words) as caught:
+        inside.of_image(REF, here(*engines), asked)
+    assert caught.value.hint
+
+
+def test_an_image_s_file_is_apptainer_s(tmp_path: Path) -> None:
+    file = tmp_path / "tf.sif"
+    engine = Engine(name="apptainer", path="/usr/bin/apptainer", version="1.3.0")
+    with pytest.raises(UsageError, match="no such image here"):
+        inside.of_image(str(file), here(PODMAN, engine))
+    file.touch()
+    told = inside.of_image(str(file), here(PODMAN, engine))
+    assert told.argv[:2] == ["/usr/bin/apptainer", "run"] and told.argv[-1] == str(file)
+    assert told.ending == []
+
+
+@pytest.mark.parametrize("name", ["", "--privileged"])
+def test_a_name_that_is_none(name: str) -> None:
+    with pytest.raises(UsageError, match="no image's name"):
+        inside.of_image(name, here(PODMAN))
+    with pytest.raises(UsageError, match="no container's name"):
+        inside.of_container(name)
+
+
+def test_nothing_can_enter_a_container_of_apptainer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(UsageError, match="nothing can enter"):
+        inside.of_container("x", "apptainer")
+    with pytest.raises(UsageError, match="no podman and no docker"):
+        inside.of_container("x")
+
+
+def test_an_installed_start_keeps_its_wiring() -> None:
+    start = Start(
+        engine="podman",
+        program="/opt/podman",
+        image="sha256:1",
+        reference="nvcr.io/nvidia/tensorflow:23.03-tf1-py3",
+        wiring=Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"]),
+        gpus=2,
+        shm_mib=2048,
+    )
+    told = inside.of_start(start)
+    assert told.location == "image:nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+    assert {"--shm-size=2048m", "nvidia.com/gpu=all"} <= set(told.argv) and told.argv[
+        -1
+    ] == "sha256:1"
