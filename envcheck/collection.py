@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ DEADLINE = 300.0
 KERNELS = 900.0 + 300.0
 BEYOND_PROBES = 60.0  # seconds, where a deadline for every probe was given
 GRACE = 2.0  # seconds for the collector to end what it started
+ENGINE_GRACE = 15.0  # the same where a container is part of it
 
 _START = PACKAGE + ("from envcheck.collector.main import main\nsys.exit(main(sys.argv[2:]))\n")
 _REFUSED = 2
@@ -62,6 +65,8 @@ class Inside(msgspec.Struct, frozen=True, kw_only=True):
     location: str  # "image:REF", "container:ID"
     argv: list[str]  # an absolute path first
     environment: dict[str, str] | None = None  # of argv's process; None: envcheck's own
+    # Removes the container where argv's process had to be killed, and could not: `podman rm -f NAME`.
+    ending: list[str] = []
 
 
 class Collected(msgspec.Struct):
@@ -80,16 +85,20 @@ class Collected(msgspec.Struct):
 def collect(
     target: str | None = None,
     *,
+    inside: Inside | None = None,
     nvidia_smi: str | None = None,
     redact: bool = True,
     deadline: float | None = None,
     kernels: Kernels | None = None,
     progress: Progress | None = None,
+    only: Sequence[str] = (),
 ) -> Collected:
     """Run the collector in a process of its own.
 
+    target: a path. inside: a container instead, whose own Python then runs the collector, too.
     deadline: seconds for every probe, instead of each probe's own.
     kernels: which micro-kernels to run after the probes; None for none.
+    only: of the machine's probes, these; all where it is empty.
     progress: called with (names of running probes, done, total), again and again while it works.
     Raises UsageError for a target or file that cannot be looked at, CouldNotLook where the collector
     itself did not come back with a Snapshot.
@@ -104,16 +113,38 @@ def collect(
         argv += ["--no-redact"]
     if deadline is not None:
         argv += ["--deadline", str(deadline)]
+    if only:
+        argv += ["--probes", ",".join(only)]
     pynvml = pynvml_file()
     if pynvml is not None:
         argv += ["--pynvml", str(pynvml)]
-    bound = DEADLINE if deadline is None else max(DEADLINE, deadline + BEYOND_PROBES)
+    bound = DEADLINE if deadline is None else max(DEADLINE, deadline + 2 * BEYOND_PROBES)
     if kernels is not None:
         argv += kernels.argv()
         bound += KERNELS
     elif nvidia_smi is None:
         argv += ["--no-kernels"]
-    return _read(_run(process.Child(argv, bound, grace=GRACE, limit=snapshots.LIMIT), progress))
+    with _sent_inside(inside) as arguments:
+        grace = GRACE if inside is None else ENGINE_GRACE
+        child = process.Child(argv + arguments, bound, grace=grace, limit=snapshots.LIMIT)
+        return _read(_run(child, progress))
+
+
+@contextmanager
+def _sent_inside(inside: Inside | None) -> Iterator[list[str]]:
+    """The arguments that send the collector into a container; none without one."""
+    if inside is None:
+        yield []
+        return
+    from . import single_file
+
+    made = tempfile.TemporaryDirectory(prefix="envcheck-inside-", ignore_cleanup_errors=True)
+    with made as folder:
+        script, request = Path(folder, "collector.py"), Path(folder, "inside.json")
+        script.write_bytes(single_file.build_script())
+        told = msgspec.to_builtins(inside) | {"script": str(script), "once": True}
+        request.write_bytes(msgspec.json.encode(told))  # only its owner may look into the folder
+        yield ["--inside", str(request)]
 
 
 def _run(child: Any, progress: Progress | None) -> Any:

@@ -37,7 +37,7 @@ class Document(Facts, frozen=True, kw_only=True):
     location: str  # "machine", "path:DIR", "image:REF", "container:ID"
     collected_at: str  # UTC, "2026-11-20T18:24:52Z"
     collector: Collector
-    # machine
+    # machine; of a container what it sees of its machine: host, kernel, nvml, nvidia_smi, cuda
     host: Probe[Host] | None = None
     pci: Probe[Pci] | None = None
     kernel: Probe[Kernel] | None = None
@@ -54,7 +54,7 @@ class Document(Facts, frozen=True, kw_only=True):
     tensorflow: Probe[Framework] | None = None
     torch: Probe[Framework] | None = None
     jax: Probe[Framework] | None = None
-    # both: L0 in the machine's document, L1 and L2 in the target's
+    # both: L0 in the machine's document (where it ran in a container, too), L1 and L2 in the target's
     micro_kernels: Probe[MicroKernels] | None = None
 
 

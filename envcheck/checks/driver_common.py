@@ -13,6 +13,9 @@ NO_DRIVER = ("PCI-001", "PCI-002", "PCI-003", "KRN-001", "KRN-002")
 # about one GPU of several, and where they are about all of them KRN-001 or DRV-001 fails too.
 NO_GPUS = ("PCI-001", "KRN-001", "KRN-002", "DRV-002", "DRV-001")
 
+# And why a target, which may be a container, has none.
+NO_GPUS_THERE = (*NO_GPUS, "BND-002", "BND-003", "BND-005")
+
 # NVML's brand of boards without a display that are meant for computing: Tesla, and since 2020 plain NVIDIA.
 DATA_CENTRE_BRANDS = ("Tesla", "NVIDIA")
 

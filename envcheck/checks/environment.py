@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from . import environment_compile, environment_python, environment_speed  # noqa: F401 - they register
-from .driver_common import NO_GPUS
+from .driver_common import NO_GPUS_THERE
 from .environment_common import CUDA_GUIDE, misset, told
 from .model import Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .target import framework_facts, need_gpus, sees_gpus, variables
-from .view import View, known
+from .view import View, is_container, known
 from .visible import VARIABLE, devices, visible
 
 _TOOLKIT = "NVIDIA Container Toolkit's documentation, environment variables"
@@ -28,7 +28,7 @@ _TOOLKIT = "NVIDIA Container Toolkit's documentation, environment variables"
         "and passes."
     ),
     sources=(CUDA_GUIDE,),
-    follows=NO_GPUS,
+    follows=NO_GPUS_THERE,
 )
 def visible_devices(view: View) -> Iterator[Verdict]:
     values = variables(view)
@@ -39,7 +39,7 @@ def visible_devices(view: View) -> Iterator[Verdict]:
     need_gpus(view)
     total = len(devices(view)[0])
     choice = visible(view)
-    evidence = [told(view, VARIABLE), view.evidence("machine.cuda.device_count", total)]
+    evidence = [told(view, VARIABLE), view.evidence("seen.cuda.device_count", total)]
     remedy = Remedy(
         "Unset it, or name GPUs that are there (index or UUID, separated by commas).",
         [f"unset {VARIABLE}", "nvidia-smi -L"],
@@ -97,6 +97,8 @@ def container_devices(view: View) -> Iterator[Verdict]:
         raise Skip("not in a container")
     if value is None:
         raise Skip("NVIDIA_VISIBLE_DEVICES is not set")
+    if is_container(view.target):
+        raise Skip("seen from outside, too: BND-002 compares")
     if value.strip().lower() not in ("", "void", "none"):
         yield Passed(f"NVIDIA_VISIBLE_DEVICES={value}")
         return
@@ -116,12 +118,12 @@ def container_devices(view: View) -> Iterator[Verdict]:
 
 
 def _in_container(view: View) -> bool:
-    host = view.target.host or view.machine.host
+    host = view.seen.host
     return host is not None and host.facts is not None and known(host.facts.container) is not None
 
 
 def _sees_any(view: View) -> bool:
-    cuda, nvml = view.machine.cuda, view.machine.nvml
+    cuda, nvml = view.seen.cuda, view.seen.nvml
     counts = [
         None if cuda is None or cuda.facts is None else known(cuda.facts.device_count),
         None if nvml is None or nvml.facts is None else known(nvml.facts.gpu_count),
@@ -139,7 +141,7 @@ def _sees_any(view: View) -> bool:
         "makes no difference."
     ),
     sources=(CUDA_GUIDE,),
-    follows=NO_GPUS,
+    follows=NO_GPUS_THERE,
 )
 def device_order(view: View) -> Iterator[Verdict]:
     order = variables(view).get("CUDA_DEVICE_ORDER")
@@ -161,7 +163,7 @@ def device_order(view: View) -> Iterator[Verdict]:
         subject="CUDA_DEVICE_ORDER",
         evidence=[
             *([told(view, "CUDA_DEVICE_ORDER")] if order is not None else []),
-            view.evidence("machine.cuda.devices", ", ".join(names)),
+            view.evidence("seen.cuda.devices", ", ".join(names)),
         ],
         remedy=Remedy("Set it, before CUDA starts.", ["export CUDA_DEVICE_ORDER=PCI_BUS_ID"]),
     )
@@ -176,7 +178,7 @@ def device_order(view: View) -> Iterator[Verdict]:
         "warning where TensorFlow sees no GPU on a machine that has some; otherwise a matter of taste."
     ),
     sources=("tensorflow#85311, #96707",),
-    follows=(*NO_GPUS, "DRV-004", "FRM-005", "ENV-001", "FRM-002"),
+    follows=(*NO_GPUS_THERE, "DRV-004", "FRM-005", "ENV-001", "FRM-002"),
 )
 def hidden_log(view: View) -> Iterator[Verdict]:
     value = variables(view).get("TF_CPP_MIN_LOG_LEVEL")
@@ -216,14 +218,14 @@ def driver_capabilities(view: View) -> Iterator[Verdict]:
     if not value:
         raise Skip("NVIDIA_DRIVER_CAPABILITIES is not set")
     words = set(re.split(r"[\s,]+", value.strip().lower()))
-    cuda = view.machine.cuda
+    cuda = view.seen.cuda
     starts = cuda is not None and cuda.facts is not None and known(cuda.facts.init_code) == 0
     lacking = (
         [] if "all" in words else [word for word in ("compute", "utility") if word not in words]
     )
     if "compute" in lacking and starts:
         lacking.remove("compute")
-    nvml = view.machine.nvml
+    nvml = view.seen.nvml
     answer = None if nvml is None or nvml.facts is None else known(nvml.facts.init_code)
     if "utility" in lacking and answer == 0:
         lacking.remove("utility")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..data.cuda import driver_fits
 from ..facts.base import NOT_COLLECTED
 from ..facts.target import Framework
-from .driver_common import NO_GPUS, driver_version, on_windows, on_wsl
+from .driver_common import NO_GPUS_THERE, driver_version, on_windows, on_wsl
 from .fitness import code_for, is_entry, newest_tensorflow, ptx_runs
 from .model import CannotJudge, Evidence, Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
@@ -31,7 +31,7 @@ _UPDATE = ["sudo ubuntu-drivers list --gpgpu", "sudo apt install nvidia-driver  
         "first, since a forward-compatibility package may raise it."
     ),
     sources=("CUDA release notes, tables 2 and 3 (cuda_driver.csv)", "CUDA compatibility guide"),
-    follows=(*NO_GPUS, "FRM-001", "FRM-005", "FRM-007"),
+    follows=(*NO_GPUS_THERE, "FRM-001", "FRM-005", "FRM-007"),
 )
 def driver_runs_it(view: View) -> Iterator[Verdict]:
     need_gpus(view)
@@ -70,7 +70,7 @@ def driver_runs_it(view: View) -> Iterator[Verdict]:
 
 def _driver_cuda(view: View) -> str:
     """The newest CUDA that the driver supports: as libcuda says, else as NVML or nvidia-smi do."""
-    cuda, nvml, smi = view.machine.cuda, view.machine.nvml, view.machine.nvidia_smi
+    cuda, nvml, smi = view.seen.cuda, view.seen.nvml, view.seen.nvidia_smi
     said = [
         cuda.facts.driver_api_version
         if cuda is not None and cuda.facts is not None
@@ -120,7 +120,7 @@ def _capabilities(view: View) -> list[str]:
         "TensorFlow's configure.py",
         "tensorflow#47058, #89272, #97387, #99592",
     ),
-    follows=(*NO_GPUS, "FRM-001", "FRM-003", "FRM-005", "FRM-007"),
+    follows=(*NO_GPUS_THERE, "FRM-001", "FRM-003", "FRM-005", "FRM-007"),
 )
 def code_for_each_gpu(view: View) -> Iterator[Verdict]:
     need_gpus(view)
@@ -214,6 +214,6 @@ def _other_build(view: View, facts: Framework, capability: str) -> Remedy:
 
 
 def _capability_evidence(view: View, name: str, capability: str) -> list[Evidence]:
-    cuda = view.machine.cuda
+    cuda = view.seen.cuda
     section = "cuda.devices" if cuda is not None and cuda.facts is not None else "nvml.gpus"
-    return [view.evidence(f"machine.{section}", f"{name}: compute capability {capability}")]
+    return [view.evidence(f"seen.{section}", f"{name}: compute capability {capability}")]

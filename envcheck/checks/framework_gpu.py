@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from ..facts.target import Framework
 from .causes import NO_GPU, explain
-from .driver_common import NO_GPUS
+from .driver_common import NO_GPUS_THERE
 from .model import Evidence, Finding, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .target import FRAMEWORKS, each_framework, need_gpus, python
 from .view import View, known, need
 from .visible import VARIABLE, Choice, setting, visible
 
-_BEFORE = (*NO_GPUS, "DRV-004", "DRV-007", "FRM-001", "FRM-007")
+_BEFORE = (*NO_GPUS_THERE, "DRV-004", "DRV-007", "FRM-001", "FRM-007")
 
 
 @check(
@@ -34,7 +34,7 @@ _BEFORE = (*NO_GPUS, "DRV-004", "DRV-007", "FRM-001", "FRM-007")
 )
 def sees_every_gpu(view: View) -> Iterator[Verdict]:
     need_gpus(view)
-    cuda = view.machine.cuda
+    cuda = view.seen.cuda
     if cuda is not None and cuda.facts is not None and known(cuda.facts.device_count) == 0:
         raise Skip("CUDA itself sees no GPU")
 
@@ -78,11 +78,11 @@ def _names(facts: Framework) -> str:
 
 
 def _counts(view: View) -> list[Evidence]:
-    cuda = view.machine.cuda
+    cuda = view.seen.cuda
     if cuda is not None and cuda.facts is not None and known(cuda.facts.device_count) is not None:
-        counted = [view.evidence("machine.cuda.device_count")]
+        counted = [view.evidence("seen.cuda.device_count")]
     else:
-        counted = [view.evidence("machine.nvml.gpu_count")]
+        counted = [view.evidence("seen.nvml.gpu_count")]
     value = setting(view)
     if value is not None:
         counted.append(view.evidence("target.environment.variables", f"{VARIABLE}={value}"))

@@ -11,7 +11,7 @@ from ..data.sonames import component_of, sonames
 from ..data.versions import parse_version
 from ..facts.target import Framework, Library
 from .causes import install_library
-from .driver_common import NO_GPUS
+from .driver_common import NO_GPUS_THERE
 from .model import Evidence, Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .shell import word
@@ -103,7 +103,7 @@ def wheels_used(view: View) -> Iterator[Verdict]:
         "tensorflow#60854, #63362, #65842, #85311, #96707",
         "metadata of the wheels (pypi_tf.csv)",
     ),
-    follows=(*NO_GPUS, "PKG-002", "PKG-007", "PKG-013", *_NO_FRAMEWORK, "LIB-002", "LIB-008"),
+    follows=(*NO_GPUS_THERE, "PKG-002", "PKG-007", "PKG-013", *_NO_FRAMEWORK, "LIB-002", "LIB-008"),
 )
 def cudnn_found(view: View) -> Iterator[Verdict]:
     need_gpus(view)
@@ -231,7 +231,7 @@ def reachable(view: View, facts: Framework, wanted: str) -> Library | None:
         "NVIDIA/tensorflow#110; tensorflow#45263, #44777",
         "files in NVIDIA's wheels (cuda_sonames.csv)",
     ),
-    follows=(*NO_GPUS, "PKG-002", "PKG-013", *_NO_FRAMEWORK),
+    follows=(*NO_GPUS_THERE, "PKG-002", "PKG-013", *_NO_FRAMEWORK),
 )
 def cuda_libraries_found(view: View) -> Iterator[Verdict]:
     need_gpus(view)

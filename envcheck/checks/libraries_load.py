@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..data.sonames import component_of, sonames
 from ..facts.base import Unavailable
 from ..facts.target import Framework, Library
-from .driver_common import NO_GPUS
+from .driver_common import NO_GPUS_THERE
 from .model import Finding, Passed, Remedy, Skip, Unjudged
 from .registry import Verdict, check
 from .shell import word
@@ -40,7 +40,7 @@ _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so[\w.]*: cannot open")
         "too. A warning, with the loader's own words, unless a framework was seen to load it."
     ),
     sources=("dlopen(3), the loader's own messages",),
-    follows=(*NO_GPUS, "DRV-004", "LIB-002", "PKG-001", "PKG-002", "PKG-007"),
+    follows=(*NO_GPUS_THERE, "DRV-004", "LIB-002", "PKG-001", "PKG-002", "PKG-007"),
 )
 def can_be_loaded(view: View) -> Iterator[Verdict]:
     tried = loader_libraries(view)
@@ -108,7 +108,7 @@ def _reinstall(view: View, library: Library | None, name: str) -> Remedy | None:
         "failure where a framework in the target asks for that very library."
     ),
     sources=("tensorrt-lean on a machine without a GPU, observed (signal 11)", "signal(7)"),
-    follows=(*NO_GPUS, "DRV-004"),
+    follows=(*NO_GPUS_THERE, "DRV-004"),
 )
 def crashes_nothing(view: View) -> Iterator[Verdict]:
     tried = loader_libraries(view)

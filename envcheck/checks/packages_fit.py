@@ -181,7 +181,7 @@ def _system(view: View) -> System:
     if found is None:
         raise Skip(f"the target's Python version {interpreter.version!r} cannot be read")
     libc = known(interpreter.libc) or ""
-    host = view.target.host or view.machine.host
+    host = view.seen.host
     if not libc and host is not None and host.facts is not None:
         libc = f"{known(host.facts.libc) or 'glibc'} {known(host.facts.glibc) or ''}"
     number = re.search(r"(\d+)\.(\d+)", libc)

@@ -25,6 +25,7 @@ AREAS = {
     "driver": "Driver",
     "gpu": "GPUs",
     "container": "Containers",
+    "boundary": "Boundary",
     "config": "pip and uv",
     "packages": "Packages",
     "libraries": "Libraries",
@@ -33,7 +34,9 @@ AREAS = {
     "tensorcores": "Tensor Cores",
 }
 # What these are about is the target alone: where none was looked at, they say so and nothing else.
-TARGET_AREAS = frozenset(("config", "packages", "libraries", "framework", "environment"))
+TARGET_AREAS = frozenset(
+    ("boundary", "config", "packages", "libraries", "framework", "environment")
+)
 
 
 class Check(msgspec.Struct, frozen=True):

@@ -10,13 +10,13 @@ from ..tensorcores import judge
 from ..tensorcores.circumstances import TITLES, command, directory
 from ..tensorcores.judge import Case
 from ..tensorcores.rates import figure, name, unit
-from .driver_common import NO_GPUS
+from .driver_common import NO_GPUS_THERE
 from .model import Evidence, Passed, Remedy, Skip, Unjudged
 from .view import View, facts_of
 
 WHAT = "the micro-kernels"
 # Failures that explain why nothing could be run on a GPU at all.
-NOTHING_RUNS = (*NO_GPUS, "DRV-004", "DRV-010")
+NOTHING_RUNS = (*NO_GPUS_THERE, "DRV-004", "DRV-010")
 LEVELS: dict[Level, str] = {
     "L0": "through the driver alone",
     "L1": "in cuBLAS",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..tensorcores.causes import LOOK_FOR_XIDS, STICKY
 from ..tensorcores.circumstances import TITLES
 from ..tensorcores.judge import Case
-from .driver_common import NO_GPUS
+from .driver_common import NO_GPUS_THERE
 from .gpu_common import together
 from .model import Evidence, Finding, Passed, Remedy, Skip, Unjudged
 from .nvidia_devices import event_evidence, known_kernel
@@ -37,7 +37,7 @@ _DIED = {"timeout": "hung", "crashed": "died", "error": "broke its CUDA context"
         "training would not notice. Arithmetic that is consistent and merely not known is no failure."
     ),
     sources=SOURCES,
-    follows=(*NO_GPUS, "GPU-001", "GPU-002", "GPU-003"),
+    follows=(*NO_GPUS_THERE, "GPU-001", "GPU-002", "GPU-003"),
 )
 def results_are_right(view: View) -> Iterator[Verdict]:
     cases = [case for case in any_cases(view) if case.seen.mode.signatures]
@@ -129,7 +129,7 @@ def _xids(view: View, case: Case) -> list[Evidence]:
         "full load. Kernels that cannot reach the peak by nature (mma.sync on Hopper) are not judged."
     ),
     sources=("envcheck/data: gpus.csv, sm_throughput.csv", "nvml.h, nvmlClocksEventReasons"),
-    follows=(*NO_GPUS, "GPU-007", "GPU-008", "GPU-009"),
+    follows=(*NO_GPUS_THERE, "GPU-007", "GPU-008", "GPU-009"),
 )
 def fast_enough(view: View) -> Iterator[Verdict]:
     cases = [case for case in any_cases(view) if case.judged.verdict in ("proven", "indicated")]
@@ -171,7 +171,7 @@ def _slow(view: View, case: Case) -> Finding:
         "that, and be disturbed. Skipped for these, with who uses it; --busy-ok runs them all the same."
     ),
     sources=("nvidia-smi(1), Processes and Utilization",),
-    follows=NO_GPUS,
+    follows=NO_GPUS_THERE,
 )
 def left_alone(view: View) -> Iterator[Verdict]:
     busy = {

@@ -18,6 +18,9 @@ T = TypeVar("T")
 
 _FIELD_OF = {"machine": "this machine", "target": "the target"}
 
+# What a container's own document says of the machine below it.
+SEEN = ("host", "kernel", "nvml", "nvidia_smi", "cuda")
+
 
 def known(value: T | Unavailable) -> T | None:
     """The value, or None where there is none, whatever the reason."""
@@ -80,23 +83,35 @@ class View:
             raise Skip("no target environment was looked at (--target)")
         return self.snapshot.target
 
+    @property
+    def inside(self) -> Document:
+        """The target's document where that is a container; raises Skip otherwise."""
+        if not is_container(self.target):
+            raise Skip("the target is not a container")
+        return self.target
+
+    @cached_property
+    def seen(self) -> Document:
+        """The machine as the target's processes see it: what a container told of it comes first."""
+        target = self.snapshot.target
+        if target is None:
+            return self.machine
+        own = {name: getattr(target, name) for name in SEEN}
+        own = {name: probe for name, probe in own.items() if probe is not None}
+        return msgspec.structs.replace(self.machine, **own)
+
     @cached_property
     def gpus(self) -> list[Gpu]:
         """The GPUs that the driver knows: NVML's facts, completed by nvidia-smi's (same PCI address).
 
         Raises CannotJudge where neither could be asked; an empty list is a driver without a GPU.
         """
-        nvml = _gpu_list(self.machine.nvml)
-        smi = _gpu_list(self.machine.nvidia_smi)
-        if nvml is None and smi is None:
-            if self.machine.nvml is None:
-                facts_of(self.machine.nvidia_smi, "GPUs")
-            raise CouldNotRun("neither NVML nor nvidia-smi could list the GPUs")
-        if nvml is None or smi is None:
-            return cast(list[Gpu], nvml if smi is None else smi)
-        others = {gpu.pci_address: gpu for gpu in smi if known(gpu.pci_address)}
-        merged = [_merge(gpu, others.pop(gpu.pci_address, None)) for gpu in nvml]
-        return merged + list(others.values())
+        return driver_gpus(self.machine)
+
+    @cached_property
+    def seen_gpus(self) -> list[Gpu]:
+        """As ``gpus``, of what the target's processes see of the machine."""
+        return driver_gpus(self.seen)
 
     def each_gpu(self, judge: Callable[[Gpu], Iterable[Verdict]]) -> Iterator[Verdict]:
         """Judge GPU by GPU: a fact that one GPU lacks leaves that GPU unjudged, and no other."""
@@ -111,9 +126,14 @@ class View:
     def evidence(self, path: str, value: object = None) -> Evidence:
         """The Evidence for a fact by its path, "machine.SECTION.FIELD[.…]", with its source.
 
-        ``value`` replaces the fact's own value where that is long or nested.
+        "seen.…" is the target's own section where it has one, else the machine's. ``value`` replaces the
+        fact's own value where that is long or nested.
         """
         document, section, *rest = path.split(".")
+        if document == "seen":
+            own = getattr(self.snapshot.target, section, None) is not None
+            document = "target" if own else "machine"
+            path = ".".join([document, section, *rest])
         probe: Any = getattr(getattr(self.snapshot, document), section, None)
         source = ""
         found: Any = None
@@ -147,6 +167,28 @@ class View:
             for position, gpu in enumerate(_gpu_list(getattr(self.machine, section)) or []):
                 found.setdefault(gpu.pci_address, []).append((position, gpu))
         return places
+
+
+def is_container(document: Document | None) -> bool:
+    return document is not None and document.location.startswith(("image:", "container:"))
+
+
+def driver_gpus(document: Document) -> list[Gpu]:
+    """The GPUs of a document's driver: NVML's facts, completed by nvidia-smi's (same PCI address).
+
+    Raises CannotJudge where neither could be asked; an empty list is a driver without a GPU.
+    """
+    nvml = _gpu_list(document.nvml)
+    smi = _gpu_list(document.nvidia_smi)
+    if nvml is None and smi is None:
+        if document.nvml is None:
+            facts_of(document.nvidia_smi, "GPUs")
+        raise CouldNotRun("neither NVML nor nvidia-smi could list the GPUs")
+    if nvml is None or smi is None:
+        return cast(list[Gpu], nvml if smi is None else smi)
+    others = {gpu.pci_address: gpu for gpu in smi if known(gpu.pci_address)}
+    merged = [_merge(gpu, others.pop(gpu.pci_address, None)) for gpu in nvml]
+    return merged + list(others.values())
 
 
 def gpu_name(gpu: Gpu) -> str:

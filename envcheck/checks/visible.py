@@ -33,12 +33,12 @@ class Choice(NamedTuple):
 
 
 def devices(view: View) -> tuple[list[Device], bool]:
-    """(the machine's GPUs, whether they stand in CUDA's order), without CUDA_VISIBLE_DEVICES.
+    """(the GPUs that the target has, whether they stand in CUDA's order), without CUDA_VISIBLE_DEVICES.
 
     From libcuda itself, else from the driver's list, whose order is CUDA's only where all GPUs are
     alike or CUDA_DEVICE_ORDER says so. Raises CannotJudge where neither is known.
     """
-    cuda = view.machine.cuda
+    cuda = view.seen.cuda
     listed = None if cuda is None or cuda.facts is None else known(cuda.facts.devices)
     if listed:
         ordered = sorted(listed, key=lambda device: device.ordinal)
@@ -58,7 +58,7 @@ def devices(view: View) -> tuple[list[Device], bool]:
             known(one.uuid) or "",
             known(one.compute_capability) or "",
         )
-        for one in sorted(view.gpus, key=lambda gpu: known(gpu.pci_address) or "")
+        for one in sorted(view.seen_gpus, key=lambda gpu: known(gpu.pci_address) or "")
     ]
     return gpus, len({gpu.name for gpu in gpus}) < 2 or _by_bus(view)
 
@@ -128,7 +128,7 @@ def _instances(view: View) -> list[str] | None:
     """UUIDs of the MIG instances on all GPUs; None where those of one are not known."""
     found: list[str] = []
     try:
-        gpus = view.gpus
+        gpus = view.seen_gpus
     except CannotJudge:
         return None
     for gpu in gpus:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from ..exit_codes import ExitCode
+from ..exit_codes import ExitCode, UsageError
 from . import files, kernels, sources
 
 EPILOG = """\
 examples:
   envcheck collect --output machine.json
   envcheck collect --target ~/venvs/tf --output machine.json
+  envcheck collect --target image:REF --output machine.json
   envcheck collect --nvidia-smi their.txt --output machine.json
 then, here or elsewhere:
   envcheck doctor --from machine.json"""
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="make the Snapshot of a file with nvidia-smi -q (text) or nvidia-smi -q -x (XML) output",
     )
+    sources.add_engine(parser)
     sources.add_deadline(parser)
     files.add_output(parser)
     kernels.add_arguments(parser)
@@ -42,10 +44,15 @@ def run(arguments: argparse.Namespace) -> int:
     files.check_writable(arguments.output)
     if arguments.nvidia_smi is not None:
         kernels.refuse(arguments, "--nvidia-smi")
+        if arguments.engine is not None:
+            raise UsageError(
+                "--engine and --nvidia-smi exclude each other: nothing is started then"
+            )
         collected = sources.read_nvidia_smi(arguments.nvidia_smi, redact=not arguments.no_redact)
     else:
         collected = sources.live(
             arguments.target,
+            engine=arguments.engine,
             redact=not arguments.no_redact,
             deadline=arguments.deadline,
             kernels=wanted,

@@ -20,6 +20,8 @@ EPILOG = """\
 examples:
   envcheck doctor                      this machine, and the active environment
   envcheck doctor --target ~/venvs/tf  this machine, and that environment
+  envcheck doctor --target image:REF   a fresh container, seen from both sides
+  envcheck doctor --target container:ID  the one that runs
   envcheck doctor --from machine.json  a Snapshot that somebody sent
   envcheck doctor --only driver gpu    two areas (or codes) and nothing else
   envcheck doctor --gpu 0 --kernels L0  Tensor Cores of one GPU, driver alone
@@ -50,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--save", metavar="FILE", help="also write the Snapshot that the diagnosis rests on"
     )
+    sources.add_engine(parser)
     sources.add_deadline(parser)
     kernels.add_arguments(parser)
     for name, what in (("--only", "run nothing but"), ("--skip", "leave out")):
@@ -80,6 +83,10 @@ def run(arguments: argparse.Namespace) -> int:
     only, skip = _selection(arguments.only), _selection(arguments.skip)
     if arguments.source is not None:
         kernels.refuse(arguments, "--from")
+        if arguments.engine is not None:
+            raise UsageError(
+                "--engine and --from exclude each other: with --from nothing is started"
+            )
     wanted = kernels.wanted(arguments, only, skip)
     given = None if arguments.source == "-" else arguments.source
     output, save = arguments.output or "-", arguments.save
@@ -89,7 +96,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.source is not None:
         collected = sources.read_snapshot(arguments.source)
     else:
-        collected = sources.live(arguments.target, deadline=arguments.deadline, kernels=wanted)
+        collected = sources.live(
+            arguments.target,
+            engine=arguments.engine,
+            deadline=arguments.deadline,
+            kernels=wanted,
+        )
     if arguments.save is not None:
         from .. import snapshot as snapshots
 

@@ -7,18 +7,32 @@ import os
 import sys
 from pathlib import Path
 
+import msgspec
+
 from .. import collection
 from .. import snapshot as snapshots
-from ..collection import Collected, Kernels
+from ..collection import Collected, Inside, Kernels
 from ..exit_codes import UsageError
+from ..install.engines.engine import ENGINES
 
 
 def add_target(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--target",
-        metavar="PATH",
-        help="an interpreter, a virtual environment or a conda prefix to look into; without it: the "
-        "active environment, else the one that envcheck installed last, else the machine alone",
+        metavar="WHERE",
+        help="an interpreter, a virtual environment or a conda prefix to look into; image:REF for a fresh "
+        "container of an image that is here; container:ID for one that runs; without it: the active "
+        "environment, else the one that envcheck installed last, else the machine alone",
+    )
+
+
+def add_engine(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        metavar="ENGINE",
+        help="with --target image:REF or container:ID: podman, docker, apptainer or enroot (default: the "
+        "one that has it)",
     )
 
 
@@ -44,30 +58,39 @@ def _seconds(text: str) -> float:
 def live(
     target: str | None,
     *,
+    engine: str | None = None,
     redact: bool = True,
     deadline: float | None = None,
     kernels: Kernels | None = None,
 ) -> Collected:
     """Look at this machine and the target; shows progress on a terminal.
 
-    deadline, kernels: as of collection.collect.
+    engine: of the container that ``target`` names. deadline, kernels: as of collection.collect.
     """
     from ..reports.progress import Progress
 
     with Progress(sys.stderr) as progress:
 
-        def collect(path: str | None) -> Collected:
+        def collect(where: str | Inside | None) -> Collected:
+            inside = where if isinstance(where, Inside) else None
             return collection.collect(
-                path, redact=redact, deadline=deadline, kernels=kernels, progress=progress.update
+                None if isinstance(where, Inside) else where,
+                inside=inside,
+                redact=redact,
+                deadline=deadline,
+                kernels=kernels,
+                progress=progress.update,
             )
 
         if target is not None:
-            return collect(_path(target))
+            return collect(_named(target, engine, deadline))
+        if engine is not None:
+            raise UsageError("--engine goes with --target image:REF or container:ID")
         implied, origin = _implied_target()
         if implied is None:
             _refuse_levels_of_a_target(kernels)
         try:
-            return collect(implied)
+            return collect(_installed(implied))
         except UsageError as error:
             an_option_s_fault = str(error).startswith("--")
             if implied is None or an_option_s_fault:
@@ -123,14 +146,34 @@ def _implied_target() -> tuple[str | None, str]:
     return installed, f"the environment that envcheck installed last, {installed},"
 
 
-def _path(target: str) -> str:
+def _named(target: str, engine: str | None, deadline: float | None) -> str | Inside:
+    """What --target names: a path, or the way into a container."""
     kind, colon, rest = target.partition(":")
     if colon and kind in ("image", "container"):
-        raise UsageError(
-            f"--target {target}: this version of envcheck looks into paths only",
-            hint="run the collector inside instead: envcheck collector --output envcheck-collector.pyz",
-        )
+        from ..install.engines import inside
+
+        if kind == "container":
+            return inside.of_container(rest, engine or "")
+        machine = collection.collect(only=inside.NEEDED, deadline=deadline)
+        return inside.of_image(rest, machine.snapshot, engine or "")
+    if engine is not None:
+        raise UsageError("--engine goes with --target image:REF or container:ID")
     path = rest if colon and kind == "path" else target
     if not path:
         raise UsageError("--target: the path is empty")
-    return os.path.expanduser(path)  # noqa: PTH111 - a path is kept as its user wrote it
+    expanded = os.path.expanduser(path)  # noqa: PTH111 - a path is kept as its user wrote it
+    return _installed(expanded) or expanded
+
+
+def _installed(path: str | None) -> str | Inside | None:
+    """The way into the container that envcheck installed in that directory, else the path itself."""
+    start = None if path is None else Path(path, ".envcheck", "start.json")
+    if start is None or not start.is_file():
+        return path
+    from ..install.engines import inside
+    from ..install.engines.engine import Start
+
+    try:
+        return inside.of_start(msgspec.json.decode(start.read_bytes(), type=Start))
+    except (OSError, msgspec.DecodeError) as error:
+        raise UsageError(f"{start}: cannot be read: {error}") from None

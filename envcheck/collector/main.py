@@ -7,10 +7,11 @@ import select
 import signal
 import sys
 
-from . import guard, scratch
+from . import guard, health, inside, scratch
+from .documents import document, here, snapshot
 from .facts import dumps
 from .kernels import options as kernel_options
-from .run import ROOT, BadTarget, Run, document, snapshot
+from .run import ROOT, BadTarget, Run
 from .version import VERSION
 
 # In the single file it comes along; envcheck itself names the one that is installed beside it.
@@ -34,8 +35,10 @@ def main(argv):
     if not _open_streams():
         return _refuse("standard output is closed: there is nowhere to write the snapshot")
     options = _options(argv)
+    if options.health:
+        return health.run(ROOT, options.pynvml or BUNDLED_PYNVML)
     if options.nvidia_smi:
-        return _report(options, lambda: {"machine": _capture(options.nvidia_smi)})
+        return _report(options, lambda: ({"machine": _capture(options.nvidia_smi)}, []))
     folder = None if options.target is None else scratch.make()
 
     def work(parent, unblock):
@@ -57,10 +60,15 @@ def main(argv):
 
 
 def _report(options, look):
-    """Write the snapshot of the documents that ``look()`` returns: the exit status."""
+    """Write the snapshot of the (documents, names to redact) of ``look()``: the exit status."""
     try:
-        documents = look()
-        whole, values = snapshot(documents, keep=options.no_redact)
+        documents, names = look()
+        if options.frame:  # from inside a container, to be redacted outside
+            whole, _values = snapshot(documents, keep=True)
+            answer = dumps({"snapshot": whole, "names": here()})
+            _write(inside.begin(options.frame) + answer + inside.end(options.frame))
+            return 0
+        whole, values = snapshot(documents, options.no_redact, names)
         _write(dumps({"snapshot": whole, "values": values} if options.parent else whole) + "\n")
     except BadTarget as error:
         return _refuse(str(error))
@@ -99,7 +107,7 @@ def _write(text):
 
 
 def _look(options, parent, folder):
-    """This machine's documents and the target's; Interrupted when ``parent`` is gone."""
+    """(documents of this machine and the target, names to redact); Interrupted when ``parent`` is gone."""
     told = [None]
 
     def watch(running, done, total):
@@ -117,9 +125,11 @@ def _look(options, parent, folder):
         on_progress=watch,
         scratch=folder,
         kernels=options.kernels,
+        only=options.probes,
     )
     try:
-        return run.collect(options.target)
+        look = None if options.inside is None else inside.Look(options.inside)
+        return run.collect(options.target, look=look), run.names
     finally:
         run.close()
 
@@ -163,12 +173,21 @@ def _options(argv):
         metavar="FILE",
         help="read this file of nvidia-smi -q (text) or -q -x (XML) output instead",
     )
+    parser.add_argument(
+        "--health",
+        action="store_true",
+        help="one line and an exit status for a container's health check: 1 where NVML lost its GPUs",
+    )
     parser.add_argument("--version", action="version", version="envcheck-collector " + VERSION)
     kernel_options.add_arguments(parser)
     # Between envcheck and its collector: not for people.
     parser.add_argument("--pynvml", help=argparse.SUPPRESS)
     parser.add_argument("--parent", metavar="PID", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--inside", metavar="FILE", help=argparse.SUPPRESS)
+    # Between a collector and the one that it sends into a container.
+    parser.add_argument("--frame", metavar="COOKIE", help=argparse.SUPPRESS)
+    parser.add_argument("--probes", type=lambda text: text.split(","), help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     options.kernels = kernel_options.from_arguments(parser, options)
     return options

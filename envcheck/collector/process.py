@@ -79,9 +79,11 @@ class Child(object):
         limit=OUTPUT_LIMIT,
         own_session=True,
         tied=False,
+        stdin=None,
     ):
         """deadline: seconds from now. grace: seconds between SIGTERM and SIGKILL.
 
+        stdin: the path of the file that it reads as its standard input; None: nothing.
         tied: it dies with this process, even when that is killed and can end nothing itself. Not in a
         process with threads: something of ours then runs between fork and exec.
         """
@@ -98,13 +100,15 @@ class Child(object):
         self._seen = {"stdout": 0, "stderr": 0}
         self._popen = None
         self.pid = None
+        given = None
         try:
             keep_statuses()
             self._stdout = capture_file()
             self._stderr = capture_file()
+            given = open(stdin or os.devnull, "rb")  # noqa: SIM115 - closed below
             self._popen = subprocess.Popen(
                 self.argv,
-                stdin=subprocess.DEVNULL,
+                stdin=given,
                 stdout=self._stdout,
                 stderr=self._stderr,
                 env=env,
@@ -116,6 +120,9 @@ class Child(object):
             self.pid = self._popen.pid
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             self._finish("not-started", None, error=getattr(error, "strerror", None) or str(error))
+        finally:
+            if given is not None:
+                given.close()
 
     def poll(self):
         """The Result, or None while the child runs. Never blocks."""

@@ -52,26 +52,28 @@ _EMPTY = frozenset(("", "N/A", "0", "None"))
 class Redactor(object):
     """Holds which token stands for which value. Use one for all documents of a Snapshot."""
 
-    def __init__(self, host="", user="", home=""):
+    def __init__(self, host="", user="", home="", others=()):
+        """others: [(host, user, home)] of what documents from elsewhere may hold, a container's inside."""
         self.values = {}
         self._tokens = {}
         self._highest = 0
-        self._home = home.rstrip("/")
-        names = [
-            (part, "host") for part in sorted({host, host.partition(".")[0]}, key=len, reverse=True)
-        ]
+        everywhere = [(host, user, home)] + list(others)
+        hosts = {name for name, _user, _home in everywhere}
+        hosts |= {name.partition(".")[0] for name in hosts}
+        names = [(name, "host") for name in sorted(hosts, key=lambda name: (-len(name), name))]
+        names += [(name, "user") for name in _once(user for _host, user, _home in everywhere)]
         self._names = [
-            (name, kind)
-            for name, kind in names + [(user, "user")]
-            if len(name) > 2 and name.lower() not in _NOBODY
+            (name, kind) for name, kind in names if len(name) > 2 and name.lower() not in _NOBODY
         ]
         self._patterns = [
             (re.compile(r"(?<![\w.<-])" + re.escape(name) + r"(?![\w>-])"), name, kind)
             for name, kind in self._names
         ]
+        homes = _once(home.rstrip("/") for _host, _user, home in everywhere)
+        homes = [re.escape(home) for home in homes if len(home) > 1]
         self._home_pattern = (
-            re.compile(_BEFORE_PATH + re.escape(self._home) + r"(?=$|[/\s:;,\"'=)\]])")
-            if len(self._home) > 1
+            re.compile(_BEFORE_PATH + "(?:%s)" % "|".join(homes) + r"(?=$|[/\s:;,\"'=)\]])")
+            if homes
             else None
         )
 
@@ -127,6 +129,11 @@ class Redactor(object):
             self._tokens[(kind, value)] = token
             self.values[token] = value
         return token
+
+
+def _once(names):
+    """Each of them once, the longest first."""
+    return sorted(set(names), key=lambda name: (-len(name), name))
 
 
 def scrub(document):

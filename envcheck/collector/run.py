@@ -6,14 +6,13 @@ import os
 import sys
 import time
 
-from . import account, handshake, orphans, process, redact, scratch
-from .child import BOOTSTRAP, parse
-from .facts import Context, dumps, plain
+from . import handshake, inside, orphans, process, scratch
+from .child import BOOTSTRAP
+from .documents import document, section
 from .kernels.campaign import Campaign, Interpreter
 from .kernels.selection import NoSuchGpu
 from .probes import FRAMEWORKS, MACHINE, TARGET, bounded
 
-SCHEMA = 1
 HANDSHAKE_DEADLINE = 5.0
 _ONCE_MORE = 1.0  # seconds, after which a GPU's utilization no longer tells of the probes
 
@@ -38,12 +37,21 @@ class Running(object):
 class Run(object):
     """One collection: the probes, then the micro-kernels; cleans up whatever happens."""
 
-    def __init__(self, params=None, deadline=None, on_progress=None, scratch=None, kernels=None):
+    def __init__(
+        self,
+        params=None,
+        deadline=None,
+        on_progress=None,
+        scratch=None,
+        kernels=None,
+        only=None,
+    ):
         """params: what every machine probe gets. deadline: seconds, instead of each probe's own.
 
         on_progress(names of what runs, done, total) is called again and again, and may raise to stop.
         scratch: an empty directory for the target's Python, which looks for modules where it works;
-        close() removes it. kernels: the micro-kernels' Options; without them none is run.
+        close() removes it. kernels: the micro-kernels' Options; without them none is run. only: of the
+        machine's probes, these.
         """
         self.params = params or {}
         self.deadline = deadline
@@ -52,11 +60,16 @@ class Run(object):
         self.children = []
         self.scratch = scratch
         self.kernels = kernels
+        self.names = []  # of other hosts and users, to be redacted: [(host, user, home)]
+        self._only = only
+        self._look = None
         self._stuck = set()
 
     def close(self):
         """End what still runs, and leave nothing behind."""
         process.stop_all(self.children)
+        if self._look is not None and self._look.left_behind and self._look.ending:
+            process.run(self._look.ending, inside.ENDING)
         self._sweep()
         scratch.remove(self.scratch)
 
@@ -69,10 +82,17 @@ class Run(object):
         self._stuck.update(told["pid"] for _session, told in left)
         return left
 
-    def collect(self, target=None, machine=True):
-        """The documents {"machine", "target"} of this machine and of a target path, unredacted."""
+    def collect(self, target=None, machine=True, look=None):
+        """The documents {"machine", "target"} of this machine and of a target, unredacted.
+
+        target: a path. look: the inside.Look into a container, which is the target then: all kernels
+        run there.
+        """
         documents = {"machine": document("live", "machine"), "target": None}
         greeting = interpreter = None
+        if look is not None:
+            self._look = look
+            look.start(self._start, self.deadline, self.kernels)
         if target is not None:
             interpreter, kind = _resolve(target)
             script = [interpreter, "-B", "-c", handshake.SCRIPT]
@@ -82,7 +102,8 @@ class Run(object):
             if target is not None:
                 params["paths"] = [os.path.abspath(target)]  # its disk is looked at, too
             for field, module in MACHINE.items():
-                self._probe(documents["machine"], _isolated(), field, module, params, "/")
+                if self._only is None or field in self._only:
+                    self._probe(documents["machine"], _isolated(), field, module, params, "/")
         if greeting is not None:
             process.run_all([greeting], self._watch)
             hello = _greet(target, interpreter, greeting.result)
@@ -99,10 +120,18 @@ class Run(object):
         process.run_all(self.children, self._watch)
         for probe in self.probes:
             probe.document[probe.field] = section(probe.module, probe.child.result)
+        if look is not None:
+            self._put_inside(documents)
         self._name_stuck(self._sweep())
-        if machine and self.kernels is not None:
+        if machine and self.kernels is not None and look is None:
             self._run_kernels(documents, interpreter)
         return documents
+
+    def _put_inside(self, documents):
+        try:
+            self.names += self._look.put(documents, document("live", self._look.location))
+        except inside.Refused as error:
+            raise BadTarget(str(error))
 
     def _run_kernels(self, documents, interpreter):
         """Only now: the micro-kernels load the GPUs, and the probes are to see them as they were."""
@@ -177,13 +206,19 @@ class Run(object):
         )
         return python + ["-c", BOOTSTRAP, ROOT, module, json.dumps(params)], deadline, cwd
 
-    def _start(self, argv, deadline, cwd, env=None):
-        child = process.Child(argv, deadline, cwd=cwd, env=env, tied=True)
+    def _start(self, argv, deadline, cwd, env=None, **more):
+        child = process.Child(argv, deadline, cwd=cwd, env=env, tied=True, **more)
         self.children.append(child)
         return child
 
     def _watch(self):
-        self._tell([probe.field for probe in self.probes if probe.child.poll() is None])
+        running = [probe.field for probe in self.probes if probe.child.poll() is None]
+        if self._look is None:
+            self._tell(running)
+        elif self._look.child.poll() is None:
+            self._tell(running + [self._look.location], 0, 1)
+        else:
+            self._tell(running, 1, 1)
 
     def _tell(self, running, done=0, more=0):
         """Progress: beside the probes that do not run any more, ``done`` of ``more``."""
@@ -196,62 +231,6 @@ class Run(object):
 def _isolated():
     """envcheck's own Python, out of reach of the user's settings for Python."""
     return [sys.executable or "python3", "-I", "-S"]
-
-
-def document(origin, location):
-    from .version import VERSION
-
-    return {
-        "origin": origin,
-        "location": location,
-        "collected_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "collector": {"version": VERSION, "python": "%d.%d.%d" % sys.version_info[:3]},
-    }
-
-
-def section(module, result):
-    """A probe's section of the Snapshot, from what became of its process."""
-    outcome = {"timeout": "timeout", "not-started": "refused"}.get(result.outcome, "crashed")
-    answer = None
-    reason = ""
-    if result.ok:
-        try:
-            answer = parse(result.stdout)
-            outcome = "ok"
-        except ValueError as error:
-            reason = "the probe answered nonsense: %s" % error
-    else:
-        reason = "the probe %s" % result.describe()
-    told = {"outcome": outcome, "seconds": round(result.seconds, 3)}
-    if reason:
-        told["reason"] = reason
-        told["evidence"] = result.tail()
-    if result.stuck:
-        told["stuck"] = [result.stuck]
-    if answer is not None:
-        after = getattr(
-            importlib.import_module("envcheck.collector.probes." + module), "after", None
-        )
-        if after is not None:
-            after(answer["facts"], result.stderr.decode("utf-8", "replace"))
-        told["facts"] = answer["facts"]
-        told["sources"] = answer.get("sources", {})
-    return told
-
-
-def snapshot(documents, keep=False):
-    """(Snapshot, what its tokens stand for) of unredacted documents; ``keep``: credentials alone go."""
-    whole = json.loads(dumps({"machine": documents["machine"], "target": documents.get("target")}))
-    if keep:
-        whole, values = redact.scrub(whole), {}
-    else:
-        here = Context(dict(os.environ))
-        names = os.uname().nodename, account.name(here), account.home(here)
-        redactor = redact.Redactor(*[plain(name) for name in names])
-        whole, values = redactor.redact(whole), redactor.values
-    whole["schema"] = SCHEMA
-    whole["redacted"] = not keep
-    return whole, values
 
 
 def _resolve(target):

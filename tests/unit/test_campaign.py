@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from h100 import cuda, gpu, nvml
 
+from envcheck.collector import documents as collected
 from envcheck.collector import run as collector_run
 from envcheck.collector.kernels import campaign as campaigns
 from envcheck.collector.kernels import records
@@ -446,10 +447,10 @@ class Stage:
         idle = [gpu(n, processes=[], utilization_percent=0) for n in range(gpus)]
         self.machine = raw(
             host=Host(cpus_allowed=cores), nvml=nvml(idle), cuda=cuda(idle)
-        ) | collector_run.document("live", "machine")
+        ) | collected.document("live", "machine")
         self.documents = {"machine": self.machine, "target": None}
         if target:
-            told = collector_run.document("live", "path:/env")
+            told = collected.document("live", "path:/env")
             loader = {"outcome": "timeout", "seconds": 1.0, "reason": "no answer"}
             self.documents["target"] = told | {"loader": loader}
         self.clock = Clock()
@@ -632,7 +633,7 @@ def test_the_snapshot_keeps_no_uuid_and_no_home(monkeypatch: pytest.MonkeyPatch)
     found = [facts(0, library=path), told(0, "fp32", reason=f"GPU-{uuid} of {path}"), (0.0, DONE)]
     stage.script = lambda call: (found, (0.0, 0))
     stage.go()
-    whole, values = collector_run.snapshot(stage.documents)
+    whole, values = collected.snapshot(stage.documents)
     (run,) = whole["target"]["micro_kernels"]["facts"]["runs"]
     token = next(token for token, value in values.items() if value == uuid)
     assert run["uuid"] == "GPU-" + token

@@ -11,7 +11,7 @@ import pytest
 
 from envcheck import collection
 from envcheck.collector import process
-from envcheck.collector.run import document
+from envcheck.collector.documents import document
 from envcheck.exit_codes import CouldNotLook, UsageError
 
 HOST = {"outcome": "ok", "seconds": 0.1, "facts": {"kernel": "6.1.0"}}

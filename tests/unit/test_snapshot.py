@@ -11,8 +11,8 @@ from build import Gpu, gpu_snapshot, snapshot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envcheck.collector import documents as collector_documents
 from envcheck.collector import facts as collector_facts
-from envcheck.collector import run as collector_run
 from envcheck.facts.base import Reason
 from envcheck.snapshot import LIMIT, SCHEMA, Document, Snapshot, SnapshotError, dump, load
 
@@ -91,7 +91,7 @@ def test_collector_and_core_agree_on_schema_reasons_and_probes() -> None:
 
     from envcheck.collector.probes import FRAMEWORKS, MACHINE, TARGET
 
-    assert collector_run.SCHEMA == SCHEMA
+    assert collector_documents.SCHEMA == SCHEMA
     assert set(collector_facts.REASONS) == set(get_args(Reason))
     assert {*MACHINE, *TARGET, *FRAMEWORKS} <= set(Document.__struct_fields__)
 

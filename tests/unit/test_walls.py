@@ -105,6 +105,21 @@ def test_one_module_starts_processes() -> None:
         ], path
 
 
+# `envcheck run` becomes the command: its process is not started, and nobody waits for it.
+BECOMES = PACKAGE / "install" / "start" / "becoming.py"
+
+
+def test_one_module_becomes_another_program() -> None:
+    found = {
+        path
+        for path in [*CORE, *COLLECTOR]
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Attribute) and node.attr.startswith("exec")
+        if isinstance(node.value, ast.Name) and node.value.id == "os"
+    }
+    assert found == {BECOMES}
+
+
 def test_a_check_reads_no_file_and_no_clock() -> None:
     forbidden = {"os", "io", "pathlib", "time", "datetime", "socket", "shutil", "tempfile", "glob"}
     for path in CHECKS:

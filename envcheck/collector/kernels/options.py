@@ -66,6 +66,18 @@ def from_arguments(parser, arguments):
     )
 
 
+def arguments(options):
+    """The arguments that ask for these Options (None: for no kernel), as ``from_arguments`` reads them."""
+    if options is None:
+        return ["--no-kernels"]
+    words = ["--kernels", ",".join(options.levels), "--modes", ",".join(options.modes)]
+    if options.gpus is not None:
+        words += ["--gpu", ",".join(str(index) for index in options.gpus)]
+    if options.busy_ok:
+        words.append("--busy-ok")
+    return words + ["--evidence", options.evidence]
+
+
 def _words(choices):
     known = {choice.lower(): choice for choice in choices}
 

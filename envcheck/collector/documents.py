@@ -1,0 +1,76 @@
+"""The documents that a Snapshot is made of, and their redaction."""
+
+import importlib
+import json
+import os
+import sys
+import time
+
+from . import account, redact
+from .child import parse
+from .facts import Context, dumps, plain
+from .version import VERSION
+
+SCHEMA = 1
+
+
+def document(origin, location):
+    return {
+        "origin": origin,
+        "location": location,
+        "collected_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "collector": {"version": VERSION, "python": "%d.%d.%d" % sys.version_info[:3]},
+    }
+
+
+def section(module, result):
+    """A probe's section of the Snapshot, from what became of its process."""
+    outcome = {"timeout": "timeout", "not-started": "refused"}.get(result.outcome, "crashed")
+    answer = None
+    reason = ""
+    if result.ok:
+        try:
+            answer = parse(result.stdout)
+            outcome = "ok"
+        except ValueError as error:
+            reason = "the probe answered nonsense: %s" % error
+    else:
+        reason = "the probe %s" % result.describe()
+    told = {"outcome": outcome, "seconds": round(result.seconds, 3)}
+    if reason:
+        told["reason"] = reason
+        told["evidence"] = result.tail()
+    if result.stuck:
+        told["stuck"] = [result.stuck]
+    if answer is not None:
+        after = getattr(
+            importlib.import_module("envcheck.collector.probes." + module), "after", None
+        )
+        if after is not None:
+            after(answer["facts"], result.stderr.decode("utf-8", "replace"))
+        told["facts"] = answer["facts"]
+        told["sources"] = answer.get("sources", {})
+    return told
+
+
+def here():
+    """(host, user, home) of this process: the names that a document of this machine may hold."""
+    context = Context(dict(os.environ))
+    names = os.uname().nodename, account.name(context), account.home(context)
+    return tuple(plain(name) for name in names)
+
+
+def snapshot(documents, keep=False, names=()):
+    """(Snapshot, what its tokens stand for) of unredacted documents; ``keep``: credentials alone go.
+
+    names: what ``here`` gave elsewhere, where a document comes from somewhere else.
+    """
+    whole = json.loads(dumps({"machine": documents["machine"], "target": documents.get("target")}))
+    if keep:
+        whole, values = redact.scrub(whole), {}
+    else:
+        redactor = redact.Redactor(*here(), others=names)
+        whole, values = redactor.redact(whole), redactor.values
+    whole["schema"] = SCHEMA
+    whole["redacted"] = not keep
+    return whole, values

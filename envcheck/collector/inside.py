@@ -1,0 +1,180 @@
+"""Looks into a container: the same collector goes in as one file, through the engine's standard input.
+
+Nothing is written inside. What comes back stands between marks with a cookie, whatever the image's
+entrypoint, its shell or a chatty library prints around it; it is unredacted, and so one set of tokens
+serves both documents.
+"""
+
+import binascii
+import json
+import os
+
+from . import inside_troubles, scratch
+from .inside_troubles import Failed, Refused
+from .kernels import options as kernel_options
+
+# What a container sees of the machine below it; the rest is the host's business.
+SEEN = ("host", "kernel", "nvml", "nvidia_smi", "cuda")
+OWN = ("interpreter", "environment", "packages", "packaging_config", "loader") + (
+    "tensorflow",
+    "torch",
+    "jax",
+)
+OUTCOMES = ("ok", "timeout", "crashed", "refused")
+DEADLINE = 240.0  # seconds: its start, all probes (each has a deadline of its own), and its end
+KERNELS = 900.0 + 300.0  # seconds more: as in the campaign, none is started after the first
+BEYOND_PROBES = 60.0  # seconds, where a deadline for every probe was given
+GRACE = 3.0  # seconds for the engine to pass on that it is to end
+ENDING = 10.0  # seconds for the engine to remove a container
+
+# Takes a cookie and the collector's arguments. The Python is the one that a user of the image gets by its
+# name; it runs isolated here, and as the user has it in the probes that it starts.
+FIND_PYTHON = r"""
+cookie=$1; shift
+say() { printf '\n<<<envcheck %s %s\n' "$cookie" "$1"; }
+say started
+why=no-python
+for name in python3 python; do
+    python=$(command -v "$name") || continue
+    "$python" -E -S -c 'import sys; sys.exit(sys.version_info[:2] < (3, 6) and 36 or 0)' \
+        </dev/null >/dev/null 2>&1
+    case $? in
+        0) exec "$python" -I -S -B - --frame "$cookie" --target "$python" "$@" ;;
+        36) why="old $("$python" -E -S -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' \
+                </dev/null 2>&1) $python" ;;
+        *) [ "$why" != no-python ] || why="broken $? $python" ;;
+    esac
+done
+say "$why"
+exit 3
+"""
+
+
+class Look(object):
+    """One look into one container."""
+
+    def __init__(self, file):
+        """file: the path of {location, argv, environment, script, ending}. Raises ValueError, OSError.
+
+        With {"once": true} the file's directory is removed as soon as all of it is read.
+        """
+        with open(file, "rb") as opened:
+            told = json.loads(opened.read().decode("utf-8"))
+        self.location = told["location"]
+        self.ending = told.get("ending") or []
+        self.child = None
+        self._argv = told["argv"]
+        self._environment = told.get("environment")
+        self._script = told["script"]
+        self._folder = os.path.dirname(file) if told.get("once") else None
+        self._cookie = binascii.hexlify(os.urandom(8)).decode("ascii")
+
+    def start(self, launch, deadline, kernels):
+        """launch(argv, deadline, cwd, env, …): a process.Child. deadline, kernels: as Run has them."""
+        arguments = ["--probes", ",".join(SEEN)] + kernel_options.arguments(kernels)
+        if deadline is not None:
+            arguments += ["--deadline", "%g" % deadline]
+        bound = DEADLINE if deadline is None else deadline + BEYOND_PROBES
+        bound += KERNELS if kernels is not None else 0.0
+        shell = ["sh", "-c", FIND_PYTHON, "envcheck", self._cookie]
+        env = None if self._environment is None else dict(self._environment)
+        self.child = launch(
+            self._argv + shell + arguments, bound, "/", env, stdin=self._script, grace=GRACE
+        )
+        scratch.remove(self._folder)  # whoever made it may be gone when this ends
+
+    @property
+    def left_behind(self):
+        """Whether the engine's client did not end by itself, so that the container may still be there."""
+        return self.child is not None and (
+            self.child.result is None or self.child.result.outcome != "exited"
+        )
+
+    def put(self, documents, where):
+        """Put what came back into the documents; the names to redact, [(host, user, home)].
+
+        where: the target's document so far. Raises Refused where that container cannot be a target.
+        """
+        documents["target"] = where
+        seconds = round(self.child.result.seconds, 3)
+        try:
+            answer = self._answer()
+        except Failed as error:
+            where["interpreter"] = {
+                "outcome": error.outcome,
+                "seconds": seconds,
+                "reason": str(error),
+            }
+            if self.child.result.stuck:
+                where["interpreter"]["stuck"] = [self.child.result.stuck]
+            return []
+        machine, target = answer["snapshot"]["machine"], answer["snapshot"]["target"]
+        for document, fields in ((machine, SEEN), (target, OWN + ("micro_kernels",))):
+            for field in fields:
+                if document.get(field) is not None:
+                    where[field] = _section(document[field])
+        if machine.get("micro_kernels") is not None:
+            kernels = _section(machine["micro_kernels"])
+            if isinstance(kernels.get("facts"), dict):
+                kernels["facts"]["inside"] = self.location
+            documents["machine"]["micro_kernels"] = kernels
+        return [_names(answer.get("names"))]
+
+    def _answer(self):
+        """What the collector inside told. Raises Refused or Failed, with one sentence."""
+        framed = _between(self.child.result.stdout, self._cookie)
+        if framed is None:
+            raise inside_troubles.explain(self.location, self.child.result, self._cookie)
+        try:
+            answer = json.loads(framed.decode("utf-8"))
+            whole = answer["snapshot"]
+            right = isinstance(whole["machine"], dict) and isinstance(whole["target"], dict)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            right = False
+        if not right:
+            raise Failed(
+                "crashed",
+                "%s: what came back from inside is no answer of envcheck's" % self.location,
+            )
+        return answer
+
+
+def begin(cookie):
+    """The line before an answer."""
+    return "\n<<<envcheck %s answer\n" % cookie
+
+
+def end(cookie):
+    """The line after an answer."""
+    return "\nenvcheck %s>>>\n" % cookie
+
+
+def _between(stdout, cookie):
+    first, last = begin(cookie).encode("ascii"), end(cookie).encode("ascii")
+    start = stdout.find(first)
+    stop = stdout.find(last, start)
+    return None if start < 0 or stop < 0 else stdout[start + len(first) : stop]
+
+
+def _section(told):
+    """A probe's section as the Snapshot has it; one that is none counts as crashed."""
+    if not isinstance(told, dict) or told.get("outcome") not in OUTCOMES:
+        return {"outcome": "crashed", "reason": "what came back from inside is no probe's answer"}
+    section = {"outcome": told["outcome"]}
+    for name, kind in (("reason", str), ("evidence", str), ("sources", dict), ("facts", dict)):
+        if isinstance(told.get(name), kind):
+            section[name] = told[name]
+    seconds = told.get("seconds", 0.0)
+    section["seconds"] = seconds if isinstance(seconds, (int, float)) else 0.0
+    if isinstance(told.get("stuck"), list):
+        section["stuck"] = told["stuck"]
+    return section
+
+
+def _names(told):
+    names = told if isinstance(told, list) and len(told) == 3 else []
+    names = [name for name in names if isinstance(name, str)]
+    return tuple(names) if len(names) == 3 else ("", "", "")
+
+
+__all__ = ["Failed", "Look", "Refused", "begin", "end"]

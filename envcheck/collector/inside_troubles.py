@@ -1,0 +1,120 @@
+"""Why nothing came back from inside a container: one sentence, from what the engine and the shell said."""
+
+import re
+
+
+class Refused(Exception):
+    """The container cannot be looked into, and never will be as it is: one sentence that says why."""
+
+
+class Failed(Exception):
+    """Looking into it did not work out this time. outcome: as of a probe."""
+
+    def __init__(self, outcome, sentence):
+        Exception.__init__(self, sentence)
+        self.outcome = outcome
+
+
+# What engines say, whatever the exit status: (pattern, the sentence's end). The first that is found counts.
+_WORDS = (
+    (
+        r"exec format error",
+        "its programs are for another processor architecture than this machine's",
+    ),
+    (
+        r"no such image|image not known|unable to find image|no such object|initializing source"
+        r"|manifest unknown|pull access denied|could not open image|does not resolve to an image",
+        "the engine does not have that image",
+    ),
+    (r"no such container|no container with name", "the engine knows no such container"),
+    (
+        r"is not running|container state improper|only create exec sessions on running"
+        r"|is paused|cannot exec in a stopped",
+        "the container is not running",
+    ),
+    (
+        r"exec: \\?\"?(/bin/)?sh\b.*(not found|no such file)|\"?sh\"?: executable file not found"
+        r"|stat sh: no such file",
+        "there is no shell (sh) in it",
+    ),
+)
+_NOT_STARTED = (
+    r"executable file not found|no such file or directory.*exec|exec.*no such file or directory"
+    r"|permission denied.*exec|exec.*permission denied"
+)
+_ENGINE_S_OWN = 125
+_KILLED = (137, -9)
+
+
+def explain(location, result, cookie):
+    """The Refused or Failed for a process.Result without an answer."""
+    said = _said(result.stdout, cookie)
+    errors = result.stderr.decode("utf-8", "replace")
+    if result.outcome == "timeout":
+        return Failed(
+            "timeout", "%s: no answer from inside within %g s" % (location, result.seconds)
+        )
+    if result.outcome != "exited":
+        return Failed("refused", "%s: the engine %s" % (location, result.describe()))
+    if len(said) > 1:
+        return Refused("%s: %s" % (location, _shell_s(said[-1])))
+    if not said:
+        refused = _engine_s(location, result.code, errors)
+        if refused is not None:
+            return refused
+    if result.code in _KILLED:
+        return Failed(
+            "crashed",
+            "%s: it was killed while envcheck looked into it, as the kernel does where memory runs out"
+            % location,
+        )
+    if said:
+        own = re.findall(r"envcheck-collector: (.*)", errors)
+        if own and result.code == 2:
+            return Refused("%s: %s" % (location, own[-1].strip()))
+        how = "cut off" if b"answer\n" in result.stdout else "missing"
+        return Failed(
+            "crashed",
+            "%s: the answer from inside is %s (status %d%s)"
+            % (location, how, result.code, _last(errors)),
+        )
+    return Refused(
+        "%s: its entrypoint ended with status %d and did not run the command that it was given%s"
+        % (location, result.code, _last(errors))
+    )
+
+
+def _said(stdout, cookie):
+    """The words of the shell inside: "started" first."""
+    pattern = r"^<<<envcheck %s (.*)$" % re.escape(cookie)
+    words = re.findall(pattern, stdout.decode("utf-8", "replace"), re.MULTILINE)
+    return [word.strip() for word in words if word.strip() != "answer"]
+
+
+def _shell_s(word):
+    kind, _space, rest = word.partition(" ")
+    if kind == "old":
+        version, _space, path = rest.partition(" ")
+        return "its %s is Python %s, and envcheck needs 3.6 or newer there" % (path, version)
+    if kind == "broken":
+        _status, _space, path = rest.partition(" ")
+        return "its %s does not start" % path
+    return "there is no Python in it: neither python3 nor python is on its PATH"
+
+
+def _engine_s(location, code, errors):
+    """Refused or Failed by the engine, before anything of ours ran; None where it was not the engine."""
+    for pattern, ending in _WORDS:
+        if re.search(pattern, errors, re.IGNORECASE):
+            return Refused("%s: %s" % (location, ending))
+    if code == 127 or (code in (125, 126) and re.search(_NOT_STARTED, errors, re.IGNORECASE)):
+        return Refused("%s: its entrypoint cannot be started%s" % (location, _last(errors)))
+    if code in (_ENGINE_S_OWN, 126):
+        return Failed("refused", "%s: the engine started nothing%s" % (location, _last(errors)))
+    return None
+
+
+def _last(errors):
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("@progress")]
+    return ": " + lines[-1][-300:] if lines else ""

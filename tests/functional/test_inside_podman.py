@@ -1,0 +1,264 @@
+"""`envcheck doctor` looks into containers of a real podman: images, running ones, and those it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from cli import PYTHON, envcheck, environment, refused
+from podman import PodmanWorld
+from processes import wait_for
+from standin_cdi import INSIDE, StandinCdi, standin_cdi
+
+from envcheck.install.engines.engine import Start, Wiring
+
+from started import plain_start  # isort: skip
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(podman_world: PodmanWorld) -> Iterator[None]:
+    """No test leaves a container behind, however it ends."""
+    before = podman_world.containers()
+    yield
+    left = podman_world.containers() - before
+    for one in left:
+        podman_world.podman("rm", "--force", "--time", "0", one)
+    assert not left
+
+
+def doctor(
+    world: PodmanWorld, *arguments: str | Path, **more: str
+) -> subprocess.CompletedProcess[bytes]:
+    return envcheck("doctor", "--no-kernels", *arguments, **world.variables, **more)
+
+
+def collected(world: PodmanWorld, target: str, *arguments: str, **more: str) -> dict[str, Any]:
+    done = envcheck(
+        "collect", "--no-kernels", "--target", target, *arguments, **world.variables, **more
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    snapshot: dict[str, Any] = json.loads(done.stdout)
+    return snapshot
+
+
+@pytest.fixture
+def running(podman_world: PodmanWorld) -> Iterator[str]:
+    """A container that runs, by its name."""
+    name = "envcheck-test-runs"
+    podman_world.podman("run", "-d", "--name", name, podman_world.image("base"), "sleep", "600")
+    yield name
+    podman_world.podman("rm", "--force", "--time", "0", name)
+
+
+def test_an_image_is_seen_from_inside_and_outside(podman_world: PodmanWorld) -> None:
+    image = podman_world.image("base")
+    snapshot = collected(podman_world, f"image:{image}")
+    machine, target = snapshot["machine"], snapshot["target"]
+    assert target["location"] == f"image:{image}"
+    assert target["interpreter"]["facts"]["executable"] == "/usr/local/bin/python3"
+    assert target["host"]["facts"]["os_id"] == "envcheck-test" != machine["host"]["facts"]["os_id"]
+    assert target["host"]["facts"]["container"] == "podman"
+    assert machine["containers"]["outcome"] == "ok" and target.get("containers") is None
+    names = [snapshot[side]["host"]["facts"]["hostname"] for side in ("machine", "target")]
+    assert len(set(names)) == 2 and all("<host-" in name or name == "vm" for name in names)
+
+
+def test_the_report_replays_to_the_byte(podman_world: PodmanWorld, tmp_path: Path) -> None:
+    saved = tmp_path / "look.json"
+    target = f"image:{podman_world.image('tensorflow')}"
+    live = doctor(podman_world, "--target", target, "--format", "json", "--save", saved)
+    again = envcheck("doctor", "--from", saved, "--format", "json")
+    assert live.stdout == again.stdout and live.returncode == again.returncode
+    told = {result["code"]: result for result in json.loads(live.stdout)["results"]}
+    assert told["BND-001"]["outcome"] == "pass" and told["BND-006"]["outcome"] == "pass"
+    shown = doctor(podman_world, "--target", target).stdout.decode()
+    assert f"Target: {target}" in shown and "Boundary" in shown
+    assert "--target " + target in shown.replace("\n", " ")
+
+
+@pytest.mark.parametrize("kind", ["banner", "user"])
+def test_images_with_a_mind_of_their_own(podman_world: PodmanWorld, kind: str) -> None:
+    target = collected(podman_world, f"image:{podman_world.image(kind)}")["target"]
+    assert target["packages"]["outcome"] == "ok"
+    assert target["host"]["facts"]["is_root"] is (kind == "banner")
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("no-python", "there is no Python in it: neither python3 nor python is on its PATH"),
+        (
+            "python35",
+            "its /usr/local/bin/python3 is Python 3.5.10, and envcheck needs 3.6 or newer",
+        ),
+        ("python27", "its /usr/local/bin/python is Python 2.7."),
+        ("exits", "its entrypoint ended with status 3 and did not run the command"),
+        ("arm64", ""),
+    ],
+)
+def test_images_that_cannot_be_looked_into(
+    podman_world: PodmanWorld, kind: str, words: str
+) -> None:
+    image = podman_world.image(kind)
+    sentence = refused(doctor(podman_world, "--target", f"image:{image}"))
+    assert f"image:{image}: " in sentence and words in sentence
+
+
+def test_an_image_that_is_not_here_is_not_pulled(podman_world: PodmanWorld) -> None:
+    before = podman_world.images()
+    done = doctor(podman_world, "--target", "image:registry.test/none:1", "--engine", "podman")
+    assert "podman has no such image here" in refused(done)
+    assert b"hint: podman pull registry.test/none:1" in done.stderr
+    assert podman_world.images() == before
+
+
+def test_a_running_container_is_entered_by_name_and_id(
+    podman_world: PodmanWorld, running: str
+) -> None:
+    podman_world.podman("exec", running, "sh", "-c", "echo 'print(1)' > /tmp/sitecustomize.py")
+    identity = podman_world.podman("inspect", "--format", "{{.Id}}", running).stdout.strip()
+    for word in (running, identity[:12]):
+        target = collected(podman_world, f"container:{word}", "--no-redact")["target"]
+        assert target["location"] == f"container:{word}"
+        assert target["packages"]["outcome"] == "ok"
+        assert target["host"]["facts"]["hostname"] == identity[:12]
+    left = podman_world.podman("exec", running, "sh", "-c", "ls -A /tmp; ls -A /root").stdout
+    assert left.split() == ["sitecustomize.py"], "nothing of envcheck's is inside"
+
+
+def test_a_container_that_does_not_run(podman_world: PodmanWorld, running: str) -> None:
+    podman_world.podman("stop", "--time", "0", running)
+    done = doctor(podman_world, "--target", f"container:{running}", "--engine", "podman")
+    assert "does not run: podman says that it is exited" in refused(done)
+    done = doctor(podman_world, "--target", "container:nosuch", "--engine", "podman")
+    assert "podman knows no such container" in refused(done)
+
+
+def test_an_engine_is_for_containers_alone() -> None:
+    for arguments in ((), ("--target", "/usr"), ("--from", "x.json")):
+        assert "--engine" in refused(envcheck("doctor", "--engine", "podman", *arguments))
+
+
+def installed(folder: Path, start: Start) -> Path:
+    """What an installation leaves, as far as the doctor looks at it."""
+    (folder / ".envcheck").mkdir(parents=True)
+    (folder / ".envcheck" / "start.json").write_bytes(msgspec.json.encode(start))
+    return folder
+
+
+def test_the_container_that_was_installed_last_is_the_default(
+    podman_world: PodmanWorld, tmp_path: Path
+) -> None:
+    program = str(shutil.which("podman"))
+    start = plain_start("podman", program, podman_world.image("base"))
+    version = installed(tmp_path / "tf" / "23.03-tf1-12345678", start)
+    record = tmp_path / "state" / "envcheck" / "last-install.json"
+    record.parent.mkdir(parents=True)
+    record.write_text(json.dumps({"prefix": str(version)}))
+    for more in ((), ("--target", str(version))):
+        done = envcheck(
+            "collect",
+            "--no-kernels",
+            *more,
+            **podman_world.variables,
+            XDG_STATE_HOME=str(tmp_path / "state"),
+        )
+        assert done.returncode == 0, done.stderr
+        target = json.loads(done.stdout)["target"]
+        assert target["location"] == f"image:{start.reference}"
+        assert target["packages"]["outcome"] == "ok"
+
+
+# With stand-in GPUs (standin_cdi): the host's are the same stub libraries, found by LD_LIBRARY_PATH.
+
+
+@pytest.fixture(scope="module")
+def cdi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandinCdi]:
+    with standin_cdi(tmp_path_factory.mktemp("stand-in")) as made:
+        yield made
+
+
+def boundary(
+    world: PodmanWorld, cdi: StandinCdi, *options: str, variables: str = INSIDE
+) -> dict[str, Any]:
+    """What the checks say of a running container that was started with these options."""
+    libraries = json.loads(cdi.path.read_text())["devices"][0]["containerEdits"]["mounts"][0]
+    name = "envcheck-test-gpus"
+    image = world.image("base")
+    world.podman(
+        "run", "-d", "--name", name, "-e", f"LD_LIBRARY_PATH={variables}", *options, image, "sleep", "600"
+    )  # fmt: skip
+    try:
+        done = doctor(
+            world,
+            "--target",
+            f"container:{name}",
+            "--format",
+            "json",
+            LD_LIBRARY_PATH=str(Path(libraries["hostPath"]).parent),
+        )
+    finally:
+        world.podman("rm", "--force", "--time", "0", name)
+    assert done.returncode in (0, 1, 4), done.stderr
+    return {result["code"]: result for result in json.loads(done.stdout)["results"]}
+
+
+def test_standin_gpus_that_arrive(podman_world: PodmanWorld, cdi: StandinCdi) -> None:
+    told = boundary(podman_world, cdi, *cdi.device("all"))
+    assert told["BND-002"]["outcome"] == "pass" and told["BND-002"]["detail"] == "2 of 2"
+    assert told["BND-003"]["outcome"] == "pass"
+    assert told["BND-005"]["outcome"] == "pass"
+
+
+def test_standin_gpus_that_do_not(podman_world: PodmanWorld, cdi: StandinCdi) -> None:
+    told = boundary(podman_world, cdi)
+    assert told["BND-003"]["outcome"] == "fail"
+    assert "brought no libcuda" in told["BND-003"]["findings"][0]["message"]
+    assert told["BND-002"]["consequence_of"] == "BND-003"
+    assert told["BND-006"]["outcome"] == "warn", "podman's own 64 MB of /dev/shm"
+
+
+def test_wiring_is_what_a_start_says(
+    podman_world: PodmanWorld, cdi: StandinCdi, tmp_path: Path
+) -> None:
+    wiring = Wiring(kind="cdi", arguments=cdi.device("0"), environment={"LD_LIBRARY_PATH": INSIDE})
+    start = plain_start("podman", str(shutil.which("podman")), podman_world.image("base"))
+    version = installed(tmp_path / "v", msgspec.structs.replace(start, wiring=wiring))
+    snapshot = collected(podman_world, str(version))
+    nodes = snapshot["target"]["kernel"]["facts"]["device_nodes"]
+    assert [node["path"] for node in nodes] == ["/dev/nvidia0", "/dev/nvidiactl"]
+    assert snapshot["target"]["cuda"]["facts"]["library_path"].startswith(INSIDE)
+
+
+SLOW = "#!/bin/sh\ntouch /started\nsleep 300\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_doctor_that_is_ended_leaves_nothing(
+    podman_world: PodmanWorld, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Process 1 of this container takes no SIGTERM, as a shell does not."""
+    lines = 'COPY slow /slow\nRUN chmod 755 /slow\nENTRYPOINT ["/slow"]\n'
+    recipe = f"FROM {podman_world.image('base')}\n{lines}"
+    image = podman_world.build("localhost/envcheck-test/slow:1", recipe, {"slow": SLOW})
+    before = podman_world.containers()
+    started = subprocess.Popen(
+        [PYTHON, "-m", "envcheck", "doctor", "--no-kernels", "--target", f"image:{image}"],
+        env=environment(**podman_world.variables, TMPDIR=str(tmp_path)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert wait_for(lambda: podman_world.containers() - before, 60)
+    os.kill(started.pid, number)
+    assert started.wait(60) != 0
+    assert wait_for(lambda: podman_world.containers() == before, 60)
+    assert wait_for(lambda: not list(tmp_path.iterdir()), 30)
