@@ -12,6 +12,8 @@ from .style import style_of
 EPILOG = """\
 examples:
   envcheck uninstall tensorflow  the environment, with all of its versions
+  envcheck uninstall ngc-tf1     the engine's images, too, but for one that was
+                                 there before, or that something else uses
   envcheck uninstall tensorflow --version 2.20.0-py3.11-1f0c9a2b"""
 
 
@@ -30,13 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..install.transaction import manifest, roots, uninstall
+    from ..install.transaction import roots, uninstall
     from ..reports import environments as report
 
     root = roots.find(arguments.name)
     chosen = uninstall.check(root, arguments.only)
     if not arguments.yes:
-        size = manifest.usage([version.directory for version in chosen]).total
+        size = uninstall.bytes_of(chosen)
         names = [version.id for version in chosen]
         asked = report.question(str(root.path), names, not arguments.only, size)
         if not environments.agreed(asked):

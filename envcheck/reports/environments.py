@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from .page import Page
 from .plan_text import activation
 
 _KEY = 12
+_DIGEST = 12  # digits that engines show, too
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -30,6 +32,7 @@ def listing(found: Listing, **style: Any) -> str:
     if not found.environments:
         page.paragraph(("There is no environment yet:", ""))
         page.command("envcheck install --mode wheel")
+        page.command("envcheck install --mode container")
     for number, environment in enumerate(found.environments):
         if number:
             page.blank()
@@ -55,6 +58,10 @@ def uninstalled(done: Uninstalled, **style: Any) -> str:
     if done.whole:
         page.entry("versions", ", ".join(done.versions) or "none", _KEY)
     page.entry("freed", f"{size(done.freed)}; envcheck prune also frees the fetched files", _KEY)
+    for image in done.images:
+        page.entry("image", image, _KEY)
+    for image in done.images_left:
+        page.entry("left", f"{image} (there before, or of another version)", _KEY)
     for path in done.left:
         page.entry("left", f"{path} (not envcheck's)", _KEY)
     return page.text()
@@ -121,7 +128,10 @@ def _environment(page: Page, found: EnvironmentState) -> None:
     if found.foreign:
         names = [os.path.basename(path) for path in found.foreign]  # noqa: PTH119 - names to show
         page.entry("also there", f"{_some(names)} (not envcheck's)", _KEY)
-    if well:
+    if well and found.mode == "container":
+        which = "--path" if found.name == found.directory else "--name"
+        page.command(f"envcheck shell {which} {shlex.quote(found.name)}")
+    elif well:
         page.command(activation(found.prefix))
 
 
@@ -129,15 +139,28 @@ def _told(version: VersionState) -> str:
     if version.status in ("unfinished", "being built", "without a record"):
         what = "; the next install removes it" if version.status == "unfinished" else ""
         return f"{version.version}: {version.status}, {size(version.bytes_total)}{what}"
-    own = size(version.bytes_total - version.bytes_shared)
+    holds = _image(version) if version.mode == "container" else _packages(version)
     told = [
         f"{version.stack} {version.release}",
-        f"Python {version.python}",
-        f"{version.packages} package{'' if version.packages == 1 else 's'}",
-        f"{size(version.bytes_total)} ({own} of its own)",
+        *holds,
         f"{version.status} {_when(version.verified_at)}",
     ]
     return f"{version.version}: {', '.join(told)}"
+
+
+def _packages(version: VersionState) -> list[str]:
+    own = size(version.bytes_total - version.bytes_shared)
+    return [
+        f"Python {version.python}",
+        f"{version.packages} package{'' if version.packages == 1 else 's'}",
+        f"{size(version.bytes_total)} ({own} of its own)",
+    ]
+
+
+def _image(version: VersionState) -> list[str]:
+    """ "the image nvcr.io/nvidia/tensorflow:23.03-tf1-py3 (1f0c9a2b3c4d) in podman", "13.2 GiB"."""
+    digest = version.digest.rpartition(":")[2][:_DIGEST]
+    return [f"the image {version.image} ({digest}) in {version.engine}", size(version.bytes_total)]
 
 
 def _when(utc: str) -> str:

@@ -10,6 +10,7 @@ from .plan_json import Environment
 from .plan_text import activation
 
 _KEY = 12
+_STARTS = ("envcheck run -- python", "envcheck shell")
 
 
 def environment_of(installed: Installed, provided: dict[str, str]) -> Environment:
@@ -31,6 +32,11 @@ def environment_of(installed: Installed, provided: dict[str, str]) -> Environmen
         unproven=record.health.unproven,
         kept=[kept] if kept else [],
         notes=installed.notes,
+        mode=record.mode,
+        engine=record.engine,
+        image=record.image,
+        digest=record.image_digest,
+        wiring=record.wiring,
     )
 
 
@@ -53,8 +59,8 @@ def render(
     )
     page.entry("what", environment.title, _KEY)
     page.entry("where", f"{environment.prefix} -> {environment.version}", _KEY)
-    packages = f", {environment.packages} packages" if environment.packages else ""
-    page.entry("python", environment.python + packages, _KEY)
+    for key, text in _contents(environment):
+        page.entry(key, text, _KEY)
     for number, (name, how) in enumerate(sorted(environment.provided.items())):
         page.entry("" if number else "provided", f"{name}: {how}", _KEY)
     for number, sentence in enumerate(_doctor(environment)):
@@ -66,12 +72,26 @@ def render(
             "kept", f"{', '.join(environment.kept)} (envcheck rollback, envcheck prune)", _KEY
         )
     page.blank()
-    page.paragraph(("Activate it, or look at it:", ""))
-    page.command(activation(environment.prefix))
+    container = environment.mode == "container"
+    page.paragraph(("Start it, or look at it:" if container else "Activate it, or look at it:", ""))
+    for command in _STARTS if container else [activation(environment.prefix)]:
+        page.command(command)
     page.command("envcheck doctor")
     if already:
         page.paragraph(("--upgrade resolves again and installs what is newer.", "quiet"))
     return page.text()
+
+
+def _contents(environment: Environment) -> Iterator[tuple[str, str]]:
+    """What is in it: a Python and packages, or an image and what it is started by."""
+    packages = f", {environment.packages} packages" if environment.packages else ""
+    if environment.python:
+        yield "python", environment.python + packages
+    if environment.mode == "container":
+        yield "image", environment.image
+        yield "digest", environment.digest
+        yield "engine", environment.engine
+        yield "GPUs", environment.wiring or "none are asked for"
 
 
 def _doctor(environment: Environment) -> Iterator[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...exit_codes import Cannot, CouldNotLook
@@ -15,6 +14,8 @@ from ..pythons import finding
 from ..pythons.interpreter import Interpreter
 from ..request import Request
 from ..tools import environment, toolchain
+from ..transaction.layout import Version
+from ..transaction.steps import Details, Noted, Stage
 from .rate import Meter
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class WheelBuilder:
     """The transaction's Builder for a locked environment.
 
     located: the lock with the addresses that its files are fetched from. public: the URL of the public
-    index, without credentials.
+    index, without credentials. installer: "uv 0.13.9".
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class WheelBuilder:
         fetcher: Fetcher,
         meter: Meter,
         public: str,
+        installer: str,
         say: Callable[[str], None],
     ) -> None:
         self._choice = choice
@@ -46,28 +48,50 @@ class WheelBuilder:
         self._fetcher = fetcher
         self._meter = meter
         self._public = public
+        self._installer = installer
         self._say = say
         self._interpreter = choice.candidate.interpreter
 
-    def get_python(self) -> Interpreter:
+    def about(self) -> Details:
+        return {}
+
+    def stages(self) -> Sequence[Stage]:
+        return [
+            Stage("python", self._get_python),
+            Stage("fetched", self._fetch),
+            Stage("created", self._create),
+            Stage("installed", self._install),
+            Stage("configured", self._configure),
+        ]
+
+    def noted(self) -> Noted:
+        python = self._python()
+        return Noted(python=python.version, interpreter=python.path, installer=self._installer)
+
+    def _get_python(self, version: Version) -> Details:
+        return {"interpreter": self._python().path}
+
+    def _python(self) -> Interpreter:
         if self._interpreter is None:
             self._say(f"getting Python {self._choice.candidate.python_to_get}")
             self._interpreter = get_python(self._choice.candidate.python_to_get, self._request)
         return self._interpreter
 
-    def fetch(self) -> None:
+    def _fetch(self, version: Version) -> Details:
         """Begins; the installer takes the files as they come."""
         self._fetcher.want_all(self._located.files)
+        return {}
 
-    def create(self, directory: Path) -> None:
-        environment.create(directory, self.get_python(), prompt=self._lock.stack)
+    def _create(self, version: Version) -> Details:
+        environment.create(version.directory, self._python(), prompt=self._lock.stack)
+        return {}
 
-    def install(self, directory: Path) -> None:
+    def _install(self, version: Version) -> Details:
         self._say(f"fetching and installing {len(self._lock.packages)} packages")
         view = ClosedIndex(self._located, self._fetcher)
         with IndexServer(view) as server:
             toolchain.install(
-                directory,
+                version.directory,
                 self._located,
                 self._choice.stack,
                 self._request,
@@ -76,10 +100,12 @@ class WheelBuilder:
             )
             self._fetcher.wait()
         self._meter.keep()
+        return {}
 
-    def configure(self, directory: Path) -> None:
-        environment.configure(directory, self._choice.stack, self._lock, self._public)
+    def _configure(self, version: Version) -> Details:
+        environment.configure(version.directory, self._choice.stack, self._lock, self._public)
         self._say("verifying it with the doctor")
+        return {}
 
 
 def get_python(minor: str, request: Request) -> Interpreter:

@@ -24,7 +24,7 @@ from ..index.views import OpenIndex
 from ..lock import checking, lock_file
 from ..lock.lock import Lock
 from ..plan import planning, rooms
-from ..plan.plan import Plan
+from ..plan.plan import WheelPlan
 from ..pythons.interpreter import Interpreter
 from ..request import Request
 from ..store.progress import Fetching
@@ -62,7 +62,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     remarks: list[str]
     bundle: Bundle | None = None
 
-    def plan(self) -> Plan:
+    def plan(self) -> WheelPlan:
         """Raises UsageError for a path that cannot be, or is somebody else's; Cannot for want of room."""
         root = layout.root_of(self.request, self.choice.stack.name)
         directory = str(root.path)

@@ -13,7 +13,7 @@ from ...exit_codes import Cannot, UsageError
 from .. import places
 from ..catalogue.model import Stack
 from ..lock.lock import Lock
-from ..plan.plan import Plan
+from ..plan.plan import AnyPlan, WheelPlan
 from ..request import Request
 from ..transaction import durable, in_use, noop
 from ..transaction.layout import Root, Version
@@ -47,7 +47,7 @@ class Told(Protocol):
     def looking(self, running: list[str], done: int, total: int) -> None:
         """How far the doctor's look at the new environment is."""
 
-    def agreed(self, plan: Plan) -> bool:
+    def agreed(self, plan: AnyPlan) -> bool:
         """Show the plan; False: it is not wanted."""
 
 
@@ -55,7 +55,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What has come of it; what fails is raised."""
 
     result: Result
-    plan: Plan | None = None
+    plan: AnyPlan | None = None
     installed: Installed | None = None
     stack: Stack | None = None
     lock: Lock | None = None
@@ -68,9 +68,11 @@ def install(request: Request, how: How, told: Told) -> Outcome:
         there = noop.look(request)
         if there is not None:
             return Outcome(result="already", installed=_again(there), provided=_provided(there))
-    from . import prepare
-
     with ending_raises(), _cache_needed(), ExitStack() as exits:
+        if request.mode == "container":
+            return _install_image(request, how, told, exits)
+        from . import prepare
+
         prepared = prepare.prepare(request, how.jobs, told.say, told.fetching, exits)
         stack, lock = prepared.choice.stack, prepared.lock
         if how.until == "lock":
@@ -89,6 +91,21 @@ def install(request: Request, how: How, told: Told) -> Outcome:
         stack=stack,
         lock=lock,
         provided=lock.provided,
+    )
+
+
+def _install_image(request: Request, how: How, told: Told, exits: ExitStack) -> Outcome:
+    from ..container import carry, prepare
+
+    prepared = prepare.prepare(request, how.jobs, told.say, told.fetching, exits)
+    plan = prepared.plan()
+    if not told.agreed(plan):
+        return Outcome(result="refused", plan=plan)
+    if how.until == "plan":
+        return Outcome(result="planned", plan=plan)
+    installed = carry.carry_out(prepared, plan, how, told)
+    return Outcome(
+        result="already" if installed.already else "installed", plan=plan, installed=installed
     )
 
 
@@ -118,15 +135,18 @@ def _provided(there: Installed) -> dict[str, str]:
     from ..lock import lock_file
 
     version = Version(Path(there.directory) / there.version)
+    if version.is_container:
+        return {}
     with suppress(UsageError):
         return lock_file.read(version.lock).provided
     return {}
 
 
-def _execute(prepared: Prepared, plan: Plan, how: How, told: Told) -> Installed:
+def _execute(prepared: Prepared, plan: WheelPlan, how: How, told: Told) -> Installed:
     from ..transaction.execute import execute
     from ..transaction.verify import DoctorVerifier
     from .builder import WheelBuilder
+    from .material import LockedPackages
 
     stack, request = prepared.choice.stack, prepared.request
     builder = WheelBuilder(
@@ -137,6 +157,7 @@ def _execute(prepared: Prepared, plan: Plan, how: How, told: Told) -> Installed:
         prepared.fetcher,
         prepared.meter,
         prepared.public,
+        plan.installer,
         told.say,
     )
     verifier = DoctorVerifier(
@@ -145,4 +166,5 @@ def _execute(prepared: Prepared, plan: Plan, how: How, told: Told) -> Installed:
         environment=stack.environment,
         progress=told.looking,
     )
-    return execute(plan, prepared.lock, request, builder, verifier, wait=how.wait, tell=told.say)
+    material = LockedPackages(prepared.lock)
+    return execute(plan, material, request, builder, verifier, wait=how.wait, tell=told.say)

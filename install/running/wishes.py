@@ -10,7 +10,7 @@ import msgspec
 from ...exit_codes import UsageError
 from ..catalogue import load as catalogue
 from ..catalogue.model import Stack
-from ..fit import choose
+from ..fit import choose, image_words
 from ..http import addresses
 from ..plan import rooms
 from ..request import Request
@@ -19,6 +19,12 @@ from ..transaction import layout
 
 def check(request: Request) -> None:
     """Raises UsageError for what is wrong whatever the machine is: before looking at it takes a second."""
+    if request.mode == "container":
+        image_words.check(request)
+        if request.path:
+            rooms.check_name(request.path, "")
+            layout.look(Path(request.path))
+        return
     if request.path:
         rooms.check_path(request.path, "")
         layout.look(Path(request.path))

@@ -12,6 +12,8 @@ from . import logs
 BEGIN = "# >>> envcheck >>>"
 END = "# <<< envcheck <<<"
 
+_EXPORTED = re.compile(r"(?P<name>\w+)=(?P<value>.*) ; export (?P=name)")
+
 # The scripts lie in the second folder while the environment has not been verified.
 _FOLDERS = ("bin", f"{logs.OWN}/activate")
 
@@ -25,6 +27,18 @@ def write(directory: Path, variables: Mapping[str, str]) -> None:
             script = directory / folder / name
             if script.is_file():
                 script.write_text(edited(script.read_text("utf-8"), variables), "utf-8")
+
+
+def read(directory: Path) -> dict[str, str]:
+    """What ``write`` made activation set in a verified environment."""
+    try:
+        script = (directory / "bin" / "activate").read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    _, begins, ours = script.rpartition(f"\n{BEGIN}\n")  # in `deactivate`, it is indented
+    lines = ours.partition(f"\n{END}\n")[0].splitlines() if begins else []
+    found = [_EXPORTED.fullmatch(line) for line in lines]
+    return {one["name"]: "".join(shlex.split(one["value"])) for one in found if one}
 
 
 def sh(script: str, variables: Mapping[str, str]) -> str:
@@ -56,7 +70,7 @@ def fish(script: str, variables: Mapping[str, str]) -> str:
         ]
         do += [
             f"if set -q {name}; set -g {old} set ${name}; else; set -g {old} unset; end",
-            f"set -gx {name} {_fish_quoted(value)}",
+            f"set -gx {name} {fish_quoted(value)}",
         ]
     begins = re.search(r"^function deactivate\b.*\n", script, re.MULTILINE)
     return _joined(script, begins, undo, do, "    ")
@@ -93,7 +107,7 @@ def _joined(
     return script.rstrip("\n") + "\n\n" + "\n".join([BEGIN, *do, END]) + "\n"
 
 
-def _fish_quoted(value: str) -> str:
+def fish_quoted(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 

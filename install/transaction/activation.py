@@ -12,12 +12,16 @@ _NAMES = ("activate", "deactivate")  # activate.csh, Activate.ps1, activate_this
 
 def hide(version: Version) -> None:
     """Move the scripts in bin/ out of sight; those that were hidden before and written anew are replaced."""
+    if not (version.directory / "bin").is_dir():
+        return
     version.activate.mkdir(parents=True, exist_ok=True)
     _move(version.directory / "bin", version.activate)
 
 
 def reveal(version: Version) -> None:
     """Put them where a user looks for them."""
+    if not version.activate.is_dir():
+        return
     _move(version.activate, version.directory / "bin")
     version.activate.rmdir()
 

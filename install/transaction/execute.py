@@ -12,9 +12,7 @@ from pathlib import Path
 import msgspec
 
 from ... import __version__
-from ..lock.lock import Lock
 from ..plan.plan import Plan
-from ..pythons.interpreter import Interpreter
 from ..request import Request
 from . import activation, durable, in_use, layout, manifest, noop, record, roots, swap, undo
 from .journal import Journal
@@ -22,14 +20,14 @@ from .layout import Root
 from .locking import RootLock
 from .record import Installed, Record
 from .signals import ending_raises, held_back
-from .steps import Builder, NotVerified, Verdict, Verifier
+from .steps import Builder, Material, Noted, NotVerified, Verdict, Verifier
 
 Tell = Callable[[str], None]
 
 
 def execute(
     plan: Plan,
-    lock: Lock,
+    material: Material,
     request: Request,
     builder: Builder,
     verifier: Verifier,
@@ -46,13 +44,8 @@ def execute(
     Raises UsageError and Cannot where the root is not ours or cannot be locked: nothing was touched.
     Then PutBack, NotPutBack; KeyboardInterrupt and SystemExit after everything was undone.
     """
-    from ..lock import (
-        lock_file,  # what writes TOML is not needed to look whether all is there already
-    )
-
     root = Root(Path(plan.directory))
     journal = journal or Journal(root.journal)
-    digest = lock_file.digest(lock)
     layout.look(root.path)
     with (
         ending_raises(),
@@ -65,14 +58,14 @@ def execute(
         ) as held,
     ):
         undo.recovered(root, journal, tell)
-        if there := noop.in_root(root, request, digest):
+        if there := noop.in_root(root, request, material.digest):
             return _confirmed(root, there, request)
         with suppress(OSError):  # done again after the swap; here, so that `list` finds what fails
             roots.register(root)
-        transaction = _Transaction(root, journal, plan, request, digest)
+        transaction = _Transaction(root, journal, plan, material, request)
         what = f"{plan.stack} {plan.release}"
         try:
-            transaction.build(lock_file.text(lock), builder, verifier)
+            transaction.build(builder, verifier)
             undo.check_still_ours(held, root)
             with held_back():
                 return transaction.commit()
@@ -86,45 +79,40 @@ class _Transaction:
     """One version on its way from nothing to ``current``."""
 
     def __init__(
-        self, root: Root, journal: Journal, plan: Plan, request: Request, digest: str
+        self, root: Root, journal: Journal, plan: Plan, material: Material, request: Request
     ) -> None:
         self.root = root
         self.journal = journal
         self.plan = plan
+        self.material = material
         self.request = request
-        self.digest = digest
         self.version = root.version(layout.free_id(root, plan.version))
         self.before = root.current_id()
+        self.notes: list[str] = []
 
-    def build(self, pylock: str, builder: Builder, verifier: Verifier) -> None:
+    def build(self, builder: Builder, verifier: Verifier) -> None:
         """Everything that does not touch what is in use."""
         version, journal = self.version, self.journal
         began = layout.now()
         journal.append(
             version.id,
             "begun",
-            lock=self.digest,
+            lock=self.material.digest,
             stack=self.plan.stack,
             release=self.plan.release,
             envcheck=__version__,
+            **builder.about(),
         )
-        interpreter = builder.get_python()
-        journal.append(version.id, "python", interpreter=interpreter.path)
-        builder.fetch()
-        journal.append(version.id, "fetched")
         version.logs.mkdir(parents=True)
-        durable.write(version.lock, pylock.encode())
-        builder.create(version.directory)
-        activation.hide(version)
-        journal.append(version.id, "created")
-        builder.install(version.directory)
-        activation.hide(version)  # also what a package's scripts have brought
-        journal.append(version.id, "installed")
-        builder.configure(version.directory)
-        activation.hide(version)
-        journal.append(version.id, "configured")
+        durable.write(version.own / self.material.file_name, self.material.text().encode())
+        for stage in builder.stages():
+            details = stage.act(version)
+            activation.hide(version)  # also what a package's scripts have brought
+            journal.append(version.id, stage.step, **details)
         verdict = self._verify(verifier)
-        self._note_down(interpreter, verdict, began)
+        noted = builder.noted()
+        self.notes = noted.notes
+        self._note_down(noted, verdict, began)
         journal.append(version.id, "verified", verdict=verdict.health.verdict)
 
     def commit(self) -> Installed:
@@ -141,7 +129,7 @@ class _Transaction:
             already=False,
             before=self.before or "",
             record=noted,
-            notes=[note] if note else [],
+            notes=[*self.notes, note] if note else self.notes,
         )
 
     def _verify(self, verifier: Verifier) -> Verdict:
@@ -156,11 +144,11 @@ class _Transaction:
             )
         return verdict
 
-    def _note_down(self, interpreter: Interpreter, verdict: Verdict, began: str) -> None:
+    def _note_down(self, noted: Noted, verdict: Verdict, began: str) -> None:
         version = self.version
         manifest.write(version)
         used = manifest.usage([version.directory])
-        noted = Record(
+        whole = Record(
             schema=record.SCHEMA,
             version=version.id,
             stack=self.plan.stack,
@@ -168,12 +156,18 @@ class _Transaction:
             title=self.plan.title,
             request=record.public(self.request),
             inputs=record.inputs(self.request),
-            lock=self.digest,
-            versions={p.name: p.version for p in self.plan.packages if not p.building},
-            building={p.name: p.version for p in self.plan.packages if p.building},
-            python=interpreter.version,
-            interpreter=interpreter.path,
-            installer=self.plan.installer,
+            mode=self.request.mode,
+            lock=self.material.digest,
+            versions=dict(self.material.versions),
+            building=dict(self.material.building),
+            python=noted.python,
+            interpreter=noted.interpreter,
+            installer=noted.installer,
+            engine=noted.engine,
+            image=noted.image,
+            image_digest=noted.image_digest,
+            image_bytes=noted.image_bytes,
+            wiring=noted.wiring,
             envcheck=__version__,
             created_at=began,
             verified_at=layout.now(),
@@ -181,7 +175,7 @@ class _Transaction:
             bytes_shared=used.shared,
             health=verdict.health,
         )
-        record.write(version, noted)
+        record.write(version, whole)
 
 
 def _confirmed(root: Root, there: Installed, request: Request) -> Installed:

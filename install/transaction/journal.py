@@ -12,8 +12,24 @@ from . import durable
 from .layout import now
 
 # What has been done. "begun" comes before anything is; "undone" and "removed" say that nothing of the
-# version is left. "swapped" is also written by a rollback.
+# version is left. "swapped" is also written by a rollback. "held": what an engine is about to hold is written
+# down, and "pulled" comes when it does.
 Step = Literal[
+    "begun",
+    "python",
+    "fetched",
+    "created",
+    "installed",
+    "held",
+    "pulled",
+    "configured",
+    "verified",
+    "swapped",
+    "done",
+    "undone",
+    "removed",
+]
+WHEEL_STEPS: tuple[Step, ...] = (
     "begun",
     "python",
     "fetched",
@@ -23,15 +39,11 @@ Step = Literal[
     "verified",
     "swapped",
     "done",
-    "undone",
-    "removed",
-]
-STEPS: tuple[Step, ...] = (
+)
+IMAGE_STEPS: tuple[Step, ...] = (
     "begun",
-    "python",
-    "fetched",
-    "created",
-    "installed",
+    "held",
+    "pulled",
     "configured",
     "verified",
     "swapped",
@@ -45,7 +57,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     time: str  # UTC
     version: str
     step: Step
-    details: dict[str, str] = {}  # "lock": its digest; "before": the version that was current
+    details: dict[
+        str, str
+    ] = {}  # "lock": its digest; "engine", "image"; "before": what was current
 
 
 class Journal:

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -17,9 +18,12 @@ from . import durable
 OWN = ".envcheck"  # of a root, and of each version in it
 LAYOUT = 1
 
-# "23.03-py3.8-1f0c9a2b", "…-2": of a version that was begun with that lock before.
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]*-py[0-9]+\.[0-9]+-[0-9a-f]{8}(-[0-9]+)?")
-
+# "23.03-py3.8-1f0c9a2b", "…-2": of a version that was begun with that lock before. Of an image:
+# "23.03-tf1-1f0c9a2b", "my-tag-image-1f0c9a2b".
+_ID = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9._+!-]*-(py[0-9]+\.[0-9]+|tf[0-9]|image)-[0-9a-f]{8}(-[0-9]+)?"
+)
+_LONGEST_TAG = 90  # of an engine's 128, which the flavour, the digest and a number must fit in, too
 
 _NUMBERED = re.compile(r"(-[0-9a-f]{8})-[0-9]+$")
 
@@ -33,7 +37,7 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 class Version:
-    """One version's directory: the virtual environment, and envcheck's own files in it."""
+    """One version's directory: the virtual environment or what starts the image, and envcheck's own files."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -41,6 +45,9 @@ class Version:
         self.own = directory / OWN
         self.record = self.own / "record.json"
         self.lock = self.own / "pylock.toml"
+        self.image_lock = self.own / "image.json"
+        self.held = self.own / "held.json"  # what an engine holds for it
+        self.start = self.own / "start.json"  # how its image is started
         self.files = self.own / "files.json"
         self.doctor = self.own / "doctor.json"
         self.logs = self.own / "logs"
@@ -49,6 +56,21 @@ class Version:
     @property
     def python(self) -> Path:
         return self.directory / "bin" / "python"
+
+    @property
+    def of_image(self) -> tuple[Path, ...]:
+        """The files that every verified version of an image has."""
+        return (self.image_lock, self.held, self.start)
+
+    @property
+    def is_container(self) -> bool:
+        """Whether it is an image's, as far as it has come."""
+        return any(path.exists() for path in self.of_image)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is something to start: its Python, or what says how its image is started."""
+        return self.python.exists() or self.start.exists()
 
 
 class Root:
@@ -99,6 +121,15 @@ def version_id(release: str, minor: str, digest: str) -> str:
     """ "2.21.0-py3.11-1f0c9a2b"; digest: ``lock_file.digest``."""
     safe = re.sub(r"[^A-Za-z0-9._+!-]", "-", release).lstrip("._+!-") or "unnamed"
     return f"{safe}-py{minor}-{digest[:8]}"
+
+
+def image_version_id(release: str, flavour: Literal["tf1", "tf2", "image"], digest: str) -> str:
+    """ "23.03-tf1-1f0c9a2b"; also an image's tag. release: for "image", the tag that was asked for, or "".
+
+    digest: of the manifest, 64 hexadecimal digits.
+    """
+    safe = re.sub(r"[^A-Za-z0-9._-]", "-", release)[:_LONGEST_TAG].lstrip("._-") or "untagged"
+    return f"{safe}-{flavour}-{digest[:8]}"
 
 
 def is_id(name: str) -> bool:

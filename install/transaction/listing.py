@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypedDict
 
 import msgspec
 
-from . import locking, manifest, record, roots
+from . import locking, manifest, outside, record, roots
 from .journal import Journal
 from .layout import Root, Version
 from .recover import unfinished
@@ -20,12 +20,14 @@ VersionStatus = Literal[
     "being built",
     "without a record",  # which was damaged since: nobody can tell what it holds
 ]
+Mode = Literal["wheel", "container"]
 RootStatus = Literal["installed", "broken link", "nothing in use"]
 
 
 class VersionState(msgspec.Struct, frozen=True, kw_only=True):
-    """One version. Sizes are allocated bytes; ``bytes_shared`` of them are in files that are linked from
-    elsewhere too (uv's cache, another version), and are not freed by removing this one alone."""
+    """One version. Sizes are allocated bytes, an image's in its engine included; ``bytes_shared`` of them are
+    in files that are linked from elsewhere too (uv's cache, another version), and are not freed by removing
+    this one alone."""
 
     version: str
     in_use: bool
@@ -40,6 +42,11 @@ class VersionState(msgspec.Struct, frozen=True, kw_only=True):
     envcheck: str = ""
     bytes_total: int = 0
     bytes_shared: int = 0
+    mode: Mode = "wheel"
+    engine: str = ""  # "podman"; of a container alone, as the next three
+    image: str = ""  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+    digest: str = ""  # of its manifest, "sha256:…"
+    image_bytes: int = 0  # of bytes_total, in the engine's storage
 
 
 class EnvironmentState(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +61,16 @@ class EnvironmentState(msgspec.Struct, frozen=True, kw_only=True):
     bytes_total: int  # of all versions, what they share counted once
     at_work: str = ""  # who holds the lock
     foreign: list[str] = []  # what lies in the directory and is not envcheck's
+    mode: Mode = "wheel"  # of the version in use, else the newest; and its engine, image and digest
+    engine: str = ""
+    image: str = ""
+    digest: str = ""
+
+
+class _Held(TypedDict, total=False):
+    mode: Mode
+    engine: str
+    image: str
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -72,15 +89,23 @@ def look_at(root: Root) -> EnvironmentState:
     current = root.current_id()
     there = root.versions()
     versions = [_version(v, v.id == current, v.id in begun, holder is not None) for v in there]
-    dangling = root.current.is_symlink() and not root.version(current or ".").python.exists()
+    dangling = root.current.is_symlink() and not root.version(current or ".").is_there
+    versions.sort(key=lambda v: (v.verified_at, v.version), reverse=True)
+    newest = versions[0] if versions else None
+    told = next((version for version in versions if version.in_use), newest)
     return EnvironmentState(
         name=roots.name_of(root),
         directory=str(root.path),
         prefix=str(root.current),
+        mode=told.mode if told else "wheel",
+        engine=told.engine if told else "",
+        image=told.image if told else "",
+        digest=told.digest if told else "",
         current=current or "",
         status="broken link" if dangling else "installed" if current else "nothing in use",
-        versions=sorted(versions, key=lambda v: (v.verified_at, v.version), reverse=True),
-        bytes_total=manifest.usage([version.directory for version in there]).total,
+        versions=versions,
+        bytes_total=manifest.usage([version.directory for version in there]).total
+        + outside.image_bytes(there),
         at_work=str(holder) if holder else "",
         foreign=[str(path) for path in root.foreign()],
     )
@@ -98,8 +123,10 @@ def _version(version: Version, in_use: bool, begun: bool, at_work: bool) -> Vers
             changes=[],
             bytes_total=used.total,
             bytes_shared=used.shared,
+            **_held(version),
         )
-    changes = manifest.intact(version.directory)
+    changes = outside.compare(version).sentences()
+    images = outside.image_bytes([version])
     return VersionState(
         version=version.id,
         in_use=in_use,
@@ -112,6 +139,19 @@ def _version(version: Version, in_use: bool, begun: bool, at_work: bool) -> Vers
         verified_at=noted.verified_at,
         verdict=noted.health.verdict,
         envcheck=noted.envcheck,
-        bytes_total=used.total,
+        bytes_total=used.total + images,
         bytes_shared=used.shared,
+        mode=noted.mode,
+        engine=noted.engine,
+        image=noted.image,
+        digest=noted.image_digest,
+        image_bytes=images,
     )
+
+
+def _held(version: Version) -> _Held:
+    """What is known of an image before there is a record."""
+    held = outside.held_by(version)
+    if held is None:
+        return {"mode": "container"} if version.is_container else {}
+    return {"mode": "container", "engine": held.engine, "image": held.reference}

@@ -34,11 +34,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     changed: list[str] = []
     added: list[str] = []  # by the user's own `pip install`, as a rule
     unreadable: str = ""  # there is no manifest to compare with
+    outside: str = ""  # what is wrong with what an engine holds for it, a sentence
 
     @property
     def intact(self) -> bool:
         """Whether all that was installed is there; more may be."""
-        return not (self.missing or self.changed or self.unreadable)
+        return not (self.missing or self.changed or self.unreadable or self.outside)
 
     def sentences(self) -> list[str]:
         """One for each kind, with the first few paths; none where nothing differs."""
@@ -48,7 +49,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
             (self.added, "was added", "were added"),
         ]
         told = [_sentence(*kind) for kind in kinds if kind[0]]
-        return [self.unreadable, *told] if self.unreadable else told
+        return [*filter(None, [self.unreadable, self.outside]), *told]
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -87,7 +88,9 @@ def compare(version: Version) -> Difference:
             for name in sorted(before.keys() & after.keys())
             if before[name] != after[name]
         ]
-    if not version.python.exists():  # a link, whose target is not the version's
+    if version.is_container:
+        missing += [f"{OWN}/{path.name}" for path in version.of_image if not path.exists()]
+    elif not version.python.exists():  # a link, whose target is not the version's
         missing.append("bin/python, or the Python that it leads to,")
     return Difference(missing=missing, changed=changed, added=added)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 
 from ..request import Request
-from . import manifest, record, roots
+from . import outside, record, roots
 from .journal import FINISHED, Journal, last_steps
 from .layout import Root, is_root
 from .record import Installed, Record
 
 # A request that differs in nothing but these may come to the same lock; then nothing is to be done either.
-_CHOOSING = ("stack", "release", "python", "offline", "lock", "allow_no_gpu")
+_CHOOSING = ("stack", "release", "python", "offline", "lock", "allow_no_gpu", "flavour", "image")
 
 
 def look(request: Request) -> Installed | None:
@@ -41,7 +41,7 @@ def in_root(root: Root, request: Request, digest: str = "") -> Installed | None:
         return None
     if last_steps(Journal(root.journal).entries()).get(current) not in FINISHED:
         return None
-    difference = manifest.compare(root.version(current))
+    difference = outside.compare(root.version(current))
     if not difference.intact:
         return None
     return Installed(
@@ -59,6 +59,8 @@ def _serves(noted: Record, request: Request, digest: str) -> bool:
     request = record.public(request)
     if digest:
         chosen = {name: getattr(request, name) for name in _CHOOSING}
+        if request.engine in ("", noted.engine):  # else it is to be in another one
+            chosen["engine"] = request.engine
         return noted.lock == digest and msgspec.structs.replace(noted.request, **chosen) == request
     try:
         return noted.request == request and noted.inputs == record.inputs(request)

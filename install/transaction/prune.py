@@ -12,7 +12,7 @@ import msgspec
 from ...exit_codes import Cannot, NotPutBack
 from .. import places
 from ..store.store import Store
-from . import history, manifest, record, removal, roots, undo, uv_cache
+from . import history, manifest, outside, record, removal, roots, undo, uv_cache
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock
@@ -69,9 +69,10 @@ def prune(
         wanted = {root.path for root in (every if chosen is None else chosen)}
         for root in every:
             work.take(root, root.path in wanted, locks, tell)
+        images = work.image_bytes()
         work.remove_versions(tell)
         work.remove_files(tell)
-        freed = work.expected() if dry_run else before - _bytes(every)
+        freed = images + (work.expected() if dry_run else before - _bytes(every))
     return Pruned(
         dry_run=dry_run,
         kept=work.kept,
@@ -131,17 +132,21 @@ class _Work:
                 Kept(
                     environment=name,
                     version=version.id,
-                    bytes_total=manifest.usage([version.directory]).total,
+                    bytes_total=_bytes_of(version),
                     why=why or "not known: it has no record",
                 )
             )
 
     def _let_go(self, root: Root, version: Version) -> None:
-        size = manifest.usage([version.directory]).total
+        size = _bytes_of(version)
         self._going.append((root, version))
         self.removed.append(
             Removed(environment=roots.name_of(root), version=version.id, bytes_total=size)
         )
+
+    def image_bytes(self) -> int:
+        """What engines let go of, before they do."""
+        return outside.freed_bytes([version for _, version in self._going])
 
     def remove_versions(self, tell: Callable[[str], None]) -> None:
         for root, version in self._going if not self._dry_run else ():
@@ -154,7 +159,7 @@ class _Work:
             except (OSError, removal.Left) as error:
                 raise NotPutBack(
                     f"{version.directory}: not all of it could be removed: {error}",
-                    hint="remove it yourself, and try again",
+                    hint=getattr(error, "hint", "") or "remove it yourself, and try again",
                 ) from None
 
     def remove_files(self, tell: Callable[[str], None]) -> None:
@@ -194,6 +199,10 @@ def _why(version: str, current: str | None, beside: list[str], keep: int, wanted
     if version in beside[:keep]:
         return "for envcheck rollback"
     return ""
+
+
+def _bytes_of(version: Version) -> int:
+    return manifest.usage([version.directory]).total + outside.image_bytes([version])
 
 
 def _bytes(every: list[Root]) -> int:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -36,12 +37,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     request: Request
     inputs: str  # ``inputs(request)`` when it was installed
-    lock: str  # ``lock_file.digest``
+    mode: Literal["wheel", "container"] = "wheel"
+    lock: str  # its digest: of pylock.toml, or of the image's manifest
     versions: dict[str, str]  # of its packages
     building: dict[str, str] = {}  # of those that sdists were built with, and that are not in it
-    python: str  # "3.11.7"
-    interpreter: str
-    installer: str  # "uv 0.13.9"
+    python: str = ""  # "3.11.7"
+    interpreter: str = ""
+    installer: str = ""  # "uv 0.13.9"
+    engine: str = ""  # "podman"; these five of a container alone
+    image: str = ""  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3": as it was asked for
+    image_digest: str = ""  # of its manifest: "sha256:…"
+    image_bytes: int = 0  # in the engine's storage; 0 where the image is a file of the version's
+    wiring: str = ""  # how GPUs get into it
     envcheck: str
     created_at: str
     verified_at: str
@@ -70,13 +77,24 @@ def inputs(request: Request) -> str:
     told = hashlib.sha256(__version__.encode())
     named = [request.stack] if os.sep in request.stack or request.stack.endswith(".toml") else []
     named += [request.lock] if request.lock else []
-    for path in [*sorted(_CATALOGUE.rglob("*.toml")), *map(Path, named)]:
+    ours = sorted(_CATALOGUE.rglob("*.toml"))
+    ours += _image_tables() if request.mode == "container" else []
+    for path in [*ours, *map(Path, named)]:
         content = path.read_bytes()
         told.update(f"{path.name} {len(content)}\n".encode() + content)
     if request.offline:
         status = Path(request.offline).stat()
         told.update(f"{request.offline} {status.st_size} {status.st_mtime_ns}".encode())
     return told.hexdigest()
+
+
+def _image_tables() -> list[Path]:
+    """What an image is chosen by."""
+    from ... import data
+
+    folder = Path(data.__file__).parent
+    own = Path(__file__).parent.parent / "images"
+    return [*sorted(folder.glob("releases*.csv")), *sorted(own.rglob("*.toml"))]
 
 
 def public(request: Request) -> Request:

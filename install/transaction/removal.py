@@ -7,19 +7,18 @@ import shutil
 import stat
 from pathlib import Path
 
-from . import durable
+from . import durable, outside
 from .layout import Root, Version
-
-
-class Left(Exception):
-    """Something could not be removed; the message names it and says why."""
+from .left import Left as Left
 
 
 def discard(root: Root, version: Version) -> None:
-    """Remove a version. Killed in between, it no longer looks like one, and the next run goes on.
+    """Remove a version, and before it what an engine holds for it, which its directory alone tells of.
 
-    Raises Left.
+    Killed in between, it no longer looks like one, and the next run goes on. Raises Left, where the engine
+    does not let go with the version as it was.
     """
+    outside.release(version)
     if os.path.lexists(version.directory):
         try:
             root.removing.mkdir(exist_ok=True)

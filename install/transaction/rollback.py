@@ -7,9 +7,9 @@ from collections.abc import Callable
 import msgspec
 
 from ...exit_codes import Cannot, UsageError
-from . import durable, history, in_use, manifest, swap, undo
+from . import durable, history, in_use, outside, record, swap, undo
 from .journal import Journal
-from .layout import Root
+from .layout import Root, Version
 from .locking import RootLock
 
 
@@ -38,11 +38,11 @@ def rollback(
         undo.recovered(root, journal, tell)
         before = root.current_id()
         chosen = _choose(root, journal, to, before)
-        difference = manifest.compare(root.version(chosen))
+        difference = outside.compare(root.version(chosen))
         if not difference.intact:
             raise Cannot(
                 f"{chosen} is not what was installed: {'; '.join(difference.sentences())}",
-                hint="envcheck install --mode wheel builds a new version",
+                hint=f"envcheck install --mode {_mode(root.version(chosen))} makes a new version",
             )
         try:
             swap.swap(root, chosen)
@@ -75,3 +75,8 @@ def _choose(root: Root, journal: Journal, to: str, current: str | None) -> str:
     if not others:
         raise Cannot(f"{root.path}: there is no other version to go back to")
     return to or others[0]
+
+
+def _mode(version: Version) -> str:
+    noted = record.read(version)
+    return "wheel" if noted is None else noted.mode

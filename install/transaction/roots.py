@@ -51,7 +51,7 @@ def find(word: str) -> Root:
             return roots[0]
         raise UsageError(
             f"which environment? There are {names}" if roots else "there is no environment yet",
-            hint="name one" if roots else "envcheck install --mode wheel makes one",
+            hint="name one" if roots else "envcheck install makes one",
         )
     for root in roots:
         if word == name_of(root):

@@ -29,7 +29,7 @@ def recovered(root: Root, journal: Journal, tell: Callable[[str], None]) -> None
     except removal.Left as left:
         raise NotPutBack(
             f"an installation that was cut off cannot be removed: {left}",
-            hint=f"remove {root.removing} yourself, and try again",
+            hint=left.hint or f"remove {root.removing} yourself, and try again",
         ) from None
 
 
@@ -60,7 +60,7 @@ def undo(
     except removal.Left as left:
         raise NotPutBack(
             f"{what} was not installed ({_sentence(error)}), and something of it is left: {left}",
-            hint=f"what is in use is as it was; remove {root.removing} yourself",
+            hint=f"what is in use is as it was; {left.hint or f'remove {root.removing} yourself'}",
         ) from error
     with suppress(OSError):  # the next run sees that there is nothing to undo
         journal.append(version.id, "undone", why=type(error).__name__)

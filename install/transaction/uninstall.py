@@ -11,7 +11,7 @@ import msgspec
 
 from ...exit_codes import NotPutBack, UsageError
 from .. import last
-from . import manifest, removal, roots, swap, undo
+from . import manifest, outside, removal, roots, swap, undo
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock
@@ -22,9 +22,11 @@ class Uninstalled(msgspec.Struct, frozen=True, kw_only=True):
     versions: list[str]  # that were removed
     whole: bool  # the environment is gone, and not a version of it alone
     freed: (
-        int  # bytes; files that are still linked from uv's cache or another version are not counted
+        int  # bytes; what uv's cache, another version or the engine's user still has is not counted
     )
     left: list[str] = []  # paths in the directory that are not envcheck's, and stay
+    images: list[str] = []  # that engines held, and have let go of: "…@sha256:… in podman"
+    images_left: list[str] = []  # which were there before, or which another version has
 
 
 def check(root: Root, version_id: str = "") -> list[Version]:
@@ -46,6 +48,12 @@ def check(root: Root, version_id: str = "") -> list[Version]:
     return chosen
 
 
+def bytes_of(versions: list[Version]) -> int:
+    """What they take: their directories, and their images in engines."""
+    used = manifest.usage([version.directory for version in versions])
+    return used.total + outside.image_bytes(versions)
+
+
 def uninstall(
     root: Root,
     version_id: str = "",
@@ -63,6 +71,8 @@ def uninstall(
         undo.recovered(root, journal, tell)
         chosen = check(root, version_id)
         used = manifest.usage([version.directory for version in chosen])
+        image_bytes = outside.freed_bytes(chosen)
+        images, images_left = outside.images(chosen)
         try:
             if not version_id:
                 swap.clear(root)  # first: from here on nothing looks installed
@@ -78,7 +88,7 @@ def uninstall(
         except removal.Left as stays:
             raise NotPutBack(
                 f"{root.path}: not all of it could be removed: {stays}",
-                hint="remove it yourself, and try again",
+                hint=stays.hint or "remove it yourself, and try again",
             ) from None
         except OSError as error:
             raise NotPutBack(
@@ -91,8 +101,10 @@ def uninstall(
         directory=str(root.path),
         versions=[version.id for version in chosen],
         whole=not version_id,
-        freed=used.total - used.shared,
+        freed=used.total - used.shared + image_bytes,
         left=[str(path) for path in left],
+        images=images,
+        images_left=images_left,
     )
 
 

@@ -14,7 +14,7 @@ from ... import snapshot as snapshots
 from ...checks.engine import diagnose
 from ...checks.model import CheckResult, Diagnosis
 from ...collection import Collected, Kernels
-from ...exit_codes import CouldNotLook, UsageError
+from ...exit_codes import EnvcheckError
 from ...reports import json_report
 from ...reports.model import build
 from ...snapshot import Snapshot
@@ -30,7 +30,8 @@ class DoctorVerifier:
 
     must_pass: codes without which the stack is not installed. allow_no_gpu: what could not be judged for
     want of a GPU is no reason against it. environment: what activation sets, and so the doctor too.
-    look: instead of the collector.
+    look: instead of the collector's look at an environment of wheels; it gets the new version's directory,
+    and that of the one in use, which may be of the other mode.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class DoctorVerifier:
     def _failing_in(self, old: Path) -> set[str]:
         try:
             return _failing(diagnose(self._look(old).snapshot))
-        except (CouldNotLook, UsageError):
+        except EnvcheckError:
             return set()  # it is broken beyond looking: no excuse for the new one
 
     def _collect(self, directory: Path) -> Collected:

@@ -67,7 +67,9 @@ def everything(root: Path) -> set[Path]:
 
 
 def test_nothing_is_there_yet() -> None:
-    assert said("list") == "There is no environment yet:\nenvcheck install --mode wheel\n"
+    assert said("list") == (
+        "There is no environment yet:\nenvcheck install --mode wheel\nenvcheck install --mode container\n"
+    )
     assert listed() == {}
     assert "no environment yet" in refused(envcheck("rollback"))
 

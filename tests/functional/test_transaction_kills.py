@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
+from disk_changes import NEVER, changing, full
 from transaction_parts import (
     DyingJournal,
     Judge,
@@ -33,10 +31,8 @@ from transaction_parts import (
 )
 
 from envcheck.install.transaction import noop
-from envcheck.install.transaction.journal import STEPS
+from envcheck.install.transaction.journal import WHEEL_STEPS
 from envcheck.install.transaction.layout import Root
-
-CHANGES = {"os.rename", "os.symlink", "os.mkdir", "os.remove", "os.rmdir", "os.truncate"}
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +87,7 @@ def after_the_kill(
 
 @pytest.mark.parametrize("when", ["before", "torn", "after"])
 def test_killed_at_every_journal_step_the_next_run_succeeds(one: Path, when: str) -> None:
-    for number, step in enumerate(STEPS):
+    for number, step in enumerate(WHEEL_STEPS):
         root = one.with_name(f"{when}-{step}")
         shutil.copytree(one, root, symlinks=True)
         journal = DyingJournal(root, number, when)
@@ -141,38 +137,6 @@ def test_a_disk_that_is_full_at_any_moment_puts_back_or_is_told_of(one: Path, ag
     assert ends == {0, 3, 5}
 
 
-WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-NEVER = 77  # the exit code of a run that had fewer changes
-
-
-def full() -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def changing(number: int, happen: Any, work: Any, again: bool = False) -> None:
-    """Do the work in this process, and let something happen at its change with that number."""
-    left = number
-    here = str(Path(os.environ["HOME"]).parent)
-
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal left
-        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES
-        if event not in CHANGES and not writes:
-            return
-        if not any(str(a).startswith(here) for a in arguments if isinstance(a, (str, os.PathLike))):
-            return
-        if happen is full and event in ("os.remove", "os.rmdir"):
-            return  # takes no room
-        left -= 1
-        if left == -1 or (again and left < 0):
-            happen()
-
-    sys.addaudithook(hook)
-    work()
-    if left >= 0:
-        raise SystemExit(NEVER)
-
-
 @pytest.mark.parametrize("step", ["python", "fetch", "create", "install", "configure", "verify"])
 def test_killed_in_the_middle_of_a_step(one: Path, step: str) -> None:
     def at(now: str) -> None:
@@ -186,7 +150,7 @@ def test_killed_in_the_middle_of_a_step(one: Path, step: str) -> None:
 
 
 def test_a_run_killed_again_and_again_leaves_one_version(one: Path) -> None:
-    for number in range(2, len(STEPS)):
+    for number in range(2, len(WHEEL_STEPS)):
         journal = DyingJournal(one, number, "before")
         assert in_child(lambda: install(one, "2", journal=journal)) == -9  # noqa: B023
         assert len(names(one)) <= 4
@@ -194,7 +158,7 @@ def test_a_run_killed_again_and_again_leaves_one_version(one: Path) -> None:
 
 
 def test_a_killed_first_installation_leaves_nothing_in_use(tmp_path: Path) -> None:
-    for number, step in enumerate(STEPS[:8]):
+    for number, step in enumerate(WHEEL_STEPS[:8]):
         root = tmp_path / step
         journal = DyingJournal(root, number, "before")
         assert in_child(lambda: install(root, "2", journal=journal)) == -9  # noqa: B023

@@ -32,7 +32,7 @@ from transaction_parts import (
 from envcheck.exit_codes import CouldNotLook, NotPutBack, PutBack
 from envcheck.install import last
 from envcheck.install.transaction import locking, noop, record, removal, roots
-from envcheck.install.transaction.journal import STEPS, Journal
+from envcheck.install.transaction.journal import WHEEL_STEPS, Journal
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.locking import Locked, RootLock
 from envcheck.install.transaction.rollback import rollback
@@ -75,7 +75,7 @@ def test_installed_and_recorded(root: Path) -> None:
     noted = record.read(version)
     assert noted is not None and noted == done.record
     assert noted.versions == {"tiny": "1"} and noted.bytes_total > 0
-    assert [entry.step for entry in Journal(Root(root).journal).entries()] == list(STEPS)
+    assert [entry.step for entry in Journal(Root(root).journal).entries()] == list(WHEEL_STEPS)
     assert [known.path for known in roots.known()] == [root]
 
 

@@ -14,15 +14,15 @@ from typing import Any
 from envcheck.exit_codes import EnvcheckError
 from envcheck.install.lock import lock_file
 from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
-from envcheck.install.plan.plan import Plan, PlannedPackage
-from envcheck.install.pythons.interpreter import Interpreter
+from envcheck.install.plan.plan import PlannedPackage, WheelPlan
 from envcheck.install.request import Request
+from envcheck.install.running.material import LockedPackages
 from envcheck.install.transaction import layout
 from envcheck.install.transaction.execute import execute
 from envcheck.install.transaction.journal import Journal
-from envcheck.install.transaction.layout import Root
+from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.record import Health, Installed
-from envcheck.install.transaction.steps import Verdict
+from envcheck.install.transaction.steps import Details, Noted, Stage, Verdict
 
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 BOUND = 30  # seconds that a forked child may live
@@ -36,7 +36,7 @@ def locked(release: str) -> Lock:
     )
 
 
-def planned(root: Path, lock: Lock) -> Plan:
+def planned(root: Path, lock: Lock) -> WheelPlan:
     package = PlannedPackage(
         name="tiny",
         version=lock.release,
@@ -46,7 +46,7 @@ def planned(root: Path, lock: Lock) -> Plan:
         index="https://x.test/simple/",
         in_store=True,
     )
-    return Plan(
+    return WheelPlan(
         stack="tiny",
         release=lock.release,
         title="Tiny",
@@ -78,12 +78,27 @@ class TinyBuilder:
         self._at = at
         self.done: list[str] = []
 
-    def get_python(self) -> Interpreter:
-        self._pass("python")
-        return Interpreter(path=sys.executable, version=MINOR + ".0", found_in="PATH")
+    def about(self) -> Details:
+        return {}
 
-    def fetch(self) -> None:
-        self._pass("fetch")
+    def stages(self) -> list[Stage]:
+        return [
+            Stage("python", self._act(lambda directory: self._pass("python"))),
+            Stage("fetched", self._act(lambda directory: self._pass("fetch"))),
+            Stage("created", self._act(self.create)),
+            Stage("installed", self._act(self.install)),
+            Stage("configured", self._act(self.configure)),
+        ]
+
+    def noted(self) -> Noted:
+        return Noted(python=MINOR + ".0", interpreter=sys.executable, installer="none")
+
+    def _act(self, work: Callable[[Path], None]) -> Callable[[Version], Details]:
+        def act(version: Version) -> Details:
+            work(version.directory)
+            return {}
+
+        return act
 
     def create(self, directory: Path) -> None:
         (directory / "bin").mkdir()
@@ -161,7 +176,7 @@ def install(root: Path, release: str, **options: Any) -> Installed:
     builder = options.pop("builder", None) or TinyBuilder(release)
     verifier = options.pop("verifier", None) or Judge()
     asked = options.pop("request", None) or request(root, release)
-    return execute(planned(root, lock), lock, asked, builder, verifier, **options)
+    return execute(planned(root, lock), LockedPackages(lock), asked, builder, verifier, **options)
 
 
 def in_child(work: Callable[[], object]) -> int:

@@ -11,7 +11,7 @@ from targets import not_imported, on_bare_machine, replace
 from whole import with_target
 
 from envcheck.collection import Collected
-from envcheck.exit_codes import CouldNotLook
+from envcheck.exit_codes import Cannot, CouldNotLook, EnvcheckError, PutBack, UsageError
 from envcheck.install.transaction.steps import Verdict
 from envcheck.install.transaction.verify import DoctorVerifier
 from envcheck.snapshot import Snapshot, load
@@ -65,8 +65,10 @@ def test_but_what_must_pass_must() -> None:
     assert [failure[:7] for failure in verdict.failures] == ["FRM-001"]
 
 
-def test_an_old_one_that_cannot_be_looked_at_excuses_nothing() -> None:
-    verdict, _ = judged(broken(), CouldNotLook("no"))
+@pytest.mark.parametrize("error", [CouldNotLook, UsageError, Cannot, PutBack])
+def test_an_old_one_that_cannot_be_looked_at_excuses_nothing(error: type[EnvcheckError]) -> None:
+    """An environment that does not start, an engine that does not answer, an image that is gone."""
+    verdict, _ = judged(broken(), error("no"))
     assert len(verdict.failures) == 1
 
 

@@ -1,0 +1,37 @@
+"""A lock as what a transaction installs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ..lock import lock_file
+from ..lock.lock import Lock
+
+
+class LockedPackages:
+    """The transaction's Material of the wheel mode."""
+
+    file_name = "pylock.toml"
+
+    def __init__(self, lock: Lock) -> None:
+        self._lock = lock
+
+    @cached_property
+    def digest(self) -> str:
+        return lock_file.digest(self._lock)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return {package.name: package.version for package in self._lock.packages}
+
+    @property
+    def building(self) -> dict[str, str]:
+        installed = {package.file.sha256 for package in self._lock.packages}
+        return {
+            package.name: package.version
+            for package in self._lock.building
+            if package.file.sha256 not in installed
+        }
+
+    def text(self) -> str:
+        return lock_file.text(self._lock)

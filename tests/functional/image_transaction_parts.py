@@ -1,0 +1,243 @@
+"""A container transaction without an engine: a directory stands for the engine's storage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from envcheck.install.engines.engine import Held, Start, Wiring
+from envcheck.install.plan.plan import Plan
+from envcheck.install.request import Request
+from envcheck.install.transaction import durable, layout, outside
+from envcheck.install.transaction.execute import execute
+from envcheck.install.transaction.layout import Root, Version
+from envcheck.install.transaction.left import Left
+from envcheck.install.transaction.record import Health, Installed
+from envcheck.install.transaction.steps import Details, Noted, Stage, Verdict
+
+SIZE = 5_000_000  # bytes that the stand-in says of every image
+
+
+class FakeEngine:
+    """Images by id, each a file with its names: the keeper and what it keeps. It stands in for podman."""
+
+    def __init__(self, storage: Path) -> None:
+        self.storage = storage
+        self.answers = True
+        storage.mkdir(exist_ok=True)
+
+    def pull(self, held: Held, at: Callable[[str], None]) -> None:
+        at("layer")
+        self._write(held.image_id, {*self.names(held.image_id), held.reference})
+        at("pulled")
+        self._write(held.image_id, {*self.names(held.image_id), held.tag})
+
+    def add(self, release: str, name: str) -> None:
+        """The user has the image already, by a name of theirs."""
+        self._write(image_id(release), {name})
+
+    def intact(self, held: Held) -> str:
+        if not self.answers:
+            return "podman does not answer"
+        return "" if held.tag in self.names(held.image_id) else "its image is gone"
+
+    def release(self, held: Held) -> None:
+        if not self.answers:
+            raise Left(f"the image {held.tag}: podman does not answer")
+        if not self._file(held.image_id).exists():
+            return
+        names = self.names(held.image_id) - {held.tag}
+        if held.before or names - {held.reference}:
+            self._write(held.image_id, names)
+        else:
+            self._file(held.image_id).unlink()
+
+    def names(self, image: str) -> set[str]:
+        try:
+            return set(json.loads(self._file(image).read_text()))
+        except FileNotFoundError:
+            return set()
+
+    def images(self) -> dict[str, set[str]]:
+        """Every image's names but the one that a pull gives, by the release that it is of: whole ones."""
+        files = [path for path in self.storage.iterdir() if not path.name.startswith(".")]
+        found = {path.name: set(json.loads(path.read_text())) for path in files}
+        pulled = {reference(name) for name in found}
+        return {name: names - pulled for name, names in found.items()}
+
+    def _file(self, image: str) -> Path:
+        return self.storage / image.removeprefix("sha256:").lstrip("0")
+
+    def _write(self, image: str, names: set[str]) -> None:
+        durable.write(self._file(image), json.dumps(sorted(names)).encode())
+
+
+def digest(release: str) -> str:
+    return release.rjust(64, "0")
+
+
+def image_id(release: str) -> str:
+    return f"sha256:{digest(release)}"
+
+
+def reference(release: str) -> str:
+    return f"x.test/tiny@sha256:{digest(release)}"
+
+
+class TinyImage:
+    """The Material."""
+
+    file_name = "image.json"
+    versions: dict[str, str] = {}
+    building: dict[str, str] = {}
+
+    def __init__(self, release: str) -> None:
+        self.digest = digest(release)
+
+    def text(self) -> str:
+        return json.dumps({"digest": f"sha256:{self.digest}"})
+
+
+class ImageBuilder:
+    """``at`` is called in the middle of each step, with its name."""
+
+    def __init__(
+        self, release: str, engine: FakeEngine, at: Callable[[str], None] = lambda step: None
+    ) -> None:
+        self._release = release
+        self._engine = engine
+        self._at = at
+        self.done: list[str] = []
+
+    def about(self) -> Details:
+        return {"engine": "podman", "image": reference(self._release)}
+
+    def stages(self) -> list[Stage]:
+        return [
+            Stage("held", self._hold),
+            Stage("pulled", self._pull),
+            Stage("configured", self._configure),
+        ]
+
+    def noted(self) -> Noted:
+        return Noted(
+            engine="podman",
+            image=f"x.test/tiny:{self._release}",
+            image_digest=f"sha256:{digest(self._release)}",
+            image_bytes=SIZE,
+            wiring="by CDI",
+            notes=["memlock cannot be set here"],
+        )
+
+    def _hold(self, version: Version) -> Details:
+        self._pass("hold")
+        before = bool(self._engine.names(image_id(self._release)))
+        outside.hold(version, held(version, self._release, before))
+        self._pass("was held")
+        return {}
+
+    def _pull(self, version: Version) -> Details:
+        written = outside.held_by(version)
+        assert written is not None
+        self._engine.pull(written, self._pass)
+        return {}
+
+    def _configure(self, version: Version) -> Details:
+        self._pass("configure")
+        start = Start(
+            engine="podman",
+            program="/usr/bin/podman",
+            image=image_id(self._release),
+            reference=f"x.test/tiny:{self._release}",
+            wiring=Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"]),
+            gpus=1,
+        )
+        durable.write(version.start, json.dumps({"image": start.image}).encode())
+        return {}
+
+    def _pass(self, step: str) -> None:
+        self.done.append(step)
+        self._at(step)
+
+
+def held(version: Version, release: str, before: bool = False) -> Held:
+    return Held(
+        engine="podman",
+        program="/usr/bin/podman",
+        image_id=image_id(release),
+        tag=f"localhost/envcheck/tiny:{version.id}",
+        reference=reference(release),
+        before=before,
+    )
+
+
+class ImageJudge:
+    """A verifier that finds the image where it should be, and has nothing against it but what it is given."""
+
+    def __init__(
+        self, failures: list[str] | None = None, at: Callable[[str], None] = lambda step: None
+    ) -> None:
+        self._failures = failures or []
+        self._at = at
+
+    def verify(self, directory: Path, old: Path | None) -> Verdict:
+        assert outside.intact(Version(directory)) == ""
+        self._at("verify")
+        health = Health(verdict="Healthy")
+        return Verdict(health=health, failures=self._failures, report=b'{"a": "report"}\n')
+
+
+def planned(root: Path, release: str) -> Plan:
+    return Plan(
+        stack="tiny",
+        release=release,
+        title="Tiny",
+        reasons=[],
+        notes=[],
+        directory=str(root),
+        version=layout.image_version_id(release, "tf1", digest(release)),
+        steps=[],
+        rooms=[],
+        download_bytes=0,
+        in_store_bytes=0,
+        seconds=None,
+        rate=1.0,
+        rate_from="assumed",
+    )
+
+
+def image_request(root: Path, release: str = "") -> Request:
+    return Request(mode="container", release=release, path=str(root))
+
+
+def install_image(root: Path, release: str, engine: FakeEngine, **options: Any) -> Installed:
+    """One installation; builder, verifier and request may be given."""
+    builder = options.pop("builder", None) or ImageBuilder(release, engine)
+    verifier = options.pop("verifier", None) or ImageJudge()
+    asked = options.pop("request", None) or image_request(root, release)
+    return execute(planned(root, release), TinyImage(release), asked, builder, verifier, **options)
+
+
+def image_in_use(root: Path, engine: FakeEngine) -> str:
+    """The release that would be started: its image is in the engine."""
+    version = Root(root).version(Root(root).current_id() or "nothing")
+    assert outside.intact(version) == "" and version.start.is_file()
+    return json.loads(version.start.read_text())["image"].removeprefix("sha256:").lstrip("0")
+
+
+def nothing_is_held_that_no_version_tells_of(root: Path, engine: FakeEngine) -> None:
+    """What the engine has by envcheck's names is in some version's ``held.json``."""
+    told = {one.tag for version in Root(root).versions() if (one := outside.held_by(version))}
+    there = {name for names in engine.images().values() for name in names}
+    assert {name for name in there if name.startswith("localhost/envcheck/")} <= told
+
+
+def holds_exactly(root: Path, engine: FakeEngine, releases: set[str]) -> None:
+    """The engine has these releases' images, each by the tags of the versions that there are."""
+    tags = {
+        f"localhost/envcheck/tiny:{version.id}": version.id for version in Root(root).versions()
+    }
+    assert set(engine.images()) == releases
+    assert {name for names in engine.images().values() for name in names} == set(tags)

@@ -1,0 +1,315 @@
+"""A container installation as a transaction: its image is held by the engine, or the engine is as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from image_transaction_parts import (
+    SIZE,
+    FakeEngine,
+    ImageBuilder,
+    ImageJudge,
+    digest,
+    holds_exactly,
+    image_id,
+    image_in_use,
+    image_request,
+    install_image,
+    reference,
+)
+from processes import wait_for
+from transaction_parts import holds, in_child, install, is_tidy, start, wait
+
+from envcheck.exit_codes import Cannot, CouldNotLook, NotPutBack, PutBack
+from envcheck.install import last
+from envcheck.install.request import Request
+from envcheck.install.transaction import noop, outside, record, roots
+from envcheck.install.transaction.journal import IMAGE_STEPS, Journal
+from envcheck.install.transaction.layout import Root
+from envcheck.install.transaction.listing import look_at
+from envcheck.install.transaction.prune import prune
+from envcheck.install.transaction.rollback import rollback
+from envcheck.install.transaction.uninstall import bytes_of, uninstall
+
+EVERY_STEP = ["hold", "was held", "layer", "pulled", "configure", "verify"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    made = FakeEngine(tmp_path / "engine")
+    monkeypatch.setattr(outside, "keeper", made)
+    return made
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "a root with spaces"
+
+
+def failing(
+    engine: FakeEngine, at: str, error: Callable[[], BaseException]
+) -> dict[str, ImageBuilder | ImageJudge]:
+    def fail(step: str) -> None:
+        if step == at:
+            raise error()
+
+    return {"builder": ImageBuilder("2", engine, fail), "verifier": ImageJudge(at=fail)}
+
+
+def test_installed_and_recorded(root: Path, engine: FakeEngine) -> None:
+    done = install_image(root, "1", engine)
+    assert done.version == "1-tf1-00000000" and done.prefix == last.read()
+    assert done.notes == ["memlock cannot be set here"]
+    is_tidy(root, versions=1)
+    version = Root(root).version(done.version)
+    assert json.loads(version.image_lock.read_text()) == {"digest": image_id("1")}
+    assert not version.activate.exists() and not (version.directory / "bin").exists()
+    noted = record.read(version)
+    assert noted is not None and noted == done.record
+    assert (noted.mode, noted.engine, noted.image) == ("container", "podman", "x.test/tiny:1")
+    assert (noted.image_digest, noted.lock) == (image_id("1"), digest("1"))
+    assert noted.wiring == "by CDI" and noted.image_bytes == SIZE
+    entries = Journal(Root(root).journal).entries()
+    assert [entry.step for entry in entries] == list(IMAGE_STEPS)
+    assert entries[0].details["engine"] == "podman"
+    assert entries[0].details["image"] == reference("1")
+    holds_exactly(root, engine, {"1"})
+
+
+@pytest.mark.parametrize("step", EVERY_STEP)
+@pytest.mark.parametrize("error", [lambda: CouldNotLook("away"), KeyboardInterrupt, ValueError])
+def test_an_error_in_a_step_leaves_the_engine_as_it_was(
+    root: Path, engine: FakeEngine, step: str, error: Callable[[], BaseException]
+) -> None:
+    install_image(root, "1", engine)
+    with pytest.raises((PutBack, KeyboardInterrupt)):
+        install_image(root, "2", engine, **failing(engine, step, error))
+    is_tidy(root, versions=1)
+    holds_exactly(root, engine, {"1"})
+    assert image_in_use(root, engine) == "1"
+    assert not install_image(root, "2", engine).already
+
+
+def test_what_the_doctor_refuses_is_taken_back(root: Path, engine: FakeEngine) -> None:
+    with pytest.raises(PutBack, match="FRM-001: no GPU") as refused:
+        install_image(root, "1", engine, verifier=ImageJudge(["FRM-001: no GPU"]))
+    assert (Path(refused.value.hint.removeprefix("what was said is in ")) / "doctor.json").is_file()
+    assert engine.images() == {}
+
+
+def test_an_image_that_was_there_before_stays(root: Path, engine: FakeEngine) -> None:
+    engine.add("2", "mine:1")
+    with pytest.raises(PutBack):
+        install_image(root, "2", engine, **failing(engine, "verify", ValueError))
+    assert engine.images() == {"2": {"mine:1"}}
+    install_image(root, "2", engine)
+    done = uninstall(Root(root))
+    assert engine.images() == {"2": {"mine:1"}} and not root.exists()
+    assert (done.images, done.images_left) == ([], [f"{reference('2')} in podman"])
+
+
+def test_an_engine_that_does_not_answer_is_named_with_what_removes_the_image(
+    root: Path, engine: FakeEngine
+) -> None:
+    def hang() -> BaseException:
+        engine.answers = False
+        return CouldNotLook("podman hangs")
+
+    install_image(root, "1", engine)
+    with pytest.raises(NotPutBack) as left:
+        install_image(root, "2", engine, **failing(engine, "configure", hang))
+    tag = "localhost/envcheck/tiny:2-tf1-00000000"
+    assert f"the image {tag}: podman does not answer" in str(left.value)
+    assert f"/usr/bin/podman rmi {tag}" in left.value.hint
+    assert "held.json" in left.value.hint and "what is in use is as it was" in left.value.hint
+    with pytest.raises(NotPutBack, match="an installation that was cut off cannot be removed"):
+        install_image(root, "2", engine)
+    engine.answers = True
+    assert image_in_use(root, engine) == "1"
+    install_image(root, "3", engine)
+    holds_exactly(root, engine, {"1", "3"})
+
+
+def test_an_engine_that_is_gone_for_good_can_be_forgotten(root: Path, engine: FakeEngine) -> None:
+    done = install_image(root, "1", engine)
+    engine.answers = False
+    with pytest.raises(NotPutBack, match="podman does not answer") as left:
+        uninstall(Root(root))
+    held = Root(root).version(done.version).held
+    assert f"remove {held} and try again" in left.value.hint
+    held.unlink()
+    uninstall(Root(root))
+    assert not root.exists()
+
+
+def test_an_equal_request_does_nothing_while_the_image_is_there(
+    root: Path, engine: FakeEngine
+) -> None:
+    install_image(root, "1", engine)
+    there = noop.look(image_request(root, "1"))
+    assert there is not None and there.already and there.notes == []
+    assert noop.look(image_request(root, "2")) is None
+    assert noop.look(Request(release="1", path=str(root))) is None, "that is the wheel mode"
+    builder = ImageBuilder("1", engine)
+    assert install_image(root, "1", engine, builder=builder, request=image_request(root)).already
+    assert builder.done == []
+    (engine.storage / "1").unlink()
+    assert noop.look(image_request(root)) is None
+    again = install_image(root, "1", engine)
+    assert again.version == "1-tf1-00000000-2" and image_in_use(root, engine) == "1"
+
+
+def test_the_same_image_is_held_once_more_in_another_engine_alone(
+    root: Path, engine: FakeEngine
+) -> None:
+    install_image(root, "1", engine)
+    chosen = Request(mode="container", release="1", path=str(root), engine="podman")
+    assert install_image(root, "1", engine, request=chosen).already
+    other = Request(mode="container", release="1", path=str(root), engine="docker")
+    assert not install_image(root, "1", engine, request=other).already
+
+
+def test_the_same_image_of_two_versions_goes_with_the_last(root: Path, engine: FakeEngine) -> None:
+    first = install_image(root, "1", engine).version
+    Root(root).version(first).start.unlink()  # damaged: it is made anew, with the same image
+    second = install_image(root, "1", engine).version
+    assert (first, second) == ("1-tf1-00000000", "1-tf1-00000000-2")
+    held = outside.held_by(Root(root).version(second))
+    assert held is not None and not held.before, "envcheck itself has brought it"
+    assert bytes_of(Root(root).versions()) < 2 * SIZE, "it counts once"
+    assert uninstall(Root(root), first).freed < SIZE
+    holds_exactly(root, engine, {"1"})
+    done = uninstall(Root(root))
+    assert done.freed > SIZE and done.images == [f"{reference('1')} in podman"]
+    assert engine.images() == {}
+
+
+def test_the_same_image_of_two_roots_goes_with_the_last(
+    root: Path, tmp_path: Path, engine: FakeEngine
+) -> None:
+    """They have it by the same name."""
+    install_image(root, "1", engine)
+    install_image(tmp_path / "other", "1", engine)
+    uninstall(Root(root))
+    assert image_in_use(tmp_path / "other", engine) == "1"
+    uninstall(Root(tmp_path / "other"))
+    assert engine.images() == {}
+
+
+def test_back_forward_and_not_to_an_image_that_is_gone(root: Path, engine: FakeEngine) -> None:
+    one, two = install_image(root, "1", engine), install_image(root, "2", engine)
+    assert rollback(Root(root)).version == one.version and image_in_use(root, engine) == "1"
+    assert rollback(Root(root)).version == two.version and image_in_use(root, engine) == "2"
+    (engine.storage / "1").unlink()
+    with pytest.raises(Cannot, match="its image is gone") as refused:
+        rollback(Root(root))
+    assert "--mode container" in refused.value.hint
+    assert image_in_use(root, engine) == "2"
+
+
+def test_a_root_may_hold_both_modes(root: Path, engine: FakeEngine) -> None:
+    install(root, "1")
+    image = install_image(root, "1", engine)
+    assert image_in_use(root, engine) == "1"
+    rollback(Root(root))
+    assert holds(root) == "1"
+    rollback(Root(root), image.version)
+    states = {version.mode: version for version in look_at(Root(root)).versions}
+    assert states["container"].in_use and states["wheel"].python
+    uninstall(Root(root))
+    assert engine.images() == {}
+
+
+def test_prune_has_the_engine_let_go(root: Path, engine: FakeEngine) -> None:
+    for release in ("1", "2", "3"):
+        install_image(root, release, engine)
+    would = prune(dry_run=True)
+    assert [one.version for one in would.removed] == ["1-tf1-00000000"]
+    assert would.freed >= SIZE and would.removed[0].bytes_total > SIZE
+    assert set(engine.images()) == {"1", "2", "3"}
+    done = prune()
+    assert done.freed >= SIZE
+    holds_exactly(root, engine, {"2", "3"})
+
+
+def test_the_listing_tells_of_images(root: Path, engine: FakeEngine) -> None:
+    install_image(root, "1", engine)
+    install_image(root, "2", engine)
+    (engine.storage / "1").unlink()
+    found = look_at(Root(root))
+    assert (found.mode, found.engine, found.status) == ("container", "podman", "installed")
+    assert (found.image, found.digest) == ("x.test/tiny:2", image_id("2"))
+    assert found.bytes_total > 2 * SIZE
+    states = {version.release: version for version in found.versions}
+    assert states["2"].status == "verified" and states["2"].image_bytes == SIZE
+    assert (states["1"].status, states["1"].changes) == ("changed since", ["its image is gone"])
+    Root(root).version(found.current).start.unlink()
+    assert look_at(Root(root)).status == "broken link"
+
+
+def test_what_is_being_pulled_is_listed_with_its_image(root: Path, engine: FakeEngine) -> None:
+    seen, modes = [], []
+
+    def at(step: str) -> None:
+        if step == "pulled":
+            seen.extend(look_at(Root(root)).versions)
+            modes.append(look_at(Root(root)).mode)
+
+    install_image(root, "1", engine, builder=ImageBuilder("1", engine, at))
+    assert [(one.status, one.mode, one.image) for one in seen] == [
+        ("being built", "container", reference("1"))
+    ]
+    assert modes == ["container"], "of the environment, though nothing in it is in use yet"
+
+
+def test_two_at_once_the_second_waits_and_finds_it_done(
+    root: Path, tmp_path: Path, engine: FakeEngine
+) -> None:
+    told, entered, go_on = (tmp_path / name for name in ("told", "entered", "go on"))
+
+    def at(step: str) -> None:
+        if step == "layer":
+            entered.touch()
+            assert wait_for(go_on.exists, 20)
+
+    def second() -> None:
+        builder = ImageBuilder("1", engine)
+        assert install_image(root, "1", engine, builder=builder, tell=told.write_text).already
+        assert builder.done == []
+
+    builder = ImageBuilder("1", engine, at)
+    one = start(lambda: install_image(root, "1", engine, builder=builder))
+    assert wait_for(entered.exists)
+    two = start(second)
+    assert wait_for(told.exists)
+    go_on.touch()
+    assert (wait(one), wait(two)) == (0, 0)
+    is_tidy(root, versions=1)
+    holds_exactly(root, engine, {"1"})
+
+
+def test_a_first_installation_that_was_killed_leaves_nothing_to_the_engine(
+    root: Path, engine: FakeEngine
+) -> None:
+    def die(step: str) -> None:
+        if step == "pulled":
+            os.kill(os.getpid(), 9)
+
+    builder = ImageBuilder("1", engine, die)
+    assert in_child(lambda: install_image(root, "1", engine, builder=builder)) == -9
+    assert set(engine.images()) == {"1"}
+    found = [known for known in roots.known() if known.path == root]
+    assert found, "the root is known, though nothing in it was ever finished"
+    uninstall(found[0])
+    assert engine.images() == {} and not root.exists()

@@ -1,0 +1,222 @@
+"""What is told of an installed container, beside one of wheels; and the keys that programs read."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+from test_plan_text import environment
+
+from envcheck.install.request import Request
+from envcheck.install.transaction.listing import EnvironmentState, Listing, VersionState
+from envcheck.install.transaction.record import Health, Installed, Record
+from envcheck.install.transaction.uninstall import Uninstalled
+from envcheck.reports import environments, installed, plan_json
+
+DIGEST = "sha256:" + "1f0c9a2b3c4d" + "5" * 52
+IMAGE = "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+
+
+def container() -> VersionState:
+    return VersionState(
+        version="23.03-tf1-1f0c9a2b",
+        in_use=True,
+        status="verified",
+        changes=[],
+        stack="ngc-tf1",
+        release="23.03",
+        verified_at="2026-11-21T17:00:00Z",
+        verdict="Healthy",
+        envcheck="0",
+        bytes_total=13 * 1024**3,
+        mode="container",
+        engine="podman",
+        image=IMAGE,
+        digest=DIGEST,
+        image_bytes=13 * 1024**3 - 4096,
+    )
+
+
+def listed(**changes: object) -> Listing:
+    whole = EnvironmentState(
+        name="ngc-tf1",
+        directory="/data/envs/ngc-tf1",
+        prefix="/data/envs/ngc-tf1/current",
+        current="23.03-tf1-1f0c9a2b",
+        status="installed",
+        versions=[container()],
+        bytes_total=13 * 1024**3,
+        mode="container",
+        engine="podman",
+        image=IMAGE,
+        digest=DIGEST,
+    )
+    return Listing(1, [msgspec.structs.replace(whole, **changes)])
+
+
+def done() -> Installed:
+    record = Record(
+        schema=1,
+        version="23.03-tf1-1f0c9a2b",
+        stack="ngc-tf1",
+        release="23.03",
+        title="NVIDIA's TensorFlow 1 container",
+        request=Request(mode="container"),
+        inputs="",
+        mode="container",
+        lock=DIGEST.removeprefix("sha256:"),
+        versions={},
+        engine="podman",
+        image=IMAGE,
+        image_digest=DIGEST,
+        image_bytes=13 * 1024**3,
+        wiring="by CDI (/etc/cdi/nvidia.yaml)",
+        envcheck="0",
+        created_at="",
+        verified_at="",
+        bytes_total=0,
+        bytes_shared=0,
+        health=Health(verdict="Healthy: 60 checks passed."),
+    )
+    return Installed(
+        directory="/data/envs/ngc-tf1",
+        version="23.03-tf1-1f0c9a2b",
+        prefix="/data/envs/ngc-tf1/current",
+        already=False,
+        before="23.02-tf1-00000000",
+        record=record,
+        notes=["memlock is left as podman sets it"],
+    )
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_container_is_listed_as_one() -> None:
+    text = environments.listing(listed())
+    assert f"ngc-tf1 23.03, the image {IMAGE} (1f0c9a2b3c4d) in podman, 13.0 GiB, verified" in flat(
+        text
+    )
+    assert text.endswith("envcheck shell --name ngc-tf1\n")
+    assert "activate" not in text and "Python" not in text and "package" not in text
+
+
+def test_one_that_lies_elsewhere_is_started_by_its_path() -> None:
+    text = environments.listing(listed(name="/data/a b", directory="/data/a b"))
+    assert text.endswith("envcheck shell --path '/data/a b'\n")
+
+
+def test_an_image_that_is_gone_is_told() -> None:
+    gone = msgspec.structs.replace(
+        container(), status="changed since", changes=["its image is not in podman any more"]
+    )
+    text = flat(environments.listing(listed(versions=[gone])))
+    assert "changed since 2026-11-21 17:00 UTC its image is not in podman any more" in text
+
+
+def test_the_listing_s_keys_only_ever_grow() -> None:
+    found = json.loads(environments.render_json(listed()))["environments"][0]
+    assert list(found) == [
+        "name",
+        "directory",
+        "prefix",
+        "current",
+        "status",
+        "versions",
+        "bytes_total",
+        "at_work",
+        "foreign",
+        "mode",
+        "engine",
+        "image",
+        "digest",
+    ]
+    assert list(found["versions"][0]) == [
+        "version",
+        "in_use",
+        "status",
+        "changes",
+        "stack",
+        "release",
+        "python",
+        "packages",
+        "verified_at",
+        "verdict",
+        "envcheck",
+        "bytes_total",
+        "bytes_shared",
+        "mode",
+        "engine",
+        "image",
+        "digest",
+        "image_bytes",
+    ]
+
+
+def test_what_was_removed_names_the_images() -> None:
+    gone = Uninstalled(
+        directory="/data/envs/ngc-tf1",
+        versions=["23.03-tf1-1f0c9a2b", "23.02-tf1-00000000"],
+        whole=True,
+        freed=13 * 1024**3,
+        images=["nvcr.io/nvidia/tensorflow@sha256:1f0c in podman"],
+        images_left=["nvcr.io/nvidia/tensorflow@sha256:0000 in podman"],
+    )
+    text = flat(environments.uninstalled(gone))
+    assert "image nvcr.io/nvidia/tensorflow@sha256:1f0c in podman" in text
+    assert "left nvcr.io/nvidia/tensorflow@sha256:0000 in podman (there before, or of" in text
+    assert "freed 13.0 GiB" in text
+
+
+def test_the_last_words_on_a_container() -> None:
+    told = installed.render(installed.environment_of(done(), {}))
+    lines = [line.strip() for line in told.splitlines()]
+    assert lines[0] == "Installed and verified: ngc-tf1 23.03"
+    assert f"image       {IMAGE}" in lines and f"digest      {DIGEST}" in lines
+    assert "engine      podman" in lines
+    assert "GPUs        by CDI (/etc/cdi/nvidia.yaml)" in lines
+    assert "note        memlock is left as podman sets it" in lines
+    assert "kept        23.02-tf1-00000000 (envcheck rollback, envcheck prune)" in lines
+    assert lines[-3:] == ["envcheck run -- python", "envcheck shell", "envcheck doctor"]
+    assert "activate" not in told and "python      " not in told
+
+
+def test_a_container_without_gpus_says_so() -> None:
+    bare = msgspec.structs.replace(installed.environment_of(done(), {}), wiring="")
+    assert "GPUs        none are asked for\n" in installed.render(bare)
+
+
+def test_the_envelope_s_keys_only_ever_grow() -> None:
+    envelope = plan_json.Envelope(
+        result="installed", exit_code=0, environment=installed.environment_of(done(), {})
+    )
+    found = json.loads(plan_json.render(envelope))["environment"]
+    assert list(found) == [
+        "directory",
+        "prefix",
+        "version",
+        "stack",
+        "release",
+        "title",
+        "python",
+        "provided",
+        "packages",
+        "verdict",
+        "failing",
+        "unproven",
+        "kept",
+        "notes",
+        "mode",
+        "engine",
+        "image",
+        "digest",
+        "wiring",
+    ]
+    assert found["digest"] == DIGEST and found["image"] == IMAGE
+
+
+def test_wheels_are_told_as_before() -> None:
+    told = installed.render(environment())
+    assert "python      3.8.18, 42 packages\n" in told
+    assert "engine" not in told and "envcheck run" not in told

@@ -1,0 +1,341 @@
+"""What a version keeps outside of its directory, without an engine; and what tells an image's version."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from test_transaction import noted, versioned
+
+from envcheck.exit_codes import CouldNotLook, NotPutBack
+from envcheck.install.engines import holding
+from envcheck.install.engines.engine import Held
+from envcheck.install.request import Request
+from envcheck.install.transaction import (
+    layout,
+    listing,
+    manifest,
+    noop,
+    outside,
+    record,
+    removal,
+    roots,
+    undo,
+)
+from envcheck.install.transaction.journal import Journal
+from envcheck.install.transaction.layout import Root, Version
+from envcheck.install.transaction.left import Left
+from envcheck.install.transaction.record import Record
+
+A = "23.03-tf1-11111111"
+B = "25.02-tf2-22222222"
+WHEEL = "1.0-py3.11-33333333"
+HELD = Held(
+    engine="podman",
+    program="/usr/bin/podman",
+    image_id="sha256:" + "1" * 64,
+    tag=f"localhost/envcheck/ngc-tf1:{A}",
+    reference="nvcr.io/nvidia/tensorflow@sha256:" + "2" * 64,
+    before=False,
+)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    made = Root(tmp_path / "root")
+    layout.claim(made)
+    return made
+
+
+class Asked:
+    """A keeper that says what it is given, and what it was asked."""
+
+    def __init__(self, wrong: str = "", left: Left | None = None) -> None:
+        self.wrong = wrong
+        self.left = left
+        self.released: list[str] = []
+        self.kept: list[str] = []  # untagged alone
+
+    def intact(self, held: Held) -> str:
+        return self.wrong
+
+    def release(self, held: Held) -> None:
+        if self.left is not None:
+            raise self.left
+        (self.kept if held.before else self.released).append(held.tag)
+
+
+@pytest.fixture
+def keeper(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    made = Asked()
+    monkeypatch.setattr(outside, "keeper", made)
+    return made
+
+
+def imaged(root: Root, version_id: str = A, held: Held = HELD, **changes: object) -> Version:
+    """A container's version that was verified and is in use."""
+    version = versioned(root, version_id)
+    version.python.unlink()
+    (version.directory / "bin").rmdir()
+    for path in version.of_image:
+        path.write_text("{}")
+    outside.hold(version, held)
+    manifest.write(version)
+    record.write(version, noted(version_id, mode="container", image_bytes=1000, **changes))
+    return version
+
+
+# Names
+
+
+def test_an_image_s_version_has_its_own_name() -> None:
+    digest = "0123456789abcdef" * 4
+    assert layout.image_version_id("23.03", "tf1", digest) == "23.03-tf1-01234567"
+    assert layout.image_version_id("my_tag-1", "image", digest) == "my_tag-1-image-01234567"
+    assert layout.image_version_id("", "image", digest) == "untagged-image-01234567"
+    assert layout.image_version_id("../a+b:c", "image", digest) == "a-b-c-image-01234567"
+    longest = layout.image_version_id("t" * 128, "image", digest)
+    assert len(longest) + len("-1000") < 128, "it is an engine's tag, too"
+    for name in ("23.03-tf1-01234567", "untagged-image-01234567-2", longest, WHEEL):
+        assert layout.is_id(name)
+    for name in ("23.03-tf1-0123456", "23.03-gpu-01234567", "tf1-01234567", "x-image-01234567-"):
+        assert not layout.is_id(name)
+
+
+def test_a_taken_name_of_an_image_gets_a_number(root: Root) -> None:
+    (root.path / A).mkdir()
+    assert layout.free_id(root, A) == f"{A}-2"
+
+
+# Whether it is all there
+
+
+def test_an_image_s_version_needs_no_python(root: Root, keeper: Asked) -> None:
+    version = imaged(root)
+    assert manifest.intact(version.directory) == [] and version.is_container and version.is_there
+    version.start.unlink()
+    assert manifest.intact(version.directory) == [".envcheck/start.json is gone"]
+    assert not version.is_there
+    version.held.unlink()
+    assert not outside.compare(version).intact, "nobody can tell where its image is"
+
+
+def test_a_file_of_the_version_s_own_is_in_its_manifest(root: Root, keeper: Asked) -> None:
+    version = imaged(root)
+    (version.directory / "image.sif").write_bytes(b"sif")
+    manifest.write(version)
+    (version.directory / "image.sif").unlink()
+    assert manifest.intact(version.directory) == ["image.sif is gone"]
+
+
+def test_what_an_engine_says_is_a_difference(root: Root, keeper: Asked) -> None:
+    version = imaged(root)
+    assert outside.compare(version).intact
+    keeper.wrong = "its image is not in podman any more"
+    difference = outside.compare(version)
+    assert not difference.intact and difference.sentences() == [keeper.wrong]
+    assert noop.in_root(root, Request(stack="tiny")) is None
+    state = listing.look_at(root).versions[0]
+    assert (state.status, state.changes) == ("changed since", [keeper.wrong])
+
+
+def test_an_unreadable_record_of_it_is_a_difference(root: Root, keeper: Asked) -> None:
+    version = imaged(root)
+    version.held.write_text("{")
+    assert outside.held_by(version) is None
+    assert "does not say what an engine holds" in outside.intact(version)
+    with pytest.raises(Left, match="which image an engine holds") as left:
+        removal.discard(root, version)
+    assert str(version.held) in left.value.hint and version.directory.is_dir()
+
+
+# Holding and letting go
+
+
+def test_what_is_held_is_written_whole_and_read_back(root: Root, keeper: Asked) -> None:
+    version = root.version(A)
+    version.own.mkdir(parents=True)
+    outside.hold(version, HELD)
+    assert json.loads(version.held.read_text())["tag"] == HELD.tag
+    assert outside.held_by(version) == HELD
+    assert outside.held_by(root.version(B)) is None
+
+
+@pytest.mark.parametrize(
+    ("others", "before", "noted_as"),
+    [
+        ([], True, True),
+        ([False], True, False),
+        ([True], True, True),
+        ([True, False], True, False),
+        ([True], False, False),
+    ],
+)
+def test_what_another_version_brought_was_not_there_before(
+    root: Root, keeper: Asked, others: list[bool], before: bool, noted_as: bool
+) -> None:
+    for number, its in enumerate(others):
+        imaged(root, f"1-tf1-0000000{number}")
+        held = msgspec.structs.replace(HELD, before=its)
+        root.version(f"1-tf1-0000000{number}").held.write_bytes(msgspec.json.encode(held))
+    version = root.version(A)
+    version.own.mkdir(parents=True)
+    assert outside.hold(version, msgspec.structs.replace(HELD, before=before)).before is noted_as
+    written = outside.held_by(version)
+    assert written is not None and written.before is noted_as
+
+
+def test_the_engine_lets_go_before_the_directory_goes(root: Root, keeper: Asked) -> None:
+    version = imaged(root)
+    keeper.left = Left("the image is in use", "podman rm x")
+    with pytest.raises(Left, match="in use"):
+        removal.discard(root, version)
+    assert version.held.is_file(), "the next run knows what to remove"
+    keeper.left = None
+    removal.discard(root, version)
+    assert keeper.released == [HELD.tag] and not version.directory.exists()
+
+
+def test_no_engine_is_asked_for_wheels_and_for_files(root: Root, monkeypatch: Any) -> None:
+    monkeypatch.setattr(outside, "keeper", None)  # to be asked would be an error
+    wheels = versioned(root, WHEEL)
+    image = imaged(root, held=msgspec.structs.replace(HELD, engine="apptainer", tag=""))
+    for version in (wheels, image):
+        assert outside.compare(version).intact and outside.image_bytes([version]) == 0
+        removal.discard(root, version)
+        assert not version.directory.exists()
+
+
+def test_an_unfinished_one_is_let_go_of_and_an_error_says_how(root: Root, keeper: Asked) -> None:
+    imaged(root, B, msgspec.structs.replace(HELD, image_id="sha256:2", tag="localhost/x:2"))
+    version = root.version(A)
+    version.own.mkdir(parents=True)
+    outside.hold(version, HELD)
+    journal = Journal(root.journal)
+    journal.append(A, "begun", engine="podman", image=HELD.reference)
+    journal.append(A, "held")
+    keeper.left = Left("podman does not answer")
+    with pytest.raises(NotPutBack, match="podman does not answer") as refused:
+        undo.recovered(root, journal, lambda sentence: None)
+    assert f"/usr/bin/podman rmi {HELD.tag}" in refused.value.hint
+    assert f"remove {version.held} and try again" in refused.value.hint
+    keeper.left = None
+    undo.recovered(root, journal, lambda sentence: None)
+    assert keeper.released == [HELD.tag] and journal.entries()[-1].step == "undone"
+
+
+def test_a_name_that_another_root_has_too_is_kept(
+    root: Root, keeper: Asked, tmp_path: Path
+) -> None:
+    other = Root(tmp_path / "other")
+    layout.claim(other)
+    for one_of_them in (root, other):
+        roots.register(one_of_them)
+    one, two = imaged(root), imaged(other)
+    assert outside.freed_bytes([one]) == 0 and outside.freed_bytes([one, two]) == 1000
+    outside.release(one)
+    assert keeper.released == []
+    removal.discard(other, two)
+    assert keeper.released == []
+    removal.discard(root, one)
+    assert keeper.released == [HELD.tag]
+
+
+def test_an_image_that_another_version_waits_for_loses_a_name_alone(
+    root: Root, keeper: Asked
+) -> None:
+    """That version has no name for it yet: it is about to be given one."""
+    one = imaged(root)
+    two = root.version(B)
+    two.own.mkdir(parents=True)
+    outside.hold(two, msgspec.structs.replace(HELD, tag="localhost/envcheck/x:2"))
+    outside.release(one)
+    assert keeper.kept == [HELD.tag] and keeper.released == []
+
+
+def test_sizes_count_an_image_once_and_not_one_of_the_user_s(root: Root, keeper: Asked) -> None:
+    one = imaged(root)
+    two = imaged(root, f"{A}-2", msgspec.structs.replace(HELD, tag="localhost/envcheck/x:2"))
+    assert outside.image_bytes([one, two]) == 1000
+    assert outside.freed_bytes([one]) == 0 and outside.freed_bytes([one, two]) == 1000
+    theirs = imaged(root, B, msgspec.structs.replace(HELD, image_id="sha256:3", before=True))
+    assert outside.image_bytes([theirs]) == 1000 and outside.freed_bytes([theirs]) == 0
+
+
+# The real keeper, over a stand-in of the engine's module
+
+
+def test_the_real_keeper_says_it_in_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(held: Held) -> bool:
+        raise CouldNotLook("podman does not answer")
+
+    engines = outside.Engines()
+    monkeypatch.setattr(holding, "has", lambda held: True)
+    assert engines.intact(HELD) == ""
+    monkeypatch.setattr(holding, "has", lambda held: False)
+    assert engines.intact(HELD) == f"its image ({HELD.reference}) is not in podman any more"
+    monkeypatch.setattr(holding, "has", silent)
+    assert engines.intact(HELD).endswith("cannot be looked at: podman does not answer")
+    monkeypatch.setattr(holding, "release", silent)
+    with pytest.raises(Left, match=f"the image {HELD.tag} in podman: podman does not answer"):
+        engines.release(HELD)
+
+
+# The record and the wish
+
+
+def test_a_record_of_before_still_reads(root: Root) -> None:
+    version = versioned(root, WHEEL)
+    fields = json.loads(version.record.read_text())
+    new = ("mode", "engine", "image", "image_digest", "image_bytes", "wiring")
+    old = {name: value for name, value in fields.items() if name not in new}
+    for name in ("mode", "flavour", "engine", "image"):
+        del old["request"][name]
+    version.record.write_text(json.dumps(old))
+    read = record.read(version)
+    assert read is not None and (read.mode, read.engine, read.image_bytes) == ("wheel", "", 0)
+    assert read == noted(WHEEL)
+
+
+def test_a_container_s_record_needs_no_python() -> None:
+    fields = {field.name for field in msgspec.structs.fields(Record) if field.required}
+    assert not fields & {"python", "interpreter", "installer", "mode", "engine", "image"}
+
+
+def test_the_mode_is_part_of_the_wish(root: Root, keeper: Asked) -> None:
+    asked = Request(mode="container", release="23.03")
+    imaged(root, request=asked, inputs=record.inputs(asked), engine="podman")
+    assert noop.in_root(root, asked) is not None
+    assert noop.in_root(root, Request(release="23.03")) is None
+    digest = "1" * 64
+    assert noop.in_root(root, Request(mode="container", flavour="tf1"), digest) is not None
+    assert noop.in_root(root, Request(mode="container", image="x.test/a"), digest) is not None
+    assert noop.in_root(root, Request(mode="container", engine="podman"), digest) is not None
+    assert noop.in_root(root, Request(mode="container", engine="docker"), digest) is None
+    assert noop.in_root(root, Request(), digest) is None
+
+
+def test_the_releases_tables_count_for_containers_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from envcheck import data
+
+    assert record.inputs(Request()) != record.inputs(Request(mode="container"))
+    table = tmp_path / "releases.csv"
+    table.write_text("month\n23.03\n")
+    monkeypatch.setattr(data, "__file__", str(tmp_path / "__init__.py"))
+    wheel, image = record.inputs(Request()), record.inputs(Request(mode="container"))
+    table.write_text("month\n23.03\n23.04\n")
+    assert record.inputs(Request()) == wheel
+    assert record.inputs(Request(mode="container")) != image
