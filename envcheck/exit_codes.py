@@ -13,6 +13,10 @@ class ExitCode(IntEnum):
     COULD_NOT_LOOK = 4
     PUT_BACK = 5  # failed, and put back as it was
     NOT_PUT_BACK = 6  # failed, and could not be put back
+    # Of `envcheck run` and `envcheck shell`, whose other codes are the command's own; as engines have them:
+    NOT_STARTED = 125
+    NOT_EXECUTABLE = 126
+    NOT_FOUND = 127
     INTERRUPTED = 130
 
 
@@ -50,3 +54,21 @@ class NotPutBack(EnvcheckError):
     """It failed, and something is left that the sentence names."""
 
     exit_code = ExitCode.NOT_PUT_BACK
+
+
+class NotStarted(EnvcheckError):
+    """`envcheck run` did not get as far as the command."""
+
+    exit_code = ExitCode.NOT_STARTED
+
+
+class NotExecutable(EnvcheckError):
+    """The command is there, and cannot be executed."""
+
+    exit_code = ExitCode.NOT_EXECUTABLE
+
+
+class NotFound(EnvcheckError):
+    """The command is not there."""
+
+    exit_code = ExitCode.NOT_FOUND

@@ -19,6 +19,8 @@ COMMANDS = {
     "releases": "what could be installed here, and why the rest could not",
     "install": "an environment with NVIDIA's or upstream TensorFlow, verified by the doctor",
     "bundle": "write everything for a machine without a network into one directory or tar",
+    "run": "a command in what was installed, started as it should be",
+    "shell": "a shell in what was installed",
     "list": "what envcheck has installed, its size, and its state",
     "rollback": "go back to the version of an environment before this one",
     "uninstall": "remove an environment, or a version of it",
@@ -34,12 +36,14 @@ start here:
   envcheck doctor                      this machine, and the active environment
   envcheck releases                    what could be installed on it
   envcheck install --mode wheel        an environment, verified by the doctor
+  envcheck run python train.py         a command in it
   envcheck COMMAND --help              what else a command can do
 
 exit codes: 0 healthy or done, 1 problems were found, 2 wrong usage or
     unreadable input, 3 this machine cannot: nothing was touched, 4 envcheck
     could not look, 5 failed and put back as it was, 6 failed and something is
-    left, 130 interrupted"""
+    left, 130 interrupted; of envcheck run and shell: the command's own, or
+    125, 126, 127"""
 
 
 def run(argv: Sequence[str]) -> int:
@@ -63,7 +67,8 @@ def run(argv: Sequence[str]) -> int:
             raise
         print(f"envcheck: internal error: {type(error).__name__}: {error}", file=sys.stderr)
         print("hint: please report it, with what ENVCHECK_DEBUG=1 makes of it", file=sys.stderr)
-        return ExitCode.COULD_NOT_LOOK
+        in_its_place = argv[:1] and argv[0] in ("run", "shell")  # other codes are the command's own
+        return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK
 
 
 def build_parser(argv: Sequence[str] = ()) -> Parser:
@@ -92,4 +97,5 @@ def build_parser(argv: Sequence[str] = ()) -> Parser:
                 module = importlib.import_module(f".{name}", __package__)
             module.add_arguments(command)
             command.set_defaults(run=module.run)
+            parser.usage_error = command.usage_error  # what no command knows is told by this one
     return parser

@@ -31,6 +31,8 @@ _STYLES = {
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser for a terminal of any width, coloured where somebody reads it."""
 
+    usage_error = ExitCode.USAGE  # the exit code for a command line that cannot be read
+
     def __init__(self, **options: Any) -> None:
         options.setdefault("formatter_class", _shaped(argparse.RawDescriptionHelpFormatter))
         super().__init__(**options)
@@ -50,7 +52,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         print(f"{self.prog}: {message}", file=sys.stderr)
         print(f"hint: {self.prog} --help", file=sys.stderr)
-        raise SystemExit(ExitCode.USAGE)
+        raise SystemExit(self.usage_error)
 
 
 def _shaped(formatter: type[argparse.HelpFormatter]) -> Any:

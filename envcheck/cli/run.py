@@ -1,0 +1,50 @@
+"""`envcheck run`: a command in what was installed, started as it should be."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from ..exit_codes import NotStarted
+from ..install.start import container, wheel
+from . import starting
+from .parser import Parser
+
+EPILOG = f"""\
+examples:
+  envcheck run python train.py                what was installed last
+  envcheck run --name ngc-tf1 -- nvidia-smi -L
+  envcheck run -v /data:/data:ro -e NCCL_DEBUG=INFO python train.py
+  envcheck run -e CUDA_VISIBLE_DEVICES=0 python train.py
+In a container: the working directory is mounted at its own path, files belong
+to you, and the command is not started where GPUs do not arrive. In an
+environment of wheels: with what its activation sets; whether the GPUs are
+well, envcheck doctor says. CUDA_VISIBLE_DEVICES takes some of the GPUs, here
+and there.
+{starting.CODES}"""
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.epilog = EPILOG
+    parser.usage = "envcheck run [options] [--] COMMAND [ARGUMENT ...]"
+    starting.add_arguments(parser)
+    parser.add_argument(
+        "words",
+        nargs=argparse.REMAINDER,
+        metavar="COMMAND",
+        help="the command and its arguments; what follows it is its own",
+    )
+
+
+def run(arguments: argparse.Namespace) -> NoReturn:
+    with starting.own_codes():
+        words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+        if not words:
+            raise NotStarted("there is no command to run", hint="envcheck run python train.py")
+        options = starting.options(arguments)
+        version = starting.version(arguments)
+        if version.is_container:
+            container.run(version, words, options)
+        starting.refuse_of_containers(options, version)
+        wheel.run(version, words, options)
+    raise AssertionError("it became another program")

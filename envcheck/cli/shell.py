@@ -1,0 +1,36 @@
+"""`envcheck shell`: an interactive shell in what was installed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import NoReturn
+
+from ..install.start import container, shells
+from . import starting
+from .parser import Parser
+
+EPILOG = f"""\
+examples:
+  envcheck shell                   in what was installed last
+  envcheck shell --name nvidia-tf1
+In an environment of wheels it is your own $SHELL, activated after its rc files
+(bash, zsh, fish and sh); in a container bash, or sh where that is missing.
+{starting.CODES}"""
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.epilog = EPILOG
+    parser.usage = "envcheck shell [options]"
+    starting.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> NoReturn:
+    with starting.own_codes():
+        options = starting.options(arguments)
+        version = starting.version(arguments)
+        if version.is_container:
+            container.run(version, container.SHELL, options)
+        starting.refuse_of_containers(options, version)
+        shells.run(version, options, interactive=sys.stdin.isatty())
+    raise AssertionError("it became another program")

@@ -1,0 +1,91 @@
+"""What `envcheck run` and `envcheck shell` share: which version, the options of a start, and the errors."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..exit_codes import EnvcheckError, ExitCode, NotStarted
+from ..install.start import finding
+from ..install.start.options import Options
+from ..install.transaction.layout import Version
+from .parser import Parser
+
+CODES = """\
+exit codes: the command's own; 125 envcheck or the engine failed (no such
+environment, a GPU that did not arrive, wrong usage), 126 the command cannot
+be executed, 127 there is no such command; 128 + N for a signal N"""
+
+
+def add_arguments(parser: Parser) -> None:
+    """The options of both."""
+    parser.usage_error = ExitCode.NOT_STARTED
+    which = parser.add_argument_group("which (default: the environment installed last)")
+    named = which.add_mutually_exclusive_group()
+    named.add_argument("--name", metavar="NAME", default="", help="this one, of `envcheck list`")
+    named.add_argument("--path", metavar="DIR", default="", help="the one in this directory")
+    which.add_argument(
+        "--version", metavar="ID", default="", help="a version of it other than the one in use"
+    )
+    how = parser.add_argument_group("how")
+    how.add_argument(
+        "--env",
+        "-e",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="set a variable; without a value, a container gets the one that it has here",
+    )
+    inside = parser.add_argument_group("containers alone")
+    inside.add_argument(
+        "--volume",
+        "-v",
+        action="append",
+        default=[],
+        metavar="FROM:TO[:ro]",
+        help="mount this, too (the working directory is there already)",
+    )
+    inside.add_argument("--network", metavar="MODE", default="", help="the engine's --network")
+    inside.add_argument(
+        "--shm-size",
+        metavar="SIZE",
+        default="",
+        help="of /dev/shm, as the engine takes it: 8g (default: as installed)",
+    )
+    inside.add_argument(
+        "--no-gpu", action="store_true", help="without GPUs, and without looking whether they came"
+    )
+
+
+def options(arguments: argparse.Namespace) -> Options:
+    """What was asked for."""
+    return Options(
+        environment=arguments.env,
+        volumes=arguments.volume,
+        network=arguments.network,
+        shm_size=arguments.shm_size,
+        gpus=not arguments.no_gpu,
+    )
+
+
+def version(arguments: argparse.Namespace) -> Version:
+    """The one to start. Raises NotStarted, UsageError."""
+    return finding.find(arguments.name or arguments.path, arguments.version)
+
+
+def refuse_of_containers(options: Options, version: Version) -> None:
+    """Raises NotStarted for an option that an environment of wheels has no use for."""
+    why = f"{version.id} is an environment of wheels, and this is for containers"
+    options.refuse(why, "--volume", "--network", "--shm-size", "--no-gpu")
+
+
+@contextmanager
+def own_codes() -> Iterator[None]:
+    """Let every failure of envcheck's own leave with a code that the command's is not taken for."""
+    try:
+        yield
+    except EnvcheckError as error:
+        if error.exit_code >= ExitCode.NOT_STARTED:
+            raise
+        raise NotStarted(str(error), error.hint) from None

@@ -1,0 +1,132 @@
+"""Starting a command in a fresh container of the image that the container mode installed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import msgspec
+
+from ...exit_codes import NotFound, NotStarted
+from ..engines import command as engine_commands
+from ..engines.command import Here, Mount
+from ..engines.engine import Start, Wiring
+from ..transaction.layout import Version
+from . import becoming
+from .options import Options, mebibytes, mount, variables
+
+_NO_GPU = Wiring(kind="none", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES": "void"})
+
+# bash where the image has it.
+SHELL = ["sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"]
+
+_FSTAB = (":", ",", "\\", *" \t\n")  # what parts the fields of enroot's --mount
+
+
+def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
+    """Become the engine, which starts the command. Raises NotStarted, NotExecutable."""
+    start = wished(read(version), options)
+    here = where(start, options)
+    try:
+        becoming.become(engine_commands.argv(start, command, here), os.environ)
+    except NotFound:
+        raise NotStarted(
+            f"{start.program}: {start.engine}, which {version.id} was installed with, is not there any more",
+            hint=f"install {start.engine} again, or have envcheck install look for another engine",
+        ) from None
+
+
+def read(version: Version) -> Start:
+    """How it is started. Raises NotStarted where the file is damaged."""
+    path = version.start
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Start)
+    except OSError as error:
+        why = error.strerror
+    except msgspec.DecodeError as error:
+        why = str(error)
+    raise NotStarted(
+        f"{path}: cannot be read: {why}",
+        hint="envcheck list shows the version's state; envcheck install makes it anew",
+    )
+
+
+def wished(start: Start, options: Options) -> Start:
+    """The start with what the user asks for in place of what was installed. Raises NotStarted."""
+    if not options.gpus:
+        start = msgspec.structs.replace(start, wiring=_NO_GPU, gpus=0)
+    _refuse_options(start, options)
+    if options.shm_size:
+        start = msgspec.structs.replace(start, shm_mib=mebibytes(options.shm_size))
+    return start
+
+
+def _refuse_options(start: Start, options: Options) -> None:
+    """apptainer and enroot share /dev/shm and the network with the machine."""
+    networks = {"apptainer": ("", "host", "none"), "enroot": ("", "host")}
+    if start.engine not in networks:
+        return
+    options.refuse(f"{start.engine} gives its containers the machine's /dev/shm", "--shm-size")
+    if options.network not in networks[start.engine]:
+        options.refuse(f"{start.engine} gives its containers the machine's network", "--network")
+
+
+def where(start: Start, options: Options) -> Here:
+    """By whom, from where, and with what it is started."""
+    mounts = [mount(word) for word in options.volumes]
+    cwd = _working_directory()
+    for one in mounts:
+        _refuse_names(start, one.source)
+        _refuse_names(start, one.target)
+    if engine_commands.mountable(cwd):
+        _refuse_names(start, cwd)
+    elif not any(_covers(one, cwd) for one in mounts):
+        print(
+            f"envcheck: {cwd} is not mounted, since the container has its own: the command starts in the"
+            " image's directory",
+            file=sys.stderr,
+        )
+    return Here(
+        uid=os.getuid(),
+        gid=os.getgid(),
+        cwd=cwd,
+        home=os.environ.get("HOME", ""),
+        interactive=True,
+        tty=all(os.isatty(number) for number in (0, 1, 2)),
+        mounts=mounts,
+        environment=variables(options.environment),
+        network=options.network,
+    )
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError as error:
+        raise NotStarted(
+            f"the working directory cannot be mounted: {error.strerror}; it was removed or is out of reach",
+            hint="cd to a directory that is there",
+        ) from None
+
+
+def _covers(one: Mount, path: str) -> bool:
+    return path == one.target or path.startswith(one.target.rstrip("/") + "/")
+
+
+def _refuse_names(start: Start, path: str) -> None:
+    """Raises NotStarted for what an engine's command line or its JSON cannot name."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise NotStarted(
+            f"{path!a}: is not UTF-8, and {start.engine} cannot mount such a name",
+            hint="rename it, or start from another directory",
+        ) from None
+    bad = _FSTAB if start.engine == "enroot" else ("\n", "\r")
+    if any(letter in path for letter in bad):
+        raise NotStarted(
+            f"{path!r}: {start.engine} cannot mount a path with such characters",
+            hint="rename it, or start from another directory",
+        )

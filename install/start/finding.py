@@ -1,0 +1,92 @@
+"""Which installed version `envcheck run` starts: looked up once, and then used throughout."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ...exit_codes import NotStarted
+from .. import last
+from ..transaction import layout, roots
+from ..transaction.layout import Root, Version
+
+_NOTHING = "envcheck install --mode wheel, or --mode container, installs one"
+
+
+def find(word: str = "", version: str = "") -> Version:
+    """The version to start.
+
+    word: an environment's name or a path (of its root, of ``current``, of a version in it); "": the one
+    installed last. version: an id of `envcheck list`; "": the one in use. Raises NotStarted, UsageError.
+    """
+    root = _named(word) if word else _last()
+    if not layout.is_root(root.path):
+        raise NotStarted(f"{root.path}: no environment of envcheck's is there any more", _NOTHING)
+    named = version or (_version_in(word, root) if word else "")
+    return _asked_for(root, named) if named else _in_use(root)
+
+
+def _named(word: str) -> Root:
+    try:
+        return roots.find(word)
+    except FileNotFoundError:  # of the working directory, which a relative path begins with
+        raise NotStarted(f"{word}: the working directory is not there any more") from None
+
+
+def _last() -> Root:
+    prefix = last.read()
+    if prefix is not None:
+        return Root(Path(prefix).parent)
+    names = ", ".join(roots.name_of(root) for root in roots.known())
+    if names:
+        raise NotStarted(
+            f"none of the environments is the one installed last; there are {names}",
+            hint="--name NAME says which",
+        )
+    raise NotStarted("nothing is installed yet", _NOTHING)
+
+
+def _version_in(word: str, root: Root) -> str:
+    """The version's id, where the word is the path of a version."""
+    path = Path(os.path.abspath(os.path.expanduser(word)))  # noqa: PTH100, PTH111 - links stay
+    inside = path.parent == root.path and layout.is_id(path.name)
+    return path.name if inside else ""
+
+
+def _in_use(root: Root) -> Version:
+    """What ``current`` names at this moment: a swap that comes later changes nothing for who is started."""
+    named = root.current_id()
+    if named is None:
+        raise NotStarted(
+            f"{root.path}: no version of it is in use",
+            hint=f"--version names one of those that are there: {_ids(root)}"
+            if root.versions()
+            else _NOTHING,
+        )
+    found = root.version(named)
+    if not found.directory.is_dir():
+        raise NotStarted(
+            f"{root.current}: leads to {named}, which is not there any more",
+            hint="envcheck list shows what is; envcheck rollback goes back to another version",
+        )
+    return found
+
+
+def _asked_for(root: Root, version_id: str) -> Version:
+    found = root.version(version_id)
+    if not layout.is_id(version_id) or not found.directory.is_dir():
+        there = _ids(root)
+        raise NotStarted(
+            f"{version_id}: there is no such version in {root.path}",
+            hint=f"there are {there}" if there else _NOTHING,
+        )
+    if version_id != root.current_id() and not found.record.is_file():
+        raise NotStarted(
+            f"{version_id}: was never finished, or is being built",
+            hint="envcheck list shows the state of each version",
+        )
+    return found
+
+
+def _ids(root: Root) -> str:
+    return ", ".join(version.id for version in root.versions())

@@ -1,0 +1,200 @@
+"""`envcheck run` and `envcheck shell` in real containers: codes, signals, streams, files, two at once."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from cli import environment, refused
+from podman import PodmanWorld
+from processes import wait_for
+from started import VERSION, Installed, installed, plain_start
+
+from envcheck.install.engines.command import Here, argv
+
+INIT = next(
+    (
+        found
+        for name in ("catatonit", "docker-init", "tini-static", "tini")
+        if (found := shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/usr/libexec/podman"))
+    ),
+    None,
+)
+
+
+@pytest.fixture(params=["podman", "docker"])
+def world(request: pytest.FixtureRequest) -> Any:
+    """Each engine with a storage of the tests' own."""
+    fixture = {"podman": "podman_world", "docker": "docker_daemon"}[request.param]
+    return request.getfixturevalue(fixture)
+
+
+@pytest.fixture
+def image(world: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Installed]:
+    """The base image, installed; afterwards no container is left."""
+    name = "podman" if isinstance(world, PodmanWorld) else "docker"
+    variables = dict(world.variables)
+    program = shutil.which(name, path=variables.get("PATH", os.environ["PATH"]))
+    start = plain_start(
+        name,  # type: ignore[arg-type]
+        str(program),
+        world.id_of(world.image("base")),
+        [] if name == "podman" else ["--network=none"],
+    )
+    before = world.containers()
+    yield installed(tmp_path / "home", variables, start)
+    assert wait_for(lambda: world.containers() == before), world.containers()
+
+
+@pytest.fixture
+def podman_image(podman_world: PodmanWorld, tmp_path: Path) -> Installed:
+    image = podman_world.id_of(podman_world.image("base"))
+    start = plain_start("podman", str(shutil.which("podman")), image)
+    return installed(tmp_path / "home", podman_world.variables, start)
+
+
+def test_codes_are_the_command_s_or_as_engines_have_them(image: Installed) -> None:
+    for command, code in ((("sh", "-c", "exit 3"), 3), (("nosuch",), 127), (("/etc",), 126)):
+        assert image.run(*command).returncode == code
+    gone = image.change(image="sha256:" + "0" * 64).run("true")
+    assert gone.returncode == 125 and b"0000" in gone.stderr and gone.stdout == b""
+
+
+def test_streams_pass_byte_for_byte(image: Installed) -> None:
+    data = random.Random(1).randbytes(1_000_000)
+    done = image.run("sh", "-c", "cat; echo told >&2", stdin=data)
+    assert (done.returncode, done.stderr) == (0, b"told\n")
+    assert done.stdout == data
+
+
+HANDLES = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))\n"
+WAITS = 'print("ready", flush=True)\ntime.sleep(60)\n'
+
+
+def test_a_signal_to_envcheck_reaches_the_command(image: Installed) -> None:
+    with image.running("python3", "-c", HANDLES + WAITS) as process:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 143
+
+
+@pytest.mark.skipif(INIT is None, reason="no init program (catatonit, tini) to put in front")
+def test_with_an_init_program_also_one_that_does_not_handle_it(podman_image: Installed) -> None:
+    wiring = msgspec.structs.replace(
+        podman_image.start.wiring, arguments=["--init-path", str(INIT)]
+    )
+    with_init = podman_image.change(wiring=wiring, init=True)
+    with with_init.running("sh", "-c", "echo ready; exec sleep 60") as process:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 143
+
+
+def test_control_c_on_a_terminal_reaches_the_command(image: Installed) -> None:
+    code = (
+        "import os, sys, time\n"
+        "try:\n    print('ready', os.isatty(0), os.isatty(1), os.environ['TERM'], flush=True)\n"
+        "    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    sys.exit(5)\n"
+    )
+    with image.typing("run", "python3", "-c", code, TERM="xterm-256color") as terminal:
+        terminal.wait_for("ready True True xterm-256color")
+        terminal.type("\x03")
+        assert terminal.end() == 5
+
+
+def test_control_c_without_a_terminal_reaches_the_command(image: Installed) -> None:
+    code = f"import time\ntry:\n    {WAITS.splitlines()[0]}\n    time.sleep(60)\n"
+    code += "except KeyboardInterrupt:\n    raise SystemExit(6)\n"
+    with image.running("python3", "-c", code) as process:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 6
+
+
+def test_two_runs_at_once_are_two_containers(image: Installed) -> None:
+    command = ("sh", "-c", "echo ready; cat /proc/sys/kernel/hostname; cat; exit 4")
+    with image.running(*command) as one, image.running(*command) as two:
+        names = [process.stdout.readline() for process in (one, two) if process.stdout]
+        assert len(set(names)) == 2, "both run at this moment"
+        for process, word in ((one, b"first"), (two, b"second")):
+            out, _ = process.communicate(word, timeout=30)
+            assert (process.returncode, out) == (4, word)
+
+
+def test_the_working_directory_is_there_under_its_own_name(image: Installed) -> None:
+    place = image.work / "with space" / "a:b" / "c,d" / 'quo"te' / "ünï" / "-dash"
+    place.mkdir(parents=True)
+    (place / "given").write_text("given")
+    done = image.run("sh", "-c", 'cat given; pwd >&2; echo "$0" >made', "written", cwd=place)
+    assert (done.returncode, done.stdout) == (0, b"given"), done.stderr
+    assert done.stderr.decode() == f"{place}\n"
+    assert (place / "made").read_text() == "written\n"
+    assert (place / "made").stat().st_uid == os.getuid()
+
+
+def test_files_belong_to_whoever_called(world: Any, image: Installed) -> None:
+    """As uid 4321, which the image does not know: the engine itself needs root here."""
+    image.work.chmod(0o777)
+    here = Here(uid=4321, gid=4322, cwd=str(image.work), interactive=True)
+    words = argv(image.start, ["sh", "-c", 'id -u; touch made; touch "$HOME/x" && echo home'], here)
+    done = getattr(world, image.start.engine)(*words[1:])
+    assert done.stdout == "4321\nhome\n", done.stderr
+    made = (image.work / "made").stat()
+    assert (made.st_uid, made.st_gid) == (4321, 4322)
+
+
+def test_volumes_variables_and_what_the_caller_has(image: Installed, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "x").write_text("x")
+    script = 'cat /data/x; echo "$A $SECRET ${OTHER-none}"; touch /data/y 2>/dev/null || echo "ro"'
+    options = ["-v", f"{data}:/data:ro", "-e", "A=b c", "-e", "SECRET"]
+    done = image.envcheck(
+        "run", *options, "--shm-size", "5m", "--", "sh", "-c", script, SECRET="s", OTHER="o"
+    )
+    assert done.stdout == b"xb c s none\nro\n", done.stderr
+    shm = image.envcheck("run", "--shm-size", "5m", "df", "/dev/shm").stdout.split()
+    assert b"5120" in shm
+
+
+def test_what_is_refused_before_the_engine_is_asked(podman_image: Installed) -> None:
+    image = podman_image
+    program = image.change(program="/nowhere/podman")
+    assert "podman, which" in refused(program.run("true"), 125)
+    gone = image.work / "gone"
+    gone.mkdir()
+    script = 'rmdir "$PWD" && exec "$@"'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", sys.executable, "-P", "-m", "envcheck", "run", "true"],
+        cwd=gone,
+        capture_output=True,
+        env=environment(**image.home.variables),
+        check=False,
+    )
+    assert "working directory" in refused(done, 125)
+    for options, words in (
+        (["--nope", "true"], "--nope"),
+        (["--name", "other", "true"], "no such environment"),
+        (["--version", "1.0-py3.8-00000000", "true"], "no such version"),
+        (["--shm-size", "x", "true"], "--shm-size"),
+        ([], "no command"),
+    ):
+        assert words in refused(image.envcheck("run", *options), 125)
+    (image.home.root("ngc-tf1") / VERSION / ".envcheck" / "start.json").unlink()
+    assert "start.json" in refused(image.run("true"), 125)
+
+
+def test_a_shell_inside(image: Installed) -> None:
+    done = image.envcheck("shell", stdin=b"echo got $((1 + 1)); exit 4\n")
+    assert (done.returncode, done.stdout) == (4, b"got 2\n")
+    with image.typing("shell") as terminal:
+        terminal.type("pwd; exit $((1 + 6))\n")
+        terminal.wait_for(str(image.work))
+        assert terminal.end() == 7

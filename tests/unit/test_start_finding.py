@@ -1,0 +1,91 @@
+"""Which version `envcheck run` starts, and what it says where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envcheck.exit_codes import EnvcheckError
+from envcheck.install import last, places
+from envcheck.install.start.finding import find
+
+ONE, TWO = "1.0-py3.11-00000001", "23.03-tf1-00000002"
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+
+
+def made(path: Path, *versions: str, current: str = "", unfinished: str = "") -> Path:
+    """A root with these versions."""
+    (path / ".envcheck").mkdir(parents=True)
+    (path / ".envcheck/owner.json").write_text(
+        '{"owner": "envcheck", "layout": 1, "created_at": "2026-11-21T00:00:00Z"}'
+    )
+    for version in versions:
+        own = path / version / ".envcheck"
+        own.mkdir(parents=True)
+        if version != unfinished:
+            (own / "record.json").write_text("{}")
+    if current:
+        (path / "current").symlink_to(current)
+    return path
+
+
+def test_the_one_installed_last_and_the_version_in_use() -> None:
+    root = made(places.environments() / "tiny", ONE, TWO, current=TWO)
+    made(places.environments() / "other", ONE, current=ONE)
+    last.write(str(root / "current"))
+    assert find().directory == root / TWO
+    assert find(version=ONE).directory == root / ONE
+    assert find("other").directory == root.with_name("other") / ONE
+
+
+def test_a_path_names_a_root_its_current_or_a_version(tmp_path: Path) -> None:
+    root = made(tmp_path / "else where", ONE, TWO, current=TWO)
+    for word, version in ((root, TWO), (root / "current", TWO), (root / ONE, ONE)):
+        assert find(str(word)).directory == root / version
+
+
+def refusal(word: str = "", version: str = "") -> tuple[str, str]:
+    with pytest.raises(EnvcheckError) as caught:
+        find(word, version)
+    return str(caught.value), caught.value.hint
+
+
+def test_where_nothing_is_installed() -> None:
+    said, hint = refusal()
+    assert said == "nothing is installed yet" and "envcheck install" in hint
+    made(places.environments() / "tiny", ONE, current=ONE)
+    said, hint = refusal()
+    assert said.endswith("there are tiny") and "--name" in hint
+    assert "there is no such environment" in refusal("zz")[0]
+
+
+def test_one_that_was_removed_since(tmp_path: Path) -> None:
+    root = made(tmp_path / "root", ONE, current=TWO)
+    last.write(str(root / "current"))
+    assert f"leads to {TWO}, which is not there any more" in refusal()[0]
+    (root / "current").unlink()
+    said, hint = refusal()
+    assert said == f"{root}: no version of it is in use" and ONE in hint
+    last.write(str(tmp_path / "gone" / "current"))
+    assert "no environment of envcheck's is there any more" in refusal()[0]
+
+
+def test_a_version_that_is_not_there_or_not_finished(tmp_path: Path) -> None:
+    root = made(tmp_path / "root", ONE, TWO, current=TWO, unfinished=ONE)
+    said, hint = refusal(str(root), "9.9-py3.11-00000009")
+    assert "there is no such version" in said and ONE in hint and TWO in hint
+    assert "there is no such version" in refusal(str(root), "../root")[0]
+    assert "was never finished" in refusal(str(root), ONE)[0]
+
+
+def test_a_damaged_record_of_the_version_in_use_does_not_keep_it_from_starting(
+    tmp_path: Path,
+) -> None:
+    root = made(tmp_path / "root", ONE, current=ONE, unfinished=ONE)
+    assert find(str(root)).id == find(str(root), ONE).id == ONE

@@ -1,0 +1,108 @@
+"""What a command gets in an environment of wheels, and which shell is started how."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envcheck.exit_codes import NotExecutable, NotFound, NotStarted
+from envcheck.install.start import becoming, shells, wheel
+from envcheck.install.tools import activation
+from envcheck.install.transaction.layout import Version
+
+ODD = {"A": 'it\'s $HOME; `x` \\ "q"', "TF_X": "1", "EMPTY": ""}
+
+
+@pytest.fixture
+def version(tmp_path: Path) -> Version:
+    """With activation scripts, as short as they can be."""
+    made = Version(tmp_path / "tiny" / "1.0-py3.11-00000001")
+    (made.directory / "bin").mkdir(parents=True)
+    script = made.directory / "bin" / "activate"
+    script.write_text('deactivate () {\n    true\n}\nVIRTUAL_ENV="x"\n')
+    return made
+
+
+def test_activation_is_read_as_it_was_written(version: Version) -> None:
+    assert activation.read(version.directory) == {}
+    activation.write(version.directory, ODD)
+    assert activation.read(version.directory) == ODD
+    with (version.directory / "bin" / "activate").open("a") as script:
+        script.write("\nMINE=1 ; export MINE\n")
+    assert activation.read(version.directory) == ODD
+
+
+def test_a_command_gets_what_activation_sets(version: Version) -> None:
+    activation.write(version.directory, ODD)
+    caller = {"PATH": "/usr/bin", "PYTHONHOME": "/x", "A": "theirs", "VIRTUAL_ENV": "/other"}
+    found = wheel.activated(version, caller)
+    assert found == {
+        **ODD,
+        "PATH": f"{version.directory}/bin:/usr/bin",
+        "VIRTUAL_ENV": str(version.directory),
+        "VIRTUAL_ENV_PROMPT": "tiny",
+    }
+
+
+def test_an_environment_without_its_python_is_not_started(version: Version) -> None:
+    with pytest.raises(NotStarted) as caught:
+        wheel.check(version)
+    assert str(version.directory) in str(caught.value)
+    version.python.symlink_to("/nowhere/python3")
+    with pytest.raises(NotStarted):
+        wheel.check(version)
+    version.python.unlink()
+    version.python.symlink_to("/bin/sh")
+    wheel.check(version)
+
+
+@pytest.mark.parametrize(
+    ("shell", "word"),
+    [
+        ("/bin/bash", "--rcfile"),
+        ("/usr/bin/fish", "--init-command"),
+        ("/bin/zsh", "ZDOTDIR"),
+        ("/bin/dash", "ENV"),
+    ],
+)
+def test_a_shell_is_activated_after_the_users_own_files(
+    version: Version, shell: str, word: str
+) -> None:
+    caller = {"SHELL": shell, "PATH": "/usr/bin", "ZDOTDIR": "/mine", "ENV": "/mine"}
+    found = shells.shell(version, caller, interactive=True)
+    assert found.argv[0] == shell
+    assert word in found.argv or found.environment[word] != "/mine"
+    assert found.environment["PATH"] == "/usr/bin", (
+        "it is the activation's, and `deactivate` undoes it"
+    )
+    told = " ".join([*found.argv, *found.environment.values()])
+    assert f"{version.directory}/bin/activate" in told
+
+
+def test_another_shell_or_one_without_a_terminal_gets_the_variables(version: Version) -> None:
+    for shell, interactive in (("/bin/tcsh", True), ("/bin/bash", False), ("", False)):
+        caller = {"SHELL": shell, "PATH": "/usr/bin"}
+        found = shells.shell(version, caller, interactive=interactive)
+        assert found.argv == [shell or "/bin/sh"]
+        assert found.environment == wheel.activated(version, caller)
+
+
+def test_a_command_is_looked_up_as_a_shell_does(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        (folder / "tool").write_text("")
+    (second / "tool").chmod(0o755)
+    environment = {"PATH": f"{first}:{second}"}
+    assert becoming.lookup("tool", environment) == f"{second}/tool"
+    with pytest.raises(NotExecutable):
+        becoming.lookup(f"{first}/tool", environment)
+    with pytest.raises(NotExecutable):
+        becoming.lookup(str(first), environment)
+    for name in ("nosuch", f"{first}/nosuch", f"{first}/tool/x", "", "a\0b"):
+        with pytest.raises((NotFound, NotExecutable)):
+            becoming.lookup(name, environment)
+    (second / "tool").chmod(0o644)
+    with pytest.raises(NotExecutable):
+        becoming.lookup("tool", environment)
