@@ -9,6 +9,7 @@ import msgspec
 
 from ..checks.model import CheckResult, Outcome
 from ..checks.registry import AREAS
+from ..checks.view import is_container
 from ..snapshot import Snapshot
 from ..tensorcores.judged import Judged
 from .model import Report, by_area, count, tally, was_left_out
@@ -19,7 +20,7 @@ from .summary import area_facts
 _ROOT = "only root may read its facts"
 
 # The areas that are about a target, and what they are called where none was looked at.
-_TARGET_AREAS = ("config", "packages", "libraries", "framework", "environment")
+_TARGET_AREAS = ("boundary", "config", "packages", "libraries", "framework", "environment")
 _TARGET = "Target"
 
 # No area tells more facts than these, however many it has.
@@ -62,6 +63,8 @@ def _lines(report: Report, snapshot: Snapshot) -> list[_Line]:
     areas = by_area(result for result in report.results if not was_left_out(result))
     if snapshot.target is None:
         areas = _folded(areas)
+    elif not is_container(snapshot.target):
+        areas.pop("boundary", None)
     lines = []
     for area, results in areas.items():
         outcome = area_outcome(results)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from ..install.bundle.writing import Manifest
+from ..install.bundle.writing import OWN, Manifest, is_tar
+from .amounts import size
 from .page import Page
-from .plan_text import size
 
 _KEY = 12
 
@@ -19,15 +19,30 @@ def render(
     page = Page(width=width, colour=colour, utf8=utf8)
     total = sum(listed.size for listed in manifest.files.values())
     page.paragraph(
-        ("Written:", "pass"), (f"{manifest.stack} {manifest.release}", "heading"), hanging=2
+        ("Written:", "pass"),
+        (f"{manifest.stack} {manifest.release}".rstrip(), "heading"),
+        hanging=2,
     )
     page.entry("where", str(place), _KEY)
     page.entry("files", f"{len(manifest.files)}, {size(total)}", _KEY)
-    page.entry("for", f"Python {manifest.python} on {manifest.architecture}", _KEY)
+    if manifest.mode == "container":
+        page.entry("image", f"{manifest.image}, {manifest.digest}", _KEY)
+        page.entry("for", f"Linux on {manifest.architecture}", _KEY)
+    else:
+        page.entry("for", f"Python {manifest.python} on {manifest.architecture}", _KEY)
     page.entry("envcheck", f"{manifest.envcheck}, for Python {', '.join(manifest.pythons)}", _KEY)
     page.blank()
     page.paragraph(("On the machine without a network:", ""))
-    if place.suffix == ".tar":
-        page.command(f"tar -xf {shlex.quote(place.name)}")
-    page.command(f"sh {shlex.quote(place.stem if place.suffix == '.tar' else place.name)}/setup.sh")
+    for command in _commands(manifest, place):
+        page.command(command)
     return page.text()
+
+
+def _commands(manifest: Manifest, place: Path) -> list[str]:
+    """An image stays in its tar, which is installed from as it is."""
+    if not is_tar(place):
+        return [f"sh {shlex.quote(place.name)}/setup.sh"]
+    tar = f"tar -xf {shlex.quote(place.name)}"
+    if manifest.mode == "container":
+        return [f"{tar} setup.sh {OWN}", "sh ./setup.sh"]
+    return [tar, f"sh {shlex.quote(place.stem)}/setup.sh"]

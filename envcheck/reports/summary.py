@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from ..checks.view import known
+from ..checks.driver_libcuda import library_version
+from ..checks.view import is_container, known
 from ..facts.target import Framework, Library
 from ..snapshot import Document, Snapshot
 from ..tensorcores.judged import Judged
@@ -94,6 +95,20 @@ def _container(snapshot: Snapshot) -> Iterator[str]:
         yield f"nvidia-container-toolkit {toolkit}"
 
 
+def _boundary(snapshot: Snapshot) -> Iterator[str]:
+    target = snapshot.target
+    if target is None or not is_container(target):
+        return
+    host, nvml, cuda = facts(target.host), facts(target.nvml), facts(target.cuda)
+    if nvml is not None and (count := known(nvml.gpu_count)) is not None:
+        yield f"{_number(count, 'GPU')} inside"
+    if cuda is not None:
+        version = library_version(cuda)
+        yield f"libcuda {version}" if version else ""
+    if host is not None and (total := known(host.shm_total_mib)) is not None:
+        yield f"/dev/shm of {total} MiB"
+
+
 def _config(snapshot: Snapshot) -> Iterator[str]:
     config = facts(snapshot.target.packaging_config) if snapshot.target is not None else None
     if config is not None:
@@ -176,6 +191,7 @@ _AREAS: dict[str, Callable[[Snapshot], Iterator[str]]] = {
     "driver": _driver,
     "gpu": _gpu,
     "container": _container,
+    "boundary": _boundary,
     "config": _config,
     "packages": _packages,
     "libraries": _libraries,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 
@@ -9,9 +10,14 @@ import msgspec
 import pytest
 from planned import GAST, MIB, NVIDIA, SETUPTOOLS, lock, package, stack
 
+from envcheck.data import table
 from envcheck.install.catalogue.model import Build
 from envcheck.install.lock.lock import Lock
-from envcheck.reports.dockerfile import Options, render
+from envcheck.reports.dockerfile import Context, Options, render, render_over
+from envcheck.reports.dockerfile import lists as locked_lists
+from envcheck.reports.dockerfile.options import is_too_old, standalone
+
+CONTEXT = Context(standalone=standalone("x86_64"))
 
 
 def text(locked: Lock | None = None, **options: str) -> str:
@@ -88,7 +94,10 @@ def test_pip_is_there_before_what_it_installs() -> None:
 
 
 def test_the_base_is_the_releases_python_and_can_be_another() -> None:
-    assert "\nARG BASE=docker.io/library/python:3.8-slim\nFROM ${BASE}\n" in text()
+    pinned = "docker.io/library/ubuntu:20.04@sha256:"
+    assert re.search(rf"\nARG BASE={pinned}[0-9a-f]{{64}}\n\nFROM \$\{{BASE\}}\n", text())
+    other = text(lock(python="3.9"))
+    assert "\nARG BASE=docker.io/library/python:3.9-slim\n" in other, "no Ubuntu has it as its own"
     assert "\nARG BASE=ubuntu:20.04\n" in text(base="ubuntu:20.04")
     assert "'3.8 x86_64'" in text()
 
@@ -118,7 +127,9 @@ def test_a_build_gets_its_programs_and_variables() -> None:
 
 
 def test_without_sdists_there_is_no_compiler() -> None:
-    assert "apt-get" not in text() and "build-tools" not in text()
+    (installed,) = re.findall(r"apt-get install -y --no-install-recommends (.*) \\", text())
+    assert installed == "python3 python3-venv", "and only where BASE has none"
+    assert "build-tools" not in text()
 
 
 def test_what_the_host_needs_is_said_of_a_gpu_stack() -> None:
@@ -143,8 +154,84 @@ def test_no_heredoc_and_no_mount() -> None:
     assert "<<" not in text() and "--mount" not in text() and "COPY" not in text()
 
 
+def test_with_a_context_the_lists_lie_beside_it_and_all_has_hashes() -> None:
+    locked = lock(*lock().packages, GAST, building=[SETUPTOOLS])
+    told = render(stack(), locked, Options(envcheck="0.1.0", context=CONTEXT))
+    copied = re.findall(r"^COPY (requirements.*) /opt/lock/$", told, re.MULTILINE)
+    names = {one.name for one in locked_lists.lists(stack(), locked).all}
+    assert set(copied[0].split()) == names
+    assert names == {
+        "requirements-pip.txt", "requirements.txt", "requirements-nvidia.txt",
+        "requirements-build.txt", "requirements-sdist-gast.txt",
+    }  # fmt: skip
+    commands = installs(told)
+    listed = [words[words.index("-r") + 1] for words in commands]
+    assert listed == [
+        *(f"/opt/lock/{one.name}" for one in locked_lists.lists(stack(), locked).all),
+        "/opt/lock/envcheck-requirements.txt",
+        "/opt/lock/envcheck-itself.txt",
+    ]
+    assert all({"--no-deps", "--require-hashes"} <= set(words) for words in commands)
+    assert "sha256=" not in told and "printf" not in told
+    for run in runs(told):
+        assert (" -m pip " in run) == ("--mount=type=cache,target=/var/cache/pip" in run), run
+
+
+def test_envcheck_brings_a_python_only_where_the_images_own_is_too_old() -> None:
+    brought = render(stack(), lock(), Options(envcheck="0.1.0", context=CONTEXT))
+    assert re.search(r"^ARG PYTHON_SHA256=[0-9a-f]{64}$", brought, re.MULTILINE)
+    assert "sha256sum -c" in brought and "RUN --mount" in brought
+    assert brought.count("FROM ${BASE}") == 2
+    assert "/opt/python/bin/python3 -m venv /opt/envcheck" in brought
+    own = render(stack(), lock(python="3.12"), Options(envcheck="0.1.0", context=Context()))
+    assert "PYTHON_URL" not in own and own.count("FROM ") == 1
+    assert "    python3 -m venv /opt/envcheck" in own
+    assert not is_too_old("3.10") and is_too_old("3.9")
+
+
+def test_the_health_check_is_there_with_a_context_and_before_nobody() -> None:
+    told = render(stack(), lock(), Options(envcheck="0.1.0", context=CONTEXT))
+    assert "HEALTHCHECK" not in text()
+    command = re.search(r"^HEALTHCHECK .*\\\n  CMD (\[.*\])$", told, re.MULTILINE)
+    assert command is not None and json.loads(command[1])[-1] == "--health"
+    assert json.loads(command[1])[0].startswith("/opt/envcheck/")
+
+
+def test_over_an_image_of_nvidias_what_it_starts_with_stays() -> None:
+    told = render_over(Options(envcheck="0.1.0", digest="ab" * 32, context=CONTEXT))
+    assert re.search(
+        r"^ARG BASE=nvcr.io/nvidia/tensorflow:\S+@sha256:[0-9a-f]{64}$", told, re.MULTILINE
+    )
+    for word in ("ENTRYPOINT", "WORKDIR", "\nCMD", "ENV "):
+        assert word not in told
+    assert told.endswith("\nUSER 10001\n")
+    assert f'      envcheck.lock="sha256:{"ab" * 32}"' in told
+    pips = [line for line in told.splitlines() if " -m pip install " in line]
+    assert pips and all("PIP_CONSTRAINT= /opt/envcheck" in line for line in pips)
+
+
+@pytest.mark.parametrize("row", table("image_bases"), ids=lambda row: row["reference"][:40])
+def test_every_base_is_pinned_and_says_where_its_digest_was_seen(row: dict[str, str]) -> None:
+    assert re.fullmatch(r"[a-z.]+/[a-z/]+:[\w.-]+@sha256:[0-9a-f]{64}", row["reference"])
+    assert row["source"] and row["note"]
+
+
+def test_the_python_that_is_brought_is_pinned() -> None:
+    found = standalone("x86_64")
+    assert found is not None and not is_too_old(found.python)
+    assert re.fullmatch(r"[0-9a-f]{64}", found.sha256)
+    assert f"cpython-{found.python}." in found.url and standalone("riscv64") is None
+
+
+def shlex_kept(instruction: str) -> list[str]:
+    """The words of an instruction, with their quotes."""
+    return re.findall(r'\S+="(?:[^"\\]|\\.)*"', instruction)
+
+
 def test_labels_say_what_is_inside() -> None:
     told = text(lock(provided={"nvidia-pyindex": "the index"}), digest="ab" * 32)
+    (found,) = re.findall(r"^LABEL .*$", told.replace("\\\n", ""), re.MULTILINE)
+    labels = shlex_kept(found)
     for label in (
         'envcheck.stack="nvidia-tf1"',
         'envcheck.release="23.03"',
@@ -152,7 +239,7 @@ def test_labels_say_what_is_inside() -> None:
         'envcheck.provided="nvidia-pyindex"',
         'org.opencontainers.image.version="23.03"',
     ):
-        assert f"LABEL {label}\n" in told
+        assert label in labels
 
 
 @pytest.mark.parametrize("value", ['say "hi"', "$HOME", "a\\b", "two\nlines"])

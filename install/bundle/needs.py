@@ -1,0 +1,81 @@
+"""What envcheck itself needs, locked by the same machinery as a stack, from the public index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ... import __version__
+from ..catalogue.model import PUBLIC, Release, Stack
+from ..fit.choice import Candidate, Choice
+from ..index.routes import Routes
+from ..index.views import OpenIndex
+from ..lock.lock import Lock
+from ..lock.resolve import resolve
+from ..pythons.interpreter import Interpreter
+from ..request import Request
+from . import own_wheel
+from .own_wheel import OwnWheel
+
+if TYPE_CHECKING:
+    from ..http.session import Session
+    from ..index.public import PublicIndex
+    from ..store.fetch import Fetcher
+    from ..store.store import Store
+
+
+def lock_of(
+    own: OwnWheel,
+    interpreter: Interpreter,
+    request: Request,
+    *,
+    public: PublicIndex,
+    session: Session,
+    store: Store,
+    fetcher: Fetcher,
+) -> Lock:
+    """The lock for that interpreter; of the request's indexes, the public one counts.
+
+    Raises EnvcheckError.
+    """
+    stack = _stack(own, interpreter)
+    choice = Choice(
+        stack=stack, candidate=Candidate(release=stack.releases[0], interpreter=interpreter)
+    )
+    indexes = [index for index in request.indexes if _is_public(index)]
+    request = msgspec.structs.replace(request, indexes=indexes)
+    routes = Routes(stack, request, public)
+    return resolve(
+        choice,
+        indexes=OpenIndex(routes, session, store, stack, fetcher),
+        interpreter=interpreter,
+        request=request,
+    )
+
+
+def _stack(own: OwnWheel, interpreter: Interpreter) -> Stack:
+    first, *others = [
+        requirement.replace("{", "{{").replace("}", "}}") for requirement in own.requires
+    ]
+    release = Release(
+        release=__version__,
+        version=__version__,
+        python=[interpreter.minor],
+        source="pyproject.toml",
+        extra_requirements=[other.format() for other in others],
+    )
+    return Stack(
+        name=own_wheel.DISTRIBUTION,
+        title="envcheck",
+        distribution=own_wheel.DISTRIBUTION,
+        requirement=first,
+        gpu=False,
+        architectures=[interpreter.architecture],
+        source="pyproject.toml",
+        releases=[release],
+    )
+
+
+def _is_public(index: str) -> bool:
+    return index.startswith(("https://", "http://", f"{PUBLIC}="))

@@ -1,0 +1,99 @@
+"""`envcheck install --dockerfile DIR`: what it writes, keeps and refuses; nothing is built here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli import refused
+from demo_stack import MINOR, Demo, demo
+from installing import Home
+from wheel_maker import sha256, wheel
+
+from envcheck.install.bundle import own_wheel
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """With stand-ins for what envcheck itself needs, too."""
+    with demo(tmp_path_factory.mktemp("demo")) as running:
+        for requirement in own_wheel.build().requires:
+            wheel(running.files, requirement.partition(">")[0].partition(";")[0], "90.0")
+        running.index.refresh()
+        yield running
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def test_a_directory_gets_all_that_an_image_is_built_from(
+    home: Home, shop: Demo, tmp_path: Path
+) -> None:
+    folder = tmp_path / "context"
+    done = home.envcheck("install", *shop.selection, "--dockerfile", folder)
+    assert done.returncode == 0, done.stderr.decode()
+    own = own_wheel.build()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "Dockerfile", "envcheck-itself.txt", "envcheck-requirements.txt", own.name, "pylock.toml",
+        "requirements-pip.txt", "requirements.txt",
+    ]  # fmt: skip
+    assert done.stdout.decode().split() == [str(p) for p in sorted(folder.iterdir())]
+    lists = {path.name: path.read_text() for path in folder.glob("*.txt")}
+    framework = sha256(shop.files / "demo_framework-2.0-py3-none-any.whl")
+    assert f"demo-framework==2.0 --hash=sha256:{framework}\n" in lists["requirements.txt"]
+    assert f"--hash=sha256:{own.sha256}\n" in lists["envcheck-itself.txt"]
+    assert len(re.findall(r"==90\.0 --hash=", lists["envcheck-requirements.txt"])) == len(
+        own.requires
+    )
+    assert not any("127.0.0.1" in text for text in lists.values())
+    dockerfile = (folder / "Dockerfile").read_text()
+    assert "127.0.0.1" not in dockerfile and f"'{MINOR} x86_64'" in dockerfile
+    for name in re.findall(r"/opt/lock/(\S+\.txt)", dockerfile):
+        assert name in lists
+
+
+def test_a_directory_with_lists_keeps_its_lock_and_needs_no_index(
+    home: Home, tmp_path: Path
+) -> None:
+    """As those that are committed: nothing but what is missing is written."""
+    committed = Path(__file__).parents[2] / "Dockerfiles/wheel-tf2"
+    folder = tmp_path / "context"
+    folder.mkdir()
+    for path in committed.glob("*.txt"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    nowhere = "http://127.0.0.1:1/simple/"
+    done = home.envcheck("install", "--dockerfile", folder, "--index", nowhere)
+    assert done.returncode == 0, done.stderr.decode()
+    kept = [path for path in committed.glob("*.txt") if path.name != "envcheck-itself.txt"]
+    for path in kept:
+        assert (folder / path.name).read_bytes() == path.read_bytes()
+    expected = committed.with_name("wheel-tf2.Dockerfile").read_text()
+    assert (folder / "Dockerfile").read_text() == expected
+
+
+def test_somebody_elses_dockerfile_stays(home: Home, shop: Demo, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+    done = home.envcheck("install", *shop.selection, "--dockerfile", tmp_path)
+    assert "Dockerfile is there, and is not from envcheck" in refused(done)
+    assert (tmp_path / "Dockerfile").read_text() == "FROM scratch\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--plan"], "--dockerfile and --plan are not used together"),
+        (["--mode", "container", "--image", "nvcr.io/a/b:1"], "built upon a digest"),
+        (["--mode", "container", "--release", "23.03"], "--dockerfile and --release"),
+        (["--mode", "container", "--stack", "tensorflow"], "--stack is for --mode wheel"),
+    ],
+)
+def test_what_does_not_go_together(
+    home: Home, tmp_path: Path, options: list[str], words: str
+) -> None:
+    done = home.envcheck("install", "--dockerfile", tmp_path / "context", *options)
+    assert words in refused(done)
+    assert not (tmp_path / "context").exists()

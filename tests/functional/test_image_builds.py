@@ -1,0 +1,300 @@
+"""The Dockerfiles with a context, built by podman on stand-ins for Ubuntu, NVIDIA's image and Python."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import buildable
+import nvidia_index
+import probing
+import pytest
+import pythons
+import registry
+import shims
+from demo_stack import stack_file, the_registry
+from index_server import serve
+from installing import Home
+from podman import PodmanWorld
+from wheel_maker import wheel
+
+from envcheck.reports.dockerfile import inside, options
+
+REPOSITORY = Path(__file__).parents[2]
+NOBODY = "10001"
+SECONDS = 1500.0  # of the longest build
+OWN = """
+[[indexes]]
+name = "own"
+urls = ["{url}"]
+packages = ["demo-*"]
+source = "the tests"
+"""
+
+
+def write(home: Home, folder: Path, *arguments: str, code: int = 0) -> str:
+    """A context by the command itself: what it says."""
+    done = home.envcheck("install", "--dockerfile", folder, *arguments)
+    assert done.returncode == code, done.stderr.decode()
+    return done.stderr.decode() if code else done.stdout.decode()
+
+
+def build(world: PodmanWorld, name: str, context: Path, *more: str, **arguments: str) -> str:
+    """The image, in docker's format: with its health check."""
+    values = {**arguments}
+    mounts: list[str] = []
+    if certificate := buildable.certificate():
+        mounts = ["--volume", f"{certificate}:/run/authorities.crt:ro"]
+        values["PIP_CERT"] = "/run/authorities.crt"
+    told = [word for key, value in values.items() for word in ("--build-arg", f"{key}={value}")]
+    world.podman(
+        "build", "--quiet", "--layers=false", "--format", "docker", "--pull=never",
+        "--network=host", "--tag", name, *mounts, *told, *more, context, seconds=SECONDS,
+    )  # fmt: skip
+    return name
+
+
+def config(world: PodmanWorld, image: str) -> dict[str, Any]:
+    (told,) = json.loads(world.podman("image", "inspect", image).stdout)
+    return {**told["Config"], "Healthcheck": told.get("HealthCheck") or told.get("Healthcheck")}
+
+
+def run(world: PodmanWorld, image: str, *command: str, code: int = 0) -> str:
+    done = world.podman("run", "--rm", image, *command, code=None)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+def doctor(world: PodmanWorld, image: str, *arguments: str) -> dict[str, str]:
+    """Outcomes by code; a machine without a GPU is 1."""
+    told = run(world, image, "envcheck", "doctor", "--format", "json", *arguments, code=1)
+    found = json.loads(told[told.index("{") :])
+    return {result["code"]: result["outcome"] for result in found["results"]}
+
+
+@contextmanager
+def web(folder: Path) -> Iterator[str]:
+    """The folder's files at http://127.0.0.1:PORT."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *arguments: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Quiet, directory=str(folder))
+    )
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture(scope="module")
+def public() -> str:
+    """This machine's index, from which the build gets envcheck's own needs."""
+    return the_registry()[1]
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Build arguments for a stand-in of the Python that envcheck brings."""
+    folder = tmp_path_factory.mktemp("standalone")
+    archive, digest = buildable.standalone(folder)
+    with web(folder) as address:
+        yield {"PYTHON_URL": f"{address}/{archive.name}", "PYTHON_SHA256": digest}
+
+
+@pytest.fixture(scope="module")
+def wheel_image(
+    podman_world: PodmanWorld, public: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """A small stack on a stand-in for Ubuntu 24.04: Python 3.12 for the stack and for envcheck."""
+    folder = tmp_path_factory.mktemp("wheel-image")
+    base = buildable.base(podman_world, 12)
+    wheel(folder / "own", "demo-framework", "1.0", requires=["demo-lib"])
+    wheel(folder / "own", "demo-lib", "1.5", payload=100_000)
+    registry.fetch(folder / "real", "pip-26.3-py3-none-any.whl")  # skips without an index
+    with serve(folder / "own", folder / "index") as own:
+        more = OWN.format(url=own.url)
+        stack = stack_file(folder / "demo.toml", "1.0", python="3.12", more=more)
+        home = Home(folder / "home")
+        write(
+            home, folder / "context", "--stack", str(stack), "--python", pythons.need(12),
+            "--index", public,
+        )  # fmt: skip
+        name = "localhost/envcheck-test/wheel-image:1"
+        yield build(podman_world, name, folder / "context", BASE=base, INDEX_URL=public)
+
+
+def test_a_stacks_image_holds_the_lock_and_a_doctor_and_nobody_is_root(
+    podman_world: PodmanWorld, wheel_image: str
+) -> None:
+    listed = run(podman_world, wheel_image, "python", "-m", "pip", "list", "--format", "freeze")
+    assert {"demo-framework==1.0", "demo-lib==1.5"} <= set(listed.split())
+    assert not {line for line in listed.split() if line.startswith("envcheck")}, "beside, not in it"
+    assert run(podman_world, wheel_image, "id", "-u").strip() == NOBODY
+    outcomes = doctor(podman_world, wheel_image)
+    assert len(outcomes) > 50
+    told = config(podman_world, wheel_image)
+    assert told["User"] == NOBODY
+    lock = told["Labels"]["envcheck.lock"]
+    assert lock.startswith("sha256:") and len(lock) == 71
+    assert told["Labels"]["envcheck.release"] == "1.0"
+    kept = run(podman_world, wheel_image, "cat", "/opt/lock/requirements-own.txt")
+    assert lock.removeprefix("sha256:") in kept, "the lists in the image are of this lock"
+
+
+def test_the_health_check_is_in_the_image_and_sees_lost_gpus(
+    podman_world: PodmanWorld, wheel_image: str, tmp_path: Path
+) -> None:
+    word, *command = config(podman_world, wheel_image)["Healthcheck"]["Test"]
+    assert word == "CMD"
+    assert run(podman_world, wheel_image, *command).startswith("healthy: no GPU was given")
+    probing.compile_library(shims.NVML, tmp_path, "libnvidia-ml.so.1")
+    tmp_path.chmod(0o755)  # for the image's own user
+    for code, expected, words in (
+        ("0", 0, "healthy: GPUs that answer: 2"),
+        ("999", 1, "unhealthy: NVML: Unknown Error (999)"),
+    ):
+        done = podman_world.podman(
+            "run", "--rm", "--volume", f"{tmp_path}:/standin:ro", "--env",
+            "LD_LIBRARY_PATH=/standin", "--env", f"SHIM_INIT={code}", wheel_image, *command,
+            code=None,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout.startswith(words)) == (expected, True), done
+
+
+@pytest.mark.slow
+def test_nvidias_image_keeps_its_entrypoint_and_gets_a_doctor(
+    podman_world: PodmanWorld, public: str, python: dict[str, str], tmp_path: Path
+) -> None:
+    """Upon Python 3.8, as 23.03's is, with pip constrained as NVIDIA's images do."""
+    script = '#!/bin/sh\necho "== a stand-in for NVIDIA =="\nexec "$@"\n'
+    base = buildable.base(
+        podman_world, 8, "COPY entrypoint /entrypoint",
+        "RUN chmod 755 /entrypoint && mkdir /workspace && echo rich==1.0 > /etc/constraint.txt",
+        "ENV PIP_CONSTRAINT=/etc/constraint.txt", "WORKDIR /workspace",
+        'ENTRYPOINT ["/entrypoint"]', 'CMD ["id"]', files={"entrypoint": script},
+    )  # fmt: skip
+    context = tmp_path / "context"
+    shutil.copytree(REPOSITORY / "Dockerfiles/ngc", context)
+    write(Home(tmp_path / "home"), context, "--mode", "container")
+    committed = REPOSITORY / "Dockerfiles/ngc.Dockerfile"
+    assert (context / "Dockerfile").read_bytes() == committed.read_bytes()
+    image = build(
+        podman_world, "localhost/envcheck-test/ngc:1", context,
+        "--file", str(committed), BASE=base, INDEX_URL=public, **python,
+    )  # fmt: skip
+    told = run(podman_world, image)
+    assert "a stand-in for NVIDIA" in told and f"uid={NOBODY}" in told
+    assert config(podman_world, image)["WorkingDir"] == "/workspace"
+    assert run(podman_world, image, "python3", "--version").split()[-2:][1].startswith("3.8.")
+    outcomes = doctor(podman_world, image, "--target", "/usr/local/bin/python3")
+    assert len(outcomes) > 50
+
+
+def test_a_python_that_is_another_is_refused(
+    podman_world: PodmanWorld, python: dict[str, str], tmp_path: Path
+) -> None:
+    context = tmp_path / "context"
+    shutil.copytree(REPOSITORY / "Dockerfiles/ngc", context)
+    write(Home(tmp_path / "home"), context, "--mode", "container")
+    values = {**python, "PYTHON_SHA256": "0" * 64, "BASE": buildable.base(podman_world, 8)}
+    with pytest.raises(Exception, match="did NOT match"):
+        build(podman_world, "localhost/envcheck-test/refused:1", context, **values)
+
+
+@pytest.mark.slow
+def test_nvidias_tensorflow_1_on_stand_ins_for_both_indexes(
+    podman_world: PodmanWorld, python: dict[str, str], public: str, tmp_path: Path
+) -> None:
+    base = buildable.base(podman_world, 8)
+    recipe = nvidia_index.build(tmp_path / "indexes")
+    nvidia_index.add(recipe, *registry.fetch(tmp_path / "real", *nvidia_index.real_files()))
+    context = tmp_path / "context"
+    home = Home(tmp_path / "home")
+    with (
+        serve(recipe.nvidia, tmp_path / "n") as nvidia,
+        serve(recipe.public, tmp_path / "p") as stand_in,
+    ):
+        context.mkdir()
+        needs = REPOSITORY / "Dockerfiles/ngc" / inside.NEEDS
+        shutil.copy(needs, context)  # from the real index, which the stand-in is not
+        write(
+            home, context, "--stack", "nvidia-tf1", "--release", "23.03", "--python",
+            pythons.need(8), "--allow-no-gpu", "--index", f"nvidia={nvidia.url}", "--index",
+            stand_in.url,
+        )  # fmt: skip
+        committed = (REPOSITORY / "Dockerfiles/wheel-tf1.Dockerfile").read_text()
+        written = (context / "Dockerfile").read_text()
+        assert steps(written) == steps(committed)
+        _both(recipe.public, context, tmp_path, public)
+        stand_in.refresh()
+        image = build(
+            podman_world, "localhost/envcheck-test/wheel-tf1:1", context, "--file",
+            str(REPOSITORY / "Dockerfiles/wheel-tf1.Dockerfile"), BASE=base,
+            INDEX_URL=stand_in.url, NVIDIA_INDEX_URL=nvidia.url, **python,
+        )  # fmt: skip
+    assert not recipe.sprung()
+    say = "import tensorflow, horovod; print(tensorflow.__version__)"
+    assert run(podman_world, image, "python", "-c", say).strip() == "1.15.5+standin"
+    assert run(podman_world, image, "python", "--version").startswith("Python 3.8.")
+    outcomes = doctor(podman_world, image)
+    assert outcomes["FRM-001"] == "pass", "the framework in /opt/venv is the one that is looked at"
+
+
+@pytest.mark.slow
+def test_tensorflow_2_for_real_from_the_committed_lock(
+    podman_world: PodmanWorld, public: str, tmp_path: Path
+) -> None:
+    """3.3 GB of wheels, and an image of 7 GB."""
+    context = tmp_path / "context"
+    shutil.copytree(REPOSITORY / "Dockerfiles/wheel-tf2", context)
+    write(Home(tmp_path / "home"), context)
+    image = build(
+        podman_world, "localhost/envcheck-test/wheel-tf2:1", context, "--file",
+        str(REPOSITORY / "Dockerfiles/wheel-tf2.Dockerfile"),
+        BASE=buildable.base(podman_world, 12), INDEX_URL=public,
+    )  # fmt: skip
+    say = "import tensorflow; print(tensorflow.__version__)"
+    told = run(podman_world, image, "python", "-c", say).strip()
+    assert told == config(podman_world, image)["Labels"]["envcheck.release"]
+    assert doctor(podman_world, image)["FRM-001"] == "pass"
+
+
+def steps(dockerfile: str) -> list[str]:
+    """What is done, without what is said of the one lock."""
+    words = ("RUN", " ", "COPY", "FROM", "ADD", "USER", "HEALTHCHECK")
+    lines = [line for line in dockerfile.splitlines() if line.startswith(words)]
+    return [line for line in lines if not line.strip().startswith("envcheck.lock=")]
+
+
+def _both(folder: Path, context: Path, scratch: Path, public: str) -> None:
+    """What envcheck needs, real, on the stand-in for the public index."""
+    pinned = [
+        line.split()[0].partition("==")
+        for line in (context / inside.NEEDS).read_text().splitlines()
+        if "==" in line and not line.startswith("#")
+    ]
+    words = [f"{name}=={version}" for name, _, version in pinned]
+    wanted = options.standalone("x86_64")
+    assert wanted is not None
+    command = [
+        sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
+        "--python-version", wanted.python, "--platform", "manylinux2014_x86_64", "--platform",
+        "manylinux_2_17_x86_64", "--index-url", public, "--dest", str(folder), *words,
+    ]  # fmt: skip
+    subprocess.run(command, check=True, timeout=120, capture_output=True, cwd=scratch)

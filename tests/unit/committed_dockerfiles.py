@@ -1,0 +1,68 @@
+"""What the files in Dockerfiles/ have to be; `python tests/unit/committed_dockerfiles.py` writes them anew.
+
+wheel-tf2 and ngc are rendered from the lists that are committed beside them. NVIDIA's index could not be
+asked where this was written, so there is no list for wheel-tf1: its steps do not depend on what is in one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envcheck import __version__
+from envcheck.install.catalogue.load import load
+from envcheck.install.dockerfile import listing
+from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
+from envcheck.reports.dockerfile import Context, Options, inside, render, render_over
+from envcheck.reports.dockerfile.options import is_too_old, standalone
+
+FOLDER = Path(__file__).parents[2] / "Dockerfiles"
+_BROUGHT = Context(standalone=standalone("x86_64"))
+
+
+def texts() -> dict[str, str]:
+    """File name → text."""
+    return {
+        "wheel-tf1.Dockerfile": _wheel_tf1(),
+        "wheel-tf2.Dockerfile": _wheel_tf2(),
+        "ngc.Dockerfile": _ngc(),
+    }
+
+
+def _wheel_tf1() -> str:
+    stack = load("nvidia-tf1")
+    (nvidia,) = stack.indexes
+    lock = Lock(
+        stack=stack.name,
+        release="23.03",
+        python="3.8",
+        architecture="x86_64",
+        packages=[
+            _package("pip", ""),
+            _package("six", ""),
+            _package(stack.distribution, nvidia.urls[0]),
+        ],
+        provided=stack.provides,
+    )
+    return render(stack, lock, Options(envcheck=__version__, digest=None, context=_BROUGHT))
+
+
+def _wheel_tf2() -> str:
+    kept = listing.read(FOLDER / "wheel-tf2")
+    assert kept is not None and not is_too_old(kept.lock.python)
+    options = Options(envcheck=__version__, digest=kept.digest, context=Context())
+    return render(kept.stack, kept.lock, options)
+
+
+def _ngc() -> str:
+    digest = listing.digest((FOLDER / "ngc" / inside.NEEDS).read_bytes())
+    return render_over(Options(envcheck=__version__, digest=digest, context=_BROUGHT))
+
+
+def _package(name: str, index: str) -> LockedPackage:
+    file = LockedFile(name=f"{name}-1-py3-none-any.whl", url="", sha256="0" * 64)
+    return LockedPackage(name=name, version="1", index=index, file=file)
+
+
+if __name__ == "__main__":
+    for name, text in texts().items():
+        (FOLDER / name).write_text(text)

@@ -1,0 +1,111 @@
+"""The directory that an image is built from: lists that are a lock, and nothing of others' written over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from planned import GAST, SETUPTOOLS, lock, stack
+
+from envcheck.exit_codes import UsageError
+from envcheck.install.catalogue import load as catalogue
+from envcheck.install.dockerfile import listing, making, writing
+from envcheck.install.lock import lock_file
+from envcheck.install.lock.lock import Lock
+from envcheck.install.request import Request
+from envcheck.reports.dockerfile import Context, Options, render
+
+OPTIONS = Options(envcheck="0.1.0", context=Context())
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "load", lambda name: stack())
+
+
+def put(folder: Path, locked: Lock) -> None:
+    for name, text in listing.texts(stack(), locked).items():
+        (folder / name).write_text(text)
+
+
+def test_what_is_read_back_gives_the_same_dockerfile(tmp_path: Path, known: None) -> None:
+    locked = lock(*lock().packages, GAST, building=[SETUPTOOLS], provided={"nvidia-pyindex": "x"})
+    put(tmp_path, locked)
+    kept = listing.read(tmp_path)
+    assert kept is not None
+    assert kept.digest == lock_file.digest(locked)
+    assert render(kept.stack, kept.lock, OPTIONS) == render(stack(), locked, OPTIONS)
+    assert listing.texts(kept.stack, kept.lock).keys() == listing.texts(stack(), locked).keys()
+    mine = [(p.name, p.version, p.file.sha256, p.file.kind) for p in kept.lock.packages]
+    assert sorted(mine) == sorted(
+        (p.name, p.version, p.file.sha256, p.file.kind) for p in locked.packages
+    )
+
+
+def test_no_address_is_in_a_list() -> None:
+    for text in listing.texts(stack(), lock()).values():
+        assert "://" not in text and text.count("sha256:") == text.count("==")
+
+
+def test_lists_of_two_locks_are_refused(tmp_path: Path, known: None) -> None:
+    put(tmp_path, lock())
+    other = listing.texts(stack(), lock(release="23.02"))
+    (tmp_path / "requirements.txt").write_text(other["requirements.txt"])
+    with pytest.raises(UsageError, match="of several locks"):
+        listing.read(tmp_path)
+
+
+def test_a_line_without_a_hash_is_refused_by_its_number(tmp_path: Path, known: None) -> None:
+    put(tmp_path, lock())
+    with (tmp_path / "requirements.txt").open("a") as file:
+        file.write("numpy\n")
+    with pytest.raises(UsageError, match=r"requirements.txt:3: this is no NAME==VERSION"):
+        listing.read(tmp_path)
+
+
+def test_a_directory_without_lists_is_no_lock(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("numpy\n")
+    assert listing.read(tmp_path) is None
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "requirements-dev.txt", "pylock.toml"])
+def test_what_is_somebody_elses_is_not_written_over(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("FROM scratch\n")
+    with pytest.raises(UsageError, match=f"{name} is there, and is not from envcheck"):
+        writing.write(tmp_path, {"Dockerfile": b"# envcheck\n"})
+    assert (tmp_path / name).read_text() == "FROM scratch\n"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_what_envcheck_wrote_before_goes_and_the_rest_stays(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    old = {"requirements-nvidia.txt": b"# written by envcheck\n", "Dockerfile": b"# envcheck\n"}
+    writing.write(folder, {**old, "envcheck_gpu-0.0.9-py3-none-any.whl": b"old"})
+    (folder / "train.py").write_text("pass\n")
+    writing.write(folder, {"Dockerfile": b"# envcheck, again\n"})
+    assert sorted(p.name for p in folder.iterdir()) == ["Dockerfile", "train.py"]
+    assert (folder / "Dockerfile").read_bytes() == b"# envcheck, again\n"
+    assert (folder / "Dockerfile").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda at: at.write_text(""), "this is not a directory"),
+        (lambda at: None, "there is no directory"),
+    ],
+)
+def test_a_place_that_cannot_be(tmp_path: Path, make: Callable[[Path], object], words: str) -> None:
+    make(tmp_path / "file")
+    place = tmp_path / "file" if (tmp_path / "file").exists() else tmp_path / "a" / "b"
+    with pytest.raises(UsageError, match=words):
+        writing.check(place)
+
+
+def test_an_image_without_a_digest_is_refused(tmp_path: Path) -> None:
+    how = making.How(say=print, fetching=print)
+    request = Request(mode="container", image="nvcr.io/nvidia/tensorflow:23.03-tf1-py3")
+    with pytest.raises(UsageError, match="built upon a digest"):
+        making.make_over(request, tmp_path / "context", how)
+    assert not (tmp_path / "context").exists()
