@@ -14,16 +14,20 @@ EPILOG = """\
 examples:
   envcheck bundle --stack tensorflow --output /media/usb/tensorflow
   envcheck bundle --stack tensorflow-cpu --output tensorflow-cpu.tar
+  envcheck bundle --mode container --release 23.03 --output ngc.tar
 on the machine without a network, in the bundle (a tar is unpacked first, or
 read as it is where envcheck is there already):
   sh setup.sh
   venv/bin/envcheck install --mode wheel --offline .
+An image's tar is an OCI archive, which podman and docker load as well; of it,
+setup.sh and envcheck alone need be unpacked.
 exit codes: 0 written, 2 wrong usage or unreadable input, 3 this machine
 cannot, 4 envcheck could not look (an index, this machine), 130 interrupted"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
+    selection.add_image_arguments(parser)
     selection.add_arguments(parser)
     parser.add_argument(
         "--for-python",
@@ -42,19 +46,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    selection.refuse_other_mode(arguments, besides="--index")
     selection.refuse_lock(arguments)
     output = selection.absolute_output(arguments.output)
     if output.name.endswith((".gz", ".tgz", ".xz", ".bz2", ".zst", ".zip")):
         raise UsageError(
-            f"--output {arguments.output}: a bundle is a directory or a plain .tar: wheels are"
-            " compressed already"
+            f"--output {arguments.output}: a bundle is a directory or a plain .tar: what is in"
+            " it is compressed already"
         )
-    from ..install.bundle import bundling
+    if arguments.mode == "container":
+        from ..install.bundle.image_bundling import make
+    else:
+        from ..install.bundle.bundling import make
     from ..reports import bundled
 
     faces = Faces()
     try:
-        manifest = bundling.make(
+        manifest = make(
             selection.request_of(arguments),
             output,
             pythons=arguments.for_python,

@@ -14,7 +14,8 @@ from .faces import Faces
 from .style import style_of
 
 if TYPE_CHECKING:
-    from ..install.plan.plan import Plan
+    from ..install.plan.plan import AnyPlan
+    from ..install.request import Request
     from ..install.running.run import Outcome
     from ..reports.plan_json import Environment, Result
 
@@ -26,6 +27,7 @@ examples:
   envcheck install --mode wheel --stack nvidia-tf1 --release 23.03
   envcheck install --mode wheel --offline /media/usb/bundle.tar
   envcheck install --stack tensorflow --dockerfile > Dockerfile
+  envcheck install --stack tensorflow --dockerfile DIR
 which stacks and releases there are:
   envcheck releases
 exit codes: 0 installed (or there already), 2 wrong usage or unreadable
@@ -50,7 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plan", action="store_true", help="print what would happen, and stop")
     parser.add_argument(
-        "--dockerfile", action="store_true", help="print the plan as a Dockerfile, and stop"
+        "--dockerfile",
+        nargs="?",
+        const=True,
+        metavar="DIR",
+        help="print the plan as one self-contained Dockerfile, and stop; with DIR: write one with envcheck in"
+        " it there, and all that it is built from",
     )
     parser.add_argument(
         "--offline",
@@ -98,6 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
     with _told_as_json(arguments, faces):
         _refuse_combinations(arguments)
         request = selection.request_of(arguments)
+        if selection.builds_image(arguments):
+            return _context(arguments, request, faces)
         from ..install.running import run as running
 
         how = running.How(
@@ -112,6 +121,23 @@ def run(arguments: argparse.Namespace) -> int:
             faces.clear()
         files.write(None, _render(arguments, outcome))
         return ExitCode.INTERRUPTED if outcome.result == "refused" else ExitCode.HEALTHY
+
+
+def _context(arguments: argparse.Namespace, request: Request, faces: Faces) -> int:
+    """A directory that an image is built from: over NVIDIA's container, or a wheel stack's."""
+    from ..install.dockerfile import making
+
+    folder = selection.absolute_output(arguments.dockerfile, "--dockerfile")
+    how = making.How(
+        upgrade=arguments.upgrade, jobs=arguments.jobs, say=faces.say, fetching=faces.fetching
+    )
+    make = making.make_over if arguments.mode == "container" else making.make
+    try:
+        names = make(request, folder, how)
+    finally:
+        faces.clear()
+    files.write(None, "".join(f"{folder / name}\n" for name in names))
+    return ExitCode.HEALTHY
 
 
 def _refuse_combinations(arguments: argparse.Namespace) -> None:
@@ -135,6 +161,13 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
         "--plan --path --offline",
         "a Dockerfile is the plan, for an image that is built elsewhere",
     )
+    if arguments.mode == "container":
+        selection.refuse_together(
+            arguments,
+            "--dockerfile",
+            "--release --flavour --engine",
+            "--image NAME@sha256:DIGEST is what the image is built upon",
+        )
     if arguments.dockerfile and arguments.format == "json":
         raise UsageError("--dockerfile and --format json are not used together: it is one text")
 
@@ -147,9 +180,9 @@ class _InstallFaces(Faces):
         self._quiet = arguments.plan or arguments.dockerfile
         self._json = arguments.format == "json"
         self._yes = arguments.yes
-        self.planned: Plan | None = None
+        self.planned: AnyPlan | None = None
 
-    def agreed(self, plan: Plan) -> bool:
+    def agreed(self, plan: AnyPlan) -> bool:
         """Show the plan, and ask where somebody is there to answer."""
         self.planned = plan
         if self._quiet or self._json:
@@ -212,7 +245,7 @@ def _envelope(
     result: Result,
     code: int,
     error: BaseException | None,
-    plan: Plan | None,
+    plan: AnyPlan | None,
     environment: Environment | None = None,
 ) -> str:
     from ..reports import plan_json

@@ -66,26 +66,40 @@ def add_image_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("tf1", "tf2"),
         help="of NVIDIA's images: with TensorFlow 1, or 2 (default: the newest that fits)",
     )
-    parser.add_argument(
-        "--image", metavar="REF", help="an image of your own, in place of NVIDIA's"
-    )
+    parser.add_argument("--image", metavar="REF", help="an image of your own, in place of NVIDIA's")
 
 
 # What says something to one mode alone.
 _OF_CONTAINERS = "--flavour --image --engine"
 _OF_WHEELS = "--stack --lock --python --index --installer --dockerfile"
+_OF_BOTH_CONTEXTS = (
+    "--dockerfile",
+    "--index",
+)  # where an image is built: envcheck's own wheels go into it
 
 
-def refuse_other_mode(arguments: argparse.Namespace) -> None:
-    """Raises UsageError for an option that says nothing to the mode that was asked for."""
+def refuse_other_mode(arguments: argparse.Namespace, besides: str = "") -> None:
+    """Raises UsageError for an option that says nothing to the mode that was asked for.
+
+    besides: options that say something to both modes here.
+    """
     other, options = (
         ("wheel", _OF_WHEELS) if arguments.mode == "container" else ("container", _OF_CONTAINERS)
     )
     for option in options.split():
+        if option in besides.split():
+            continue
+        if builds_image(arguments) and option in _OF_BOTH_CONTEXTS:
+            continue
         if _given(arguments, option):
             raise UsageError(
                 f"{option} is for --mode {other}", hint=f"leave it out, or say --mode {other}"
             )
+
+
+def builds_image(arguments: argparse.Namespace) -> bool:
+    """Whether a directory is to be written that an image is built from."""
+    return isinstance(getattr(arguments, "dockerfile", None), str)
 
 
 def _jobs(text: str) -> int:
@@ -159,5 +173,5 @@ def refuse_lock(arguments: argparse.Namespace) -> None:
     refuse_together(arguments, "--lock", "--release --upgrade", "the lock says what is installed")
 
 
-def absolute_output(path: str) -> Path:
-    return Path(_absolute(path, "--output"))
+def absolute_output(path: str, option: str = "--output") -> Path:
+    return Path(_absolute(path, option))

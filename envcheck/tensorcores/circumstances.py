@@ -68,7 +68,8 @@ def command(run: LevelRun, target: str, *options: str) -> str:
     index = known(run.index)
     words = ["envcheck doctor", f"--kernels {run.level}"]
     words += [] if index is None else [f"--gpu {index}"]
-    words += [f"--target {word(target)}"] if target and run.level != "L0" else []
+    inside = target.startswith(("image:", "container:"))  # L0 runs there, too
+    words += [f"--target {word(target)}"] if target and (inside or run.level != "L0") else []
     return " ".join([*words, *options])
 
 
@@ -77,7 +78,8 @@ def again(setup: Setup, *options: str) -> str:
 
 
 def directory(view: View) -> str:
-    """The target's directory; "" where it is none."""
+    """The target as `--target` has it: its directory, or its container; "" where there is none."""
     target = view.snapshot.target
-    kind, _, place = ("", "", "") if target is None else target.location.partition(":")
-    return place if kind == "path" else ""
+    location = "" if target is None else target.location
+    kind, _, place = location.partition(":")
+    return place if kind == "path" else location

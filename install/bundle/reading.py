@@ -36,6 +36,8 @@ class Bundle:
             if not path.is_dir():
                 self._read_table(path)
             self.manifest = self._read_manifest()
+            if self.manifest.mode != "wheel":
+                raise self._holds_image()
         except BaseException:
             self._open.close()
             raise
@@ -146,12 +148,20 @@ class Bundle:
             self._tar = self._open.enter_context(tarfile.TarFile.taropen(path))  # noqa: SIM115
             for member in self._tar:
                 parts = PurePosixPath(member.name).parts
+                if member.name == "oci-layout":
+                    raise self._holds_image()
                 if member.isfile() and len(parts) > 1:
                     self._members["/".join(parts[1:])] = member
         except tarfile.TarError as error:
             raise UsageError(f"{path}: not a bundle: not a whole tar: {error}", _HINT) from None
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror or error}", _HINT) from None
+
+    def _holds_image(self) -> UsageError:
+        return UsageError(
+            f"{self.place}: this holds a container image, and the wheel mode installs packages",
+            "install it with --mode container",
+        )
 
     def _damaged(self, name: str, wanted: str, found: str) -> UsageError:
         return UsageError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 _TEXT = """\
 #!/bin/sh
 # Installs envcheck from this bundle, without a network:   sh setup.sh [DIRECTORY]
@@ -45,19 +47,25 @@ PIP_CONFIG_FILE=/dev/null "$where/bin/python" "$here/envcheck/@PIP@/pip" --isola
     --disable-pip-version-check install --quiet --no-index --no-deps --require-hashes --only-binary=:all: \\
     --find-links "$here/envcheck" --requirement "$here/envcheck/requirements-$minor.txt" >&2 ||
     die "envcheck could not be installed, and pip says why above"
+# An image may be left in the tar that this file came out of, which is read as it is.
+place=$here
+[ -f "$here/bundle.json" ] || place=$here/@TAR@
 say "envcheck is there; now:"
-printf '%s install --mode wheel --offline %s\\n' "'$where/bin/envcheck'" "'$here'"
+printf '%s install --mode @MODE@ --offline %s\\n' "'$where/bin/envcheck'" "'$place'"
 """
 
 
-def script(pythons: list[str], pip: str, pip_sha256: str) -> str:
-    """The script; pythons: minor versions that envcheck's wheels are for; pip: its wheel's name."""
+def script(pythons: list[str], pip: str, pip_sha256: str, mode: str, tar: str) -> str:
+    """The script; pythons: minor versions that envcheck's wheels are for; pip: its wheel's name; tar: the
+    bundle's name where it is one."""
     names = " ".join(["python3", *(f"python{minor}" for minor in pythons)])
     values = {
         "@NAMES@": names,
         "@PYTHONS@": " or ".join(pythons),
         "@PIP@": pip,
         "@PIP_SHA256@": pip_sha256,
+        "@MODE@": mode,
+        "@TAR@": shlex.quote(tar) if tar else "",
     }
     text = _TEXT
     for mark, value in values.items():

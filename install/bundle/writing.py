@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
@@ -21,7 +22,9 @@ MANIFEST = "bundle.json"
 LOCK = "pylock.toml"
 STACK = "stack.toml"
 FILES = "files"
+OWN = "envcheck"  # the folder for envcheck itself
 
+OPTION = "--output "
 _CHUNK = 1 << 20
 
 
@@ -48,9 +51,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["envcheck bundle"] = "envcheck bundle"
     format: int = FORMAT
     envcheck: str
+    mode: Literal["wheel", "container"] = "wheel"
     stack: str
     release: str
-    python: str
+    python: str = ""  # of the wheel mode
+    image: str = ""  # of the container mode: "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+    digest: str = ""  # its manifest's, "sha256:…"
     architecture: str
     created_at: str  # the lock's: the same lock gives the same bundle
     pythons: list[str]  # that envcheck's own wheels are for
@@ -65,27 +71,42 @@ def write(
 ) -> None:
     """Write a directory, or a tar where the name ends in .tar; it appears when it is whole.
 
+    An image's files lie at the top of its tar, where engines look for them; a wheel bundle's in a directory.
     Raises UsageError where it exists or cannot be written, Cannot where there is no room for it,
-    CouldNotLook for a source that is not what its hash says.
+    CouldNotLook for a source that is not what its hash says. Of what failed, nothing is left.
     """
-    check(target)
     whole = {
         MANIFEST: Content.of(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
     }
     whole |= dict(sorted(contents.items()))
-    check_room(target, sum(content.size for content in whole.values()))
+    put(target, whole, top="" if manifest.mode == "container" else f"{target.stem}/", told=told)
+
+
+def put(
+    target: Path,
+    contents: Mapping[str, Content],
+    *,
+    top: str,
+    told: Told | None = None,
+    option: str = OPTION,
+) -> None:
+    """The same for any contents, in their order.
+
+    top: what a tar's names begin with. option: what named the target, for errors.
+    """
+    check(target, option)
+    check_room(target, sum(content.size for content in contents.values()), option)
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
         made = temporary / target.name
         if is_tar(target):
-            _write_tar(made, whole, told)
+            _write_tar(made, contents, top, told)
         else:
-            _write_directory(made, whole, told)
+            _write_directory(made, contents, told)
         made.rename(target)
     except OSError as error:
-        raise UsageError(
-            f"--output {target}: {error.strerror or error}; nothing was written"
-        ) from None
+        kind = Cannot if error.errno in (errno.ENOSPC, errno.EDQUOT) else UsageError
+        raise kind(f"{option}{target}: {error.strerror or error}; nothing was written") from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -94,23 +115,23 @@ def is_tar(target: Path) -> bool:
     return target.suffix == ".tar"
 
 
-def check(target: Path) -> None:
+def check(target: Path, option: str = OPTION) -> None:
     """Refuse a target that cannot be written before the work is done, not after it."""
     if os.path.lexists(target):
-        raise UsageError(f"--output {target}: this exists already; name another, or remove it")
+        raise UsageError(f"{option}{target}: this exists already; name another, or remove it")
     folder = target.parent
     if not folder.is_dir():
-        raise UsageError(f"--output {target}: there is no directory {folder}")
+        raise UsageError(f"{option}{target}: there is no directory {folder}")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"--output {target}: no permission to write in {folder}")
+        raise UsageError(f"{option}{target}: no permission to write in {folder}")
 
 
-def check_room(target: Path, needed: int) -> None:
+def check_room(target: Path, needed: int, option: str = OPTION) -> None:
     """Raises Cannot where that many bytes do not fit beside what is there."""
     free = shutil.disk_usage(target.parent).free
     if free < needed:
         raise Cannot(
-            f"--output {target}: the bundle takes {needed >> 20} MiB, and {target.parent} has"
+            f"{option}{target}: it takes {needed >> 20} MiB, and {target.parent} has"
             f" {free >> 20} MiB: {(needed - free >> 20) + 1} MiB are missing"
         )
 
@@ -129,15 +150,15 @@ def _write_directory(made: Path, contents: Mapping[str, Content], told: Told | N
             path.chmod(path.stat().st_mode | 0o111 & ~_umask())
 
 
-def _write_tar(made: Path, contents: Mapping[str, Content], told: Told | None) -> None:
-    """Deterministic: names in order after the manifest, no owner, no times."""
+def _write_tar(made: Path, contents: Mapping[str, Content], top: str, told: Told | None) -> None:
+    """Deterministic: names in the order of the contents, no owner, no times."""
     with made.open("wb") as file:
         options: dict[str, Any] = {"format": tarfile.PAX_FORMAT, "copybufsize": _CHUNK}
         with tarfile.open(fileobj=file, mode="w|", **options) as tar:
             for name, content in contents.items():
                 if told is not None:
                     told(name)
-                entry = tarfile.TarInfo(f"{made.stem}/{name}")
+                entry = tarfile.TarInfo(f"{top}{name}")
                 entry.size = content.size
                 entry.mode = 0o755 if name.endswith(".sh") else 0o644
                 with _Verified(name, content) as source:

@@ -34,11 +34,11 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 
 
 def test_a_failure_has_the_same_envelope(home: Home) -> None:
-    result = home.envcheck("install", "--mode", "container", "--format", "json")
+    result = home.envcheck("install", "--flavour", "tf1", "--format", "json")
     told = json.loads(result.stdout)
     assert list(told) == KEYS
     assert (told["result"], told["exit_code"], result.returncode) == ("refused", 2, 2)
-    assert "wheels only" in told["error"]["sentence"] and told["error"]["hint"]
+    assert "--mode container" in told["error"]["sentence"] and told["error"]["hint"]
     assert told["plan"] is None and told["environment"] is None
 
 

@@ -33,7 +33,8 @@ def tree(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["--mode", "container"], "installs wheels only"),
+        (["--mode", "container", "--stack", "tensorflow"], "--stack is for --mode wheel"),
+        (["--flavour", "tf1"], "--flavour is for --mode container"),
         (["--mode", "conda"], "invalid choice"),
         (
             ["--offline", "b", "--stack", "tensorflow"],

@@ -43,7 +43,10 @@ def test_every_module_and_table_is_in_it_once(wheel: zipfile.ZipFile) -> None:
 
 def test_nothing_else_is_in_it(wheel: zipfile.ZipFile) -> None:
     for name in wheel.namelist():
-        assert name.endswith((".py", ".csv", ".toml", ".txt")) or ".dist-info/" in name, name
+        of_shells = name.startswith("envcheck/install/start/shell/")
+        known = name.endswith((".py", ".csv", ".toml", ".txt")) or ".dist-info/" in name
+        assert known or of_shells, name
+    assert "envcheck/install/start/shell/.zshrc" in wheel.namelist(), "a file with a dot in front"
 
 
 def test_the_licence_and_the_command_are_in_it(wheel: zipfile.ZipFile) -> None:

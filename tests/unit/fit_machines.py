@@ -35,6 +35,12 @@ GPUS = {
     "A100": ("NVIDIA A100-SXM4-80GB", "8.0"),
     "H100": (whole.NAME, "9.0"),
     "RTX 5090": ("NVIDIA GeForce RTX 5090", "12.0"),
+    "RTX 3090": ("NVIDIA GeForce RTX 3090", "8.6"),
+    "RTX A6000": ("NVIDIA RTX A6000", "8.6"),
+    "A10": ("NVIDIA A10", "8.6"),
+    "P100": ("Tesla P100-PCIE-16GB", "6.0"),
+    "K80": ("Tesla K80", "3.7"),
+    "B200": ("NVIDIA B200", "10.0"),
 }
 
 

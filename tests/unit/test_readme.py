@@ -32,7 +32,9 @@ def test_the_report_that_readme_shows_names_what_there_is() -> None:
     codes = set(re.findall(r"\b[A-Z]{2,4}-\d{3}\b", real_report()))
     assert len(codes) > 5
     assert codes <= {check.code for check in all_checks()}
-    for name in AREAS.values():
+    for area, name in AREAS.items():
+        if area == "boundary":  # told of containers alone
+            continue
         assert re.search(rf"^{name} +(OK|FAIL|WARN|SKIPPED) ", real_report(), re.MULTILINE), name
 
 

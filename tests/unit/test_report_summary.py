@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import insides
 import pytest
 from build import Gpu, Nvml, document, snapshot
 from reported import eight_gpus
@@ -50,10 +51,15 @@ def test_a_snapshot_that_knows_nothing_says_nothing(area: str) -> None:
 @pytest.mark.parametrize("area", AREAS)
 def test_every_area_has_something_to_tell_of_a_working_machine(area: str) -> None:
     working = eight_gpus()
-    if area in ("container", "config", "packages", "libraries", "tensorcores"):
+    if area in ("container", "config", "packages", "libraries", "tensorcores", "boundary"):
         assert area_facts(area, working) == []
     else:
         assert area_facts(area, working) != []
+
+
+def test_boundary() -> None:
+    told = area_facts("boundary", insides.both())
+    assert told == ["2 GPUs inside", "libcuda 550.54.15", "/dev/shm of 8192 MiB"]
 
 
 def test_host() -> None:

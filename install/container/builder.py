@@ -1,0 +1,144 @@
+"""Builds a container's version for the transaction: the image into the engine, and how it is started."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ...exit_codes import PutBack
+from ..engines import holding, starting
+from ..engines.engine import Held, Start
+from ..images import archive, registry
+from ..images.archive_files import ArchiveFiles
+from ..images.mirror import Files, MirrorServer
+from ..plan.plan import ImagePlan
+from ..transaction import durable, outside
+from ..transaction.layout import Version
+from ..transaction.steps import Details, Noted, Stage
+from .prepare import Prepared, held_as, wiring_sentence
+
+_FILES = {"apptainer": "image.sif", "enroot": "image.sqsh"}
+
+
+class ImageBuilder:
+    """The transaction's Builder for an image."""
+
+    def __init__(self, prepared: Prepared, plan: ImagePlan, say: Callable[[str], None]) -> None:
+        self._prepared = prepared
+        self._plan = plan
+        self._say = say
+        self._held: Held | None = None
+        self._there = False  # in the engine, by whomever
+        self._start: Start | None = None
+
+    def about(self) -> Details:
+        return {
+            "engine": self._prepared.engine.name,
+            "image": self._prepared.image.pinned,
+        }
+
+    def stages(self) -> Sequence[Stage]:
+        return [
+            Stage("held", self._hold),
+            Stage("pulled", self._pull),
+            Stage("configured", self._configure),
+        ]
+
+    def noted(self) -> Noted:
+        prepared, image = self._prepared, self._prepared.image
+        assert self._held is not None and self._start is not None, "all stages are done"
+        return Noted(
+            engine=prepared.engine.name,
+            installer=self._plan.engine,
+            image=image.reference,
+            image_digest=image.manifest.digest,
+            image_bytes=holding.size(self._held),
+            wiring=wiring_sentence(prepared.engine),
+            notes=self._start.remarks,
+        )
+
+    def _hold(self, version: Version) -> Details:
+        """Say what the engine is about to get, before it does."""
+        engine = self._prepared.engine
+        tag = tag_of(self._prepared.root.path.name, version.id)
+        file = _FILES.get(engine.name, "")
+        held = held_as(
+            engine, self._prepared.image, str(version.directory / file) if file else "", tag
+        )
+        self._there = not engine.files and holding.has(held)
+        held = msgspec.structs.replace(held, before=self._there)
+        self._held = outside.hold(version, held)
+        return {"tag": self._held.tag or self._held.image_id}
+
+    def _pull(self, version: Version) -> Details:
+        prepared, held = self._prepared, self._held
+        assert held is not None, "the stage before"
+        tmp = version.own / "tmp"
+        if self._there:
+            self._say(f"{prepared.engine.name} has the image already")
+        elif prepared.archive is not None:
+            self._say(f"verifying the archive; {prepared.engine.name} unpacks it")
+            prepared.archive.verify()
+        else:
+            self._say(f"fetching {prepared.image.reference}, {prepared.engine.name} unpacks it")
+            prepared.fetcher.want_all(registry.layers(prepared.image))
+        self._held = self._load(held, tmp) if prepared.engine.loads else self._take(held, tmp)
+        prepared.meter.keep()
+        outside.hold(version, self._held)
+        return {"id": self._held.image_id}
+
+    def _take(self, held: Held, tmp: Path) -> Held:
+        """The engine pulls from this process, as the layers come."""
+        prepared = self._prepared
+        files: Files = prepared.fetcher
+        if prepared.archive is not None:
+            files = ArchiveFiles(prepared.archive)
+        with MirrorServer(prepared.image, files) as mirror:
+            try:
+                return holding.pull(held, prepared.image, mirror, tmp)
+            except PutBack:
+                if not mirror.again:
+                    raise
+                # The engine had read of a layer that came with wrong bytes, and that comes anew.
+                return holding.pull(held, prepared.image, mirror, tmp)
+
+    def _load(self, held: Held, tmp: Path) -> Held:
+        """For an engine that does not see this machine's loopback."""
+        prepared = self._prepared
+        if self._there:
+            holding.tag(held)
+            return held
+        if prepared.archive is not None:
+            prepared.archive.adopt(prepared.store)
+        prepared.fetcher.wait()
+        tmp.mkdir(parents=True, exist_ok=True)
+        file = tmp / "image.tar"
+        try:
+            archive.write(file, prepared.image, lambda blob: prepared.store.path(blob.sha256))
+            return holding.load(held, prepared.image, file, tmp)
+        finally:
+            file.unlink(missing_ok=True)
+
+    def _configure(self, version: Version) -> Details:
+        prepared = self._prepared
+        assert self._held is not None, "the stage before"
+        self._start = starting.start(
+            prepared.engine,
+            self._held,
+            prepared.image,
+            prepared.snapshot,
+            prepared.choice.stack.environment,
+        )
+        data = msgspec.json.format(msgspec.json.encode(self._start), indent=1)
+        durable.write(version.start, data + b"\n")
+        self._say("verifying it with the doctor, from inside")
+        return {}
+
+
+def tag_of(environment: str, version_id: str) -> str:
+    """envcheck's own name of an image in an engine, whatever its environment is called."""
+    name = re.sub(r"[^a-z0-9]+", "-", environment.lower()).strip("-") or "environment"
+    return f"localhost/envcheck/{name}:{re.sub(r'[^A-Za-z0-9_.-]', '-', version_id)}"

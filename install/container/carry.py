@@ -1,0 +1,60 @@
+"""Carries out what was prepared: the transaction over an image, and the doctor's look from inside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ... import collection
+from ...collection import Collected, Kernels
+from ...exit_codes import CouldNotLook
+from ..engines import inside
+from ..engines.engine import Start
+from ..plan.plan import ImagePlan
+from ..transaction.execute import execute
+from ..transaction.layout import Version
+from ..transaction.record import Installed
+from ..transaction.verify import DoctorVerifier
+from .builder import ImageBuilder
+from .material import LockedImage
+from .prepare import Prepared
+
+if TYPE_CHECKING:
+    from ..running.run import How, Told
+
+
+def carry_out(prepared: Prepared, plan: ImagePlan, how: How, told: Told) -> Installed:
+    """Install what the plan says, or leave everything as it was. Raises as ``transaction.execute``."""
+    stack, request = prepared.choice.stack, prepared.request
+    verifier = DoctorVerifier(
+        must_pass=stack.must_pass,
+        allow_no_gpu=request.allow_no_gpu,
+        progress=told.looking,
+        look=lambda directory: _look(directory, told.looking),
+    )
+    installed = execute(
+        plan,
+        LockedImage(prepared.image),
+        request,
+        ImageBuilder(prepared, plan, told.say),
+        verifier,
+        wait=how.wait,
+        tell=told.say,
+    )
+    for blob in prepared.image.layers:  # the engine holds them now, unpacked: gigabytes
+        prepared.store.remove(blob.sha256)
+    return installed
+
+
+def _look(directory: Path, progress: collection.Progress) -> Collected:
+    """At a version: from inside a fresh container, or as it stands where it is one of wheels."""
+    version = Version(directory)
+    if not version.is_container:
+        return collection.collect(str(directory), kernels=Kernels(), progress=progress)
+    try:
+        start = msgspec.json.decode(version.start.read_bytes(), type=Start)
+    except (OSError, msgspec.DecodeError) as error:
+        raise CouldNotLook(f"{version.start} does not say how it is started: {error}") from None
+    return collection.collect(inside=inside.of_start(start), kernels=Kernels(), progress=progress)

@@ -1,0 +1,21 @@
+"""An image as what a transaction installs."""
+
+from __future__ import annotations
+
+from ..images import image_lock
+from ..images.image import Image
+
+
+class LockedImage:
+    """The transaction's Material of the container mode. What packages are in it, the doctor says."""
+
+    file_name = "image.json"
+    versions: dict[str, str] = {}
+    building: dict[str, str] = {}
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self.digest = image_lock.digest(image)
+
+    def text(self) -> str:
+        return image_lock.text(self._image)

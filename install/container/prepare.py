@@ -1,0 +1,205 @@
+"""From a request to an image, an engine and a plan: everything that happens before anything is touched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ...checks.view import known
+from ...exit_codes import CouldNotLook
+from ...snapshot import Snapshot
+from .. import places
+from ..engines import choose as engine_choice
+from ..engines import holding
+from ..engines.choose import EngineChoice
+from ..engines.engine import Held
+from ..fit import image_choose, machine_rules
+from ..fit.choice import ImageChoice
+from ..fit.room import RoomAt
+from ..images import catalogue, image_lock, reference
+from ..images.archive_reading import Archive
+from ..images.image import Image
+from ..plan import image_planning
+from ..plan.plan import ImagePlan
+from ..request import Request
+from ..running import rate, survey, wishes
+from ..running.rate import Meter
+from ..store.progress import Fetching
+from ..store.store import Store
+from ..transaction import layout
+from ..transaction.layout import Root
+
+if TYPE_CHECKING:
+    from ..store.fetch import Fetcher
+
+Say = Callable[[str], None]
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """All that an installation or a plan needs.
+
+    held: the engine has the image already. archive: where its layers come from, in place of the registry.
+    """
+
+    request: Request
+    choice: ImageChoice
+    snapshot: Snapshot
+    image: Image
+    engine: EngineChoice
+    held: bool
+    store: Store
+    fetcher: Fetcher
+    meter: Meter
+    archive: Archive | None = None
+
+    @property
+    def root(self) -> Root:
+        return layout.root_of(self.request, name_of(self.choice, self.image))
+
+    def plan(self) -> ImagePlan:
+        """Raises UsageError for a path that cannot be, or is somebody else's; Cannot for want of room."""
+        root = self.root
+        layout.look(root.path)
+        wanted = layout.image_version_id(
+            release_of(self.choice, self.image),
+            "image" if self.choice.release is None else _flavour(self.choice),
+            image_lock.digest(self.image),
+        )
+        here = image_planning.ImageSurroundings(
+            directory=str(root.path),
+            version=layout.free_id(root, wanted),
+            place=self._room(str(root.path)),
+            store=self._room(str(places.store())),
+            storage=self._storage(),
+            temporary=self._room(str(root.path)),
+            in_store={
+                blob.sha256: blob.size for blob in self.image.layers if self.store.has(blob.sha256)
+            },
+            held=self.held,
+            remarks=self.engine.remarks,
+            offline=self.archive is not None,
+            in_place=self.archive is not None and not self.engine.loads,
+            rate=rate.read(),
+        )
+        return image_planning.plan(
+            self.choice,
+            self.image,
+            engine=engine_label(self.engine),
+            wiring=wiring_sentence(self.engine),
+            surroundings=here,
+        )
+
+    def _storage(self) -> RoomAt | None:
+        path = known(self.engine.engine.storage_path)
+        remote = known(self.engine.engine.remote) is True
+        return None if path is None or remote or self.engine.files else self._room(path)
+
+    def _room(self, path: str) -> RoomAt:
+        return survey.room_for(path, self.snapshot)
+
+
+def prepare(
+    request: Request, jobs: int, say: Say, fetching: Callable[[Fetching], None], exits: ExitStack
+) -> Prepared:
+    """Look, choose, and hold the tag to a digest. ``exits`` closes what is opened.
+
+    Only from the main thread.
+    """
+    wishes.check(request)
+    say("looking at this machine")
+    collected = survey.collecting()
+    # Which take longer to import than all the rest: meanwhile the collector runs.
+    from ..http.session import Session
+    from ..images import registry
+    from ..store.fetch import Fetcher
+
+    session = exits.enter_context(Session(request.allow_insecure))
+    store = Store(places.store())
+    meter = Meter(fetching)
+    fetcher = exits.enter_context(Fetcher(store, session, jobs, meter))
+    snapshot = collected.result().snapshot
+    machine = machine_rules.read(snapshot).architecture
+    if not machine:
+        raise CouldNotLook(
+            "this machine's architecture is not known, and so not which image is for it"
+        )
+    archive = Archive(request.offline, machine) if request.offline else None
+    wish = request if archive is None else _of_archive(request, archive.image)
+    choice = image_choose.choose(wish, snapshot)
+    engine = engine_choice.choose(request.engine, snapshot)
+    if archive is not None:
+        image = archive.image
+    else:
+        say(f"asking for {choice.reference}")
+        image = registry.resolve(session, reference.parse(choice.reference), machine)
+    held = holding.has(held_as(engine, image))
+    if not held:  # an engine with room for it, where one that comes first has none
+        needed = image_planning.unpacked_bytes(image) >> 20
+        engine = engine_choice.choose(request.engine, snapshot, needed)
+        held = holding.has(held_as(engine, image))
+    return Prepared(
+        request=request,
+        choice=choice,
+        snapshot=snapshot,
+        image=image,
+        engine=engine,
+        held=held,
+        store=store,
+        fetcher=fetcher,
+        meter=meter,
+        archive=archive,
+    )
+
+
+def held_as(engine: EngineChoice, image: Image, file: str = "", tag: str = "") -> Held:
+    """What the engine will hold. file: the image file of an engine that keeps no images."""
+    return Held(
+        engine=engine.name,
+        program=engine.program,
+        image_id=file if engine.files else image.config.digest,
+        tag="" if engine.files else tag,
+        reference=image.pinned,
+        before=False,
+    )
+
+
+def name_of(choice: ImageChoice, image: Image) -> str:
+    """The environment's: the flavour's, or "image-" and the last word of an own image's name."""
+    if choice.stack.name != catalogue.OWN:
+        return choice.stack.name
+    word = re.sub(r"[^A-Za-z0-9._-]", "-", image.name.rpartition("/")[2])
+    return f"{catalogue.OWN}-{word}"
+
+
+def release_of(choice: ImageChoice, image: Image) -> str:
+    if choice.release is not None:
+        return choice.release.release
+    return reference.parse(image.reference).tag or "untagged"
+
+
+def engine_label(engine: EngineChoice) -> str:
+    """ "podman 4.3.1"."""
+    version = known(engine.engine.server_version) or known(engine.engine.version)
+    return f"{engine.name} {version}" if version else engine.name
+
+
+def wiring_sentence(engine: EngineChoice) -> str:
+    return engine.wiring.sentence if engine.wiring.kind != "none" else ""
+
+
+def _of_archive(request: Request, image: Image) -> Request:
+    """The wish that an archive stands for: NVIDIA's release where it holds one, whose needs are known."""
+    found = catalogue.by_reference(image.reference)
+    if found is None:
+        return msgspec.structs.replace(request, image=image.reference)
+    stack, release = found
+    flavour: catalogue.Flavour = "tf1" if stack.flavour == "tf1" else "tf2"
+    return msgspec.structs.replace(request, flavour=flavour, release=release.release)
+
+
+def _flavour(choice: ImageChoice) -> catalogue.Flavour:
+    return "tf1" if choice.stack.flavour == "tf1" else "tf2"

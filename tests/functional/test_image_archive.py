@@ -1,0 +1,301 @@
+"""Archives of images: what envcheck writes is read by the engines, and what they write by envcheck."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import base_files
+import pytest
+from docker_daemon import DockerDaemon
+from podman import PodmanWorld
+
+from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
+from envcheck.install.images import archive, documents
+from envcheck.install.images.archive_files import ArchiveFiles
+from envcheck.install.images.archive_reading import Archive
+from envcheck.install.images.image import Blob, Image
+from envcheck.install.images.mirror import MirrorServer
+from envcheck.install.store.store import Store
+
+MACHINE = platform.machine()
+IMPORTS = "import tensorflow; print(tensorflow.__name__)"
+NAME = "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+
+
+def gzipped(world: PodmanWorld, to: Path) -> Path:
+    """The stand-in for NVIDIA's image as a registry has it, layers compressed, under NVIDIA's name."""
+    if not to.exists():
+        world.podman("tag", world.image("tensorflow"), NAME)
+        layout = to.with_suffix(".layout")
+        world.podman("push", "--quiet", "--compress", NAME, f"oci:{layout}:{NAME}")
+        with tarfile.open(to, "w") as tar:
+            for path in sorted(layout.rglob("*")):
+                tar.add(path, path.relative_to(layout), recursive=False)
+        shutil.rmtree(layout)
+    return to
+
+
+@pytest.fixture(scope="module")
+def saved(podman_world: PodmanWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return gzipped(podman_world, tmp_path_factory.mktemp("saved") / "saved.tar")
+
+
+def small(world: PodmanWorld | DockerDaemon, name: str) -> str:
+    """An image of a few bytes in that storage: its name."""
+    name, path = f"localhost/envcheck-test/{name}:1", world.folder / "small.tar"
+    with tarfile.open(path, "w") as tar:
+        base_files.add(tar, name.replace("/", "-"), b"hello")
+    world.import_tar(path, name, ['ENTRYPOINT ["/small"]'])
+    return name
+
+
+def stored(archive_: Archive, folder: Path) -> Callable[[Blob], Path]:
+    store = Store(folder)
+    archive_.adopt(store)
+    return lambda blob: store.path(blob.sha256)
+
+
+@pytest.fixture(scope="module")
+def written(saved: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image]:
+    """What envcheck writes of it."""
+    folder = tmp_path_factory.mktemp("written")
+    read = Archive(str(saved), MACHINE)
+    archive.write(folder / "image.tar", read.image, stored(read, folder / "store"))
+    return folder / "image.tar", read.image
+
+
+def test_what_is_written_is_read_again(written: tuple[Path, Image], tmp_path: Path) -> None:
+    path, image = written
+    assert image.reference == NAME and len(image.layers) == 3
+    seen: list[int] = []
+    read = Archive(str(path), MACHINE)
+    assert read.image == image
+    read.verify(seen.append)
+    again = tmp_path / "again.tar"
+    archive.write(again, read.image, stored(read, tmp_path / "store"))
+    assert sum(seen) == image.download_bytes
+    assert again.read_bytes() == path.read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["again.tar", "store"]
+
+
+def test_podman_takes_it(written: tuple[Path, Image], fresh_podman: PodmanWorld) -> None:
+    path, image = written
+    fresh_podman.podman("pull", "--quiet", f"oci-archive:{path}")
+    assert fresh_podman.id_of(NAME) == image.config.sha256
+    digests = fresh_podman.podman("image", "inspect", "--format", "{{.Digest}}", NAME).stdout
+    assert digests.strip() == image.manifest.digest
+    fresh_podman.podman("rmi", NAME)
+    fresh_podman.podman("load", "--quiet", "--input", path)
+    run = fresh_podman.podman("run", "--rm", NAME, "python3", "-c", IMPORTS)
+    assert run.stdout == "tensorflow\n"
+
+
+def test_docker_takes_it(written: tuple[Path, Image], docker_daemon: DockerDaemon) -> None:
+    path, image = written
+    docker_daemon.docker("load", "--quiet", "--input", path)
+    assert docker_daemon.id_of(NAME) == image.config.sha256
+    run = docker_daemon.docker("run", "--rm", NAME, "python3", "-c", IMPORTS)
+    assert run.stdout == "tensorflow\n"
+    docker_daemon.docker("rmi", NAME)
+
+
+def test_skopeo_takes_it(written: tuple[Path, Image], tmp_path: Path) -> None:
+    path, image = written
+    if shutil.which("skopeo") is None:
+        pytest.skip("there is no skopeo on this machine")
+    copy = ["skopeo", "copy", "--quiet", f"oci-archive:{path}", f"oci-archive:{tmp_path}/copy.tar"]
+    subprocess.run(copy, check=True, env=os.environ | {"TMPDIR": str(tmp_path)})
+    read = Archive(str(tmp_path / "copy.tar"), MACHINE)
+    assert read.image.manifest.digest == image.manifest.digest
+    read.verify()
+
+
+@pytest.mark.parametrize("form", ["oci-archive", "oci-dir", "docker-archive"])
+def test_what_podman_saves(podman_world: PodmanWorld, tmp_path: Path, form: str) -> None:
+    name = small(podman_world, "small")
+    path = podman_world.save(name, tmp_path / "My Image.tar", form)
+    read = Archive(str(path), MACHINE)
+    read.verify()
+    assert read.image.config.sha256 == podman_world.id_of(name)
+    assert read.image.entrypoint == ["/small"]
+    assert read.image.reference in (name, "localhost/my-image:latest")
+    # What is made of it has the same id in an engine.
+    made = tmp_path / "made.tar"
+    archive.write(made, read.image, stored(read, tmp_path / "store"))
+    loaded = podman_world.podman("load", "--quiet", "--input", made).stdout
+    assert read.image.config.sha256 in podman_world.images()
+    assert read.image.reference in loaded
+
+
+def test_what_docker_saves(docker_daemon: DockerDaemon, tmp_path: Path) -> None:
+    name = small(docker_daemon, "small")
+    docker_daemon.docker("save", "--output", tmp_path / "saved.tar", name)
+    read = Archive(str(tmp_path / "saved.tar"), MACHINE)
+    read.verify()
+    assert read.image.reference == name
+    assert read.image.config.sha256 == docker_daemon.id_of(name)
+
+
+def test_another_architecture(podman_world: PodmanWorld, tmp_path: Path) -> None:
+    for form in ("oci-archive", "docker-archive"):
+        path = podman_world.save(podman_world.image("arm64"), tmp_path / f"{form}.tar", form)
+        with pytest.raises(Cannot, match=r"is for linux/arm64, and this machine is linux/amd64"):
+            Archive(str(path), "x86_64")
+        read = Archive(str(path), "aarch64")
+        assert read.image.architecture == "arm64"
+
+
+def test_several_images(podman_world: PodmanWorld, tmp_path: Path) -> None:
+    names = [small(podman_world, "small"), small(podman_world, "smaller")]
+    path = tmp_path / "two.tar"
+    podman_world.podman("save", "--quiet", "--multi-image-archive", "--output", path, *names)
+    with pytest.raises(UsageError, match="2 images for linux/amd64") as told:
+        Archive(str(path), "x86_64")
+    assert all(name in str(told.value) for name in names)
+
+
+Change = Callable[[dict[str, bytes]], None]
+
+
+def changed(path: Path, to: Path, change: Change) -> Path:
+    """A copy with other contents."""
+    with tarfile.open(path) as tar:
+        files = {m.name: tar.extractfile(m).read() for m in tar if m.isfile()}  # type: ignore[union-attr]
+    change(files)
+    with tarfile.open(to, "w") as tar:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return to
+
+
+def blob(image: Image, which: str) -> str:
+    digest = image.layers[-1].digest if which == "layer" else getattr(image, which).digest
+    return f"blobs/{digest.replace(':', '/')}"
+
+
+@pytest.mark.parametrize("which", ["manifest", "config", "layer"])
+def test_a_changed_byte_is_found(written: tuple[Path, Image], tmp_path: Path, which: str) -> None:
+    path, image = written
+    name = blob(image, which)
+
+    def flip(files: dict[str, bytes]) -> None:
+        data = bytearray(files[name])
+        data[len(data) // 2] ^= 1
+        files[name] = bytes(data)
+
+    broken = changed(path, tmp_path / "broken.tar", flip)
+    with pytest.raises(UsageError, match="is damaged: it should be sha256:") as told:
+        Archive(str(broken), MACHINE).verify()
+    assert str(broken) in str(told.value) and name in str(told.value)
+    if which == "layer":
+        store = Store(tmp_path / "store")
+        with pytest.raises(UsageError, match="is damaged"):
+            Archive(str(broken), MACHINE).adopt(store)
+        assert not store.has(image.layers[-1].sha256)
+        assert not list(store.root.rglob(".archive-*"))
+
+
+@pytest.mark.parametrize("which", ["manifest", "config", "layer"])
+def test_a_blob_that_is_cut_or_not_there(
+    written: tuple[Path, Image], tmp_path: Path, which: str
+) -> None:
+    path, image = written
+    name = blob(image, which)
+    cut = changed(path, tmp_path / "cut.tar", lambda files: files.update({name: files[name][:-1]}))
+    with pytest.raises(UsageError, match=f"{name} is damaged: it has .* bytes, and should have"):
+        Archive(str(cut), MACHINE)
+    without = changed(path, tmp_path / "without.tar", lambda files: files.pop(name) and None)
+    with pytest.raises(UsageError, match=f"{name} is not in it"):
+        Archive(str(without), MACHINE)
+
+
+def test_a_cut_archive(written: tuple[Path, Image], tmp_path: Path) -> None:
+    path, _image = written
+    data = path.read_bytes()
+    for keep in (100, 5000, len(data) // 2, len(data) - 12_000):
+        (tmp_path / "cut.tar").write_bytes(data[:keep])
+        with pytest.raises(UsageError, match=r"cut\.tar: "):
+            Archive(str(tmp_path / "cut.tar"), MACHINE)
+
+
+def test_the_lock_has_to_be_the_images(
+    written: tuple[Path, Image], podman_world: PodmanWorld, tmp_path: Path
+) -> None:
+    path, _image = written
+    other = podman_world.save(small(podman_world, "small"), tmp_path / "other.tar")
+    with tarfile.open(path) as tar:
+        lock = tar.extractfile("image.json").read()  # type: ignore[union-attr]
+    mixed = changed(other, tmp_path / "mixed.tar", lambda files: files.update({"image.json": lock}))
+    with pytest.raises(UsageError, match=r"image\.json is the lock of sha256:"):
+        Archive(str(mixed), MACHINE)
+
+
+def test_a_damaged_store_writes_nothing(saved: Path, tmp_path: Path) -> None:
+    read = Archive(str(saved), MACHINE)
+    path = stored(read, tmp_path / "store")
+    last = path(read.image.layers[-1])
+    data = bytearray(last.read_bytes())
+    data[-1] ^= 1
+    last.unlink()
+    last.write_bytes(data)
+    with pytest.raises(CouldNotLook, match="damaged"):
+        archive.write(tmp_path / "image.tar", read.image, path)
+    assert [p.name for p in tmp_path.iterdir()] == ["store"]
+
+
+def test_a_full_disk_leaves_nothing(saved: Path, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    read = Archive(str(saved), MACHINE)
+    size = read.image.download_bytes
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size // 2}", "none", str(small)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        path = stored(read, tmp_path / "store")
+        with pytest.raises(Cannot, match="MiB are missing"):
+            archive.write(small / "image.tar", read.image, path)
+        with (
+            pytest.raises(Cannot, match=r"^/.*: No space left"),
+            pytest.MonkeyPatch.context() as m,
+        ):
+            m.setattr("envcheck.install.bundle.writing.check_room", lambda *_: None)
+            archive.write(small / "image.tar", read.image, path)
+        assert not list(small.iterdir())
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def test_digests_are_what_documents_say(written: tuple[Path, Image]) -> None:
+    path, image = written
+    with tarfile.open(path) as tar:
+        index = json.load(tar.extractfile("index.json"))  # type: ignore[arg-type]
+        names = tar.getnames()
+        times = {(m.mtime, m.uid, m.uname, m.mode) for m in tar}
+    (entry,) = index["manifests"]
+    assert entry["digest"] == documents.digest_of(image.manifest_text.encode())
+    assert entry["annotations"]["org.opencontainers.image.ref.name"] == NAME
+    assert names[0] == "oci-layout" and len(names) == len(set(names)) == 9
+    assert times == {(0, 0, "", 0o644)}
+
+
+def test_podman_pulls_from_the_archive_through_the_mirror(
+    written: tuple[Path, Image], fresh_podman: PodmanWorld
+) -> None:
+    path, image = written
+    read = Archive(str(path), MACHINE)
+    with MirrorServer(read.image, ArchiveFiles(read)) as mirror:
+        place = f"{mirror.host}/{mirror.repository}@{image.manifest.digest}"
+        fresh_podman.podman("pull", "--quiet", "--tls-verify=false", place)
+        assert not mirror.errors
+    assert image.config.sha256 in fresh_podman.images()

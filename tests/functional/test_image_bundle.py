@@ -1,0 +1,180 @@
+"""`envcheck bundle --mode container`: an image from a registry, with envcheck itself, in one archive."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from demo_stack import MINOR, Demo, demo, sentence
+from image_registry import Pushed, Registry, layer, serve_registry
+from installing import Home
+from podman import PodmanWorld
+from wheel_maker import wheel
+
+from envcheck.install.bundle import own_wheel
+from envcheck.install.images.archive_reading import Archive
+
+MACHINE = platform.machine()
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A registry with one image, and an index with what envcheck itself needs."""
+
+    registry: Registry
+    image: Pushed
+    index: Demo
+
+    @property
+    def reference(self) -> str:
+        return f"{self.registry.host}/team/small:1.0"
+
+    def bundle(self, home: Home, output: Path) -> subprocess.CompletedProcess[bytes]:
+        image = ["--mode", "container", "--image", self.reference]
+        return home.envcheck("bundle", *image, "--index", self.index.index.url, "--output", output)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    folder = tmp_path_factory.mktemp("shop")
+    with serve_registry(folder / "registry") as registry, demo(folder / "demo") as index:
+        for requirement in own_wheel.build().requires:
+            wheel(index.files, requirement.partition(">")[0].partition(";")[0], "90.0")
+        index.index.refresh()
+        layers = [layer({"etc/one": b"one"}), layer({"data": os.urandom(300_000)})]
+        pushed = registry.push("team/small", "1.0", layers, config={"Cmd": ["/bin/true"]})
+        yield Shop(registry, pushed, index)
+
+
+@pytest.fixture(scope="module")
+def bundle(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundles")
+    made = folder / "small image.tar"
+    run = shop.bundle(Home(folder / "home"), made)
+    assert run.returncode == 0, run.stderr.decode()
+    told = run.stdout.decode()
+    assert shop.reference in told and "tar -xf 'small image.tar' setup.sh envcheck" in told
+    # The layers are in the archive, and nowhere else any more.
+    left = (folder / "home/cache/envcheck/store/files").rglob("*")
+    assert not {blob.partition(":")[2] for blob in layer_digests(shop)} & {p.name for p in left}
+    assert sorted(p.name for p in folder.iterdir()) == ["home", "small image.tar"]
+    return made
+
+
+def layer_digests(shop: Shop) -> list[str]:
+    return [one["digest"] for one in json.loads(shop.image.body)["layers"]]
+
+
+def test_it_is_the_image_and_envcheck(shop: Shop, bundle: Path) -> None:
+    read = Archive(str(bundle), MACHINE)
+    assert read.image.digest == read.image.manifest.digest == shop.image.digest
+    assert read.image.reference == shop.reference
+    read.verify()
+    with tarfile.open(bundle) as tar:
+        names = set(tar.getnames())
+        told = json.load(tar.extractfile("bundle.json"))  # type: ignore[arg-type]
+        assert tar.getmember("setup.sh").mode & 0o111
+    assert names == {*told["files"], "bundle.json"}
+    assert (told["mode"], told["image"]) == ("container", shop.reference)
+    assert told["digest"] == shop.image.digest and told["pythons"] == [MINOR]
+    assert any(name.startswith("envcheck/envcheck_gpu-") for name in names)
+
+
+def test_the_same_again_and_as_a_directory(shop: Shop, bundle: Path, tmp_path: Path) -> None:
+    again, folder = tmp_path / "small image.tar", tmp_path / "folder"
+    for output in (again, folder):
+        run = shop.bundle(Home(tmp_path / "home"), output)
+        assert run.returncode == 0, run.stderr.decode()
+    assert again.read_bytes() == bundle.read_bytes()
+    read = Archive(str(folder), MACHINE)
+    read.verify()
+    assert read.image.digest == shop.image.digest
+    assert "sh folder/setup.sh" in run.stdout.decode()
+
+
+def test_podman_has_the_registrys_image(
+    shop: Shop, bundle: Path, fresh_podman: PodmanWorld
+) -> None:
+    fresh_podman.podman("pull", "--quiet", f"oci-archive:{bundle}")
+    inspect = ["image", "inspect", "--format", "{{.Digest}}", shop.reference]
+    assert fresh_podman.podman(*inspect).stdout.strip() == shop.image.digest
+
+
+def test_the_wheel_mode_says_what_it_is(bundle: Path, tmp_path: Path) -> None:
+    result = Home(tmp_path).envcheck("install", "--mode", "wheel", "--offline", bundle)
+    assert "this holds a container image" in sentence(result, 2)
+    assert b"--mode container" in result.stderr
+
+
+def test_setup_names_the_tar_that_it_came_out_of(bundle: Path, tmp_path: Path) -> None:
+    """Only its last words: the wheels are stand-ins, and pip is one that does nothing."""
+    with tarfile.open(bundle) as tar:
+        script = tar.extractfile("setup.sh").read().decode()  # type: ignore[union-attr]
+    last = script.splitlines()[-5:]
+    assert last[-1].startswith("printf '%s install --mode container --offline")
+    text = "\n".join(["here=/media/usb", "where=/w", "say() { :; }", *last])
+    told = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True).stdout
+    assert told.endswith("--offline '/media/usb/small image.tar'\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (["--image", "HOST/team/small:2.0"], 2, "no tag 2.0"),
+        (["--image", "HOST/team/Small"], 2, "capital letters"),
+        (
+            ["--image", "HOST/team/small:1.0", "--stack", "tensorflow"],
+            2,
+            "--stack is for --mode wheel",
+        ),
+        (["--image", "127.0.0.1:1/team/small"], 4, "127.0.0.1:1"),
+    ],
+)
+def test_what_cannot_be(
+    shop: Shop, tmp_path: Path, arguments: list[str], code: int, word: str
+) -> None:
+    words = [one.replace("HOST", shop.registry.host) for one in arguments]
+    output = tmp_path / "made.tar"
+    run = Home(tmp_path / "home").envcheck(
+        "bundle", "--mode", "container", *words, "--index", shop.index.index.url, "--output", output
+    )
+    assert word in sentence(run, code)
+    assert [p.name for p in tmp_path.iterdir()] in ([], ["home"])
+
+
+def test_no_options_of_the_other_mode(tmp_path: Path) -> None:
+    run = Home(tmp_path).envcheck("bundle", "--flavour", "tf1", "--output", tmp_path / "x")
+    assert "--flavour is for --mode container" in sentence(run, 2)
+
+
+@pytest.mark.parametrize("form", ["oci-archive", "docker-archive"])
+def test_what_podman_saved_is_installed_elsewhere(
+    podman_world: PodmanWorld, fresh_podman: PodmanWorld, tmp_path: Path, form: str
+) -> None:
+    """Its id in the other storage is the one that it had; of a damaged one, nothing gets there."""
+    name = podman_world.image("tensorflow")
+    whole = podman_world.save(name, tmp_path / "whole.tar", form)
+    data = bytearray(whole.read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "broken.tar").write_bytes(data)
+    before = fresh_podman.images()
+    home = Home(tmp_path / "home")
+    options = ["--mode", "container", "--engine", "podman", "--allow-no-gpu", "--yes"]
+
+    def install(archive: Path) -> subprocess.CompletedProcess[bytes]:
+        return home.envcheck("install", *options, "--offline", archive, **fresh_podman.variables)
+
+    broken = install(tmp_path / "broken.tar")
+    assert broken.returncode in (2, 5), broken.stderr.decode()
+    assert "is damaged" in broken.stderr.decode() and "Traceback" not in broken.stderr.decode()
+    assert fresh_podman.images() == before
+    done = install(whole)
+    assert done.returncode == 0, done.stderr.decode()
+    assert fresh_podman.images() - before == {podman_world.id_of(name)}

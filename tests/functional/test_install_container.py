@@ -1,0 +1,354 @@
+"""`envcheck install --mode container` as a user types it: real podman, a loopback registry, small images."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli import environment
+from image_registry import Pushed, Registry, serve_registry
+from installing import Home
+from podman import PodmanWorld
+
+from envcheck.exit_codes import ExitCode
+
+ENVCHECK = [sys.executable, "-m", "envcheck"]
+
+
+@dataclass
+class Site:
+    """A user with a podman and a registry; ``makers`` is the podman that the images are made in."""
+
+    home: Home
+    world: PodmanWorld
+    registry: Registry
+    makers: PodmanWorld
+    folder: Path
+
+    def push(self, kind: str, tag: str = "1") -> str:
+        """An image of a kind of base_images, in the registry: its reference."""
+        archive = self.folder / f"{kind}.tar"
+        if not archive.exists():
+            self.makers.save(self.makers.image(kind), archive)
+        self.registry.copy(f"oci-archive:{archive}", f"team/{kind}", tag)
+        return f"{self.registry.host}/team/{kind}:{tag}"
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return self.home.variables | self.world.variables
+
+    def envcheck(
+        self, *arguments: str | Path, **changes: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        return self.home.envcheck(*arguments, **(self.world.variables | changes))
+
+    def install(self, *arguments: str | Path, **changes: str) -> dict[str, Any]:
+        """The JSON of an installation, whatever it has come to."""
+        done = self.envcheck(
+            "install", "--mode", "container", *arguments, "--yes", "--format", "json", **changes
+        )
+        told: dict[str, Any] = json.loads(done.stdout)
+        assert told["exit_code"] == done.returncode, done.stderr.decode()
+        assert b"Traceback" not in done.stderr
+        return told
+
+    def nothing_is_left(self, before: set[str]) -> bool:
+        """No image, container or environment of an installation that failed."""
+        environments = json.loads(self.envcheck("list", "--format", "json").stdout)["environments"]
+        versions = [version for one in environments for version in one["versions"]]
+        return self.world.images() == before and not self.world.containers() and not versions
+
+
+@pytest.fixture(scope="module")
+def registry_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    with serve_registry(tmp_path_factory.mktemp("registry")) as it:
+        yield it
+
+
+@pytest.fixture
+def site(
+    tmp_path: Path, registry_at: Registry, fresh_podman: PodmanWorld, podman_world: PodmanWorld
+) -> Iterator[Site]:
+    yield Site(Home(tmp_path / "home"), fresh_podman, registry_at, podman_world, tmp_path)
+
+
+def test_installed_run_looked_at_listed_updated_rolled_back_and_removed(site: Site) -> None:
+    before = site.world.images()
+    reference = site.push("tensorflow")
+    told = site.install("--image", reference)
+    assert told["result"] == "installed" and told["plan"]["mode"] == "container"
+    assert told["plan"]["digest"].startswith("sha256:")
+    first = told["environment"]["version"]
+
+    assert site.install("--image", reference)["result"] == "already"
+
+    ran = site.envcheck(
+        "run", "--", "python3", "-c", "import tensorflow; print(tensorflow.__version__)"
+    )
+    assert (ran.returncode, ran.stdout) == (0, b"1.15.5+standin\n"), ran.stderr
+    assert site.envcheck("run", "--", "sh", "-c", "exit 3").returncode == 3
+    assert site.envcheck("run", "--", "no-such-command").returncode == 127
+
+    looked = json.loads(site.envcheck("doctor", "--format", "json", "--no-kernels").stdout)
+    checks = {check["code"]: check["outcome"] for check in looked["results"]}
+    assert checks["FRM-001"] == "pass" and checks["PCI-001"] == "fail"
+
+    site.registry.copy(f"oci-archive:{_save(site, 'user')}", "team/tensorflow", "1")
+    moved = site.install("--image", reference, "--upgrade")
+    second = moved["environment"]["version"]
+    assert moved["result"] == "installed" and second != first
+
+    listed = json.loads(site.envcheck("list", "--format", "json").stdout)["environments"][0]
+    assert {one["version"]: one["in_use"] for one in listed["versions"]} == {
+        first: False,
+        second: True,
+    }
+    assert site.envcheck("rollback").returncode == 0
+    ran = site.envcheck("run", "--", "python3", "-c", "import tensorflow")
+    assert ran.returncode == 0, ran.stderr
+
+    assert site.envcheck("uninstall", "--yes").returncode == 0
+    assert site.nothing_is_left(before)
+
+
+def _save(site: Site, kind: str) -> Path:
+    archive = site.folder / f"{kind}.tar"
+    if not archive.exists():
+        site.makers.save(site.makers.image(kind), archive)
+    return archive
+
+
+def test_the_plan_touches_nothing_and_holds_the_tag_to_a_digest(site: Site) -> None:
+    before = site.world.images()
+    reference = site.push("base")
+    done = site.envcheck("install", "--mode", "container", "--image", reference, "--plan")
+    said = done.stdout.decode()
+    assert done.returncode == 0 and "sha256:" in said and reference in said and "podman" in said
+    assert site.nothing_is_left(before) and not site.home.root("image-base").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "words"),
+    [
+        ("no-python", ExitCode.PUT_BACK, "no Python"),
+        ("python35", ExitCode.PUT_BACK, "3.5"),
+        ("exits", ExitCode.PUT_BACK, "entrypoint"),
+        ("arm64", ExitCode.CANNOT, "arm64"),
+    ],
+)
+def test_images_that_cannot_be_used_are_put_back(
+    site: Site, kind: str, code: int, words: str
+) -> None:
+    before = site.world.images()
+    told = site.install("--image", site.push(kind))
+    assert told["exit_code"] == code and words in told["error"]["sentence"], told["error"]
+    assert site.nothing_is_left(before)
+
+
+def test_an_entrypoint_that_prints_is_no_trouble(site: Site) -> None:
+    assert site.install("--image", site.push("banner"))["result"] == "installed"
+
+
+def test_an_image_that_was_there_before_stays(site: Site) -> None:
+    reference = site.push("user")
+    site.world.podman("pull", "--quiet", "--tls-verify=false", reference)
+    before = site.world.images()
+    assert site.install("--image", reference)["result"] == "installed"
+    assert site.envcheck("uninstall", "--yes").returncode == 0
+    assert site.world.images() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--image", "{host}/team/base:nope"), ExitCode.USAGE, "nope"),
+        (("--image", "{host}/team/none:1"), ExitCode.USAGE, "team/none"),
+        (("--image", "{host}/team/base@sha256:12"), ExitCode.USAGE, "sha256"),
+        (("--image", "127.0.0.1:1/team/base:1"), ExitCode.COULD_NOT_LOOK, "127.0.0.1:1"),
+        (("--image", "{host}/team/base:1", "--engine", "enroot"), ExitCode.CANNOT, "enroot"),
+        (("--release", "23.3"), ExitCode.CANNOT, "GPU"),
+        (("--release", "99.99"), ExitCode.USAGE, "99.99"),
+        (("--flavour", "tf1", "--release", "25.02"), ExitCode.USAGE, "25.02"),
+        ((), ExitCode.CANNOT, "GPU"),
+        (("--offline", "/no/such.tar"), ExitCode.USAGE, "/no/such.tar"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_touched(
+    site: Site, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    before = site.world.images()
+    site.push("base")
+    told = site.install(*(word.format(host=site.registry.host) for word in arguments))
+    assert told["exit_code"] == code and words in told["error"]["sentence"], told
+    assert site.nothing_is_left(before)
+
+
+def test_killed_in_the_pull_the_next_run_fetches_what_is_missing(
+    site: Site, tmp_path: Path
+) -> None:
+    """Layers that are in the store are not asked for again, and nothing half-done stays."""
+    before = site.world.images()
+    reference = site.push("tensorflow", "kill")
+    layers = _layers(site, reference)
+    earlier = len(site.registry.requests())
+    argv = [*ENVCHECK, "install", "--mode", "container", "--image", reference, "--yes"]
+    for delay in (0.9, 1.3, 1.8):
+        process = subprocess.Popen(
+            argv,
+            env=environment(**site.variables),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(delay)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    told = site.install("--image", reference)
+    assert told["result"] in ("installed", "already")
+    asked = [
+        request.path.rpartition("/")[2]
+        for request in site.registry.requests()[earlier:]
+        if request.method == "GET" and request.path.rpartition("/")[2] in layers
+    ]
+    assert len(asked) <= len(layers) * 2  # one that was being fetched goes on by a range
+    assert site.envcheck("uninstall", "--yes").returncode == 0
+    assert site.nothing_is_left(before)
+
+
+def _layers(site: Site, reference: str) -> set[str]:
+    told = site.install("--image", reference, "--plan")
+    assert told["plan"]["layers"] >= 1
+    manifest = told["plan"]["digest"]
+    body: bytes = b""
+    name = reference.rpartition(":")[0].partition("/")[2]
+    import urllib.request
+
+    request = urllib.request.Request(
+        f"{site.registry.url}/v2/{name}/manifests/{manifest}",
+        headers={"Accept": "application/vnd.oci.image.manifest.v1+json"},
+    )
+    with urllib.request.urlopen(request) as answer:
+        body = answer.read()
+    return {layer["digest"] for layer in json.loads(body)["layers"]}
+
+
+def test_two_at_once_the_second_waits_and_finds_it_there(site: Site) -> None:
+    reference = site.push("user", "two")
+    argv = [
+        *ENVCHECK, "install", "--mode", "container", "--image", reference, "--yes",
+        "--format", "json",
+    ]  # fmt: skip
+    with ExitStack() as exits:
+        both = [
+            exits.enter_context(
+                subprocess.Popen(
+                    argv,
+                    env=environment(**site.variables),
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                )
+            )
+            for _ in range(2)
+        ]
+        results = sorted(json.loads(one.communicate(timeout=120)[0])["result"] for one in both)
+    assert results == ["already", "installed"]
+
+
+def test_no_room_in_the_storage_is_said_and_put_back(site: Site, small: Path) -> None:
+    """The storage on a file system of 24 MiB: refused by the plan where it is seen, else put back."""
+    world = site.world
+    text = (world.folder / "storage.conf").read_text()
+    changes = {"CONTAINERS_STORAGE_CONF": str(site.folder / "small.conf")}
+    (site.folder / "small.conf").write_text(
+        text.replace(str(world.storage), str(small / "storage"))
+    )
+    told = site.install("--image", site.push("tensorflow"), **changes)
+    assert told["exit_code"] in (ExitCode.CANNOT, ExitCode.PUT_BACK)
+    assert str(small) in told["error"]["sentence"] and " MiB" in told["error"]["sentence"]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    if os.geteuid() != 0:
+        pytest.skip("a small file system takes root")
+    place = tmp_path / "small"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24m", "envcheck-test", place], capture_output=True
+    )
+    if made.returncode:
+        pytest.skip(f"no file system can be mounted: {made.stderr.decode().strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+def test_installed_from_an_archive_without_a_network(site: Site) -> None:
+    """The bundle of one machine, and a plain OCI archive of podman's, installed where no registry answers."""
+    reference = site.push("tensorflow", "air")
+    bundle = site.folder / "bundle.tar"
+    made = site.envcheck("bundle", "--mode", "container", "--image", reference, "--output", bundle)
+    assert made.returncode == 0, made.stderr.decode()
+    for archive in (bundle, _save(site, "tensorflow")):
+        told = _alone(site, "--offline", str(archive))
+        assert told["result"] in ("installed", "already"), told
+        assert site.envcheck("run", "--", "true").returncode == 0
+        assert site.envcheck("uninstall", "--yes").returncode == 0
+
+
+def _alone(site: Site, *arguments: str) -> dict[str, Any]:
+    """In a network namespace that has loopback alone."""
+    alone = ["unshare", "--net", "sh", "-c", 'ip link set lo up 2>/dev/null; exec "$@"', "sh"]
+    argv = [
+        *alone,
+        *ENVCHECK,
+        "install",
+        "--mode",
+        "container",
+        *arguments,
+        "--yes",
+        "--format",
+        "json",
+    ]
+    done = subprocess.run(
+        argv, env=environment(**site.variables), capture_output=True, timeout=120, check=False
+    )
+    if b"unshare" in done.stderr and not done.stdout:
+        pytest.skip(f"no network namespace can be made: {done.stderr.decode().strip()}")
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def test_a_registry_s_answer_is_held_to_its_digest(site: Site) -> None:
+    pushed: Pushed = site.registry.push("team/odd", "1", [gzip.compress(b"this is no tar")])
+    before = site.world.images()
+    told = site.install("--image", f"{site.registry.host}/team/odd@{pushed.digest}")
+    assert told["exit_code"] == ExitCode.PUT_BACK
+    assert site.nothing_is_left(before)
+
+
+def test_an_image_of_two_environments_is_fetched_once_and_goes_with_the_last(site: Site) -> None:
+    before = site.world.images()
+    reference, other = site.push("user", "twice"), site.folder / "other"
+    assert site.install("--image", reference)["result"] == "installed"
+    asked = len(site.registry.requests())
+    assert site.install("--image", reference, "--path", other)["result"] == "installed"
+    blobs = [one for one in site.registry.requests()[asked:] if "/blobs/" in one.path]
+    assert len(blobs) <= 1, "its configuration alone"
+    assert site.envcheck("uninstall", "image-user", "--yes").returncode == 0
+    ran = site.envcheck("run", "--path", other, "--", "true")
+    assert ran.returncode == 0, ran.stderr
+    assert site.envcheck("uninstall", "--yes").returncode == 0
+    assert site.nothing_is_left(before)

@@ -1,0 +1,46 @@
+"""A look into a container that was captured: podman 4.3 on a Debian without a GPU, a Debian inside.
+
+`envcheck collect --target image:localhost/tensorflow-standin:23.03-tf1-py3`: a stand-in for NVIDIA's image.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from envcheck import snapshot as snapshots
+from envcheck.checks.engine import diagnose
+from envcheck.reports import json_report
+from envcheck.reports.model import build
+
+FILE = Path(__file__).with_name("container_look.json")
+
+
+def captured() -> snapshots.Snapshot:
+    return snapshots.load(FILE.read_bytes())
+
+
+def test_it_replays_to_the_same_diagnosis_every_time() -> None:
+    once, again = captured(), snapshots.load(snapshots.dump(captured()))
+    reports = [json_report.render(build(one, diagnose(one))) for one in (once, again)]
+    assert reports[0] == reports[1]
+    assert json.loads(reports[0])["target"]["location"].startswith("image:localhost/tensorflow-")
+
+
+def test_the_inside_is_judged_and_the_host_is_not_taken_for_it() -> None:
+    told = {result.code: result.outcome for result in diagnose(captured()).results}
+    assert {code for code, outcome in told.items() if outcome == "fail"} == {"PCI-001"}
+    assert not [code for code, outcome in told.items() if outcome == "could-not-run"]
+    assert told["BND-001"] == told["BND-006"] == "pass"
+    for code in ("BND-002", "BND-003", "BND-004", "BND-005"):
+        assert told[code] == "skipped", "the host has no GPU to lend"
+
+
+def test_the_two_sides_are_two_places() -> None:
+    look = captured()
+    assert look.redacted and look.target is not None
+    inside, outside = look.target.host, look.machine.host
+    assert inside is not None and inside.facts is not None and inside.facts.container == "podman"
+    assert outside is not None and outside.facts is not None
+    assert inside.facts.hostname != outside.facts.hostname
+    assert str(inside.facts.hostname).startswith("<host-")

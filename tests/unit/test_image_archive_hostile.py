@@ -1,0 +1,262 @@
+"""Archives of images that nobody should write: each is one sentence, and nothing else is read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from image_registry import Pushed, descriptor, digest_of, image, layer
+
+from envcheck.exit_codes import Cannot, UsageError
+from envcheck.install.images.archive_files import ArchiveFiles
+from envcheck.install.images.archive_reading import Archive
+from envcheck.install.images.registry import layers as locked_layers
+
+Files = dict[str, bytes]
+OCI = "application/vnd.oci.image"
+IMAGE = image([layer({"etc/one": b"one"}), layer({"etc/two": b"two"})], config={"User": "7"})
+OTHER = image([layer({"etc/three": b"three"})])
+ARM = image([layer({"etc/arm": b"arm"})], architecture="arm64")
+
+
+def blobs(*images: Pushed) -> Files:
+    data = [b for one in images for b in (one.body, one.config, *one.layers)]
+    return {f"blobs/{digest_of(b).replace(':', '/')}": b for b in data}
+
+
+def entry(one: Pushed, **more: Any) -> dict[str, Any]:
+    return {**descriptor(one.body, one.media_type), **more}
+
+
+def layout(*entries: dict[str, Any], **files: bytes) -> Files:
+    index = json.dumps({"schemaVersion": 2, "manifests": list(entries)}).encode()
+    return {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}', "index.json": index, **files}
+
+
+def tar(path: Path, files: Files, *odd: tarfile.TarInfo) -> str:
+    with tarfile.open(path, "w") as out:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            out.addfile(member, io.BytesIO(data))
+        for member in odd:
+            out.addfile(member)
+    return str(path)
+
+
+def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member
+
+
+def refused(place: str, words: str, machine: str = "x86_64") -> str:
+    with pytest.raises(UsageError, match=words) as told:
+        Archive(place, machine).verify()
+    assert str(told.value).startswith(place) and "\n" not in str(told.value)
+    return str(told.value)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "an archive.tar"
+
+
+NAMED = {"annotations": {"org.opencontainers.image.ref.name": "nvcr.io/team/small:1"}}
+
+
+def test_a_plain_one_is_read(place: Path) -> None:
+    made = tar(place, {**layout(entry(IMAGE, **NAMED)), **blobs(IMAGE)})
+    read = Archive(made, "x86_64")
+    read.verify()
+    assert (read.image.reference, read.image.user) == ("nvcr.io/team/small:1", "7")
+    assert read.image.digest == digest_of(IMAGE.body)
+    files = ArchiveFiles(read)
+    for file, data in zip(locked_layers(read.image), IMAGE.layers, strict=True):
+        transfer = files.want(file)
+        assert (transfer.complete, transfer.wait_beyond(0, 0)) == (True, len(data))
+        with transfer.open() as opened:
+            opened.seek(transfer.offset)
+            assert opened.read(len(data)) == data
+
+
+def test_a_directory_is_read(tmp_path: Path) -> None:
+    for name, data in {**layout(entry(IMAGE)), **blobs(IMAGE)}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    read = Archive(str(tmp_path), "x86_64")
+    read.verify()
+    assert read.image.reference.startswith("localhost/test-a-directory-is-read")
+
+
+@pytest.mark.parametrize(
+    ("notes", "reference"),
+    [
+        ({"org.opencontainers.image.ref.name": "1.0"}, "localhost/an-archive:1.0"),
+        ({"org.opencontainers.image.ref.name": "a\x1b[31m b"}, "localhost/an-archive:latest"),
+        ({"org.opencontainers.image.ref.name": "x/Y:1"}, "localhost/an-archive:latest"),
+        ({"io.containerd.image.name": "docker.io/library/a:2", "org.opencontainers.image.ref.name": "2"},
+         "docker.io/library/a:2"),
+        ({}, "localhost/an-archive:latest"),
+    ],
+)  # fmt: skip
+def test_what_it_is_called(place: Path, notes: dict[str, str], reference: str) -> None:
+    made = tar(place, {**layout(entry(IMAGE, annotations=notes)), **blobs(IMAGE)})
+    read = Archive(made, "x86_64")
+    assert read.image.reference == reference
+
+
+def test_one_for_each_platform(place: Path) -> None:
+    """An index in the index, of which this archive may hold some images alone; and what is no image."""
+    inner = json.dumps({"manifests": [
+        entry(IMAGE, platform=dict(IMAGE.platform)), entry(ARM, platform=dict(ARM.platform)),
+        entry(OTHER, platform={"architecture": "unknown", "os": "unknown"}),
+    ]}).encode()  # fmt: skip
+    outer = layout(descriptor(inner, f"{OCI}.index.v1+json"))
+    named = {f"blobs/{digest_of(inner).replace(':', '/')}": inner}
+    both = tar(place, {**outer, **named, **blobs(IMAGE, ARM, OTHER)})
+    for machine, one in (("x86_64", IMAGE), ("aarch64", ARM)):
+        read = Archive(both, machine)
+        assert read.image.manifest.digest == digest_of(one.body)
+    with pytest.raises(
+        Cannot, match="for linux/amd64, linux/arm64, and this machine is linux/s390x"
+    ):
+        Archive(both, "s390x")
+    alone = tar(place, {**outer, **named, **blobs(ARM)})
+    with pytest.raises(Cannot, match="for linux/arm64, and this machine is linux/amd64"):
+        Archive(alone, "x86_64")
+
+
+def test_twice_the_same_is_one_and_two_are_two(place: Path) -> None:
+    same = tar(place, {**layout(entry(IMAGE, **NAMED), entry(IMAGE)), **blobs(IMAGE)})
+    read = Archive(same, "x86_64")
+    assert read.image.reference == "nvcr.io/team/small:1"
+    two = tar(place, {**layout(entry(IMAGE, **NAMED), entry(OTHER)), **blobs(IMAGE, OTHER)})
+    assert "nvcr.io/team/small:1" in refused(two, "2 images for linux/amd64")
+
+
+def test_links_lead_nowhere(place: Path) -> None:
+    digest = f"blobs/{digest_of(IMAGE.config).replace(':', '/')}"
+    files = {**layout(entry(IMAGE)), **blobs(IMAGE)}
+    del files[digest]
+    for target in ("/etc/passwd", "../../../etc/passwd", digest.rpartition("/")[2], "."):
+        refused(tar(place, files, link(digest, target)), "is not in it")
+    refused(tar(place, files, link(digest, "/etc/passwd", tarfile.LNKTYPE)), "is not in it")
+    refused(tar(place, files, link(digest, "", tarfile.FIFOTYPE)), "is not in it")
+
+
+def test_a_name_that_is_there_twice(place: Path) -> None:
+    """Whoever unpacks it takes the last, whoever reads it in place may take the first."""
+    member = tarfile.TarInfo("./index.json")
+    refused(tar(place, {**layout(entry(IMAGE)), **blobs(IMAGE)}, member), "is in it twice")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f.update({"index.json": b"[]"}), "index.json is not what it should be"),
+        (lambda f: f.update({"index.json": b"[" * 100_000}), "index.json is not what it should be"),
+        (lambda f: f.update({"index.json": b"\xff"}), "index.json is not what it should be"),
+        (lambda f: f.update({"index.json": b" " * (5 << 20)}), "index.json has 5242880 bytes"),
+        (lambda f: f.update(layout()), "there is no image in it"),
+        (lambda f: f.update(layout(*[entry(IMAGE)] * 300)), "more than 256 manifests"),
+        (
+            lambda f: f.update(layout(entry(IMAGE, digest="sha256:../../x"))),
+            "index.json is not what",
+        ),
+        (lambda f: f.update(layout(entry(IMAGE, size=-1))), "index.json is not what it should be"),
+        (lambda f: f.update(layout(entry(IMAGE, size=7))), "and should have 7"),
+        (lambda f: f.update({"image.json": b"{}"}), "image.json is no image lock"),
+        (lambda f: f.pop("index.json"), "there is no image in it: neither index.json"),
+    ],
+)
+def test_documents_that_are_wrong(place: Path, change: Callable[[Files], Any], words: str) -> None:
+    files = {**layout(entry(IMAGE)), **blobs(IMAGE)}
+    change(files)
+    refused(tar(place, files), words)
+
+
+def test_what_is_no_archive(tmp_path: Path) -> None:
+    whole = Path(tar(tmp_path / "whole", {**layout(entry(IMAGE)), **blobs(IMAGE)})).read_bytes()
+    for name, data, words in (
+        ("text", b"hello", "this is not a whole tar"),
+        ("empty", b"", "this is not a whole tar"),
+        ("gz", gzip.compress(whole), "compressed with gzip"),
+        ("zstd", b"\x28\xb5\x2f\xfd0000", "compressed with zstd"),
+        (
+            "wheels",
+            Path(tar(tmp_path / "w", {"wheels/pylock.toml": b""})).read_bytes(),
+            "wheel mode",
+        ),
+    ):
+        (tmp_path / name).write_bytes(data)
+        refused(str(tmp_path / name), words)
+    refused(str(tmp_path / "nothing-there"), "No such file")
+    (tmp_path / "folder").mkdir()
+    refused(str(tmp_path / "folder"), "there is no image in it")
+
+
+def docker(*images: Pushed, **changes: Any) -> Files:
+    """As `docker save` wrote it before version 25: plain layers, and no digests."""
+    files: Files = {}
+    told = []
+    for one in images:
+        plain = [gzip.decompress(data) for data in one.layers]
+        names = [f"{digest_of(data)[7:]}/layer.tar" for data in plain]
+        files |= dict(zip(names, plain, strict=True))
+        config = f"{digest_of(one.config)[7:]}.json"
+        files[config] = one.config
+        told.append({"Config": config, "RepoTags": ["team/small:2"], "Layers": names, **changes})
+    return {**files, "manifest.json": json.dumps(told).encode()}
+
+
+def test_dockers_own_format(place: Path) -> None:
+    read = Archive(tar(place, docker(IMAGE)), "x86_64")
+    read.verify()
+    assert read.image.config.digest == digest_of(IMAGE.config)
+    assert read.image.reference == "docker.io/team/small:2"
+    plain = [digest_of(gzip.decompress(data)) for data in IMAGE.layers]
+    assert [blob.digest for blob in read.image.layers] == plain
+    assert read.image.manifest.digest == digest_of(read.image.manifest_text.encode())
+    # Layers may be compressed, or links to others.
+    names = [f"{digest_of(gzip.decompress(data))[7:]}/layer.tar" for data in IMAGE.layers]
+    packed = {**docker(IMAGE), **dict(zip(names, IMAGE.layers, strict=True))}
+    moved = packed.pop(names[0])
+    made = tar(place, {**packed, "first.tar": moved}, link(names[0], "../first.tar"))
+    read = Archive(made, "x86_64")
+    read.verify()
+    assert [blob.digest for blob in read.image.layers] == [digest_of(b) for b in IMAGE.layers]
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (docker(IMAGE, OTHER), "2 images for linux/amd64"),
+        (docker(), "there is no image in it"),
+        (docker(IMAGE, Config="../../etc/passwd"), "is not in it"),
+        (docker(IMAGE, Layers=["/etc/passwd", "/etc/passwd"]), "is not in it, or no file"),
+        (docker(IMAGE, Layers=[]), "its config tells of 2 layers, and manifest.json of 0"),
+        (docker(IMAGE, Layers=7), "manifest.json' is not what it should be"),
+        ({**docker(IMAGE), "manifest.json": b"{}"}, "manifest.json' is not what it should be"),
+    ],
+)
+def test_dockers_format_gone_wrong(place: Path, files: Files, words: str) -> None:
+    refused(tar(place, files), words)
+
+
+def test_a_changed_layer_in_dockers_format(place: Path) -> None:
+    files = docker(IMAGE)
+    name = next(name for name in files if name.endswith("layer.tar"))
+    files[name] = files[name][:-1] + b"x"
+    refused(tar(place, files), "is damaged: it should be sha256:")
+
+
+def test_another_architecture_in_dockers_format(place: Path) -> None:
+    with pytest.raises(Cannot, match="is for linux/arm64, and this machine is linux/amd64"):
+        Archive(tar(place, docker(ARM)), "x86_64")
