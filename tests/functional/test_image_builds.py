@@ -212,7 +212,7 @@ def test_a_python_that_is_another_is_refused(
     context = tmp_path / "context"
     shutil.copytree(REPOSITORY / "Dockerfiles/ngc", context)
     write(Home(tmp_path / "home"), context, "--mode", "container")
-    values = {**python, "PYTHON_SHA256": "0" * 64, "BASE": buildable.base(podman_world, 8)}
+    values = {**python, "PYTHON_SHA256": "0" * 64, "BASE": buildable.base(podman_world, 12)}
     with pytest.raises(Exception, match="did NOT match"):
         build(podman_world, "localhost/envcheck-test/refused:1", context, **values)
 
