@@ -92,6 +92,7 @@ def collect(
     kernels: Kernels | None = None,
     progress: Progress | None = None,
     only: Sequence[str] = (),
+    seen: Snapshot | None = None,
 ) -> Collected:
     """Run the collector in a process of its own.
 
@@ -99,6 +100,7 @@ def collect(
     deadline: seconds for every probe, instead of each probe's own.
     kernels: which micro-kernels to run after the probes; None for none.
     only: of the machine's probes, these; all where it is empty.
+    seen: with ``inside``: an unredacted Snapshot of this moment, whose probes are not run again.
     progress: called with (names of running probes, done, total), again and again while it works.
     Raises UsageError for a target or file that cannot be looked at, CouldNotLook where the collector
     itself did not come back with a Snapshot.
@@ -124,14 +126,14 @@ def collect(
         bound += KERNELS
     elif nvidia_smi is None:
         argv += ["--no-kernels"]
-    with _sent_inside(inside) as arguments:
+    with _sent_inside(inside, seen) as arguments:
         grace = GRACE if inside is None else ENGINE_GRACE
         child = process.Child(argv + arguments, bound, grace=grace, limit=snapshots.LIMIT)
         return _read(_run(child, progress))
 
 
 @contextmanager
-def _sent_inside(inside: Inside | None) -> Iterator[list[str]]:
+def _sent_inside(inside: Inside | None, seen: Snapshot | None) -> Iterator[list[str]]:
     """The arguments that send the collector into a container; none without one."""
     if inside is None:
         yield []
@@ -143,6 +145,8 @@ def _sent_inside(inside: Inside | None) -> Iterator[list[str]]:
         script, request = Path(folder, "collector.py"), Path(folder, "inside.json")
         script.write_bytes(single_file.build_script())
         told = msgspec.to_builtins(inside) | {"script": str(script), "once": True}
+        if seen is not None:
+            told["seen"] = msgspec.json.decode(snapshots.dump(seen))["machine"]
         request.write_bytes(msgspec.json.encode(told))  # only its owner may look into the folder
         yield ["--inside", str(request)]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import importlib.metadata
 import io
-import textwrap
 import zipfile
 from pathlib import Path
 
@@ -155,7 +154,8 @@ def build_script() -> bytes:
     """The same as one plain Python file."""
     from . import __version__
 
-    package = "\n".join(textwrap.wrap(base64.b64encode(build_pyz()).decode(), 100))
+    text = base64.b64encode(build_pyz()).decode()
+    package = "\n".join(text[at : at + 100] for at in range(0, len(text), 100))
     return _SCRIPT.format(version=__version__, old=_OLD, package=package).encode()
 
 

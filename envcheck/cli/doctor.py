@@ -135,6 +135,7 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
         utf8=to_file or style.utf8,
         restore=collected.restore,
         elsewhere=arguments.source is not None,
+        implied=arguments.source is None and arguments.target is None,
     )
 
 

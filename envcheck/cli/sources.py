@@ -12,8 +12,9 @@ import msgspec
 from .. import collection
 from .. import snapshot as snapshots
 from ..collection import Collected, Inside, Kernels
-from ..exit_codes import UsageError
+from ..exit_codes import CouldNotLook, UsageError
 from ..install.engines.engine import ENGINES
+from ..snapshot import Snapshot
 
 
 def add_target(parser: argparse._ActionsContainer) -> None:
@@ -71,11 +72,12 @@ def live(
 
     with Progress(sys.stderr) as progress:
 
-        def collect(where: str | Inside | None) -> Collected:
+        def collect(where: str | Inside | None, seen: Snapshot | None = None) -> Collected:
             inside = where if isinstance(where, Inside) else None
             return collection.collect(
                 None if isinstance(where, Inside) else where,
                 inside=inside,
+                seen=seen,
                 redact=redact,
                 deadline=deadline,
                 kernels=kernels,
@@ -83,7 +85,7 @@ def live(
             )
 
         if target is not None:
-            return collect(_named(target, engine, deadline))
+            return collect(*_named(target, engine, deadline))
         if engine is not None:
             raise UsageError("--engine goes with --target image:REF or container:ID")
         implied, origin = _implied_target()
@@ -146,23 +148,40 @@ def _implied_target() -> tuple[str | None, str]:
     return installed, f"the environment that envcheck installed last, {installed},"
 
 
-def _named(target: str, engine: str | None, deadline: float | None) -> str | Inside:
-    """What --target names: a path, or the way into a container."""
+def _named(
+    target: str, engine: str | None, deadline: float | None
+) -> tuple[str | Inside, Snapshot | None]:
+    """What --target names, a path or the way into a container; and what was looked at for that."""
     kind, colon, rest = target.partition(":")
     if colon and kind in ("image", "container"):
         from ..install.engines import inside
 
         if kind == "container":
-            return inside.of_container(rest, engine or "")
-        machine = collection.collect(only=inside.NEEDED, deadline=deadline)
-        return inside.of_image(rest, machine.snapshot, engine or "")
+            return inside.of_container(rest, engine or ""), None
+        machine = collection.collect(only=inside.NEEDED, redact=False, deadline=deadline).snapshot
+        return _image(rest, machine, engine or ""), machine
     if engine is not None:
         raise UsageError("--engine goes with --target image:REF or container:ID")
     path = rest if colon and kind == "path" else target
     if not path:
         raise UsageError("--target: the path is empty")
     expanded = os.path.expanduser(path)  # noqa: PTH111 - a path is kept as its user wrote it
-    return _installed(expanded) or expanded
+    return _installed(expanded) or expanded, None
+
+
+def _image(reference: str, machine: Snapshot, engine: str) -> Inside:
+    """A fresh container of an engine's image of that name, else of the one that envcheck installed."""
+    from ..install.engines import inside
+
+    try:
+        return inside.of_image(reference, machine, engine)
+    except (UsageError, CouldNotLook):
+        from ..install.start import naming
+
+        start = naming.start_of(reference, engine)
+        if start is None:
+            raise
+        return inside.of_start(start, f"image:{reference}")
 
 
 def _installed(path: str | None) -> str | Inside | None:

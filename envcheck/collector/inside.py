@@ -54,7 +54,7 @@ class Look(object):
     """One look into one container."""
 
     def __init__(self, file):
-        """file: the path of {location, argv, environment, script, ending}. Raises ValueError, OSError.
+        """file: the path of {location, argv, environment, script, ending, seen}. Raises ValueError, OSError.
 
         With {"once": true} the file's directory is removed as soon as all of it is read.
         """
@@ -62,6 +62,7 @@ class Look(object):
             told = json.loads(opened.read().decode("utf-8"))
         self.location = told["location"]
         self.ending = told.get("ending") or []
+        self.seen = told.get("seen") or {}  # sections of the machine that need no second look
         self.child = None
         self._argv = told["argv"]
         self._environment = told.get("environment")
@@ -69,8 +70,11 @@ class Look(object):
         self._folder = os.path.dirname(file) if told.get("once") else None
         self._cookie = binascii.hexlify(os.urandom(8)).decode("ascii")
 
-    def start(self, launch, deadline, kernels):
-        """launch(argv, deadline, cwd, env, …): a process.Child. deadline, kernels: as Run has them."""
+    def start(self, launch, deadline, kernels, cwd):
+        """launch(argv, deadline, cwd, env, …): a process.Child. deadline, kernels: as Run has them.
+
+        cwd: the engine's: podman's conmon may leave a file "oom" there.
+        """
         arguments = ["--probes", ",".join(SEEN)] + kernel_options.arguments(kernels)
         if deadline is not None:
             arguments += ["--deadline", "%g" % deadline]
@@ -79,7 +83,7 @@ class Look(object):
         shell = ["sh", "-c", FIND_PYTHON, "envcheck", self._cookie]
         env = None if self._environment is None else dict(self._environment)
         self.child = launch(
-            self._argv + shell + arguments, bound, "/", env, stdin=self._script, grace=GRACE
+            self._argv + shell + arguments, bound, cwd, env, stdin=self._script, grace=GRACE
         )
         scratch.remove(self._folder)  # whoever made it may be gone when this ends
 

@@ -52,8 +52,11 @@ def explain(location, result, cookie):
     errors = result.stderr.decode("utf-8", "replace")
     if result.outcome == "timeout":
         return Failed(
-            "timeout", "%s: no answer from inside within %g s" % (location, result.seconds)
+            "timeout",
+            "%s: no answer from inside within %g s" % (location, round(result.seconds, 1)),
         )
+    if result.outcome == "flooded":
+        return Failed("refused", "%s: it %s without an answer" % (location, result.describe()))
     if result.outcome != "exited":
         return Failed("refused", "%s: the engine %s" % (location, result.describe()))
     if len(said) > 1:
@@ -65,14 +68,20 @@ def explain(location, result, cookie):
     if result.code in _KILLED:
         return Failed(
             "crashed",
-            "%s: it was killed while envcheck looked into it, as the kernel does where memory runs out"
-            % location,
+            "%s: it was killed while envcheck looked into it, as the kernel does where memory runs out,"
+            " and an engine that stops the container" % location,
         )
     if said:
         own = re.findall(r"envcheck-collector: (.*)", errors)
         if own and result.code == 2:
             return Refused("%s: %s" % (location, own[-1].strip()))
         how = "cut off" if b"answer\n" in result.stdout else "missing"
+        if how == "missing" and result.code == 0:
+            return Failed(
+                "crashed",
+                "%s: no answer from inside: its entrypoint, or its Python, took in what envcheck sent by"
+                " standard input and did not run it" % location,
+            )
         return Failed(
             "crashed",
             "%s: the answer from inside is %s (status %d%s)"

@@ -39,7 +39,7 @@ def main(argv):
         return health.run(ROOT, options.pynvml or BUNDLED_PYNVML)
     if options.nvidia_smi:
         return _report(options, lambda: ({"machine": _capture(options.nvidia_smi)}, []))
-    folder = None if options.target is None else scratch.make()
+    folder = scratch.make() if options.target is not None or options.inside is not None else None
 
     def work(parent, unblock):
         def look():

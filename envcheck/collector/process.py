@@ -15,6 +15,8 @@ from . import orphans
 from .capture import capture_file
 
 OUTPUT_LIMIT = 16 * 1024 * 1024  # bytes of stdout or stderr
+# Of the user's environment, what envcheck itself logs in with, and no child of its has any use for.
+LOGINS = ("NGC_API_KEY", "NGC_CLI_API_KEY")
 
 
 class Result(object):
@@ -57,6 +59,10 @@ class Result(object):
         """The last lines of stderr, or of stdout where stderr is empty, as text."""
         text = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")
         return "\n".join(text.splitlines()[-lines:])[-limit:]
+
+
+def _without_logins(env):
+    return {name: value for name, value in env.items() if name not in LOGINS}
 
 
 def signal_name(number):
@@ -111,7 +117,7 @@ class Child(object):
                 stdin=given,
                 stdout=self._stdout,
                 stderr=self._stderr,
-                env=env,
+                env=_without_logins(os.environ if env is None else env),
                 cwd=cwd,
                 start_new_session=own_session,
                 close_fds=True,

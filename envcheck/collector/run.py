@@ -49,9 +49,9 @@ class Run(object):
         """params: what every machine probe gets. deadline: seconds, instead of each probe's own.
 
         on_progress(names of what runs, done, total) is called again and again, and may raise to stop.
-        scratch: an empty directory for the target's Python, which looks for modules where it works;
-        close() removes it. kernels: the micro-kernels' Options; without them none is run. only: of the
-        machine's probes, these.
+        scratch: an empty directory for the target's Python, which looks for modules where it works, or for
+        the container's engine; close() removes it. kernels: the micro-kernels' Options; without them none
+        is run. only: of the machine's probes, these.
         """
         self.params = params or {}
         self.deadline = deadline
@@ -69,7 +69,7 @@ class Run(object):
         """End what still runs, and leave nothing behind."""
         process.stop_all(self.children)
         if self._look is not None and self._look.left_behind and self._look.ending:
-            process.run(self._look.ending, inside.ENDING)
+            process.run(self._look.ending, inside.ENDING, cwd="/")
         self._sweep()
         scratch.remove(self.scratch)
 
@@ -92,7 +92,7 @@ class Run(object):
         greeting = interpreter = None
         if look is not None:
             self._look = look
-            look.start(self._start, self.deadline, self.kernels)
+            look.start(self._start, self.deadline, self.kernels, self.scratch or "/")
         if target is not None:
             interpreter, kind = _resolve(target)
             script = [interpreter, "-B", "-c", handshake.SCRIPT]
@@ -101,8 +101,11 @@ class Run(object):
             params = dict(self.params)
             if target is not None:
                 params["paths"] = [os.path.abspath(target)]  # its disk is looked at, too
+            seen = {} if look is None else look.seen
             for field, module in MACHINE.items():
-                if self._only is None or field in self._only:
+                if isinstance(seen.get(field), dict):
+                    documents["machine"][field] = seen[field]
+                elif self._only is None or field in self._only:
                     self._probe(documents["machine"], _isolated(), field, module, params, "/")
         if greeting is not None:
             process.run_all([greeting], self._watch)

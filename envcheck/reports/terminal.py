@@ -35,6 +35,7 @@ def render(
     utf8: bool = True,
     restore: Callable[[str], str] = unchanged,
     elsewhere: bool = False,
+    implied: bool = False,
 ) -> str:
     """The report as text for a terminal of that many columns, or for a pipe.
 
@@ -49,7 +50,7 @@ def render(
     page.blank()
     area_lines(page, report, snapshot)
     page.blank()
-    _verdict(page, report, elsewhere)
+    _verdict(page, report, elsewhere, implied)
     return page.text()
 
 
@@ -144,12 +145,12 @@ def _remedy(page: Page, group: Group) -> None:
         page.command(command)
 
 
-def _verdict(page: Page, report: Report, elsewhere: bool) -> None:
+def _verdict(page: Page, report: Report, elsewhere: bool, implied: bool) -> None:
     outcome = worst(Diagnosis(report.results))
     page.paragraph((report.verdict, "warn" if outcome == "skipped" else outcome), hanging=2)
     if report.root:
         page.paragraph((report.root, ""), hanging=2)
-    told, command = _next(report, page.restore)
+    told, command = _next(report, page.restore, implied)
     if command:
         there = elsewhere or report.machine.origin == "nvidia-smi"
         where = ", on that machine:" if there and command.startswith(_DOCTOR) else ":"
@@ -167,7 +168,7 @@ def _verdict(page: Page, report: Report, elsewhere: bool) -> None:
         )
 
 
-def _next(report: Report, restore: Callable[[str], str]) -> tuple[str, str]:
+def _next(report: Report, restore: Callable[[str], str], implied: bool) -> tuple[str, str]:
     """The next thing to do, and what to type for it."""
     first: dict[str, str] = {}
     for result in report.results:
@@ -177,9 +178,9 @@ def _next(report: Report, restore: Callable[[str], str]) -> tuple[str, str]:
         return "For the rest of it", doctor
     if report.target is not None:
         kind, _, place = report.target.location.partition(":")
-        doctor += (
-            f" --target {shlex.quote(restore(place if kind == 'path' else report.target.location))}"
-        )
+        place = place if kind == "path" else report.target.location
+        if not (implied and kind == "image"):
+            doctor += f" --target {shlex.quote(restore(place))}"
     if "fail" in first:
         return f"Next: see to {first['fail']} first, then look again", doctor
     for outcome in ("could-not-run", "warn"):

@@ -16,10 +16,9 @@ ANSWERS = 60.0  # seconds for a question
 WORKS = 1800.0  # seconds for a removal: millions of small files on a slow disk
 FETCHES = 24 * 3600.0  # seconds for a pull: a slow line carries 20 GB in that time
 
-# Engines speak to envcheck on the loopback interface alone; and no login of the user's goes there.
+# Engines speak to envcheck on the loopback interface alone.
 _NOT_THEIRS = (
     "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy",
-    "NGC_API_KEY", "NGC_CLI_API_KEY",
 )  # fmt: skip
 
 
@@ -51,6 +50,7 @@ def ask(
         [program, *arguments],
         deadline=deadline,
         env=surroundings() if env is None else env,
+        cwd=Path("/"),  # the user's may be gone, and is not for what an engine leaves behind
         tick=tick,
         orphaned=signal.SIGTERM,
     )
@@ -66,5 +66,7 @@ def silent(held: Held, result: Any) -> CouldNotLook:
     """For an engine that gave no answer to a question."""
     from .troubles import told
 
+    if result.outcome != "exited":
+        return CouldNotLook(f"{held.engine} ({held.program}) {result.describe()}.")
     sentence, hint = told(held.engine, words(result))
     return CouldNotLook(f"{held.engine} ({held.program}) does not answer: {sentence}.", hint)

@@ -83,7 +83,13 @@ def of_container(container: str, engine: str = "") -> Inside:
 def _choices(engine: str, snapshot: Snapshot) -> Iterator[EngineChoice]:
     """Every engine that would start a container here; raises CouldNotLook where there is none."""
     containers = snapshot.machine.containers
-    there = [] if containers is None or containers.facts is None else containers.facts.engines
+    if containers is None or containers.facts is None:
+        try:
+            choose(engine, snapshot)
+        except Cannot as error:
+            raise CouldNotLook(str(error), error.hint) from None
+        return
+    there = containers.facts.engines
     trouble: Cannot | None = None
     one = False
     for name in [engine] if engine else ENGINES:

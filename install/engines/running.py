@@ -71,7 +71,7 @@ def _only(
         if one.state != "running":
             raise UsageError(
                 f"container {container} does not run: {one.running.engine} says that it is {one.state}.",
-                f"{one.running.engine} start {container}",
+                f"{one.running.engine} {'unpause' if one.state == 'paused' else 'start'} {container}",
             )
         return one.running
     if silent:

@@ -5,6 +5,7 @@ No process is started, so this is not a matter for collector/process.py; tests/u
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
@@ -27,6 +28,9 @@ def become(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
         stream.flush()
     for number in _IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)
+    for handle in range(3):  # what envcheck put in the place of a closed one would not be passed on
+        with contextlib.suppress(OSError):
+            os.set_inheritable(handle, True)
     try:
         os.execve(program, list(command), dict(environment))
     except (OSError, ValueError) as error:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from pythons import need
 from standin_gpu import Machine
 
@@ -223,6 +224,32 @@ def test_an_engine_that_is_not_there() -> None:
     inside = Inside(location=REF, argv=["/nowhere/podman", "run"])
     probe = failed(collection.collect(inside=inside))
     assert probe.outcome == "refused" and "could not be started" in probe.reason
+
+
+def test_a_python_that_takes_the_script_in_and_says_nothing(engine: Path) -> None:
+    (engine / "python3").write_text("#!/bin/sh\ncat >/dev/null\n")
+    (engine / "python3").chmod(0o755)
+    assert "took in what envcheck sent by standard input" in failed(look(engine)).reason
+
+
+def test_the_engine_works_in_a_directory_of_its_own_that_is_removed(
+    engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pythons(engine, 11)
+    look(engine, f'pwd > {tmp_path}/where; echo > oom; exec "$@"')
+    where = Path((tmp_path / "where").read_text().strip())
+    assert where not in (tmp_path, Path("/")) and not where.exists()
+
+
+def test_what_was_seen_already_is_not_looked_at_again(engine: Path) -> None:
+    pythons(engine, 11)
+    seen = collection.collect(only=["pci"], redact=False).snapshot
+    assert seen.machine.pci is not None
+    marked = replace(seen.machine, pci=replace(seen.machine.pci, seconds=4242.0))
+    machine = look(engine, seen=replace(seen, machine=marked)).snapshot.machine
+    assert machine.pci is not None and machine.pci.seconds == 4242.0
+    assert machine.host is not None and machine.host.outcome == "ok"
 
 
 def test_both_documents_are_redacted_with_one_set_of_tokens(engine: Path) -> None:

@@ -287,3 +287,14 @@ def test_a_call_that_hangs_for_ever_keeps_nobodys_output_open() -> None:
     )
     told = subprocess.run([PYTHON, "-c", script], check=True, timeout=10, capture_output=True)
     assert told.stdout == b"[('timeout', None)]\n"
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_no_child_gets_what_envcheck_logs_in_with(
+    monkeypatch: pytest.MonkeyPatch, given: bool
+) -> None:
+    monkeypatch.setenv("NGC_API_KEY", "secret")
+    monkeypatch.setenv("OTHER", "kept")
+    code = "import os; print(os.environ.get('NGC_API_KEY'), os.environ['OTHER'])"
+    result = process.run([PYTHON, "-c", code], 30, env=dict(os.environ) if given else None)
+    assert result.stdout == b"None kept\n", result.stderr

@@ -80,6 +80,19 @@ HANDLES = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sy
 WAITS = 'print("ready", flush=True)\ntime.sleep(60)\n'
 
 
+def test_a_closed_standard_input_is_an_empty_one(image: Installed) -> None:
+    script = 'exec "$@" <&-'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", sys.executable, "-m", "envcheck", "run", "--", "cat"],
+        env=image.environment(),
+        cwd=image.work,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0 and not done.stdout, done.stderr
+
+
 def test_a_signal_to_envcheck_reaches_the_command(image: Installed) -> None:
     with image.running("python3", "-c", HANDLES + WAITS) as process:
         process.send_signal(signal.SIGTERM)

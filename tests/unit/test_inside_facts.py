@@ -39,7 +39,7 @@ def look(tmp_path: Path, told: Any, around: str = "") -> tuple[Look, dict[str, A
         cookie = argv[argv.index("envcheck") + 1]
         return Started((around + begin(cookie) + text + end(cookie) + around).encode())
 
-    made.start(launch, None, None)
+    made.start(launch, None, None, "/work")
     assert seen["more"]["stdin"] == "/dev/null", "the script goes in by standard input"
     assert "--no-kernels" in seen["argv"]
     return made, {"machine": document("live", "machine"), "target": None}
@@ -64,7 +64,7 @@ def test_what_it_was_sent_with_is_removed_once_it_is_read(tmp_path: Path) -> Non
         (folder / "inside.json").write_text(json.dumps(request))
         made = Look(str(folder / "inside.json"))
         assert folder.is_dir()
-        made.start(lambda *arguments, **more: Started(), None, None)
+        made.start(lambda *arguments, **more: Started(), None, None, "/")
         assert folder.is_dir() is not once
 
 

@@ -1,0 +1,54 @@
+"""The installed container that a user means by an image's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from ...exit_codes import UsageError
+from .. import last
+from ..engines.engine import Start
+from ..images import reference
+from ..transaction import roots
+from ..transaction.layout import Root
+
+
+def start_of(image: str, engine: str = "") -> Start | None:
+    """How the environment in use that has this image is started; None where none has.
+
+    An engine knows an image that envcheck installed by its digest and by envcheck's own tag alone, and not
+    by the name that the user gave. Of more than one the environment that was installed last. engine: "": any.
+    """
+    try:
+        wanted = reference.parse(image)
+    except UsageError:
+        return None
+    for root in _last_first():
+        start = _in_use(root)
+        if start is not None and engine in ("", start.engine) and _is(start, wanted):
+            return start
+    return None
+
+
+def _last_first() -> list[Root]:
+    prefix = last.read()
+    newest = None if prefix is None else Path(prefix).parent
+    return sorted(roots.known(), key=lambda root: root.path != newest)
+
+
+def _in_use(root: Root) -> Start | None:
+    version = root.current_id()
+    if version is None:
+        return None
+    try:
+        return msgspec.json.decode(root.version(version).start.read_bytes(), type=Start)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _is(start: Start, wanted: reference.Reference) -> bool:
+    try:
+        return reference.parse(start.reference) == wanted
+    except UsageError:
+        return False

@@ -1,0 +1,46 @@
+"""The name of an installed image leads to how it is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from envcheck.install.engines.engine import Start, Wiring
+from envcheck.install.start import naming
+
+REF = "registry.test/tf:1"
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    root = tmp_path / "data" / "envcheck" / "envs" / "image-tf"
+    own = root / "1-image-0badf00d" / ".envcheck"
+    for folder in (own, root / ".envcheck"):
+        folder.mkdir(parents=True)
+    owner = {"owner": "envcheck", "layout": 1, "created_at": "2026-11-21T00:00:00Z"}
+    (root / ".envcheck" / "owner.json").write_bytes(msgspec.json.encode(owner))
+    (root / "current").symlink_to("1-image-0badf00d")
+    wiring = Wiring(kind="none", arguments=[])
+    start = Start(
+        engine="podman", program="/p", image="sha256:1", reference=REF, wiring=wiring, gpus=0
+    )
+    (own / "start.json").write_bytes(msgspec.json.encode(start))
+
+
+def test_an_image_that_its_engine_knows_by_its_digest_alone() -> None:
+    found = naming.start_of(REF)
+    assert found is not None and found.image == "sha256:1"
+    assert naming.start_of(REF, "podman") == found
+
+
+@pytest.mark.parametrize("name", ["registry.test/tf:2", "registry.test/other:1", "UPPER", ""])
+def test_another_image(name: str) -> None:
+    assert naming.start_of(name) is None
+
+
+def test_another_engine() -> None:
+    assert naming.start_of(REF, "docker") is None
