@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from ..install.images.catalogue import OWN
 from ..install.transaction.listing import EnvironmentState, Listing, VersionState
 from ..install.transaction.prune import Pruned
 from ..install.transaction.rollback import RolledBack
@@ -141,7 +142,8 @@ def _told(version: VersionState) -> str:
         return f"{version.version}: {version.status}, {size(version.bytes_total)}{what}"
     holds = _image(version) if version.mode == "container" else _packages(version)
     told = [
-        f"{version.stack} {version.release}",
+        # Of an image of one's own these are the word "image" and its tag.
+        *([] if version.stack == OWN else [f"{version.stack} {version.release}"]),
         *holds,
         f"{version.status} {_when(version.verified_at)}",
     ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from ..install.fit.choice import ImageCandidate, ImageFit, Refusal
-from .matrix import NOT_KNOWN, about, enough, fits, head, line, reasons, three
+from .matrix import NOT_KNOWN, about, as_json, fits, nothing, table, three
 from .page import Page
 
 SCHEMA = 1
@@ -85,7 +85,7 @@ def build(machine: str, judged: Iterable[ImageFit], chosen: ImageChosen) -> Imag
 
 
 def render_json(releases: ImageReleases) -> str:
-    return msgspec.json.format(msgspec.json.encode(releases), indent=2).decode() + "\n"
+    return as_json(releases)
 
 
 def render(
@@ -101,7 +101,7 @@ def render(
     page.paragraph((releases.machine or "a machine of which nothing is known", "heading"))
     for stack in releases.stacks:
         page.blank()
-        _table(page, stack, everything)
+        table(page, _COLUMNS, stack, _values, everything=everything, more=_told)
     page.blank()
     _choice(page, releases.chosen)
     return page.text()
@@ -137,28 +137,16 @@ def _row(candidate: ImageCandidate) -> ImageRow:
     )
 
 
-def _table(page: Page, stack: ImageRows, everything: bool) -> None:
-    page.paragraph((stack.name, "code"), (stack.title, ""), hanging=2)
-    head(page, _COLUMNS)
-    rows = stack.releases
-    shown = rows if everything else rows[: enough(rows, stack.newest_that_fits)]
-    for row in shown:
-        told = (row.driver, row.capability, three(row.cuda), row.tensorflow, row.python)
-        values = (row.release, row.fits.replace("-", " "), *(text or NOT_KNOWN for text in told))
-        line(page, _COLUMNS, values, row)
-    if left := len(rows) - len(shown):
-        page.paragraph((f"and {left} older: --all", "quiet"), indent=2)
-    said = reasons(shown) | _compat(shown) | _sisters(shown)
-    for sentence, releases in said.items():
-        page.paragraph((f"{releases}:", "code"), (sentence, ""), indent=2, hanging=4)
-    best = next((row for row in shown if row.release == stack.newest_that_fits), None)
-    for note in best.notes if best is not None else []:
-        page.paragraph(
-            (f"{best.release}:" if best else "", "code"), (note, ""), indent=2, hanging=4
-        )
+def _values(row: ImageRow) -> tuple[str, ...]:
+    told = (row.driver, row.capability, three(row.cuda), row.tensorflow, row.python)
+    return (row.release, row.fits.replace("-", " "), *(text or NOT_KNOWN for text in told))
 
 
-def _compat(rows: list[ImageRow]) -> dict[str, str]:
+def _told(shown: Sequence[ImageRow]) -> dict[str, str]:
+    return _compat(shown) | _sisters(shown)
+
+
+def _compat(rows: Sequence[ImageRow]) -> dict[str, str]:
     """The compat branches, which no column is wide enough for."""
     return about(
         rows,
@@ -171,7 +159,7 @@ def _compat(rows: list[ImageRow]) -> dict[str, str]:
     )
 
 
-def _sisters(rows: list[ImageRow]) -> dict[str, str]:
+def _sisters(rows: Sequence[ImageRow]) -> dict[str, str]:
     """What decides about a driver, where only the same month's base image says it."""
     told = []
     for row in rows:
@@ -183,11 +171,7 @@ def _sisters(rows: list[ImageRow]) -> dict[str, str]:
 
 def _choice(page: Page, chosen: ImageChosen) -> None:
     if chosen.refused:
-        page.paragraph(
-            ("Nothing would be installed:", "fail"), (f"{chosen.refused}.", ""), hanging=2
-        )
-        if chosen.hint:
-            page.paragraph((f"hint: {chosen.hint}", ""), hanging=2)
+        nothing(page, chosen.refused, chosen.hint)
         return
     page.paragraph(
         ("envcheck install --mode container would take", ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..install.images.catalogue import OWN
 from ..install.transaction.record import Installed
 from .page import Page
 from .plan_json import Environment
@@ -54,9 +55,10 @@ def render(
     """
     page = Page(width=width, colour=colour, utf8=utf8)
     said = "Already installed, nothing done:" if already else "Installed and verified:"
-    page.paragraph(
-        (said, "pass"), (f"{environment.stack} {environment.release}", "heading"), hanging=2
-    )
+    called = f"{environment.stack} {environment.release}"
+    if environment.stack == OWN:
+        called = environment.image  # its release is a tag that says nothing without the name
+    page.paragraph((said, "pass"), (called, "heading"), hanging=2)
     page.entry("what", environment.title, _KEY)
     page.entry("where", f"{environment.prefix} -> {environment.version}", _KEY)
     for key, text in _contents(environment):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
 
 from ..install.fit.choice import Judged, Refusal, RefusalKind
 from .page import Page
@@ -45,6 +47,34 @@ class AnyRow(Protocol):
     @property
     def refusals(self) -> list[Refusal]: ...
 
+    @property
+    def notes(self) -> list[str]: ...
+
+
+R = TypeVar("R", bound=AnyRow)
+R_co = TypeVar("R_co", bound=AnyRow, covariant=True)
+
+
+class Rows(Protocol[R_co]):
+    """A stack's, or a flavour's, newest first."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def newest_that_fits(self) -> str: ...
+
+    @property
+    def releases(self) -> Sequence[R_co]: ...
+
+
+def as_json(releases: msgspec.Struct) -> str:
+    """A whole matrix as a document."""
+    return msgspec.json.format(msgspec.json.encode(releases), indent=2).decode() + "\n"
+
 
 def fits(candidate: Judged) -> str:
     """ "yes", "no", "if-named", or "perhaps" where not everything is known of the machine."""
@@ -54,13 +84,46 @@ def fits(candidate: Judged) -> str:
     return "perhaps" if candidate.open else "yes"
 
 
-def head(page: Page, columns: Columns) -> None:
+def table(
+    page: Page,
+    columns: Columns,
+    stack: Rows[R],
+    values: Callable[[R], Sequence[str]],
+    *,
+    everything: bool,
+    more: Callable[[Sequence[R]], dict[str, str]] = lambda shown: {},
+) -> None:
+    """A stack's lines, the reasons for them, and the notes on the one that fits.
+
+    values: a row's, in the order of the columns; the second is coloured by whether it fits.
+    more: what else is said of the rows that are shown, as ``about`` has it.
+    """
+    page.paragraph((stack.name, "code"), (stack.title, ""), hanging=2)
     cells = [page.cell(title, cells) for title, cells in columns]
     page.line(("  " + "".join(cells) + "WHY NOT", "heading"))
+    rows = stack.releases
+    shown = rows if everything else rows[: _enough(rows, stack.newest_that_fits)]
+    for row in shown:
+        _line(page, columns, values(row), row)
+    if left := len(rows) - len(shown):
+        page.paragraph((f"and {left} older: --all", "quiet"), indent=2)
+    for sentence, releases in (_reasons(shown) | more(shown)).items():
+        page.paragraph((f"{releases}:", "code"), (sentence, ""), indent=2, hanging=4)
+    best = next((row for row in shown if row.release == stack.newest_that_fits), None)
+    for note in best.notes if best is not None else []:
+        page.paragraph(
+            (f"{best.release}:" if best else "", "code"), (note, ""), indent=2, hanging=4
+        )
 
 
-def line(page: Page, columns: Columns, values: Sequence[str], row: AnyRow) -> None:
-    """A release, the second value in the colour of whether it fits, and the reasons in a word each."""
+def nothing(page: Page, refused: str, hint: str) -> None:
+    """Why nothing would be installed."""
+    page.paragraph(("Nothing would be installed:", "fail"), (f"{refused}.", ""), hanging=2)
+    if hint:
+        page.paragraph((f"hint: {hint}", ""), hanging=2)
+
+
+def _line(page: Page, columns: Columns, values: Sequence[str], row: AnyRow) -> None:
     cells = [page.cell(text, cells) for text, (_, cells) in zip(values, columns, strict=True)]
     words = dict.fromkeys(_WORDS[refusal.kind] for refusal in row.refusals)
     left = page.columns - 2 - sum(cells for _, cells in columns)
@@ -68,7 +131,7 @@ def line(page: Page, columns: Columns, values: Sequence[str], row: AnyRow) -> No
     page.line(("  " + cells[0], ""), (cells[1], _STYLES[row.fits]), (rest.rstrip(), ""))
 
 
-def enough(rows: Sequence[AnyRow], newest_that_fits: str) -> int:
+def _enough(rows: Sequence[AnyRow], newest_that_fits: str) -> int:
     """How many lines are shown without --all."""
     names = [row.release for row in rows]
     return max(SHOWN, names.index(newest_that_fits) + 1 if newest_that_fits in names else 0)
@@ -79,7 +142,7 @@ def three(version: str) -> str:
     return ".".join(version.split(".")[:3])
 
 
-def reasons(rows: Sequence[AnyRow]) -> dict[str, str]:
+def _reasons(rows: Sequence[AnyRow]) -> dict[str, str]:
     """Each sentence once, with the releases that it is about, neighbours as a range."""
     return about(rows, [[refusal.sentence for refusal in row.refusals] for row in rows])
 

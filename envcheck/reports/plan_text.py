@@ -44,7 +44,7 @@ def render(
 
 
 def _heading(page: Page, plan: AnyPlan) -> None:
-    page.paragraph((f"Plan: {plan.stack} {plan.release}".rstrip(), "heading"), hanging=2)
+    page.paragraph((f"Plan: {plan.called}", "heading"), hanging=2)
     page.entry("what", plan.title, KEY)
     for number, reason in enumerate(plan.reasons):
         page.entry("" if number else "why", reason, KEY)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import msgspec
 
 from ..install.fit.choice import Candidate, Refusal, StackFit
 from ..install.fit.gpu_rules import needed_driver
 from ..install.pythons.versions import number
-from .matrix import NOT_KNOWN, enough, fits, head, line, reasons, three
+from .matrix import NOT_KNOWN, as_json, fits, nothing, table, three
 from .page import Page
 
 SCHEMA = 1
@@ -77,7 +78,7 @@ def build(
 
 
 def render_json(releases: Releases) -> str:
-    return msgspec.json.format(msgspec.json.encode(releases), indent=2).decode() + "\n"
+    return as_json(releases)
 
 
 def render(
@@ -93,7 +94,8 @@ def render(
     page.paragraph((releases.machine or "a machine of which nothing is known", "heading"))
     for stack in releases.stacks:
         page.blank()
-        _table(page, stack, everything)
+        values = partial(_values, gpu=stack.gpu)
+        table(page, _COLUMNS, stack, values, everything=everything)
     page.blank()
     _choice(page, releases)
     return page.text()
@@ -128,36 +130,14 @@ def _row(candidate: Candidate, gpu: bool) -> Row:
     )
 
 
-def _table(page: Page, stack: StackRows, everything: bool) -> None:
-    page.paragraph((stack.name, "code"), (stack.title, ""), hanging=2)
-    head(page, _COLUMNS)
-    shown = (
-        stack.releases
-        if everything
-        else stack.releases[: enough(stack.releases, stack.newest_that_fits)]
-    )
-    for row in shown:
-        _line(page, row, stack.gpu)
-    if left := len(stack.releases) - len(shown):
-        page.paragraph((f"and {left} older: --all", "quiet"), indent=2)
-    for sentence, releases in reasons(shown).items():
-        page.paragraph((f"{releases}:", "code"), (sentence, ""), indent=2, hanging=4)
-    best = next((row for row in shown if row.release == stack.newest_that_fits), None)
-    for note in best.notes if best is not None else []:
-        page.paragraph(
-            (f"{best.release}:" if best else "", "code"), (note, ""), indent=2, hanging=4
-        )
-
-
-def _line(page: Page, row: Row, gpu: bool) -> None:
-    values = (
+def _values(row: Row, gpu: bool) -> tuple[str, ...]:
+    return (
         row.release,
         row.fits.replace("-", " "),
         pythons(row.python) or NOT_KNOWN,
         three(row.cuda) or (NOT_KNOWN if gpu else "none"),
         row.driver or (NOT_KNOWN if gpu else "none"),
     )
-    line(page, _COLUMNS, values, row)
 
 
 def pythons(minors: Sequence[str]) -> str:
@@ -174,11 +154,7 @@ def pythons(minors: Sequence[str]) -> str:
 def _choice(page: Page, releases: Releases) -> None:
     chosen, otherwise = releases.chosen, releases.otherwise
     if chosen.refused:
-        page.paragraph(
-            ("Nothing would be installed:", "fail"), (f"{chosen.refused}.", ""), hanging=2
-        )
-        if chosen.hint:
-            page.paragraph((f"hint: {chosen.hint}", ""), hanging=2)
+        nothing(page, chosen.refused, chosen.hint)
         return
     on = f"on {chosen.python}" if chosen.python else ""
     answers = ", if its index answers" if otherwise is not None else ""

@@ -12,7 +12,7 @@ from .. import places
 from ..fit import image_choose, machine_rules
 from ..fit.choice import ImageChoice
 from ..http.session import Session
-from ..images import archive, reference, registry
+from ..images import archive, layers, reference, registry
 from ..images.image import Image
 from ..lock.lock import LockedFile
 from ..request import Request
@@ -63,11 +63,12 @@ def make(
             )
             for minor, one in runners.items()
         }  # fmt: skip
-        layers = registry.layers(image)
-        missing = [file for file in layers if not store.has(file.sha256)]
-        files = [*layers, *own_parts.files(tools)]
+        remove = exits.enter_context(layers.in_use(store))
+        wanted = registry.layers(image)
+        missing = [file for file in wanted if not store.has(file.sha256)]
+        files = [*wanted, *own_parts.files(tools)]
         _check_room(output, store, files, missing)
-        say(f"fetching {len(layers)} layers and {len(files) - len(layers)} files")
+        say(f"fetching {len(wanted)} layers and {len(files) - len(wanted)} files")
         fetcher.want_all(files)
         fetcher.wait()
         contents = archive.contents(image, lambda blob: store.path(blob.sha256))
@@ -75,8 +76,7 @@ def make(
         manifest = _manifest(choice, image, list(tools), _architecture(machine), contents)
         say(f"writing {output}")
         writing.write(output, manifest, contents)
-        for file in missing:  # gigabytes that no other image has
-            store.remove(file.sha256)
+        remove(file.sha256 for file in missing)  # gigabytes that no other image has
     return manifest
 
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -63,12 +63,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, Listed]
 
 
-Told = Callable[[str], None]  # the name of each file that is being written
-
-
-def write(
-    target: Path, manifest: Manifest, contents: Mapping[str, Content], told: Told | None = None
-) -> None:
+def write(target: Path, manifest: Manifest, contents: Mapping[str, Content]) -> None:
     """Write a directory, or a tar where the name ends in .tar; it appears when it is whole.
 
     An image's files lie at the top of its tar, where engines look for them; a wheel bundle's in a directory.
@@ -79,17 +74,10 @@ def write(
         MANIFEST: Content.of(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
     }
     whole |= dict(sorted(contents.items()))
-    put(target, whole, top="" if manifest.mode == "container" else f"{target.stem}/", told=told)
+    put(target, whole, top="" if manifest.mode == "container" else f"{target.stem}/")
 
 
-def put(
-    target: Path,
-    contents: Mapping[str, Content],
-    *,
-    top: str,
-    told: Told | None = None,
-    option: str = OPTION,
-) -> None:
+def put(target: Path, contents: Mapping[str, Content], *, top: str, option: str = OPTION) -> None:
     """The same for any contents, in their order.
 
     top: what a tar's names begin with. option: what named the target, for errors.
@@ -100,9 +88,9 @@ def put(
     try:
         made = temporary / target.name
         if is_tar(target):
-            _write_tar(made, contents, top, told)
+            _write_tar(made, contents, top)
         else:
-            _write_directory(made, contents, told)
+            _write_directory(made, contents)
         made.rename(target)
     except OSError as error:
         kind = Cannot if error.errno in (errno.ENOSPC, errno.EDQUOT) else UsageError
@@ -136,10 +124,8 @@ def check_room(target: Path, needed: int, option: str = OPTION) -> None:
         )
 
 
-def _write_directory(made: Path, contents: Mapping[str, Content], told: Told | None) -> None:
+def _write_directory(made: Path, contents: Mapping[str, Content]) -> None:
     for name, content in contents.items():
-        if told is not None:
-            told(name)
         path = made / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
@@ -150,14 +136,12 @@ def _write_directory(made: Path, contents: Mapping[str, Content], told: Told | N
             path.chmod(path.stat().st_mode | 0o111 & ~_umask())
 
 
-def _write_tar(made: Path, contents: Mapping[str, Content], top: str, told: Told | None) -> None:
+def _write_tar(made: Path, contents: Mapping[str, Content], top: str) -> None:
     """Deterministic: names in the order of the contents, no owner, no times."""
     with made.open("wb") as file:
         options: dict[str, Any] = {"format": tarfile.PAX_FORMAT, "copybufsize": _CHUNK}
         with tarfile.open(fileobj=file, mode="w|", **options) as tar:
             for name, content in contents.items():
-                if told is not None:
-                    told(name)
                 entry = tarfile.TarInfo(f"{top}{name}")
                 entry.size = content.size
                 entry.mode = 0o755 if name.endswith(".sh") else 0o644

@@ -12,6 +12,7 @@ from ...collection import Collected, Kernels
 from ...exit_codes import CouldNotLook
 from ..engines import inside
 from ..engines.engine import Start
+from ..images import layers
 from ..plan.plan import ImagePlan
 from ..transaction.execute import execute
 from ..transaction.layout import Version
@@ -34,17 +35,17 @@ def carry_out(prepared: Prepared, plan: ImagePlan, how: How, told: Told) -> Inst
         progress=told.looking,
         look=lambda directory: _look(directory, told.looking),
     )
-    installed = execute(
-        plan,
-        LockedImage(prepared.image),
-        request,
-        ImageBuilder(prepared, plan, told.say),
-        verifier,
-        wait=how.wait,
-        tell=told.say,
-    )
-    for blob in prepared.image.layers:  # the engine holds them now, unpacked: gigabytes
-        prepared.store.remove(blob.sha256)
+    with layers.in_use(prepared.store) as remove:
+        installed = execute(
+            plan,
+            LockedImage(prepared.image),
+            request,
+            ImageBuilder(prepared, plan, told.say),
+            verifier,
+            wait=how.wait,
+            tell=told.say,
+        )
+        remove(blob.sha256 for blob in prepared.image.layers)  # the engine holds them, unpacked
     return installed
 
 

@@ -139,8 +139,9 @@ def prepare(
     held = holding.has(held_as(engine, image))
     if not held:  # an engine with room for it, where one that comes first has none
         needed = image_planning.unpacked_bytes(image) >> 20
-        engine = engine_choice.choose(request.engine, snapshot, needed)
-        held = holding.has(held_as(engine, image))
+        other = engine_choice.choose(request.engine, snapshot, needed)
+        held = other.name != engine.name and holding.has(held_as(other, image))
+        engine = other
     return Prepared(
         request=request,
         choice=choice,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from ...exit_codes import UsageError
+from ...exit_codes import Cannot, UsageError
 
+_STAGE = ".envcheck-"
 _TEXTS = ("Dockerfile", "requirements*.txt", "envcheck-*.txt", "pylock.toml")
 _WHEELS = ("envcheck_gpu-*.whl",)  # its name says whose it is
 
@@ -21,6 +25,9 @@ def check(folder: Path) -> None:
         raise UsageError(f"--dockerfile {folder}: this is not a directory")
     if not folder.exists() and not folder.parent.is_dir():
         raise UsageError(f"--dockerfile {folder}: there is no directory {folder.parent}")
+    written = folder if folder.exists() else folder.parent
+    if not os.access(written, os.R_OK | os.W_OK | os.X_OK):
+        raise UsageError(f"--dockerfile {folder}: no permission to write in {written}")
     for path in _there(folder, _TEXTS):
         if not _is_own(path):
             raise UsageError(
@@ -30,18 +37,34 @@ def check(folder: Path) -> None:
 
 
 def write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write them all, and remove what envcheck wrote there before and is not among them."""
+    """Write them all, and remove what envcheck wrote there before and is not among them.
+
+    The Dockerfile goes first and comes last: where it is, the rest is whole. Of what does not fit on the
+    disk (Cannot), nothing is put there.
+    """
     check(folder)
+    new = not folder.exists()
     try:
         folder.mkdir(exist_ok=True)
-        for name, data in files.items():
-            _replace(folder / name, data)
+        for left in folder.glob(f"{_STAGE}*"):  # of one that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=_STAGE) as stage:
+            for name, data in files.items():
+                made = Path(stage) / name
+                made.write_bytes(data)
+                made.chmod(0o644)  # whoever builds may be another
+            (folder / "Dockerfile").unlink(missing_ok=True)
+            for name in sorted(files, key="Dockerfile".__eq__):
+                (Path(stage) / name).replace(folder / name)
         for path in _there(folder, (*_TEXTS, *_WHEELS)):
             if path.name not in files:
                 path.unlink()
     except OSError as error:
-        named = error.filename or folder
-        raise UsageError(f"--dockerfile {folder}: {named}: {error.strerror}") from None
+        if new:
+            with suppress(OSError):  # not empty
+                folder.rmdir()
+        kind = Cannot if error.errno in (errno.ENOSPC, errno.EDQUOT) else UsageError
+        raise kind(f"--dockerfile {folder}: {error.strerror or error}") from None
 
 
 def _there(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
@@ -55,21 +78,11 @@ def _there(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
 
 
 def _is_own(path: Path) -> bool:
+    if not path.is_file():
+        return False
     try:
         with path.open("rb") as file:
             first = file.readline(4096)
     except OSError:
         return False
     return first.startswith(b"#") and b"envcheck" in first
-
-
-def _replace(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).chmod(0o644)  # whoever builds may be another
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

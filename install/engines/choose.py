@@ -17,6 +17,7 @@ from ...snapshot import Snapshot
 from . import wiring
 from .engine import ENGINES, EngineName, Wiring
 from .gpus import expected
+from .troubles import told
 
 INSTALL = "sudo apt install podman  # or: sudo dnf install podman"
 
@@ -154,8 +155,8 @@ class _Look:
         finding = self.findings.get(("CTR-001", engine.name))
         if finding is not None:
             return Refused(name=engine.name, why=finding.message, remedy=finding.remedy)
-        said = f" ({why.detail.strip().splitlines()[-1][:200]})" if why.detail.strip() else ""
-        sentence = f"{engine.name} is installed and does not answer{said}."
+        said = told(engine.name, why.detail)[0] if why.detail.strip() else "it does not answer"
+        sentence = f"{engine.name} is installed, and {said}."
         return Refused(name=engine.name, why=sentence, remedy=wake(engine, why))
 
     def _elsewhere(self, engine: Engine) -> Refused | None:

@@ -66,7 +66,7 @@ def pull(held: Held, image: Image, mirror: Mirror, tmp: Path, tick: Tick | None 
     if mirror.errors:
         raise mirror.errors[0]
     if not result.ok:
-        raise _failed(held, f"could not take {held.reference}", result, secret)
+        raise _failed(held, f"could not take {held.reference}", result, secret, folder)
     try:
         return _named(held, image, name)
     finally:
@@ -79,7 +79,9 @@ def load(held: Held, image: Image, archive: Path, tmp: Path, tick: Tick | None =
     with _folder(tmp) as folder:
         result = _run(held, orders.load(held, archive, folder), folder, tick)
     if not result.ok:
-        raise _failed(held, f"could not take {held.reference} from {archive}", result)
+        raise _failed(
+            held, f"could not take {held.reference} from {archive}", result, folder=folder
+        )
     return _named(held, image, image.manifest.digest)
 
 
@@ -159,8 +161,13 @@ def _run(held: Held, order: orders.Order, folder: Path, look: Tick | None) -> An
     return ask(held.program, order.arguments, deadline=FETCHES, env=env, look=look)
 
 
-def _failed(held: Held, what: str, result: Any, secret: str = "") -> PutBack:
+def _failed(
+    held: Held, what: str, result: Any, secret: str = "", folder: Path | None = None
+) -> PutBack:
+    """folder: where the engine wrote on the way."""
     sentence, hint = told(held.engine, words(result), secret)
+    if folder is not None and sentence.startswith("there is no space") and str(folder) in sentence:
+        hint = "make room there, or name another place: --path DIR"
     return PutBack(f"{held.engine} {what}: {sentence}.", hint)
 
 

@@ -11,11 +11,17 @@ _MANY = 300  # characters of an engine's own words
 
 class Trouble(msgspec.Struct, frozen=True):
     pattern: str  # of the engine's words; a group named "what" is shown
-    sentence: str  # "{engine}", "{what}", "{storage}"
+    sentence: str  # "{engine}", "{what}"
     hint: str = ""
 
 
 TROUBLES = (
+    Trouble(  # of a layer that is unpacked: paths in it are the image's
+        r"(?:processing tar|untar|unpacking failed|apply(?:ing)? ?layer)[^\n]*: no space left on device",
+        "there is no space left in {engine}'s storage",
+        "make room (`{engine} system df` shows what its images take, `{engine} info` where they lie), or move"
+        " its storage",
+    ),
     Trouble(
         r"(?:write |mkdir |copying )?(?P<what>/[^\s:,\"]*)[^\n]*: no space left on device",
         "there is no space left for {engine} at {what}",

@@ -100,6 +100,8 @@ def of_status(
         hint = _LOG_IN
     elif wait:
         hint = f"it asks to be left alone for {_time(wait)}"
+    elif status in _LATER:
+        hint = "try again later: this is about that server, or what stands in front of it"
     return HttpError(
         f"{host} {meaning}: {addresses.shown(url)}",
         hint,
@@ -221,7 +223,19 @@ def _garbled(url: str, *_: object) -> HttpError:
 
 def _no_tls(url: str, error: BaseException, _: str) -> HttpError:
     reason = (getattr(error, "reason", "") or "no common ground").replace("_", " ").lower()
-    return HttpError(f"TLS with {addresses.host(url)} fails: {reason}", again=True, connecting=True)
+    host = addresses.host(url)
+    if reason in _PLAIN:
+        return HttpError(
+            f"TLS with {host} fails: it speaks something else, plain http as a rule",
+            f"use a server that speaks https://, or allow plain http by name: --allow-insecure {host}",
+            again=True,
+            connecting=True,
+        )
+    return HttpError(f"TLS with {host} fails: {reason}", again=True, connecting=True)
+
+
+# What OpenSSL says of an answer that is none of TLS: its versions differ.
+_PLAIN = ("wrong version number", "http request", "packet length too long", "record layer failure")
 
 
 # The first kind that is anywhere in the chain tells it; the more telling ones come first.

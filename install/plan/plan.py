@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from ..images.catalogue import OWN
+
 StepName = Literal[
     "python", "resolve", "fetch", "create", "install", "configure", "wire", "verify", "swap"
 ]
@@ -59,6 +61,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag_field="mode"):
     rate: float  # bytes per second that ``seconds`` rests on
     rate_from: str  # "the last installation", "assumed"
 
+    @property
+    def called(self) -> str:
+        """What people are told is installed: "ngc-tf1 23.03", an image of their own by its name."""
+        return f"{self.stack} {self.release}".rstrip()
+
 
 class WheelPlan(Plan, frozen=True, kw_only=True, tag="wheel"):
     """A virtual environment; also printable as a Dockerfile."""
@@ -84,6 +91,10 @@ class ImagePlan(Plan, frozen=True, kw_only=True, tag="container"):
     wiring: str  # how the GPUs get in: "by CDI (/etc/cdi/nvidia.yaml)"; "" where none is wired
     user: str  # of the image's configuration; "" is root
     contents: dict[str, str]  # what the catalogue knows: {"TensorFlow": "2.12.0"}; "" is not known
+
+    @property
+    def called(self) -> str:
+        return self.reference if self.stack == OWN else super().called
 
 
 AnyPlan = WheelPlan | ImagePlan

@@ -95,7 +95,7 @@ def install(request: Request, how: How, told: Told) -> Outcome:
 
 
 def _install_image(request: Request, how: How, told: Told, exits: ExitStack) -> Outcome:
-    from ..container import carry, prepare
+    from ..container import prepare
 
     prepared = prepare.prepare(request, how.jobs, told.say, told.fetching, exits)
     plan = prepared.plan()
@@ -103,6 +103,8 @@ def _install_image(request: Request, how: How, told: Told, exits: ExitStack) -> 
         return Outcome(result="refused", plan=plan)
     if how.until == "plan":
         return Outcome(result="planned", plan=plan)
+    from ..container import carry  # only now: a plan does without what it imports
+
     installed = carry.carry_out(prepared, plan, how, told)
     return Outcome(
         result="already" if installed.already else "installed", plan=plan, installed=installed

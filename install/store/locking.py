@@ -28,6 +28,40 @@ class Lock:
         os.close(self._descriptor)
 
 
+class SharedLock:
+    """A lock that any number of processes hold together; it ends with the process that holds it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def alone(self) -> bool:
+        """Whether nobody else holds it; from then on, nobody else gets it. False: it is no longer held."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        os.close(self._descriptor)
+
+
+def share(path: Path) -> SharedLock:
+    """Hold it together with others; waits for one who is ``alone``. Its file stays.
+
+    Raises NoLocks, or OSError where the file cannot be made.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno in _NO_LOCKS:
+            raise NoLocks from None
+        raise
+    return SharedLock(descriptor)
+
+
 def take(path: Path) -> Lock | None:
     """The lock, or None where another process (or another thread) holds it. Never waits.
 

@@ -63,7 +63,7 @@ def execute(
         with suppress(OSError):  # done again after the swap; here, so that `list` finds what fails
             roots.register(root)
         transaction = _Transaction(root, journal, plan, material, request)
-        what = f"{plan.stack} {plan.release}"
+        what = plan.called
         try:
             transaction.build(builder, verifier)
             undo.check_still_ours(held, root)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import platform
 import subprocess
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from demo_stack import MINOR, Demo, demo, sentence
@@ -152,6 +155,85 @@ def test_what_cannot_be(
 def test_no_options_of_the_other_mode(tmp_path: Path) -> None:
     run = Home(tmp_path).envcheck("bundle", "--flavour", "tf1", "--output", tmp_path / "x")
     assert "--flavour is for --mode container" in sentence(run, 2)
+
+
+def edited(bundle: Path, to: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """The bundle with another index.json."""
+    with tarfile.open(bundle) as tar, tarfile.open(to, "w") as made:
+        for member in tar:
+            data = tar.extractfile(member).read()  # type: ignore[union-attr]
+            if member.name == "index.json":
+                index = json.loads(data)
+                change(index)
+                data = json.dumps(index).encode()
+                member.size = len(data)
+            made.addfile(member, io.BytesIO(data))
+    return to
+
+
+def cut(bundle: Path, to: Path) -> Path:
+    to.write_bytes(bundle.read_bytes()[:-200_000])
+    return to
+
+
+def packed(bundle: Path, to: Path) -> Path:
+    to.write_bytes(gzip.compress(bundle.read_bytes(), 1))
+    return to
+
+
+def of_wheels(bundle: Path, to: Path) -> Path:
+    with tarfile.open(to, "w") as tar:
+        tar.addfile(tarfile.TarInfo(f"{to.stem}/pylock.toml"))
+    return to
+
+
+def folder(bundle: Path, to: Path) -> Path:
+    to.mkdir()
+    return to
+
+
+def elsewhere(bundle: Path, to: Path) -> Path:
+    def change(index: dict[str, Any]) -> None:
+        index["manifests"][0]["platform"]["architecture"] = "s390x"
+
+    return edited(bundle, to, change)
+
+
+def twice(bundle: Path, to: Path) -> Path:
+    def change(index: dict[str, Any]) -> None:
+        (first,) = index["manifests"]
+        digest = f"sha256:{'0' * 64}"
+        index["manifests"].append({**first, "digest": digest})
+
+    return edited(bundle, to, change)
+
+
+@pytest.mark.parametrize(
+    ("made", "code", "word", "hint"),
+    [
+        (cut, 2, "this is not a whole tar", ""),
+        (packed, 2, "this is compressed with gzip", "unpack it first"),
+        (of_wheels, 2, "this is a bundle of the wheel mode", "--mode wheel"),
+        (folder, 2, "there is no image in it", "envcheck bundle --mode container"),
+        (elsewhere, 3, "the image in it is for linux/s390x", ""),
+        (twice, 2, "there are 2 images for linux/", "save the one that is wanted alone"),
+    ],
+)
+def test_what_is_no_archive_for_this_machine(
+    bundle: Path,
+    tmp_path: Path,
+    made: Callable[[Path, Path], Path],
+    code: int,
+    word: str,
+    hint: str,
+) -> None:
+    """Said before any engine is asked for."""
+    place = made(bundle, tmp_path / "carried.tar")
+    home = Home(tmp_path / "home")
+    run = home.envcheck("install", "--mode", "container", "--offline", place)
+    assert f"{place}: {word}" in sentence(run, code)
+    assert hint in run.stderr.decode()
+    assert not list(tmp_path.glob("home/data/**/*"))
 
 
 @pytest.mark.parametrize("form", ["oci-archive", "docker-archive"])

@@ -19,6 +19,7 @@ from image_transaction_parts import (
     image_in_use,
     image_request,
     install_image,
+    keeping,
     reference,
 )
 from processes import wait_for
@@ -38,18 +39,12 @@ from envcheck.install.transaction.uninstall import bytes_of, uninstall
 EVERY_STEP = ["hold", "was held", "layer", "pulled", "configure", "verify"]
 
 
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("scratch_home")
 
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    made = FakeEngine(tmp_path / "engine")
-    monkeypatch.setattr(outside, "keeper", made)
-    return made
+    return keeping(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 from pathlib import Path
@@ -17,28 +16,22 @@ from image_transaction_parts import (
     image_in_use,
     image_request,
     install_image,
+    keeping,
     nothing_is_held_that_no_version_tells_of,
 )
 from transaction_parts import DyingJournal, die, in_child, is_tidy
 
-from envcheck.install.transaction import noop, outside
+from envcheck.install.transaction import noop
 from envcheck.install.transaction.journal import IMAGE_STEPS, Journal
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.uninstall import uninstall
 
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("scratch_home")
 
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    made = FakeEngine(tmp_path / "engine")
-    monkeypatch.setattr(outside, "keeper", made)
-    return made
+    return keeping(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import podman
 import pytest
 from cli import environment
 from image_registry import Pushed, Registry, serve_registry
@@ -34,15 +32,18 @@ class Site:
     world: PodmanWorld
     registry: Registry
     makers: PodmanWorld
-    folder: Path
+    folder: Path  # for archives
 
     def push(self, kind: str, tag: str = "1") -> str:
         """An image of a kind of base_images, in the registry: its reference."""
+        self.registry.copy(f"oci-archive:{self.save(kind)}", f"team/{kind}", tag)
+        return f"{self.registry.host}/team/{kind}:{tag}"
+
+    def save(self, kind: str) -> Path:
         archive = self.folder / f"{kind}.tar"
         if not archive.exists():
             self.makers.save(self.makers.image(kind), archive)
-        self.registry.copy(f"oci-archive:{archive}", f"team/{kind}", tag)
-        return f"{self.registry.host}/team/{kind}:{tag}"
+        return archive
 
     @property
     def variables(self) -> dict[str, str]:
@@ -65,9 +66,15 @@ class Site:
 
     def nothing_is_left(self, before: set[str]) -> bool:
         """No image, container or environment of an installation that failed."""
-        environments = json.loads(self.envcheck("list", "--format", "json").stdout)["environments"]
-        versions = [version for one in environments for version in one["versions"]]
-        return self.world.images() == before and not self.world.containers() and not versions
+        versions = [version for one in self.environments() for version in one["versions"]]
+        litter = [*self.home.temporary.iterdir(), *(self.world.folder / "tmp").iterdir()]
+        alone = self.world.images() == before and not self.world.containers()
+        return alone and not versions and not litter
+
+    def environments(self) -> list[dict[str, Any]]:
+        told = self.envcheck("list", "--format", "json")
+        found: list[dict[str, Any]] = json.loads(told.stdout)["environments"]
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +83,34 @@ def registry_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
         yield it
 
 
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, base_tar: Path) -> Iterator[PodmanWorld]:
+    """The user's podman, which has none of the images."""
+    with podman.world(tmp_path_factory.mktemp("user") / "podman", base_tar) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("archives")
+
+
 @pytest.fixture
 def site(
-    tmp_path: Path, registry_at: Registry, fresh_podman: PodmanWorld, podman_world: PodmanWorld
+    tmp_path: Path,
+    registry_at: Registry,
+    world: PodmanWorld,
+    podman_world: PodmanWorld,
+    archives: Path,
 ) -> Iterator[Site]:
-    yield Site(Home(tmp_path / "home"), fresh_podman, registry_at, podman_world, tmp_path)
+    """Whatever a test has installed is gone at its end, and leaves nothing."""
+    before = world.images()
+    made = Site(Home(tmp_path / "home"), world, registry_at, podman_world, archives)
+    yield made
+    for one in made.environments():
+        if one["versions"]:
+            assert made.envcheck("uninstall", one["directory"], "--yes").returncode == 0
+    assert made.nothing_is_left(before)
 
 
 def test_installed_run_looked_at_listed_updated_rolled_back_and_removed(site: Site) -> None:
@@ -104,7 +134,7 @@ def test_installed_run_looked_at_listed_updated_rolled_back_and_removed(site: Si
     checks = {check["code"]: check["outcome"] for check in looked["results"]}
     assert checks["FRM-001"] == "pass" and checks["PCI-001"] == "fail"
 
-    site.registry.copy(f"oci-archive:{_save(site, 'user')}", "team/tensorflow", "1")
+    site.registry.copy(f"oci-archive:{site.save('user')}", "team/tensorflow", "1")
     moved = site.install("--image", reference, "--upgrade")
     second = moved["environment"]["version"]
     assert moved["result"] == "installed" and second != first
@@ -120,13 +150,6 @@ def test_installed_run_looked_at_listed_updated_rolled_back_and_removed(site: Si
 
     assert site.envcheck("uninstall", "--yes").returncode == 0
     assert site.nothing_is_left(before)
-
-
-def _save(site: Site, kind: str) -> Path:
-    archive = site.folder / f"{kind}.tar"
-    if not archive.exists():
-        site.makers.save(site.makers.image(kind), archive)
-    return archive
 
 
 def test_the_plan_touches_nothing_and_holds_the_tag_to_a_digest(site: Site) -> None:
@@ -167,6 +190,7 @@ def test_an_image_that_was_there_before_stays(site: Site) -> None:
     assert site.install("--image", reference)["result"] == "installed"
     assert site.envcheck("uninstall", "--yes").returncode == 0
     assert site.world.images() == before
+    site.world.podman("rmi", reference)
 
 
 @pytest.mark.parametrize(
@@ -194,114 +218,64 @@ def test_bad_input_is_one_sentence_and_nothing_is_touched(
     assert site.nothing_is_left(before)
 
 
-def test_killed_in_the_pull_the_next_run_fetches_what_is_missing(
-    site: Site, tmp_path: Path
-) -> None:
-    """Layers that are in the store are not asked for again, and nothing half-done stays."""
-    before = site.world.images()
-    reference = site.push("tensorflow", "kill")
-    layers = _layers(site, reference)
-    earlier = len(site.registry.requests())
-    argv = [*ENVCHECK, "install", "--mode", "container", "--image", reference, "--yes"]
-    for delay in (0.9, 1.3, 1.8):
-        process = subprocess.Popen(
-            argv,
-            env=environment(**site.variables),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        time.sleep(delay)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    told = site.install("--image", reference)
-    assert told["result"] in ("installed", "already")
-    asked = [
-        request.path.rpartition("/")[2]
-        for request in site.registry.requests()[earlier:]
-        if request.method == "GET" and request.path.rpartition("/")[2] in layers
-    ]
-    assert len(asked) <= len(layers) * 2  # one that was being fetched goes on by a range
-    assert site.envcheck("uninstall", "--yes").returncode == 0
-    assert site.nothing_is_left(before)
-
-
-def _layers(site: Site, reference: str) -> set[str]:
-    told = site.install("--image", reference, "--plan")
-    assert told["plan"]["layers"] >= 1
-    manifest = told["plan"]["digest"]
-    body: bytes = b""
-    name = reference.rpartition(":")[0].partition("/")[2]
-    import urllib.request
-
-    request = urllib.request.Request(
-        f"{site.registry.url}/v2/{name}/manifests/{manifest}",
-        headers={"Accept": "application/vnd.oci.image.manifest.v1+json"},
-    )
-    with urllib.request.urlopen(request) as answer:
-        body = answer.read()
-    return {layer["digest"] for layer in json.loads(body)["layers"]}
-
-
-def test_two_at_once_the_second_waits_and_finds_it_there(site: Site) -> None:
+def test_two_at_once_and_one_elsewhere(site: Site) -> None:
+    """At the same place the second waits and finds it there; nobody takes the layers away from the third."""
     reference = site.push("user", "two")
-    argv = [
-        *ENVCHECK, "install", "--mode", "container", "--image", reference, "--yes",
-        "--format", "json",
-    ]  # fmt: skip
+    words = ["--image", reference, "--yes", "--format", "json"]
+    elsewhere = ["--path", str(site.home.folder / "other")]
     with ExitStack() as exits:
-        both = [
+        every = [
             exits.enter_context(
                 subprocess.Popen(
-                    argv,
+                    [*ENVCHECK, "install", "--mode", "container", *words, *more],
                     env=environment(**site.variables),
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                 )
             )
-            for _ in range(2)
+            for more in ([], [], elsewhere)
         ]
-        results = sorted(json.loads(one.communicate(timeout=120)[0])["result"] for one in both)
-    assert results == ["already", "installed"]
-
-
-def test_no_room_in_the_storage_is_said_and_put_back(site: Site, small: Path) -> None:
-    """The storage on a file system of 24 MiB: refused by the plan where it is seen, else put back."""
-    world = site.world
-    text = (world.folder / "storage.conf").read_text()
-    changes = {"CONTAINERS_STORAGE_CONF": str(site.folder / "small.conf")}
-    (site.folder / "small.conf").write_text(
-        text.replace(str(world.storage), str(small / "storage"))
+        results = sorted(json.loads(one.communicate(timeout=120)[0])["result"] for one in every)
+    assert results == ["already", "installed", "installed"]
+    assert not list(site.home.folder.glob("cache/envcheck/store/files/*/*")), (
+        "the last removes them"
     )
-    told = site.install("--image", site.push("tensorflow"), **changes)
-    assert told["exit_code"] in (ExitCode.CANNOT, ExitCode.PUT_BACK)
-    assert str(small) in told["error"]["sentence"] and " MiB" in told["error"]["sentence"]
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Iterator[Path]:
-    if os.geteuid() != 0:
-        pytest.skip("a small file system takes root")
-    place = tmp_path / "small"
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=24m", "envcheck-test", place], capture_output=True
-    )
-    if made.returncode:
-        pytest.skip(f"no file system can be mounted: {made.stderr.decode().strip()}")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", place], check=True)
+def test_a_version_whose_image_is_gone_is_no_way_back(site: Site) -> None:
+    """Somebody removed it with the engine: it is said, and an installation brings it back."""
+    reference = site.push("base", "lost")
+    first = site.install("--image", reference)["environment"]["version"]
+    site.registry.copy(f"oci-archive:{site.save('user')}", "team/base", "lost")
+    second = site.install("--image", reference, "--upgrade")["environment"]["version"]
+    (held,) = (site.home.root("image-base") / first / ".envcheck").glob("held.json")
+    site.world.podman("rmi", "--force", json.loads(held.read_text())["image_id"])
+
+    done = site.envcheck("rollback")
+    said = done.stderr.decode()
+    assert done.returncode == ExitCode.CANNOT and "is not in podman any more" in said, said
+    assert "hint: envcheck install --mode container" in said
+    listed = site.environments()[0]
+    assert listed["current"] == second
+
+    (held,) = (site.home.root("image-base") / second / ".envcheck").glob("held.json")
+    site.world.podman("rmi", "--force", json.loads(held.read_text())["image_id"])
+    ran = site.envcheck("run", "--", "true")
+    assert ran.returncode == 125, ran.stderr
+    again = site.install("--image", reference)
+    assert again["result"] == "installed" and again["environment"]["version"] != second
+    assert site.envcheck("run", "--", "true").returncode == 0
+    said = site.envcheck("list").stdout.decode()
+    assert f"the image {reference}" in " ".join(said.split()) and "image lost" not in said
 
 
 def test_installed_from_an_archive_without_a_network(site: Site) -> None:
     """The bundle of one machine, and a plain OCI archive of podman's, installed where no registry answers."""
     reference = site.push("tensorflow", "air")
-    bundle = site.folder / "bundle.tar"
+    bundle = site.home.folder / "bundle.tar"
     made = site.envcheck("bundle", "--mode", "container", "--image", reference, "--output", bundle)
     assert made.returncode == 0, made.stderr.decode()
-    for archive in (bundle, _save(site, "tensorflow")):
+    for archive in (bundle, site.save("tensorflow")):
         told = _alone(site, "--offline", str(archive))
         assert told["result"] in ("installed", "already"), told
         assert site.envcheck("run", "--", "true").returncode == 0
@@ -341,7 +315,7 @@ def test_a_registry_s_answer_is_held_to_its_digest(site: Site) -> None:
 
 def test_an_image_of_two_environments_is_fetched_once_and_goes_with_the_last(site: Site) -> None:
     before = site.world.images()
-    reference, other = site.push("user", "twice"), site.folder / "other"
+    reference, other = site.push("user", "twice"), site.home.folder / "other"
     assert site.install("--image", reference)["result"] == "installed"
     asked = len(site.registry.requests())
     assert site.install("--image", reference, "--path", other)["result"] == "installed"

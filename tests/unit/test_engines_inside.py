@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from targets import ABSENT, bare_machine, gpu, machine
 
 from envcheck.exit_codes import CouldNotLook, UsageError
-from envcheck.facts.base import Unavailable
+from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.containers import Containers, Engine
 from envcheck.install.engines import inside, storage
 from envcheck.install.engines.engine import Held, Start, Wiring
@@ -137,3 +137,11 @@ def test_an_installed_start_keeps_its_wiring() -> None:
     assert {"--shm-size=2048m", "nvidia.com/gpu=all"} <= set(told.argv) and told.argv[
         -1
     ] == "sha256:1"
+
+
+def test_engines_that_nobody_could_look_at_are_not_missing() -> None:
+    silent = Probe[Containers](outcome="timeout", reason="the probe gave no answer within 4 s")
+    seen = here(PODMAN)
+    seen = replace(seen, machine=replace(seen.machine, containers=silent))
+    with pytest.raises(CouldNotLook, match="is not known"):
+        inside.of_image(REF, seen)

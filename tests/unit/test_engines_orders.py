@@ -108,6 +108,13 @@ SAID = [
         "podman system df",
     ),
     (
+        "podman",
+        'Error: writing blob: adding layer with blob "sha256:0a": Error processing tar file(exit status 1):'
+        " open /etc/group: no space left on device",
+        "there is no space left in podman's storage",
+        "podman info",
+    ),
+    (
         "docker",
         "failed to register layer: Error processing tar file(exit status 1): no space left on device",
         "there is no space left in docker's storage",

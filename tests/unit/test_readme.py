@@ -23,7 +23,9 @@ def test_the_generated_parts_are_the_programs_own() -> None:
 
 
 def real_report() -> str:
-    found = re.search(r"```console\n\$ (envcheck [^\n]*)\n(.*?)```", README.read_text(), re.DOTALL)
+    found = re.search(
+        r"```console\n\$ (envcheck doctor [^\n]*)\n(.*?)```", README.read_text(), re.DOTALL
+    )
     assert found is not None
     return found.group(2)
 

@@ -33,12 +33,7 @@ from envcheck.install.transaction.record import Health, Record
 A, B, C = (f"{n}.0-py3.11-{n * 8}" for n in ("1", "2", "3"))
 
 
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    (tmp_path / "HOME").mkdir()
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("scratch_home")
 
 
 @pytest.fixture

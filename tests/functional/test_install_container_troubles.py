@@ -1,0 +1,266 @@
+"""`envcheck install --mode container` where the registry, the disk or a signal is in the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import podman
+import pytest
+import standin_image
+from bad_server import BadServer, Way
+from cli import environment
+from installing import Home
+from leftovers import unmount_below
+from podman import PodmanWorld
+
+from envcheck.exit_codes import ExitCode
+
+SIZE = 12_000_000  # bytes of the layer that things happen to
+TAG = standin_image.manifest("1")
+LATER = {"Retry-After": "3600"}
+
+
+@dataclass
+class Place:
+    """A user, and an image at a server that misbehaves. layer: the path of the one that podman lacks."""
+
+    home: Home
+    world: PodmanWorld
+    server: BadServer
+    layer: str
+
+    @property
+    def argv(self) -> list[str]:
+        name = standin_image.name(self.server)
+        words = ["install", "--mode", "container", "--image", name, "--yes"]
+        return [sys.executable, "-m", "envcheck", *words]
+
+    def variables(self, changes: dict[str, str]) -> dict[str, str]:
+        return environment(**(self.home.variables | self.world.variables | changes))
+
+    def install(self, **changes: str) -> subprocess.CompletedProcess[bytes]:
+        with self.begun(0, **changes) as process:
+            said = process.communicate(timeout=120)
+        return subprocess.CompletedProcess(self.argv, process.returncode, *said)
+
+    @contextmanager
+    def begun(self, most: int, **changes: str) -> Iterator[subprocess.Popen[bytes]]:
+        """An installation, from the moment at which so many bytes of the layer are sent."""
+        sent = self.server.sent(self.layer)
+        with subprocess.Popen(
+            self.argv,
+            env=self.variables(changes),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            try:
+                while self.server.sent(self.layer) - sent < most and process.poll() is None:
+                    time.sleep(0.02)
+                yield process
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+    def is_clean(self, before: set[str]) -> bool:
+        """Nothing half-done: no image, container, version or temporary file."""
+        told = self.home.envcheck("list", "--format", "json", **self.world.variables)
+        environments = json.loads(told.stdout)["environments"]
+        temporary = [*self.home.temporary.iterdir(), *(self.world.folder / "tmp").iterdir()]
+        return (
+            self.world.images() == before
+            and not self.world.containers()
+            and not any(one["versions"] for one in environments)
+            and not temporary
+        )
+
+    def uninstall(self) -> None:
+        done = self.home.envcheck("uninstall", "--yes", **self.world.variables)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory, podman_world: PodmanWorld) -> Path:
+    folder = tmp_path_factory.mktemp("image")
+    base = podman_world.image("base")
+    (folder / "data").write_bytes(os.urandom(SIZE))
+    name = podman_world.build(
+        "localhost/envcheck-test/large:1",
+        f"FROM {base}\nCOPY data /data\n",
+        {"data": folder / "data"},
+    )
+    return podman_world.save(name, folder / "image.tar")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, base_tar: Path) -> Iterator[PodmanWorld]:
+    """The user's podman, which has other images."""
+    with podman.world(tmp_path_factory.mktemp("user") / "podman", base_tar) as made:
+        yield made
+
+
+@pytest.fixture
+def place(tmp_path: Path, world: PodmanWorld, archive: Path) -> Iterator[Place]:
+    with BadServer() as server:
+        sizes = standin_image.put_archive(server, archive)
+        (layer,) = (path for path, size in sizes.items() if SIZE <= size < SIZE + 100_000)
+        yield Place(Home(tmp_path / "home"), world, server, layer)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "code", "sentence", "hint"),
+    [
+        (401, {}, ExitCode.COULD_NOT_LOOK, "asks for a user name", "podman login"),
+        (403, {}, ExitCode.COULD_NOT_LOOK, "refuses access", "podman login"),
+        (404, {}, ExitCode.USAGE, "has no team/image:1", "mistyped"),
+        (429, LATER, ExitCode.COULD_NOT_LOOK, "asks for fewer requests", "60 minutes"),
+        (503, LATER, ExitCode.COULD_NOT_LOOK, "503", "60 minutes"),
+        (500, {}, ExitCode.COULD_NOT_LOOK, "has an internal error", "try again later"),
+    ],
+)
+def test_what_a_registry_answers_for_a_tag(
+    place: Place, status: int, headers: dict[str, str], code: int, sentence: str, hint: str
+) -> None:
+    before = place.world.images()
+    place.server.behave(TAG, Way(status=status, headers=headers, times=None))
+    done = place.install()
+    _is_one_sentence(done, code, sentence, hint)
+    assert place.is_clean(before)
+
+
+@pytest.mark.parametrize(
+    ("way", "sentence", "hint"),
+    [
+        (Way(status=403, times=None), "refuses access (403)", "podman login"),
+        (Way(status=404, times=None), "does not have it (404)", ""),
+        (Way(status=429, headers=LATER, times=None), "(429)", "60 minutes"),
+        (Way(wrong_at=1000, times=None), "its sha256 is", "nothing of it was kept"),
+    ],
+)
+def test_a_layer_that_does_not_come_is_put_back(
+    place: Place, way: Way, sentence: str, hint: str
+) -> None:
+    before = place.world.images()
+    place.server.behave(place.layer, way)
+    _is_one_sentence(place.install(), ExitCode.PUT_BACK, sentence, hint)
+    assert place.is_clean(before)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_after_an_end_in_the_middle_the_next_run_goes_on(place: Place, how: signal.Signals) -> None:
+    """And cuts on the way cost nothing; a tag is asked for once, so that it cannot move under the pull."""
+    before = place.world.images()
+    cut = Way(cut_after=2_000_000)
+    place.server.behave(place.layer, cut, cut, Way(rate=4_000_000, times=None))
+    with place.begun(7_000_000) as process:
+        process.send_signal(how)
+        said = process.communicate(timeout=60)[1].decode()
+    if how != signal.SIGKILL:
+        assert process.returncode == 128 + how and "Traceback" not in said
+        assert place.is_clean(before)
+    place.server.behave(place.layer)
+    assert len(place.server.seen(TAG)) == 1
+    done = place.install()
+    assert done.returncode == 0, done.stderr
+    assert place.server.sent(place.layer) < SIZE * 1.01 + 200_000  # what was on the way is lost
+    place.uninstall()
+    assert place.is_clean(before)
+    assert not list(place.home.folder.rglob("store/files/*/*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("XDG_CACHE_HOME", "XDG_CACHE_HOME"), ("XDG_DATA_HOME", "--path DIR")]
+)
+def test_a_disk_that_fills_up_in_the_middle(
+    place: Place, small: Callable[[], Path], name: str, hint: str
+) -> None:
+    before = place.world.images()
+    folder = small()
+    place.server.behave(place.layer, Way(rate=4_000_000, times=None))
+    with place.begun(1_000_000, **{name: str(folder)}) as process:
+        fill(folder)
+        said = process.communicate(timeout=60)
+    done = subprocess.CompletedProcess(place.argv, process.returncode, *said)
+    _is_one_sentence(done, ExitCode.PUT_BACK, str(folder), hint)
+    (folder / "fill").unlink()
+    assert place.is_clean(before)
+
+
+def test_a_storage_that_fills_up_in_the_middle(place: Place, small: Callable[[], Path]) -> None:
+    folder, world = small(), place.world
+    own = place.home.folder / "storage.conf"
+    own.parent.mkdir(exist_ok=True)
+    text = (world.folder / "storage.conf").read_text()
+    own.write_text(text.replace(str(world.storage), str(folder / "storage")))
+    changes = {"CONTAINERS_STORAGE_CONF": str(own)}
+    place.server.behave(place.layer, Way(rate=4_000_000, times=None))
+    with place.begun(1_000_000, **changes) as process:
+        fill(folder)
+        said = process.communicate(timeout=60)
+    done = subprocess.CompletedProcess(place.argv, process.returncode, *said)
+    _is_one_sentence(done, ExitCode.PUT_BACK, "there is no space left", "podman system df")
+    last = done.stderr.decode().splitlines()[-2]
+    assert str(folder) in last or "in podman's storage" in last, "a path in the image is none here"
+    (folder / "fill").unlink()
+    assert not world.podman("images", "--all", "--quiet", **changes).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("XDG_CACHE_HOME", "XDG_CACHE_HOME=DIR"), ("XDG_DATA_HOME", "--path DIR")]
+)
+def test_a_home_that_cannot_be_written_to_is_refused(
+    place: Place, small: Callable[[], Path], name: str, hint: str
+) -> None:
+    folder = small()
+    subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+    done = place.install(**{name: str(folder)})
+    _is_one_sentence(done, ExitCode.CANNOT, "read-only", hint)
+    assert not place.server.seen(place.layer)
+
+
+def fill(folder: Path) -> None:
+    with (folder / "fill").open("wb") as file, suppress(OSError):
+        while True:
+            file.write(bytes(1 << 20))
+            file.flush()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Callable[[], Path]]:
+    """Makes a file system on which an installation has room, and not much more."""
+    folder = tmp_path / "small"
+
+    def make() -> Path:
+        folder.mkdir()
+        argv = ["mount", "-t", "tmpfs", "-o", "size=256m", "envcheck-test", folder]
+        made = subprocess.run(argv, capture_output=True, check=False)
+        if made.returncode:
+            pytest.skip(f"no file system can be mounted here: {made.stderr.decode().strip()}")
+        return folder
+
+    try:
+        yield make
+    finally:
+        unmount_below(folder)
+
+
+def _is_one_sentence(
+    done: subprocess.CompletedProcess[bytes], code: int, sentence: str, hint: str
+) -> None:
+    said = done.stderr.decode()
+    assert done.returncode == code and not done.stdout, said
+    assert "Traceback" not in said
+    lines = said.splitlines()
+    hints = [line for line in lines if line.startswith("hint: ")]
+    (last,) = [line for line in lines if line.startswith("envcheck: ")][-1:]
+    assert sentence in last and len(hints) == bool(hint), said
+    assert hint in "".join(hints)

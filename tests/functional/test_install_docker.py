@@ -1,0 +1,98 @@
+"""`envcheck install --mode container --engine docker` as a user types it: a real daemon and registry."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from cli import envcheck, environment
+from docker_daemon import DockerDaemon
+from image_registry import serve_registry
+from installing import Home
+
+from envcheck.exit_codes import ExitCode
+
+
+def test_installed_run_looked_at_and_removed(docker_daemon: DockerDaemon, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    name = docker_daemon.image("tensorflow")
+    archive = tmp_path / "tensorflow.tar"
+    docker_daemon.docker("save", "--output", archive, name)
+    docker_daemon.docker("rmi", docker_daemon.made.pop("tensorflow"))
+    before = _state(docker_daemon)
+    with serve_registry(tmp_path / "registry") as registry:
+        registry.copy(f"docker-archive:{archive}", "team/tensorflow", "1")
+        reference = f"{registry.host}/team/tensorflow:1"
+        words = ["install", "--mode", "container", "--engine", "docker", "--yes"]
+        done = home.envcheck(*words, "--image", reference, **docker_daemon.variables)
+        assert done.returncode == 0, done.stderr.decode()
+        assert b"Installed and verified" in done.stdout
+        again = home.envcheck(*words, "--image", reference, **docker_daemon.variables)
+        assert again.returncode == 0 and b"Already installed" in again.stdout
+        missing = home.envcheck(*words, "--image", f"{reference}0", **docker_daemon.variables)
+        assert missing.returncode == ExitCode.USAGE
+
+    seen = "import os, tensorflow; print(tensorflow.__version__, os.getcwd(), os.getuid())"
+    ran = envcheck(
+        "run",
+        "--",
+        "python3",
+        "-c",
+        seen,
+        cwd=tmp_path,
+        **home.variables,
+        **docker_daemon.variables,
+    )
+    assert ran.stdout.decode() == f"1.15.5+standin {tmp_path} 0\n", ran.stderr
+    for command, code in (("exit 3", 3), ("kill -TERM $$", 143)):
+        ran = home.envcheck("run", "--", "sh", "-c", command, **docker_daemon.variables)
+        assert ran.returncode == code, ran.stderr
+    looked = home.envcheck("doctor", "--format", "json", "--no-kernels", **docker_daemon.variables)
+    outcomes = {one["code"]: one["outcome"] for one in json.loads(looked.stdout)["results"]}
+    assert outcomes["FRM-001"] == "pass"
+
+    gone = home.envcheck("uninstall", "--yes", **docker_daemon.variables)
+    assert gone.returncode == 0, gone.stderr.decode()
+    assert _state(docker_daemon) == before
+
+
+def test_a_user_without_rights_on_the_socket_is_told_what_gives_them(
+    docker_daemon: DockerDaemon, tmp_path: Path
+) -> None:
+    """By root without the right to pass over a file's mode."""
+    home = Home(tmp_path / "home")
+    socket = Path(docker_daemon.variables["DOCKER_HOST"].removeprefix("unix://"))
+    less = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all"]
+    words = [
+        "install",
+        "--mode",
+        "container",
+        "--engine",
+        "docker",
+        "--image",
+        "localhost:1/x",
+        "--yes",
+    ]
+    mode = socket.stat().st_mode
+    socket.chmod(0)
+    try:
+        done = subprocess.run(
+            [*less, sys.executable, "-m", "envcheck", *words],
+            env=environment(**home.variables, **docker_daemon.variables),
+            capture_output=True,
+            check=False,
+        )
+    finally:
+        socket.chmod(mode)
+    said = done.stderr.decode()
+    assert done.returncode == ExitCode.CANNOT and "usermod -aG docker" in said
+    assert "docker is installed, and this user may not talk to docker's server.\n" in said
+    assert not list(home.folder.rglob("held.json"))
+
+
+def _state(daemon: DockerDaemon) -> tuple[set[str], set[str], list[str]]:
+    """Images, containers, and every name of an image."""
+    names = daemon.docker("images", "--format", "{{.Repository}}:{{.Tag}} {{.Digest}}").stdout
+    return daemon.images(), daemon.containers(), sorted(names.splitlines())
