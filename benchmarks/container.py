@@ -15,7 +15,6 @@ import argparse
 import os
 import platform
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from figures import in_turn
 from rich.console import Console
 from rich.table import Table
 from throttled import Throttled
@@ -101,17 +101,6 @@ class Figures:
 
     def missing(self, name: str, why: object) -> None:
         self.table.add_row(name, f"not measured: {why}", "", "")
-
-
-def in_turn(rounds: int, *measures: Callable[[], float]) -> list[float]:
-    """The median of each; the first round warms caches and does not count."""
-    taken: list[list[float]] = [[] for _ in measures]
-    for number in range(rounds + 1):
-        for values, measure in zip(taken, measures, strict=True):
-            value = measure()
-            if number:
-                values.append(value)
-    return [statistics.median(values) for values in taken]
 
 
 def start(bench: Bench, figures: Figures) -> None:

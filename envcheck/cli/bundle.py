@@ -15,19 +15,22 @@ examples:
   envcheck bundle --stack tensorflow --output /media/usb/tensorflow
   envcheck bundle --stack tensorflow-cpu --output tensorflow-cpu.tar
   envcheck bundle --mode container --release 23.03 --output ngc.tar
-on the machine without a network, in the bundle (a tar is unpacked first, or
-read as it is where envcheck is there already):
+on the machine without a network, with a bundle of wheels (a tar is unpacked
+first, or read as it is where envcheck is there already):
   sh setup.sh
   venv/bin/envcheck install --mode wheel --offline .
-An image's tar is an OCI archive, which podman and docker load as well; of it,
-setup.sh and envcheck alone need be unpacked.
+and with an image's tar, which is read as it is: an OCI archive, that podman
+and docker load as well:
+  tar -xf ngc.tar setup.sh envcheck
+  sh setup.sh
+  venv/bin/envcheck install --mode container --offline ngc.tar
 exit codes: 0 written, 2 wrong usage or unreadable input, 3 this machine
-cannot, 4 envcheck could not look (an index, this machine), 130 interrupted"""
+cannot, 4 envcheck could not look (an index, a registry, this machine),
+130 interrupted"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    selection.add_image_arguments(parser)
     selection.add_arguments(parser)
     parser.add_argument(
         "--for-python",

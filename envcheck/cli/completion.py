@@ -18,7 +18,7 @@ zsh (with "fpath+=~/.zfunc" before "compinit" in ~/.zshrc):
 in this shell alone:
   eval "$(envcheck completion bash)\""""
 
-_PATHS = ("FILE", "PATH")  # what stands for a file or a directory in the help
+_PATHS = ("FILE", "DIR", "BUNDLE", "PLACE", "WHERE")  # what stands for a path in the help
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

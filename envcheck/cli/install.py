@@ -26,25 +26,35 @@ examples:
   envcheck install --mode wheel --stack tensorflow-cpu --yes
   envcheck install --mode wheel --stack nvidia-tf1 --release 23.03
   envcheck install --mode wheel --offline /media/usb/bundle.tar
+  envcheck install --mode container          NVIDIA's newest image that fits
+  envcheck install --mode container --release 23.03 --flavour tf1 --plan
+  envcheck install --mode container --image registry.example/team/tf:1
+  envcheck install --mode container --offline /media/usb/ngc.tar
   envcheck install --stack tensorflow --dockerfile > Dockerfile
   envcheck install --stack tensorflow --dockerfile DIR
-which stacks and releases there are:
-  envcheck releases
+  envcheck install --mode container --dockerfile DIR
+which releases there are, and what to do with what was installed:
+  envcheck releases --mode container
+  envcheck run -- python train.py
 exit codes: 0 installed (or there already), 2 wrong usage or unreadable
 input, 3 this machine cannot, and nothing was touched, 4 envcheck could not
-look (an index, this machine), 5 failed and put back as it was, 6 failed and
-could not be put back, 130 interrupted or not wanted"""
+look (an index, a registry, this machine), 5 failed and put back as it was,
+6 failed and could not be put back, 130 interrupted or not wanted"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    selection.add_image_arguments(parser)
-    parser.add_argument(
+    groups = selection.add_arguments(parser)
+    groups.container.add_argument(
         "--engine",
         choices=("podman", "docker", "apptainer", "enroot"),
         help="what holds and runs the image (default: what works on this machine)",
     )
-    selection.add_arguments(parser)
+    groups.wheel.add_argument(
+        "--installer",
+        choices=("uv", "pip"),
+        help="what puts the wheels into the environment (default: uv)",
+    )
     parser.add_argument(
         "--path",
         metavar="DIR",
@@ -56,23 +66,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=True,
         metavar="DIR",
-        help="print the plan as one self-contained Dockerfile, and stop; with DIR: write one with envcheck in"
-        " it there, and all that it is built from",
+        help="print the plan as one self-contained Dockerfile, and stop; with DIR (--mode container needs"
+        " one): write one with envcheck in it there, and all that it is built from",
     )
     parser.add_argument(
         "--offline",
         metavar="BUNDLE",
-        help="install from what envcheck bundle wrote; no network is touched",
+        help="install from what envcheck bundle wrote, an image also from what podman save or docker save"
+        " did; no network is touched",
     )
     parser.add_argument(
         "--upgrade",
         action="store_true",
-        help="resolve again although the same request is installed",
-    )
-    parser.add_argument(
-        "--installer",
-        choices=("uv", "pip"),
-        help="what puts the wheels into the environment (default: uv)",
+        help="resolve (an image: ask its registry) again although the same request is installed",
     )
     parser.add_argument("--yes", "-y", action="store_true", help="do it without asking")
     parser.add_argument(

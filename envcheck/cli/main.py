@@ -36,6 +36,7 @@ start here:
   envcheck doctor                      this machine, and the active environment
   envcheck releases                    what could be installed on it
   envcheck install --mode wheel        an environment, verified by the doctor
+  envcheck install --mode container    the same, as NVIDIA's container
   envcheck run python train.py         a command in it
   envcheck COMMAND --help              what else a command can do
 

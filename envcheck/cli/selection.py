@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..exit_codes import UsageError
 
@@ -13,48 +13,15 @@ if TYPE_CHECKING:
     from ..install.request import Request
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--stack",
-        metavar="STACK",
-        help="a stack's name, or a TOML file of your own (envcheck explain stack-file); default:"
-        " nvidia-tf1 where the machine fits it and its index answers, else tensorflow",
-    )
-    parser.add_argument(
-        "--release", metavar="RELEASE", help="one of its releases (default: the newest that fits)"
-    )
-    parser.add_argument(
-        "--lock", metavar="FILE", help="install this pylock.toml of envcheck's as it stands"
-    )
-    parser.add_argument(
-        "--python", metavar="PYTHON", help="a version (3.8) or an interpreter's path"
-    )
-    parser.add_argument(
-        "--index",
-        action="append",
-        default=[],
-        metavar="[NAME=]URL",
-        help="in place of the public index, or of the stack's index of that name; repeatable",
-    )
-    parser.add_argument(
-        "--allow-insecure",
-        action="append",
-        default=[],
-        metavar="HOST",
-        help="an index's host that may be plain http, or whose certificate is not verified",
-    )
-    parser.add_argument(
-        "--allow-no-gpu",
-        action="store_true",
-        help="a GPU stack on a machine without a GPU: its GPU checks then could not run",
-    )
-    parser.add_argument(
-        "--jobs", type=_jobs, default=8, metavar="N", help="downloads at once (default: 8)"
-    )
+class Groups(NamedTuple):
+    """The options that say something to one mode alone, told apart in the help."""
+
+    wheel: argparse._ArgumentGroup
+    container: argparse._ArgumentGroup
 
 
-def add_image_arguments(parser: argparse.ArgumentParser) -> None:
-    """What says which image, for --mode container."""
+def add_arguments(parser: argparse.ArgumentParser) -> Groups:
+    """What says what is to be installed; more options of one mode go into its group."""
     parser.add_argument(
         "--mode",
         choices=("wheel", "container"),
@@ -62,11 +29,65 @@ def add_image_arguments(parser: argparse.ArgumentParser) -> None:
         help="wheel (default): a virtual environment; container: an NGC image",
     )
     parser.add_argument(
+        "--release",
+        metavar="RELEASE",
+        help="of the stack, or the month of NVIDIA's image (default: the newest that fits)",
+    )
+    parser.add_argument(
+        "--allow-no-gpu",
+        action="store_true",
+        help="a GPU stack on a machine without a GPU: its GPU checks then could not run",
+    )
+    parser.add_argument(
+        "--allow-insecure",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="a host of an index or a registry that may be plain http, or whose certificate is not"
+        " verified",
+    )
+    parser.add_argument(
+        "--jobs", type=_jobs, default=8, metavar="N", help="downloads at once (default: 8)"
+    )
+    groups = Groups(
+        parser.add_argument_group("for --mode wheel"),
+        parser.add_argument_group("for --mode container"),
+    )
+    _add_wheel_arguments(groups.wheel)
+    groups.container.add_argument(
         "--flavour",
         choices=("tf1", "tf2"),
         help="of NVIDIA's images: with TensorFlow 1, or 2 (default: the newest that fits)",
     )
-    parser.add_argument("--image", metavar="REF", help="an image of your own, in place of NVIDIA's")
+    groups.container.add_argument(
+        "--image",
+        metavar="REF",
+        help="an image of your own, in place of NVIDIA's: REGISTRY/NAME:TAG or NAME@sha256:DIGEST",
+    )
+    return groups
+
+
+def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--stack",
+        metavar="STACK",
+        help="a stack's name, or a TOML file of your own (envcheck explain stack-file); default:"
+        " nvidia-tf1 where the machine fits it and its index answers, else tensorflow",
+    )
+    group.add_argument(
+        "--lock", metavar="FILE", help="install this pylock.toml of envcheck's as it stands"
+    )
+    group.add_argument(
+        "--python", metavar="PYTHON", help="a version (3.8) or an interpreter's path"
+    )
+    group.add_argument(
+        "--index",
+        action="append",
+        default=[],
+        metavar="[NAME=]URL",
+        help="in place of the public index, or of the stack's index of that name; repeatable (in a bundle or"
+        " a Dockerfile of a container: for what envcheck itself needs)",
+    )
 
 
 # What says something to one mode alone.
@@ -83,6 +104,12 @@ def refuse_other_mode(arguments: argparse.Namespace, besides: str = "") -> None:
 
     besides: options that say something to both modes here.
     """
+    if arguments.mode == "container" and getattr(arguments, "dockerfile", None) is True:
+        raise UsageError(
+            "--mode container --dockerfile needs a directory: envcheck itself goes into the image,"
+            " and lies beside the Dockerfile",
+            hint="--dockerfile DIR",
+        )
     other, options = (
         ("wheel", _OF_WHEELS) if arguments.mode == "container" else ("container", _OF_CONTAINERS)
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-_NAMES = "subjectAltName=IP:127.0.0.1,DNS:localhost\nbasicConstraints=critical,CA:FALSE\n"
+_NAMES = "subjectAltName=IP:127.0.0.1,DNS:localhost{more}\nbasicConstraints=critical,CA:FALSE\n"
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,13 @@ class Certificates:
     key: Path
 
 
-def make(folder: Path) -> Certificates:
-    """Skips the test where there is no openssl program."""
+def make(folder: Path, *more: str) -> Certificates:
+    """more: other names that the server has, "IP:…" or "DNS:…". Skips the test where there is no openssl."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("there is no openssl program on this machine")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "names").write_text(_NAMES)
+    (folder / "names").write_text(_NAMES.format(more="".join(f",{name}" for name in more)))
     new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
     for arguments in (
         ["req", "-x509", *new_key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2",

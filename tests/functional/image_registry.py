@@ -77,9 +77,10 @@ class Registry:
         account: tuple[str, str] | None,
         log: Path,
         token: str,
+        address: str,
     ) -> None:
         self.port = port
-        self.host = f"127.0.0.1:{port}"
+        self.host = f"{address}:{port}"
         self._tls = tls
         self.ca = ca = (
             tls.authority if tls else None
@@ -173,8 +174,10 @@ def serve_registry(
     auth: str = "",
     token: str = "",
     asks_clients: bool = False,
+    address: str = "127.0.0.1",
+    port: int = 0,
 ) -> Iterator[Registry]:
-    """Serve on a free port; skips the test where there is no docker-registry.
+    """Serve on the port, or a free one; skips the test where there is no docker-registry.
 
     folder: for its files. htpasswd: (user, password) that it asks for. auth: YAML under "auth:", for
     another kind of it, and token: a bearer token that may push all the same. asks_clients: for a certificate
@@ -187,12 +190,12 @@ def serve_registry(
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "registry.log"
     for _ in range(3):  # somebody else may take the port before it does
-        port = _free_port()
-        configuration = _configuration(folder, port, tls, htpasswd, auth, asks_clients)
+        registry = Registry(port or _free_port(), tls, htpasswd, log, token, address)
+        configuration = _configuration(folder, registry.host, tls, htpasswd, auth, asks_clients)
         process = _start(configuration, log)
         try:
-            if _answers(port, process, tls):
-                yield Registry(port, tls, htpasswd, log, token)
+            if _answers(registry, process, tls):
+                yield registry
                 return
         finally:
             _stop(process)
@@ -264,7 +267,7 @@ def _free_port() -> int:
 
 def _configuration(
     folder: Path,
-    port: int,
+    host: str,
     tls: Certificates | None,
     htpasswd: tuple[str, str] | None,
     auth: str,
@@ -275,7 +278,7 @@ def _configuration(
         "log: {level: warn, accesslog: {disabled: false}}",
         f"storage: {{filesystem: {{rootdirectory: '{folder / 'data'}'}}, delete: {{enabled: true}}}}",
         "http:",
-        f"  addr: 127.0.0.1:{port}",
+        f"  addr: {host}",
     ]
     if tls:
         clients = f", clientcas: ['{tls.authority}']" if asks_clients else ""
@@ -315,8 +318,10 @@ def _start(configuration: Path, log: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def _answers(port: int, process: subprocess.Popen[bytes], tls: Certificates | None) -> bool:
-    url = f"{'https' if tls else 'http'}://127.0.0.1:{port}/v2/"
+def _answers(
+    registry: Registry, process: subprocess.Popen[bytes], tls: Certificates | None
+) -> bool:
+    url = f"{registry.url}/v2/"
     limit = time.monotonic() + SECONDS
     while time.monotonic() < limit and process.poll() is None:
         try:

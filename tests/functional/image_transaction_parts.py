@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from envcheck.install.engines.engine import Held, Start, Wiring
 from envcheck.install.plan.plan import Plan
 from envcheck.install.request import Request
@@ -72,6 +74,13 @@ class FakeEngine:
 
     def _write(self, image: str, names: set[str]) -> None:
         durable.write(self._file(image), json.dumps(sorted(names)).encode())
+
+
+def keeping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """One that every transaction of the test takes for its engine."""
+    made = FakeEngine(tmp_path / "engine")
+    monkeypatch.setattr(outside, "keeper", made)
+    return made
 
 
 def digest(release: str) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import tarfile
 from collections.abc import Sequence
+from pathlib import Path
 
 from bad_server import BadServer
 from image_registry import Pushed, digest_of, image
@@ -32,3 +35,25 @@ def manifest(wanted: str) -> str:
 
 def blob(data: bytes) -> str:
     return f"/v2/{REPOSITORY}/blobs/{digest_of(data)}"
+
+
+def put_archive(server: BadServer, archive: Path, *, tag: str = "1") -> dict[str, int]:
+    """An image of an OCI archive under REPOSITORY:tag: its layers' paths and sizes in bytes."""
+    with tarfile.open(archive) as tar:
+
+        def read(digest: str) -> bytes:
+            member = tar.extractfile(f"blobs/{digest.replace(':', '/')}")
+            assert member is not None
+            return member.read()
+
+        index = tar.extractfile("index.json")
+        assert index is not None
+        described = json.loads(index.read())["manifests"][0]
+        body = read(described["digest"])
+        told = json.loads(body)
+        for wanted in (tag, described["digest"]):
+            server.file(manifest(wanted), body, content_type=described["mediaType"])
+        for one in (told["config"], *told["layers"]):
+            data = read(one["digest"])
+            server.file(blob(data), data)
+    return {f"/v2/{REPOSITORY}/blobs/{one['digest']}": one["size"] for one in told["layers"]}

@@ -94,6 +94,9 @@ class Installed:
         finally:
             terminal.close()
 
+    def environment(self) -> dict[str, str]:
+        return self._environment({})
+
     def _environment(self, changes: dict[str, str]) -> dict[str, str]:
         return environment(**(self.home.variables | self.variables | changes))
 

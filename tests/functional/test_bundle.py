@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from alone import ALONE
 from cli import environment
 from demo_stack import MINOR, Demo, demo, sentence, stack_file, the_registry
 from installing import Home
@@ -26,18 +27,6 @@ from envcheck.install.bundle import own_wheel, writing
 from envcheck.install.bundle.reading import Bundle
 from envcheck.install.bundle.writing import Content, Listed, Manifest
 from envcheck.install.catalogue.load import seed
-
-# Runs a command in a network of its own, in which there is loopback and no route to anywhere.
-ALONE = [
-    "unshare",
-    "-rn",
-    sys.executable,
-    "-c",
-    "import fcntl, os, socket, struct, sys\n"
-    "with socket.socket() as s:\n"
-    "    fcntl.ioctl(s, 0x8914, struct.pack('16sh', b'lo', 0x1 | 0x40))\n"  # SIOCSIFFLAGS: up
-    "os.execvp(sys.argv[1], sys.argv[1:])",
-]
 
 
 def alone(
@@ -52,12 +41,6 @@ def alone(
     )
     assert result.returncode == code, result.stderr.decode() + result.stdout.decode()
     return result
-
-
-@pytest.fixture(scope="module")
-def no_network() -> None:
-    if subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no network namespaces for this user")
 
 
 @pytest.fixture(scope="module")

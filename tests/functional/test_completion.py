@@ -44,6 +44,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("envcheck doctor --only driver GPU-00", {f"GPU-00{n}" for n in range(1, 10)}),
         ("envcheck explain PKG-00", {f"PKG-00{n}" for n in range(1, 10)}),
         ("envcheck collector --output envcheck.b", {"envcheck.bash"}),
+        ("envcheck install --offline mach", {"machine.json"}),
+        (
+            "envcheck install --mode container --engine ",
+            {"podman", "docker", "apptainer", "enroot"},
+        ),
     ],
 )
 def test_bash_offers(folder: Path, line: str, offered: set[str]) -> None:

@@ -97,3 +97,8 @@ def test_what_does_not_go_together(
     done = home.envcheck("install", "--dockerfile", tmp_path / "context", *options)
     assert words in refused(done)
     assert not (tmp_path / "context").exists()
+
+
+def test_over_a_container_there_is_no_one_text(home: Home) -> None:
+    done = home.envcheck("install", "--mode", "container", "--dockerfile")
+    assert "--mode container --dockerfile needs a directory" in refused(done)

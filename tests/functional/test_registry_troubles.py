@@ -136,7 +136,7 @@ def test_https_alone_is_spoken_to_a_host_that_is_not_this_machine(
 ) -> None:
     here = "envcheck.install.http.session.addresses.is_loopback"
     monkeypatch.setattr(here, lambda url: False)
-    assert "TLS with" in error_of(server, CouldNotLook)
+    assert "it speaks something else, plain http as a rule" in error_of(server, CouldNotLook)
     assert not server.seen()
     assert resolved(server, allow_insecure=["127.0.0.1"]).architecture == "amd64"
 

@@ -34,14 +34,7 @@ from envcheck.install.transaction import noop
 from envcheck.install.transaction.journal import WHEEL_STEPS
 from envcheck.install.transaction.layout import Root
 
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr(
-        os, "fsync", lambda handle: None
-    )  # for the machine's death, not a process's
+pytestmark = pytest.mark.usefixtures("scratch_home")
 
 
 @pytest.fixture

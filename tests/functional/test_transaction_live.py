@@ -41,11 +41,7 @@ from envcheck.install.transaction.uninstall import uninstall
 EVERY_STEP = ["python", "fetch", "create", "install", "configure", "verify"]
 
 
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("scratch_home")
 
 
 @pytest.fixture

@@ -15,12 +15,7 @@ from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import uninstall
 
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
+pytestmark = pytest.mark.usefixtures("scratch_home")
 
 
 @pytest.fixture
