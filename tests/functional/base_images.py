@@ -6,6 +6,7 @@ All are called localhost/envcheck-test/KIND:1. What stands in for something says
 from __future__ import annotations
 
 import shutil
+import sysconfig
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,8 @@ from base_files import MINOR, USER, Files
 
 HERE = Path(__file__).parent
 LIBRARY = f"/usr/local/lib/python{MINOR}"
+# Where this machine's Python, which the image has a copy of, looks for packages: Debian's has its own name.
+SITE = f"{LIBRARY}/{'dist' if 'deb_system' in sysconfig.get_scheme_names() else 'site'}-packages"
 _CONFIG = ("ENV PATH=/usr/local/bin:/usr/bin:/usr/sbin", 'CMD ["sh"]')
 
 
@@ -102,7 +105,7 @@ def _tensorflow() -> Kind:
         "Metadata-Version: 2.1\nName: nvidia-tensorflow\nVersion: 1.15.5+nv23.3\n"
     )
     files[f"site/{info}/RECORD"] = ""
-    return Kind([f"COPY site {LIBRARY}/site-packages"], files)
+    return Kind([f"COPY site {SITE}"], files)
 
 
 KINDS: dict[str, Callable[[], Kind]] = {

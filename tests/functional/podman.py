@@ -110,7 +110,11 @@ class PodmanWorld:
 
     def containers(self) -> set[str]:
         """The ids of all containers, running or not."""
-        return set(self.podman("ps", "--all", "--quiet", "--no-trunc", "--external").stdout.split())
+        arguments = ("ps", "--all", "--quiet", "--no-trunc", "--external")
+        for _ in range(4):  # podman 4.3 fails where one goes while it looks
+            with suppress(Refused):
+                return set(self.podman(*arguments).stdout.split())
+        return set(self.podman(*arguments).stdout.split())
 
     def import_tar(
         self, tar: Path, name: str, changes: Sequence[str], architecture: str = ""

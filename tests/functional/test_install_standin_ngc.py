@@ -13,7 +13,7 @@ from pathlib import Path
 import podman
 import pytest
 import standin_ngc
-from base_images import LIBRARY
+from base_images import SITE
 from image_registry import Request
 from installing import Home
 from podman import PodmanWorld
@@ -27,7 +27,7 @@ from envcheck.exit_codes import ExitCode
 SEES, DOES_NOT = "23.03-tf1-py3", "23.06-tf2-py3"
 SEEING = f"""\
 FROM localhost/envcheck-test/tensorflow:1
-COPY device_lib.py {LIBRARY}/site-packages/tensorflow/python/client/device_lib.py
+COPY device_lib.py {SITE}/tensorflow/python/client/device_lib.py
 """
 
 
