@@ -98,7 +98,7 @@ class ImageBuilder:
             files = ArchiveFiles(prepared.archive)
         with MirrorServer(prepared.image, files) as mirror:
             try:
-                return holding.pull(held, prepared.image, mirror, tmp)
+                return holding.pull(held, prepared.image, mirror, tmp, there=self._there)
             except PutBack:
                 if not mirror.again:
                     raise

@@ -42,11 +42,20 @@ def size(held: Held) -> int:
     return 0 if stored is None else stored.size
 
 
-def pull(held: Held, image: Image, mirror: Mirror, tmp: Path, tick: Tick | None = None) -> Held:
+def pull(
+    held: Held,
+    image: Image,
+    mirror: Mirror,
+    tmp: Path,
+    tick: Tick | None = None,
+    *,
+    there: bool | None = None,
+) -> Held:
     """Have the engine take the image from the mirror, unless it has it, and give it envcheck's tag.
 
     tmp: a directory of the version's, for what the engine writes on the way; all of it is removed. tick:
-    called between looks; what it raises ends the engine. Returns ``held`` with the id that this engine
+    called between looks; what it raises ends the engine. there: whether the engine has it, where that was
+    asked a moment ago. Returns ``held`` with the id that this engine
     knows the image by. Raises what went wrong behind the mirror, else PutBack.
     """
 
@@ -56,7 +65,7 @@ def pull(held: Held, image: Image, mirror: Mirror, tmp: Path, tick: Tick | None 
         if tick is not None:
             tick()
 
-    if has(held):
+    if has(held) if there is None else there:
         return _named(held, image, held.image_id)
     secret = mirror.repository.partition("/")[0]
     name = orders.at_mirror(image, mirror) if held.engine == "docker" else image.pinned
