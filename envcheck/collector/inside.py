@@ -46,7 +46,7 @@ for name in python3 python; do
     esac
 done
 say "$why"
-exit 3
+case $why in old*) exit 94 ;; broken*) exit 95 ;; *) exit 93 ;; esac
 """
 
 

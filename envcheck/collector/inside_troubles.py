@@ -43,6 +43,12 @@ _NOT_STARTED = (
     r"|permission denied.*exec|exec.*permission denied"
 )
 _ENGINE_S_OWN = 125
+# FIND_PYTHON's: an engine may lose the last words of a container that ends at once (podman 4.3 did).
+_SHELL_S = {
+    93: "there is no Python in it: neither python3 nor python is on its PATH",
+    94: "its Python is older than 3.6, which envcheck needs there",
+    95: "its Python does not start",
+}
 _KILLED = (137, -9)
 
 
@@ -61,6 +67,8 @@ def explain(location, result, cookie):
         return Failed("refused", "%s: the engine %s" % (location, result.describe()))
     if len(said) > 1:
         return Refused("%s: %s" % (location, _shell_s(said[-1])))
+    if said and result.code in _SHELL_S:
+        return Refused("%s: %s" % (location, _SHELL_S[result.code]))
     if not said:
         refused = _engine_s(location, result.code, errors)
         if refused is not None:
@@ -108,7 +116,7 @@ def _shell_s(word):
     if kind == "broken":
         _status, _space, path = rest.partition(" ")
         return "its %s does not start" % path
-    return "there is no Python in it: neither python3 nor python is on its PATH"
+    return _SHELL_S[93]
 
 
 def _engine_s(location, code, errors):

@@ -25,12 +25,14 @@ from .prepare import Prepared
 if TYPE_CHECKING:
     from ..running.run import How, Told
 
+LOOKED_INTO = ("BND-001",)  # a container that nobody could look into is not verified
+
 
 def carry_out(prepared: Prepared, plan: ImagePlan, how: How, told: Told) -> Installed:
     """Install what the plan says, or leave everything as it was. Raises as ``transaction.execute``."""
     stack, request = prepared.choice.stack, prepared.request
     verifier = DoctorVerifier(
-        must_pass=stack.must_pass,
+        must_pass=[*LOOKED_INTO, *stack.must_pass],
         allow_no_gpu=request.allow_no_gpu,
         progress=told.looking,
         look=lambda directory: _look(directory, told.looking),
