@@ -85,4 +85,4 @@ if [ "$1" = test ]; then
     exec "$venv/bin/python" -m pytest "$@"
 fi
 install base ''
-exec "$venv/bin/envcheck" "$@"
+ENVCHECK_COMMAND="sh $0" exec "$venv/bin/envcheck" "$@"

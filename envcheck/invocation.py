@@ -1,0 +1,36 @@
+"""How this envcheck is called, so that every command it prints works where it is printed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+# Set by setup.sh, which starts an envcheck that is not on PATH.
+VARIABLE = "ENVCHECK_COMMAND"
+
+
+def envcheck_command() -> str:
+    """The words that start this envcheck, quoted for a shell.
+
+    "envcheck" where PATH leads to this one, what setup.sh says of itself, else the script's own path, or
+    the interpreter's with "-m envcheck".
+    """
+    started = Path(sys.argv[0]) if sys.argv else Path()
+    if started.name == "envcheck" and started.is_file():
+        found = shutil.which("envcheck")
+        if found and Path(found).samefile(started):
+            return "envcheck"
+        script = shlex.quote(str(started.absolute()))
+    else:
+        script = f"{shlex.quote(sys.executable or 'python3')} -m envcheck"
+    said = os.environ.get(VARIABLE, "")
+    return said if said and said.isprintable() else script
+
+
+def in_place(command: str) -> str:
+    """A command line of envcheck's own ("envcheck doctor …") as it works here; any other as it is."""
+    name, space, rest = command.partition(" ")
+    return f"{envcheck_command()}{space}{rest}" if name == "envcheck" else command
