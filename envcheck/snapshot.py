@@ -63,6 +63,7 @@ class Snapshot(Facts, frozen=True, kw_only=True, omit_defaults=False):
     redacted: bool
     machine: Document
     target: Document | None = None
+    simulated: str = ""  # what a made-up Snapshot shows; of a real machine's it is empty
 
 
 LIMIT = 64 * 1024 * 1024  # bytes; a Snapshot of a large machine has well under one megabyte

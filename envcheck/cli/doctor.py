@@ -41,17 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help='diagnose this Snapshot instead of this machine ("-": standard input)',
     )
-    parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        default="terminal",
-        metavar="FORMAT",
-        help="terminal (default: for people), json, or junit (for CI servers)",
-    )
-    files.add_output(parser)
-    parser.add_argument(
-        "--save", metavar="FILE", help="also write the Snapshot that the diagnosis rests on"
-    )
+    add_faces(parser)
     sources.add_engine(parser)
     sources.add_deadline(parser)
     kernels.add_arguments(parser)
@@ -74,6 +64,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--exit-zero",
         action="store_true",
         help="exit with 0 whatever is found: the report is the result",
+    )
+
+
+def add_faces(parser: argparse.ArgumentParser) -> None:
+    """What the report looks like and where it goes: of `envcheck demo`, too."""
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="terminal",
+        metavar="FORMAT",
+        help="terminal (default: for people), json, or junit (for CI servers)",
+    )
+    files.add_output(parser)
+    parser.add_argument(
+        "--save", metavar="FILE", help="also write the Snapshot that the diagnosis rests on"
     )
 
 

@@ -16,6 +16,7 @@ from .uninterrupted import uninterrupted
 COMMANDS = {
     "doctor": "say what is wrong with this machine, why, and what to type",
     "collect": "write a Snapshot of the facts, to diagnose here or elsewhere",
+    "demo": "what the doctor says of simulated machines, for whoever has no GPU at hand",
     "releases": "what could be installed here, and why the rest could not",
     "install": "an environment with NVIDIA's or upstream TensorFlow, verified by the doctor",
     "bundle": "write everything for a machine without a network into one directory or tar",

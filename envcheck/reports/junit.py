@@ -26,7 +26,8 @@ def render(report: Report, *, warnings_fail: bool = False) -> str:
         report = _stricter(report)
     totals = _numbers(report.counts)
     del totals["skipped"]  # which Jenkins' schema (junit-10.xsd) knows of a suite alone
-    root = ET.Element("testsuites", {"name": "envcheck doctor", **totals})
+    made_up = f" (simulated: {report.simulated})" if report.simulated else ""
+    root = ET.Element("testsuites", {"name": f"envcheck doctor{made_up}", **totals})
     for area, results in by_area(report.results).items():
         root.append(_suite(report, area, results))
     ET.indent(root)

@@ -49,12 +49,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What `envcheck doctor` says. ``results`` holds every registered check, in registry order.
 
     status: "problems" where a check failed, else "could-not-look" where one that applies could not
-    run, else "healthy" (with or without warnings). root: what running as root would add, in one
+    run, else "healthy" (with or without warnings). simulated: what a made-up Snapshot shows, "" for a
+    real machine's. root: what running as root would add, in one
     sentence; "" where it would add nothing. tensor_cores: a verdict for each GPU, level, mode and
     setting, in that order; empty where no matrix product ran or its area was left out.
     """
 
     schema: int
+    simulated: str
     envcheck: str
     status: Status
     verdict: str
@@ -72,6 +74,7 @@ def build(snapshot: Snapshot, diagnosis: Diagnosis) -> Report:
     status = status_of(diagnosis)
     return Report(
         schema=SCHEMA,
+        simulated=snapshot.simulated,
         envcheck=__version__,
         status=status,
         verdict=_verdict(status, counts),

@@ -23,6 +23,8 @@ GROUPS = 8
 
 _DOCTOR = "envcheck doctor"
 
+SIMULATED = "Simulated, not real:"
+
 _SECTIONS: tuple[Outcome, ...] = ("fail", "warn", "could-not-run", "skipped")
 
 
@@ -44,6 +46,8 @@ def render(
     column, on lines of their own, and are never wrapped.
     """
     page = Page(width=width, colour=colour, utf8=utf8, restore=restore)
+    if report.simulated:
+        page.paragraph((SIMULATED, "heading"), (report.simulated, ""), hanging=2)
     _heading(page, report)
     _blocks(page, report)
     tensor_cores(page, report, snapshot)

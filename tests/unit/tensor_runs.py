@@ -348,10 +348,10 @@ def snapshot(
     )
 
 
-def with_micro_kernels(whole: Snapshot, framework: str) -> Snapshot:
+def with_micro_kernels(whole: Snapshot, framework: str, cublas: str = "12.9.1") -> Snapshot:
     """A machine of H100s whose healthy runs of all levels are put into it, at L2 in one framework.
 
-    Where there is no target, it gets a good one.
+    cublas: the version that L1 and L2 used. Where there is no target, it gets a good one.
     """
     machine = MACHINES["H100"]
     below: list[LevelRun] = []
@@ -359,8 +359,9 @@ def with_micro_kernels(whole: Snapshot, framework: str) -> Snapshot:
     for number, gpu in enumerate(View(whole).gpus):
         here: Any = {"pci_address": gpu.pci_address, "index": number, "uuid": gpu.uuid}
         below.append(level_run(machine, "L0", **here))
-        above.append(level_run(machine, "L1", **here))
-        above.append(level_run(machine, "L2", framework, **here))
+        used: Any = here | {"library_version": cublas}
+        above.append(level_run(machine, "L1", **used))
+        above.append(level_run(machine, "L2", framework, **used))
     target = whole.target or targets.good_target()
     return replace(
         whole,

@@ -8,8 +8,8 @@ import shlex
 import msgspec
 import pytest
 import targets
+from generate import MARKS, README, marked, renewed
 from h100 import empty_machine
-from readme import MARKS, README, marked, renewed
 
 from envcheck.checks.engine import diagnose
 from envcheck.checks.registry import AREAS, all_checks
@@ -19,7 +19,7 @@ from envcheck.cli.main import COMMANDS, build_parser
 def test_the_generated_parts_are_the_programs_own() -> None:
     text = README.read_text()
     assert all(mark in text for name in MARKS for mark in marked(name))
-    assert renewed(text) == text, "write them anew: .venv/bin/python tests/readme.py"
+    assert renewed(text) == text, "write them anew: .venv/bin/python tests/generate.py"
 
 
 def real_report() -> str:

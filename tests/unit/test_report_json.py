@@ -46,6 +46,7 @@ def test_the_keys_are_locked() -> None:
     assert SCHEMA == report["schema"] == 1
     assert list(report) == [
         "schema",
+        "simulated",
         "envcheck",
         "status",
         "verdict",

@@ -1,33 +1,24 @@
-"""Keeps README's tables and its simulated report the program's own. To write them anew:
+"""Keeps what is generated (the demos, README's tables and reports) the program's own. To write it anew:
 
-.venv/bin/python tests/readme.py
+.venv/bin/python tests/generate.py
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
-import msgspec
-
-sys.path.insert(0, str(Path(__file__).parent / "unit"))
-
-import h100
-import tensor_runs
-from whole import whole
+import demos
 
 from envcheck.checks.engine import diagnose
 from envcheck.checks.registry import AREAS, all_checks
 from envcheck.reports import tensorcores, terminal
 from envcheck.reports.model import build
 from envcheck.reports.page import Page
+from envcheck.snapshot import load
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 MARKS = ("codes", "simulated", "tensor-cores")
-
-# What the redaction tokens of the simulated machine stand for.
-NAMES = {"<host-1>": "train-07", "<home-1>": "/home/ann", "<user-1>": "ann"}
 
 
 def codes() -> str:
@@ -49,39 +40,21 @@ def codes() -> str:
 
 
 def simulated() -> str:
-    """The report on the tests' healthy 8 × H100 machine, one GPU of which is too hot."""
-    hot = {
-        "clock_event_reasons": ["hw_slowdown", "hw_thermal_slowdown"],
-        "clock_sm_mhz": 345,
-        "temperature_c": 86,
-        "power_draw_w": 171.0,
-    }
-    gpus = [h100.gpu(n, **(hot if n == h100.VICTIM else {})) for n in range(h100.COUNT)]
-    snapshot = whole(nvml=h100.nvml(gpus), nvidia_smi=h100.smi(gpus), cuda=h100.cuda(gpus))
-    probe = msgspec.structs.replace(snapshot.machine.nvml, sources={"*": "NVML"})
-    machine = msgspec.structs.replace(snapshot.machine, nvml=probe)
-    snapshot = msgspec.structs.replace(snapshot, machine=machine)
-
-    def restore(text: str) -> str:
-        return re.sub("|".join(NAMES), lambda token: NAMES[token.group()], text)
-
-    text = terminal.render(build(snapshot, diagnose(snapshot)), snapshot, restore=restore)
-    return f"```text\n{text}```"
+    """What `envcheck demo heat` prints, in a pipe."""
+    snapshot = load(demos.build("heat"))
+    return f"```text\n{terminal.render(build(snapshot, diagnose(snapshot)), snapshot)}```"
 
 
 def tensor_cores() -> str:
-    """The table of a simulated H100, whose PyTorch is left with its defaults."""
-    machine = tensor_runs.MACHINES["H100"]
-    runs = [tensor_runs.level_run(machine, level) for level in ("L0", "L1")]
-    runs.append(tensor_runs.level_run(machine, "L2", "torch"))
-    snapshot = tensor_runs.snapshot(machine, runs)
+    """The table of the healthy demo."""
+    snapshot = load(demos.build("healthy"))
     page = Page()
     tensorcores.section(page, build(snapshot, diagnose(snapshot)), snapshot)
     return f"```text\n{page.text().strip()}\n```"
 
 
 def marked(name: str) -> tuple[str, str]:
-    return f"<!-- {name}: tests/readme.py -->", f"<!-- /{name} -->"
+    return f"<!-- {name}: tests/generate.py -->", f"<!-- /{name} -->"
 
 
 def renewed(text: str) -> str:
@@ -96,4 +69,5 @@ def renewed(text: str) -> str:
 
 
 if __name__ == "__main__":
+    demos.write()
     README.write_text(renewed(README.read_text()))

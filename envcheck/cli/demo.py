@@ -1,0 +1,82 @@
+"""`envcheck demo`: the doctor on simulated machines, whose Snapshots come with the package."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.resources import as_file, files
+from typing import TYPE_CHECKING
+
+from ..exit_codes import ExitCode, UsageError
+from . import doctor
+from .files import write
+from .style import style_of
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+NAMES = ("healthy", "heat", "driver-update", "blind-tensorflow", "odd-machine")
+
+EPILOG = """\
+examples:
+  envcheck demo                             the simulated machines, a line each
+  envcheck demo heat                        what the doctor says of one
+  envcheck demo healthy --format json       the same, as JSON
+  envcheck demo heat --save machine.json    and its Snapshot, to look into
+  envcheck doctor --from machine.json       what `envcheck demo heat` did
+
+exit code: 0 whatever is found; of `envcheck doctor --from` it is the doctor's"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "name",
+        nargs="?",
+        choices=NAMES,
+        metavar="NAME",
+        help=f"{', '.join(NAMES)}; without it: what they show",
+    )
+    doctor.add_faces(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from .main import build_parser
+
+    if arguments.name is None:
+        if vars(arguments) != vars(build_parser(["demo"]).parse_args(["demo"])):
+            raise UsageError("these options go with a demo's NAME", hint="envcheck demo lists them")
+        return _list()
+    with as_file(_packaged(arguments.name)) as path:
+        as_doctor = build_parser(["doctor"]).parse_args(
+            ["doctor", "--exit-zero", "--from", str(path)]
+        )
+        faces = {name: value for name, value in vars(arguments).items() if hasattr(as_doctor, name)}
+        vars(as_doctor).update(faces)
+        return doctor.run(as_doctor)
+
+
+def _packaged(name: str) -> Traversable:
+    return files("envcheck.data") / "demos" / f"{name}.json"
+
+
+def _list() -> int:
+    import msgspec
+
+    from ..invocation import in_place
+    from ..reports.page import Page
+
+    class Title(msgspec.Struct):
+        simulated: str
+
+    style = style_of(sys.stdout)
+    page = Page(width=style.width, colour=style.colour, utf8=style.utf8)
+    page.paragraph(("Simulated machines, not real ones:", "heading"))
+    for name in NAMES:
+        title = msgspec.json.decode(_packaged(name).read_bytes(), type=Title).simulated
+        page.entry(name, title, 18)
+    page.blank()
+    page.paragraph(("What the doctor says of one:", ""))
+    page.command(in_place("envcheck demo heat"))
+    write(None, page.text())
+    return ExitCode.HEALTHY

@@ -1,0 +1,152 @@
+"""The simulated machines of `envcheck demo`, made of the builders that the tests use."""
+
+from __future__ import annotations
+
+import re
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+sys.path.insert(0, str(Path(__file__).parent / "unit"))
+
+import h100
+import modes_machine
+import modes_target
+import tensor_runs
+from whole import whole
+
+from envcheck.facts.base import Probe
+from envcheck.facts.gpu import Gpu, NvLink
+from envcheck.facts.pci import Pci
+from envcheck.snapshot import Collector, Document, Snapshot
+
+FOLDER = Path(__file__).parents[1] / "envcheck" / "data" / "demos"
+
+# What the redaction tokens of the builders stand for on these machines.
+NAMES = {"<host-1>": "train-07", "<home-1>": "/home/ann", "<user-1>": "ann"}
+
+# Where a probe has its facts from, for all of them that have no source of their own.
+SOURCES = {
+    "host": "/proc, /sys",
+    "pci": "/sys/bus/pci/devices",
+    "kernel": "/proc, /sys and /dev",
+    "nvml": "NVML",
+    "nvidia_smi": "nvidia-smi -q -x",
+    "cuda": "libcuda.so.1",
+    "containers": "container engines and toolkit",
+    "interpreter": "the interpreter itself",
+    "environment": "the target's environment variables",
+    "packages": "metadata in the directories of sys.path",
+    "packaging_config": "pip's and uv's configuration files and variables",
+    "loader": "dlopen in forked children of the target's interpreter",
+    "tensorflow": "import tensorflow",
+    "micro_kernels": "micro-kernels",
+}
+
+IDLE: dict[str, Any] = {
+    "memory_used_mib": 4,
+    "memory_free_mib": 81018,
+    "temperature_c": 31,
+    "temperature_margin_c": 56,
+    "power_draw_w": 71.0,
+    "clock_sm_mhz": 345,
+    "clock_event_reasons": ["gpu_idle"],
+    "utilization_percent": 0,
+    "processes": [],
+}
+
+
+def idle(**changes: Any) -> list[Gpu]:
+    """Eight H100s without work; ``changes`` are facts of one of them."""
+    return [
+        h100.gpu(n, **(IDLE | (changes if n == h100.VICTIM else {}))) for n in range(h100.COUNT)
+    ]
+
+
+def of(gpus: list[Gpu], target: Document | None = None, **probes: Any) -> Snapshot:
+    seen = {"nvml": h100.nvml(gpus), "nvidia_smi": h100.smi(gpus), "cuda": h100.cuda(gpus)}
+    return whole(target, **(seen | probes))
+
+
+def healthy() -> Snapshot:
+    return tensor_runs.with_micro_kernels(of(idle()), "tensorflow", cublas="12.5.3")
+
+
+def heat() -> Snapshot:
+    """All GPUs at work, so the micro-kernels leave them alone."""
+    hot = {
+        "clock_event_reasons": ["hw_slowdown", "hw_thermal_slowdown"],
+        "clock_sm_mhz": 345,
+        "temperature_c": 86,
+        "temperature_margin_c": 1,
+        "power_draw_w": 171.0,
+    }
+    return of([h100.gpu(n, **(hot if n == h100.VICTIM else {})) for n in range(h100.COUNT)])
+
+
+def odd() -> Snapshot:
+    """A PCIe link at half its width, and two NVLinks down, on one GPU at work."""
+    links = [
+        NvLink(link=n, active=n not in (4, 5), crc_errors=0, replay_errors=0) for n in range(18)
+    ]
+    devices = [
+        replace(device, link_width=8) if device.address == h100.ADDRESSES[h100.VICTIM] else device
+        for device in h100.sections()["pci"].devices
+    ]
+    changes = {"pcie_width": 8, "nvlinks": links}
+    gpus = [h100.gpu(n, **(changes if n == h100.VICTIM else {})) for n in range(h100.COUNT)]
+    return of(gpus, pci=Pci(devices=devices))
+
+
+# name: what it shows in one line, and what makes it
+DEMOS: dict[str, tuple[str, Callable[[], Snapshot]]] = {
+    "healthy": ("8 × H100, healthy, all Tensor Core modes proven", healthy),
+    "heat": ("one GPU of eight is held back by heat", heat),
+    "driver-update": ("the driver was updated under running libraries", modes_machine.mismatch),
+    "blind-tensorflow": (
+        "TensorFlow sees no GPU: its CUDA wheels are missing",
+        modes_target.no_and_cuda,
+    ),
+    "odd-machine": ("one GPU has fewer NVLinks and PCIe lanes than its peers", odd),
+}
+
+
+def told(document: Document) -> Document:
+    """With sources as the collector names them, and the collector's name."""
+    probes = {
+        name: replace(probe, sources={"*": SOURCES[name]})
+        for name in document.__struct_fields__
+        if isinstance(probe := getattr(document, name), Probe) and probe.facts is not None
+    }
+    return replace(document, collector=Collector(version="simulated", python="3.11.9"), **probes)
+
+
+def build(name: str) -> bytes:
+    """The Snapshot as it lies in the package: with names instead of redaction's tokens."""
+    title, made = DEMOS[name]
+    snapshot = made()
+    snapshot = replace(
+        snapshot,
+        redacted=False,
+        simulated=title,
+        machine=told(snapshot.machine),
+        target=snapshot.target and told(snapshot.target),
+    )
+    text = msgspec.json.encode(snapshot).decode()
+    for token, value in NAMES.items():
+        text = text.replace(token, value)
+    text = re.sub(r"<uuid-(\d+)>", lambda n: str(uuid.uuid5(uuid.NAMESPACE_OID, n[1])), text)
+    text = re.sub(r"<serial-(\d+)>", lambda n: f"165432{int(n[1]):07}", text)
+    assert not re.search(r"<[a-z]+-\d+>", text)
+    return text.encode() + b"\n"
+
+
+def write() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name in DEMOS:
+        (FOLDER / f"{name}.json").write_bytes(build(name))

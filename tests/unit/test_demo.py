@@ -1,0 +1,85 @@
+"""The simulated machines that come with the package, and `envcheck demo`, which shows them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import demos
+import pytest
+
+from envcheck.checks.engine import diagnose
+from envcheck.cli.demo import NAMES
+from envcheck.cli.main import run
+from envcheck.snapshot import dump, load
+
+# What each shows: the codes that fail or warn by themselves.
+SHOWS = {
+    "healthy": [],
+    "heat": ["GPU-008"],
+    "driver-update": ["DRV-002"],
+    "blind-tensorflow": ["PKG-013"],
+    "odd-machine": ["PCI-005", "GPU-013"],
+}
+
+
+def test_the_packaged_files_are_those_that_can_be_named() -> None:
+    assert {path.name for path in demos.FOLDER.iterdir()} == {f"{name}.json" for name in NAMES}
+    assert tuple(demos.DEMOS) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_packaged_file_is_what_the_builders_make(name: str) -> None:
+    packaged = (demos.FOLDER / f"{name}.json").read_bytes()
+    assert packaged == demos.build(name), "write it anew: .venv/bin/python tests/generate.py"
+    assert load(packaged) == load(dump(load(packaged)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_shows_what_it_is_there_for(name: str) -> None:
+    results = diagnose(load(demos.build(name))).results
+    told = [r.code for r in results if r.outcome in ("fail", "warn", "could-not-run")]
+    assert told == SHOWS[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_first_line_says_that_it_is_simulated(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["demo", name]) == 0
+    first = capsys.readouterr().out.partition("\n")[0]
+    assert first == f"Simulated, not real: {demos.DEMOS[name][0]}"
+    assert len(first) <= 80
+
+
+def test_the_other_faces_say_so_too(capsys: pytest.CaptureFixture[str]) -> None:
+    title = demos.DEMOS["heat"][0]
+    assert run(["demo", "heat", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["simulated"] == title
+    assert run(["demo", "heat", "--format", "junit"]) == 0
+    assert f"simulated: {title}" in capsys.readouterr().out.splitlines()[1]
+
+
+def test_it_is_what_the_doctor_says_of_the_saved_snapshot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = str(tmp_path / "machine.json")
+    assert run(["demo", "odd-machine", "--save", saved]) == 0
+    shown = capsys.readouterr().out
+    assert run(["doctor", "--from", saved]) == 0
+    assert capsys.readouterr().out == shown
+    assert run(["demo", "heat", "--save", saved]) == 0
+    assert run(["doctor", "--from", saved]) == 1  # where the demo of it ended with 0
+
+
+def test_without_a_name_it_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["demo"]) == 0
+    shown = capsys.readouterr().out
+    for name, (title, _) in demos.DEMOS.items():
+        assert f"  {name:18}{title}\n" in shown
+
+
+def test_options_without_a_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["demo", "--format", "json"]) == 2
+    streams = capsys.readouterr()
+    assert (streams.out, "NAME" in streams.err) == ("", True)
