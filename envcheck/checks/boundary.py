@@ -18,6 +18,7 @@ _NONE = ("", "void", "none")
 @check(
     "BND-001",
     title="The container can be looked into",
+    problem="the container cannot be looked into",
     about="envcheck sends its collector into the container, where it runs in the first Python of 3.6 or newer"
     " on the PATH that the image's entrypoint leaves. Whatever keeps it from answering (the engine starts"
     " nothing, memory runs out, no answer in time) leaves everything inside unknown.",
@@ -31,6 +32,7 @@ def can_be_looked_into(view: View) -> Iterator[Verdict]:
 @check(
     "BND-002",
     title="The host's GPUs are in the container",
+    problem="the container lacks GPUs of its host",
     about="GPUs come into a container by CDI, by NVIDIA's runtime or hook, or by hand, and what does not come"
     " is not there: no engine warns. podman before 5 accepts --gpus and does nothing. GPUs of the host and"
     " of the inside are matched by PCI address and UUID. A failure where some do not arrive, unless"

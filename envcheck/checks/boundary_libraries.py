@@ -27,6 +27,7 @@ _FORBIDDEN = 4  # NVML_ERROR_NO_PERMISSION
     "BND-003",
     area="boundary",
     title="The driver's libraries are in the container",
+    problem="the container lacks libraries of the driver",
     about="libcuda belongs to the host's driver, and no image holds the right one: the engine brings it in,"
     " by CDI or by NVIDIA's runtime or hook. Where nobody does (podman before 5 accepts --gpus all and does"
     " nothing; NVIDIA_DRIVER_CAPABILITIES without compute), the image's framework runs on the CPU. A failure"
@@ -60,6 +61,7 @@ def libraries_arrive(view: View) -> Iterator[Verdict]:
     "BND-004",
     area="boundary",
     title="libcuda inside goes with the host's driver",
+    problem="the container's libcuda does not fit the driver",
     about="The kernel's module is the host's, so the libcuda inside must be of its version: an injected copy"
     " that is older or newer is left from before a driver upgrade (a CDI specification that names old files,"
     " a container that was started before). NVIDIA's images also carry a newer libcuda in"
@@ -167,6 +169,7 @@ def _finding(view: View, message: str, remedy: Remedy, level: str = "fail") -> F
     "BND-005",
     area="boundary",
     title="CUDA answers inside as it does outside",
+    problem="CUDA fails inside the container",
     about="With the libraries there and the host well, CUDA or NVML may still fail inside: the device nodes"
     " did not come along, this user may not open them, or the container has lost its GPUs. The last happens"
     " in the middle of a run, after `systemctl daemon-reload`: systemd writes the device rules anew, and"

@@ -15,6 +15,7 @@ from .view import View, facts_of, known, need
     "BND-006",
     area="boundary",
     title="/dev/shm inside is large enough",
+    problem="/dev/shm in the container is too small",
     about="NCCL, and data loaders with worker processes, exchange data through /dev/shm. A container gets"
     " 64 MB of it unless told otherwise; what does not fit ends in 'No space left on device', a bus error or"
     " a hang of all ranks. As HOST-008, for the container that was looked into.",
@@ -40,6 +41,7 @@ def shared_memory(view: View) -> Iterator[Verdict]:
     "BND-007",
     area="boundary",
     title="The container may lock memory for RDMA",
+    problem="the container may lock too little memory",
     about="RDMA (InfiniBand, RoCE), which NCCL uses between machines, pins the memory it registers, and the"
     " limit on locked memory counts that. Judged where the host has an RDMA device. As HOST-009, for the"
     " container that was looked into.",

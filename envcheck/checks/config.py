@@ -46,6 +46,7 @@ _DETOURS = {
 @check(
     "CFG-001",
     title="nvidia-pyindex has left no settings behind",
+    problem="nvidia-pyindex left settings behind",
     about=(
         "nvidia-pyindex rewrites pip's configuration when it is installed: it adds NVIDIA's index "
         "beside the configured one, switches off TLS verification for it and switches off the cache, "
@@ -111,6 +112,7 @@ def _uninstall_pyindex(view: View) -> list[str]:
 @check(
     "CFG-005",
     title="Credentials are not readable by others",
+    problem="every user can read stored credentials",
     about=(
         "A user name, password or token in an index address is a secret; in a file that every user of "
         "the machine may read it is none. envcheck notes that one is there and never keeps or prints "
@@ -161,6 +163,7 @@ def _place(view: View, file: ConfigFile) -> str:
 @check(
     "CFG-006",
     title="pip keeps what it downloads",
+    problem="pip's cache is turned off",
     about=(
         "With no-cache-dir in a configuration file, pip downloads everything again for every "
         "environment: more than 3 GB for one TensorFlow with its CUDA libraries. pip takes any value "
@@ -194,6 +197,7 @@ def no_cache(view: View) -> Iterator[Verdict]:
 @check(
     "CFG-007",
     title="Packages arrive in the target, and whole",
+    problem="pip's settings change what is installed",
     about=(
         "Some settings change what every installation does without a word: into which directory it "
         "goes, whether dependencies come along, whether pre-releases count. Set for good, in a file "

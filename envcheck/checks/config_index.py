@@ -18,6 +18,7 @@ _PIP = "pip's documentation, configuration"
     "CFG-002",
     area="config",
     title="TLS certificates are verified",
+    problem="TLS certificates are not verified",
     about=(
         "A host in pip's trusted-host (uv: allow-insecure-host) is believed without a valid "
         "certificate, so that whoever sits on the network path can hand out packages, which run code "
@@ -51,6 +52,7 @@ def trusted_hosts(view: View) -> Iterator[Verdict]:
     "CFG-003",
     area="config",
     title="No second index is mixed in",
+    problem="a second package index is mixed in",
     about=(
         "pip merges all indexes it is given and takes the highest version, whoever offers it. With an "
         "extra-index-url, anybody who registers a name that only one of the indexes has (dependency "
@@ -103,6 +105,7 @@ def extra_indexes(view: View) -> Iterator[Verdict]:
     "CFG-004",
     area="config",
     title="Indexes are encrypted",
+    problem="a package index is not encrypted",
     about=(
         "An index or find-links address that begins with http:// sends packages in the clear: anybody "
         "on the way can replace them. A warning for each address outside of this machine."

@@ -46,6 +46,7 @@ CONFIGURE_ROOTLESS_DOCKER = [
 @check(
     "CTR-001",
     title="The container engines answer",
+    problem="a container engine does not answer",
     about="docker is a client that asks a server, through a socket that only root and the group docker"
     " may open; podman works without a server, but not without its configuration and storage. An engine"
     " that is installed and does not answer can run nothing. Judged by the engine's own answer to"
@@ -112,6 +113,7 @@ def wake(engine: Engine, why: Unavailable) -> Remedy:
 @check(
     "CTR-002",
     title="The container engines can hand out the GPUs",
+    problem="a container engine cannot hand out the GPUs",
     about="No engine gives a container a GPU by itself: docker needs NVIDIA's hook, its runtime or a CDI"
     " specification, podman a CDI specification (or the older hook), enroot nvidia-container-cli;"
     " apptainer brings its own way (--nv). Without any, docker ends with 'could not select device driver"
@@ -190,6 +192,7 @@ def _no_way(view: View, engine: Engine) -> Finding:
 @check(
     "CTR-006",
     title="podman is new enough for CDI",
+    problem="podman is too old for CDI",
     about="podman takes GPUs by CDI (--device nvidia.com/gpu=all) since 4.1; an older one says 'stat"
     " nvidia.com/gpu=all: no such file or directory'. Its --gpus option is accepted and silently ignored"
     " before 5.0. Judged by podman's version, where no OCI hook of NVIDIA's is installed.",

@@ -15,6 +15,7 @@ from .view import View, known, need, unjudged
 @check(
     "CTR-004",
     title="The CDI specifications describe this machine as it is",
+    problem="a CDI specification does not fit this machine",
     about="A CDI specification lists the driver's files by their full names, with the driver's version in"
     " them. After a driver upgrade or a change of GPUs, one that was written before names files that are"
     " gone, and every container that asks for a GPU by CDI fails to start ('no such file or directory')."

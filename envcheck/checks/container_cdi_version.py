@@ -23,6 +23,7 @@ from .view import View, known, need
 @check(
     "CTR-007",
     title="The engine reads the version of the CDI specification",
+    problem="podman cannot read the CDI specification",
     about="A CDI specification names the version of the CDI format that it is written in. podman passes over"
     " one that is newer than itself without a word, and then says 'unresolvable CDI devices"
     " nvidia.com/gpu=all': toolkit 1.19.1 writes 0.7.0, which the podman of Debian 12 and Ubuntu 24.04 does"

@@ -33,6 +33,7 @@ UDEV_RULE = (
 @check(
     "CTR-003",
     title="Running containers keep their GPUs",
+    problem="running containers can lose their GPUs",
     about="With the systemd cgroup driver, a `systemctl daemon-reload` (which every package upgrade may do)"
     " makes systemd write a container's device rules anew, and it finds device nodes by their links in"
     " /dev/char. NVIDIA's driver makes none, so a container that got its GPU from NVIDIA's hook loses it in"
@@ -102,6 +103,7 @@ def _trap(view: View, engine: Engine, unlinked: list[DeviceNode]) -> Finding:
 @check(
     "CTR-005",
     title="The toolkit's no-cgroups setting fits the engine",
+    problem="the toolkit's no-cgroups does not fit the engine",
     about="With no-cgroups = true in the toolkit's configuration, NVIDIA's hook leaves a container's device"
     " rules alone. A rootless engine needs that, for it may not write them; under docker's own root server"
     " it leaves the container without access: 'Failed to initialize NVML: Unknown Error' from the start."

@@ -30,6 +30,7 @@ _COMPAT_OR_OTHER = re.compile(r"/compat/|cuda-compat|/stubs/|/i386-linux-gnu/|/l
 @check(
     "DRV-001",
     title="NVML answers",
+    problem="NVML does not answer",
     about="NVML is the library through which nvidia-smi, schedulers and monitoring ask the driver."
     " Where it does not start, no tool can list a GPU, and CUDA usually does not start either."
     " Judged by what nvmlInit returns in a process of its own; its error code tells a missing library"
@@ -88,6 +89,7 @@ def _nvml_remedy(view: View, code: int, told: Code) -> Remedy:
 @check(
     "DRV-002",
     title="Kernel module and driver libraries are of one version",
+    problem="kernel module and driver libraries do not match",
     about="The driver's kernel module and its user-space libraries must be of the same version."
     " After an upgrade the new libraries are on disk while the old module is still loaded; from then on"
     " no new program can use the GPU, though running ones go on. Judged by NVML's and nvidia-smi's own"
@@ -179,6 +181,7 @@ def _reload() -> Remedy:
 @check(
     "DRV-003",
     title="nvidia-smi answers",
+    problem="nvidia-smi does not work",
     about="nvidia-smi is what people and scripts ask first. Where it is missing or broken while NVML"
     " works, training is not affected, yet scripts, health checks and container tools are: a warning."
     " Its exit code tells the reason; output that is no document means that something else bears its"

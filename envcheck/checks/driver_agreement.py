@@ -21,6 +21,7 @@ _SAME_FIELDS = {"uuid": 0, "name": 0, "memory_total_mib": 1, "mig_enabled": 0}
     "DRV-006",
     area="driver",
     title="NVML and nvidia-smi agree",
+    problem="NVML and nvidia-smi disagree",
     about="nvidia-smi is a program over NVML, so both must tell the same: driver version, number of GPUs,"
     " and for each GPU (matched by its PCI address) UUID, name, memory and MIG mode. Where they do not, an"
     " nvidia-smi or a libnvidia-ml of another driver is in the way, and tools built on one will not fit"
@@ -87,6 +88,7 @@ def _differ(here: object, there: object, rounding: int) -> bool:
     "DRV-007",
     area="driver",
     title="Every GPU on the bus reaches CUDA",
+    problem="is not visible to CUDA",
     about="A GPU passes through a chain: the PCI bus, the driver (NVML), CUDA, the framework. The first"
     " link that drops it is the finding. Counted are GPUs that are bound to the nvidia driver: those handed"
     " to vfio-pci are meant to be elsewhere, and one that no driver took is PCI-003's. A container sees the"

@@ -24,6 +24,7 @@ from .view import View, known, need
     "DRV-008",
     area="driver",
     title="The driver's branch and the CUDA it runs",
+    problem="the driver's branch and its CUDA do not match",
     about="A driver runs every CUDA up to the one that it was released with, and, from 450.80.02 on,"
     " newer minor versions of the same major one (minor-version compatibility: everything but PTX and"
     " features that need the newer driver). An older driver is a warning, since each CUDA then needs its"

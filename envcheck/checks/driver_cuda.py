@@ -21,6 +21,7 @@ UVM = "/dev/nvidia-uvm"
     "DRV-004",
     area="driver",
     title="CUDA starts (cuInit)",
+    problem="CUDA does not start",
     about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and"
     " NVML do not go through it, so they may be fine where CUDA is not: without the nvidia-uvm module it"
     " returns 999, without a running fabric manager 802, with a libcuda that does not belong to the"

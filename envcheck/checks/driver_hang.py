@@ -21,6 +21,7 @@ _ASKING = (
     "DRV-010",
     area="driver",
     title="Nothing that asks the driver hangs in the kernel",
+    problem="the driver hangs in the kernel",
     about="A driver or a GPU that does not answer any more may hold whoever asks it inside the kernel, where"
     " not even SIGKILL ends a process: nvidia-smi, monitoring and training then hang one after the other,"
     " and stay until a reboot. Judged by the processes with which envcheck itself asked NVML, nvidia-smi,"

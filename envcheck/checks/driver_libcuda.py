@@ -22,6 +22,7 @@ WSL_LIBRARIES = "/usr/lib/wsl/"
     "DRV-005",
     area="driver",
     title="libcuda is the driver's own",
+    problem="libcuda is not the driver's own",
     about="libcuda.so.1 belongs to the driver. Toolkits carry a stub of it for linking, and compat"
     " packages carry a newer one for older drivers, which works on data-centre GPUs only. A path to"
     " either of them in LD_LIBRARY_PATH or the loader's cache makes CUDA fail with 34, 803 or 804, or"
@@ -126,6 +127,7 @@ def _finding(view: View, path: str, level: str, message: str, what_to_do: str) -
     "DRV-009",
     area="driver",
     title="On WSL, CUDA goes through Windows' driver",
+    problem="another libcuda hides the one of Windows",
     about="On WSL2 the NVIDIA driver is Windows' own, and its libraries are mounted at /usr/lib/wsl/lib."
     " A Linux driver that is installed inside WSL puts its libcuda in front of that one, and CUDA no"
     " longer starts. Judged by the libcuda that a process mapped and by the driver packages inside.",

@@ -58,6 +58,7 @@ def _judge(check: Check, view: View) -> list[Verdict]:
                     "Please report it, with the snapshot.",
                     ["envcheck collect --output snapshot.json"],
                 ),
+                headline=f"envcheck's own check {check.code} crashed",
             )
         )
     return verdicts
@@ -73,8 +74,12 @@ def _innermost(error: BaseException) -> str:
     return f"{code.co_name}, line {trace.tb_lineno}"
 
 
+def _headed(finding: Finding, check: Check) -> Finding:
+    return finding if finding.headline else msgspec.structs.replace(finding, headline=check.problem)
+
+
 def _result(check: Check, verdicts: list[Verdict]) -> CheckResult:
-    findings = [v for v in verdicts if isinstance(v, Finding)]
+    findings = [_headed(v, check) for v in verdicts if isinstance(v, Finding)]
     gaps = [v for v in verdicts if isinstance(v, Unjudged)]
     passed = [v for v in verdicts if isinstance(v, Passed)]
     blocked = [gap for gap in gaps if gap.outcome == "could-not-run"]

@@ -20,6 +20,7 @@ _TOOLKIT = "NVIDIA Container Toolkit's documentation, environment variables"
 @check(
     "ENV-001",
     title="CUDA_VISIBLE_DEVICES leaves the GPUs visible",
+    problem="CUDA_VISIBLE_DEVICES hides GPUs",
     about=(
         "CUDA shows a process only the devices that this variable names, in its order, and stops at the "
         "first entry that names none: empty, -1, an index beyond the last GPU, a UUID of another machine, "
@@ -82,6 +83,7 @@ def visible_devices(view: View) -> Iterator[Verdict]:
 @check(
     "ENV-002",
     title="The container was given its GPUs",
+    problem="the container was given no GPU",
     about=(
         "The container toolkit reads NVIDIA_VISIBLE_DEVICES when a container starts: none gives it the "
         "driver without a GPU, void or nothing gives it neither. A failure where it says so and the "
@@ -134,6 +136,7 @@ def _sees_any(view: View) -> bool:
 @check(
     "ENV-003",
     title="CUDA counts GPUs in the order nvidia-smi does",
+    problem="CUDA and nvidia-smi number the GPUs differently",
     about=(
         "Without CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA puts the fastest GPU first, while nvidia-smi counts by "
         "PCI address. On a machine with different GPUs, index 0 is then not the same GPU for both, and "
@@ -172,6 +175,7 @@ def device_order(view: View) -> Iterator[Verdict]:
 @check(
     "ENV-008",
     title="TensorFlow may say why it sees no GPU",
+    problem="TensorFlow's messages are switched off",
     about=(
         "TF_CPP_MIN_LOG_LEVEL of 2 or more hides warnings, and with them the one line in which TensorFlow "
         "says which library it could not load. envcheck's own look at TensorFlow ignores the variable. A "
@@ -202,6 +206,7 @@ def hidden_log(view: View) -> Iterator[Verdict]:
 @check(
     "ENV-009",
     title="The container has the driver's compute part",
+    problem="the container lacks parts of the driver",
     about=(
         "NVIDIA_DRIVER_CAPABILITIES says which driver libraries the container toolkit mounts: without "
         "compute there is no libcuda, and no framework finds a GPU; without utility there is no "

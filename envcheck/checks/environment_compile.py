@@ -21,6 +21,7 @@ _SMALLEST_CACHE = 256 * _MIB  # the default of CUDA's cache for many years
     "ENV-006",
     area="environment",
     title="CUDA keeps the kernels that it compiles",
+    problem="compiled kernels are not kept",
     about=(
         "Where a framework brings PTX for a GPU and no machine code, the driver compiles it once, for "
         "minutes, and keeps the result in its cache. CUDA_CACHE_DISABLE=1, or a CUDA_CACHE_MAXSIZE of a "
@@ -59,6 +60,7 @@ def kernel_cache(view: View) -> Iterator[Verdict]:
     "ENV-012",
     area="environment",
     title="The driver may choose between machine code and PTX",
+    problem="a variable forbids machine code or PTX",
     about=(
         "CUDA_FORCE_PTX_JIT=1 makes the driver ignore a framework's machine code and compile its PTX, for "
         "minutes at every first start; CUDA_DISABLE_PTX_JIT=1 forbids compiling, so that a GPU without "

@@ -24,6 +24,7 @@ _USER_SITE = re.compile(r"/\.local/lib/python\d")
     "ENV-007",
     area="environment",
     title="LD_PRELOAD replaces nothing of the GPU stack",
+    problem="LD_PRELOAD replaces a library of the GPU stack",
     about=(
         "A library in LD_PRELOAD comes before all others in every process. A memory allocator there is "
         "common and harmless; a libcuda, libcudnn or a GPU-sharing shim there takes the place of the real "
@@ -54,6 +55,7 @@ def preload(view: View) -> Iterator[Verdict]:
     "ENV-011",
     area="environment",
     title="No packages leak into the environment",
+    problem="packages leak into the environment",
     about=(
         "PYTHONPATH and the user's site-packages (~/.local) come before a virtual or conda environment's "
         "own packages, and conda does not switch them off: a framework or a CUDA library from there is "

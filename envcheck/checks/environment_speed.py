@@ -71,6 +71,7 @@ def is_true(value: str | None) -> bool:
     "ENV-004",
     area="environment",
     title="TF32 is not switched off",
+    problem="TF32 is switched off",
     about=(
         "On GPUs from Ampere on, matrix products and convolutions of 32-bit numbers run on Tensor Cores "
         "in TF32, many times faster. NVIDIA_TF32_OVERRIDE=0 switches that off in every NVIDIA library of "
@@ -108,6 +109,7 @@ def tf32(view: View) -> Iterator[Verdict]:
     "ENV-005",
     area="environment",
     title="Kernels are launched without waiting",
+    problem="each kernel launch waits for the one before",
     about=(
         "CUDA_LAUNCH_BLOCKING=1 makes the CPU wait for every kernel. It is a debugging aid; left on, "
         "the GPU idles between kernels and training is slower by a lot. A warning."
@@ -131,6 +133,7 @@ def launch_blocking(view: View) -> Iterator[Verdict]:
     "ENV-010",
     area="environment",
     title="Nothing in the environment switches Tensor Cores off",
+    problem="a variable switches Tensor Cores off",
     about=(
         "NVIDIA's TensorFlow reads TF_DISABLE_CUBLAS_TENSOR_OP_MATH and its like, which keep Tensor Cores "
         "from being used; a warning for each that is set. Automatic mixed precision, XLA flags and "

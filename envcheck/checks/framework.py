@@ -36,6 +36,7 @@ from .view import View, known, need
 @check(
     "FRM-001",
     title="The framework imports",
+    problem="the framework does not import",
     about=(
         "Each framework that the target holds is imported in a process of its own, by the target's "
         "interpreter, started as its user would start it. A failure where that fails: with the reason "
@@ -79,6 +80,7 @@ def _first_line(words: str) -> str:
 @check(
     "FRM-005",
     title="The framework was built for GPUs",
+    problem="the framework was built without CUDA",
     about=(
         "tensorflow-cpu, PyTorch's +cpu wheels and JAX without its CUDA plugin run everything on the "
         "CPU and report no error. A failure on a machine with GPUs; a warning where another framework "
@@ -160,6 +162,7 @@ def _gpu_tensorflow(view: View, version: Version | None) -> Remedy:
 @check(
     "FRM-006",
     title="TensorRT is there where TensorFlow was built with it",
+    problem="TensorFlow does not find its TensorRT",
     about=(
         "Builds of TensorFlow with TensorRT (2.17 and earlier, NVIDIA's own) look for libnvinfer when "
         "a model is converted; without it everything else works, so a missing TensorRT is no fault "
@@ -215,6 +218,7 @@ def tensorrt(view: View) -> Iterator[Verdict]:
 @check(
     "FRM-007",
     title="The framework's process survives",
+    problem="the framework crashes or hangs",
     about=(
         "Importing a framework and asking it for its GPUs loads hundreds of megabytes of native code. "
         "Where that code crashes, no Python error is left: the process dies by a signal, which tells "

@@ -23,6 +23,7 @@ _UPDATE = ["sudo ubuntu-drivers list --gpgpu", "sudo apt install nvidia-driver  
     "FRM-003",
     area="framework",
     title="The driver runs the CUDA that the framework was built with",
+    problem="the driver is too old for the framework",
     about=(
         "A driver runs the CUDA it was released with and every older one; from CUDA 11 on also newer "
         "minor versions of the same major (minor-version compatibility), except for PTX that is newer "
@@ -108,6 +109,7 @@ def _capabilities(view: View) -> list[str]:
     "FRM-004",
     area="framework",
     title="The framework holds code for each GPU",
+    problem="the framework has no code for a GPU",
     about=(
         "A build carries machine code for a list of compute capabilities, and PTX, which the driver "
         "compiles on first use, for some. Machine code runs on its own capability and higher minors of "

@@ -20,6 +20,7 @@ _BEFORE = (*NO_GPUS_THERE, "DRV-004", "DRV-007", "FRM-001", "FRM-007")
     "FRM-002",
     area="framework",
     title="The framework sees every GPU that CUDA sees",
+    problem="the framework does not see every GPU",
     about=(
         "The last link of the chain from the PCI bus to training. A framework that finds no GPU, or "
         "fewer than CUDA counts, says so in its log at most, and trains on the CPU, ten to a hundred "

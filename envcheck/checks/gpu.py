@@ -28,6 +28,7 @@ _PERMISSION = 4
 @check(
     "GPU-001",
     title="No GPU is lost",
+    problem="is lost",
     about="A GPU that has fallen off the bus, that hangs, or whose firmware died is still counted and does"
     " not answer any more; whatever runs on it hangs or dies, and often the whole job with it. The signs"
     " are NVML errors that are not 'not supported': GPU is lost, unknown error, reset required. An error"
@@ -146,6 +147,7 @@ _FINE = ("none", "n/a", "")
 @check(
     "GPU-006",
     title="The driver asks for no recovery of a GPU",
+    problem="needs a reset",
     about="After an error the driver says itself what a GPU needs: nothing, a reset, a reboot, or to be"
     " drained of work first (recovery action, drivers from 560 on; 'reset required' in older ones)."
     " Anything but nothing is a failure, since the GPU's results and its neighbours' are not to be relied"

@@ -22,6 +22,7 @@ _NOT_READY = 802  # CUDA_ERROR_SYSTEM_NOT_READY
     "GPU-012",
     area="gpu",
     title="The NVSwitch fabric is set up",
+    problem="has not joined the NVSwitch fabric",
     about="On machines with NVSwitch the fabric manager has to join each GPU to the fabric before CUDA"
     " starts: until the fabric's state is 'Completed', with success, cuInit returns 802, or GPUs reach each"
     " other over PCIe alone, many times slower and without any error. An unhealthy fabric is a failure"
@@ -165,6 +166,7 @@ _LINK_LIMITS = {"crc_errors": 1000, "replay_errors": 1000, "recovery_errors": 10
     "GPU-013",
     area="gpu",
     title="Every NVLink is up and clean",
+    problem="has NVLinks with errors",
     about="An NVLink that is down among others that are up, or that counts errors by the thousand, costs"
     " bandwidth between GPUs, and may make collectives hang. A GPU is compared with the others of its"
     " name, since boards differ in the links that are wired; GPUs without any active link are judged only"
@@ -243,6 +245,7 @@ def _link_finding(view: View, gpu: Gpu, message: str, told: str) -> Finding:
     "GPU-019",
     area="gpu",
     title="GPUs on one NVSwitch fabric reach each other directly",
+    problem="GPUs have no peer-to-peer access",
     about="On a machine with NVSwitches every GPU reads every other's memory directly (peer to peer). Where"
     " a pair does not, exchange between the two goes through the host's memory: a warning. On machines"
     " without NVSwitch, peer-to-peer access depends on chipset, board and product line, and its lack is no"

@@ -25,6 +25,7 @@ _COOLING = Remedy(
     "GPU-007",
     area="gpu",
     title="The GPUs are cool enough",
+    problem="is too hot",
     about="At its slowdown temperature a GPU lowers its clocks by itself, a few degrees above that it"
     " switches off. Judged against the GPU's own threshold, as a temperature or as the degrees that are"
     " left (T.Limit), whichever the driver gives: at the threshold is a failure, within 5 degrees of it a"
@@ -121,6 +122,7 @@ _EXPLAINS_HW = {"hw_thermal_slowdown", "hw_power_brake_slowdown"}
     "GPU-008",
     area="gpu",
     title="Nothing but the power cap holds the clocks back",
+    problem="is throttled",
     about="The driver tells why a GPU's clocks are below their maximum. Idle and the software power cap are"
     " normal: a GPU at full load runs at its power limit. A hardware thermal slowdown or a power brake cut"
     " the clocks to half or less: failures, and a common reason for a machine that is silently slow. A"
@@ -164,6 +166,7 @@ def _clock_reasons(view: View, gpu: Gpu) -> Iterator[Verdict]:
     "GPU-009",
     area="gpu",
     title="The power limit is the board's default",
+    problem="has a lowered power limit",
     about="A power limit below the board's default caps the clocks under load, often without anybody"
     " remembering who set it: a warning. A limit above the default is the owner's business.",
     sources=("nvidia-smi(1), Power Readings", "NVSentinel#890"),

@@ -24,6 +24,7 @@ _GENERATION_OF = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
     "GPU-010",
     area="gpu",
     title="The PCIe link runs at full speed and width under load",
+    problem="has a slow PCIe link under load",
     about="A link with fewer lanes or a lower generation than card and slot have slows down data loading"
     " and, without NVLink, the exchange of gradients. An idle GPU lowers its link by itself and many slots"
     " have 8 lanes, so the link is judged under load alone (utilisation of 50 % or more, or a full"
@@ -143,6 +144,7 @@ def _narrow(view: View, gpu: Gpu, slot: PciDevice | None, short: str) -> Finding
     "GPU-018",
     area="gpu",
     title="The PCIe link is clean",
+    problem="has errors on its PCIe link",
     about="A PCIe link sends a packet again when it arrived damaged. A few replays are normal; thousands"
     " tell of a bad contact, riser or cable, and cost bandwidth before the GPU falls off the bus: a"
     " warning.",

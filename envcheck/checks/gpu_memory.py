@@ -22,6 +22,7 @@ RETIRED_PAGES_CAPACITY = 64
     "GPU-002",
     area="gpu",
     title="No uncorrectable memory error",
+    problem="has uncorrectable memory errors",
     about="ECC corrects single-bit errors and detects larger ones. An uncorrectable error since the"
     " driver was loaded (volatile) has killed the program that met it, and where it could not be contained"
     " the results of others are not to be trusted: a failure, until the GPU is reset and proves itself."
@@ -88,6 +89,7 @@ def _errors(count: int) -> str:
     "GPU-003",
     area="gpu",
     title="Row remapping is complete",
+    problem="has incomplete row remapping",
     about="GPUs since Ampere replace a bad row of memory by a spare one; that takes effect at the next"
     " reset. A remapping that failed means that the spare rows are used up: the board is due for"
     " replacement. One that is pending is a failure too: the memory has had an uncorrectable error, the"
@@ -132,6 +134,7 @@ def _remap(view: View, gpu: Gpu) -> Iterator[Verdict]:
     "GPU-004",
     area="gpu",
     title="Page retirement is complete, and pages are left",
+    problem="has bad memory pages",
     about="GPUs before Ampere retire a page of memory after a double-bit error or two single-bit ones;"
     " that takes effect when the driver is loaded anew or the GPU is reset. A retirement that is pending"
     " is a failure, since the bad page is still in use. A board has room for 64 retired pages; at 60 it is"
@@ -208,6 +211,7 @@ _REPAIRS = (
     "GPU-005",
     area="gpu",
     title="No repair is pending, and none is impossible",
+    problem="has a pending memory repair",
     about="Recent GPUs mend memory channels and groups of multiprocessors at a reset, and say when they"
     " cannot any more. A repair that is pending is a failure that goes with a reset; memory that is"
     " unrepairable, and on-chip memory (SRAM) with more errors than the threshold, are failures that go"

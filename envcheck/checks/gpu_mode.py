@@ -21,6 +21,7 @@ from .view import View, known, need
     "GPU-011",
     area="gpu",
     title="A GPU with MIG on has instances",
+    problem="has a MIG mode without instances",
     about="With MIG on, a GPU offers its instances and not itself. While there is none, CUDA and every"
     " framework see no device at all though nvidia-smi lists the GPU: a failure. A change of the mode that"
     " waits for a reset is a warning.",
@@ -79,6 +80,7 @@ def _mig(view: View, gpu: Gpu) -> Iterator[Verdict]:
     "GPU-014",
     area="gpu",
     title="The compute mode lets programs in",
+    problem="has a compute mode that refuses programs",
     about="In compute mode Prohibited no CUDA program can use the GPU: a failure. In Exclusive_Process one"
     " process at a time can, which is right where a scheduler or MPS wants it so, and a warning where a"
     " process holds the GPU now: the next one will be refused.",
@@ -133,6 +135,7 @@ def _held(view: View, gpu: Gpu) -> bool:
     "GPU-015",
     area="gpu",
     title="Persistence keeps the driver ready on headless GPUs",
+    problem="has persistence mode off",
     about="Without persistence mode, or the persistence daemon, the driver takes a GPU down when its last"
     " program ends and brings it up for the next, which takes seconds on large machines and forgets"
     " settings such as power limits and the count of recent memory errors. It matters on data-centre"
@@ -181,6 +184,7 @@ def _headless(gpu: Gpu) -> bool:
     "GPU-017",
     area="gpu",
     title="The vGPU is licensed",
+    problem="has no vGPU licence",
     about="A virtual GPU without a licence starts at full speed and is held back more and more after some"
     " minutes; CUDA is refused in the end. Unlicensed and restricted is a failure, unlicensed and not"
     " restricted yet a warning.",
@@ -218,6 +222,7 @@ def _licence(view: View, gpu: Gpu) -> Iterator[Verdict]:
     "GPU-020",
     area="gpu",
     title="Current CUDA makes code for the GPU's compute capability",
+    problem="is too old for current CUDA",
     about="Each CUDA toolkit makes code for a range of compute capabilities; old ones are dropped, and what"
     " a newer toolkit built does not run on them. A GPU whose last CUDA is older than the major versions"
     " that current frameworks are built with (11.8 for Kepler) is a warning: no current framework will run"

@@ -21,6 +21,7 @@ _MPS = "nvidia-cuda-mps-control"
     "GPU-016",
     area="gpu",
     title="The GPUs' memory is free",
+    problem="has little free memory",
     about="What other processes hold is missing when training starts, and TensorFlow and JAX ask for nearly"
     " all of it: memory that is nine tenths full is a warning, and so is memory that is in use though no"
     " process is listed (a crashed job, or one in another container). An MPS control daemon that nobody"

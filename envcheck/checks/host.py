@@ -24,6 +24,7 @@ LEAST_MEMORY_MIB = 4096
 @check(
     "HOST-001",
     title="NVIDIA's GPU software exists for this architecture",
+    problem="no NVIDIA software exists for this architecture",
     about="GPU builds of TensorFlow exist as wheels for x86_64, and NVIDIA's containers for x86_64 and"
     " for aarch64. On any other architecture, a 32-bit system"
     " among them, there is nothing to install. Judged by what the kernel calls the machine.",
@@ -55,6 +56,7 @@ def architecture(view: View) -> Iterator[Verdict]:
 @check(
     "HOST-002",
     title="The CPU has the instructions that the wheels use",
+    problem="the CPU lacks instructions that the wheels use",
     about="TensorFlow's x86 wheels have been built with AVX since 1.6. On a CPU without it, or in a"
     " virtual machine whose hypervisor hides it, importing TensorFlow ends with SIGILL ('Illegal"
     " instruction') and no further word. Judged by the CPU's flags as the kernel shows them.",
@@ -107,6 +109,7 @@ def _glibc_floors() -> tuple[tuple[Version, tuple[int, int]], ...]:
 @check(
     "HOST-003",
     title="The C library runs the wheels",
+    problem="the C library is too old, or not glibc",
     about="Wheels for Linux name the oldest glibc that they run on: manylinux2014 is glibc 2.17,"
     " manylinux_2_27 is 2.27. On an older one, pip finds no matching distribution, or an import ends with"
     ' "version `GLIBC_2.29\' not found". No GPU build exists for musl (Alpine). Judged by the glibc that'
@@ -160,6 +163,7 @@ def c_library(view: View) -> Iterator[Verdict]:
 @check(
     "HOST-004",
     title="There is memory for a training process",
+    problem="too little memory",
     about="The framework, the CUDA libraries and the data pipeline live in host memory before anything"
     " reaches the GPU. Where a cgroup (a container, a batch job) allows less than the machine has, the"
     " kernel kills the process at the limit, and all that is left is 'Killed'. Judged by the smaller of"
@@ -199,6 +203,7 @@ def memory(view: View) -> Iterator[Verdict]:
 @check(
     "HOST-011",
     title="Where this system runs",
+    problem="the kind of system is not known",
     about="Says whether this is bare metal, a virtual machine, a container or WSL2, and whether Secure"
     " Boot and lockdown ask for signed kernel modules, because much of what the other checks say depends"
     " on it: in WSL2 the GPU is no PCI device, and in a container the driver belongs to the host."

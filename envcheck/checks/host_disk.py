@@ -34,6 +34,7 @@ USES = ("home", "cache", "environments", "temporary")
 @check(
     "HOST-005",
     title="There is room for environments and caches",
+    problem="too little disk space",
     about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes"
     " from 3.28 GB, in pip's or uv's cache or among the temporary files; without room, an installation"
     " stops half way. Judged by what this user may still write on each file system: free blocks"

@@ -20,6 +20,7 @@ KUBERNETES = "kubectl explain pod.spec.volumes.emptyDir.medium   # Memory, mount
 @check(
     "HOST-008",
     title="/dev/shm is large enough",
+    problem="/dev/shm is too small",
     about="NCCL, and data loaders with worker processes, exchange data through /dev/shm. A container gets"
     " 64 MB of it unless told otherwise; what does not fit ends in 'No space left on device', a bus error"
     " or a hang of all ranks. Judged in containers only: a host gives half of its memory.",
@@ -51,6 +52,7 @@ def shared_memory(view: View) -> Iterator[Verdict]:
 @check(
     "HOST-009",
     title="Process limits leave room for GPU work",
+    problem="process limits are too low",
     about="RDMA (InfiniBand, RoCE), which NCCL uses between machines, pins the memory it registers, and the"
     " limit on locked memory counts that: in a container without --ulimit memlock=-1 registration fails."
     " Outside of containers 8 MiB is the distributions' default and no finding, nor is it one without an"
@@ -92,6 +94,7 @@ def limits(view: View) -> Iterator[Verdict]:
 @check(
     "HOST-010",
     title="SELinux lets this container use the GPUs",
+    problem="SELinux keeps the container from the GPUs",
     about="Where the host enforces SELinux, a container's label (container_t) may not open device nodes"
     " that nobody labelled for it, whatever their mode says: NVML then reports 'Insufficient Permissions'."
     " Judged by device nodes that every user may open by their mode, and this process may not.",

@@ -34,6 +34,7 @@ CLOSED: dict[str, tuple[Level, str]] = {
 @check(
     "HOST-006",
     title="Environments can be written and run where they go",
+    problem="a directory cannot be written, or is noexec",
     about="An environment's libraries are mapped into memory as programs. On a file system mounted"
     " noexec that fails with 'failed to map segment from shared object', after an installation that"
     " seemed to go well. On one that is read-only, or closed to this user, nothing can be installed."
@@ -105,6 +106,7 @@ def _closed(view: View, disk: Disk) -> Iterator[Verdict]:
 @check(
     DEAD,
     title="Environments and caches are on disks that answer, and are local",
+    problem="a disk does not answer, or is remote",
     about="On a network file system, installing and importing the many small files of an environment"
     " is slow, and the locks of pip's and uv's caches may not work. A mount whose server is gone is"
     " worse: every program that touches it hangs. Judged by the file system's type, and by whether it"

@@ -36,6 +36,7 @@ from .view import View, known, need, show
 @check(
     "KRN-001",
     title="The nvidia kernel module is loaded",
+    problem="the nvidia kernel module is not loaded",
     about="Everything that uses the GPU goes through the kernel module nvidia. Where it is not loaded,"
     " nvidia-smi, CUDA and every framework find no GPU. The finding tells the cases apart: no driver is"
     " installed, only its user-space part is, the module is kept out by a blacklist, or it is there and"
@@ -137,6 +138,7 @@ def _parts(kernel: Kernel) -> str:
 @check(
     "KRN-003",
     title="The driver's module is there for the running kernel",
+    problem="no nvidia module for the running kernel",
     about="A kernel module works with the one kernel that it was built for. After a kernel upgrade DKMS"
     " builds it anew, if the new kernel's headers are installed; where that did not happen, the driver"
     " is gone after the reboot. Judged by the module files under /lib/modules and by DKMS's records. A"
@@ -211,6 +213,7 @@ def _kernel_flavour(release: str) -> str:
 @check(
     "KRN-012",
     title="The loaded module is the one on disk",
+    problem="the loaded module is not the one on disk",
     about="After an upgrade the old module stays loaded until a reload or a reboot, while new libraries"
     " and tools are on disk. It works until the two meet, and then no new program can use the GPU."
     " Judged by the version of the loaded module against those on disk for the running kernel.",

@@ -22,6 +22,7 @@ FABRIC_MANAGER = "nvidia-fabricmanager"
     "KRN-004",
     area="kernel",
     title="No reboot is pending for the kernel or the driver",
+    problem="a reboot is pending",
     about="After an upgrade of the kernel or the driver, Debian's and Ubuntu's tools note that a reboot"
     " is needed. Until then the old kernel and the old module run beside the new files; what breaks then"
     " breaks at the next reload or reboot. Other packages that ask for a reboot do not count here.",
@@ -55,6 +56,7 @@ def no_reboot_pending(view: View) -> Iterator[Verdict]:
     "KRN-005",
     area="kernel",
     title="One driver installation, not two",
+    problem="two driver installations are mixed",
     about="A driver from NVIDIA's runfile installer and one from packages overwrite each other's files,"
     " and the next upgrade of the packages breaks the mixture. Driver libraries of two versions in the"
     " loader's directories are the same trouble: which one a program gets is a matter of chance. CUDA's"
@@ -129,6 +131,7 @@ def _extra_libraries(view: View, kernel: Kernel, files: list[DriverFile]) -> Rem
     "KRN-011",
     area="kernel",
     title="The fabric manager runs where there are NVSwitches",
+    problem="the fabric manager does not run",
     about="On machines with NVSwitches (HGX, DGX) the fabric manager has to run, in exactly the driver's"
     " version, before CUDA can start: without it nvidia-smi lists the GPUs, and every CUDA program fails"
     " with error 802. Where the GPUs report their fabric as completed, somebody has set it up, be it"

@@ -87,6 +87,7 @@ LOAD_ERRORS = (
     "KRN-002",
     area="kernel",
     title="The kernel accepts the driver's module",
+    problem="the kernel refuses the driver's module",
     about="With Secure Boot the kernel refuses a module that is not signed by a key it knows: DKMS says"
     " 'installed' and the module is not loaded. Other refusals have their own words in the kernel log: a"
     " module of another kernel, missing symbols, a GPU that this branch does not support. Judged by the"
@@ -185,6 +186,7 @@ def _enrol(view: View) -> Remedy:
     "KRN-009",
     area="kernel",
     title="The module's flavour fits the GPUs",
+    problem="needs another flavour of kernel module",
     about="NVIDIA's kernel modules come in two flavours. Blackwell and newer GPUs, and Grace Hopper, work"
     " with the open one only; GPUs before Turing with the proprietary one only; the others with both."
     " With the wrong one the module loads, cannot start the GPU, and nvidia-smi finds no devices. Judged"

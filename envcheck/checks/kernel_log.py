@@ -26,6 +26,7 @@ BAD_REGION = "PCI I/O region"
     "KRN-008",
     area="kernel",
     title="No serious GPU errors in the kernel log",
+    problem="has serious errors in the kernel log",
     about="The driver logs each GPU error with a number, the Xid; NVSwitches log SXids. Some call for a"
     " reset or a new board (uncorrectable memory errors, a system processor that does not answer), some"
     " are to be watched, and some (13, 31, 43, 45) are mostly faults of an application and are only"
@@ -124,6 +125,7 @@ def _fatal_sxid(view: View, event: KernelEvent) -> Finding:
     "KRN-013",
     area="kernel",
     title="The driver could start every GPU",
+    problem="was not started by the driver",
     about="The driver may hold a GPU and yet not be able to start it: its firmware does not answer, or"
     " the machine's firmware has given it no room for its memory (BAR1 is 0M). nvidia-smi then lists"
     " fewer GPUs than there are, or none. Judged by the driver's own words in the kernel log; a GPU that"

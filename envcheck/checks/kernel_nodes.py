@@ -27,6 +27,7 @@ AGAIN = Remedy(
     "KRN-006",
     area="kernel",
     title="The device nodes are there, and this user may use them",
+    problem="the GPUs' device nodes cannot be used",
     about="Programs reach the GPU through /dev/nvidiactl and one /dev/nvidiaN for each GPU. They are"
     " made when the driver is first used; in a container, when it is started. Where this user may not"
     " read and write them, every program of the user finds no GPU, while root's do. Nodes under"
@@ -126,6 +127,7 @@ def _open(node: DeviceNode, confined: bool) -> Remedy:
     "KRN-007",
     area="kernel",
     title="nvidia-uvm is loaded",
+    problem="the nvidia-uvm module is not loaded",
     about="CUDA needs a second kernel module, nvidia-uvm, and its node /dev/nvidia-uvm. Without it"
     " nvidia-smi is fine, and cuInit fails with error 999 ('unknown'): frameworks report no GPU. It is"
     " loaded on demand by nvidia-modprobe where that is installed setuid root, so where cuInit works, all"

@@ -61,6 +61,7 @@ def place(view: View, path: str, library: Library) -> Evidence:
 @check(
     "LIB-001",
     title="Libraries are the version that their package says",
+    problem="a library is not of its package's version",
     about=(
         "A package's metadata says which version was installed; the library itself, once loaded, says "
         "which version it is. Where they differ, another package has overwritten the file, or somebody "
@@ -117,6 +118,7 @@ def _owns(distribution: str, library: Library) -> bool:
 @check(
     "LIB-002",
     title="cuDNN is of one piece",
+    problem="cuDNN is mixed from several versions",
     about=(
         "cuDNN is a family of libraries that must all be of one version. Where one of them comes from "
         "the system or from LD_LIBRARY_PATH and the rest from a wheel, convolutions fail with "
@@ -230,6 +232,7 @@ def _leave_one(view: View, library: Library) -> Remedy:
 @check(
     "LIB-003",
     title="Each library is mapped once",
+    problem="a library is loaded twice",
     about=(
         "One process can hold two copies of the same library, from a wheel and from the system, or "
         "cuBLAS from one place and its cublasLt from another. They do not share their state, and calls "

@@ -40,6 +40,7 @@ _NO_FRAMEWORK = ("FRM-001", "FRM-005", "FRM-007")
     "LIB-004",
     area="libraries",
     title="The wheels' libraries are used, not the system's",
+    problem="the system's libraries are used, not the wheels'",
     about=(
         "Wheels bring the CUDA libraries that a framework was built and tested with. Where the system "
         "has its own and the loader finds those first, the framework runs with them, whatever pip "
@@ -94,6 +95,7 @@ def wheels_used(view: View) -> Iterator[Verdict]:
     "LIB-005",
     area="libraries",
     title="The framework finds the cuDNN it was built with",
+    problem="the framework does not find its cuDNN",
     about=(
         "A framework asks for cuDNN by its SONAME, libcudnn.so.8 or libcudnn.so.9, and refuses a minor "
         "version below the one it was built with. TensorFlow that finds none lists no GPU and says so in "
@@ -220,6 +222,7 @@ def reachable(view: View, facts: Framework, wanted: str) -> Library | None:
     "LIB-008",
     area="libraries",
     title="TensorFlow finds the CUDA libraries it was built with",
+    problem="TensorFlow does not find its CUDA libraries",
     about=(
         "TensorFlow loads CUDA's libraries one by one, by SONAME, when it looks for GPUs; with one "
         "missing it lists none and goes on on the CPU. What its log names is taken from there; where "

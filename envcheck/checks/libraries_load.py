@@ -33,6 +33,7 @@ _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so[\w.]*: cannot open")
     "LIB-006",
     area="libraries",
     title="Installed libraries can be loaded",
+    problem="an installed library cannot be loaded",
     about=(
         "Each NVIDIA library in the target's wheels, and each that the loader knows by name, is loaded "
         "once in a process of its own. One that the loader refuses (an undefined symbol, a dependency "
@@ -101,6 +102,7 @@ def _reinstall(view: View, library: Library | None, name: str) -> Remedy | None:
     "LIB-007",
     area="libraries",
     title="Loading a library crashes nothing",
+    problem="loading a library crashes",
     about=(
         "Some libraries crash the process that loads them, or never come back: a TensorRT runtime built "
         "for another driver was seen to die by signal 11 on a machine without a GPU. envcheck loads each "
@@ -174,6 +176,7 @@ def _fate(library: Library) -> str:
     "LIB-009",
     area="libraries",
     title="LD_LIBRARY_PATH does not override the wheels",
+    problem="LD_LIBRARY_PATH overrides the wheels",
     about=(
         "LD_LIBRARY_PATH is searched before the paths that wheels carry. One that was set for an older "
         "CUDA installation and forgotten makes a framework run with those libraries instead of the "
@@ -233,6 +236,7 @@ def not_overridden(view: View) -> Iterator[Verdict]:
     "LIB-010",
     area="libraries",
     title="No stubs directory in LD_LIBRARY_PATH",
+    problem="a stubs directory is in LD_LIBRARY_PATH",
     about=(
         "A CUDA toolkit's stubs directory holds a libcuda that exists only to link against. In "
         "LD_LIBRARY_PATH it is found before the driver's, and cuInit fails with error 34. A failure "

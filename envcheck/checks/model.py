@@ -31,6 +31,9 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     subject: str = ""  # "GPU 0000:01:00.0", a path, a package; empty: the whole machine or target
     evidence: list[Evidence] = []
     remedy: Remedy | None = None
+    headline: str = (
+        ""  # for a verdict of one line, as Check.problem, which stands in where it is empty
+    )
 
 
 class Unjudged(msgspec.Struct, frozen=True, omit_defaults=True):

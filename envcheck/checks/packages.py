@@ -32,6 +32,7 @@ _CODE = re.compile(r"\.(py|pth|bc|fatbin|cubin)$|\.so(\.[\w.]+)?$")
 @check(
     "PKG-001",
     title="Installed packages are whole",
+    problem="an installed package lacks files",
     about=(
         "Each wheel records which files it installed. Where files are gone, because another package "
         "that shares a directory was uninstalled, an installation was interrupted or a disk was full, "
@@ -70,6 +71,7 @@ def whole(view: View) -> Iterator[Verdict]:
 @check(
     "PKG-002",
     title="No placeholder is installed",
+    problem="a placeholder is installed, not the software",
     about=(
         "NVIDIA holds many of its names on the public registry with placeholders: versions such as "
         "0.0.1.dev5 that contain nothing, and nvidia-tensorrt 99.0.0, which outranks every real "
@@ -102,6 +104,7 @@ def placeholders(view: View) -> Iterator[Verdict]:
 @check(
     "PKG-003",
     title="One TensorFlow is installed",
+    problem="several TensorFlow packages are installed",
     about=(
         "tensorflow, tensorflow-cpu, tensorflow-gpu, nvidia-tensorflow, tf-nightly and others install "
         "into the same directory. The one that came last overwrites the rest, a CPU build the GPU "
@@ -151,6 +154,7 @@ def one_tensorflow(view: View) -> Iterator[Verdict]:
 @check(
     "PKG-004",
     title="No package is shadowed by another copy",
+    problem="a package is shadowed by another copy",
     about=(
         "Where two copies of a distribution lie on sys.path, Python imports the first, which is not "
         "always the one that was installed last: user site-packages come before the system's, and "

@@ -34,6 +34,7 @@ from .view import View, facts_of, known, need
     "PKG-010",
     area="packages",
     title="The libraries are those of NVIDIA's release",
+    problem="the libraries are not those of NVIDIA's release",
     about=(
         "NVIDIA built each month's TensorFlow with one set of CUDA libraries and tested it with that. "
         "The wheels since 22.06 let the libraries float inside a CUDA major, so that an environment "
@@ -67,6 +68,7 @@ def release_set(view: View) -> Iterator[Verdict]:
     "PKG-011",
     area="packages",
     title="Horovod was built for the installed framework",
+    problem="Horovod was built without the framework",
     about=(
         "Horovod builds its extension for each framework when it is installed, and goes on without a "
         "word where that fails; `horovodrun --check-build` was seen to tick a framework for which "
@@ -117,6 +119,7 @@ def _build_name(framework_name: str) -> str:
     "PKG-013",
     area="packages",
     title="TensorFlow has CUDA libraries to load",
+    problem="TensorFlow has no CUDA libraries",
     about=(
         "Since 2.14, `pip install tensorflow` brings no CUDA library: they come with the extra, "
         "tensorflow[and-cuda], or from a CUDA installation of the system. With neither, TensorFlow "
@@ -178,6 +181,7 @@ def _and_cuda_version(version: Version) -> Version:
     "PKG-015",
     area="packages",
     title="TensorFlow's CUDA wheels are those it asks for",
+    problem="TensorFlow's CUDA wheels are not its own set",
     about=(
         "tensorflow[and-cuda] names each CUDA library it was built with. Another package in the same "
         "environment (PyTorch, JAX) may have replaced some of them; and for 2.14.0, 2.14.1 and 2.15.0 "

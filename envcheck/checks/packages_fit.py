@@ -26,6 +26,7 @@ from .wheels import System, misfit
     "PKG-008",
     area="packages",
     title="CUDA libraries are of one CUDA major",
+    problem="CUDA libraries of several majors are mixed",
     about=(
         "NVIDIA's wheels for CUDA 11 and CUDA 12 unpack into the same directories. Files whose name "
         "carries no CUDA version (cuDNN, NCCL, cuRAND, cuSOLVER) overwrite each other, and the process "
@@ -73,6 +74,7 @@ def cuda_majors(view: View) -> Iterator[Verdict]:
     "PKG-009",
     area="packages",
     title="Requirements of the installed packages are met",
+    problem="a package's requirement is not met",
     about=(
         "A later installation may have replaced or removed what an earlier package asked for; pip "
         "says so once and goes on. Frameworks then run with libraries that they were never tried "
@@ -131,6 +133,7 @@ def requirements_met(view: View) -> Iterator[Verdict]:
     "PKG-012",
     area="packages",
     title="Wheels were made for this Python and this system",
+    problem="a wheel does not fit this Python or system",
     about=(
         "A wheel's tags say for which Python, processor and C library it was made; an installer "
         "refuses what does not fit. A wheel that was copied, unpacked by hand or carried along while "

@@ -28,6 +28,7 @@ from .view import View, facts_of, known
     "PKG-005",
     area="packages",
     title="protobuf suits TensorFlow 1.15",
+    problem="protobuf is too new for TensorFlow 1.15",
     about=(
         "TensorFlow 1.15's generated code works with protobuf below 3.21 (4.21 is its next release) "
         "and dies on import with a newer one, while `pip check` says that all is well: older wheels "
@@ -75,6 +76,7 @@ def protobuf_breaks(view: View, distributions: dict[str, Distribution]) -> bool:
     "PKG-006",
     area="packages",
     title="pynvml comes from nvidia-ml-py",
+    problem="pynvml does not come from nvidia-ml-py",
     about=(
         "The old pynvml package (below 12) brings a module of the same name as nvidia-ml-py's, and "
         "overwrites it. Monitoring and frameworks then read the GPU through a binding from years ago, "
@@ -118,6 +120,7 @@ def pynvml(view: View) -> Iterator[Verdict]:
     "PKG-007",
     area="packages",
     title="TensorRT's cuDNN is there",
+    problem="TensorRT's cuDNN is missing",
     about=(
         "TensorRT 8 is linked with cuDNN 8 and asks for libcudnn.so.8, but its wheels on the registry "
         "name no version, so that a resolver installs cuDNN 9. Importing TensorRT, and TensorFlow's "
@@ -161,6 +164,7 @@ def tensorrt_cudnn(view: View) -> Iterator[Verdict]:
     "PKG-014",
     area="packages",
     title="numpy suits TensorFlow",
+    problem="numpy does not fit TensorFlow",
     about=(
         "TensorFlow 1.15 uses names that numpy removed in 1.24, and TensorFlow before 2.18 was "
         "compiled for numpy 1 and fails with numpy 2, on import or in the middle of a run. A failure, "

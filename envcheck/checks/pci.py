@@ -35,6 +35,7 @@ RIVALS = {"nouveau": "nouveau", "nova_core": "nova_core"}
 @check(
     "PCI-001",
     title="An NVIDIA GPU on the PCI bus",
+    problem="no NVIDIA GPU on the PCI bus",
     about="Without an NVIDIA GPU that the kernel sees, nothing else about the driver, CUDA or a"
     " framework can be judged: everything that needs one follows from this finding. Judged by the PCI"
     " devices in /sys, which are there without any driver; a GPU that only the driver lists (on an"
@@ -84,6 +85,7 @@ def _no_gpu(view: View, what: str) -> Finding:
 @check(
     "PCI-002",
     title="No other driver holds the GPUs",
+    problem="is held by another driver",
     about="The kernel's own drivers nouveau and nova_core take a GPU at boot, and NVIDIA's driver cannot"
     " have it then: nvidia-smi finds nothing. They have to be kept out, in the initial RAM disk too."
     " A GPU bound to vfio-pci is held for a virtual machine: that is meant, and a warning; where all of"
@@ -160,6 +162,7 @@ def _held_for_guests(view: View, gpus: list[PciDevice]) -> Iterator[Verdict]:
 @check(
     "PCI-003",
     title="NVIDIA's driver has taken every GPU",
+    problem="is not driven by NVIDIA's driver",
     about="A GPU to which no driver is bound cannot be used. Where the nvidia module is loaded, it has"
     " refused this GPU: because its branch does not support it, or because it could not start it; the"
     " kernel log says why. Where it is not loaded, this follows from that.",
@@ -214,6 +217,7 @@ def _unbound_remedy() -> Remedy:
 @check(
     "PCI-004",
     title="Every device answers on the bus",
+    problem="has fallen off the PCI bus",
     about="A GPU that has fallen off the bus does not answer any more: its configuration space reads as"
     " all ones, and the driver logs Xid 79. Jobs on it hang or die, and it may come back for a while"
     " after a reboot. Power, heat, seating or a dying board are the causes. Judged by reading each"

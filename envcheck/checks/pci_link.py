@@ -41,6 +41,7 @@ def _each(
     "PCI-005",
     area="pci",
     title="The PCIe link has all the lanes that card and slot share",
+    problem="has too few PCIe lanes",
     about="A link that came up with fewer lanes than both the card and the slot have is a sign of bad"
     " seating, a dirty contact or a damaged riser, and slows every copy between host and GPU. Judged"
     " against the narrower of the two: a x16 card in a x8 slot is healthy at x8. The link's speed is not"
@@ -88,6 +89,7 @@ def _width(view: View, gpu: PciDevice) -> Iterator[Verdict]:
     "PCI-006",
     area="pci",
     title="No PCIe errors beyond correctable ones",
+    problem="has PCIe errors",
     about="The kernel counts the errors that a device reports on its link since boot. Correctable ones"
     " are repaired by the link itself and are not judged; uncorrectable ones lose a transfer, and mostly"
     " the job with it. They point at the slot, a riser, a switch or the board.",
@@ -124,6 +126,7 @@ def _errors(view: View, gpu: PciDevice) -> Iterator[Verdict]:
     "PCI-007",
     area="pci",
     title="Nothing redirects transfers between GPUs",
+    problem="transfers between GPUs are redirected",
     about="GPUs of one machine copy directly to each other over PCIe where no NVLink joins them. An IOMMU"
     " that translates addresses (not identity, iommu=pt) breaks that on bare metal: CUDA does not support"
     " it, and transfers hang or bring wrong data. Access Control Services on a PCIe switch send each"

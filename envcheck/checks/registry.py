@@ -42,6 +42,9 @@ TARGET_AREAS = frozenset(
 class Check(msgspec.Struct, frozen=True):
     """One registered check.
 
+    problem: what is wrong where it finds something, in about 50 characters, for a verdict of one line: a
+    predicate that follows a device ("has PCIe errors"), or a phrase that stands alone ("no NVIDIA GPU on
+    the PCI bus"). A Finding's own headline says more.
     follows: codes of checks whose failure explains this one's: it is then shown as a consequence.
     about: what it means, for `envcheck explain`; sources: where the knowledge comes from.
     """
@@ -53,6 +56,7 @@ class Check(msgspec.Struct, frozen=True):
     sources: tuple[str, ...]
     follows: tuple[str, ...]
     judge: Judge
+    problem: str
 
 
 _checks: dict[str, Check] = {}
@@ -62,6 +66,7 @@ def check(
     code: str,
     *,
     title: str,
+    problem: str,
     about: str,
     sources: Iterable[str],
     follows: Iterable[str] = (),
@@ -77,7 +82,9 @@ def check(
         where = area or judge.__module__.rpartition(".")[2]
         if code in _checks or where not in AREAS:
             raise ValueError(f"{code} is registered twice, or {where} is not an area")
-        _checks[code] = Check(code, where, title, about, tuple(sources), tuple(follows), judge)
+        _checks[code] = Check(
+            code, where, title, about, tuple(sources), tuple(follows), judge, problem
+        )
         return judge
 
     return register

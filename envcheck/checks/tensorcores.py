@@ -183,6 +183,7 @@ for _row in _CONTROLS:
     check(
         _row.code,
         title=f"The control stays off the Tensor Cores {LEVELS[_row.level]}",
+        problem=f"has no clean control run {LEVELS[_row.level]}",
         about=_ABOUT[_row.level] + _CONTROL,
         sources=SOURCES,
         follows=_row.follows,
@@ -191,6 +192,7 @@ for _row in _MODES:
     check(
         _row.code,
         title=f"{name(_row.mode)} engages Tensor Cores {LEVELS[_row.level]}",
+        problem=f"has no proven {name(_row.mode)} {LEVELS[_row.level]}",
         about=_ABOUT[_row.level] + _PROOF,
         sources=SOURCES,
         follows=_row.follows,

@@ -31,6 +31,7 @@ _ENGAGED = ("proven", "indicated")
     "TC-310",
     area="tensorcores",
     title="Plain FP32 products do what the framework is known for",
+    problem="does not run plain FP32 as expected",
     about=(
         "What products of FP32 matrices do in each framework, with the settings that the user has: "
         "TensorFlow runs them in TF32 from 2.4 on, PyTorch keeps them in FP32 since 1.12 unless it is "

@@ -30,6 +30,7 @@ _DIED = {"timeout": "hung", "crashed": "died", "error": "broke its CUDA context"
     "TC-401",
     area="tensorcores",
     title="Products are computed right",
+    problem="has computed wrong results",
     about=(
         "Every result of the micro-kernels is compared, bit by bit, with what each known unit makes of "
         "the same numbers. A failure where an integer product is not exact, or where one product gave "
@@ -64,6 +65,7 @@ def results_are_right(view: View) -> Iterator[Verdict]:
     "TC-402",
     area="tensorcores",
     title="Every kernel comes back",
+    problem="has kernels that failed or hung",
     about=(
         "Each level runs in processes of its own. A failure where a mode gave no answer in time, its "
         "process died, or an error broke the CUDA context: the same will happen to training. The Xid in "
@@ -122,6 +124,7 @@ def _xids(view: View, case: Case) -> list[Evidence]:
     "TC-403",
     area="tensorcores",
     title="Tensor Cores are as fast as their clock allows",
+    problem="has slow Tensor Cores",
     about=(
         "The rate of each mode, as a share of the chip's peak at the clock that was seen. A warning "
         "below two fifths of it, or where heat or a power brake held the clock under three fifths of "
@@ -166,6 +169,7 @@ def _slow(view: View, case: Case) -> Finding:
     "TC-404",
     area="tensorcores",
     title="No GPU was left alone",
+    problem="is in use and was left alone",
     about=(
         "A GPU that another process computes on is left alone, since the micro-kernels would disturb "
         "that, and be disturbed. Skipped for these, with who uses it; --busy-ok runs them all the same."

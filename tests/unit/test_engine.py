@@ -27,7 +27,14 @@ from envcheck.snapshot import Snapshot
 def a_check(
     judge: Callable[[View], Iterable[Verdict]], code: str = "T-1", **options: object
 ) -> Check:
-    fields = {"area": "gpu", "title": "t", "about": "", "sources": (), "follows": ()} | options
+    fields = {
+        "area": "gpu",
+        "title": "t",
+        "about": "",
+        "sources": (),
+        "follows": (),
+        "problem": "p",
+    } | options
     return Check(code=code, judge=judge, **fields)  # type: ignore[arg-type]
 
 
@@ -229,3 +236,19 @@ def test_causes_never_go_round_in_a_circle() -> None:
 
     for code in follows:
         causes(code)
+
+
+def test_every_check_has_a_phrase_for_the_verdict() -> None:
+    for check in all_checks():
+        assert check.problem and len(check.problem) <= 52, check.code
+        assert not check.problem.endswith("."), check.code
+
+
+def test_a_finding_without_a_headline_gets_its_check_s() -> None:
+    own = Finding("fail", "A sentence.", headline="is throttled by heat")
+    judged = a_check(lambda _: [own, Finding("warn", "Another.")], problem="is throttled")
+    (result,) = diagnose(snapshot(), checks=[judged]).results
+    assert [finding.headline for finding in result.findings] == [
+        "is throttled by heat",
+        "is throttled",
+    ]

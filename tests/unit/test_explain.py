@@ -40,9 +40,10 @@ MISMATCH = Check(
     ),
     follows=("PCI-001", "KRN-001"),
     judge=nothing,
+    problem="versions differ",
 )
-TENSOR = Check("TC-001", "tensorcores", "Tensor Cores engage", "About.", (), (), nothing)
-HOST = Check("HOST-001", "host", "word " * 30, "About.", (), (), nothing)
+TENSOR = Check("TC-001", "tensorcores", "Tensor Cores engage", "About.", (), (), nothing, "p")
+HOST = Check("HOST-001", "host", "word " * 30, "About.", (), (), nothing, "p")
 
 
 def plain(text: str) -> str:
