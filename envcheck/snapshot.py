@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from . import json_text
 from .facts.base import Facts, Probe
 from .facts.containers import Containers
 from .facts.gpu import CudaDriver, NvidiaSmi, Nvml
@@ -123,4 +124,4 @@ def schema() -> dict[str, Any]:
 
 def dump(snapshot: Snapshot) -> bytes:
     """The Snapshot as indented JSON, ending in a newline."""
-    return msgspec.json.format(msgspec.json.encode(snapshot), indent=2) + b"\n"
+    return json_text.render(snapshot).encode()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from ..exit_codes import ExitCode, UsageError
-from . import files
+from . import files, words
 
 EPILOG = """\
 on the other machine:
@@ -43,5 +42,5 @@ def run(arguments: argparse.Namespace) -> int:
         umask = os.umask(0)
         os.umask(umask)
         Path(output).chmod(0o777 & ~umask)
-    print(f"wrote {output}", file=sys.stderr)
+    words.say(f"wrote {output}")
     return ExitCode.HEALTHY

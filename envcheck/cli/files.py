@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from .. import safe_text
 from ..exit_codes import UsageError
 
 
@@ -35,8 +36,8 @@ def check_writable(output: str | None, option: str = "--output") -> None:
 
 
 def write(output: str | None, content: str | bytes, option: str = "--output") -> None:
-    """Write a result to FILE (replaced in one step) or to standard output."""
-    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    """Write a result to FILE (replaced in one step) or to standard output. Text is made safe."""
+    data = safe_text.styled(content).encode() if isinstance(content, str) else content
     if output is None or output == "-":
         _print(data)
         return

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..exit_codes import EnvcheckError, ExitCode
+from . import words
 from .parser import Parser
 from .uninterrupted import uninterrupted
 
@@ -60,15 +61,15 @@ def run(argv: Sequence[str]) -> int:
             return ExitCode.USAGE
         return int(arguments.run(arguments))
     except EnvcheckError as error:
-        print(f"envcheck: {error}", file=sys.stderr)
+        words.say(str(error))
         if error.hint:
-            print(f"hint: {error.hint}", file=sys.stderr)
+            words.hint(error.hint)
         return error.exit_code
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, it becomes a sentence and a code
         if os.environ.get("ENVCHECK_DEBUG"):
-            raise
-        print(f"envcheck: internal error: {type(error).__name__}: {error}", file=sys.stderr)
-        print("hint: please report it, with what ENVCHECK_DEBUG=1 makes of it", file=sys.stderr)
+            words.trace()
+        words.say(f"internal error: {type(error).__name__}: {error}")
+        words.hint("please report it, with what ENVCHECK_DEBUG=1 makes of it")
         in_its_place = argv[:1] and argv[0] in ("run", "shell")  # other codes are the command's own
         return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK
 

@@ -7,8 +7,9 @@ import functools
 import sys
 from typing import Any, NoReturn
 
+from .. import safe_text
 from ..exit_codes import ExitCode
-from . import files
+from . import files, words
 from .style import columns, style_of
 
 WIDEST = 100
@@ -50,8 +51,8 @@ class Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
-        print(f"{self.prog}: {message}", file=sys.stderr)
-        print(f"hint: {self.prog} --help", file=sys.stderr)
+        words.show(f"{self.prog}: {safe_text.one_line(message)}\n")
+        words.hint(f"{self.prog} --help")
         raise SystemExit(self.usage_error)
 
 

@@ -15,6 +15,7 @@ from ..collection import Collected, Inside, Kernels
 from ..exit_codes import CouldNotLook, UsageError
 from ..install.engines.engine import ENGINES
 from ..snapshot import Snapshot
+from . import words
 
 
 def add_target(parser: argparse._ActionsContainer) -> None:
@@ -98,10 +99,7 @@ def live(
             if implied is None or an_option_s_fault:
                 raise
             progress.clear()
-            print(
-                f"envcheck: {origin} cannot be looked at, so this is about the machine alone: {error}",
-                file=sys.stderr,
-            )
+            words.say(f"{origin} cannot be looked at, so this is about the machine alone: {error}")
             return collect(None)
 
 

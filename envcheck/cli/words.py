@@ -1,20 +1,40 @@
-"""Words for people on standard error, whose loss costs nothing else (`envcheck install 2>&1 | head`)."""
+"""Words for people on standard error, whose loss costs nothing else (`envcheck install 2>&1 | head`).
+
+The one writer of standard error beside the lines that show progress: what others wrote and our words quote
+is made safe here.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import traceback
+
+from .. import safe_text
 
 
 def say(sentence: str) -> None:
-    """A line of progress."""
-    show(f"envcheck: {sentence}\n")
+    """A line of progress, or an error."""
+    show(f"envcheck: {safe_text.one_line(sentence)}\n")
+
+
+def hint(text: str) -> None:
+    """What to do about an error. Further lines are indented, so that none looks like one of ours."""
+    first, *rest = text.split("\n")
+    show(f"hint: {safe_text.one_line(first)}\n")
+    for line in rest:
+        show(f"    {safe_text.one_line(line)}\n")
+
+
+def trace() -> None:
+    """The traceback of the exception that is being handled."""
+    show(safe_text.lines(traceback.format_exc()))
 
 
 def show(text: str) -> None:
     """Write it at once, as far as somebody is there to read it."""
     try:
-        sys.stderr.write(text)
+        sys.stderr.write(safe_text.styled(text))
         sys.stderr.flush()
     except (OSError, ValueError):
         _abandon()

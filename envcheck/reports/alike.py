@@ -10,8 +10,8 @@ import msgspec
 
 from ..checks.model import Remedy
 from ..facts.micro_kernels import Mode, Setting
+from ..safe_text import LONGEST
 from ..tensorcores.judged import Judged
-from .plain import LONGEST_TEXT
 
 # A GPU that is slower than another by more than this is not like it.
 _SPREAD = 0.1
@@ -86,7 +86,7 @@ def _row_words(row: Judged) -> tuple[object, ...]:
     return (
         *(row.level, row.framework, row.library, row.mode, row.setting, row.control, row.verdict),
         *(row.bits.says, row.rate.says, row.hardware.says),
-        *(_NUMBER.sub("#", text[:LONGEST_TEXT]) for text in told),
+        *(_NUMBER.sub("#", text[:LONGEST]) for text in told),
     )
 
 

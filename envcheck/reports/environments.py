@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from .. import json_text
 from ..install.images.catalogue import OWN
 from ..install.transaction.listing import EnvironmentState, Listing, VersionState
 from ..install.transaction.prune import Pruned
@@ -23,8 +24,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def render_json(data: msgspec.Struct) -> str:
-    """JSON text: in the structs' own order, indented by two, a newline at the end."""
-    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
+    return json_text.render(data)
 
 
 def listing(found: Listing, **style: Any) -> str:

@@ -6,12 +6,13 @@ from typing import Any
 
 import msgspec
 
+from .. import json_text
 from .model import Report
 
 
 def render(report: Report) -> str:
-    """Deterministic JSON text: in the structs' own order, indented by two, a newline at the end."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+    """Deterministic JSON text."""
+    return json_text.render(report)
 
 
 def schema() -> dict[str, Any]:

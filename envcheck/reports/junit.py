@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from xml.etree import ElementTree as ET
 
 import msgspec
 
+from .. import safe_text
 from ..checks.model import CheckResult
 from ..checks.registry import AREAS
 from .model import Counts, Report, by_area, count
 from .plain import finding_lines, gist
-
-# All that XML 1.0 has no way to write, not even escaped (its production 2, "Char").
-_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(report: Report, *, warnings_fail: bool = False) -> str:
@@ -31,8 +28,8 @@ def render(report: Report, *, warnings_fail: bool = False) -> str:
     for area, results in by_area(report.results).items():
         root.append(_suite(report, area, results))
     ET.indent(root)
-    # Illegal characters are taken out at the end and at once: ElementTree writes them as they are.
-    text = _ILLEGAL.sub("", ET.tostring(root, encoding="unicode"))
+    # ElementTree writes as it is what XML has no place for, not even escaped (its production 2, "Char").
+    text = safe_text.lines(ET.tostring(root, encoding="unicode"))
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 

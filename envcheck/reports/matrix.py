@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from .. import json_text
 from ..install.fit.choice import Judged, Refusal, RefusalKind
 from .page import Page
 
@@ -73,7 +74,7 @@ class Rows(Protocol[R_co]):
 
 def as_json(releases: msgspec.Struct) -> str:
     """A whole matrix as a document."""
-    return msgspec.json.format(msgspec.json.encode(releases), indent=2).decode() + "\n"
+    return json_text.render(releases)
 
 
 def fits(candidate: Judged) -> str:

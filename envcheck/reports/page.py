@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.style import Style
 
-from .plain import LONGEST_TEXT, printable, printable_command
+from .. import safe_text
 
 # No command of ours is as long; what a hostile or broken Snapshot holds may be.
 LONGEST_COMMAND = 10000
@@ -100,9 +100,7 @@ class Page:
     def clean(self, text: str) -> str:
         """Text as it may stand in a line: real values, printable, in the terminal's characters."""
         text = self.restore(text)
-        if (left := len(text) - LONGEST_TEXT) > 0:
-            text = f"{text[:LONGEST_TEXT]} [{left} more characters in the JSON report]"
-        return self._encodable(printable(text))
+        return self._encodable(safe_text.one_line(text, "more characters in the JSON report"))
 
     def paragraph(self, *spans: Span, indent: int = 0, hanging: int | None = None) -> None:
         """Spans with a space between them, wrapped at spaces only; continued at ``hanging``."""
@@ -137,7 +135,7 @@ class Page:
         self.tokens.update(dict.fromkeys(TOKEN.findall(text)))
         if len(text) > LONGEST_COMMAND:
             text = f"# a command of {len(text)} characters, which the JSON report has"
-        for line in self._encodable(printable_command(text)).splitlines():
+        for line in self._encodable(safe_text.lines(text)).splitlines():
             self._put(line, "command")
             self._put("\n")
 

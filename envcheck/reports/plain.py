@@ -1,4 +1,4 @@
-"""What all text reports share: findings put together, and text made safe to show."""
+"""What all text reports share: findings put together."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ WORDS: dict[Outcome, str] = {
     "pass": "OK",
     "skipped": "SKIPPED",
 }
-
-# No sentence of ours is as long; what a hostile or broken Snapshot holds may be.
-LONGEST_TEXT = 2000
 
 # Evidence longer than this is cut in text; the JSON report has all of it.
 EVIDENCE_CHARACTERS = 400
@@ -141,23 +138,3 @@ def finding_lines(result: CheckResult) -> Iterator[str]:
 def unmentioned(group: Group) -> list[str]:
     """The subjects that the message does not name itself."""
     return [subject for subject in group.subjects if subject not in group.message]
-
-
-def printable(text: str) -> str:
-    """One line that cannot move a cursor, ring a bell or turn the writing direction round.
-
-    Runs of white space become one space; what cannot be printed is shown as its escape.
-    """
-    line = " ".join(text.split())
-    if line.isprintable():
-        return line
-    return "".join(c if c.isprintable() else _escape(c) for c in line)
-
-
-def printable_command(text: str) -> str:
-    """The same for a command, whose line ends and spacing are kept."""
-    return "".join(c if c.isprintable() or c in "\n\t" else _escape(c) for c in text)
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")

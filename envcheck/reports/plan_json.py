@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from .. import json_text
 from ..install.plan.plan import AnyPlan
 
 Result = Literal["installed", "planned", "already", "refused", "failed"]
@@ -51,5 +52,4 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render(envelope: Envelope) -> str:
-    """JSON text: in the structs' own order, indented by two, a newline at the end."""
-    return msgspec.json.format(msgspec.json.encode(envelope), indent=2).decode() + "\n"
+    return json_text.render(envelope)

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TextIO
 
+from .. import safe_text
+
 _ERASE = "\r\x1b[K"
 
 # Seconds after which a reader starts to wonder.
@@ -43,7 +45,7 @@ class Progress:
         text = f"envcheck: {done} of {total} done"
         if names:
             text += f", looking at {', '.join(names)}" + (f" for {seconds} s" * (seconds >= _LONG))
-        text = "".join(c if c.isprintable() else "?" for c in text)[: self._columns() - 1]
+        text = safe_text.one_line(text)[: self._columns() - 1]
         if text != self._shown:
             self._write(_ERASE + text)
             self._shown = text

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from ... import json_text
 from ...exit_codes import EnvcheckError, UsageError
 from . import documents, reference
 from .documents import Index
@@ -33,7 +34,7 @@ class _Version(msgspec.Struct):
 
 def text(image: Image) -> str:
     """The file's content."""
-    return msgspec.json.format(msgspec.json.encode(_File(SCHEMA, image)), indent=2).decode() + "\n"
+    return json_text.render(_File(SCHEMA, image))
 
 
 def digest(image: Image) -> str:

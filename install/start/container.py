@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import msgspec
 
+from ... import safe_text
 from ...exit_codes import NotFound, NotStarted
 from ..engines import command as engine_commands
 from ..engines.command import Here, Mount
@@ -83,11 +84,8 @@ def where(start: Start, options: Options) -> Here:
     if engine_commands.mountable(cwd):
         _refuse_names(start, cwd)
     elif not any(_covers(one, cwd) for one in mounts):
-        print(
-            f"envcheck: {cwd} is not mounted, since the container has its own: the command starts in the"
-            " image's directory",
-            file=sys.stderr,
-        )
+        told = f"{cwd} is not mounted, since the container has its own: the command starts in the image's"
+        print(f"envcheck: {safe_text.one_line(told)} directory", file=sys.stderr)
     return Here(
         uid=os.getuid(),
         gid=os.getgid(),
