@@ -59,7 +59,7 @@ def trusted_hosts(view: View) -> Iterator[Verdict]:
         "confusion), or a version such as nvidia-tensorrt 99.0.0, wins; several of NVIDIA's names "
         "are still free on the public registry. uv stops at the first index that knows a name, unless "
         "index-strategy says otherwise. A warning for each; none for the pip.conf of an environment that "
-        "envcheck made, where a constraint file pins every locked package to the letter and refuses "
+        "envcheck made, where a constraint file pins what comes from that index to the letter and refuses "
         "NVIDIA's names that nobody holds."
     ),
     sources=(
@@ -79,7 +79,7 @@ def extra_indexes(view: View) -> Iterator[Verdict]:
             if merged and guarded:
                 yield Passed(
                     f"{entry.file.path} is envcheck's: beside {' and '.join(entry.words)}, a "
-                    "constraint file pins every locked package and refuses the names that are free",
+                    "constraint file pins what comes from there and refuses the names that are free",
                     entry.file.path,
                 )
                 continue

@@ -106,7 +106,7 @@ def written_by_pyindex(file: ConfigFile) -> list[Entry]:
 
 def is_guarded(entries: Iterable[Entry]) -> bool:
     """Whether a file's settings are those of an environment of envcheck's own: a second index, and a
-    constraint file that pins every locked package, so that no index can replace one."""
+    constraint file that pins what is locked from there, so that no other index can replace it."""
     return any(
         entry.file.level == "site"
         and entry.key == "constraint"

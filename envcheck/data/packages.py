@@ -145,6 +145,19 @@ def unregistered() -> tuple[str, ...]:
 
 
 @cache
+def placeholders() -> dict[str, tuple[str, ...]]:
+    """NVIDIA's names on the registry whose highest version is no software, with all such versions."""
+    listed = {
+        name: sorted(_versions(row["placeholder_versions"])) for name, row in _names().items()
+    }
+    return {
+        name: tuple(map(str, versions))
+        for name, versions in listed.items()
+        if versions and (_real_range(name)[1] is None or versions[-1].major == 99)
+    }
+
+
+@cache
 def tensorflow_builds() -> tuple[TensorFlowBuild, ...]:
     """Every ``tensorflow`` of pypi_tf.csv, oldest first."""
     return tuple(_build(version) for version in sorted(_build_rows()))

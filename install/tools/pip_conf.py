@@ -1,19 +1,22 @@
-"""The environment's own pip.conf: what nvidia-pyindex was for, without what it does to a machine.
+"""The environment's own pip.conf, and the constraints that keep pip from breaking it in silence.
 
-pip merges the indexes it knows and takes the highest version, whoever offers it; it cannot be told that
-nvidia-* comes from NVIDIA's index alone. What it can be told stands in a constraint file beside it:
+People add packages to environments, and change those that are there: pip may do all of that. Four things
+must not happen unnoticed, by a dependency of a dependency, and a constraint file refuses them:
 
-- every locked package stays at its version, to the letter: ``===``, for ``==1.0`` lets "1.0+anything" in;
-- what the catalogue bounds and the lock has not keeps to these bounds;
-- names that the stack's own indexes claim and that nobody holds on the public registry are refused: whoever
-  registers one there would otherwise hand out the highest version.
+- another version of the framework itself: ``===``, for ``==1.0`` lets "1.0+anything" in;
+- another distribution of TensorFlow, which would install its files over those of this one;
+- another version of a package that comes from the stack's own index: pip merges the indexes it knows and
+  takes the highest version, whoever offers it, and cannot be told that nvidia-* comes from one of them alone.
+  What the catalogue bounds of these and the lock has not keeps to these bounds;
+- a name that nobody holds on the public registry, or a version there that only holds a name: whoever
+  registers the one would otherwise hand out the highest version, and the other is no software.
 
-A name of that kind which no table knows yet stays open, as it is for every pip with a second index; and a
-file of the very same version may come from either index where somebody installs it once more by hand.
+PIP_CONSTRAINT, as for every pip, takes the place of the file: for one command, or for a shell.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,11 +34,17 @@ CONSTRAINTS = "constraints.txt"  # in the environment's own folder of envcheck's
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
-_PINNED = "# The versions that envcheck locked: pip keeps to them in this environment."
-_BOUND = "# What envcheck's catalogue says of packages that are not locked."
+_HEAD = """\
+# Written by envcheck: what pip does not change in this environment. Everything else it may change, and
+# `envcheck doctor` says what differs from the lock. To change one of these, too, for one command:
+#   PIP_CONSTRAINT=/dev/null {python} -m pip install PACKAGE
+# The framework{own}, as locked."""
+_OTHERS = "# Other distributions of TensorFlow: they would install their files over this one's."
+_BOUND = "# What envcheck's catalogue says of packages of that index that are not locked."
+_EMPTY = "# Versions on the public registry that only hold a name."
 _FREE = """\
 # Names of {indexes} that nobody held on the public registry when they were looked up:
-# pip asks both, and would take the files of whoever registers one. To install one all the same:
+# pip asks both, and would take the files of whoever registers one. To install one anyway:
 #   {alone}"""
 # pip's other settings, --isolated included, would leave the second index where it is.
 _ALONE = "PIP_CONFIG_FILE=/dev/null python -m pip install --no-deps --index-url {url} NAME"
@@ -47,7 +56,8 @@ def write(directory: Path, stack: Stack, lock: Lock, public: str) -> None:
     public: the URL of the index that pip and uv are configured with, without credentials.
     """
     constraints = logs.work(directory) / CONSTRAINTS
-    constraints.write_text(constraints_text(stack, lock), encoding="utf-8")
+    python = shlex.quote(str(directory / "bin" / "python"))
+    constraints.write_text(constraints_text(stack, lock, python), encoding="utf-8")
     conf = text(constraints, replaced_public(stack, lock, public), own_indexes(stack, lock))
     (directory / "pip.conf").write_text(conf, encoding="utf-8")
 
@@ -69,23 +79,37 @@ def own_indexes(stack: Stack, lock: Lock) -> list[str]:
     found = dict.fromkeys(
         package.index
         for package in lock.packages
-        if package.index and index_name(stack.indexes, package.name) != PUBLIC
+        if package.index and _is_claimed(stack, package.name)
     )
     return [index for index in found if _is_safe(index)]
 
 
-def constraints_text(stack: Stack, lock: Lock) -> str:
-    """Every locked package; the catalogue's bounds on others; the names that are refused."""
+def constraints_text(stack: Stack, lock: Lock, python: str = "python") -> str:
+    """What may not change; what is refused; the catalogue's bounds. python: in the comment's command."""
     locked = {package.name for package in lock.packages}
-    lines = [_PINNED, *sorted(f"{p.name}==={p.version}" for p in lock.packages)]
-    bounds = sorted(_bounds(stack, lock.release, locked))
-    if bounds:
-        lines += [_BOUND, *bounds]
+    framework = canonicalize_name(stack.distribution)
+    kept = [p for p in lock.packages if p.name == framework or _is_claimed(stack, p.name)]
+    claimed = any(package.name != framework for package in kept)
+    lines = [_HEAD.format(python=python, own=" and what the stack's own index holds" * claimed)]
+    lines += sorted(f"{package.name}==={package.version}" for package in kept)
+    others = packages.TENSORFLOWS - locked if framework in packages.TENSORFLOWS else ()
+    lines += _titled(_OTHERS, (f"{name}<0" for name in others if not _is_claimed(stack, name)))
+    lines += _titled(_BOUND, _bounds(stack, lock.release, locked))
+    lines += _titled(
+        _EMPTY,
+        (
+            f"{name}!={',!='.join(versions)}"
+            for name, versions in packages.placeholders().items()
+            if name not in locked | set(others) and not _is_claimed(stack, name)
+        ),
+    )
     own = own_indexes(stack, lock)
-    free = [f"{name}<0" for name in _free(stack, locked)] if own else []
-    if free:
+    if own:
         alone = _ALONE.format(url=own[0])
-        lines += [_FREE.format(indexes=" and ".join(own), alone=alone), *free]
+        lines += _titled(
+            _FREE.format(indexes=" and ".join(own), alone=alone),
+            (f"{name}<0" for name in _free(stack, locked)),
+        )
     return "\n".join([*lines, ""])
 
 
@@ -93,7 +117,8 @@ def text(constraints: Path, index: str, own: list[str]) -> str:
     """index: in the place of the configured one; "" leaves that. own: beside it."""
     # As a URL: pip separates the files of this setting at white space.
     lines = [
-        "# Written by envcheck for this environment alone.",
+        "# Written by envcheck for this environment alone. The constraints say what pip does not change",
+        "# here, and how to change it anyway; add or change any other package as you like.",
         "[global]",
         f"constraint = {constraints.absolute().as_uri()}",
     ]
@@ -105,8 +130,8 @@ def text(constraints: Path, index: str, own: list[str]) -> str:
     if own:
         lines += [
             "# pip asks these beside its index, and takes the highest version of all. The constraints pin",
-            "# every locked package, and refuse the names that anybody could register. Ask for another",
-            "# package of theirs from there alone:",
+            "# what was locked from here, and refuse the names that anybody could register. Ask for",
+            "# another package of theirs from there alone:",
             f"#   {_ALONE.format(url=own[0])}",
             "extra-index-url =",
             *(f"    {index}" for index in own),
@@ -119,16 +144,25 @@ def _bounds(stack: Stack, release: str, locked: set[str]) -> Iterable[str]:
     of_release = [r.constraints for r in stack.releases if r.release == release]
     for line in dict.fromkeys([*stack.constraints, *(c for found in of_release for c in found)]):
         bound = Requirement(line)
+        name = canonicalize_name(bound.name)
         # pip takes no constraint with an extra.
-        if not bound.extras and canonicalize_name(bound.name) not in locked:
+        if not bound.extras and name not in locked and _is_claimed(stack, name):
             yield line
+
+
+def _titled(title: str, lines: Iterable[str]) -> list[str]:
+    found = sorted(lines)
+    return [title, *found] if found else []
+
+
+def _is_claimed(stack: Stack, name: str) -> bool:
+    """Whether it comes from an index of the stack's own."""
+    return index_name(stack.indexes, name) != PUBLIC
 
 
 def _free(stack: Stack, locked: set[str]) -> list[str]:
     return [
-        name
-        for name in packages.unregistered()
-        if name not in locked and index_name(stack.indexes, name) != PUBLIC
+        name for name in packages.unregistered() if name not in locked and _is_claimed(stack, name)
     ]
 
 

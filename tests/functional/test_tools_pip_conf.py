@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from cli import environment as clean
 from index_server import Index as Served
@@ -36,7 +37,9 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexes]:
     wheel(public, "nvidia-cublas", "99.0")
     wheel(public, "nvidia-tensorrt", "99.0")
     wheel(public, FREE, "99.1")
-    wheel(public, "six", "1.16.0")
+    for version in ("1.15.0", "1.16.0"):
+        wheel(public, "six", version)
+    wheel(public, "wants-cublas", "1.0", requires=["nvidia-cublas>50"])
     with (
         serve(nvidia, folder / "n", offer=PLAIN) as own,
         serve(public, folder / "p", offer=PLAIN) as other,
@@ -68,7 +71,10 @@ def python(
         name="nvidia_cublas-11.4.1-py3-none-any.whl", url="https://x/", sha256="0" * 64
     )
     package = LockedPackage(name="nvidia-cublas", version="11.4.1", index=indexes[0].url, file=file)
-    lock = Lock(stack="test", release="1", python="3", architecture="x86_64", packages=[package])
+    public = msgspec.structs.replace(package, name="six", version="1.16.0", index=indexes[1].url)
+    lock = Lock(
+        stack="test", release="1", python="3", architecture="x86_64", packages=[package, public]
+    )
     environment.configure(directory, stack, lock, "https://public.example/simple")
     return directory / "bin" / "python"
 
@@ -84,6 +90,8 @@ def python(
         ),
         ("nvidia-tensorrt", ["nvidia_tensorrt-8.5-py3-none-any.whl"]),
         ("six", ["six-1.16.0-py3-none-any.whl"]),
+        # Locked, and free to change: it is the user's environment.
+        ("six<1.16", ["six-1.15.0-py3-none-any.whl"]),
         (FREE, []),
     ],
 )
@@ -100,14 +108,28 @@ def test_no_index_slips_in_a_package_of_the_other(
     assert sorted(path.name for path in tmp_path.glob("got/*.whl")) == got
 
 
-def test_the_files_comment_says_how_to_get_a_refused_name(
+def test_the_files_comments_say_how_to_get_what_they_refuse(
     python: Path, indexes: Indexes, tmp_path: Path
 ) -> None:
     comments = (python.parent.parent / ".envcheck" / "constraints.txt").read_text().splitlines()
-    (command,) = (line.removeprefix("#   ") for line in comments if " pip install " in line)
-    variables = clean(HOME=str(tmp_path), PATH=f"{python.parent}:/usr/bin:/bin")
-    shell = ["sh", "-c", command.replace("pip install", "pip download").replace("NAME", FREE)]
-    subprocess.run(shell, check=True, env=variables, cwd=tmp_path, timeout=120)
-    assert [path.name for path in tmp_path.glob("*.whl")] == [
-        "nvidia_cublas_cu117-11.10-py3-none-any.whl"
+    any_of_it, from_there = (
+        line.removeprefix("#   ") for line in comments if " pip install " in line
+    )
+    variables = clean(
+        HOME=str(tmp_path), PATH=f"{python.parent}:/usr/bin:/bin", PIP_INDEX_URL=indexes[1].url
+    )
+    del variables["PIP_CONFIG_FILE"]
+    alone = [python, "-m", "pip", "download", "--dest", "alone", "wants-cublas"]
+    subprocess.run(
+        alone, env=variables, cwd=tmp_path, timeout=120, check=False, capture_output=True
+    )
+    assert not list(tmp_path.glob("alone/nvidia_cublas-99*"))
+    for command, name in ((any_of_it, "wants-cublas"), (from_there, FREE)):
+        line = command.replace("pip install", "pip download")
+        line = line.replace("PACKAGE", name).replace("NAME", name)
+        subprocess.run(["sh", "-c", line], check=True, env=variables, cwd=tmp_path, timeout=120)
+    assert sorted(path.name for path in tmp_path.glob("*.whl")) == [
+        "nvidia_cublas-99.0-py3-none-any.whl",
+        "nvidia_cublas_cu117-11.10-py3-none-any.whl",
+        "wants_cublas-1.0-py3-none-any.whl",
     ]

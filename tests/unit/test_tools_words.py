@@ -261,20 +261,46 @@ def test_another_public_index_takes_the_place_of_the_configured_one_in_the_envir
     assert f"\nindex-url = {mirror}\n" in pip_conf.text(Path("/c.txt"), mirror, [])
 
 
-def test_the_environments_constraints_pin_bound_and_refuse() -> None:
-    said = pip_conf.constraints_text(OWN, LOCKED)
-    lines = [line for line in said.splitlines() if not line.startswith("#")]
+def _constraints(stack: Stack, locked: Lock) -> list[str]:
+    said = pip_conf.constraints_text(stack, locked)
+    return [line for line in said.splitlines() if not line.startswith("#")]
+
+
+def test_the_constraints_pin_what_comes_from_an_index_of_the_stacks_own_and_nothing_public() -> (
+    None
+):
+    lines = _constraints(OWN, LOCKED)
     assert lines[:5] == [
         "near===1",
-        "numpy===1.22.4",
         "nvidia-cublas-cu117===11.10",
         "nvidia-tensorflow===1.15.5+nv23.3",
         "plain===1",
+        "nvidia-tensorrt<9",  # of the catalogue's bounds, the one on what comes from there
     ]
-    assert lines[5:7] == ["nvidia-tensorrt<9", "protobuf<3.21"]
+    assert not [line for line in lines if line.startswith(("numpy", "protobuf"))]
     # Of the names that nobody holds; the one that is locked stays.
-    assert "nvidia-cublas-cu118<0" in lines[7:] and "nvidia-cublas-cu117<0" not in lines
-    assert "<0" not in pip_conf.constraints_text(STACK, LOCKED)  # no second index, nothing to mix
+    assert "nvidia-cublas-cu118<0" in lines and "nvidia-cublas-cu117<0" not in lines
+    # No second index, nothing to mix.
+    assert not [
+        line for line in _constraints(STACK, LOCKED) if line.startswith("nvidia-cublas-cu118")
+    ]
+
+
+def test_the_framework_stays_and_no_other_distribution_of_it_comes_beside_it() -> None:
+    tensorflow = msgspec.structs.replace(STACK, distribution="tensorflow_cpu")
+    pypi = "https://public.example/simple/"
+    lines = _constraints(
+        tensorflow, lock(locked("tensorflow-cpu", "2.21.0", pypi), locked("numpy", "2.3", pypi))
+    )
+    assert lines[0] == "tensorflow-cpu===2.21.0"
+    assert {"tensorflow<0", "nvidia-tensorflow<0", "tf-nightly<0"} < set(lines)
+    assert not [line for line in lines if line.startswith(("numpy", "tensorflow-cpu<"))]
+    # What only holds a name, and would be taken for want of anything else.
+    assert "nvidia-cublas-cu13!=0.0.0a0,!=0.0.1" in lines
+    assert "nvidia-tensorrt!=0.0.1.dev4,!=0.0.1.dev5,!=99.0.0" in lines
+    assert not [line for line in lines if line.startswith("nvidia-cublas-cu12")]  # is real
+    # Another framework has no other distributions.
+    assert not [line for line in _constraints(STACK, LOCKED) if line.startswith("tensorflow")]
 
 
 def test_what_a_tool_gets_of_the_users_environment() -> None:
