@@ -1,7 +1,9 @@
-"""What the built wheel holds: one top-level name, every module, every table."""
+"""What is built: a wheel with one top-level name, every module and table; an sdist with all that is kept."""
 
 from __future__ import annotations
 
+import subprocess
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -62,3 +64,22 @@ def test_the_demos_are_in_it_and_small(wheel: zipfile.ZipFile) -> None:
     demos = [one for one in wheel.infolist() if one.filename.startswith("envcheck/data/demos/")]
     assert {Path(one.filename).stem for one in demos} == set(NAMES)
     assert sum(one.compress_size for one in demos) < 100_000
+
+
+def test_the_sdist_holds_what_is_committed(tmp_path: Path) -> None:
+    """The tests run from it as they do in a checkout, and its links lead somewhere."""
+    from hatchling.builders.sdist import SdistBuilder
+
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("this is no checkout of git")
+    committed = {name for name in listed.stdout.decode().split("\0") if name}
+    (path,) = SdistBuilder(str(REPOSITORY)).build(directory=str(tmp_path), versions=["standard"])
+    with tarfile.open(path) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    there = {name for name in committed if (REPOSITORY / name).exists()}
+    # The link is followed: what it leads to stands in its place.
+    followed = {f"envcheck/{name}" if name.startswith("install/") else name for name in there}
+    assert followed - held - {"envcheck/install", ".gitattributes"} == set()
