@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 from .facts import Facts, unavailable
 
@@ -66,6 +67,12 @@ os._exit(0)
 
 _IMPLEMENTATIONS = {"cpython": "CPython", "pypy": "PyPy", "graalpy": "GraalPy"}
 _NARROW = {"x86_64": "i686", "aarch64": "armv8l"}  # what a 32-bit interpreter on such a kernel is
+# How a Python that does not work, or what was to load it, puts the reason; other programs' words about the
+# script that they were handed help nobody.
+_PYTHONS_OWN = re.compile(
+    r"(?:[A-Z]\w{0,60}(?:Error|Exception|Exit)|Fatal Python error|Could not find platform\w{0,20}|Python path"
+    r"|pyenv|.{0,300}: error while loading shared libraries|.{0,300}: symbol lookup error)\b"
+)
 _TEXTS = ("implementation", "executable", "prefix", "base_prefix", "machine")
 
 
@@ -104,21 +111,30 @@ def check(result):
     """The answer in a process.Result of the script. Raises ValueError with one sentence saying why not."""
     path = result.argv[0]
     if not result.ok:
+        words = pythons_words(result)
+        if result.outcome == "exited" and result.code > 0 and not words:
+            raise ValueError("%s is not a Python interpreter" % path)
         sentence = "%s cannot be used as a target: it %s" % (path, result.describe())
-        words = result.tail(1, 200).strip() if result.outcome == "exited" else ""
         raise ValueError(sentence + (" (%s)" % words if words else ""))
     try:
         answer = parse(result.stdout)
     except ValueError:
-        raise ValueError(
-            "%s cannot be used as a target: it does not answer as a Python interpreter does" % path
-        )
+        raise ValueError("%s is not a Python interpreter: it does not answer as one does" % path)
     if version_of(answer) < OLDEST:
         raise ValueError(
             "%s cannot be used as a target: it is Python %s, and envcheck needs %d.%d or "
             "newer there" % ((path, answer["version"]) + OLDEST)
         )
     return answer
+
+
+def pythons_words(result):
+    """The last line of a process.Result where it is a Python's own, up to 200 characters; "" otherwise."""
+    if result.outcome != "exited":
+        return ""
+    lines = result.tail(5, 4000).strip().splitlines()
+    said = [line.strip() for line in lines if _PYTHONS_OWN.match(line.strip())]
+    return said[-1][:200] if said else ""
 
 
 def resolve(path):
@@ -141,7 +157,7 @@ def resolve(path):
         return _in_directory(path), _kind(path)
     if not os.path.isfile(path) or not os.access(path, os.X_OK):
         raise ValueError(
-            "%s is not a file that can be executed, so it is no Python interpreter" % path
+            "%s is not a Python interpreter: it is not a program that this user may run" % path
         )
     # No realpath: a virtual environment's python is a link, and is known by where the link stands.
     return path, _kind(os.path.dirname(os.path.dirname(path)))
@@ -162,7 +178,7 @@ def _in_directory(path):
             "%s is a directory without a Python: it has neither bin/python nor bin/python3" % path
         )
     if os.path.exists(seen):
-        raise ValueError("%s is not a file that can be executed" % seen)
+        raise ValueError("%s is not a program that this user may run" % seen)
     raise ValueError(_why_missing(seen))
 
 

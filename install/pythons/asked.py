@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from ...collector import handshake
 from .. import processes
 
 # Seconds. A Python starts in well under one, also over a network; a shim that hangs costs no more.
@@ -90,10 +91,13 @@ def _read(result: Any) -> Answer | Silence:
     """The answer in what the process printed."""
     text: bytes = result.stdout
     begin, end = text.find(_BEGIN), text.rfind(_END)
-    if result.outcome != "exited" or result.code != 0 or not 0 <= begin < end:
-        words = result.tail(1) if result.outcome == "exited" else ""
-        told = "is no Python: it printed no answer" if result.ok else result.describe()
-        return Silence(told + (f": {words}" if words and not result.ok else ""))
+    words = handshake.pythons_words(result)
+    if result.ok and not 0 <= begin < end:
+        return Silence("is not a Python interpreter: it does not answer as one does")
+    if not result.ok:
+        if result.outcome == "exited" and result.code > 0 and not words:
+            return Silence("is not a Python interpreter")
+        return Silence(result.describe() + (f": {words}" if words else ""))
     try:
         return msgspec.json.decode(text[begin + len(_BEGIN) : end], type=Answer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

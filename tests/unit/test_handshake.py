@@ -109,7 +109,14 @@ def test_an_old_python_says_no_more_than_its_version() -> None:
             r"exited with status 1 \(ImportError: no json\)",
         ),
         (result("not-started", None, error="Exec format error"), "Exec format error"),
-        (result(stdout=b"certainly\n"), "does not answer as a Python interpreter does"),
+        (
+            result("exited", 1, stderr=b"Fatal Python error: init_fs_encoding\n\nCurrent thread\n"),
+            r"exited with status 1 \(Fatal Python error: init_fs_encoding\)",
+        ),
+        (
+            result("exited", 127, stderr=b"python: error while loading shared libraries: libpython\n"),
+            "error while loading shared libraries: libpython",
+        ),
     ],
 )
 def test_each_refusal_is_one_sentence_that_names_the_path(came: Result, words: str) -> None:
@@ -118,6 +125,21 @@ def test_each_refusal_is_one_sentence_that_names_the_path(came: Result, words: s
     sentence = str(refusal.value)
     assert sentence.startswith("/opt/env/bin/python cannot be used as a target: it ")
     assert "\n" not in sentence
+
+
+@pytest.mark.parametrize(
+    "came",
+    [
+        result(stdout=b"certainly\n"),
+        result("exited", 2, stderr=b"ls: cannot access 'import os, sys': No such file\n"),
+        result("exited", 2, stderr=b"ls: '" + handshake.SCRIPT.encode() + b"': File name too long\n"),
+        result("exited", 1, stderr=b"Try 'cat --help' for more information.\n"),
+    ],
+)
+def test_another_program_is_called_that_and_not_quoted(came: Result) -> None:
+    with pytest.raises(ValueError, match="/opt/env/bin/python is not a Python interpreter") as no:
+        handshake.check(came)
+    assert "os" not in str(no.value).split() and "help" not in str(no.value)
 
 
 def test_an_answer_that_came_before_a_signal_does_not_count() -> None:
@@ -183,11 +205,11 @@ def test_resolve_names_what_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "dull/bin/python").write_text("")
     for name, words in [
         ("nowhere", "nowhere does not exist"),
-        ("plain", "plain is not a file that can be executed"),
+        ("plain", "plain is not a Python interpreter"),
         ("plain/python", "plain/python does not exist"),
         ("empty", "empty is a directory without a Python"),
         ("dead", r"dead/bin/python is a link to /nonexistent/python3\.8, which does not exist"),
-        ("dull", "dull/bin/python is not a file that can be executed"),
+        ("dull", "dull/bin/python is not a program"),
     ]:
         with pytest.raises(ValueError, match=words):
             handshake.resolve(str(tmp_path / name))
