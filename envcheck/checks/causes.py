@@ -27,29 +27,6 @@ class Cause(NamedTuple):
 
 IMPORT = (
     Cause(
-        r"Descriptors cannot (?:not )?be created directly|cannot import name '?(?:_message|builder)'? from "
-        r"'?google\.protobuf",
-        "protobuf is too new for it",
-        "Pin protobuf to what it was generated with.",
-        ("{pip} install 'protobuf<3.21'",),
-        "upstream TensorFlow 1.15.5 with protobuf 4.24.4, observed",
-    ),
-    Cause(
-        r"module 'numpy' has no attribute '(\w+)'",
-        "numpy is too new for it (numpy.{1} is gone)",
-        "Pin numpy.",
-        ("{pip} install 'numpy<1.24'",),
-        "numpy's release notes, 1.24.0",
-    ),
-    Cause(
-        r"compiled using NumPy 1|numpy\.core\.(?:multiarray|umath) failed to import|_ARRAY_API not found"
-        r"|numpy\.dtype size changed",
-        "it was compiled for another numpy major",
-        "Pin numpy.",
-        ("{pip} install 'numpy<2'",),
-        "numpy's release notes, 2.0.0",
-    ),
-    Cause(
         r"version `(GLIBC_[\d.]+)' not found",
         "it needs {1}, which this system's C library does not have",
         "Use a wheel made for an older system, or a container, which brings its own C library.",

@@ -30,6 +30,7 @@ from .target import (
     sees_gpus,
     soname,
 )
+from .version_causes import explain_versions
 from .view import View, known, need
 
 
@@ -59,7 +60,9 @@ def it_imports(view: View) -> Iterator[Verdict]:
             yield Passed(f"{title} {known(facts.version) or 'of an unknown version'}{took}", title)
             return
         words = known(facts.import_error) or "no reason was given"
-        found = explain(IMPORT, [words], f"{python(view)} -m pip")
+        found = explain_versions(view, facts, words) or explain(
+            IMPORT, [words], f"{python(view)} -m pip"
+        )
         yield Finding(
             "fail",
             f"{title} does not import: {found.says if found else _first_line(words)}.",

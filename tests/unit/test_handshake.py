@@ -114,7 +114,9 @@ def test_an_old_python_says_no_more_than_its_version() -> None:
             r"exited with status 1 \(Fatal Python error: init_fs_encoding\)",
         ),
         (
-            result("exited", 127, stderr=b"python: error while loading shared libraries: libpython\n"),
+            result(
+                "exited", 127, stderr=b"python: error while loading shared libraries: libpython\n"
+            ),
             "error while loading shared libraries: libpython",
         ),
     ],
@@ -132,7 +134,9 @@ def test_each_refusal_is_one_sentence_that_names_the_path(came: Result, words: s
     [
         result(stdout=b"certainly\n"),
         result("exited", 2, stderr=b"ls: cannot access 'import os, sys': No such file\n"),
-        result("exited", 2, stderr=b"ls: '" + handshake.SCRIPT.encode() + b"': File name too long\n"),
+        result(
+            "exited", 2, stderr=b"ls: '" + handshake.SCRIPT.encode() + b"': File name too long\n"
+        ),
         result("exited", 1, stderr=b"Try 'cat --help' for more information.\n"),
     ],
 )
