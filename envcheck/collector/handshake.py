@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 
 from .facts import Facts, unavailable
 
@@ -67,12 +66,6 @@ os._exit(0)
 
 _IMPLEMENTATIONS = {"cpython": "CPython", "pypy": "PyPy", "graalpy": "GraalPy"}
 _NARROW = {"x86_64": "i686", "aarch64": "armv8l"}  # what a 32-bit interpreter on such a kernel is
-# How a Python that does not work, or what was to load it, puts the reason; other programs' words about the
-# script that they were handed help nobody.
-_PYTHONS_OWN = re.compile(
-    r"(?:[A-Z]\w{0,60}(?:Error|Exception|Exit)|Fatal Python error|Could not find platform\w{0,20}|Python path"
-    r"|pyenv|.{0,300}: error while loading shared libraries|.{0,300}: symbol lookup error)\b"
-)
 _TEXTS = ("implementation", "executable", "prefix", "base_prefix", "machine")
 
 
@@ -111,7 +104,7 @@ def check(result):
     """The answer in a process.Result of the script. Raises ValueError with one sentence saying why not."""
     path = result.argv[0]
     if not result.ok:
-        words = pythons_words(result)
+        words = result.words_of_python()
         if result.outcome == "exited" and result.code > 0 and not words:
             raise ValueError("%s is not a Python interpreter" % path)
         sentence = "%s cannot be used as a target: it %s" % (path, result.describe())
@@ -126,15 +119,6 @@ def check(result):
             "newer there" % ((path, answer["version"]) + OLDEST)
         )
     return answer
-
-
-def pythons_words(result):
-    """The last line of a process.Result where it is a Python's own, up to 200 characters; "" otherwise."""
-    if result.outcome != "exited":
-        return ""
-    lines = result.tail(5, 4000).strip().splitlines()
-    said = [line.strip() for line in lines if _PYTHONS_OWN.match(line.strip())]
-    return said[-1][:200] if said else ""
 
 
 def resolve(path):

@@ -7,6 +7,7 @@ not even die by SIGKILL is stuck in the kernel, is left behind, and is named in 
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import time
@@ -17,6 +18,13 @@ from .capture import capture_file
 OUTPUT_LIMIT = 16 * 1024 * 1024  # bytes of stdout or stderr
 # Of the user's environment, what envcheck itself logs in with, and no child of its has any use for.
 LOGINS = ("NGC_API_KEY", "NGC_CLI_API_KEY")
+
+# How a Python that does not work, or what was to load it, begins to say why. Other programs' words about a
+# script that they were handed help nobody.
+_PYTHONS_OWN = re.compile(
+    r"(?:[A-Z]\w{0,60}(?:Error|Exception|Exit)|Fatal Python error|Could not find platform\w{0,20}|pyenv"
+    r"|.{0,300}: (?:error while loading shared libraries|symbol lookup error))\b"
+)
 
 
 class Result(object):
@@ -59,6 +67,12 @@ class Result(object):
         """The last lines of stderr, or of stdout where stderr is empty, as text."""
         text = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")
         return "\n".join(text.splitlines()[-lines:])[-limit:]
+
+    def words_of_python(self):
+        """The last line of a Python that says why it does not work; "" where no Python speaks."""
+        lines = self.tail(5, 4000).splitlines() if self.outcome == "exited" else []
+        said = [line.strip() for line in lines if _PYTHONS_OWN.match(line.strip())]
+        return said[-1][:200] if said else ""
 
 
 def _without_logins(env):

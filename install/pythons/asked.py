@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from ...collector import handshake
 from .. import processes
 
 # Seconds. A Python starts in well under one, also over a network; a shim that hangs costs no more.
@@ -91,7 +90,7 @@ def _read(result: Any) -> Answer | Silence:
     """The answer in what the process printed."""
     text: bytes = result.stdout
     begin, end = text.find(_BEGIN), text.rfind(_END)
-    words = handshake.pythons_words(result)
+    words = result.words_of_python()
     if result.ok and not 0 <= begin < end:
         return Silence("is not a Python interpreter: it does not answer as one does")
     if not result.ok:
