@@ -82,7 +82,8 @@ if [ "$1" = test ]; then
     shift
     install test '[test]'
     cd "$here"
-    exec "$venv/bin/python" -m pytest "$@"
+    unset PYTHONDONTWRITEBYTECODE  # each of the tests' processes would compile all of them
+    exec "$venv/bin/python" -m pytest -n auto "$@"
 fi
 install base ''
 ENVCHECK_COMMAND="sh $0" exec "$venv/bin/envcheck" "$@"

@@ -1,12 +1,19 @@
-"""Makes the helpers in the tests' folders importable by their own names."""
+"""Makes the helpers in the tests' folders importable by their own names, and pytest's hooks."""
 
 import gc
+import os
 import sys
 from pathlib import Path
+
+import pytest
+from _pytest.terminal import TerminalReporter
 
 for folder in ("", "unit", "functional", "gpu"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
+import ending  # noqa: E402
+import selection  # noqa: E402
+import signals  # noqa: E402
 from alone import no_network  # noqa: E402
 from docker_daemon import docker_daemon  # noqa: E402
 from podman import base_tar, fresh_podman, podman_world  # noqa: E402
@@ -21,7 +28,41 @@ __all__ = [
     "scratch_home",
 ]  # fixtures of all tests
 
+signals.take_back()
+left_out: dict[str, int] = {}
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    selection.mark_by_fixture(items)
+    left_out.update(selection.leave_out(config, items))
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = left_out
+
 
 def pytest_collection_finish() -> None:
     """What is there by now stays: to look through it for garbage takes a tenth of the time."""
     gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    """Every worker of xdist has left out the same."""
+    left_out.update(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    return min(len(os.sched_getaffinity(0)), 8)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Takes the group off again that xdist adds: pytest knows the test by its name alone."""
+    name, at, group = report.nodeid.rpartition("@")
+    if at and not set(group) & set("]:/"):
+        report.nodeid = name
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    ending.write(terminalreporter, left_out)

@@ -9,8 +9,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 MINORS = range(6, 16)
+
+
+def heavy(*minors: int) -> list[ParameterSet]:
+    """The same test with older Pythons and their pips: CI's."""
+    return [pytest.param(minor, marks=pytest.mark.heavy) for minor in minors]
 
 
 @cache

@@ -90,6 +90,7 @@ def test_it_installs_without_a_network(bundle: Path, tmp_path: Path, no_network:
     assert again["result"] == "already"
 
 
+@pytest.mark.heavy
 def test_a_tar_is_the_same_every_time_and_is_read_as_it_is(
     shop: Demo, bundle: Path, tmp_path: Path, no_network: None
 ) -> None:

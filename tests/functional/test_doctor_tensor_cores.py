@@ -183,6 +183,7 @@ def test_without_kernels_nothing_is_judged(doctor: Callable[..., Report]) -> Non
     assert report.code == 0
 
 
+@pytest.mark.heavy
 def test_two_gpus_run_side_by_side_and_one_alone_where_it_is_asked_for(
     doctor: Callable[..., Report], machine: Machine
 ) -> None:
@@ -199,6 +200,7 @@ def test_two_gpus_run_side_by_side_and_one_alone_where_it_is_asked_for(
     assert refused(wrong).endswith("--gpu 5: nvidia-smi lists no such GPU (there are: 0, 1)")
 
 
+@pytest.mark.heavy
 def test_a_busy_gpu_is_left_alone_unless_it_is_asked_for(doctor: Callable[..., Report]) -> None:
     chosen = ("--kernels", "L0", "--modes", "fp16")
     report = doctor(*chosen, SHIM_USED_BY="1", SHIM_COUNT="2", **QUICK)
@@ -226,6 +228,7 @@ def test_half_precision_that_runs_on_cuda_cores_is_one_failure(
     assert report.one("L0", "fp16")["hardware"]["text"] == "64 FFMA"
 
 
+@pytest.mark.heavy
 def test_the_override_in_the_user_s_environment_is_named(doctor: Callable[..., Report]) -> None:
     areas = ("--only", "tensorcores", "ENV-004")
     report = doctor("--modes", "tf32", *areas, NVIDIA_TF32_OVERRIDE="0", **QUICK)
@@ -238,6 +241,7 @@ def test_the_override_in_the_user_s_environment_is_named(doctor: Callable[..., R
     assert report.code == 0
 
 
+@pytest.mark.heavy
 def test_a_hang_costs_its_mode_alone(doctor: Callable[..., Report]) -> None:
     report = doctor("--kernels", "L1", "--modes", "int8,fp8", SHIM_HANG="int8", **QUICK)
     assert report.verdicts("L1") == {
@@ -249,6 +253,7 @@ def test_a_hang_costs_its_mode_alone(doctor: Callable[..., Report]) -> None:
     assert "hung: no answer within" in report.checks["TC-402"]["findings"][0]["message"]
 
 
+@pytest.mark.heavy
 def test_a_crash_and_a_dead_context_cost_their_mode_alone(doctor: Callable[..., Report]) -> None:
     for fault in ("SHIM_CRASH", "SHIM_DEAD"):
         report = doctor("--kernels", "L1", "--modes", "fp16,int8,fp8", **{fault: "fp8"}, **QUICK)
@@ -262,6 +267,7 @@ def test_a_crash_and_a_dead_context_cost_their_mode_alone(doctor: Callable[..., 
         assert report.code == 1
 
 
+@pytest.mark.heavy
 def test_a_framework_s_dead_context_costs_its_mode_alone(doctor: Callable[..., Report]) -> None:
     report = doctor("--kernels", "L2", "--modes", "fp16,bf16", SHIM_DEAD="fp16", **QUICK)
     verdicts = report.verdicts("L2")
@@ -272,6 +278,7 @@ def test_a_framework_s_dead_context_costs_its_mode_alone(doctor: Callable[..., R
     assert report.bad() == {"TC-402": "fail", "TC-303": "TC-402"}
 
 
+@pytest.mark.heavy
 def test_cupti_that_crashes_costs_the_kernels_names_alone(doctor: Callable[..., Report]) -> None:
     report = doctor("--kernels", "L1", "--modes", "fp16,int8", SHIM_CUPTI_CRASH="1", **QUICK)
     assert report.verdicts("L1") == {
@@ -283,6 +290,7 @@ def test_cupti_that_crashes_costs_the_kernels_names_alone(doctor: Callable[..., 
     assert report.code == 0
 
 
+@pytest.mark.heavy
 def test_out_of_memory_makes_the_matrices_smaller(
     doctor: Callable[..., Report], tmp_path: Path
 ) -> None:

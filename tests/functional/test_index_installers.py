@@ -187,7 +187,7 @@ def installed(python: Path, folder: Path | None = None) -> str:
     return told.stdout.strip() or told.stderr
 
 
-@pytest.mark.parametrize("minor", [6, 8, 11])
+@pytest.mark.parametrize("minor", [*pythons.heavy(6, 8), 11])
 def test_uv_installs_a_lock_and_nothing_is_asked_twice(
     tmp_path: Path, world: Path, minor: int
 ) -> None:
@@ -212,7 +212,7 @@ def test_uv_installs_a_lock_and_nothing_is_asked_twice(
         assert sorted(r.path.rpartition("/")[2] for r in fetched) == sorted(WANTED)
 
 
-@pytest.mark.parametrize("minor", [6, 8, 11])
+@pytest.mark.parametrize("minor", [*pythons.heavy(6, 8), 11])
 def test_pip_installs_a_lock_of_whatever_age_it_is(
     tmp_path: Path, world: Path, old_pip: Callable[[int], Path], minor: int
 ) -> None:
@@ -239,7 +239,7 @@ def test_pip_installs_a_lock_of_whatever_age_it_is(
     assert installed(python, target) == "1.0 2.0 0.9.0"
 
 
-@pytest.mark.parametrize("minor", [6, 8, 11])
+@pytest.mark.parametrize("minor", [*pythons.heavy(6, 8), 11])
 def test_pip_resolves_by_the_same_rules(
     tmp_path: Path, world: Path, old_pip: Callable[[int], Path], minor: int
 ) -> None:

@@ -29,10 +29,10 @@ from envcheck.install.catalogue.load import find, load
 
 MONTHS = {"20.06": 6, "20.12": 8, "22.05": 8, "22.12": 8, "23.03": 8}
 ALL = [
-    ("20.06", "uv"),
-    ("22.05", "uv"),
     ("23.03", "uv"),
-    ("23.03", "pip"),
+    pytest.param(("20.06", "uv"), marks=pytest.mark.heavy),
+    pytest.param(("22.05", "uv"), marks=pytest.mark.heavy),
+    pytest.param(("23.03", "pip"), marks=pytest.mark.heavy),
     pytest.param(("20.12", "uv"), marks=pytest.mark.slow),
     pytest.param(("22.12", "uv"), marks=pytest.mark.slow),
     pytest.param(("20.06", "pip"), marks=pytest.mark.slow),

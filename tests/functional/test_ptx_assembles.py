@@ -93,7 +93,13 @@ def expected(product: Product, chip: str) -> dict[str, int]:
 
 
 CASES = [
-    pytest.param(mode, product, chip, id=f"{mode}-{product.target}-on-{chip}")
+    pytest.param(
+        mode,
+        product,
+        chip,
+        id=f"{mode}-{product.target}-on-{chip}",
+        marks=[] if chip == "sm_80" else pytest.mark.heavy,
+    )
     for mode in MODES
     for chip, capability in CHIPS.items()
     for product in ptx.products(mode, capability)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from cli import environment as clean_environment
 from folder_view import FolderView, bundled, lock_of
-from pythons import need
+from pythons import heavy, need
 
 from envcheck.exit_codes import PutBack
 from envcheck.install.catalogue.model import Index, Stack
@@ -55,7 +55,7 @@ def output(*argv: str | Path, **variables: str) -> str:
     return told.stdout.strip()
 
 
-@pytest.mark.parametrize("minor", [6, 7, 8, None])
+@pytest.mark.parametrize("minor", [*heavy(6, 7, 8), None])
 @pytest.mark.parametrize("installer", ["uv", "pip"])
 def test_a_script_starts_from_an_awkward_path(
     tmp_path: Path, minor: int | None, installer: str

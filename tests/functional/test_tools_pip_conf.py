@@ -12,7 +12,7 @@ from cli import environment as clean
 from index_server import Index as Served
 from index_server import serve
 from index_site import Offer
-from pythons import need
+from pythons import heavy, need
 from wheel_maker import wheel
 
 from envcheck.install.catalogue.model import Index, Stack
@@ -47,7 +47,7 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexes]:
         yield own, other
 
 
-@pytest.fixture(scope="module", params=[6, 8, 13])
+@pytest.fixture(scope="module", params=[*heavy(6, 8), 13])
 def python(
     request: pytest.FixtureRequest, indexes: Indexes, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
