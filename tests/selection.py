@@ -13,15 +13,17 @@ ENGINES = {"podman_world": "podman", "docker_daemon": "docker"}
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> dict[str, int]:
-    """Deselect what has a mark that ``-m`` does not name; how many, by mark."""
+    """Deselect what has a mark that ``-m`` does not name (of several, the last one); how many, by mark."""
     named = set(re.findall(r"\w+", config.option.markexpr))
     counted: dict[str, int] = {}
     kept, left = [], []
     for item in items:
-        marks = [m for m in LEFT_OUT if m not in named and item.get_closest_marker(m)]
-        (left if marks else kept).append(item)
-        if marks:
-            counted[marks[-1]] = counted.get(marks[-1], 0) + 1
+        mark = next((m for m in reversed(LEFT_OUT) if item.get_closest_marker(m)), "")
+        if not mark or mark in named:
+            kept.append(item)
+        else:
+            left.append(item)
+            counted[mark] = counted.get(mark, 0) + 1
     if left:
         items[:] = kept
         config.hook.pytest_deselected(items=left)

@@ -116,7 +116,9 @@ def test_a_file_that_changes_in_between(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"no zip", SMALL[:-30], SMALL.replace(b"METADATA", b"METABASE"), SMALL[:40]]
+    "data",
+    [b"", b"no zip", SMALL[:-30], SMALL.replace(b"METADATA", b"METABASE"), SMALL[:40]],
+    ids=["empty", "no zip", "no end", "no metadata", "a head alone"],  # a zip knows the time of day
 )
 def test_what_is_no_wheel_is_said(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "whole"
