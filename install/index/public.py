@@ -165,8 +165,9 @@ def _asked_of_uv(environ: Mapping[str, str]) -> str:
     # The user's own cache is left alone. Any Python would do, and this one need not be searched for, which
     # takes longer than all the rest.
     argv += ["--python", sys.executable, "-"]
+    unwrapped = {name: value for name, value in environ.items() if name != "COLUMNS"}
     # Away from the working directory, whose project's settings are not the user's.
-    result = processes.run(argv, deadline=UV_SECONDS, env=environ, cwd=Path("/"))
+    result = processes.run(argv, deadline=UV_SECONDS, env=unwrapped, cwd=Path("/"))
     if not result.ok:
         raise _uv_failed(result.stderr.decode("utf-8", "replace"), result.describe())
     text: str = result.stdout.decode("utf-8", "replace")

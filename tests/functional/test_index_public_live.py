@@ -115,6 +115,6 @@ def test_a_broken_configuration_of_uvs_is_named_and_not_quoted(
 ) -> None:
     file = write(tmp_path / "config/uv/uv.toml", text)
     with pytest.raises(UsageError) as caught:
-        public_index(machine(tmp_path))
+        public_index(machine(tmp_path, COLUMNS="40"))  # uv breaks its lines there
     assert str(caught.value).startswith(f"uv's configuration {file}{place}")
     assert "secret" not in str(caught.value) and "PIP_INDEX_URL" in caught.value.hint

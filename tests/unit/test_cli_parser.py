@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
 import signal
 from types import ModuleType
@@ -75,7 +74,7 @@ def test_control_c_waits_for_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.import_module
 
     def slow(name: str, package: str | None = None) -> ModuleType:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # to this thread: xdist has others
         module = real(name, package)
         loaded.append(name)
         return module
