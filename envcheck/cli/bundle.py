@@ -6,19 +6,22 @@ import argparse
 import sys
 
 from ..exit_codes import ExitCode, UsageError
-from . import files, selection
+from . import files, selection, stacks
 from .faces import Faces
+from .parser import Parser
 from .style import style_of
 
 EPILOG = """\
 examples:
-  envcheck bundle --stack tensorflow --output /media/usb/tensorflow
-  envcheck bundle --stack tensorflow-cpu --output tensorflow-cpu.tar
-  envcheck bundle --mode container --release 23.03 --output ngc.tar
+  envcheck bundle tensorflow --output /media/usb/tensorflow
+  envcheck bundle tensorflow-cpu --output tensorflow-cpu.tar
+  envcheck bundle ngc-tf1 --release 23.03 --output ngc.tar"""
+
+MORE = """\
 on the machine without a network, with a bundle of wheels (a tar is unpacked
 first, or read as it is where envcheck is there already):
   sh setup.sh
-  venv/bin/envcheck install --mode wheel --offline .
+  venv/bin/envcheck install --offline .
 and with an image's tar, which is read as it is: an OCI archive, that podman
 and docker load as well:
   tar -xf ngc.tar setup.sh envcheck
@@ -29,28 +32,32 @@ cannot, 4 envcheck could not look (an index, a registry, this machine),
 130 interrupted"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
+def add_arguments(parser: Parser) -> None:
+    parser.epilog, parser.more = EPILOG, MORE
     selection.add_arguments(parser)
     parser.add_argument(
         "--for-python",
         action="append",
         default=[],
         metavar="PYTHON",
-        help="a Python that envcheck itself will run under there, 3.10 or newer; repeatable"
-        " (default: the version that it runs under here)",
+        help="the Python that envcheck will run under there, 3.10 or newer; repeatable (default: the"
+        " version here)",
     )
     parser.add_argument(
         "--output",
-        required=True,
         metavar="PLACE",
-        help="a directory that does not exist yet, or a file whose name ends in .tar",
+        help="a new directory, or a file whose name ends in .tar (needed)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
+    stacks.settle(arguments)
     selection.refuse_other_mode(arguments, besides="--index")
     selection.refuse_lock(arguments)
+    if arguments.output is None:
+        raise UsageError(
+            "where should the bundle go?", "envcheck bundle tensorflow --output tensorflow.tar"
+        )
     output = selection.absolute_output(arguments.output)
     if output.name.endswith((".gz", ".tgz", ".xz", ".bz2", ".zst", ".zip")):
         raise UsageError(

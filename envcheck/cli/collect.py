@@ -6,6 +6,7 @@ import argparse
 
 from ..exit_codes import ExitCode, UsageError
 from . import files, kernels, sources
+from .parser import Parser
 
 EPILOG = """\
 examples:
@@ -17,14 +18,14 @@ then, here or elsewhere:
   envcheck doctor --from machine.json"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
     where = parser.add_mutually_exclusive_group()
     sources.add_target(where)
     where.add_argument(
         "--nvidia-smi",
         metavar="FILE",
-        help="make the Snapshot of a file with nvidia-smi -q (text) or nvidia-smi -q -x (XML) output",
+        help="make it of the output of nvidia-smi -q, or nvidia-smi -q -x",
     )
     sources.add_engine(parser)
     sources.add_deadline(parser)
@@ -33,8 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-redact",
         action="store_true",
-        help="keep host and user name, serial numbers, UUIDs and home paths (credentials never are)",
+        help="keep names, serial numbers, UUIDs and home paths (credentials are never kept)",
     )
+    parser.rare("--engine", "--deadline", "--no-kernels")
 
 
 def run(arguments: argparse.Namespace) -> int:

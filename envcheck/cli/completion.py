@@ -1,4 +1,4 @@
-"""`envcheck completion SHELL`: completion for bash, zsh and tcsh."""
+"""`envcheck completion SHELL`: completion for bash, zsh, fish and tcsh."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from ..exit_codes import ExitCode
-from . import files
+from . import files, stacks
 
 EPILOG = """\
 bash:
@@ -15,7 +15,10 @@ bash:
 zsh (with "fpath+=~/.zfunc" before "compinit" in ~/.zshrc):
   mkdir -p ~/.zfunc
   envcheck completion zsh > ~/.zfunc/_envcheck
-in this shell alone:
+fish:
+  mkdir -p ~/.config/fish/completions
+  envcheck completion fish > ~/.config/fish/completions/envcheck.fish
+in this bash alone:
   eval "$(envcheck completion bash)\""""
 
 _PATHS = ("FILE", "DIR", "BUNDLE", "PLACE", "WHERE")  # what stands for a path in the help
@@ -24,7 +27,7 @@ _PATHS = ("FILE", "DIR", "BUNDLE", "PLACE", "WHERE")  # what stands for a path i
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument(
-        "shell", choices=("bash", "zsh", "tcsh"), metavar="SHELL", help="%(choices)s"
+        "shell", choices=("bash", "zsh", "fish", "tcsh"), metavar="SHELL", help="%(choices)s"
     )
 
 
@@ -32,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     import shtab
 
     from ..checks.registry import AREAS, all_checks
+    from ..install.catalogue import load
     from ..reports.explain import PAGES
     from .main import build_parser
 
@@ -42,8 +46,10 @@ def run(arguments: argparse.Namespace) -> int:
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab's way
         elif action.metavar == "CHECK":
             action.choices = named
-        elif action.metavar == "CODE":
+        elif action.metavar == "WORD":
             action.choices = [*PAGES, *named]
+        elif action.metavar == "STACK":
+            action.choices = [*load.names(), *stacks.containers()]
     files.write(None, shtab.complete(parser, shell=arguments.shell) + "\n")
     return ExitCode.HEALTHY
 

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=NAMES,
         metavar="NAME",
-        help=f"{', '.join(NAMES)}; without it: what they show",
+        help=f"{', '.join(NAMES)}; default: what each shows",
     )
     doctor.add_faces(parser)
 

@@ -3,83 +3,78 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from ..exit_codes import ExitCode, UsageError
+from ..suggestions import did_you_mean
 from . import files, kernels, sources
-from .style import style_of
+from .parser import Parser
+from .style import style_for
 
 if TYPE_CHECKING:
     from ..checks.model import Diagnosis
     from ..collection import Collected
 
-FORMATS = ("terminal", "json", "junit")
-
 EPILOG = """\
 examples:
   envcheck doctor                      this machine, and the active environment
   envcheck doctor --target ~/venvs/tf  this machine, and that environment
-  envcheck doctor --target image:REF   a fresh container, seen from both sides
-  envcheck doctor --target container:ID  the one that runs
   envcheck doctor --from machine.json  a Snapshot that somebody sent
-  envcheck doctor --only driver gpu    two areas (or codes) and nothing else
-  envcheck doctor --gpu 0 --kernels L0  Tensor Cores of one GPU, driver alone
+  envcheck doctor --only driver gpu    two areas (or codes) and nothing else"""
+
+MORE = """\
+  envcheck doctor --target image:REF   a new container, seen from both sides
+  envcheck doctor --target container:ID  one that runs
+  envcheck doctor --gpu 0 --kernels L0  one GPU's Tensor Cores, driver alone
   envcheck doctor --format junit --output report.xml --fail-on warn
 
 exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
 4 none failed and one that applies could not run"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
+def add_arguments(parser: Parser) -> None:
+    parser.epilog, parser.more = EPILOG, MORE
     where = parser.add_mutually_exclusive_group()
     sources.add_target(where)
     where.add_argument(
         "--from",
         dest="source",
         metavar="FILE",
-        help='diagnose this Snapshot instead of this machine ("-": standard input)',
+        help="diagnose the Snapshot in this file (- is standard input)",
     )
     add_faces(parser)
     sources.add_engine(parser)
     sources.add_deadline(parser)
     kernels.add_arguments(parser)
-    for name, what in (("--only", "run nothing but"), ("--skip", "leave out")):
+    for name, what in (("--only", "run only"), ("--skip", "leave out")):
         parser.add_argument(
             name,
             nargs="+",
             action="extend",
             default=[],
             metavar="CHECK",
-            help=f"{what} these: codes (DRV-002) or areas (driver)",
+            help=f"{what} these codes (DRV-002) or areas (driver)",
         )
     parser.add_argument(
         "--fail-on",
         choices=("warn", "fail"),
         default="fail",
-        help="what makes the exit code 1 (default: fail)",
+        metavar="WHAT",
+        help="exit with 1 on a fail (default) or on a warn",
     )
     parser.add_argument(
         "--exit-zero",
         action="store_true",
-        help="exit with 0 whatever is found: the report is the result",
+        help="exit with 0 whatever is found",
     )
+    parser.rare("--engine", "--deadline", "--save", "--exit-zero", "--no-kernels")
 
 
 def add_faces(parser: argparse.ArgumentParser) -> None:
     """What the report looks like and where it goes: of `envcheck demo`, too."""
-    parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        default="terminal",
-        metavar="FORMAT",
-        help="terminal (default: for people), json, or junit (for CI servers)",
-    )
+    files.add_format(parser, json="for programs", junit="for CI servers")
     files.add_output(parser)
-    parser.add_argument(
-        "--save", metavar="FILE", help="also write the Snapshot that the diagnosis rests on"
-    )
+    parser.add_argument("--save", metavar="FILE", help="also write the Snapshot")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -130,14 +125,10 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
         return junit.render(report, warnings_fail=arguments.fail_on == "warn")
     from ..reports import terminal
 
-    style = style_of(sys.stdout)
-    to_file = arguments.output not in (None, "-")
     return terminal.render(
         report,
         collected.snapshot,
-        width=80 if to_file else style.width,
-        colour=style.colour and not to_file,
-        utf8=to_file or style.utf8,
+        **style_for(arguments.output)._asdict(),
         restore=collected.restore,
         elsewhere=arguments.source is not None,
         implied=arguments.source is None and arguments.target is None,
@@ -163,8 +154,10 @@ def _selection(words: list[str]) -> list[str]:
         elif word.lower() in AREAS:
             chosen.append(word.lower())
         else:
+            near = did_you_mean(word, [*AREAS, *codes])
             raise UsageError(
-                f"{word}: neither a check's code nor an area ({', '.join(AREAS)})",
+                f"{word}: neither a check's code nor an area{near}"
+                f"{'' if near else ': there are ' + ', '.join(AREAS)}",
                 hint="envcheck explain lists all codes",
             )
     return chosen

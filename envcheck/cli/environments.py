@@ -12,14 +12,14 @@ _WORDS = {"": False, "y": True, "yes": True, "n": False, "no": False}
 
 
 def add_name(
-    parser: argparse.ArgumentParser, without: str = "without it: the only one there is"
+    parser: argparse.ArgumentParser, without: str = "default: the only one there is"
 ) -> None:
     parser.add_argument(
         "name",
         nargs="?",
         default="",
         metavar="ENVIRONMENT",
-        help=f"a name of `envcheck list`, or a path; {without}",
+        help=f"a name in `envcheck list`, or a path ({without})",
     )
 
 
@@ -28,7 +28,7 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
         "--wait",
         type=_seconds,
         metavar="SECONDS",
-        help="how long to wait for another envcheck that is at work there (default: until it is done)",
+        help="how long to wait for another envcheck there (default: until it is done)",
     )
 
 

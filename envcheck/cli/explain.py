@@ -1,59 +1,70 @@
-"""`envcheck explain [CODE]`: what a code means, or why a proof is one."""
+"""`envcheck explain [WORD]`: what a code means, why a proof is one, or which checks mention a word."""
 
 from __future__ import annotations
 
 import argparse
-import difflib
+import re
 import sys
+from typing import Any
 
-from ..checks.registry import AREAS, all_checks
+from ..checks.registry import AREAS, Check, all_checks
 from ..exit_codes import ExitCode, UsageError
+from ..suggestions import did_you_mean
 from . import files
+from .commands import in_place
 from .style import style_of
 
 EPILOG = """\
 examples:
-  envcheck explain          all codes, with what each is about
-  envcheck explain driver   the codes of one area
-  envcheck explain DRV-002  what it means, how it is judged, and who says so
+  envcheck explain           all codes, with what each is about
+  envcheck explain driver    the codes of one area
+  envcheck explain DRV-002   what it means, how it is judged, and who says so
+  envcheck explain protobuf  the checks that mention a word, best first
   envcheck explain tensor-cores
-                            why the bits prove that Tensor Cores did the work
+                             why the bits prove that Tensor Cores did the work
   envcheck explain stack-file
-                            how to describe a stack of your own for install"""
+                             how to describe a stack of your own for install"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument(
-        "code",
-        nargs="?",
-        metavar="CODE",
-        help="a check's code, an area or a page (tensor-cores, stack-file); without it: all codes",
+        "words",
+        nargs="*",
+        metavar="WORD",
+        help="a check's code, an area, a page (tensor-cores, stack-file) or words to search for"
+        " (default: all codes)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
+    asked = " ".join(arguments.words)
+    text = _text(asked, arguments.words, style_of(sys.stdout)._asdict())
+    files.write(None, in_place(text))
+    return ExitCode.HEALTHY
+
+
+def _text(asked: str, words: list[str], style: dict[str, Any]) -> str:
+    from ..checks.search import search
     from ..reports import explain
 
-    style = style_of(sys.stdout)._asdict()
     checks = {check.code: check for check in all_checks()}
-    asked = arguments.code or ""
     if asked.upper() in checks:
         titles = {check.code: check.title for check in checks.values()}
-        text = explain.explain(checks[asked.upper()], titles, **style)
-    elif (page := asked.lower().replace(" ", "-")) in explain.PAGES:
-        text = explain.explain_page(page, **style)
-    elif not asked or asked.lower() in AREAS:
-        chosen = [check for check in checks.values() if asked.lower() in ("", check.area)]
-        text = explain.explain_all(chosen, **style)
-    else:
-        known = [*checks, *(page.upper() for page in explain.PAGES)]
-        near = difflib.get_close_matches(asked.upper(), known, n=3, cutoff=0.5)
-        near = [page.lower() if page.lower() in explain.PAGES else page for page in near]
-        raise UsageError(
-            f"there is no check with the code {asked}"
-            + (f"; near it: {', '.join(near)}" if near else ""),
-            hint="envcheck explain lists all codes",
-        )
-    files.write(None, text)
-    return ExitCode.HEALTHY
+        return explain.explain(checks[asked.upper()], titles, **style)
+    if (page := asked.lower().replace(" ", "-")) in explain.PAGES:
+        return explain.explain_page(page, **style)
+    if listed := [check for check in checks.values() if _is_in(check, asked)]:
+        return explain.explain_all(listed, **style)
+    is_code = re.fullmatch(r"[A-Za-z]{2,5}-?\d+", asked)  # of no check
+    if not is_code and (found := search(words, checks.values())):
+        return explain.explain_found(asked, found, **style)
+    near = did_you_mean(asked, [*checks, *AREAS, *explain.PAGES])
+    raise UsageError(f'no check mentions "{asked}"{near}', hint="envcheck explain lists all codes")
+
+
+def _is_in(check: Check, asked: str) -> bool:
+    """By nothing at all, its area, or the beginning of its code: "DRV", "drv-01"."""
+    prefix = f"{asked}-" if asked.isalpha() else asked
+    named = asked.lower() in ("", check.area)
+    return named or ("-" in prefix and check.code.startswith(prefix.upper()))

@@ -19,6 +19,20 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_format(parser: argparse._ActionsContainer, **others: str) -> None:
+    """--format: text, or one of the others, each with what the help says of it."""
+    *first, last = [f"{name} ({what})" for name, what in others.items()]
+    told = ", ".join(["text (default: for people)", *first])
+    parser.add_argument(
+        "--format",
+        type=lambda word: {"terminal": "text"}.get(word, word),  # its name until 0.1
+        choices=("text", *others),
+        default="text",
+        metavar="FORMAT",
+        help=f"{told} or {last}",
+    )
+
+
 def check_writable(output: str | None, option: str = "--output") -> None:
     """Refuse an option's FILE that cannot be written before the work is done, not after it."""
     if output is None or output == "-":

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..exit_codes import EnvcheckError, ExitCode, UsageError
-from . import environments, files, selection, words
+from . import environments, files, selection, stacks, words
 from .faces import Faces
+from .parser import Parser
 from .style import style_of
 
 if TYPE_CHECKING:
@@ -21,29 +22,25 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  envcheck install --mode wheel              what fits this machine best
-  envcheck install --mode wheel --plan       what it would do, touching nothing
-  envcheck install --mode wheel --stack tensorflow-cpu --yes
-  envcheck install --mode wheel --stack nvidia-tf1 --release 23.03
-  envcheck install --mode wheel --offline /media/usb/bundle.tar
-  envcheck install --mode container          NVIDIA's newest image that fits
-  envcheck install --mode container --release 23.03 --flavour tf1 --plan
-  envcheck install --mode container --image registry.example/team/tf:1
+  envcheck install                     what fits this machine best
+  envcheck install --plan              what it would do, touching nothing
+  envcheck install tensorflow-cpu      for a machine without a GPU
+  envcheck install nvidia-tf1 --release 23.03
+  envcheck install ngc-tf2             NVIDIA's newest container that fits
+  envcheck run python train.py         then: a command in it"""
+
+MORE = """\
+  envcheck install tensorflow --upgrade --yes
+  envcheck install --image registry.example/team/tf:1
+  envcheck install --offline /media/usb/bundle.tar
   envcheck install --mode container --offline /media/usb/ngc.tar
-  envcheck install --stack tensorflow --dockerfile > Dockerfile
-  envcheck install --stack tensorflow --dockerfile DIR
-  envcheck install --mode container --dockerfile DIR
-which releases there are, and what to do with what was installed:
-  envcheck releases --mode container
-  envcheck run -- python train.py
-exit codes: 0 installed (or there already), 2 wrong usage or unreadable
-input, 3 this machine cannot, and nothing was touched, 4 envcheck could not
-look (an index, a registry, this machine), 5 failed and put back as it was,
-6 failed and could not be put back, 130 interrupted or not wanted"""
+  envcheck install tensorflow --dockerfile > Dockerfile
+  envcheck install tensorflow --dockerfile DIR
+  envcheck install --mode container --dockerfile DIR"""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
+def add_arguments(parser: Parser) -> None:
+    parser.epilog, parser.more = EPILOG, MORE
     groups = selection.add_arguments(parser)
     groups.container.add_argument(
         "--engine",
@@ -56,31 +53,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what puts the wheels into the environment (default: uv)",
     )
     parser.add_argument(
+        "--offline",
+        metavar="BUNDLE",
+        help="install what envcheck bundle wrote, without a network",
+    )
+    parser.add_argument(
         "--path",
         metavar="DIR",
-        help="where its versions go (default: ~/.local/share/envcheck/envs/STACK)",
+        help="where to (default: ~/.local/share/envcheck/envs/STACK)",
     )
-    parser.add_argument("--plan", action="store_true", help="print what would happen, and stop")
+    parser.add_argument("--plan", action="store_true", help="show what would happen, and stop")
     parser.add_argument(
         "--dockerfile",
         nargs="?",
         const=True,
         metavar="DIR",
-        help="print the plan as one self-contained Dockerfile, and stop; with DIR (--mode container needs"
-        " one): write one with envcheck in it there, and all that it is built from",
-    )
-    parser.add_argument(
-        "--offline",
-        metavar="BUNDLE",
-        help="install from what envcheck bundle wrote, an image also from what podman save or docker save"
-        " did; no network is touched",
+        help="write a Dockerfile in place of installing: to standard output, or with all that it needs"
+        " into DIR",
     )
     parser.add_argument(
         "--upgrade",
         action="store_true",
-        help="resolve (an image: ask its registry) again although the same request is installed",
+        help="resolve again, and install what is newer",
     )
-    parser.add_argument("--yes", "-y", action="store_true", help="do it without asking")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
     parser.add_argument(
         "--wait",
         type=_seconds,
@@ -88,12 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="how long to wait for another installation at the same place (default: 600)",
     )
-    parser.add_argument(
-        "--format",
-        choices=("text", "json"),
-        default="text",
-        help="text (default: for people), or json, for failures too",
-    )
+    files.add_format(parser, json="for programs")
+    parser.rare("--engine", "--installer", "--wait", "--dockerfile")
 
 
 def _seconds(text: str) -> float:
@@ -109,6 +101,7 @@ def _seconds(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     faces = _InstallFaces(arguments)
     with _told_as_json(arguments, faces):
+        stacks.settle(arguments)
         _refuse_combinations(arguments)
         request = selection.request_of(arguments)
         if selection.builds_image(arguments):
@@ -151,7 +144,7 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
     selection.refuse_together(
         arguments,
         "--image",
-        "--release --flavour",
+        "--stack --release --flavour",
         "an image of your own is none of NVIDIA's releases",
     )
     selection.refuse_together(
@@ -171,7 +164,7 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
         selection.refuse_together(
             arguments,
             "--dockerfile",
-            "--release --flavour --engine",
+            "--stack --release --flavour --engine",
             "--image NAME@sha256:DIGEST is what the image is built upon",
         )
     if arguments.dockerfile and arguments.format == "json":

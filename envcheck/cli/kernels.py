@@ -9,6 +9,8 @@ from typing import get_args
 from ..collection import Kernels
 from ..exit_codes import UsageError
 from ..facts.micro_kernels import Level, Mode
+from ..suggestions import did_you_mean
+from .parser import Parser
 
 AREA = "tensorcores"
 CODES = "TC-"  # what the codes of that area begin with
@@ -18,13 +20,13 @@ _MODES: tuple[str, ...] = get_args(Mode)
 _OPTIONS = ("kernels", "gpu", "modes", "busy_ok", "evidence", "no_kernels")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     group = parser.add_argument_group(
         "micro-kernels",
-        "Where there is a GPU, matrix products on it show whether Tensor Cores engage:\n"
-        "L0 through the driver alone, L1 with the target's cuBLAS, L2 in its framework.",
+        "Matrix products on each GPU show whether its Tensor Cores are used: L0 by the\n"
+        "driver alone, L1 with the target's cuBLAS, L2 in its framework.",
     )
-    group.add_argument("--no-kernels", action="store_true", help="leave them out")
+    group.add_argument("--no-kernels", action="store_true", help="run none on the GPUs")
     group.add_argument(
         "--kernels",
         metavar="LEVELS",
@@ -36,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_indices,
         action="extend",
-        help="on these GPUs only, by nvidia-smi's index, as 0 or 0,2 (default: all that"
+        help="on these GPUs only, numbered as in nvidia-smi: 0 or 0,2 (default: all that"
         " CUDA_VISIBLE_DEVICES leaves)",
     )
     group.add_argument(
@@ -45,15 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_words(_MODES),
         help=f"these of {', '.join(_MODES)}; fp32, the control, always runs (default: all)",
     )
-    group.add_argument(
-        "--busy-ok", action="store_true", help="run them on GPUs that are in use, too"
-    )
+    group.add_argument("--busy-ok", action="store_true", help="also on GPUs that are in use")
     group.add_argument(
         "--evidence",
         choices=("quick", "full"),
         metavar="HOW",
-        help="quick (default), or full: sample the GPU's own counters, which takes longer",
+        help="quick (default), or full: sample the GPU's counters, too, which takes longer",
     )
+    parser.rare("--kernels", "--gpu", "--modes", "--busy-ok", "--evidence")
 
 
 def refuse(arguments: argparse.Namespace, other: str) -> None:
@@ -103,7 +104,8 @@ def _words(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
         asked = [word.strip() for word in text.split(",")]
         wrong = [word for word in asked if word.lower() not in known]
         if wrong:
-            raise argparse.ArgumentTypeError(f"{wrong[0]!r} is none of {', '.join(choices)}")
+            near = did_you_mean(wrong[0], choices)
+            raise argparse.ArgumentTypeError(f"{wrong[0]!r} is none of {', '.join(choices)}{near}")
         return [known[word.lower()] for word in asked]
 
     return words

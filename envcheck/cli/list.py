@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from ..exit_codes import ExitCode
 from . import files
-from .style import style_of
+from .commands import in_place
+from .style import style_for
 
 EPILOG = """\
 examples:
@@ -17,13 +17,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "--format",
-        choices=("terminal", "json"),
-        default="terminal",
-        metavar="FORMAT",
-        help="terminal (default: for people), or json",
-    )
+    files.add_format(parser, json="for programs")
     files.add_output(parser)
 
 
@@ -36,6 +30,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         text = environments.render_json(found)
     else:
-        text = environments.listing(found, **style_of(sys.stdout)._asdict())
+        text = in_place(environments.listing(found, **style_for(arguments.output)._asdict()))
     files.write(arguments.output, text)
     return ExitCode.HEALTHY

@@ -10,43 +10,24 @@ from collections.abc import Sequence
 from .. import __version__
 from ..exit_codes import EnvcheckError, ExitCode
 from . import words
+from .commands import COMMANDS, HEADINGS
 from .parser import Parser
 from .uninterrupted import uninterrupted
 
-# name → (one line of help, module): a command's own module is imported only when it is called.
-COMMANDS = {
-    "doctor": "say what is wrong with this machine, why, and what to type",
-    "collect": "write a Snapshot of the facts, to diagnose here or elsewhere",
-    "demo": "what the doctor says of simulated machines, for whoever has no GPU at hand",
-    "releases": "what could be installed here, and why the rest could not",
-    "install": "an environment with NVIDIA's or upstream TensorFlow, verified by the doctor",
-    "bundle": "write everything for a machine without a network into one directory or tar",
-    "run": "a command in what was installed, started as it should be",
-    "shell": "a shell in what was installed",
-    "list": "what envcheck has installed, its size, and its state",
-    "rollback": "go back to the version of an environment before this one",
-    "uninstall": "remove an environment, or a version of it",
-    "prune": "remove old versions, and fetched files that none needs",
-    "explain": "what a check's code means, and where the knowledge comes from",
-    "schema": "the JSON Schema of the Snapshot or of the report",
-    "collector": "write the collector as one file for machines without envcheck",
-    "completion": "the shell's completion script",
-}
-
 EPILOG = """\
 start here:
-  envcheck doctor                      this machine, and the active environment
-  envcheck releases                    what could be installed on it
-  envcheck install --mode wheel        an environment, verified by the doctor
-  envcheck install --mode container    the same, as NVIDIA's container
-  envcheck run python train.py         a command in it
-  envcheck COMMAND --help              what else a command can do
+  envcheck doctor                  this machine, and the active environment
+  envcheck releases                what can be installed on it
+  envcheck install                 what fits best, verified by the doctor
+  envcheck run python train.py     a command in it
+  envcheck COMMAND --help          the options of a command
 
-exit codes: 0 healthy or done, 1 problems were found, 2 wrong usage or
-    unreadable input, 3 this machine cannot: nothing was touched, 4 envcheck
-    could not look, 5 failed and put back as it was, 6 failed and something is
-    left, 130 interrupted; of envcheck run and shell: the command's own, or
-    125, 126, 127"""
+exit codes:
+  0  healthy or done             4  envcheck could not look
+  1  problems were found         5  failed, and everything is as it was before
+  2  wrong usage or input        6  failed, and something is left over
+  3  this machine cannot         130  interrupted or declined
+  of run and shell: the command's own, or 125, 126, 127"""
 
 
 def run(argv: Sequence[str]) -> int:
@@ -78,9 +59,10 @@ def build_parser(argv: Sequence[str] = ()) -> Parser:
     """The whole parser, or, where argv names a command, only that command's arguments."""
     parser = Parser(
         prog="envcheck",
-        description="Take a machine with NVIDIA GPUs to a TensorFlow environment that is verified, from the"
-        " driver up to the framework.",
+        description="Find out what is wrong with a machine with NVIDIA GPUs, and install a\n"
+        "TensorFlow on it that is verified from the driver up to the framework.",
         epilog=EPILOG,
+        allow_abbrev=False,  # of a command's options it would say which are ambiguous among its own
     )
     parser.add_argument(
         "-V",
@@ -89,7 +71,7 @@ def build_parser(argv: Sequence[str] = ()) -> Parser:
         version=f"envcheck {__version__}",
         help="show envcheck's version and exit",
     )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command")
     named = next((word for word in argv if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
         command = commands.add_parser(
@@ -100,5 +82,5 @@ def build_parser(argv: Sequence[str] = ()) -> Parser:
                 module = importlib.import_module(f".{name}", __package__)
             module.add_arguments(command)
             command.set_defaults(run=module.run)
-            parser.usage_error = command.usage_error  # what no command knows is told by this one
+    parser.show_commands(commands, HEADINGS)
     return parser

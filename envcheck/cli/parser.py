@@ -1,14 +1,18 @@
-"""argparse, with help that is good to look at and errors of one sentence."""
+"""argparse, with help that is short until more is asked for, and errors of one sentence."""
 
 from __future__ import annotations
 
 import argparse
 import functools
 import sys
+import textwrap
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from .. import safe_text
 from ..exit_codes import ExitCode
+from ..suggestions import did_you_mean, nearest
 from . import files, words
 from .style import columns, style_of
 
@@ -30,19 +34,133 @@ _STYLES = {
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser for a terminal of any width, coloured where somebody reads it."""
+    """An ArgumentParser for a terminal of any width, coloured where somebody reads it.
+
+    ``more`` is the part of the epilog that --help-all alone shows. An option that does not exist is this
+    parser's error, not its parent's: the hint then names the right help.
+    """
 
     usage_error = ExitCode.USAGE  # the exit code for a command line that cannot be read
 
     def __init__(self, **options: Any) -> None:
-        options.setdefault("formatter_class", _shaped(argparse.RawDescriptionHelpFormatter))
-        super().__init__(**options)
+        options.setdefault("formatter_class", _shaped(_Plain))
+        super().__init__(**options, add_help=False)
+        self.more = ""
+        self._hidden: list[argparse.Action] = []
+        self._rare: list[argparse.Action] = []
+        self._positionals.title = "arguments"
+        self.add_argument("-h", "--help", action=_Help, help="show this help and exit")
+        self._help_all = self.add_argument(
+            "--help-all", action=_Help, help="show all options and examples, and exit"
+        )
 
-    def print_help(self, file: Any = None) -> None:
+    def rare(self, *options: str) -> None:
+        """Leave these options to --help-all."""
+        self._rare += [self._option_string_actions[option] for option in options]
+
+    def show_commands(
+        self,
+        commands: argparse._SubParsersAction[Any],
+        headings: Mapping[str, Collection[str]],
+    ) -> None:
+        """Let the help list the commands under these headings."""
+        self._hidden.append(commands)
+        entries = {entry.dest: entry for entry in commands._choices_actions}
+        for heading, names in headings.items():
+            group = self.add_argument_group(heading)
+            group._group_actions += [entries[name] for name in names]
+        self._action_groups.remove(self._optionals)
+        self._action_groups.append(self._optionals)  # last
+
+    def print_help(self, file: Any = None, everything: bool = False) -> None:
         """Write the help; in colour where both it and standard output go to a terminal."""
         if style_of(file or sys.stdout).colour and style_of(sys.stdout).colour:
             self.formatter_class = _shaped(_coloured())
-        super().print_help(file)
+        text = self.format_help_all() if everything else self.format_help()
+        self._print_message(text, file or sys.stdout)
+
+    def format_help(self) -> str:
+        """What most people use."""
+        has_more = self._rare or self.more
+        with self._without(self._rare if has_more else [self._help_all]):
+            return super().format_help()
+
+    def format_help_all(self) -> str:
+        """Every option, and all of the epilog."""
+        epilog = self.epilog
+        self.epilog = "\n".join(filter(None, (epilog, self.more)))
+        try:
+            with self._without([self._help_all]):
+                return super().format_help()
+        finally:
+            self.epilog = epilog
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self._refuse(unknown)
+        return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        self._stop(message, f"{self.prog} --help")
+
+    @contextmanager
+    def _without(self, hidden: Sequence[argparse.Action]) -> Iterator[None]:
+        """Help of one line of usage, and without these, nor the headings that are theirs alone."""
+        hidden = [*hidden, *self._hidden]
+        shown = self.usage, [action.help for action in hidden]
+        groups = [group for group in self._action_groups if set(group._group_actions) <= {*hidden}]
+        about = [group.description for group in groups]
+        self.usage = self.usage or self._short_usage()
+        for action in hidden:
+            action.help = argparse.SUPPRESS
+        for group in groups:
+            group.description = None
+        try:
+            yield
+        finally:
+            self.usage = shown[0]
+            for action, text in zip(hidden, shown[1], strict=True):
+                action.help = text
+            for group, description in zip(groups, about, strict=True):
+                group.description = description
+
+    def _short_usage(self) -> str:
+        """ "envcheck install [STACK] [options]" """
+        words = [self.prog]
+        for action in self._get_positional_actions():
+            name = str(action.metavar or action.dest)
+            words.append(f"[{name}]" if action.nargs in ("?", "*") else name)
+        return " ".join([*words, "[options]"])
+
+    def _refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """What no option and no argument has taken."""
+        word = next((word for word in unknown if word.startswith("-")), unknown[0])
+        if word.startswith("-"):
+            option = word.partition("=")[0]
+            near = did_you_mean(option, self._option_string_actions)
+            self.error(f'there is no option "{option}"{near}')
+        self.error(f'unexpected argument "{word}"')
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(choice) for choice in action.choices]
+        if isinstance(action, argparse._SubParsersAction):
+            near = nearest(str(value), choices)
+            self._stop(
+                f'there is no command "{value}"{did_you_mean(str(value), choices)}',
+                f"{self.prog} {near} --help" if near else f"{self.prog} --help lists the commands",
+            )
+        name = action.option_strings[-1] if action.option_strings else action.metavar
+        self.error(
+            f'{name} "{value}": not one of {", ".join(choices)}{did_you_mean(str(value), choices)}'
+        )
+
+    def _stop(self, sentence: str, hint: str) -> NoReturn:
+        words.show(f"{self.prog}: {safe_text.one_line(sentence)}\n")
+        words.hint(hint)
+        raise SystemExit(self.usage_error)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is sys.stdout:
@@ -50,10 +168,26 @@ class Parser(argparse.ArgumentParser):
         else:
             super()._print_message(message, file)
 
-    def error(self, message: str) -> NoReturn:
-        words.show(f"{self.prog}: {safe_text.one_line(message)}\n")
-        words.hint(f"{self.prog} --help")
-        raise SystemExit(self.usage_error)
+
+class _Help(argparse.Action):
+    """--help and --help-all."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(
+            option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help
+        )
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> NoReturn:
+        parser.print_help(everything=option == "--help-all")
+        parser.exit()
+        raise AssertionError("it has exited")
+
+
+class _Plain(argparse.RawDescriptionHelpFormatter):
+    """Which breaks no name at its hyphen."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
 def _shaped(formatter: type[argparse.HelpFormatter]) -> Any:

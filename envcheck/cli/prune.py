@@ -7,6 +7,7 @@ import sys
 
 from ..exit_codes import ExitCode
 from . import environments, files, words
+from .commands import in_place
 from .style import style_of
 
 EPILOG = """\
@@ -19,22 +20,16 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    environments.add_name(parser, "without it: all of them")
+    environments.add_name(parser, "default: all of them")
     parser.add_argument(
         "--keep",
         type=_number,
         default=1,
         metavar="N",
-        help="versions to keep beside the one in use, for envcheck rollback (default: 1)",
+        help="versions to keep beside the one in use (default: 1, for a rollback)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="say it, and do nothing")
-    parser.add_argument(
-        "--format",
-        choices=("terminal", "json"),
-        default="terminal",
-        metavar="FORMAT",
-        help="terminal (default: for people), or json",
-    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would go, and stop")
+    files.add_format(parser, json="for programs")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         text = report.render_json(done)
     else:
-        text = report.pruned(done, **style_of(sys.stdout)._asdict())
+        text = in_place(report.pruned(done, **style_of(sys.stdout)._asdict()))
     files.write(None, text)
     return ExitCode.HEALTHY
 

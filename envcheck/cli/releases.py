@@ -7,8 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exit_codes import Cannot, ExitCode, UsageError
-from . import files, sources
-from .style import style_of
+from . import files, sources, stacks
+from .parser import Parser
+from .style import style_for
 
 if TYPE_CHECKING:
     from ..install.catalogue.model import Stack
@@ -22,33 +23,20 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   envcheck releases                      every stack, judged for this machine
-  envcheck releases --stack tensorflow --all
-                                         one stack, down to its oldest release
-  envcheck releases --mode container --flavour tf2
-                                         NVIDIA's containers in place of wheels
+  envcheck releases tensorflow --all     one stack, down to its oldest release
+  envcheck releases --mode container     NVIDIA's containers
   envcheck releases --from machine.json  what another machine could have
 
-A release that fits only "if named" has something that is not known, or is a
-pre-release: envcheck does not choose it by itself. "perhaps": nothing speaks
-against it, and not everything is known of the machine (its notes say what).
-Nothing is fetched, and no index is asked."""
-
+"if named": installed only where --release names it: a pre-release, or one of
+which something is not known. "perhaps": nothing speaks against it, but not
+all that matters is known of the machine. Nothing is downloaded for this."""
 
 _MAY_BE = "what is not known of this machine may yet rule it out"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument(
-        "--stack", metavar="STACK", help="one stack: a name, or a file with one of your own"
-    )
-    parser.add_argument(
-        "--mode",
-        choices=("wheel", "container"),
-        default="wheel",
-        metavar="MODE",
-        help="wheel (default) or container: NVIDIA's, by month",
-    )
+    stacks.add_arguments(parser, "all that --mode has")
     parser.add_argument(
         "--flavour",
         choices=("tf1", "tf2"),
@@ -57,37 +45,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the containers: tf1 or tf2",
     )
     parser.add_argument("--all", action="store_true", help="show the older releases, too")
+    parser.rare("--stack", "--flavour")
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
-        "--python", metavar="X", default="", help="judge for this Python: a version or a path"
+        "--python", metavar="PYTHON", default="", help="judge for this version or interpreter"
     )
     where.add_argument(
         "--from",
         dest="source",
         metavar="FILE",
-        help='judge the machine of this Snapshot instead ("-": standard input)',
+        help="judge the machine of the Snapshot in this file (- is standard input)",
     )
-    parser.add_argument(
-        "--format",
-        choices=("terminal", "json"),
-        default="terminal",
-        metavar="FORMAT",
-        help="terminal (default: for people) or json",
-    )
+    files.add_format(parser, json="for programs")
     files.add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     files.check_writable(arguments.output)
+    stacks.settle(arguments)
     _agree(arguments)
     as_json = arguments.format == "json"
-    style, to_file = style_of(sys.stdout), arguments.output not in (None, "-")
-    look = {
-        "everything": arguments.all,
-        "width": 80 if to_file else style.width,
-        "colour": style.colour and not to_file,
-        "utf8": to_file or style.utf8,
-    }
+    look = {"everything": arguments.all, **style_for(arguments.output)._asdict()}
     told = _containers if arguments.mode == "container" else _wheels
     files.write(arguments.output, told(arguments, as_json, look))
     return ExitCode.HEALTHY
@@ -102,7 +80,7 @@ def _agree(arguments: argparse.Namespace) -> None:
     if arguments.mode == "wheel" and arguments.flavour:
         raise UsageError(
             "--flavour is for containers",
-            "--mode container shows them; --stack names a wheel's stack",
+            "envcheck releases ngc-tf1 or ngc-tf2 shows them",
         )
 
 

@@ -7,18 +7,24 @@ import sys
 
 from ..exit_codes import ExitCode
 from . import environments, files, words
+from .commands import in_place
 from .style import style_of
 
 EPILOG = """\
 examples:
   envcheck rollback tensorflow   the version before; once more: forward again
-  envcheck rollback tensorflow --to 2.20.0-py3.11-1f0c9a2b"""
+  envcheck rollback tensorflow --to 2.20.0"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     environments.add_name(parser)
-    parser.add_argument("--to", metavar="VERSION", default="", help="this one, of `envcheck list`")
+    parser.add_argument(
+        "--to",
+        metavar="VERSION",
+        default="",
+        help="this one; the start of its name is enough",
+    )
     environments.add_wait(parser)
 
 
@@ -28,6 +34,6 @@ def run(arguments: argparse.Namespace) -> int:
     from ..reports import environments as report
 
     root = roots.find(arguments.name)
-    done = rollback(root, arguments.to, wait=arguments.wait, tell=words.say)
-    files.write(None, report.rolled_back(done, **style_of(sys.stdout)._asdict()))
+    done = rollback(root, roots.version_id(root, arguments.to), wait=arguments.wait, tell=words.say)
+    files.write(None, in_place(report.rolled_back(done, **style_of(sys.stdout)._asdict())))
     return ExitCode.HEALTHY

@@ -10,22 +10,23 @@ from ..install.start import container, wheel
 from . import starting
 from .parser import Parser
 
-EPILOG = f"""\
+EPILOG = """\
 examples:
   envcheck run python train.py                what was installed last
   envcheck run --name ngc-tf1 -- nvidia-smi -L
   envcheck run -v /data:/data:ro -e NCCL_DEBUG=INFO python train.py
-  envcheck run -e CUDA_VISIBLE_DEVICES=0 python train.py
+  envcheck run -e CUDA_VISIBLE_DEVICES=0 python train.py"""
+
+MORE = f"""\
 In a container: the working directory is mounted at its own path, files belong
-to you, and the command is not started where GPUs do not arrive. In an
-environment of wheels: with what its activation sets; whether the GPUs are
-well, envcheck doctor says. CUDA_VISIBLE_DEVICES takes some of the GPUs, here
-and there.
+to you, and the command is not started where GPUs do not arrive. In a virtual
+environment it gets what activation sets; envcheck doctor says whether the GPUs
+are healthy. CUDA_VISIBLE_DEVICES chooses among the GPUs in both.
 {starting.CODES}"""
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog = EPILOG
+    parser.epilog, parser.more = EPILOG, MORE
     parser.usage = "envcheck run [options] [--] COMMAND [ARGUMENT ...]"
     starting.add_arguments(parser)
     parser.add_argument(

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..exit_codes import UsageError
+from . import stacks
 
 if TYPE_CHECKING:
     from ..install.request import Request
+    from .parser import Parser
 
 
 class Groups(NamedTuple):
@@ -20,31 +22,35 @@ class Groups(NamedTuple):
     container: argparse._ArgumentGroup
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> Groups:
+def add_arguments(parser: Parser) -> Groups:
     """What says what is to be installed; more options of one mode go into its group."""
-    parser.add_argument(
-        "--mode",
-        choices=("wheel", "container"),
-        default="wheel",
-        help="wheel (default): a virtual environment; container: an NGC image",
-    )
+    stacks.add_arguments(parser)
     parser.add_argument(
         "--release",
         metavar="RELEASE",
-        help="of the stack, or the month of NVIDIA's image (default: the newest that fits)",
+        help="such as 2.20.0 or 23.03 (default: the newest that fits)",
+    )
+    parser.add_argument(
+        "--python",
+        metavar="PYTHON",
+        help="a version (3.11) or an interpreter's path",
+    )
+    parser.add_argument(
+        "--image",
+        metavar="REF",
+        help="your own container image, REGISTRY/NAME:TAG",
     )
     parser.add_argument(
         "--allow-no-gpu",
         action="store_true",
-        help="a GPU stack on a machine without a GPU: its GPU checks then could not run",
+        help="install a GPU build without a GPU (unverified)",
     )
     parser.add_argument(
         "--allow-insecure",
         action="append",
         default=[],
         metavar="HOST",
-        help="a host of an index or a registry that may be plain http, or whose certificate is not"
-        " verified",
+        help="an index's or a registry's host that may use plain http or an unverified certificate",
     )
     parser.add_argument(
         "--jobs", type=_jobs, default=8, metavar="N", help="downloads at once (default: 8)"
@@ -59,26 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> Groups:
         choices=("tf1", "tf2"),
         help="of NVIDIA's images: with TensorFlow 1, or 2 (default: the newest that fits)",
     )
-    groups.container.add_argument(
-        "--image",
-        metavar="REF",
-        help="an image of your own, in place of NVIDIA's: REGISTRY/NAME:TAG or NAME@sha256:DIGEST",
-    )
+    parser.rare("--mode", "--stack", "--allow-insecure", "--jobs", "--lock", "--index", "--flavour")
     return groups
 
 
 def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--stack",
-        metavar="STACK",
-        help="a stack's name, or a TOML file of your own (envcheck explain stack-file); default:"
-        " nvidia-tf1 where the machine fits it and its index answers, else tensorflow",
-    )
-    group.add_argument(
         "--lock", metavar="FILE", help="install this pylock.toml of envcheck's as it stands"
-    )
-    group.add_argument(
-        "--python", metavar="PYTHON", help="a version (3.8) or an interpreter's path"
     )
     group.add_argument(
         "--index",
@@ -92,7 +85,7 @@ def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
 
 # What says something to one mode alone.
 _OF_CONTAINERS = "--flavour --image --engine"
-_OF_WHEELS = "--stack --lock --python --index --installer --dockerfile"
+_OF_WHEELS = "--lock --python --index --installer --dockerfile"
 _OF_BOTH_CONTEXTS = (
     "--dockerfile",
     "--index",
@@ -140,7 +133,11 @@ def request_of(arguments: argparse.Namespace) -> Request:
     from ..install.request import Request
 
     stack = arguments.stack or ""
-    if os.sep in stack or stack.endswith(".toml"):
+    containers = stacks.containers() if arguments.mode == "container" else {}
+    flavour = containers.get(stack) or getattr(arguments, "flavour", None) or ""
+    if stack in containers:
+        stack = ""  # the flavour says it: one request, however it was worded
+    elif os.sep in stack or stack.endswith(".toml"):
         stack = _absolute(stack, "--stack")
     return Request(
         stack=stack,
@@ -153,8 +150,8 @@ def request_of(arguments: argparse.Namespace) -> Request:
         allow_no_gpu=arguments.allow_no_gpu,
         allow_insecure=arguments.allow_insecure,
         installer=getattr(arguments, "installer", None) or "uv",
-        mode=getattr(arguments, "mode", "wheel"),
-        flavour=getattr(arguments, "flavour", None) or "",
+        mode=arguments.mode,
+        flavour=flavour,  # type: ignore[arg-type]  # one of the catalogue's
         engine=getattr(arguments, "engine", None) or "",
         image=getattr(arguments, "image", None) or "",
     )
@@ -188,7 +185,9 @@ def refuse_together(arguments: argparse.Namespace, option: str, others: str, why
         return
     for other in others.split():
         if _given(arguments, other):
-            raise UsageError(f"{option} and {other} are not used together: {why}")
+            by_name = other == "--stack" and arguments.named
+            shown = f'"{arguments.named}"' if by_name else other
+            raise UsageError(f"{option} and {shown} are not used together: {why}")
 
 
 def _given(arguments: argparse.Namespace, option: str) -> bool:

@@ -10,18 +10,19 @@ from ..install.start import container, shells
 from . import starting
 from .parser import Parser
 
-EPILOG = f"""\
+EPILOG = """\
 examples:
   envcheck shell                   in what was installed last
   envcheck shell --name nvidia-tf1
-In an environment of wheels it is your own $SHELL, activated after its rc files
-(bash, zsh, fish and sh); in a container bash, or sh where that is missing.
+In a virtual environment it is your own $SHELL (bash, zsh, fish or sh), after
+its rc files; in a container bash, or sh where that is missing."""
+
+MORE = f"""\
 {starting.CODES}"""
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog = EPILOG
-    parser.usage = "envcheck shell [options]"
+    parser.epilog, parser.more = EPILOG, MORE
     starting.add_arguments(parser)
 
 

@@ -22,9 +22,8 @@ def add_target(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--target",
         metavar="WHERE",
-        help="an interpreter, a virtual environment or a conda prefix to look into; image:REF for a fresh "
-        "container of an image that is here; container:ID for one that runs; without it: the active "
-        "environment, else the one that envcheck installed last, else the machine alone",
+        help="look into this environment or interpreter, image:REF or container:ID (default: the active"
+        " environment, else the one installed last)",
     )
 
 
@@ -32,9 +31,7 @@ def add_engine(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--engine",
         choices=ENGINES,
-        metavar="ENGINE",
-        help="with --target image:REF or container:ID: podman, docker, apptainer or enroot (default: the "
-        "one that has it)",
+        help="of --target image:REF or container:ID (default: the one that has it)",
     )
 
 
@@ -43,7 +40,7 @@ def add_deadline(parser: argparse._ActionsContainer) -> None:
         "--deadline",
         type=_seconds,
         metavar="SECONDS",
-        help="give every probe this long, instead of each its own deadline",
+        help="how long each probe may take (default: each its own)",
     )
 
 

@@ -21,41 +21,43 @@ be executed, 127 there is no such command; 128 + N for a signal N"""
 def add_arguments(parser: Parser) -> None:
     """The options of both."""
     parser.usage_error = ExitCode.NOT_STARTED
-    which = parser.add_argument_group("which (default: the environment installed last)")
+    which = parser.add_argument_group("environment (default: the one installed last)")
     named = which.add_mutually_exclusive_group()
-    named.add_argument("--name", metavar="NAME", default="", help="this one, of `envcheck list`")
-    named.add_argument("--path", metavar="DIR", default="", help="the one in this directory")
+    named.add_argument("--name", metavar="NAME", default="", help="its name in `envcheck list`")
+    named.add_argument("--path", metavar="DIR", default="", help="its directory")
     which.add_argument(
-        "--version", metavar="ID", default="", help="a version of it other than the one in use"
+        "--version",
+        metavar="VERSION",
+        default="",
+        help="or the start of its name (default: the one in use)",
     )
-    how = parser.add_argument_group("how")
+    how = parser.add_argument_group("start")
     how.add_argument(
         "--env",
         "-e",
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help="set a variable; without a value, a container gets the one that it has here",
+        help="set a variable; a container gets the value here where none is given",
     )
-    inside = parser.add_argument_group("containers alone")
+    inside = parser.add_argument_group("containers only")
     inside.add_argument(
         "--volume",
         "-v",
         action="append",
         default=[],
         metavar="FROM:TO[:ro]",
-        help="mount this, too (the working directory is there already)",
+        help="mount this, too (the working directory always is)",
     )
     inside.add_argument("--network", metavar="MODE", default="", help="the engine's --network")
     inside.add_argument(
         "--shm-size",
         metavar="SIZE",
         default="",
-        help="of /dev/shm, as the engine takes it: 8g (default: as installed)",
+        help="of /dev/shm, such as 8g (default: as installed)",
     )
-    inside.add_argument(
-        "--no-gpu", action="store_true", help="without GPUs, and without looking whether they came"
-    )
+    inside.add_argument("--no-gpu", action="store_true", help="without GPUs")
+    parser.rare("--network", "--shm-size")
 
 
 def options(arguments: argparse.Namespace) -> Options:

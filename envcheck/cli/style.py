@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from typing import NamedTuple, TextIO
 
 
@@ -16,6 +17,12 @@ class Style(NamedTuple):
 def columns() -> int:
     """The terminal's width; 80 where it has none or does not tell (a serial line, `script`)."""
     return shutil.get_terminal_size().columns or 80
+
+
+def style_for(output: str | None) -> Style:
+    """Of a result that goes to a file, or (None, "-") to standard output."""
+    to_file = output not in (None, "-")
+    return Style(80, colour=False, utf8=True) if to_file else style_of(sys.stdout)
 
 
 def style_of(stream: TextIO) -> Style:

@@ -1,4 +1,4 @@
-"""`envcheck uninstall`: away with a version, or with an environment."""
+"""`envcheck uninstall`: removes a version, or an environment."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import sys
 
 from ..exit_codes import ExitCode
 from . import environments, files, words
+from .commands import in_place
 from .style import style_of
 
 EPILOG = """\
 examples:
   envcheck uninstall tensorflow  the environment, with all of its versions
-  envcheck uninstall ngc-tf1     the engine's images, too, but for one that was
-                                 there before, or that something else uses
-  envcheck uninstall tensorflow --version 2.20.0-py3.11-1f0c9a2b"""
+  envcheck uninstall ngc-tf1     also its image, unless it was there before or
+                                 something else uses it
+  envcheck uninstall tensorflow --version 2.20.0"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="VERSION",
         dest="only",
         default="",
-        help="this version alone, of `envcheck list`",
+        help="this version only; the start of its name is enough",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     environments.add_wait(parser)
@@ -36,14 +37,15 @@ def run(arguments: argparse.Namespace) -> int:
     from ..reports import environments as report
 
     root = roots.find(arguments.name)
-    chosen = uninstall.check(root, arguments.only)
+    only = roots.version_id(root, arguments.only)
+    chosen = uninstall.check(root, only)
     if not arguments.yes:
         size = uninstall.bytes_of(chosen)
         names = [version.id for version in chosen]
-        asked = report.question(str(root.path), names, not arguments.only, size)
+        asked = report.question(str(root.path), names, not only, size)
         if not environments.agreed(asked):
             words.say("nothing was removed")
             return ExitCode.INTERRUPTED
-    done = uninstall.uninstall(root, arguments.only, wait=arguments.wait, tell=words.say)
-    files.write(None, report.uninstalled(done, **style_of(sys.stdout)._asdict()))
+    done = uninstall.uninstall(root, only, wait=arguments.wait, tell=words.say)
+    files.write(None, in_place(report.uninstalled(done, **style_of(sys.stdout)._asdict())))
     return ExitCode.HEALTHY

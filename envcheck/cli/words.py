@@ -11,16 +11,17 @@ import sys
 import traceback
 
 from .. import safe_text
+from .commands import in_place
 
 
 def say(sentence: str) -> None:
     """A line of progress, or an error."""
-    show(f"envcheck: {safe_text.one_line(sentence)}\n")
+    show(f"envcheck: {safe_text.one_line(in_place(sentence))}\n")
 
 
 def hint(text: str) -> None:
     """What to do about an error. Further lines are indented, so that none looks like one of ours."""
-    first, *rest = text.split("\n")
+    first, *rest = in_place(text).split("\n")
     show(f"hint: {safe_text.one_line(first)}\n")
     for line in rest:
         show(f"    {safe_text.one_line(line)}\n")

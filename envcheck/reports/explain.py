@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 
 from ..checks.registry import AREAS, Check
@@ -68,6 +68,23 @@ def explain_all(
             page.command(f"envcheck explain {name}")
     page.paragraph(("What one of them means:", ""))
     page.command("envcheck explain CODE")
+    return page.text()
+
+
+def explain_found(
+    word: str, checks: Sequence[Check], *, width: int = 80, colour: bool = False, utf8: bool = True
+) -> str:
+    """The checks that mention a word, as they come."""
+    page = Page(width=width, colour=colour, utf8=utf8)
+    mention = "check mentions" if len(checks) == 1 else "checks mention"
+    best = ", best first" if len(checks) > 1 else ""
+    page.paragraph((f'{len(checks)} {mention} "{word}"{best}:', "heading"))
+    code_cells = max(len(check.code) for check in checks) + 2
+    for check in checks:
+        page.entry(check.code, check.title, code_cells)
+    page.blank()
+    page.paragraph(("What the first one means:", ""))
+    page.command(f"envcheck explain {checks[0].code}")
     return page.text()
 
 

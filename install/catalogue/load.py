@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from ...exit_codes import UsageError
+from ...suggestions import did_you_mean
 from .model import Release, Stack
 from .positions import Positions
 from .pythons import seed as seed
@@ -23,23 +25,16 @@ def names() -> list[str]:
 
 
 def load(name_or_file: str) -> Stack:
-    """A stack by name, or from a user's TOML file (a name with a slash or a suffix is a file).
+    """A stack by name, or from a user's TOML file.
 
     Raises UsageError: no such stack (the nearest is named), no readable file, or a mistake in the file,
     with its line and column.
     """
     if name_or_file in _files():
         return _built_in(name_or_file)
-    path = Path(name_or_file)
-    if not (path.suffix or "/" in name_or_file or path.is_file()):
-        near = difflib.get_close_matches(name_or_file, names(), n=1)
-        meant = f'; did you mean "{near[0]}"?' if near else ""
-        raise UsageError(
-            f'There is no stack "{name_or_file}"{meant}',
-            f"envcheck has {', '.join(names())}; a stack of your own is a file, ./{name_or_file}.toml"
-            " (envcheck explain stack-file)",
-        )
-    text = _text(path)
+    if not is_file(name_or_file):
+        raise unknown(name_or_file, names())
+    text = _text(Path(name_or_file))
     stack = read(text, name_or_file)
     for number, other in enumerate(stack.otherwise):
         if other not in _files():
@@ -49,6 +44,20 @@ def load(name_or_file: str) -> Stack:
                 f'{where}: "otherwise" is "{other}", and envcheck has {", ".join(names())}'
             )
     return stack
+
+
+def is_file(name_or_file: str) -> bool:
+    """Whether it means a file of the user's, not a name."""
+    return "/" in name_or_file or name_or_file.endswith(".toml") or Path(name_or_file).is_file()
+
+
+def unknown(name: str, known: Iterable[str]) -> UsageError:
+    """There is no such stack: the nearest is named."""
+    return UsageError(
+        f'there is no stack "{name}"{did_you_mean(name, known)}',
+        f"there are {', '.join(known)}; a stack of your own is a file such as ./{name}.toml"
+        " (envcheck explain stack-file)",
+    )
 
 
 def find(stack: Stack, release: str) -> Release:

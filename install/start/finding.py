@@ -17,7 +17,8 @@ def find(word: str = "", version: str = "") -> Version:
     """The version to start.
 
     word: an environment's name or a path (of its root, of ``current``, of a version in it); "": the one
-    installed last. version: an id of `envcheck list`; "": the one in use. Raises NotStarted, UsageError.
+    installed last. version: an id of `envcheck list`, or the start of one; "": the one in use. Raises
+    NotStarted, UsageError.
     """
     root = _named(word) if word else _last()
     if not layout.is_root(root.path):
@@ -73,6 +74,7 @@ def _in_use(root: Root) -> Version:
 
 
 def _asked_for(root: Root, version_id: str) -> Version:
+    version_id = roots.version_id(root, version_id)
     found = root.version(version_id)
     if not layout.is_id(version_id) or not found.directory.is_dir():
         there = _ids(root)

@@ -66,6 +66,21 @@ def find(word: str) -> Root:
     )
 
 
+def version_id(root: Root, word: str) -> str:
+    """The id of the one version that begins with the word; the word itself where none does.
+
+    Raises UsageError where more than one does.
+    """
+    ids = [version.id for version in root.versions()]
+    found = [word] if word in ids else [name for name in ids if word and name.startswith(word)]
+    if len(found) > 1:
+        raise UsageError(
+            f"{word}: more than one version begins like this: {', '.join(found)}",
+            hint="write more of the one that you mean",
+        )
+    return found[0] if found else word
+
+
 def name_of(root: Root) -> str:
     """ "tensorflow" under the environments' directory, the path elsewhere."""
     return root.path.name if root.path.parent == places.environments() else str(root.path)

@@ -1,4 +1,4 @@
-"""Completion in a real bash: commands, options, files, codes and areas."""
+"""Completion in a real bash and a real fish: commands, options, files, codes, areas and stacks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from cli import envcheck
 
 BASH = shutil.which("bash")
+FISH = shutil.which("fish")
+ZSH = shutil.which("zsh")
 
 ASK = """
 source ./envcheck.bash
@@ -23,7 +25,8 @@ printf '%s\\n' "${COMPREPLY[@]}"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("completion")
-    (place / "envcheck.bash").write_bytes(envcheck("completion", "bash").stdout)
+    for shell in ("bash", "fish", "zsh"):
+        (place / f"envcheck.{shell}").write_bytes(envcheck("completion", shell).stdout)
     (place / "machine.json").touch()
     (place / "my venvs").mkdir()
     return place
@@ -35,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("envcheck ex", {"explain"}),
         ("envcheck doctor --fo", {"--format"}),
-        ("envcheck doctor --format ", {"terminal", "json", "junit"}),
+        ("envcheck doctor --format ", {"text", "json", "junit"}),
         ("envcheck doctor --from mach", {"machine.json"}),
         ("envcheck doctor --target my", {"my venvs"}),
         ("envcheck doctor --output mach", {"machine.json"}),
@@ -45,6 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("envcheck explain PKG-00", {f"PKG-00{n}" for n in range(1, 10)}),
         ("envcheck collector --output envcheck.b", {"envcheck.bash"}),
         ("envcheck install --offline mach", {"machine.json"}),
+        ("envcheck install ngc", {"ngc-tf1", "ngc-tf2"}),
         (
             "envcheck install --mode container --engine ",
             {"podman", "docker", "apptainer", "enroot"},
@@ -60,3 +64,46 @@ def test_bash_offers(folder: Path, line: str, offered: set[str]) -> None:
         check=True,
     )
     assert {word.rstrip("/") for word in asked.stdout.splitlines() if word} == offered, asked.stderr
+
+
+@pytest.mark.skipif(FISH is None, reason="no fish here")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("envcheck ex", {"explain"}),
+        ("envcheck doctor --fo", {"--format"}),
+        ("envcheck doctor --format ", {"text", "json", "junit"}),
+        ("envcheck doctor --from mach", {"machine.json"}),
+        ("envcheck doctor --only driv", {"driver"}),
+        ("envcheck explain PKG-00", {f"PKG-00{n}" for n in range(1, 10)}),
+        ("envcheck install ngc", {"ngc-tf1", "ngc-tf2"}),
+        ("envcheck install --mode ", {"wheel", "container"}),
+        ("envcheck install --release 2.20.0 tensorflow-", {"tensorflow-cpu"}),
+    ],
+)
+def test_fish_offers(folder: Path, line: str, offered: set[str]) -> None:
+    asked = subprocess.run(
+        [str(FISH), "--no-config", "-c", f"source envcheck.fish; complete -C '{line}'"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {shown.partition("\t")[0] for shown in asked.stdout.splitlines()} == offered
+
+
+@pytest.mark.skipif(ZSH is None, reason="no zsh here")
+def test_zsh_reads_it(folder: Path) -> None:
+    read = subprocess.run(
+        [
+            str(ZSH),
+            "-f",
+            "-c",
+            'autoload -U compinit; compinit -D; eval "$(<envcheck.zsh)"; echo $?',
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (read.stdout.strip(), read.stderr) == ("0", "")

@@ -88,7 +88,10 @@ def test_somebody_elses_dockerfile_stays(home: Home, shop: Demo, tmp_path: Path)
         (["--plan"], "--dockerfile and --plan are not used together"),
         (["--mode", "container", "--image", "nvcr.io/a/b:1"], "built upon a digest"),
         (["--mode", "container", "--release", "23.03"], "--dockerfile and --release"),
-        (["--mode", "container", "--stack", "tensorflow"], "--stack is for --mode wheel"),
+        (
+            ["--mode", "container", "--stack", "tensorflow"],
+            "--mode container is not: leave out one of them",
+        ),
     ],
 )
 def test_what_does_not_go_together(

@@ -33,9 +33,12 @@ def tree(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["--mode", "container", "--stack", "tensorflow"], "--stack is for --mode wheel"),
+        (
+            ["--mode", "container", "--stack", "tensorflow"],
+            "--mode container is not: leave out one of them",
+        ),
         (["--flavour", "tf1"], "--flavour is for --mode container"),
-        (["--mode", "conda"], "invalid choice"),
+        (["--mode", "conda"], "not one of wheel, container"),
         (
             ["--offline", "b", "--stack", "tensorflow"],
             "--offline and --stack are not used together",

@@ -178,8 +178,11 @@ def test_it_writes_to_a_file(home: dict[str, str], tmp_path: Path) -> None:
         (["--output", "/nowhere/file"], "/nowhere"),
         (["--mode", "container", "--python", "3.8"], "--python is for wheels"),
         (["--flavour", "tf1"], "--flavour is for containers"),
-        (["--mode", "container", "--stack", "nvidia-tf1"], "there are ngc-tf1 and ngc-tf2"),
-        (["--mode", "container", "--stack", "ngc-tf1", "--flavour", "tf2"], "is not ngc-tf1"),
+        (
+            ["--mode", "container", "--stack", "nvidia-tf1"],
+            "--mode container is not: leave out one of them",
+        ),
+        (["--mode", "container", "--stack", "ngc-tf1", "--flavour", "tf2"], "is not --flavour tf2"),
     ],
 )
 def test_bad_input_is_one_sentence(home: dict[str, str], arguments: list[str], words: str) -> None:

@@ -73,7 +73,7 @@ def test_an_unknown_stack_names_the_nearest_and_all() -> None:
     ) as caught:
         load("tensorfow")
     assert "nvidia-tf1, tensorflow, tensorflow-cpu, tensorflow1" in caught.value.hint
-    with pytest.raises(UsageError, match=r'^There is no stack "pytorch"$'):
+    with pytest.raises(UsageError, match=r'^there is no stack "pytorch"$'):
         load("pytorch")
 
 

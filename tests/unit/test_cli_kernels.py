@@ -13,6 +13,7 @@ from envcheck import collection
 from envcheck import snapshot as snapshots
 from envcheck.cli import kernels, sources
 from envcheck.cli.main import run
+from envcheck.cli.parser import Parser
 from envcheck.collection import Collected, Kernels
 from envcheck.collector import main as collector_main
 from envcheck.collector.kernels import LEVELS, MODES, attempts, campaign
@@ -20,7 +21,7 @@ from envcheck.exit_codes import UsageError
 
 
 def parsed(*argv: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     kernels.add_arguments(parser)
     return parser.parse_args(argv)
 

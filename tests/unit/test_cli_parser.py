@@ -60,7 +60,7 @@ def test_the_examples_in_the_help_are_commands(capsys: pytest.CaptureFixture[str
         build_parser(argv).parse_args(argv)
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "tcsh"])
 def test_completion_knows_codes_and_areas(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["completion", shell]) == 0
     script = capsys.readouterr().out

@@ -1,0 +1,78 @@
+"""Finds the checks that mention a word: in the title, in what it is about, in messages and remedies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from types import CodeType, FunctionType
+
+from .registry import Check
+
+# A title says most; what a check may say comes last.
+_TITLE, _ABOUT, _SAID = 3, 2, 1
+_SHARED = (
+    "view",
+    "model",
+    "registry",
+    "engine",
+    "shell",
+)  # of checks' modules: used by all of them
+
+
+def search(words: Sequence[str], checks: Iterable[Check]) -> list[Check]:
+    """The checks that mention each of the words, whatever its case, best first; a whole word beats a part."""
+    scored = [(_score(check, words), check) for check in checks]
+    found = [(score, check) for score, check in scored if score]
+    return [check for _, check in sorted(found, key=lambda pair: -pair[0])]
+
+
+def _score(check: Check, words: Sequence[str]) -> int:
+    """0 where one of them is nowhere."""
+    texts = (
+        (_TITLE, check.title),
+        (_ABOUT, check.about),
+        (_SAID, " ".join([check.problem, *said(check)])),
+    )
+    scores = [
+        max((weight * _mentions(text, word) for weight, text in texts), default=0) for word in words
+    ]
+    return sum(scores) if all(scores) else 0
+
+
+def _mentions(text: str, word: str) -> int:
+    """0 not at all, 1 as a part of a word, 2 as a whole one."""
+    if word.lower() not in text.lower():
+        return 0
+    return 2 if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) else 1
+
+
+def said(check: Check) -> list[str]:
+    """The pieces of the messages and remedies that a check may yield: its function's own sentences."""
+    return list(_sentences(check.judge, set()))
+
+
+def _sentences(function: object, seen: set[object]) -> Iterator[str]:
+    if not isinstance(function, FunctionType) or function in seen or not _is_a_check_s(function):
+        return
+    seen.add(function)
+    for code in _codes(function.__code__):
+        for constant in code.co_consts:
+            if isinstance(constant, str) and " " in constant and constant != function.__doc__:
+                yield constant
+        for name in code.co_names:
+            value = function.__globals__.get(name)
+            if isinstance(value, str) and " " in value:
+                yield value
+            yield from _sentences(value, seen)
+
+
+def _is_a_check_s(function: FunctionType) -> bool:
+    package, _, module = function.__module__.rpartition(".")
+    return package.startswith(__package__ or "") and module not in _SHARED
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)

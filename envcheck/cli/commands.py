@@ -1,0 +1,40 @@
+"""The commands' names, what each does in a line, and how they are called here."""
+
+from __future__ import annotations
+
+import re
+
+from ..invocation import envcheck_command
+
+# heading → name → one line of help
+HEADINGS = {
+    "commands": {
+        "doctor": "say what is wrong with this machine, why, and what to type",
+        "install": "install TensorFlow for this machine, verified by the doctor",
+        "releases": "installable releases, and why others do not fit",
+        "run": "run a command in the installed environment",
+        "shell": "open a shell in the installed environment",
+        "list": "what envcheck has installed, its size and its state",
+        "rollback": "go back to the version of an environment before this one",
+        "uninstall": "remove an environment, or a version of it",
+        "prune": "remove old versions, and downloads that nothing needs",
+        "explain": "what a check means, or which checks mention a word",
+        "demo": "the doctor on simulated machines, without a GPU",
+    },
+    "other machines and programs": {
+        "collect": "write the facts of this machine into a file (a Snapshot)",
+        "bundle": "write all that a machine without a network needs",
+        "collector": "write the collector as one file, to run without envcheck",
+        "schema": "the JSON Schema of the Snapshot or of the report",
+        "completion": "the completion script for bash, zsh, fish or tcsh",
+    },
+}
+COMMANDS = {name: what for commands in HEADINGS.values() for name, what in commands.items()}
+
+_OURS = re.compile(rf"(?<![\w/.-])envcheck(?= (?:{'|'.join(COMMANDS)})\b)")
+
+
+def in_place(text: str) -> str:
+    """A text for people, in which each command of envcheck's is written as it is called here."""
+    called = envcheck_command()
+    return text if called == "envcheck" else _OURS.sub(lambda _: called, text)

@@ -1,0 +1,74 @@
+"""What a stack is called on the command line: by its name alone, or by --stack and --mode."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..exit_codes import UsageError
+from . import words
+from .parser import Parser
+
+# What else people call a stack.
+_ALIASES = {"tensorflow-gpu": "tensorflow"}
+
+
+def add_arguments(parser: Parser, without: str = "what fits best") -> None:
+    """Which stack, by its name alone or by options; ``without`` says what it is where none is named."""
+    parser.add_argument(
+        "named",
+        nargs="?",
+        metavar="STACK",
+        help="tensorflow, tensorflow-cpu, tensorflow1, nvidia-tf1 (virtual environments), ngc-tf1, ngc-tf2"
+        f" (containers), or a TOML file of your own (default: {without})",
+    )
+    parser.add_argument("--stack", metavar="STACK", help="the same as an option")
+    parser.add_argument(
+        "--mode",
+        choices=("wheel", "container"),
+        help="wheel (a virtual environment) or container, where no STACK is named (default: wheel)",
+    )
+
+
+def settle(arguments: argparse.Namespace) -> None:
+    """Let ``stack`` and ``mode`` say what the command line means, whichever way it says it.
+
+    Raises UsageError where its words contradict each other, or name a stack that does not exist.
+    """
+    from ..install.catalogue import load
+
+    named, stack, mode = arguments.named or "", arguments.stack or "", arguments.mode
+    if named and stack and named != stack:
+        raise UsageError(f'"{named}" and --stack {stack} are two stacks: name one of them')
+    stack = named or stack
+    if stack in _ALIASES:
+        words.say(f"{stack} is the stack {_ALIASES[stack]} here")
+        stack = _ALIASES[stack]
+    images = containers()
+    if stack and stack not in images and stack not in load.names() and not load.is_file(stack):
+        name, double, release = stack.partition("==")
+        if double and name in load.names():
+            raise UsageError(
+                f'"{stack}" is not the name of a stack',
+                f"envcheck install {name} --release {release}",
+            )
+        raise load.unknown(stack, [*load.names(), *images])
+    of_images = stack in images or getattr(arguments, "image", None)
+    meant = "container" if of_images else "wheel"
+    if stack and mode and mode != meant:
+        kind = "a container" if meant == "container" else "a virtual environment of wheels"
+        raise UsageError(
+            f'"{stack}" is {kind}, and --mode {mode} is not: leave out one of them',
+            f"the containers are {' and '.join(images)}" if mode == "container" else "",
+        )
+    flavour = getattr(arguments, "flavour", None)
+    if flavour and images.get(stack, flavour) != flavour:
+        raise UsageError(f'"{stack}" is not --flavour {flavour}: leave out one of them')
+    arguments.stack = stack or None
+    arguments.mode = mode or meant
+
+
+def containers() -> dict[str, str]:
+    """The stacks that are containers, with the flavour that each stands for."""
+    from ..install.images import catalogue
+
+    return {stack.name: stack.flavour for stack in catalogue.flavours()}

@@ -1,0 +1,126 @@
+"""What is misspelt gets the nearest real name, and the hint that leads to the right help."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from envcheck.cli.main import COMMANDS, build_parser, run
+from envcheck.exit_codes import ExitCode
+from envcheck.invocation import VARIABLE
+from envcheck.suggestions import did_you_mean, nearest
+
+
+@pytest.fixture(autouse=True)
+def on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands are printed as "envcheck …"."""
+    monkeypatch.setattr("sys.argv", ["/nowhere/python"])
+    monkeypatch.setenv(VARIABLE, "envcheck")
+
+
+def refused(capsys: pytest.CaptureFixture[str], line: str, code: int = 2) -> list[str]:
+    """The sentence and the hint."""
+    try:
+        left = run(line.split())
+    except SystemExit as stop:
+        left = int(stop.code or 0)
+    told = capsys.readouterr()
+    assert (left, told.out) == (code, ""), told.err
+    return told.err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("line", "meant", "help_"),
+    [
+        ("instal", "install", "install --help"),
+        ("docter --target x", "doctor", "doctor --help"),
+        ("help unistall", "uninstall", "uninstall --help"),
+        ("DOCTOR", "doctor", "doctor --help"),
+        ("doctor --targt x", "--target", "doctor --help"),
+        ("doctor --targt=x", "--target", "doctor --help"),
+        ("install --stak tensorflow", "--stack", "install --help"),
+        ("bundle --otput x", "--output", "bundle --help"),
+        ("list --format jsn", "json", "list --help"),
+        ("doctor --format junti", "junit", "doctor --help"),
+        ("install --mode weel", "wheel", "install --help"),
+        ("releases --mode contaner", "container", "releases --help"),
+        ("install --engine podmna", "podman", "install --help"),
+        ("doctor --modes fp61", "fp16", "doctor --help"),
+        ("completion fihs", "fish", "completion --help"),
+        ("schema snapshto", "snapshot", "schema --help"),
+        ("doctor --only gpus", "gpu", "explain lists all codes"),
+        ("doctor --only DRV-0O2", "DRV-002", "explain lists all codes"),
+        ("doctor --skip drv", "driver", "explain lists all codes"),
+        ("explain DRV-0002", "DRV-002", "explain lists all codes"),
+        ("explain pci2", "pci", "explain lists all codes"),
+        ("install --stack tensorflw", "tensorflow", None),
+        ("install tensorflow-cp", "tensorflow-cpu", None),
+        ("install nvidia-tf2", "nvidia-tf1", None),
+        ("bundle ngc-tf3 --output x", "ngc-tf2", None),
+        ("releases tensorlow1", "tensorflow1", None),
+    ],
+)
+def test_the_nearest_is_named(
+    capsys: pytest.CaptureFixture[str], line: str, meant: str, help_: str | None
+) -> None:
+    sentence, hint = refused(capsys, line)
+    assert sentence.endswith(f'; did you mean "{meant}"?')
+    if help_ is not None:
+        assert hint == f"hint: envcheck {help_}"
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("frobnicate", 'envcheck: there is no command "frobnicate"'),
+        ("doctor --frobnicate", 'envcheck doctor: there is no option "--frobnicate"'),
+        ("list tensorflow", 'envcheck list: unexpected argument "tensorflow"'),
+        ("list --format pdf", 'envcheck list: --format "pdf": not one of text, json'),
+        ("install pytorch", 'envcheck: there is no stack "pytorch"'),
+    ],
+)
+def test_what_is_near_nothing_is_said_alone(
+    capsys: pytest.CaptureFixture[str], line: str, sentence: str
+) -> None:
+    assert refused(capsys, line)[0] == sentence
+
+
+@pytest.mark.parametrize("command", ["run", "shell"])
+def test_the_exit_code_is_the_command_s(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    sentence, hint = refused(capsys, f"{command} --nmae x", ExitCode.NOT_STARTED)
+    assert sentence == (f'envcheck {command}: there is no option "--nmae"; did you mean "--name"?')
+    assert hint == f"hint: envcheck {command} --help"
+
+
+def test_a_typo_is_told_before_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--otput" in refused(capsys, "bundle tensorflow --otput x")[0]
+    assert refused(capsys, "bundle tensorflow")[0] == "envcheck: where should the bundle go?"
+
+
+def test_an_abbreviation_goes_on_working() -> None:
+    assert build_parser(["doctor"]).parse_args(["doctor", "--targ", "x"]).target == "x"
+
+
+def test_hints_are_commands_as_envcheck_is_called_here(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "sh setup.sh")
+    assert refused(capsys, "docter")[1] == "hint: sh setup.sh doctor --help"
+    assert refused(capsys, "doctor --only gpus")[1] == "hint: sh setup.sh explain lists all codes"
+    hint = refused(capsys, "install tensorflw")[1]
+    assert hint.endswith("(sh setup.sh explain stack-file)"), "in the middle of a sentence, too"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_name_of_an_option_is_its_own_nearest(command: str) -> None:
+    parser = build_parser([command])
+    chosen = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    for option in chosen.choices[command]._option_string_actions:
+        assert nearest(option, chosen.choices[command]._option_string_actions) == option
+
+
+def test_nearest_minds_no_case_and_says_nothing_where_nothing_is_near() -> None:
+    assert nearest("Drv-02", ["DRV-002", "GPU-002"]) == "DRV-002"
+    assert (nearest("pdf", ["text", "json"]), nearest("", ["text"]), nearest("x", [])) == ("",) * 3
+    assert did_you_mean("pdf", ["text"]) == ""

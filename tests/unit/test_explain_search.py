@@ -1,0 +1,107 @@
+"""`envcheck explain WORD`: the area of a prefix, the checks that mention a word, best first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from envcheck.checks.model import Finding
+from envcheck.checks.registry import Check, Verdict, all_checks
+from envcheck.checks.search import said, search
+from envcheck.checks.view import View
+from envcheck.cli.main import run
+
+REAL = all_checks()[0]
+CODES = [check.code for check in all_checks()]
+ADVICE = "Have the frobnicator replaced"
+
+
+def silent(view: View) -> Iterator[Verdict]:
+    """Mentions a zebra, where nobody is shown it."""
+    yield from ()
+
+
+def yields(view: View) -> Iterator[Verdict]:
+    number = len(str(view))
+    advice = [f"{ADVICE} by {name} of them" for name in ("one", "two")]
+    yield Finding("fail", f"{number} quuxes are broken: {advice}", None)
+
+
+yields.__module__ = silent.__module__ = "envcheck.checks.made_up"
+
+
+def check(code: str, title: str, about: str = "", judge: object = silent) -> Check:
+    return msgspec.structs.replace(
+        REAL, code=code, title=title, about=about, problem="", judge=judge
+    )
+
+
+TITLE = check("A-1", "The quux is there")
+ABOUT = check("A-2", "Something", "It takes a Quux.")
+PART = check("A-3", "Of quuxes")
+SAYS = check("A-4", "Anything", judge=yields)
+
+
+def codes(text: str) -> list[str]:
+    return re.findall(r"^  ([A-Z]+-\d+) ", text, re.MULTILINE)
+
+
+def explained(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    assert run(["explain", *words]) == 0
+    return codes(capsys.readouterr().out)
+
+
+def test_a_title_comes_before_the_rest_and_a_whole_word_before_a_part() -> None:
+    assert search(["QUUX"], [SAYS, ABOUT, PART, TITLE]) == [TITLE, ABOUT, PART, SAYS]
+
+
+def test_messages_and_remedies_are_searched_and_docstrings_are_not() -> None:
+    assert " quuxes are broken: " in said(SAYS)
+    assert search(["broken"], [TITLE, SAYS]) == [SAYS]
+    assert search(["frobnicator"], [SAYS]) == [SAYS], "a constant of the module's"
+    assert search(["zebra"], [TITLE]) == []
+
+
+def test_each_of_several_words_has_to_be_there() -> None:
+    assert search(["quux", "takes"], [TITLE, ABOUT]) == [ABOUT]
+    assert search(["quux", "zebra"], [TITLE, ABOUT]) == []
+
+
+@pytest.mark.parametrize("word", ["drv", "DRV", "drv-", "driver"])
+def test_a_prefix_lists_its_area(capsys: pytest.CaptureFixture[str], word: str) -> None:
+    assert explained(capsys, word) == [code for code in CODES if code.startswith("DRV-")]
+
+
+def test_a_longer_prefix_lists_fewer(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = explained(capsys, "tc-10")
+    assert listed == [code for code in CODES if code.startswith("TC-10")] and len(listed) > 3
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "among"),
+    [
+        (["protobuf"], "PKG-005", "FRM-001"),
+        (["illegal", "instruction"], "HOST-002", "HOST-002"),
+        (["nouveau"], "PCI-002", "PCI-002"),
+    ],
+)
+def test_a_word_finds_the_checks_that_mention_it(
+    capsys: pytest.CaptureFixture[str], words: list[str], first: str, among: str
+) -> None:
+    found = explained(capsys, *words)
+    assert found[0] == first and among in found and len(found) < 20
+
+
+def test_every_check_is_found_by_its_title_and_says_something() -> None:
+    for one in all_checks():
+        assert one in search(one.title.split(), all_checks())
+    silent_ones = [one.code for one in all_checks() if not said(one)]
+    assert len(silent_ones) < len(CODES) / 4, silent_ones
+
+
+def test_what_nothing_mentions_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "quux", "zebra"]) == 2
+    assert 'no check mentions "quux zebra"' in capsys.readouterr().err
