@@ -1,4 +1,4 @@
-# nvidia-tf1 23.03, written by envcheck 0.1.0.
+# Written by envcheck 0.1.0: nvidia-tf1 23.03.
 #   docker build -t nvidia-tf1:23.03 DIRECTORY     (a builder with cache mounts)
 # Its packages, each one file that its sha256 names: an index can fail to serve it, and
 # cannot serve another. Each package comes from one index, and pip is never given two.

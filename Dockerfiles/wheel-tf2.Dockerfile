@@ -1,4 +1,4 @@
-# tensorflow 2.21.0, written by envcheck 0.1.0, locked 2026-11-21T20:57:15Z.
+# Written by envcheck 0.1.0: tensorflow 2.21.0, locked 2026-11-21T20:57:15Z.
 #   docker build -t tensorflow:2.21.0 DIRECTORY     (a builder with cache mounts)
 # Its packages, each one file that its sha256 names: an index can fail to serve it, and
 # cannot serve another. Each package comes from one index, and pip is never given two.

@@ -64,6 +64,11 @@ def one_line(text: str, rest: str = "more characters") -> str:
     return _escaped(" ".join(text.split()))
 
 
+def escaped(text: str) -> str:
+    """Part of a line in which the spaces count: line ends and tabs are escaped, too."""
+    return _escaped(text)
+
+
 def lines(text: str) -> str:
     """Line ends, tabs and spaces are kept: for commands, logs and files of several lines."""
     return _escaped_lines(text)

@@ -12,7 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from ..http.addresses import is_loopback
+from ..http.addresses import is_loopback, is_one_word
 from .model import PUBLIC, Index, Release, Sdist, Stack
 from .positions import Path
 
@@ -126,7 +126,7 @@ def _wrong_url(url: str) -> str:
         )
     if parts.scheme == "http" and not is_loopback(url):
         return f'"{url}" is not encrypted: an index must be https://'
-    if parts.scheme not in ("http", "https") or not host or re.search(r"\s", url):
+    if parts.scheme not in ("http", "https") or not host or not is_one_word(url):
         return f'"{url}" is no https:// address'
     if parts.query or parts.fragment:
         return f'"{url}" must end with the path of an index, without ? or #'

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import msgspec
 
+from ... import safe_text
 from ...exit_codes import UsageError
 from ...reports.dockerfile.lists import lists
 from ..catalogue import load as catalogue
 from ..catalogue.model import PUBLIC, Stack
-from ..lock import lock_file
+from ..lock import grammar, lock_file
 from ..lock.lock import Lock, LockedFile, LockedPackage
 
 _MARK = "# envcheck lock: "
@@ -61,7 +62,9 @@ def of(lock: Lock) -> Of:
 
 
 def text(lines: list[str], of: Of | None = None) -> str:
-    first = f"{_MARK}{msgspec.json.encode(of).decode()}" if of else "# written by envcheck"
+    first = "# written by envcheck"
+    if of:
+        first = _MARK + safe_text.json_text(msgspec.json.encode(of).decode())
     return "\n".join([first, *lines, ""])
 
 
@@ -119,6 +122,8 @@ def read(folder: Path) -> Kept | None:
         provided={name: stack.provides.get(name, "") for name in found.provided},
         created_at=found.created_at,
     )
+    if wrong := grammar.problem(lock):
+        raise UsageError(f"{folder}: its lists are of no valid lock: {wrong}")
     return Kept(stack=stack, lock=lock, digest=found.digest)
 
 

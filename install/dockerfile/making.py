@@ -22,6 +22,7 @@ from .. import places
 from ..bundle import needs, own_wheel
 from ..bundle.own_wheel import OwnWheel
 from ..catalogue.model import Stack
+from ..images import reference
 from ..lock import lock_file
 from ..lock.lock import Lock
 from ..pythons import wheel_tags
@@ -80,6 +81,8 @@ def make_over(request: Request, folder: Path, how: How) -> list[str]:
     """The same for an image that has its framework already: the request's (NAME@sha256:DIGEST), or the
     pinned one."""
     image = request.image
+    if image:
+        reference.parse(image)
     if image and "@sha256:" not in image:
         raise UsageError(
             f"--image {image}: a Dockerfile is built upon a digest, because a tag moves",

@@ -26,6 +26,11 @@ def shown(url: str) -> str:
     return plain if plain.endswith("://…") else plain.partition("#")[0].partition("?")[0]
 
 
+def is_one_word(url: str) -> bool:
+    """Whether it holds nothing that ends a line, a word or a setting where it is written down."""
+    return url.isprintable() and " " not in url
+
+
 def is_whole(url: str) -> bool:
     """Whether it can be taken apart: a host in brackets is an address, a port is a number."""
     try:

@@ -6,7 +6,6 @@ What PEP 751 has no place for stands in ``[tool.envcheck]``. The same Lock gives
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,12 +29,10 @@ from packaging.version import Version
 
 from ...exit_codes import UsageError
 from ..index.address import FILES_URL
+from . import grammar
 from .lock import Lock, LockedFile, LockedPackage
 
 CREATOR = "envcheck"
-
-_MINOR = re.compile(r"[0-9]+\.[0-9]+")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class _Ours(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
@@ -100,7 +97,7 @@ def parse(content: str, where: str) -> Lock:
     pylock = _validated(raw, where)
     ours = _ours(raw, pylock, where)
     building = _validated({**raw, "packages": ours.building}, f"{where}: tool.envcheck.building")
-    return Lock(
+    lock = Lock(
         stack=ours.stack,
         release=ours.release,
         python=ours.python,
@@ -110,6 +107,9 @@ def parse(content: str, where: str) -> Lock:
         provided=ours.provided,
         created_at=ours.created_at,
     )
+    if wrong := grammar.problem(lock):
+        raise UsageError(f"{where} is not a valid lock: {wrong}")
+    return lock
 
 
 def digest(lock: Lock) -> str:
@@ -205,11 +205,6 @@ def _ours(raw: Mapping[str, Any], pylock: Pylock, where: str) -> _Ours:
     except msgspec.ValidationError as error:
         message = str(error).replace("`$.", "`").replace(" - at `$`", "")
         raise UsageError(f"{where}: [tool.envcheck] is not valid: {message}") from None
-    if not (_MINOR.fullmatch(ours.python) and ours.architecture.isidentifier()):
-        raise UsageError(
-            f"{where} is not a valid lock: tool.envcheck is for Python {ours.python!r} on "
-            f"{ours.architecture!r}"
-        )
     return ours
 
 
@@ -225,8 +220,6 @@ def _locked(package: Package, where: str) -> LockedPackage:
         )
     (file,) = files
     name, url, sha256 = file.filename, file.url or "", file.hashes.get("sha256", "")
-    if not _SHA256.fullmatch(sha256):
-        raise UsageError(f"{place}: {name} has no sha256 of 64 hexadecimal digits")
     if not url.startswith(("https://", "http://", "file://")):
         raise UsageError(f"{place}: {name} has no address (url = {url!r})")
     needed_by = ((package.tool or {}).get(CREATOR) or {}).get("needed-by", [])

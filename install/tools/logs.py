@@ -1,10 +1,12 @@
-"""What the tools say while they install: kept in the environment, under `.envcheck/logs/`."""
+"""What the tools say while they install: kept in the environment, under `.envcheck/logs/`, safe to show."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
+
+from ... import safe_text
 
 OWN = ".envcheck"  # the folder in an environment that is envcheck's
 
@@ -45,11 +47,12 @@ class Log:
     def add(self, lines: list[str], secret: str) -> None:
         """Whole lines, as they come, without the secret."""
         if lines:
-            self._file.write(hidden(("\n".join(lines) + "\n").encode("utf-8", "replace"), secret))
+            text = safe_text.lines("\n".join(lines)) + "\n"
+            self._file.write(hidden(text.encode(), secret))
 
     def close(self, whole: bytes) -> None:
         """Everything that was said, in the place of the lines until now: the last ones may be missing."""
         self._file.truncate(self._start)
         self._file.seek(self._start)
-        self._file.write(whole)
+        self._file.write(safe_text.lines(whole.decode("utf-8", "replace")).encode())
         self._file.close()

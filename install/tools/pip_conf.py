@@ -26,6 +26,7 @@ from packaging.utils import canonicalize_name
 
 from ...data import packages
 from ..catalogue.model import PUBLIC, Stack
+from ..http import addresses
 from ..lock.checking import index_name, public_of
 from ..lock.lock import Lock
 from . import logs
@@ -105,7 +106,7 @@ def constraints_text(stack: Stack, lock: Lock, python: str = "python") -> str:
     )
     own = own_indexes(stack, lock)
     if own:
-        alone = _ALONE.format(url=own[0])
+        alone = _ALONE.format(url=shlex.quote(own[0]))
         lines += _titled(
             _FREE.format(indexes=" and ".join(own), alone=alone),
             (f"{name}<0" for name in _free(stack, locked)),
@@ -132,7 +133,7 @@ def text(constraints: Path, index: str, own: list[str]) -> str:
             "# pip asks these beside its index, and takes the highest version of all. The constraints pin",
             "# what was locked from here, and refuse the names that anybody could register. Ask for",
             "# another package of theirs from there alone:",
-            f"#   {_ALONE.format(url=own[0])}",
+            f"#   {_ALONE.format(url=shlex.quote(own[0]))}",
             "extra-index-url =",
             *(f"    {index}" for index in own),
         ]
@@ -167,5 +168,7 @@ def _free(stack: Stack, locked: set[str]) -> list[str]:
 
 
 def _is_safe(index: str) -> bool:
+    if not addresses.is_one_word(index):
+        return False
     parts = urlsplit(index)
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)

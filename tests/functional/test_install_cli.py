@@ -261,7 +261,7 @@ def test_a_dockerfile_is_all_there_is_on_stdout(home: Home, shop: Demo) -> None:
     result = home.envcheck("install", *shop.selection, "--dockerfile")
     assert result.returncode == 0, result.stderr.decode()
     told = result.stdout.decode()
-    assert told.startswith("# demo 2.0, written by envcheck")
+    assert told.startswith("# Written by envcheck ") and ": demo 2.0" in told.splitlines()[0]
     assert "'demo-framework==2.0 --hash=sha256:" in told
     assert not (home.folder / "data").exists()
 

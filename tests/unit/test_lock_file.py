@@ -59,14 +59,14 @@ _packages = st.builds(
 _words = st.text(st.characters(codec="utf-8"), max_size=8)
 _locks = st.builds(
     Lock,
-    stack=_words,
-    release=_words,
+    stack=st.from_regex(r"[a-z0-9-]+", fullmatch=True),
+    release=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9.+_-]*", fullmatch=True),
     python=st.from_regex(r"3\.[1-9][0-9]?", fullmatch=True),
     architecture=st.sampled_from(["x86_64", "aarch64"]),
     packages=st.lists(_packages, max_size=3),
     building=st.lists(_packages, max_size=2),
-    provided=st.dictionaries(_words, _words, max_size=2),
-    created_at=_words,
+    provided=st.dictionaries(_names, _words, max_size=2),
+    created_at=st.sampled_from(["", "2026-11-21T17:00:00Z"]),
 )
 
 
@@ -146,8 +146,15 @@ HASH = GOOD.packages[0].file.sha256
         (TEXT.partition("[tool.envcheck]")[0], "made by 'envcheck' and has no [tool.envcheck]"),
         (TEXT.replace('release = "23.03"\n', ""), "missing required field `release`"),
         (TEXT.replace("stack = ", "stacks = "), "[tool.envcheck] is not valid"),
-        (TEXT.replace('python = "3.8"', 'python = "3.8\'"'), 'for Python "3.8\'"'),
-        (TEXT.replace(HASH, HASH[:-1]), "nvidia-tensorflow: nvidia_tensorflow-1.15.5"),
+        (TEXT.replace('python = "3.8"', 'python = "3.8\'"'), 'its Python is "3.8\'"'),
+        (TEXT.replace(HASH, HASH[:-1]), "package nvidia-tensorflow: its file's sha256 is "),
+        (TEXT.replace("tf1", "tf1\\nRUN evil"), r"its stack is 'nvidia-tf1\nRUN evil'"),
+        (TEXT.replace('"23.03"', '"23.03 # x"'), "its release is '23.03 # x'"),
+        (TEXT.replace("T17:00:00Z", "\\nRUN evil"), r"its created-at is '2026-11-21\nRUN evil'"),
+        (TEXT.replace("nvidia-pyindex =", '"a\\"b" ='), "what is provided is 'a\"b'"),
+        (TEXT.replace('simple/"', 'simple/\\n[install]"'), "its index is 'https://index.example/"),
+        (TEXT.replace("py3-none-any", "py3$(id)-none-any"), "Invalid wheel filename"),
+        (TEXT.replace("/f/gast-", "/f/\\u202egast-"), r"its file's address is 'https://index"),
         (
             TEXT.replace("gast-0.2.2.tar.gz", "gast-0.2.3.tar.gz"),
             "not consistent with package version",

@@ -10,7 +10,7 @@ from ...install.lock.lock import Lock
 from . import inside, packages
 from .lists import index_of, lists
 from .options import Options, base_of, ngc_base
-from .words import label, quoted, variable
+from .words import Argument, argument, label, quoted, text, variable
 
 USER = 10001  # a number, so that Kubernetes can see that it is not root
 _LOCK_TO_BE_TOLD = [
@@ -22,7 +22,7 @@ _LOCK_TO_BE_TOLD = [
 def render(stack: Stack, lock: Lock, options: Options) -> str:
     """The Dockerfile of a lock, which is of that stack."""
     listed = lists(stack, lock)
-    return _joined(
+    return text(
         [
             _head(stack, lock, options),
             _bases(options.base or base_of(lock.python) or _official(lock), lock.python),
@@ -43,11 +43,11 @@ def render_over(options: Options) -> str:
     assert options.context is not None, "envcheck's wheel lies in it"
     base = options.base or ngc_base()
     labels = {
-        "org.opencontainers.image.base.name": '"$BASE"',
+        "org.opencontainers.image.base.name": Argument("BASE"),
         "envcheck.version": options.envcheck,
         "envcheck.lock": f"sha256:{options.digest}",
     }
-    return _joined(
+    return text(
         [
             [
                 f"# An NGC image with envcheck in it, written by envcheck {options.envcheck}.",
@@ -59,7 +59,7 @@ def render_over(options: Options) -> str:
             [
                 "# Any of NVIDIA's, of any Python: a tag moves, a digest does not.",
                 "#   docker build --build-arg BASE=NAME@sha256:DIGEST …",
-                f"ARG BASE={base}",
+                argument("BASE", base),
             ],
             *inside.stage(options.context),
             [*_start(), "ARG BASE", "USER root"],
@@ -74,10 +74,6 @@ def render_over(options: Options) -> str:
     )
 
 
-def _joined(blocks: list[list[str]]) -> str:
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
-
-
 def _head(stack: Stack, lock: Lock, options: Options) -> list[str]:
     image = f"{lock.stack}:{lock.release}".replace("+", "-")
     created = f", locked {lock.created_at}" if lock.created_at else ""
@@ -86,7 +82,8 @@ def _head(stack: Stack, lock: Lock, options: Options) -> list[str]:
         build = "DIRECTORY     (a builder with cache mounts)"
     many = "Its" if options.context else f"{len(lock.packages)}"
     return [
-        f"# {lock.stack} {lock.release}, written by envcheck {options.envcheck}{created}.",
+        # Never a lock's word first: BuildKit takes "# syntax=IMAGE" there for the program that builds.
+        f"# Written by envcheck {options.envcheck}: {lock.stack} {lock.release}{created}.",
         f"#   docker build -t {image} {build}",
         f"# {many} packages, each one file that its sha256 names: an index can fail to serve it, and",
         "# cannot serve another. Each package comes from one index, and pip is never given two.",
@@ -115,7 +112,7 @@ def _bases(base: str, python: str) -> list[str]:
     return [
         f"# Debian or Ubuntu with Python {python} as python3. A tag moves; a digest does not:",
         "#   docker build --build-arg BASE=NAME@sha256:DIGEST …",
-        f"ARG BASE={base}",
+        argument("BASE", base),
     ]
 
 
@@ -130,7 +127,7 @@ def _arguments(indexes: dict[str, str]) -> list[str]:
         "# mounted while building.",
         "ARG INDEX_URL=",
         "ARG PIP_CERT=",
-        *(f"ARG {variable(name)}={url}" for name, url in indexes.items()),
+        *(argument(variable(name), url) for name, url in indexes.items()),
     ]
 
 
@@ -154,7 +151,7 @@ def _tail(stack: Stack, lock: Lock, options: Options) -> list[str]:
         "envcheck.version": options.envcheck,
     }
     if options.digest != "":
-        labels["envcheck.lock"] = f"sha256:{options.digest}" if options.digest else '"$LOCK"'
+        labels["envcheck.lock"] = f"sha256:{options.digest}" if options.digest else Argument("LOCK")
     if lock.provided:
         labels["envcheck.provided"] = ",".join(sorted(lock.provided))
     values = {"VIRTUAL_ENV": packages.ENVIRONMENT, **stack.environment}

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from ... import safe_text
+
+
+class Argument(str):
+    """A value that is a build argument's, as it is there when the image is built."""
+
+
+def text(blocks: list[list[str]]) -> str:
+    """The Dockerfile of these blocks of lines. Whatever a line quotes, it stays one line."""
+    return "\n\n".join("\n".join(map(safe_text.escaped, block)) for block in blocks) + "\n"
+
 
 def run(commands: list[list[str]], mount: str = "") -> list[str]:
     """One RUN of commands (each a list of lines), each of which needs the one before it."""
@@ -16,16 +27,23 @@ def run(commands: list[list[str]], mount: str = "") -> list[str]:
 def quoted(text: str) -> str:
     """A value as a Dockerfile reads it: nothing in it is a variable or ends the string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
-    return f'"{" ".join(escaped.split())}"'
+    return f'"{escaped}"'
 
 
 def label(labels: dict[str, str]) -> list[str]:
-    """One LABEL; a value that is a variable in quotes is a build argument's."""
-    argument = '"$'
-    values = {k: v if v.startswith(argument) else quoted(v) for k, v in labels.items()}
-    told = [f"{key}={value}" for key, value in values.items()]
+    """One LABEL."""
+    told = [
+        f'{key}="${value}"' if isinstance(value, Argument) else f"{key}={quoted(value)}"
+        for key, value in labels.items()
+    ]
     lines = [f"LABEL {told[0]}", *(f"      {one}" for one in told[1:])]
     return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
+
+
+def argument(name: str, value: str) -> str:
+    """An ARG with its default, quoted where that is needed."""
+    plain = all(c.isascii() and (c.isalnum() or c in "_.:/@%+=,~-") for c in value)
+    return f"ARG {name}={value if plain else quoted(value)}"
 
 
 def variable(index: str) -> str:

@@ -1,0 +1,70 @@
+"""Whatever a lock, a stack and an image's name say: the Dockerfile has the same instructions."""
+
+from __future__ import annotations
+
+import re
+
+import hostile
+import msgspec
+import pytest
+from planned import GAST, SETUPTOOLS, lock, stack
+from test_dockerfile import CONTEXT
+
+from envcheck.exit_codes import UsageError
+from envcheck.install.dockerfile import making
+from envcheck.install.request import Request
+from envcheck.reports.dockerfile import Options, render, render_over
+
+replace = msgspec.structs.replace
+
+
+def instructions(dockerfile: str) -> list[str]:
+    """The first words, as a builder reads them; and of a RUN how many commands it has."""
+    lines = [line for line in dockerfile.split("\n") if not line.lstrip().startswith("#")]
+    whole = "\n".join(lines).replace("\\\n", "").split("\n")
+    return [f"{line.split()[0]} {line.count(' && ')}" for line in whole if line.strip()]
+
+
+def assert_the_same(dockerfile: str, good: str) -> None:
+    assert instructions(dockerfile) == instructions(good)
+    assert not hostile.problem(dockerfile)
+    for line in dockerfile.splitlines()[:1]:  # parser directives end at the first other comment
+        assert not re.match(r"#\s*[A-Za-z]\w*\s*=", line)
+
+
+GOOD = lock(*lock().packages, GAST, building=[SETUPTOOLS])
+
+
+@pytest.mark.parametrize("text", hostile.TEXTS.values(), ids=hostile.TEXTS)
+@pytest.mark.parametrize("context", [None, CONTEXT], ids=["alone", "context"])
+def test_a_lock_adds_no_instruction(text: str, context: object) -> None:
+    options = Options(envcheck="1", digest="d", context=context)  # type: ignore[arg-type]
+    good = render(stack(), replace(GOOD, provided={"x": "y"}), options)
+    for field in ("stack", "release", "created_at"):
+        assert_the_same(render(stack(), replace(GOOD, **{field: text}), options), good)
+    assert_the_same(render(stack(), replace(GOOD, provided={text: text}), options), good)
+    nvidia = [replace(p, index=text) if "nvidia" in p.index else p for p in GOOD.packages]
+    assert_the_same(render(stack(), replace(GOOD, packages=nvidia), options), good)
+
+
+@pytest.mark.parametrize("text", hostile.TEXTS.values(), ids=hostile.TEXTS)
+def test_a_stack_and_an_image_add_none_either(text: str) -> None:
+    options = Options(envcheck="1", digest="d")
+    good = render(replace(stack(), environment={"A": "b"}), GOOD, options)
+    evil = replace(stack(), title=text, environment={"A": text})
+    assert_the_same(render(evil, GOOD, options), good)
+    based = Options(envcheck="1", digest="d", base=text, context=CONTEXT)
+    assert_the_same(render_over(based), render_over(replace(based, base="x")))
+
+
+def test_a_value_that_looks_like_a_build_argument_is_a_value() -> None:
+    evil = replace(stack(), title='"$BASE" evil="yes"')
+    assert r'description="\"\$BASE\" evil=\"yes\""' in render(evil, GOOD, Options(envcheck="1"))
+
+
+@pytest.mark.parametrize("name", ["a\nRUN evil@sha256:" + "0" * 64, "x@sha256:0\nRUN evil"])
+def test_the_name_of_an_image_is_a_name(name: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(UsageError, match="names no image"):
+        how = making.How(say=print, fetching=print)
+        making.make_over(Request(image=name, mode="container"), tmp_path, how)
+    assert not list(tmp_path.iterdir())
