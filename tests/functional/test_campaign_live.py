@@ -188,7 +188,7 @@ def test_a_level_that_never_begins(root: Path, tmp_path: Path, monkeypatch: Any)
     module.write_text("import time\ntime.sleep(600)\n")
     monkeypatch.setattr(attempts, "LIMITS", {"L0": Limits(0.6, 0.6, 20.0)})
     run = ran(copy)
-    assert (run.outcome, run.reason) == ("timeout", "no answer within 0.6 s")
+    assert run.outcome == "timeout" and run.reason.startswith("no answer within ")
 
 
 def test_the_target_s_levels_run_in_its_python_and_the_override_in_a_process_of_its_own(
