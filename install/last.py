@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..exit_codes import Cannot
+from ..exit_codes import Cannot, UsageError
 from . import places
 
 
@@ -26,11 +26,30 @@ def record_path() -> Path:
 
 
 def read() -> str | None:
-    """The prefix of the environment installed last, or None where there is no such record."""
+    """The prefix of the environment installed last, or None where there is no such record.
+
+    Also where the directory belongs to another user by now, who would have us start what lies in it.
+    """
+    from .transaction import guard
+    from .transaction.layout import Root
+
+    prefix = _recorded()
     try:
-        return msgspec.json.decode(record_path().read_bytes(), type=LastInstall).prefix
+        if prefix is not None:
+            guard.check_owner(Root(Path(prefix).parent))
+    except (OSError, UsageError):
+        return None
+    return prefix
+
+
+def _recorded() -> str | None:
+    from .transaction import durable
+
+    try:
+        prefix = durable.load(record_path(), LastInstall).prefix
     except (OSError, Cannot, msgspec.DecodeError):
         return None
+    return prefix if prefix.startswith("/") and prefix.isprintable() else None
 
 
 def write(prefix: str) -> None:
@@ -44,5 +63,5 @@ def write(prefix: str) -> None:
 
 def forget(prefix: str) -> None:
     """It is gone: where it is the one installed last, none is. Raises OSError."""
-    if read() == prefix:
+    if _recorded() == prefix:
         record_path().unlink(missing_ok=True)

@@ -18,6 +18,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     offline: str = ""  # a bundle
     lock: str = ""  # a pylock.toml to install as it stands
     allow_no_gpu: bool = False
+    allow_other_owner: bool = False  # of the directory in ``path``
     allow_insecure: list[str] = []  # indexes that may be plain http or unverified, by host name
     installer: Literal["uv", "pip"] = "uv"
     mode: Literal["wheel", "container"] = "wheel"

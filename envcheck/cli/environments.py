@@ -32,6 +32,14 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_other_owner(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-other-owner",
+        action="store_true",
+        help="also where the directory belongs to another user, or every user may write to it",
+    )
+
+
 def agreed(question: str) -> bool:
     """Whether the user says yes. Raises UsageError where nobody is there to be asked."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

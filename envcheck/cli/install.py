@@ -62,6 +62,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="DIR",
         help="where to (default: ~/.local/share/envcheck/envs/STACK)",
     )
+    environments.add_other_owner(parser)
     parser.add_argument("--plan", action="store_true", help="show what would happen, and stop")
     parser.add_argument(
         "--dockerfile",
@@ -85,7 +86,7 @@ def add_arguments(parser: Parser) -> None:
         help="how long to wait for another installation at the same place (default: 600)",
     )
     files.add_format(parser, json="for programs")
-    parser.rare("--engine", "--installer", "--wait", "--dockerfile")
+    parser.rare("--engine", "--installer", "--wait", "--dockerfile", "--allow-other-owner")
 
 
 def _seconds(text: str) -> float:

@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="versions to keep beside the one in use (default: 1, for a rollback)",
     )
+    environments.add_other_owner(parser)
     parser.add_argument("--dry-run", action="store_true", help="show what would go, and stop")
     files.add_format(parser, json="for programs")
 
@@ -37,7 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ..install.transaction.prune import prune
     from ..reports import environments as report
 
-    chosen = [roots.find(arguments.name)] if arguments.name else None
+    chosen = None
+    if arguments.name:
+        chosen = [roots.find(arguments.name, any_owner=arguments.allow_other_owner)]
     done = prune(chosen, keep=arguments.keep, dry_run=arguments.dry_run, tell=words.say)
     if arguments.format == "json":
         text = report.render_json(done)

@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="this one; the start of its name is enough",
     )
     environments.add_wait(parser)
+    environments.add_other_owner(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..install.transaction.rollback import rollback
     from ..reports import environments as report
 
-    root = roots.find(arguments.name)
+    root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
     done = rollback(root, roots.version_id(root, arguments.to), wait=arguments.wait, tell=words.say)
     files.write(None, in_place(report.rolled_back(done, **style_of(sys.stdout)._asdict())))
     return ExitCode.HEALTHY

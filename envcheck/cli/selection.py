@@ -148,6 +148,7 @@ def request_of(arguments: argparse.Namespace) -> Request:
         offline=_absolute(getattr(arguments, "offline", None), "--offline"),
         lock=_absolute(arguments.lock, "--lock"),
         allow_no_gpu=arguments.allow_no_gpu,
+        allow_other_owner=getattr(arguments, "allow_other_owner", False),
         allow_insecure=arguments.allow_insecure,
         installer=getattr(arguments, "installer", None) or "uv",
         mode=arguments.mode,

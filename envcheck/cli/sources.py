@@ -185,9 +185,9 @@ def _installed(path: str | None) -> str | Inside | None:
     if start is None or not start.is_file():
         return path
     from ..install.engines import inside
-    from ..install.engines.engine import Start
+    from ..install.start import start_file
 
     try:
-        return inside.of_start(msgspec.json.decode(start.read_bytes(), type=Start))
+        return inside.of_start(start_file.read(start))
     except (OSError, msgspec.DecodeError) as error:
         raise UsageError(f"{start}: cannot be read: {error}") from None

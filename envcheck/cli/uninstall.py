@@ -30,13 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     environments.add_wait(parser)
+    environments.add_other_owner(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..install.transaction import roots, uninstall
     from ..reports import environments as report
 
-    root = roots.find(arguments.name)
+    root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
     only = roots.version_id(root, arguments.only)
     chosen = uninstall.check(root, only)
     if not arguments.yes:

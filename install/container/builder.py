@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from ..images import archive, registry
 from ..images.archive_files import ArchiveFiles
 from ..images.mirror import Files, MirrorServer
 from ..plan.plan import ImagePlan
-from ..transaction import durable, outside
+from ..transaction import durable, held_file, outside
 from ..transaction.layout import Version
 from ..transaction.steps import Details, Noted, Stage
 from .prepare import Prepared, held_as, wiring_sentence
@@ -63,7 +62,7 @@ class ImageBuilder:
     def _hold(self, version: Version) -> Details:
         """Say what the engine is about to get, before it does."""
         engine = self._prepared.engine
-        tag = tag_of(self._prepared.root.path.name, version.id)
+        tag = held_file.tag_of(self._prepared.root.path.name, version.id)
         file = _FILES.get(engine.name, "")
         held = held_as(
             engine, self._prepared.image, str(version.directory / file) if file else "", tag
@@ -136,9 +135,3 @@ class ImageBuilder:
         durable.write(version.start, data + b"\n")
         self._say("verifying it with the doctor, from inside")
         return {}
-
-
-def tag_of(environment: str, version_id: str) -> str:
-    """envcheck's own name of an image in an engine, whatever its environment is called."""
-    name = re.sub(r"[^a-z0-9]+", "-", environment.lower()).strip("-") or "environment"
-    return f"localhost/envcheck/{name}:{re.sub(r'[^A-Za-z0-9_.-]', '-', version_id)}"

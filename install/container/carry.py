@@ -11,9 +11,9 @@ from ... import collection
 from ...collection import Collected, Kernels
 from ...exit_codes import CouldNotLook
 from ..engines import inside
-from ..engines.engine import Start
 from ..images import layers
 from ..plan.plan import ImagePlan
+from ..start import start_file
 from ..transaction.execute import execute
 from ..transaction.layout import Version
 from ..transaction.record import Installed
@@ -57,7 +57,7 @@ def _look(directory: Path, progress: collection.Progress) -> Collected:
     if not version.is_container:
         return collection.collect(str(directory), kernels=Kernels(), progress=progress)
     try:
-        start = msgspec.json.decode(version.start.read_bytes(), type=Start)
+        start = start_file.read(version.start)
     except (OSError, msgspec.DecodeError) as error:
         raise CouldNotLook(f"{version.start} does not say how it is started: {error}") from None
     return collection.collect(inside=inside.of_start(start), kernels=Kernels(), progress=progress)

@@ -63,7 +63,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     def plan(self) -> ImagePlan:
         """Raises UsageError for a path that cannot be, or is somebody else's; Cannot for want of room."""
         root = self.root
-        layout.look(root.path)
+        layout.look(root)
         wanted = layout.image_version_id(
             release_of(self.choice, self.image),
             "image" if self.choice.release is None else _flavour(self.choice),

@@ -107,9 +107,6 @@ def release(held: Held) -> None:
     What is not there is no error. Raises Left, with the command that does it; CouldNotLook where the engine
     does not answer.
     """
-    if _is_file(held):
-        _unlink(Path(held.image_id))
-        return
     stored = storage.find(held, held.image_id) or storage.find(held, held.tag)
     if stored is None:
         return
@@ -194,10 +191,3 @@ def _folder(parent: Path) -> Iterator[Path]:
 
 def _is_file(held: Held) -> bool:
     return held.engine in ("apptainer", "enroot")
-
-
-def _unlink(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as error:
-        raise Left(f"{path}: {error.strerror}", f"rm {path}") from None

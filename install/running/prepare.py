@@ -70,7 +70,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
             self.lock.release, self.lock.python, lock_file.digest(self.lock)
         )
         rooms.check_path(directory, version)
-        layout.look(root.path)
+        layout.look(root)
         toolchain.check(self.lock, self.choice.stack)
         here = rooms.Surroundings(
             directory=directory,

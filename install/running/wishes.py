@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,11 +22,11 @@ def check(request: Request) -> None:
         image_words.check(request)
         if request.path:
             rooms.check_name(request.path, "")
-            layout.look(Path(request.path))
+            layout.look(layout.root_of(request, ""))
         return
     if request.path:
         rooms.check_path(request.path, "")
-        layout.look(Path(request.path))
+        layout.look(layout.root_of(request, ""))
     for index in request.indexes:
         _check_index(index, request.allow_insecure)
     if request.stack and not request.offline:

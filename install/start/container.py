@@ -15,7 +15,7 @@ from ..engines import command as engine_commands
 from ..engines.command import Here, Mount
 from ..engines.engine import Start, Wiring
 from ..transaction.layout import Version
-from . import becoming
+from . import becoming, start_file
 from .options import Options, mebibytes, mount, variables
 
 _NO_GPU = Wiring(kind="none", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES": "void"})
@@ -43,7 +43,7 @@ def read(version: Version) -> Start:
     """How it is started. Raises NotStarted where the file is damaged."""
     path = version.start
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Start)
+        return start_file.read(path)
     except OSError as error:
         why = error.strerror
     except msgspec.DecodeError as error:

@@ -65,7 +65,7 @@ def _in_use(root: Root) -> Version:
             else _NOTHING,
         )
     found = root.version(named)
-    if not found.directory.is_dir():
+    if not found.is_directory:
         raise NotStarted(
             f"{root.current}: leads to {named}, which is not there any more",
             hint="envcheck list shows what is; envcheck rollback goes back to another version",
@@ -76,7 +76,7 @@ def _in_use(root: Root) -> Version:
 def _asked_for(root: Root, version_id: str) -> Version:
     version_id = roots.version_id(root, version_id)
     found = root.version(version_id)
-    if not layout.is_id(version_id) or not found.directory.is_dir():
+    if not layout.is_id(version_id) or not found.is_directory:
         there = _ids(root)
         raise NotStarted(
             f"{version_id}: there is no such version in {root.path}",

@@ -12,6 +12,7 @@ from ..engines.engine import Start
 from ..images import reference
 from ..transaction import roots
 from ..transaction.layout import Root
+from . import start_file
 
 
 def start_of(image: str, engine: str = "") -> Start | None:
@@ -39,10 +40,10 @@ def _last_first() -> list[Root]:
 
 def _in_use(root: Root) -> Start | None:
     version = root.current_id()
-    if version is None:
+    if version is None or not root.version(version).is_directory:
         return None
     try:
-        return msgspec.json.decode(root.version(version).start.read_bytes(), type=Start)
+        return start_file.read(root.version(version).start)
     except (OSError, msgspec.DecodeError):
         return None
 

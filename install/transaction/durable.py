@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+LARGEST = 64 << 20  # bytes that are read: ten times the list of 100,000 files
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
@@ -15,7 +23,9 @@ def write(path: Path, data: bytes) -> None:
     """Replace a file in one step. Raises OSError, and then the old content stands."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with named(path), temporary.open("wb") as file:
+        temporary.unlink(missing_ok=True)  # of a killed process that had this number
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with named(path), os.fdopen(os.open(temporary, flags, 0o666), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -24,6 +34,42 @@ def write(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
+
+
+def load(path: Path, kind: type[T]) -> T:
+    """What a JSON file of ours says. Raises OSError as ``read``, msgspec.DecodeError."""
+    return decode(read(path), kind)
+
+
+def decode(data: bytes, kind: type[T]) -> T:
+    """Raises msgspec.DecodeError, whatever is wrong with it."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (RecursionError, UnicodeDecodeError) as error:
+        raise msgspec.DecodeError(str(error)) from None
+
+
+def read(path: Path) -> bytes:
+    """A file of ours. Raises OSError, also for what is none, and for more than LARGEST bytes."""
+    with os.fdopen(opened(path, os.O_RDONLY), "rb") as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise OSError(errno.EFBIG, f"more than {LARGEST >> 20} MiB are in it", str(path))
+    return data
+
+
+def opened(path: Path, flags: int) -> int:
+    """A descriptor of a regular file. Raises OSError for anything else: a link, a FIFO, which would block."""
+    try:
+        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            error.strerror = "this is a symbolic link, which is not followed"
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "this is not a regular file", str(path))
+    return handle
 
 
 @contextmanager

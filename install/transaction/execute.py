@@ -44,9 +44,9 @@ def execute(
     Raises UsageError and Cannot where the root is not ours or cannot be locked: nothing was touched.
     Then PutBack, NotPutBack; KeyboardInterrupt and SystemExit after everything was undone.
     """
-    root = Root(Path(plan.directory))
+    root = Root(Path(plan.directory), any_owner=request.allow_other_owner)
     journal = journal or Journal(root.journal)
-    layout.look(root.path)
+    layout.look(root)
     with (
         ending_raises(),
         RootLock(
@@ -133,8 +133,9 @@ class _Transaction:
         )
 
     def _verify(self, verifier: Verifier) -> Verdict:
-        old = self.root.version(self.before).directory if self.before else None
-        verdict = verifier.verify(self.version.directory, old)
+        old = self.root.version(self.before) if self.before else None
+        beside = old.directory if old is not None and old.is_directory else None
+        verdict = verifier.verify(self.version.directory, beside)
         durable.write(self.version.doctor, verdict.report)
         if verdict.snapshot:
             durable.write(self.version.own / "snapshot.json", verdict.snapshot)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from . import durable
-from .layout import now
+from .layout import VersionId, now
 
 # What has been done. "begun" comes before anything is; "undone" and "removed" say that nothing of the
 # version is left. "swapped" is also written by a rollback. "held": what an engine is about to hold is written
@@ -55,7 +56,7 @@ OVER: frozenset[Step] = frozenset({"undone", "removed"})
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     time: str  # UTC
-    version: str
+    version: VersionId
     step: Step
     details: dict[
         str, str
@@ -73,7 +74,7 @@ class Journal:
         entry = Entry(time=now(), version=version, step=step, details=details)
         line = msgspec.json.encode(entry) + b"\n"
         fresh = not self._path.exists()
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        handle = self._opened()
         try:
             with durable.named(self._path):
                 size = os.fstat(handle).st_size
@@ -88,17 +89,34 @@ class Journal:
 
     def entries(self) -> list[Entry]:
         """All entries, oldest first. A line that was cut (power, a full disk) is as if never written."""
+        return [entry for entry in self._read() if isinstance(entry, Entry)]
+
+    def foreign(self) -> list[int]:
+        """The numbers of lines that this envcheck would never write: they count as never written."""
+        lines = enumerate(self._read(), start=1)
+        return [number for number, line in lines if isinstance(line, msgspec.ValidationError)]
+
+    def _read(self) -> Iterator[Entry | msgspec.DecodeError]:
         try:
-            lines = self._path.read_bytes().splitlines()
+            lines = durable.read(self._path).splitlines()
         except OSError:
-            return []
-        entries = []
+            return
         for line in lines:
             try:
-                entries.append(msgspec.json.decode(line, type=Entry))
-            except msgspec.DecodeError:
-                continue
-        return entries
+                yield durable.decode(line, Entry)
+            except msgspec.DecodeError as error:
+                yield error
+
+    def _opened(self) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        handle = durable.opened(self._path, flags)
+        if os.fstat(handle).st_nlink <= 1:
+            return handle
+        os.close(handle)
+        durable.write(
+            self._path, durable.read(self._path)
+        )  # another file's name must not get lines
+        return durable.opened(self._path, flags)
 
 
 def last_steps(entries: list[Entry]) -> dict[str, Step]:

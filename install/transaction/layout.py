@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from ...exit_codes import Cannot, UsageError
 from .. import places
 from ..request import Request
-from . import durable
+from . import durable, guard
 
 OWN = ".envcheck"  # of a root, and of each version in it
 LAYOUT = 1
 
 # "23.03-py3.8-1f0c9a2b", "…-2": of a version that was begun with that lock before. Of an image:
-# "23.03-tf1-1f0c9a2b", "my-tag-image-1f0c9a2b".
-_ID = re.compile(
-    r"[A-Za-z0-9][A-Za-z0-9._+!-]*-(py[0-9]+\.[0-9]+|tf[0-9]|image)-[0-9a-f]{8}(-[0-9]+)?"
-)
+# "23.03-tf1-1f0c9a2b", "my-tag-image-1f0c9a2b". Nothing else is ever taken for a version's name.
+_ID = r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,200}-(py[0-9]+\.[0-9]+|tf[0-9]|image)-[0-9a-f]{8}(-[0-9]+)?"
+VersionId = Annotated[str, msgspec.Meta(pattern=rf"\A{_ID}\Z", max_length=255)]
 _LONGEST_TAG = 90  # of an engine's 128, which the flavour, the digest and a number must fit in, too
+
+_MODE = 0o775  # of what a root is made with, whatever umask allows
 
 _NUMBERED = re.compile(r"(-[0-9a-f]{8})-[0-9]+$")
 
@@ -68,16 +70,25 @@ class Version:
         return any(path.exists() for path in self.of_image)
 
     @property
+    def is_directory(self) -> bool:
+        """Whether its directory and envcheck's in it are there as such, and no links to others."""
+        return _is_directory(self.directory) and not self.own.is_symlink()
+
+    @property
     def is_there(self) -> bool:
         """Whether there is something to start: its Python, or what says how its image is started."""
         return self.python.exists() or self.start.exists()
 
 
 class Root:
-    """The directory of one environment's versions."""
+    """The directory of one environment's versions.
 
-    def __init__(self, path: Path) -> None:
+    any_owner: the user says that it may belong to somebody else.
+    """
+
+    def __init__(self, path: Path, *, any_owner: bool = False) -> None:
         self.path = path
+        self.any_owner = any_owner
         self.own = path / OWN
         self.owner = self.own / "owner.json"
         self.lock = self.own / "lock"
@@ -100,7 +111,7 @@ class Root:
         return [self.version(name) for name in names]
 
     def current_id(self) -> str | None:
-        """The version that ``current`` names, whether it is there or not; None where nothing is."""
+        """The version that ``current`` names, whether it is there or not; None where it names none."""
         try:
             name = str(self.current.readlink())
         except OSError:
@@ -133,7 +144,7 @@ def image_version_id(release: str, flavour: Literal["tf1", "tf2", "image"], dige
 
 
 def is_id(name: str) -> bool:
-    return _ID.fullmatch(name) is not None
+    return re.fullmatch(_ID, name) is not None
 
 
 def free_id(root: Root, wanted: str) -> str:
@@ -148,33 +159,37 @@ def free_id(root: Root, wanted: str) -> str:
 
 def root_of(request: Request, stack: str) -> Root:
     """Where an environment of that stack goes: the request's path, or its own under the environments."""
-    return Root(Path(request.path) if request.path else places.environments() / stack)
+    path = Path(request.path) if request.path else places.environments() / stack
+    return Root(path, any_owner=request.allow_other_owner)
 
 
-def look(path: Path) -> bool:
+def look(root: Root) -> bool:
     """Whether there is a root of ours; False where one can be made.
 
-    Touches nothing. Raises UsageError for a directory that is not ours, or that can never be.
+    Touches nothing. Raises UsageError for a directory that is not ours, that another user may have
+    prepared, or that can never be.
     """
+    path = root.path
     _refuse_by_name(path)
-    if is_root(path):
-        return True
     try:
+        guard.check_kinds(root)
+        ours = is_root(path)
         # Asked once more: another envcheck may have claimed it since.
-        if path.exists() and not _is_bare(path) and not is_root(path):
+        if not ours and path.exists() and not _is_bare(path) and not is_root(path):
             raise UsageError(
                 f"{path}: this directory exists, is not empty, and was not made by envcheck",
                 hint="name an empty directory with --path, or a new one",
             )
+        guard.check_owner(root)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
-    return False
+    return ours
 
 
 def is_root(path: Path) -> bool:
     """Whether a root of ours is there. Raises UsageError for one in a newer layout."""
     try:
-        owner = msgspec.json.decode((path / OWN / "owner.json").read_bytes(), type=Owner)
+        owner = durable.load(path / OWN / "owner.json", Owner)
     except (OSError, msgspec.DecodeError):
         return False
     if owner.owner == "envcheck" and owner.layout > LAYOUT:
@@ -187,11 +202,12 @@ def is_root(path: Path) -> bool:
 
 def claim(root: Root) -> None:
     """Make it ours, where it is not. Raises UsageError as ``look``, Cannot where it cannot be made."""
-    if look(root.path):
+    if look(root):
         return
     owner = Owner("envcheck", LAYOUT, now())
     try:
-        root.own.mkdir(parents=True, exist_ok=True)
+        root.path.mkdir(_MODE, parents=True, exist_ok=True)
+        root.own.mkdir(_MODE, exist_ok=True)
         durable.write(root.owner, msgspec.json.encode(owner))
         durable.sync_directory(root.path)
         durable.sync_directory(root.path.parent)
@@ -214,7 +230,15 @@ def _is_version(entry: os.DirEntry[str]) -> bool:
         inside = os.listdir(entry.path)  # noqa: PTH208 - names are all that is asked for
     except OSError:  # gone since
         return False
-    return OWN in inside or not inside  # empty: killed in the very moment in which it was made
+    # Empty: killed in the very moment in which it was made.
+    return not inside or (OWN in inside and not Path(entry.path, OWN).is_symlink())
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 def _refuse_by_name(path: Path) -> None:
@@ -228,11 +252,6 @@ def _refuse_by_name(path: Path) -> None:
     if _is_home(plain):
         raise UsageError(f"{path}: this is your home directory", hint="name a directory in it")
     # os.path's, which take what may not be looked at for what is not there.
-    if os.path.islink(path):  # noqa: PTH114
-        raise UsageError(
-            f"{path}: this is a symbolic link",
-            hint=f"name what it leads to: {os.path.realpath(path)}",
-        )
     above = next(place for place in (path, *plain.parents) if os.path.exists(place))  # noqa: PTH110
     if not os.path.isdir(above):  # noqa: PTH112
         what = "this" if above == path else str(above)

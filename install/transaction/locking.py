@@ -21,11 +21,12 @@ import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
+from typing import Annotated
 
 import msgspec
 
 from ...exit_codes import Cannot
-from . import durable
+from . import durable, guard
 from .layout import Root, now
 
 HEARTBEAT = 2.0  # seconds between two touches of holder.json
@@ -43,7 +44,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
     host: str
     user: str
-    pid: int
+    pid: Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
     since: str
     what: str
     token: str
@@ -61,7 +62,8 @@ class RootLock:
 
     what: for those who wait, "envcheck install tensorflow". wait: seconds to wait for another holder; None
     waits until it is over. tell: gets a sentence when waiting begins. prepare: called before each try, to
-    make the root where another envcheck has just removed it.
+    make the root where another envcheck has just removed it. Raises UsageError for a root that another
+    user may have prepared: whatever changes anything in one takes the lock first.
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class RootLock:
     def _try(self) -> bool:
         self._prepare()
         try:
+            guard.check(self._root)
             supported = self._flock()
             if supported is None:
                 return False
@@ -147,7 +150,7 @@ class RootLock:
     def _flock(self) -> bool | None:
         """True: got it. False: there is no flock here. None: another process has it."""
         if self._handle < 0:
-            self._handle = os.open(self._root.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._handle = durable.opened(self._root.lock, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -165,7 +168,7 @@ class RootLock:
 
     def _is_the_file(self) -> bool:
         try:
-            there = os.stat(self._root.lock)  # noqa: PTH116 - beside fstat
+            there = self._root.lock.lstat()
         except FileNotFoundError:
             return False
         return os.path.samestat(there, os.fstat(self._handle))
@@ -207,7 +210,7 @@ class RootLock:
         seen: object = None
         try:
             # Opened, since NFS asks the server for a file's times then, and may remember them otherwise.
-            handle = os.open(self._root.holder, os.O_RDONLY | os.O_CLOEXEC)
+            handle = durable.opened(self._root.holder, os.O_RDONLY)
             try:
                 status = os.fstat(handle)
                 seen = (status.st_mtime_ns, status.st_ino)
@@ -222,7 +225,7 @@ class RootLock:
     def _beat(self) -> None:
         while not self._over.wait(HEARTBEAT):
             try:
-                os.utime(self._root.holder)
+                os.utime(self._root.holder, follow_symlinks=False)
             except OSError:
                 continue  # the file system is away for a moment, or the disk is full
 
@@ -245,7 +248,7 @@ class RootLock:
 def read_holder(root: Root) -> Holder | None:
     """Who is written down as the lock's holder."""
     try:
-        return msgspec.json.decode(root.holder.read_bytes(), type=Holder)
+        return durable.load(root.holder, Holder)
     except (OSError, msgspec.DecodeError):
         return None
 
@@ -256,7 +259,7 @@ def holder_at_work(root: Root) -> Holder | None:
     if holder is None or holder.host != socket.gethostname():
         return holder
     try:
-        handle = os.open(root.lock, os.O_RDONLY | os.O_CLOEXEC)
+        handle = durable.opened(root.lock, os.O_RDONLY)
     except OSError:
         return None
     try:

@@ -70,7 +70,7 @@ def write(version: Version) -> None:
 def compare(version: Version) -> Difference:
     """What differs from what was noted down."""
     try:
-        noted = msgspec.json.decode(version.files.read_bytes(), type=Manifest).files
+        noted = durable.load(version.files, Manifest).files
     except OSError as error:
         return Difference(unreadable=f"{version.files}: {error.strerror}")
     except msgspec.DecodeError:

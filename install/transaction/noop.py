@@ -13,7 +13,17 @@ from .layout import Root, is_root
 from .record import Installed, Record
 
 # A request that differs in nothing but these may come to the same lock; then nothing is to be done either.
-_CHOOSING = ("stack", "release", "python", "offline", "lock", "allow_no_gpu", "flavour", "image")
+_CHOOSING = (
+    "stack",
+    "release",
+    "python",
+    "offline",
+    "lock",
+    "allow_no_gpu",
+    "allow_other_owner",
+    "flavour",
+    "image",
+)
 
 
 def look(request: Request) -> Installed | None:
@@ -34,7 +44,7 @@ def look(request: Request) -> Installed | None:
 def in_root(root: Root, request: Request, digest: str = "") -> Installed | None:
     """The same for one root. digest: of the lock that the request has come to, where that is known."""
     current = root.current_id()
-    if current is None:
+    if current is None or not root.version(current).is_directory:
         return None
     noted = record.read(root.version(current))
     if noted is None or not _serves(noted, request, digest):

@@ -12,7 +12,8 @@ import msgspec
 
 from ...exit_codes import EnvcheckError
 from ..engines.engine import Held
-from . import durable, manifest, record, roots
+from . import durable, held_file, manifest, record, roots
+from .held_file import Unreadable
 from .layout import Root, Version
 from .left import Left
 from .manifest import Difference
@@ -37,6 +38,8 @@ class Engines:
     def intact(self, held: Held) -> str:
         from ..engines import holding
 
+        if why := held_file.program_trouble(held):
+            return f"its image in {held.engine} cannot be looked at: {why}"
         try:
             there = holding.has(held)
         except EnvcheckError as error:
@@ -46,6 +49,11 @@ class Engines:
     def release(self, held: Held) -> None:
         from ..engines import holding
 
+        if why := held_file.program_trouble(held):
+            raise Left(
+                f"the image {held.tag} in {held.engine}: {why}",
+                "where that is the engine you installed, put it on PATH and try again",
+            )
         try:
             holding.release(held)
         except EnvcheckError as error:
@@ -75,16 +83,16 @@ def hold(version: Version, held: Held) -> Held:
 def held_by(version: Version) -> Held | None:
     """What an engine holds for a version; None: nothing, or only envcheck's record of it is unreadable."""
     try:
-        return _read(version)
-    except _Unreadable:
+        return held_file.read(version)
+    except Unreadable:
         return None
 
 
 def intact(version: Version) -> str:
     """ "", or what is wrong with what an engine holds for the version, in a sentence."""
     try:
-        held = _read(version)
-    except _Unreadable:
+        held = held_file.read(version)
+    except Unreadable:
         return f"{version.held}: this does not say what an engine holds"
     return keeper.intact(held) if held is not None and held.tag else ""
 
@@ -100,8 +108,8 @@ def compare(version: Version) -> Difference:
 def release(version: Version) -> None:
     """Have the engine let go of what it holds for the version. Raises Left, with the command that does it."""
     try:
-        held = _read(version)
-    except _Unreadable:
+        held = held_file.read(version)
+    except Unreadable:
         raise Left(
             f"{version.held}: this does not say which image an engine holds",
             f"remove {version.held} and, in the engine, the image tagged {version.id} yourself",
@@ -145,20 +153,6 @@ def images(versions: list[Version]) -> tuple[list[str], list[str]]:
     helds = [held for held in map(held_by, versions) if held is not None and held.tag]
     names = {f"{held.reference} in {held.engine}": _stays(held, others) for held in helds}
     return [n for n, stays in names.items() if not stays], [n for n, s in names.items() if s]
-
-
-class _Unreadable(Exception):
-    """``held.json`` is there, and does not say what an engine holds."""
-
-
-def _read(version: Version) -> Held | None:
-    """Raises _Unreadable."""
-    try:
-        return msgspec.json.decode(version.held.read_bytes(), type=Held)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, msgspec.DecodeError):
-        raise _Unreadable from None
 
 
 def _others(versions: list[Version]) -> list[Version]:

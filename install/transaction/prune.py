@@ -12,7 +12,7 @@ import msgspec
 from ...exit_codes import Cannot, NotPutBack
 from .. import places
 from ..store.store import Store
-from . import history, manifest, outside, record, removal, roots, undo, uv_cache
+from . import durable, guard, history, manifest, outside, record, removal, roots, undo, uv_cache
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock
@@ -60,11 +60,14 @@ def prune(
 
     Then the store's files and uv's unpacked wheels that no version of any root needs. An environment in
     which another envcheck is at work is left alone, and so are then the files. From the main thread.
-    Raises NotPutBack where something could not be removed.
+    Raises NotPutBack where something could not be removed, UsageError for a chosen root that another user
+    may have prepared; others of that kind are left alone.
     """
+    for root in chosen or []:
+        guard.check(root)
     with ExitStack() as locks:
         work = _Work(keep, dry_run)
-        every = roots.known()
+        every = _every(chosen or [])
         before = 0 if dry_run else _bytes(every)
         wanted = {root.path for root in (every if chosen is None else chosen)}
         for root in every:
@@ -105,6 +108,10 @@ class _Work:
         journal = Journal(root.journal)
         try:
             locks.enter_context(RootLock(root, "envcheck prune", wait=0))
+        except guard.UnsafeRoot as reason:
+            self.notes.append(f"{reason}: it is left alone")
+            self._staying += root.versions()
+            return
         except Cannot as reason:
             self._busy = True
             self.notes.append(f"{reason}: it is left alone, and so are fetched files")
@@ -112,7 +119,7 @@ class _Work:
             return
         name = roots.name_of(root)
         for version in map(root.version, unfinished(root, journal)):
-            if version.directory.is_dir():
+            if version.is_directory:
                 self._let_go(root, version)
         if not self._dry_run:
             undo.recovered(root, journal, tell)
@@ -150,7 +157,7 @@ class _Work:
 
     def remove_versions(self, tell: Callable[[str], None]) -> None:
         for root, version in self._going if not self._dry_run else ():
-            if not version.directory.is_dir():
+            if not version.is_directory:
                 continue  # it was unfinished
             tell(f"removing {version.directory}")
             try:
@@ -190,6 +197,12 @@ class _Work:
         return freed + self.files_bytes
 
 
+def _every(chosen: list[Root]) -> list[Root]:
+    """All that are known, and the chosen ones, as they were chosen."""
+    found = {root.path: root for root in [*roots.known(), *chosen]}
+    return [found[path] for path in sorted(found)]
+
+
 def _why(version: str, current: str | None, beside: list[str], keep: int, wanted: bool) -> str:
     """Why a version stays; "" where it may go."""
     if version == current:
@@ -213,6 +226,6 @@ def _bytes(every: list[Root]) -> int:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8", "replace")
+        return durable.read(path).decode("utf-8", "replace")
     except OSError:
         return ""

@@ -13,7 +13,7 @@ import msgspec
 from ... import __version__
 from ..request import Request
 from . import durable
-from .layout import Version
+from .layout import Version, VersionId
 
 SCHEMA = 1
 _CATALOGUE = Path(__file__).parent.parent / "catalogue"
@@ -31,7 +31,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """A verified version's ``record.json``. Times are UTC, sizes allocated bytes."""
 
     schema: int
-    version: str
+    version: VersionId
     stack: str
     release: str
     title: str
@@ -61,7 +61,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     """What an installation has come to."""
 
     directory: str  # the root
-    version: str
+    version: VersionId
     prefix: str  # ROOT/current: what to activate
     already: bool  # it was there, and nothing was done
     before: str  # the version that was current; "" where none was
@@ -106,7 +106,7 @@ def public(request: Request) -> Request:
 def read(version: Version) -> Record | None:
     """A version's record; None where it has none, which means that it was never verified."""
     try:
-        return msgspec.json.decode(version.record.read_bytes(), type=Record)
+        return durable.load(version.record, Record)
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -25,10 +25,12 @@ def recover(root: Root, journal: Journal, tell: Callable[[str], None]) -> None:
     What ``current`` names is never touched. Raises OSError, removal.Left.
     """
     root.next.unlink(missing_ok=True)
+    for number in journal.foreign():
+        tell(f"{root.journal}: line {number} was not written by this envcheck, and is ignored")
     _complete(root, journal)
     for name in unfinished(root, journal):
         version = root.version(name)
-        if version.directory.is_dir():
+        if version.is_directory:
             tell(f"{version.directory}: an installation that was cut off is removed first")
         removal.discard(root, version)
         journal.append(name, "undone", why="cut off")

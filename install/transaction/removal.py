@@ -1,13 +1,12 @@
-"""Takes versions away: out of sight in one step, then off the disk."""
+"""Takes versions away: out of sight in one step, then off the disk. No link is ever followed."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from pathlib import Path
 
-from . import durable, outside
+from . import durable, guard, outside
 from .layout import Root, Version
 from .left import Left as Left
 
@@ -15,67 +14,111 @@ from .left import Left as Left
 def discard(root: Root, version: Version) -> None:
     """Remove a version, and before it what an engine holds for it, which its directory alone tells of.
 
-    Killed in between, it no longer looks like one, and the next run goes on. Raises Left, where the engine
-    does not let go with the version as it was.
+    Killed in between, it no longer looks like one, and the next run goes on. What has its name and is no
+    directory is not envcheck's. Raises Left, where the engine does not let go with the version as it was.
     """
-    outside.release(version)
-    if os.path.lexists(version.directory):
-        try:
-            root.removing.mkdir(exist_ok=True)
-            away = _free(root.removing / version.id)
-            version.directory.rename(away)
-            durable.sync_directory(root.path)
-        except OSError:
-            away = version.directory  # the disk is too full for a name, or a mount point lies there
-        wipe(away)
+    if version.is_directory:
+        outside.release(version)
+    try:
+        with guard.opened(root) as (top, own):
+            if _kind(version.id, top) == stat.S_IFDIR:
+                _take_away(root, version, top, own)
+    except FileNotFoundError:
+        return  # the root itself is gone
+    except OSError as error:
+        raise Left(f"{error.filename or root.path}: {error.strerror}") from None
     empty(root)
 
 
 def empty(root: Root) -> None:
-    """Remove what an earlier run was about to. Raises Left."""
+    """Remove what an earlier run was about to. Raises Left, OSError."""
     try:
-        waiting = sorted(root.removing.iterdir())
+        with guard.opened(root) as (_, own):
+            with guard.directory(root.removing.name, own) as waiting:
+                for name in sorted(os.listdir(waiting)):  # noqa: PTH208 - of a descriptor
+                    wipe(name, waiting, root.removing)
+            os.rmdir(root.removing.name, dir_fd=own)
+    except FileNotFoundError:
+        return
+
+
+def wipe(name: str, within: int, parent: Path) -> None:
+    """Remove what has this name in an open directory, and all that is in it, also what is write-protected.
+
+    parent: the directory's path, for the message. Raises Left.
+    """
+    try:
+        if _remove(name, within):
+            _unlock(name, within)
+            if stays := _remove(name, within):
+                raise Left(f"{parent / stays[0]}: {stays[1]}")
+    except RecursionError:
+        raise Left(f"{parent / name}: directories are nested too deeply in it") from None
+
+
+def _take_away(root: Root, version: Version, top: int, own: int) -> None:
+    try:
+        if _kind(root.removing.name, own) is None:
+            os.mkdir(root.removing.name, dir_fd=own)
+        with guard.directory(root.removing.name, own) as removing:
+            os.rename(version.id, _free(version.id, removing), src_dir_fd=top, dst_dir_fd=removing)
+        durable.sync_directory(root.path)
+    except OSError:  # the disk is too full for a name, or a mount point lies there
+        wipe(version.id, top, root.path)
+
+
+def _remove(name: str, within: int) -> tuple[str, str] | None:
+    """What stays of it first (a path from ``within``), and why; None: nothing."""
+    stays: list[tuple[str, str]] = []
+
+    def attempt(entry: str, folder: int, path: str) -> None:
+        try:
+            if _kind(entry, folder) == stat.S_IFDIR:
+                os.rmdir(entry, dir_fd=folder)
+            else:
+                os.unlink(entry, dir_fd=folder)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            stays.append((path, error.strerror or str(error)))
+
+    if _kind(name, within) == stat.S_IFDIR:
+        for path, folders, files, folder in os.fwalk(name, topdown=False, dir_fd=within):
+            for entry in files + folders:
+                attempt(entry, folder, f"{path}/{entry}")
+    attempt(name, within, name)
+    return stays[0] if stays else None
+
+
+def _unlock(name: str, within: int) -> None:
+    """Let the owner change every directory in it."""
+    if _kind(name, within) != stat.S_IFDIR:
+        return
+    _allow(name, within)
+    for _, folders, _, folder in os.fwalk(name, dir_fd=within):
+        for entry in folders:
+            _allow(entry, folder)
+
+
+def _allow(name: str, within: int) -> None:
+    try:
+        if _kind(name, within) == stat.S_IFDIR:
+            os.chmod(name, stat.S_IRWXU, dir_fd=within)
     except OSError:
         return
-    for path in waiting:
-        wipe(path)
-    root.removing.rmdir()
 
 
-def wipe(path: Path) -> None:
-    """Remove a directory and all in it, also what is write-protected. Raises Left."""
-    shutil.rmtree(path, ignore_errors=True)
-    if not os.path.lexists(path):
-        return
-    for folder, _, _ in os.walk(path):
-        try:
-            os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101 - a name that may hold anything
-        except OSError:
-            continue
-    shutil.rmtree(path, ignore_errors=True)
-    if os.path.lexists(path):
-        raise Left(_why(path))
+def _kind(name: str, within: int) -> int | None:
+    """What it is, by ``stat.S_IFMT``, a link as such; None: nothing."""
+    try:
+        return stat.S_IFMT(os.stat(name, dir_fd=within, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return None
 
 
-def _why(path: Path) -> str:
-    """The first thing that stays, with the reason, as the system gives it when asked once more."""
-    for folder, folders, files in os.walk(path, topdown=False):
-        # One by one: rmtree's errors name a file without its directory.
-        within = [Path(folder, name) for name in files + folders]
-        for inside in [*(p for p in within if p.is_symlink() or not p.is_dir()), Path(folder)]:
-            try:
-                if inside == Path(folder):
-                    inside.rmdir()
-                else:
-                    inside.unlink(missing_ok=True)
-            except OSError as error:
-                return f"{inside}: {error.strerror}"
-    return f"{path}: came back"
-
-
-def _free(path: Path) -> Path:
-    number, free = 1, path
-    while os.path.lexists(free):
+def _free(name: str, within: int) -> str:
+    number, free = 1, name
+    while _kind(free, within) is not None:
         number += 1
-        free = path.with_name(f"{path.name}.{number}")
+        free = f"{name}.{number}"
     return free

@@ -39,27 +39,31 @@ def forget(root: Root) -> None:
         _change(root.path, add=False)
 
 
-def find(word: str) -> Root:
+def find(word: str, *, any_owner: bool = False) -> Root:
     """The root that a user means by a name, or a path (also of ``current`` or a version in it).
 
-    Without a word: the only one there is. Raises UsageError.
+    Without a word: the only one there is. any_owner: as in ``Root``. Raises UsageError.
     """
+    return Root(_find(word), any_owner=any_owner)
+
+
+def _find(word: str) -> Path:
     roots = known()
     names = ", ".join(name_of(root) for root in roots)
     if not word:
         if len(roots) == 1:
-            return roots[0]
+            return roots[0].path
         raise UsageError(
             f"which environment? There are {names}" if roots else "there is no environment yet",
             hint="name one" if roots else "envcheck install makes one",
         )
     for root in roots:
         if word == name_of(root):
-            return root
+            return root.path
     path = Path(os.path.abspath(os.path.expanduser(word)))  # noqa: PTH100, PTH111 - links stay
     for candidate in (path, path.parent):
         if _is_root(candidate):
-            return Root(candidate)
+            return candidate
     raise UsageError(
         f"{word}: there is no such environment" + (f"; there are {names}" if names else ""),
         hint="envcheck list shows all of them",
@@ -92,9 +96,10 @@ def _record() -> Path:
 
 def _registered() -> list[str]:
     try:
-        return msgspec.json.decode(_record().read_bytes(), type=list[str])
+        paths = durable.load(_record(), list[str])
     except (OSError, msgspec.DecodeError):
         return []
+    return [path for path in paths if path.startswith("/") and path.isprintable()]
 
 
 def _change(path: Path, *, add: bool) -> None:
@@ -109,7 +114,9 @@ def _change(path: Path, *, add: bool) -> None:
 def _locked() -> Iterator[None]:
     """Two envchecks in different roots write the same list."""
     places.state().mkdir(parents=True, exist_ok=True)
-    with (places.state() / "environments.lock").open("w") as file:
+    with os.fdopen(
+        durable.opened(places.state() / "environments.lock", os.O_RDWR | os.O_CREAT)
+    ) as file:
         with suppress(OSError):  # without locks there, at worst one of two is not remembered
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

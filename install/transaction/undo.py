@@ -97,7 +97,11 @@ def _sentence(error: BaseException) -> str:
 
 def _keep_what_was_said(root: Root, version: Version) -> Path | None:
     """Copy the logs and the doctor's report away from a version that is about to go; None: there are none."""
-    said = [path for path in (version.doctor, *_files(version.logs)) if path.is_file()]
+    said = [
+        path
+        for path in (version.doctor, *_files(version.logs))
+        if path.is_file() and not path.is_symlink()
+    ]
     if not said:
         return None
     place = root.failed / version.id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +11,7 @@ import msgspec
 
 from ...exit_codes import NotPutBack, UsageError
 from .. import last
-from . import manifest, outside, removal, roots, swap, undo
+from . import guard, manifest, outside, removal, roots, swap, undo
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock
@@ -30,7 +30,11 @@ class Uninstalled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(root: Root, version_id: str = "") -> list[Version]:
-    """The versions that would go: the one named, else all. Raises UsageError for one that must stay."""
+    """The versions that would go: the one named, else all.
+
+    Raises UsageError for one that must stay, and for a root that another user may have prepared.
+    """
+    guard.check(root)
     there = root.versions()
     if not version_id:
         return there
@@ -111,20 +115,12 @@ def uninstall(
 def _dissolve(root: Root) -> list[Path]:
     """Remove our own files, the marker last: what is cut off in between is still ours. Gives what stays."""
     left = root.foreign()
-    for path in [path for path in _inside(root.own) if path != root.owner] + [root.owner]:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            with suppress(OSError):
-                path.unlink()
-    for folder in (root.own, root.path):
-        with suppress(OSError):  # not empty: somebody else's, or an install that waited is there
-            folder.rmdir()
+    with suppress(OSError, removal.Left), guard.opened(root) as (top, own):
+        names = os.listdir(own)  # noqa: PTH208 - of a descriptor
+        for name in sorted(names, key=lambda name: (name == root.owner.name, name)):
+            with suppress(OSError, removal.Left):
+                removal.wipe(name, own, root.own)
+        os.rmdir(root.own.name, dir_fd=top)  # not empty: an install that waited is there
+    with suppress(OSError):  # not empty: somebody else's
+        root.path.rmdir()
     return left
-
-
-def _inside(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:
-        return []

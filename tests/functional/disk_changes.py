@@ -31,6 +31,8 @@ def changing(number: int, happen: Any, work: Any, again: bool = False) -> None:
         writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITES
         if event not in CHANGES and not writes:
             return
+        if event in ("os.rename", "os.mkdir"):  # in an open directory, too
+            arguments = (*arguments, *_directories(arguments[2:]))
         if not any(str(a).startswith(here) for a in arguments if isinstance(a, (str, os.PathLike))):
             return
         if happen is full and event in ("os.remove", "os.rmdir"):
@@ -43,3 +45,12 @@ def changing(number: int, happen: Any, work: Any, again: bool = False) -> None:
     work()
     if left >= 0:
         raise SystemExit(NEVER)
+
+
+def _directories(handles: tuple[Any, ...]) -> list[str]:
+    """What descriptors among the arguments lead to; -1 is none."""
+    return [
+        os.readlink(f"/proc/self/fd/{handle}")  # noqa: PTH115 - not of a Path
+        for handle in handles
+        if isinstance(handle, int) and Path(f"/proc/self/fd/{handle}").exists()
+    ]

@@ -192,9 +192,9 @@ def test_control_c_while_it_is_undone_changes_nothing(
     install(root, "1")
     wipe = removal.wipe
 
-    def interrupted(path: Path) -> None:
+    def interrupted(name: str, within: int, parent: Path) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        wipe(path)
+        wipe(name, within, parent)
 
     monkeypatch.setattr(removal, "wipe", interrupted)
     assert in_child(lambda: install(root, "2", **failing("install", ValueError))) == 5
@@ -224,7 +224,7 @@ def test_what_is_half_removed_no_longer_looks_like_a_version(
     one = install(root, "1")
     install(root, "2")
     with monkeypatch.context() as patched:
-        patched.setattr(removal, "wipe", lambda path: die())
+        patched.setattr(removal, "wipe", lambda *_: die())
         assert in_child(lambda: uninstall(Root(root), one.version)) == -signal.SIGKILL
     assert len(Root(root).versions()) == 1
     install(root, "3")
@@ -234,8 +234,8 @@ def test_what_is_half_removed_no_longer_looks_like_a_version(
 def test_what_cannot_be_removed_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(root, "1")
 
-    def stays(path: Path) -> None:
-        raise removal.Left(f"{path}: Device or resource busy")
+    def stays(name: str, within: int, parent: Path) -> None:
+        raise removal.Left(f"{parent / name}: Device or resource busy")
 
     monkeypatch.setattr(removal, "wipe", stays)
     with pytest.raises(NotPutBack) as caught:

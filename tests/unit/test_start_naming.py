@@ -26,7 +26,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "current").symlink_to("1-image-0badf00d")
     wiring = Wiring(kind="none", arguments=[])
     start = Start(
-        engine="podman", program="/p", image="sha256:1", reference=REF, wiring=wiring, gpus=0
+        engine="podman",
+        program="/usr/bin/podman",
+        image="sha256:1",
+        reference=REF,
+        wiring=wiring,
+        gpus=0,
     )
     (own / "start.json").write_bytes(msgspec.json.encode(start))
 

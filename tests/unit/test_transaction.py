@@ -94,9 +94,9 @@ def versioned(root: Root, version_id: str, at: str = "2026-11-21T17:00:00Z") -> 
 def test_what_is_not_there_or_empty_can_be_claimed(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for path in (tmp_path / "new" / "deep", tmp_path / "empty"):
-        assert not layout.look(path)
+        assert not layout.look(Root(path))
         layout.claim(Root(path))
-        assert layout.look(path) and layout.is_root(path)
+        assert layout.look(Root(path)) and layout.is_root(path)
 
 
 def test_what_a_killed_claim_left_can_be_claimed(tmp_path: Path) -> None:
@@ -111,11 +111,11 @@ def test_a_full_directory_is_not_ours(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "file").write_text("")
     with pytest.raises(UsageError, match="exists, is not empty, and was not made by envcheck"):
-        layout.look(tmp_path / "theirs")
+        layout.look(Root(tmp_path / "theirs"))
     (tmp_path / "theirs" / ".envcheck").mkdir()
     (tmp_path / "theirs" / ".envcheck" / "owner.json").write_text('{"owner": "somebody"}')
     with pytest.raises(UsageError, match="was not made by envcheck"):
-        layout.look(tmp_path / "theirs")
+        layout.look(Root(tmp_path / "theirs"))
 
 
 def test_places_that_can_never_be_one(tmp_path: Path, root: Root) -> None:
@@ -133,13 +133,13 @@ def test_places_that_can_never_be_one(tmp_path: Path, root: Root) -> None:
         Path("relative"): "not an absolute path",
     }.items():
         with pytest.raises(UsageError, match=why):
-            layout.look(path)
+            layout.look(Root(path))
 
 
 def test_a_newer_layout_is_left_alone(root: Root) -> None:
     root.owner.write_text('{"owner": "envcheck", "layout": 2, "created_at": ""}')
     with pytest.raises(UsageError, match="newer envcheck"):
-        layout.look(root.path)
+        layout.look(root)
 
 
 def test_a_version_s_name() -> None:
@@ -470,7 +470,7 @@ def test_a_user_without_a_home_is_told_so(monkeypatch: pytest.MonkeyPatch, root:
     with pytest.raises(Cannot, match="HOME is not set") as told:
         places.environments()
     assert "XDG_DATA_HOME" in told.value.hint
-    assert last.read() is None and layout.look(root.path)
+    assert last.read() is None and layout.look(root)
 
 
 def test_the_last_install_is_written_whole_and_forgotten() -> None:

@@ -53,6 +53,12 @@ def root(tmp_path: Path) -> Root:
     return made
 
 
+def held_as(version_id: str, **changes: Any) -> Held:
+    """The same as another version has it."""
+    tag = f"localhost/envcheck/ngc-tf1:{version_id}"
+    return msgspec.structs.replace(HELD, tag=tag, **changes)
+
+
 class Asked:
     """A keeper that says what it is given, and what it was asked."""
 
@@ -181,9 +187,9 @@ def test_what_another_version_brought_was_not_there_before(
     root: Root, keeper: Asked, others: list[bool], before: bool, noted_as: bool
 ) -> None:
     for number, its in enumerate(others):
-        imaged(root, f"1-tf1-0000000{number}")
-        held = msgspec.structs.replace(HELD, before=its)
-        root.version(f"1-tf1-0000000{number}").held.write_bytes(msgspec.json.encode(held))
+        name = f"1-tf1-0000000{number}"
+        imaged(root, name, held_as(name))
+        root.version(name).held.write_bytes(msgspec.json.encode(held_as(name, before=its)))
     version = root.version(A)
     version.own.mkdir(parents=True)
     assert outside.hold(version, msgspec.structs.replace(HELD, before=before)).before is noted_as
@@ -213,7 +219,7 @@ def test_no_engine_is_asked_for_wheels_and_for_files(root: Root, monkeypatch: An
 
 
 def test_an_unfinished_one_is_let_go_of_and_an_error_says_how(root: Root, keeper: Asked) -> None:
-    imaged(root, B, msgspec.structs.replace(HELD, image_id="sha256:2", tag="localhost/x:2"))
+    imaged(root, B, held_as(B, image_id="sha256:" + "2" * 64))
     version = root.version(A)
     version.own.mkdir(parents=True)
     outside.hold(version, HELD)
@@ -254,17 +260,17 @@ def test_an_image_that_another_version_waits_for_loses_a_name_alone(
     one = imaged(root)
     two = root.version(B)
     two.own.mkdir(parents=True)
-    outside.hold(two, msgspec.structs.replace(HELD, tag="localhost/envcheck/x:2"))
+    outside.hold(two, held_as(B))
     outside.release(one)
     assert keeper.kept == [HELD.tag] and keeper.released == []
 
 
 def test_sizes_count_an_image_once_and_not_one_of_the_user_s(root: Root, keeper: Asked) -> None:
     one = imaged(root)
-    two = imaged(root, f"{A}-2", msgspec.structs.replace(HELD, tag="localhost/envcheck/x:2"))
+    two = imaged(root, f"{A}-2", held_as(f"{A}-2"))
     assert outside.image_bytes([one, two]) == 1000
     assert outside.freed_bytes([one]) == 0 and outside.freed_bytes([one, two]) == 1000
-    theirs = imaged(root, B, msgspec.structs.replace(HELD, image_id="sha256:3", before=True))
+    theirs = imaged(root, B, held_as(B, image_id="sha256:" + "3" * 64, before=True))
     assert outside.image_bytes([theirs]) == 1000 and outside.freed_bytes([theirs]) == 0
 
 

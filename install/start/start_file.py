@@ -1,0 +1,26 @@
+"""How an installed image is started, as ``start.json`` says it, checked: it becomes an engine's words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from ..engines.engine import Start
+from ..transaction import durable
+
+# An id or a name, or a file's path; never an option.
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*|/.*", re.DOTALL)
+_PROGRAMS = {"apptainer": ("apptainer", "singularity")}
+
+
+def read(path: Path) -> Start:
+    """Raises OSError, msgspec.DecodeError."""
+    start = durable.load(path, Start)
+    names = _PROGRAMS.get(start.engine, (start.engine,))
+    if not start.program.startswith("/") or Path(start.program).name not in names:
+        raise msgspec.ValidationError(f"its program is not {start.engine}'s")
+    if not _IMAGE.fullmatch(start.image):
+        raise msgspec.ValidationError("its image has no name that an image can have")
+    return start

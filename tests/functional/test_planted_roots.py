@@ -1,0 +1,229 @@
+"""Whatever lies in a root, nothing outside of it is removed, emptied, changed or started."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from planted import PLANTS, fingerprint, outside_of
+from transaction_parts import in_child, install, is_tidy, names, request, runs
+
+from envcheck.cli.main import run as envcheck
+from envcheck.install.start import finding
+from envcheck.install.transaction import layout, listing, noop, roots
+from envcheck.install.transaction.guard import UnsafeRoot
+from envcheck.install.transaction.layout import Root
+from envcheck.install.transaction.prune import prune
+from envcheck.install.transaction.rollback import rollback
+from envcheck.install.transaction.uninstall import uninstall
+
+pytestmark = pytest.mark.usefixtures("scratch_home")
+
+COMMANDS: dict[str, Callable[[Path], object]] = {
+    "install": lambda root: install(root, "3", wait=0),
+    "install once more": lambda root: install(root, "2", wait=0),
+    "rollback": lambda root: rollback(Root(root), wait=0),
+    "uninstall": lambda root: uninstall(Root(root), wait=0),
+    "prune": lambda root: prune([Root(root)], keep=0),
+    "prune --dry-run": lambda root: prune([Root(root)], keep=0, dry_run=True),
+    "list": lambda root: listing.look_at(Root(root)),
+    "look": lambda root: noop.look(request(root, "2")),
+    "run": lambda root: finding.find(str(root)),
+    "run last": lambda root: finding.find(),
+}
+ONLY_LOOK = ("prune --dry-run", "list", "look", "run", "run last")
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A root with two versions, as envcheck makes it."""
+    folder = tmp_path_factory.mktemp("prepared")
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+            (folder / name).mkdir()
+            patched.setenv(name, str(folder / name))
+        install(folder / "root", "1")
+        install(folder / "root", "2")
+    return folder / "root"
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_nothing_outside_changes(plant: str, prepared: Path, tmp_path: Path) -> None:
+    for name, command in COMMANDS.items():
+        place = tmp_path / name
+        root = place / "root"
+        shutil.copytree(prepared, root, symlinks=True)
+        outside = outside_of(root)
+        PLANTS[plant](root, outside)
+        before, inside = fingerprint(outside), fingerprint(root)
+        code = in_child(lambda: command(root))  # noqa: B023
+        assert fingerprint(outside) == before, f"{name} has changed what lies outside"
+        assert code != -signal.SIGALRM, f"{name} hangs"
+        assert code in (0, 2, 3, 5, 6, 125), f"{name} ends with {code}"
+        if name in ONLY_LOOK and name != "prune --dry-run":
+            assert fingerprint(root) == inside, f"{name} has changed something"
+
+
+def test_what_is_harmless_is_told_and_passed_over(prepared: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(prepared, root, symlinks=True)
+    PLANTS["an absolute name"](root, outside_of(root))
+    lines = len(Root(root).journal.read_text().splitlines())
+    told: list[str] = []
+    install(root, "3", tell=told.append)
+    journal = Root(root).journal
+    assert f"{journal}: line {lines} was not written by this envcheck, and is ignored" in told
+    assert runs(root) == "3"
+    uninstall(Root(root))
+    assert not root.exists()
+
+
+def test_another_name_of_the_journal_gets_no_line(prepared: Path, tmp_path: Path) -> None:
+    """As a snapshot by hard links leaves it: the snapshot stays, and the root works."""
+    root = tmp_path / "root"
+    shutil.copytree(prepared, root, symlinks=True)
+    os.link(Root(root).journal, tmp_path / "snapshot")
+    before = (tmp_path / "snapshot").read_bytes()
+    install(root, "3")
+    assert (tmp_path / "snapshot").read_bytes() == before
+    assert Root(root).journal.read_bytes().startswith(before)
+    is_tidy(root, versions=3)
+
+
+@pytest.mark.parametrize(
+    ("plant", "named"),
+    [
+        ("removing to a directory", "removing: this is a symbolic link"),
+        ("journal a FIFO", "journal.jsonl: this is not a regular file"),
+        ("lock to a file", "lock: this is a symbolic link"),
+        ("own to a directory", ".envcheck: this is a symbolic link"),
+        ("failed to a directory", "failed: this is a symbolic link"),
+    ],
+)
+def test_what_was_found_is_named(plant: str, named: str, prepared: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(prepared, root, symlinks=True)
+    PLANTS[plant](root, outside_of(root))
+    for command in (lambda: layout.look(Root(root)), lambda: rollback(Root(root))):
+        with pytest.raises(UnsafeRoot, match=named) as refused:
+            command()
+        assert "rm " in refused.value.hint and refused.value.exit_code == 2
+
+
+# Whose it is
+
+
+def belongs(path: Path, uid: int) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a directory to another user")
+    os.chown(path, uid, -1)
+
+
+@pytest.mark.parametrize("below", ["", ".envcheck"])
+def test_a_root_of_another_user_is_refused(
+    below: str, prepared: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(prepared, root, symlinks=True)
+    belongs(root / below, 4321)
+    before = fingerprint(root)
+    for words in (
+        ["uninstall", "--yes", str(root)],
+        ["rollback", str(root)],
+        ["prune", "--keep", "0", str(root)],
+        ["install", "--mode", "wheel", "--path", str(root), "--yes"],
+    ):
+        assert envcheck(words) == 2, words
+        told = capfd.readouterr().err
+        assert f"{root / below}: belongs to user 4321" in told and "--allow-other-owner" in told
+    assert fingerprint(root) == before
+    assert envcheck(["rollback", "--allow-other-owner", str(root)]) == 0
+    assert envcheck(["prune", "--allow-other-owner", "--keep", "0", str(root)]) == 0
+    assert len(Root(root).versions()) == 1
+    assert envcheck(["uninstall", "--yes", "--allow-other-owner", str(root)]) == 0
+    assert not root.exists()
+
+
+def test_an_installation_into_another_user_s_directory_has_to_be_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    belongs(tmp_path / "root", 4321)
+    with pytest.raises(UnsafeRoot, match="belongs to user 4321"):
+        install(tmp_path / "root", "1")
+    assert names(tmp_path / "root") == set()
+    allowed = msgspec.structs.replace(request(tmp_path / "root", "1"), allow_other_owner=True)
+    install(tmp_path / "root", "1", request=allowed)
+    assert runs(tmp_path / "root") == "1"
+
+
+def test_root_may_prepare_a_directory_for_others(
+    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(prepared, root, symlinks=True)
+    belongs(root, 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: 4321)
+        assert layout.look(Root(root))
+    belongs(root / ".envcheck", 1234)
+    monkeypatch.setattr(os, "geteuid", lambda: 4321)
+    with pytest.raises(UnsafeRoot, match="belongs to user 1234"):
+        layout.look(Root(root))
+
+
+def test_a_directory_that_everybody_may_write_to_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "a root"
+    root.mkdir()
+    root.chmod(0o1777)
+    with pytest.raises(UnsafeRoot, match="every user may write to it") as refused:
+        install(root, "1")
+    assert f"chmod o-w '{root}'" in refused.value.hint
+    root.chmod(0o2775)  # of a group that works together
+    install(root, "1")
+    assert runs(root) == "1"
+
+
+def test_with_a_lax_umask_a_root_is_still_its_user_s(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        install(tmp_path / "root", "1")
+        install(tmp_path / "root", "2")
+    finally:
+        os.umask(before)
+    assert runs(tmp_path / "root") == "2"
+
+
+def test_prune_leaves_another_user_s_root_alone_and_cleans_the_others(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        install(tmp_path / name, "1")
+        install(tmp_path / name, "2")
+    belongs(tmp_path / "one", 4321)
+    done = prune(keep=0)
+    assert [removed.environment for removed in done.removed] == [str(tmp_path / "two")]
+    assert any("belongs to user 4321" in note and "left alone" in note for note in done.notes)
+    assert len(Root(tmp_path / "one").versions()) == 2
+
+
+def test_what_was_installed_last_and_is_another_user_s_by_now_is_not_started(
+    tmp_path: Path,
+) -> None:
+    install(tmp_path / "root", "1")
+    assert finding.find().directory.parent == tmp_path / "root"
+    belongs(tmp_path / "root", 4321)
+    assert in_child(finding.find) == 125
+    assert finding.find(str(tmp_path / "root")).is_directory, "whoever names it means it"
+
+
+def test_a_link_to_a_root_is_no_root(prepared: Path, tmp_path: Path) -> None:
+    shutil.copytree(prepared, tmp_path / "root", symlinks=True)
+    before = fingerprint(tmp_path / "root")
+    (tmp_path / "link").symlink_to(tmp_path / "root")
+    for command in (uninstall, rollback):
+        with pytest.raises(UnsafeRoot, match="this is a symbolic link") as refused:
+            command(roots.find(str(tmp_path / "link")))
+        assert str(tmp_path / "root") in refused.value.hint
+    assert fingerprint(tmp_path / "root") == before
