@@ -6,7 +6,7 @@ import importlib.util
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,7 @@ def collect(
     deadline: float | None = None,
     kernels: Kernels | None = None,
     progress: Progress | None = None,
-    only: Sequence[str] = (),
+    only: Collection[str] = (),
     seen: Snapshot | None = None,
 ) -> Collected:
     """Run the collector in a process of its own.
@@ -99,7 +99,7 @@ def collect(
     target: a path. inside: a container instead, whose own Python then runs the collector, too.
     deadline: seconds for every probe, instead of each probe's own.
     kernels: which micro-kernels to run after the probes; None for none.
-    only: of the machine's probes, these; all where it is empty.
+    only: of the probes, these; all where it is empty.
     seen: with ``inside``: an unredacted Snapshot of this moment, whose probes are not run again.
     progress: called with (names of running probes, done, total), again and again while it works.
     Raises UsageError for a target or file that cannot be looked at, CouldNotLook where the collector
@@ -116,7 +116,7 @@ def collect(
     if deadline is not None:
         argv += ["--deadline", str(deadline)]
     if only:
-        argv += ["--probes", ",".join(only)]
+        argv += ["--probes", ",".join(sorted(only))]
     pynvml = pynvml_file()
     if pynvml is not None:
         argv += ["--pynvml", str(pynvml)]

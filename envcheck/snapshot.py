@@ -59,6 +59,22 @@ class Document(Facts, frozen=True, kw_only=True):
     micro_kernels: Probe[MicroKernels] | None = None
 
 
+# The probes of a machine and those of a target; what a container sees of its machine is in its own document.
+MACHINE_SECTIONS = frozenset(("host", "pci", "kernel", "nvml", "nvidia_smi", "cuda", "containers"))
+TARGET_SECTIONS = frozenset(
+    (
+        "interpreter",
+        "environment",
+        "packages",
+        "packaging_config",
+        "loader",
+        "tensorflow",
+        "torch",
+        "jax",
+    )
+)
+
+
 class Snapshot(Facts, frozen=True, kw_only=True, omit_defaults=False):
     schema: int
     redacted: bool

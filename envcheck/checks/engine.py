@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from ..snapshot import Snapshot
+from ..snapshot import MACHINE_SECTIONS, TARGET_SECTIONS, Document, Snapshot
+from . import purpose
 from .model import CannotJudge, CheckResult, Diagnosis, Finding, Passed, Remedy, Unjudged
 from .registry import TARGET_AREAS, Check, Verdict, all_checks
 from .view import View, unjudged
@@ -22,17 +23,50 @@ def diagnose(
     checks: Iterable[Check] | None = None,
 ) -> Diagnosis:
     """Judge a Snapshot. ``only`` and ``skip`` hold codes or areas; what they leave out is skipped."""
-    view = View(snapshot)
-    results: list[CheckResult] = []
-    chosen = tuple(all_checks() if checks is None else checks)
-    for check in chosen:
-        if (only and not {check.code, check.area} & set(only)) or {check.code, check.area} & set(
-            skip
-        ):
-            results.append(_result(check, [Unjudged("skipped", "left out by --only or --skip")]))
-        else:
-            results.append(_result(check, _judge(check, view)))
-    return Diagnosis(_consequences(results, {c.code: c for c in chosen}))
+    every = tuple(all_checks() if checks is None else checks)
+    chosen = {check.code for check in every if is_chosen(check, only, skip)}
+    view = View(snapshot if len(chosen) == len(every) else _needed(snapshot, every, chosen))
+    results = [
+        _result(
+            check,
+            _judge(check, view)
+            if check.code in chosen
+            else [Unjudged("skipped", "left out by --only or --skip")],
+        )
+        for check in every
+    ]
+    told = _consequences(results, {c.code: c for c in every})
+    return Diagnosis(_without_unneeded(told, purpose.cpu_builds(view)))
+
+
+def is_chosen(check: Check, only: Collection[str], skip: Collection[str]) -> bool:
+    """Whether a check runs, by the codes and areas that the user wants, or does not want."""
+    names = {check.code, check.area}
+    return (not only or not names.isdisjoint(only)) and names.isdisjoint(skip)
+
+
+def needed_sections(only: Collection[str], skip: Collection[str]) -> frozenset[str]:
+    """The Snapshot's sections that the chosen checks rest on."""
+    chosen = (check for check in all_checks() if is_chosen(check, only, skip))
+    return frozenset().union(*(check.sections for check in chosen))
+
+
+def _needed(snapshot: Snapshot, every: Iterable[Check], chosen: Collection[str]) -> Snapshot:
+    """The Snapshot as a live run with the same choice has it: a whole one gives the same results."""
+    needed: frozenset[str] = frozenset().union(*(c.sections for c in every if c.code in chosen))
+    if TARGET_SECTIONS.isdisjoint(needed):
+        snapshot = msgspec.structs.replace(snapshot, target=None)
+    documents = {"machine": snapshot.machine, "target": snapshot.target}
+    kept = {
+        name: document if document is None else _with_sections(document, needed)
+        for name, document in documents.items()
+    }
+    return msgspec.structs.replace(snapshot, **kept)
+
+
+def _with_sections(document: Document, needed: frozenset[str]) -> Document:
+    others = (MACHINE_SECTIONS | TARGET_SECTIONS) - needed
+    return msgspec.structs.replace(document, **dict.fromkeys(others))
 
 
 def _judge(check: Check, view: View) -> list[Verdict]:
@@ -125,6 +159,27 @@ def _consequences(results: list[CheckResult], checks: dict[str, Check]) -> list[
             )
         )
     return told
+
+
+def _without_unneeded(results: list[CheckResult], cpu_builds: list[str]) -> list[CheckResult]:
+    """Where nothing in the target would use a GPU, a machine without one is not at fault."""
+    missing = any(r.code == purpose.NO_GPU and r.outcome == "fail" for r in results)
+    if not missing or not cpu_builds:
+        return results
+    reason = f"the target needs no GPU ({', '.join(cpu_builds)})"
+    return [
+        msgspec.structs.replace(
+            result,
+            outcome="skipped",
+            reason=reason,
+            consequence_of="",
+            findings=[],
+            unjudged=[Unjudged("skipped", reason)],
+        )
+        if purpose.NO_GPU in (result.code, result.consequence_of)
+        else result
+        for result in results
+    ]
 
 
 def _root(

@@ -9,7 +9,7 @@ from . import environment_compile, environment_python, environment_speed  # noqa
 from .driver_common import NO_GPUS_THERE
 from .environment_common import CUDA_GUIDE, misset, told
 from .model import Finding, NotKnown, Passed, Remedy, Skip
-from .registry import Verdict, check
+from .registry import VARIABLES_ALONE, Verdict, check
 from .target import framework_facts, need_gpus, sees_gpus, variables
 from .view import View, is_container, known
 from .visible import VARIABLE, devices, visible
@@ -19,6 +19,7 @@ _TOOLKIT = "NVIDIA Container Toolkit's documentation, environment variables"
 
 @check(
     "ENV-001",
+    needs=VARIABLES_ALONE,
     title="CUDA_VISIBLE_DEVICES leaves the GPUs visible",
     problem="CUDA_VISIBLE_DEVICES hides GPUs",
     about=(
@@ -82,6 +83,7 @@ def visible_devices(view: View) -> Iterator[Verdict]:
 
 @check(
     "ENV-002",
+    needs=VARIABLES_ALONE,
     title="The container was given its GPUs",
     problem="the container was given no GPU",
     about=(
@@ -135,6 +137,7 @@ def _sees_any(view: View) -> bool:
 
 @check(
     "ENV-003",
+    needs=VARIABLES_ALONE,
     title="CUDA counts GPUs in the order nvidia-smi does",
     problem="CUDA and nvidia-smi number the GPUs differently",
     about=(
@@ -205,6 +208,7 @@ def hidden_log(view: View) -> Iterator[Verdict]:
 
 @check(
     "ENV-009",
+    needs=VARIABLES_ALONE,
     title="The container has the driver's compute part",
     problem="the container lacks parts of the driver",
     about=(

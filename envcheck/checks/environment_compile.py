@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from .environment_common import CUDA_GUIDE, is_on, major, misset, told
 from .fitness import code_for
 from .model import CannotJudge, Finding, NotKnown, Passed, Remedy, Skip
-from .registry import Verdict, check
+from .registry import VARIABLES_ALONE, Verdict, check
 from .target import FRAMEWORKS, framework_facts, variables
 from .view import View, known
 from .visible import visible
@@ -20,6 +20,7 @@ _SMALLEST_CACHE = 256 * _MIB  # the default of CUDA's cache for many years
 @check(
     "ENV-006",
     area="environment",
+    needs=VARIABLES_ALONE,
     title="CUDA keeps the kernels that it compiles",
     problem="compiled kernels are not kept",
     about=(
@@ -59,6 +60,7 @@ def kernel_cache(view: View) -> Iterator[Verdict]:
 @check(
     "ENV-012",
     area="environment",
+    needs=VARIABLES_ALONE,
     title="The driver may choose between machine code and PTX",
     problem="a variable forbids machine code or PTX",
     about=(

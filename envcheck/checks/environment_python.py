@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..facts.target import Distribution
 from .environment_common import misset
 from .model import Finding, Passed, Remedy, Skip
-from .registry import Verdict, check
+from .registry import VARIABLES_ALONE, Verdict, check
 from .target import PLACE, installed, named, variables
 from .view import View, facts_of, known
 
@@ -23,6 +23,7 @@ _USER_SITE = re.compile(r"/\.local/lib/python\d")
 @check(
     "ENV-007",
     area="environment",
+    needs=VARIABLES_ALONE,
     title="LD_PRELOAD replaces nothing of the GPU stack",
     problem="LD_PRELOAD replaces a library of the GPU stack",
     about=(
@@ -54,6 +55,7 @@ def preload(view: View) -> Iterator[Verdict]:
 @check(
     "ENV-011",
     area="environment",
+    needs=VARIABLES_ALONE,
     title="No packages leak into the environment",
     problem="packages leak into the environment",
     about=(

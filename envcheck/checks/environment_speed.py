@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from .environment_common import CUDA_GUIDE, is_on, major, misset
 from .model import NotKnown, Passed
-from .registry import Verdict, check
+from .registry import VARIABLES_ALONE, Verdict, check
 from .target import FRAMEWORKS, framework_facts, need_gpus, variables
 from .view import View
 from .visible import visible
@@ -108,6 +108,7 @@ def tf32(view: View) -> Iterator[Verdict]:
 @check(
     "ENV-005",
     area="environment",
+    needs=VARIABLES_ALONE,
     title="Kernels are launched without waiting",
     problem="each kernel launch waits for the one before",
     about=(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..data.packages import NAMES_SOURCE, TENSORFLOWS, WHEELS_SOURCE, placeholder
 from . import packages_cuda, packages_fit, packages_known  # noqa: F401 - they register
 from .model import Finding, Passed, Remedy, Skip
-from .registry import Verdict, check
+from .registry import PACKAGES_ALONE, Verdict, check
 from .target import (
     PLACE,
     installed,
@@ -31,6 +31,7 @@ _CODE = re.compile(r"\.(py|pth|bc|fatbin|cubin)$|\.so(\.[\w.]+)?$")
 
 @check(
     "PKG-001",
+    needs=PACKAGES_ALONE,
     title="Installed packages are whole",
     problem="an installed package lacks files",
     about=(
@@ -70,6 +71,7 @@ def whole(view: View) -> Iterator[Verdict]:
 
 @check(
     "PKG-002",
+    needs=PACKAGES_ALONE,
     title="No placeholder is installed",
     problem="a placeholder is installed, not the software",
     about=(
@@ -103,6 +105,7 @@ def placeholders(view: View) -> Iterator[Verdict]:
 
 @check(
     "PKG-003",
+    needs=PACKAGES_ALONE,
     title="One TensorFlow is installed",
     problem="several TensorFlow packages are installed",
     about=(
@@ -153,6 +156,7 @@ def one_tensorflow(view: View) -> Iterator[Verdict]:
 
 @check(
     "PKG-004",
+    needs=PACKAGES_ALONE,
     title="No package is shadowed by another copy",
     problem="a package is shadowed by another copy",
     about=(

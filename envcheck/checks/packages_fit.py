@@ -9,7 +9,7 @@ from ..data.packages import component, cuda_major
 from ..facts.target import Distribution
 from .model import Finding, NotKnown, Passed, Remedy, Skip
 from .packages_known import numpy_breaks, protobuf_breaks
-from .registry import Verdict, check
+from .registry import PACKAGES_ALONE, Verdict, check
 from .requirements import marker_environment, unmet
 from .target import (
     PLACE,
@@ -25,6 +25,7 @@ from .wheels import System, misfit
 @check(
     "PKG-008",
     area="packages",
+    needs=PACKAGES_ALONE,
     title="CUDA libraries are of one CUDA major",
     problem="CUDA libraries of several majors are mixed",
     about=(
@@ -132,6 +133,7 @@ def requirements_met(view: View) -> Iterator[Verdict]:
 @check(
     "PKG-012",
     area="packages",
+    needs=PACKAGES_ALONE,
     title="Wheels were made for this Python and this system",
     problem="a wheel does not fit this Python or system",
     about=(

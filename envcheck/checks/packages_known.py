@@ -9,7 +9,7 @@ from packaging.version import Version
 from ..data.packages import NVTF_SOURCE, is_first_generation
 from ..facts.target import Distribution
 from .model import Finding, NotKnown, Passed, Remedy, Skip
-from .registry import Verdict, check
+from .registry import PACKAGES_ALONE, Verdict, check
 from .target import (
     PLACE,
     imports,
@@ -75,6 +75,7 @@ def protobuf_breaks(view: View, distributions: dict[str, Distribution]) -> bool:
 @check(
     "PKG-006",
     area="packages",
+    needs=PACKAGES_ALONE,
     title="pynvml comes from nvidia-ml-py",
     problem="pynvml does not come from nvidia-ml-py",
     about=(
@@ -119,6 +120,7 @@ def pynvml(view: View) -> Iterator[Verdict]:
 @check(
     "PKG-007",
     area="packages",
+    needs=PACKAGES_ALONE,
     title="TensorRT's cuDNN is there",
     problem="TensorRT's cuDNN is missing",
     about=(

@@ -37,6 +37,29 @@ AREAS = {
 TARGET_AREAS = frozenset(
     ("boundary", "config", "packages", "libraries", "framework", "environment")
 )
+# The Snapshot's sections that an area's checks rest on: with --only and --skip, nothing else is collected
+# or looked at. The host's are always among them, for they say how a remedy is to be written.
+_MACHINE = ("host", "pci", "kernel", "nvml", "nvidia_smi")
+_TARGET = ("interpreter", "environment", "packages", "loader", "tensorflow", "torch", "jax")
+NEEDS = {
+    "host": frozenset(("host", "kernel")),
+    "pci": frozenset(_MACHINE),
+    "kernel": frozenset((*_MACHINE, "cuda")),
+    "driver": frozenset((*_MACHINE, "cuda")),
+    "gpu": frozenset((*_MACHINE, "cuda")),
+    "container": frozenset((*_MACHINE, "containers")),
+    "boundary": frozenset((*_MACHINE, "cuda", "containers", "interpreter", "environment")),
+    "config": frozenset(("host", "interpreter", "packaging_config", "packages")),
+    "packages": frozenset((*_MACHINE, "cuda", *_TARGET)),
+    "libraries": frozenset((*_MACHINE, "cuda", *_TARGET)),
+    "framework": frozenset((*_MACHINE, "cuda", *_TARGET)),
+    "environment": frozenset((*_MACHINE, "cuda", *_TARGET)),
+    "tensorcores": frozenset((*_MACHINE, "cuda", *_TARGET, "micro_kernels")),
+}
+
+# Narrower, for checks of these areas that ask no framework.
+PACKAGES_ALONE = frozenset(("host", "interpreter", "packages"))
+VARIABLES_ALONE = frozenset((*_MACHINE, "cuda", "interpreter", "environment", "packages"))
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -47,6 +70,7 @@ class Check(msgspec.Struct, frozen=True):
     the PCI bus"). A Finding's own headline says more.
     follows: codes of checks whose failure explains this one's: it is then shown as a consequence.
     about: what it means, for `envcheck explain`; sources: where the knowledge comes from.
+    needs: the Snapshot's sections that it rests on, where those are fewer than its area's.
     """
 
     code: str
@@ -57,6 +81,12 @@ class Check(msgspec.Struct, frozen=True):
     follows: tuple[str, ...]
     judge: Judge
     problem: str
+    needs: frozenset[str] = frozenset()
+
+    @property
+    def sections(self) -> frozenset[str]:
+        """The Snapshot's sections that it rests on."""
+        return self.needs or NEEDS[self.area]
 
 
 _checks: dict[str, Check] = {}
@@ -71,10 +101,12 @@ def check(
     sources: Iterable[str],
     follows: Iterable[str] = (),
     area: str = "",
+    needs: frozenset[str] = frozenset(),
 ) -> Callable[[Judge], Judge]:
     """Register the decorated generator as the check ``code``.
 
     Its area is its module's name; a module that an area's own module imports names the ``area``.
+    ``needs``: as of Check.
     It yields Findings, Passed and Unjudged, or raises CannotJudge; yielding nothing is a pass.
     """
 
@@ -83,7 +115,7 @@ def check(
         if code in _checks or where not in AREAS:
             raise ValueError(f"{code} is registered twice, or {where} is not an area")
         _checks[code] = Check(
-            code, where, title, about, tuple(sources), tuple(follows), judge, problem
+            code, where, title, about, tuple(sources), tuple(follows), judge, problem, needs
         )
         return judge
 

@@ -78,7 +78,7 @@ def add_faces(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..checks.engine import diagnose
+    from ..checks.engine import diagnose, needed_sections
 
     only, skip = _selection(arguments.only), _selection(arguments.skip)
     if arguments.source is not None:
@@ -101,6 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
             engine=arguments.engine,
             deadline=arguments.deadline,
             kernels=wanted,
+            only=needed_sections(only, skip) if only or skip else (),
         )
     if arguments.save is not None:
         from .. import snapshot as snapshots

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -61,10 +62,12 @@ def live(
     redact: bool = True,
     deadline: float | None = None,
     kernels: Kernels | None = None,
+    only: Collection[str] = (),
 ) -> Collected:
     """Look at this machine and the target; shows progress on a terminal.
 
     engine: of the container that ``target`` names. deadline, kernels: as of collection.collect.
+    only: of the probes, these; the target is left alone where none of them is a target's.
     """
     from ..reports.progress import Progress
 
@@ -79,9 +82,14 @@ def live(
                 redact=redact,
                 deadline=deadline,
                 kernels=kernels,
+                only=only,
                 progress=progress.update,
             )
 
+        if only and snapshots.TARGET_SECTIONS.isdisjoint(only):
+            if target is not None:
+                words.say("the target is not looked at: no check that was asked for is about it")
+            return collect(None)
         if target is not None:
             return collect(*_named(target, engine, deadline))
         if engine is not None:

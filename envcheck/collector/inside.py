@@ -70,12 +70,13 @@ class Look(object):
         self._folder = os.path.dirname(file) if told.get("once") else None
         self._cookie = binascii.hexlify(os.urandom(8)).decode("ascii")
 
-    def start(self, launch, deadline, kernels, cwd):
+    def start(self, launch, deadline, kernels, cwd, only=None):
         """launch(argv, deadline, cwd, env, …): a process.Child. deadline, kernels: as Run has them.
 
-        cwd: the engine's: podman's conmon may leave a file "oom" there.
+        cwd: the engine's: podman's conmon may leave a file "oom" there. only: of the probes, these.
         """
-        arguments = ["--probes", ",".join(SEEN)] + kernel_options.arguments(kernels)
+        probes = [name for name in SEEN + OWN if only is None or name in only]
+        arguments = ["--probes", ",".join(probes)] + kernel_options.arguments(kernels)
         if deadline is not None:
             arguments += ["--deadline", "%g" % deadline]
         bound = DEADLINE if deadline is None else deadline + BEYOND_PROBES

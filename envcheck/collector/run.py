@@ -51,7 +51,7 @@ class Run(object):
         on_progress(names of what runs, done, total) is called again and again, and may raise to stop.
         scratch: an empty directory for the target's Python, which looks for modules where it works, or for
         the container's engine; close() removes it. kernels: the micro-kernels' Options; without them none
-        is run. only: of the machine's probes, these.
+        is run. only: of the probes, these.
         """
         self.params = params or {}
         self.deadline = deadline
@@ -92,7 +92,7 @@ class Run(object):
         greeting = interpreter = None
         if look is not None:
             self._look = look
-            look.start(self._start, self.deadline, self.kernels, self.scratch or "/")
+            look.start(self._start, self.deadline, self.kernels, self.scratch or "/", self._only)
         if target is not None:
             interpreter, kind = _resolve(target)
             script = [interpreter, "-B", "-c", handshake.SCRIPT]
@@ -105,7 +105,7 @@ class Run(object):
             for field, module in MACHINE.items():
                 if isinstance(seen.get(field), dict):
                     documents["machine"][field] = seen[field]
-                elif self._only is None or field in self._only:
+                elif self._wanted(field):
                     self._probe(documents["machine"], _isolated(), field, module, params, "/")
         if greeting is not None:
             process.run_all([greeting], self._watch)
@@ -193,10 +193,14 @@ class Run(object):
     def _start_target(self, where, interpreter, hello):
         python = [interpreter, "-B"]  # no bytecode: the target is left as it was found
         for field, module in FRAMEWORKS.items():  # first: they take longest
-            if field in hello.get("frameworks", ()):
+            if field in hello.get("frameworks", ()) and self._wanted(field):
                 self._probe(where, python, field, module, {}, self.scratch)
         for field, module in TARGET.items():
-            self._probe(where, python, field, module, {}, self.scratch)
+            if self._wanted(field):
+                self._probe(where, python, field, module, {}, self.scratch)
+
+    def _wanted(self, field):
+        return self._only is None or field in self._only
 
     def _probe(self, where, python, field, module, params, cwd):
         child = self._start(*self._command(python, module, params, cwd))

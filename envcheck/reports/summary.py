@@ -129,9 +129,15 @@ def _libraries(snapshot: Snapshot) -> Iterator[str]:
         return
     loaded = _loaded(snapshot.target)
     for library, name in _LIBRARIES.items():
-        versions = [known(found.version) for found in loaded if found.name == library]
-        version = next((version for version in versions if version), None)
-        yield f"{name} {version}" if version else ""
+        named = [one for one in loaded if one.name == library]
+        told = [(_whose(one), version) for one in named if (version := known(one.version))]
+        yield f"{told[0][0]}{name} {told[0][1]}" if told else ""
+
+
+def _whose(library: Library) -> str:
+    """What no framework loaded, and what is not the environment's own, is named as the system's."""
+    foreign = known(library.origin) in ("system", "ld.so.cache", "LD_LIBRARY_PATH")
+    return "the system's " if foreign and library.how == "dlopen" else ""
 
 
 def _loaded(target: Document) -> list[Library]:

@@ -126,6 +126,12 @@ def test_configuration_and_packages() -> None:
     ]
 
 
+def test_a_library_of_the_system_is_called_that() -> None:
+    for origin, words in (("ld.so.cache", "the system's CUDA 13.0"), ("conda", "CUDA 13.0")):
+        library: Any = {"name": "libcudart", "how": "dlopen", "version": "13.0", "origin": origin}
+        assert target("libraries", loader=Loader(libraries=[Library(**library)])) == [words]
+
+
 def test_libraries_as_the_framework_mapped_them_come_first() -> None:
     mapped = Library(name="libcudnn", how="framework", version="8.9.0")
     opened = Library(name="libcudnn", how="dlopen", version="9.1.0")

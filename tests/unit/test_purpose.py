@@ -1,0 +1,106 @@
+"""What a target is for decides what a missing GPU is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from targets import (
+    ABSENT,
+    bare_machine,
+    dist,
+    good_snapshot,
+    good_target,
+    not_imported,
+    packages,
+    snapshot,
+    tensorflow,
+)
+
+from envcheck.checks.engine import diagnose
+from envcheck.checks.model import CheckResult
+from envcheck.facts.target import Distribution, Framework, Loader
+from envcheck.reports.model import status_of
+from envcheck.snapshot import Snapshot
+
+CPU = dist("tensorflow_cpu", "2.21.0", normalized="tensorflow-cpu")
+TORCH_CPU = dist("torch", "2.9.1+cpu")
+JAX = [dist("jax", "0.7.2"), dist("jaxlib", "0.7.2")]
+
+
+def without_cuda(name: Any = "tensorflow") -> Framework:
+    return tensorflow(name=name, cuda_build=False, gpus=[], libraries=[], built_cuda=ABSENT)
+
+
+def on_no_gpu(*distributions: Distribution, **probes: Any) -> Snapshot:
+    given: dict[str, Any] = {"tensorflow": None, "loader": Loader()} | probes
+    return snapshot(good_target(packages=packages(*distributions), **given), **bare_machine())
+
+
+def told(snap: Snapshot) -> dict[str, CheckResult]:
+    return {result.code: result for result in diagnose(snap).results}
+
+
+def independent(snap: Snapshot) -> list[str]:
+    return [c for c, r in told(snap).items() if r.outcome not in ("pass", "skipped")]
+
+
+@pytest.mark.parametrize(
+    ("distributions", "probes", "names"),
+    [
+        ([CPU], {"tensorflow": without_cuda()}, "tensorflow-cpu 2.21.0"),
+        ([CPU], {}, "tensorflow-cpu 2.21.0"),
+        ([CPU], {"tensorflow": not_imported()}, "tensorflow-cpu 2.21.0"),
+        ([dist("intel-tensorflow", "2.15.0")], {}, "intel-tensorflow 2.15.0"),
+        ([dist("tensorflow", "2.21.0")], {"tensorflow": without_cuda()}, "tensorflow 2.21.0"),
+        ([TORCH_CPU], {"torch": without_cuda("torch")}, "torch 2.9.1+cpu"),
+        (JAX, {"jax": without_cuda("jax")}, "jax 0.7.2"),
+        ([CPU, TORCH_CPU], {}, "tensorflow-cpu 2.21.0, torch 2.9.1+cpu"),
+    ],
+)
+def test_a_target_that_needs_no_gpu_does_not_miss_one(
+    distributions: list[Distribution], probes: dict[str, Any], names: str
+) -> None:
+    results = told(on_no_gpu(*distributions, **probes))
+    for code in ("PCI-001", "DRV-001", "GPU-001"):
+        assert results[code].outcome == "skipped", code
+        assert results[code].reason == f"the target needs no GPU ({names})"
+        assert not results[code].findings and not results[code].consequence_of
+    assert {r.code for r in results.values() if r.outcome == "fail"} <= {"FRM-001"}
+
+
+def test_it_is_healthy() -> None:
+    snap = on_no_gpu(CPU, tensorflow=without_cuda())
+    assert independent(snap) == []
+    assert status_of(diagnose(snap)) == "healthy"
+
+
+@pytest.mark.parametrize(
+    "snap",
+    [
+        on_no_gpu(dist("tensorflow", "2.21.0")),
+        on_no_gpu(dist("tensorflow", "2.21.0"), tensorflow=tensorflow(gpus=[], libraries=[])),
+        on_no_gpu(CPU, dist("torch", "2.9.1")),
+        on_no_gpu(CPU, dist("nvidia-tensorflow", "1.15.5+nv23.3")),
+        on_no_gpu(*JAX, dist("jax-cuda12-plugin", "0.7.2")),
+        on_no_gpu(CPU, dist("cupy-cuda12x", "13.0")),
+        on_no_gpu(dist("numpy", "2.1.3")),
+        snapshot(None, **bare_machine()),
+    ],
+)
+def test_where_a_gpu_is_meant_or_nothing_is_known_it_is_one_finding(snap: Snapshot) -> None:
+    results = told(snap)
+    assert results["PCI-001"].outcome == "fail"
+    assert results["DRV-001"].consequence_of == "PCI-001"
+    assert status_of(diagnose(snap)) == "problems"
+
+
+def test_only_the_bus_is_about_the_bus() -> None:
+    (failed,) = [r for r in diagnose(on_no_gpu(CPU), ["pci"]).results if r.outcome == "fail"]
+    assert failed.code == "PCI-001"
+
+
+def test_beside_gpus_a_build_without_cuda_is_still_told() -> None:
+    snap = good_snapshot(packages=packages(CPU), tensorflow=without_cuda(), loader=Loader())
+    results = told(snap)
+    assert results["PCI-001"].outcome == "pass" and results["FRM-005"].outcome == "fail"
