@@ -1,24 +1,23 @@
-"""`envcheck releases`: what could be installed here, and why the rest could not."""
+"""`envcheck releases`: installable releases, and why others do not fit."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from ..exit_codes import Cannot, ExitCode, UsageError
+from ..exit_codes import ExitCode, UsageError
 from . import files, sources, stacks
+from .commands import in_place
 from .parser import Parser
 from .style import style_for
 
 if TYPE_CHECKING:
     from ..install.catalogue.model import Stack
     from ..install.fit.choice import StackFit
-    from ..install.fit.room import RoomAt
-    from ..install.pythons.interpreter import Interpreter
     from ..install.request import Request
-    from ..reports.releases import Chosen
     from ..snapshot import Snapshot
+    from .offers import Known
 
 EPILOG = """\
 examples:
@@ -30,8 +29,6 @@ examples:
 "if named": installed only where --release names it: a pre-release, or one of
 which something is not known. "perhaps": nothing speaks against it, but not
 all that matters is known of the machine. Nothing is downloaded for this."""
-
-_MAY_BE = "what is not known of this machine may yet rule it out"
 
 
 def add_arguments(parser: Parser) -> None:
@@ -67,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     as_json = arguments.format == "json"
     look = {"everything": arguments.all, **style_for(arguments.output)._asdict()}
     told = _containers if arguments.mode == "container" else _wheels
-    files.write(arguments.output, told(arguments, as_json, look))
+    text = told(arguments, as_json, look)
+    files.write(arguments.output, text if as_json else in_place(text))
     return ExitCode.HEALTHY
 
 
@@ -89,60 +87,48 @@ def _wheels(arguments: argparse.Namespace, as_json: bool, look: dict[str, Any]) 
     from ..install.request import Request
     from ..reports import releases as report
     from ..reports.machine import describe_machine
+    from . import offers
 
     request = Request(stack=arguments.stack or "", python=arguments.python)
-    stacks = [load.load(name) for name in ([request.stack] if request.stack else load.names())]
+    names = [request.stack] if request.stack else load.names()
+    wanted = [load.load(name) for name in names]
     known = _look(arguments)
     matrix = report.build(
         describe_machine(known.snapshot).summary,
-        [_fit(stack, known, request) for stack in stacks],
-        *_chosen(request, known),
+        [_fit(stack, known, request) for stack in wanted],
+        *offers.of_wheels(request, known, names),
     )
     return report.render_json(matrix) if as_json else report.render(matrix, **look)
 
 
 def _containers(arguments: argparse.Namespace, as_json: bool, look: dict[str, Any]) -> str:
-    from ..install.fit import image_choose, image_words
+    from ..install.fit import image_words
     from ..install.fit.image_fit import judge
     from ..install.request import Request
     from ..reports import image_releases as report
     from ..reports.machine import describe_machine
+    from . import offers
 
-    request = Request(mode="container", stack=arguments.stack or "", flavour=arguments.flavour)
-    stacks = image_words.stacks(request)
+    flavour = stacks.containers().get(arguments.stack or "", arguments.flavour)
+    request = Request(mode="container", flavour=flavour)
+    wanted = image_words.stacks(request)
     snapshot = _snapshot(arguments)
-    try:
-        choice = image_choose.choose(request, snapshot)
-        chosen = report.ImageChosen(
-            stack=choice.stack.name,
-            release=choice.release.release if choice.release is not None else "",
-            reference=choice.reference,
-            reasons=choice.reasons + [_MAY_BE] * choice.open,
-        )
-    except Cannot as error:
-        chosen = report.ImageChosen(refused=str(error), hint=error.hint)
     matrix = report.build(
-        describe_machine(snapshot).summary, [judge(stack, snapshot) for stack in stacks], chosen
+        describe_machine(snapshot).summary,
+        [judge(stack, snapshot) for stack in wanted],
+        *offers.of_containers(request, snapshot),
     )
     return report.render_json(matrix) if as_json else report.render(matrix, **look)
 
 
-class _Known(NamedTuple):
-    """What the releases are judged by."""
-
-    snapshot: Snapshot
-    interpreters: list[Interpreter] | None
-    obtainable: list[str]
-    room: RoomAt | None
-
-
-def _look(arguments: argparse.Namespace) -> _Known:
+def _look(arguments: argparse.Namespace) -> Known:
     """At this machine, or into the file; its Pythons are not in a Snapshot."""
     from ..install.fit.room import room_of_snapshot
+    from .offers import Known
 
     if arguments.source is not None:
         snapshot = _snapshot(arguments)
-        return _Known(snapshot, None, [], room_of_snapshot(snapshot))
+        return Known(snapshot, None, [], room_of_snapshot(snapshot))
     from ..install.pythons import finding
     from ..install.request import Request
     from ..install.running import survey
@@ -150,7 +136,7 @@ def _look(arguments: argparse.Namespace) -> _Known:
     interpreters = finding.interpreters(arguments.python)
     snapshot = _snapshot(arguments)
     room = survey.room(Request(), snapshot)
-    return _Known(snapshot, interpreters, finding.obtainable(), room)
+    return Known(snapshot, interpreters, finding.obtainable(), room)
 
 
 def _snapshot(arguments: argparse.Namespace) -> Snapshot:
@@ -164,43 +150,7 @@ def _snapshot(arguments: argparse.Namespace) -> Snapshot:
         return collection.collect(redact=False, progress=progress.update).snapshot
 
 
-def _fit(stack: Stack, known: _Known, request: Request) -> StackFit:
+def _fit(stack: Stack, known: Known, request: Request) -> StackFit:
     from ..install.fit.fit import fit
 
     return fit(stack, known.snapshot, known.interpreters, known.obtainable, request, known.room)
-
-
-def _chosen(request: Request, known: _Known) -> tuple[Chosen, Chosen | None]:
-    """What would be installed, and what instead where its own index does not answer."""
-    from ..install.fit.choose import choose
-    from ..reports.releases import Chosen
-
-    asked = []
-
-    def taken(silence: str) -> Chosen:
-        def answers(stack: Stack) -> str:
-            asked.append(stack.name)
-            return silence
-
-        try:
-            choice = choose(
-                request,
-                known.snapshot,
-                known.interpreters,
-                known.obtainable,
-                answers,
-                room=known.room,
-            )
-        except Cannot as error:
-            return Chosen(refused=str(error), hint=error.hint)
-        candidate = choice.candidate
-        found, to_get = candidate.interpreter, candidate.python_to_get
-        return Chosen(
-            stack=choice.stack.name,
-            release=candidate.release.release,
-            python=found.path if found else f"Python {to_get}, which uv gets" if to_get else "",
-            reasons=choice.reasons + [_MAY_BE] * candidate.open,
-        )
-
-    first = taken("")
-    return first, taken("its index does not answer") if asked else None

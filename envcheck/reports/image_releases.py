@@ -54,11 +54,13 @@ class ImageRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageChosen(msgspec.Struct, frozen=True, kw_only=True):
-    """What `envcheck install --mode container` would take; ``refused`` says why it would take nothing."""
+    """What a command would take, and into which engine; ``refused`` says why it would take nothing."""
 
+    command: str = "envcheck install --mode container"
     stack: str = ""
     release: str = ""
     reference: str = ""
+    engine: str = ""
     reasons: list[str] = []
     refused: str = ""
     hint: str = ""
@@ -71,15 +73,22 @@ class ImageReleases(msgspec.Struct, frozen=True, kw_only=True):
     mode: str
     machine: str
     chosen: ImageChosen
+    others: list[ImageChosen]  # the commands that name a flavour, and what they would take
     stacks: list[ImageRows]
 
 
-def build(machine: str, judged: Iterable[ImageFit], chosen: ImageChosen) -> ImageReleases:
+def build(
+    machine: str,
+    judged: Iterable[ImageFit],
+    chosen: ImageChosen,
+    others: Sequence[ImageChosen] = (),
+) -> ImageReleases:
     return ImageReleases(
         schema=SCHEMA,
         mode="container",
         machine=machine,
         chosen=chosen,
+        others=list(others),
         stacks=[_stack(one) for one in judged],
     )
 
@@ -103,7 +112,7 @@ def render(
         page.blank()
         table(page, _COLUMNS, stack, _values, everything=everything, more=_told)
     page.blank()
-    _choice(page, releases.chosen)
+    _choice(page, releases)
     return page.text()
 
 
@@ -169,14 +178,17 @@ def _sisters(rows: Sequence[ImageRow]) -> dict[str, str]:
     return about(rows, told)
 
 
-def _choice(page: Page, chosen: ImageChosen) -> None:
-    if chosen.refused:
-        nothing(page, chosen.refused, chosen.hint)
-        return
-    page.paragraph(
-        ("envcheck install --mode container would take", ""),
-        (chosen.reference, "pass"),
-        ("since", ""),
-        ("; ".join(chosen.reasons) + ".", ""),
-        hanging=2,
-    )
+def _choice(page: Page, releases: ImageReleases) -> None:
+    for one in [releases.chosen, *releases.others]:
+        if not one.refused:
+            page.command(one.command)
+            into = f" into {one.engine}" if one.engine else ""
+            page.paragraph(
+                ("would install", ""),
+                (one.reference, "pass"),
+                (f"{into.strip()}:" if into else "since", ""),
+                ("; ".join(one.reasons) + ".", ""),
+                indent=2,
+            )
+    if releases.chosen.refused:
+        nothing(page, releases.chosen, hint=not releases.others)

@@ -72,6 +72,19 @@ class Rows(Protocol[R_co]):
     def releases(self) -> Sequence[R_co]: ...
 
 
+class Refusing(Protocol):
+    """What a command would take, and why nothing."""
+
+    @property
+    def command(self) -> str: ...
+
+    @property
+    def refused(self) -> str: ...
+
+    @property
+    def hint(self) -> str: ...
+
+
 def as_json(releases: msgspec.Struct) -> str:
     """A whole matrix as a document."""
     return json_text.render(releases)
@@ -117,11 +130,12 @@ def table(
         )
 
 
-def nothing(page: Page, refused: str, hint: str) -> None:
-    """Why nothing would be installed."""
-    page.paragraph(("Nothing would be installed:", "fail"), (f"{refused}.", ""), hanging=2)
-    if hint:
-        page.paragraph((f"hint: {hint}", ""), hanging=2)
+def nothing(page: Page, chosen: Refusing, *, hint: bool) -> None:
+    """Why a command would install nothing, and what to do about it."""
+    page.command(chosen.command)
+    page.paragraph(("would install nothing:", "fail"), (f"{chosen.refused}.", ""), indent=2)
+    for number, line in enumerate(chosen.hint.split("\n") if hint and chosen.hint else []):
+        page.paragraph((line if number else f"hint: {line}", ""), indent=2, hanging=2)
 
 
 def _line(page: Page, columns: Columns, values: Sequence[str], row: AnyRow) -> None:

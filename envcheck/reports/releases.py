@@ -45,8 +45,9 @@ class StackRows(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """What `envcheck install` would take; ``refused`` says why it would take nothing."""
+    """What a command would take; ``refused`` says why it would take nothing."""
 
+    command: str = "envcheck install"
     stack: str = ""
     release: str = ""
     python: str = ""  # the interpreter, or the version that would be got
@@ -56,23 +57,30 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Releases(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole matrix. ``otherwise`` is taken where the index of ``chosen`` does not answer."""
+    """The whole matrix. ``otherwise`` is taken where the index of ``chosen`` does not answer; ``others`` are
+    the commands that name a stack, and what they would take."""
 
     schema: int
     machine: str
     chosen: Chosen
     otherwise: Chosen | None
+    others: list[Chosen]
     stacks: list[StackRows]
 
 
 def build(
-    machine: str, stacks: Iterable[StackFit], chosen: Chosen, otherwise: Chosen | None
+    machine: str,
+    stacks: Iterable[StackFit],
+    chosen: Chosen,
+    otherwise: Chosen | None,
+    others: Sequence[Chosen] = (),
 ) -> Releases:
     return Releases(
         schema=SCHEMA,
         machine=machine,
         chosen=chosen,
         otherwise=otherwise,
+        others=list(others),
         stacks=[_stack(judged) for judged in stacks],
     )
 
@@ -153,20 +161,22 @@ def pythons(minors: Sequence[str]) -> str:
 
 def _choice(page: Page, releases: Releases) -> None:
     chosen, otherwise = releases.chosen, releases.otherwise
+    for one in [chosen, *releases.others]:
+        if not one.refused:
+            page.command(one.command)
+            _taken(page, one, otherwise if one is chosen else None)
     if chosen.refused:
-        nothing(page, chosen.refused, chosen.hint)
-        return
-    on = f"on {chosen.python}" if chosen.python else ""
-    answers = ", if its index answers" if otherwise is not None else ""
-    page.paragraph(
-        ("envcheck install --mode wheel would take", ""),
-        (f"{chosen.stack} {chosen.release}", "pass"),
-        (f"{on}{answers}:" if on else "if its index answers:" if answers else "since", ""),
-        ("; ".join(chosen.reasons) + ".", ""),
-        hanging=2,
-    )
+        nothing(page, chosen, hint=not releases.others)
+
+
+def _taken(page: Page, chosen: Chosen, otherwise: Chosen | None) -> None:
+    words = [("would install", ""), (f"{chosen.stack} {chosen.release}", "pass")]
+    if chosen.python:
+        words.append((f"on {chosen.python}", ""))
     if otherwise is not None:
-        told = f"{otherwise.stack} {otherwise.release}"
-        if otherwise.refused:
-            told = f"nothing: {otherwise.refused}"
-        page.paragraph((f"Else {told}.", ""), hanging=2)
+        instead = "nothing" if otherwise.refused else f"{otherwise.stack} {otherwise.release}"
+        words.append((f"if its index answers, else {instead}", ""))
+    why = "; ".join(chosen.reasons)
+    last, style = words[-1]
+    words[-1] = (f"{last}:" if why else f"{last}.", style)
+    page.paragraph(*words, (f"{why}." if why else "", ""), indent=2)

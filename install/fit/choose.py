@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -85,21 +86,24 @@ class _Chooser:
 
     def _default(self) -> Choice:
         """nvidia-tf1 where the machine fits it and its index answers, else tensorflow."""
-        reasons: list[str] = []
+        against: dict[str, str] = {}
         for name in DEFAULTS:
             judged = self._fit(name)
             if judged.best is None:
-                reasons.append(f"{name} was passed over: {why_none(judged.candidates)}")
+                against[name] = why_none(judged.candidates)
                 continue
             # Nothing decides about the last one; and a bundle needs no index.
             decides = name != DEFAULTS[-1] and not self._request.offline
             silence = self._answers(judged.stack) if decides else ""
             if not silence:
-                return self._newest(judged, reasons)
-            reasons.append(f"{name} was passed over: {silence}")
+                passed_over = [f"{name} was passed over: {why}" for name, why in against.items()]
+                return self._newest(judged, passed_over)
+            against[name] = silence
+        told = [f"{name}: {why}" for name, why in against.items()]
+        if len({*against.values()}) == 1:
+            told = list(against.values())[:1]
         raise Cannot(
-            "no stack fits this machine: "
-            + "; ".join(reason.replace(" was passed over", "") for reason in reasons),
+            f"neither {' nor '.join(against)} fits this machine: {'; '.join(told)}",
             hint=self._hint(self._fit(DEFAULTS[-1])),
         )
 
@@ -156,12 +160,15 @@ class _Chooser:
         best = judged.best
         if best is not None:
             return (
-                f"the newest release that fits: --stack {self._request.stack or judged.stack.name}"
+                "the newest release that fits: envcheck install"
+                f" {shlex.quote(self._request.stack or judged.stack.name)}"
                 f" --release {best.release.release}"
             )
         shown = refused or nearest(judged.candidates)
         hints = [] if shown is None else self._remedies(judged, shown)
-        told = [f"--stack {name} {how}" for name, how in self._offers(judged, shown)] + hints[:1]
+        told = [
+            f"envcheck install {name} {how}" for name, how in self._offers(judged, shown)
+        ] + hints[:1]
         return "; ".join(told)
 
     def _offers(self, judged: StackFit, shown: Judged | None) -> list[tuple[str, str]]:

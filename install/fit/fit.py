@@ -66,7 +66,7 @@ def _release(release: Release, reasons: Reasons) -> None:
     if release.broken:
         reasons.refuse("broken", f"is broken: {release.broken.rstrip('.')}")
     if release.prerelease:
-        hint = f"--release {release.release} installs it all the same"
+        hint = f"--release {release.release} installs it anyway"
         reasons.refuse("prerelease", "is a pre-release", hint, overridable=True)
 
 
@@ -112,7 +112,7 @@ def _libc_not_known(stack: Stack, release: Release, machine: FitMachine, reasons
         reasons.refuse(
             "not-known",
             f"needs a glibc that is not known; {said}, and this machine has {machine.glibc}",
-            f"--release {release.release} installs it all the same",
+            f"--release {release.release} installs it anyway",
             overridable=True,
         )
     else:

@@ -60,7 +60,7 @@ def without(machine: FitMachine, needs: str, allow_no_gpu: bool, reasons: Reason
     hint = (
         "envcheck doctor says why"
         if machine.gpu_state == "silent"
-        else "--allow-no-gpu installs it all the same"
+        else "--allow-no-gpu installs the GPU build anyway (unverified)"
     )
     reasons.refuse("gpu", f"needs an NVIDIA GPU, and {there}", hint)
 
@@ -69,7 +69,7 @@ def _cuda_not_known(release: Release, reasons: Reasons) -> None:
     reasons.refuse(
         "not-known",
         "was built with a CUDA that is not known, so neither is the driver that it needs",
-        f"--release {release.release} installs it all the same",
+        f"--release {release.release} installs it anyway",
         overridable=True,
     )
 
@@ -189,7 +189,7 @@ def _no_code(
     reasons.refuse(
         "capability",
         f"{sentence}; it would do where CUDA_VISIBLE_DEVICES leaves {listed(others)} alone",
-        f"--release {release.release} installs it all the same",
+        f"--release {release.release} installs it anyway",
         overridable=True,
     )
 
@@ -218,7 +218,7 @@ def by_toolkit(release: str, cuda: str, device: Device, reasons: Reasons) -> Non
             "capability",
             f"has no machine code for {whom}, which CUDA {known.first_cuda} was the first to make; whether"
             " it has PTX for it is not known",
-            f"--release {release} installs it all the same; with PTX its first start takes tens"
+            f"--release {release} installs it anyway; with PTX its first start takes tens"
             " of minutes",
             overridable=True,
         )

@@ -167,7 +167,7 @@ def _remedies(judged: ImageFit, refused: ImageCandidate | None, snapshot: Snapsh
     """What would fit, else what to do about the reasons; `--allow-no-gpu` only where it is enough."""
     if judged.best is not None:
         return (
-            f"the newest release that fits: --flavour {judged.stack.flavour}"
+            f"the newest release that fits: envcheck install {judged.stack.name}"
             f" --release {judged.best.release.release}"
         )
     shown = refused or nearest(judged.candidates)

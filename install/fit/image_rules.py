@@ -56,7 +56,7 @@ def covering(driver: Version, branches: tuple[str, ...]) -> str:
 
 
 def _all_the_same(release: ImageRelease) -> str:
-    return f"--release {release.release} installs it all the same"
+    return f"--release {release.release} installs it anyway"
 
 
 def _driver_not_known(release: ImageRelease, reasons: Reasons) -> None:

@@ -207,7 +207,7 @@ class Session:
             raise HttpError(
                 f"{addresses.host(asked)} redirects from https to http ({addresses.shown(url)}),"
                 " and that is refused: a network that asks for a log-in does so, and an attacker",
-                f"--allow-insecure {host} follows it all the same",
+                f"--allow-insecure {host} follows it anyway",
             )
         if not addresses.is_loopback(url):
             what = addresses.shown(url)

@@ -135,7 +135,7 @@ def test_setup_names_the_tar_that_it_came_out_of(bundle: Path, tmp_path: Path) -
         (
             ["--image", "HOST/team/small:1.0", "--stack", "tensorflow"],
             2,
-            "--mode container is not: leave out one of them",
+            "--image names one image, and --stack another one",
         ),
         (["--image", "127.0.0.1:1/team/small"], 4, "127.0.0.1:1"),
     ],

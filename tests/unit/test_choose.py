@@ -115,22 +115,26 @@ def test_a_named_release_that_cannot_work_names_the_newest_that_can() -> None:
         "tensorflow 2.21.0 cannot be installed here: it needs driver 525.60.13 or newer, and this"
         " machine has 470.82.01"
     )
-    assert error.hint == "the newest release that fits: --stack tensorflow --release 2.14.1"
+    assert (
+        error.hint == "the newest release that fits: envcheck install tensorflow --release 2.14.1"
+    )
 
 
 def test_without_a_gpu_the_ways_out_are_named() -> None:
     for wish in ({}, {"stack": "tensorflow"}, {"stack": "tensorflow", "release": "2.21.0"}):
         error = refused(m.without_gpu(), **wish)
         assert "this machine has no NVIDIA GPU" in str(error)
-        assert "--stack tensorflow-cpu" in error.hint and "--allow-no-gpu" in error.hint
+        assert "envcheck install tensorflow-cpu" in error.hint and "--allow-no-gpu" in error.hint
     assert name(chosen(m.without_gpu(), stack="tensorflow-cpu")) == "tensorflow-cpu 2.21.0"
 
 
 def test_a_stack_for_the_cpu_is_no_equal_offer_beside_a_gpu() -> None:
     old = refused(m.machine(["V100"], "418.67"), stack="tensorflow")
-    assert "--stack tensorflow-cpu fits this machine, and leaves its GPU unused" in old.hint
+    assert (
+        "envcheck install tensorflow-cpu fits this machine, and leaves its GPU unused" in old.hint
+    )
     new = refused(m.machine(["RTX 5090"], "580.65.06"), stack="nvidia-tf1")
-    assert "--stack tensorflow fits this machine;" in new.hint and "unused" not in new.hint
+    assert "envcheck install tensorflow fits this machine;" in new.hint and "unused" not in new.hint
 
 
 def test_allow_no_gpu_is_no_way_out_where_more_is_missing() -> None:
@@ -148,8 +152,8 @@ def test_allow_no_gpu_goes_on() -> None:
 def test_nothing_fits_anywhere() -> None:
     error = refused(m.machine(["H100"], "450.80.02", glibc="2.12"))
     assert str(error) == (
-        "no stack fits this machine: nvidia-tf1: of its releases, 22.10 comes nearest, and needs glibc"
-        " 2.31 or newer, and this machine has 2.12; tensorflow: it needs glibc 2.17 or newer, and this"
+        "neither nvidia-tf1 nor tensorflow fits this machine: nvidia-tf1: of its releases, 22.10 comes"
+        " nearest, and needs glibc 2.31 or newer, and this machine has 2.12; tensorflow: it needs glibc 2.17 or newer, and this"
         " machine has 2.12"
     )
     assert "container" in error.hint

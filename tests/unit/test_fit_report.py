@@ -58,11 +58,11 @@ def test_what_is_not_known_of_a_machine_is_no_yes() -> None:
 
 def test_what_would_be_taken() -> None:
     taken = Chosen(stack="tensorflow", release="2.21.0", python="/usr/bin/python3", reasons=["so"])
-    assert "would take tensorflow 2.21.0 on /usr/bin/python3: so." in " ".join(
+    assert "envcheck install would install tensorflow 2.21.0 on /usr/bin/python3: so." in " ".join(
         shown(m.machine(), taken).split()
     )
     refused = shown(m.machine())
-    assert "Nothing would be installed: no stack fits this machine." in refused
+    assert "envcheck install\n  would install nothing: no stack fits this machine." in refused
     assert "hint: buy one" in refused
 
 
@@ -70,16 +70,16 @@ def test_what_is_taken_where_the_index_is_silent() -> None:
     first = Chosen(stack="nvidia-tf1", release="23.03", reasons=["so"])
     other = Chosen(stack="tensorflow", release="2.21.0")
     text = render(build("a machine", [], first, other))
-    assert "nvidia-tf1 23.03 if its index answers: so." in " ".join(text.split())
-    assert text.endswith("Else tensorflow 2.21.0.\n")
+    told = "nvidia-tf1 23.03 if its index answers, else tensorflow 2.21.0: so."
+    assert told in " ".join(text.split())
     none = render(build("a machine", [], first, NOBODY))
-    assert none.endswith("Else nothing: no stack fits this machine.\n")
+    assert "if its index answers, else nothing: so." in " ".join(none.split())
 
 
 def test_json_has_every_release_and_reason() -> None:
     judged = m.judged(m.tensorflow(), m.without_gpu())
     raw = json.loads(render_json(build("a machine", [judged], NOBODY, None)))
-    assert list(raw) == ["schema", "machine", "chosen", "otherwise", "stacks"]
+    assert list(raw) == ["schema", "machine", "chosen", "otherwise", "others", "stacks"]
     rows = raw["stacks"][0]["releases"]
     assert len(rows) == len(m.tensorflow().releases)
     assert rows[1]["refusals"][0]["kind"] == "gpu" and rows[1]["driver"] == "525.60.13"

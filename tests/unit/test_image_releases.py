@@ -46,7 +46,7 @@ def test_reasons_compat_branches_and_sisters_stand_below_the_table() -> None:
         "23.06: same-month base image, not confirmed: compat branches 450.51, 470.57, 510.47, 515.65, 525.85,"
         " 530.30; compute capability 6.0",
         "and 35 older: --all",
-        "envcheck install --mode container would take nvcr.io/x:23.06 since so.",
+        "envcheck install --mode container would install nvcr.io/x:23.06 since so.",
     ):
         assert words in text, (words, text)
 
@@ -58,13 +58,13 @@ def test_all_of_them_and_nothing_that_fits() -> None:
     assert "older: --all" not in text
     assert "not confirmed: compute capability" not in " ".join(text.split()), "of no use alone"
     assert "all: needs an NVIDIA GPU, and this machine has no NVIDIA GPU" in text
-    assert "Nothing would be installed: no container fits." in text and "hint: take wheels" in text
+    assert "would install nothing: no container fits." in text and "hint: take wheels" in text
 
 
 def test_as_json_nothing_is_cut() -> None:
     snapshot = m.machine(["A100"], "470.82.01")
     matrix = json.loads(render_json(build("a machine", [judge(stack("tf2"), snapshot)], TAKEN)))
-    assert list(matrix) == ["schema", "mode", "machine", "chosen", "stacks"]
+    assert list(matrix) == ["schema", "mode", "machine", "chosen", "others", "stacks"]
     (flavour,) = matrix["stacks"]
     assert flavour["newest_that_fits"] == "23.01"
     assert len(flavour["releases"]) == len(stack("tf2").releases)
