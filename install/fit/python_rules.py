@@ -52,7 +52,7 @@ def python(
         newest = max(to_get, key=number)
         reasons.note(f"No Python {newest} is here: uv gets it.")
         return None, newest
-    _refuse(release, machine, interpreters, asked, request, reasons)
+    _refuse(release, machine, interpreters, asked, obtainable, request, reasons)
     return None, ""
 
 
@@ -80,6 +80,7 @@ def _refuse(
     machine: FitMachine,
     interpreters: Sequence[Interpreter],
     asked: Sequence[Interpreter],
+    obtainable: Sequence[str],
     request: Request,
     reasons: Reasons,
 ) -> None:
@@ -93,9 +94,27 @@ def _refuse(
     else:
         minors = sorted({one.minor for one in interpreters}, key=number)
         there = f"this machine has {listed(minors)}" if minors else "this machine has none"
-    get = (
-        f"install one and name it: --python /path/to/python{release.python[-1]}"
-        if not request.python
-        else "without --python, envcheck looks for one that fits"
+    reasons.refuse("python", f"{needs}, and {there}", _way_out(release, obtainable, request))
+
+
+def _way_out(release: Release, obtainable: Sequence[str], request: Request) -> str:
+    """How to come by a Python that uv does not get."""
+    newest = max(release.python, key=number)
+    if request.python:
+        return "without --python, envcheck looks for one that fits"
+    if request.offline:
+        return (
+            f"install Python {newest} with the system's packages, or name one:"
+            f" --python /path/to/python{newest}"
+        )
+    if not obtainable:
+        return (
+            f"uv would get Python {newest}, but its settings forbid that (UV_OFFLINE,"
+            " UV_PYTHON_DOWNLOADS, UV_PYTHON_PREFERENCE or uv.toml); or name one:"
+            f" --python /path/to/python{newest}"
+        )
+    return (
+        f"uv has no Python {newest}, but conda has: conda create --yes --prefix ~/python{newest}"
+        f" python={newest}, then --python ~/python{newest}/bin/python; or pyenv install {newest},"
+        " which envcheck finds"
     )
-    reasons.refuse("python", f"{needs}, and {there}", get)

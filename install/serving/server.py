@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ...exit_codes import EnvcheckError
+from ...exit_codes import CouldNotLook, EnvcheckError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -36,6 +36,8 @@ class LoopbackServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), handler)
 
     def __enter__(self) -> Self:
+        """Raises CouldNotLook where nobody could reach it."""
+        _check_loopback(self.server_port)
         threading.Thread(target=self.serve_forever, args=(POLL,), daemon=True).start()
         return self
 
@@ -94,3 +96,16 @@ def _cut(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
         return  # it has ended by itself
+
+
+def _check_loopback(port: int) -> None:
+    """Sends nothing: that of UDP only looks for the way there."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("127.0.0.1", port))
+        except OSError as error:
+            raise CouldNotLook(
+                "the loopback interface is down, and envcheck hands packages to uv through it"
+                f" (127.0.0.1: {error.strerror})",
+                "as root: ip link set lo up; then, without a network, --offline installs from a bundle",
+            ) from None

@@ -153,8 +153,8 @@ def test_nothing_fits_anywhere() -> None:
     error = refused(m.machine(["H100"], "450.80.02", glibc="2.12"))
     assert str(error) == (
         "neither nvidia-tf1 nor tensorflow fits this machine: nvidia-tf1: of its releases, 22.10 comes"
-        " nearest, and needs glibc 2.31 or newer, and this machine has 2.12; tensorflow: it needs glibc 2.17 or newer, and this"
-        " machine has 2.12"
+        " nearest, and needs glibc 2.31 or newer, and this machine has 2.12; tensorflow: it needs glibc"
+        " 2.17 or newer, and this machine has 2.12"
     )
     assert "container" in error.hint
 

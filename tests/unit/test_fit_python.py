@@ -60,6 +60,24 @@ def test_what_is_there_is_told_where_none_fits() -> None:
 
 
 @pytest.mark.parametrize(
+    ("obtainable", "wish", "way_out"),
+    [
+        (("3.13", "3.8"), {}, "conda create --yes --prefix ~/python3.6 python=3.6"),
+        (("3.13", "3.8"), {}, "pyenv install 3.6"),
+        ((), {}, "uv would get Python 3.6, but its settings forbid that"),
+        (("3.8",), {"offline": "/bundle"}, "--python /path/to/python3.6"),
+        (("3.8",), {"python": "3.9"}, "without --python, envcheck looks for one that fits"),
+    ],
+)
+def test_the_way_to_a_python_that_uv_does_not_get(
+    obtainable: tuple[str, ...], wish: dict[str, str], way_out: str
+) -> None:
+    judged = candidate("20.10", [m.interpreter("3.9.9")], obtainable, **wish)
+    (hint,) = [refusal.hint for refusal in judged.refusals if refusal.kind == "python"]
+    assert way_out in hint
+
+
+@pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"implementation": "PyPy"}, "/usr/bin/python3.11 is PyPy"),
