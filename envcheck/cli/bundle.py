@@ -7,7 +7,7 @@ import sys
 
 from ..exit_codes import ExitCode, UsageError
 from . import files, selection, stacks
-from .faces import Faces
+from .faces import Faces, add_quiet
 from .parser import Parser
 from .style import style_of
 
@@ -48,6 +48,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="PLACE",
         help="a new directory, or a file whose name ends in .tar (needed)",
     )
+    add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -70,18 +71,15 @@ def run(arguments: argparse.Namespace) -> int:
         from ..install.bundle.bundling import make
     from ..reports import bundled
 
-    faces = Faces()
-    try:
+    with Faces(quiet=arguments.quiet) as face:
         manifest = make(
             selection.request_of(arguments),
             output,
             pythons=arguments.for_python,
             jobs=arguments.jobs,
-            say=faces.say,
-            fetching=faces.fetching,
+            say=face.say,
+            fetching=face.fetching,
         )
-    finally:
-        faces.clear()
     style = style_of(sys.stdout)
     text = bundled.render(
         manifest,

@@ -1,48 +1,119 @@
-"""What somebody sees while envcheck works: sentences, and a line that shows how far it is."""
+"""What somebody sees on stderr while envcheck works: what it does now, for how long, and how far it is.
+
+On a terminal the current task is a line that moves, and stays behind with its time when it is done. Elsewhere
+each task is a line when it begins, and a long download a line a minute.
+"""
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING
+import threading
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
 
+from ..reports.progress import StatusLine, elapsed, looking, with_time
 from . import words
 
 if TYPE_CHECKING:
-    from ..install.store.progress import Fetching
-    from ..install.store.progress import Progress as FetchProgress
-    from ..reports.progress import Progress
+    from ..install.plan.plan import AnyPlan, StepName
+    from ..install.store.progress import Fetching, Rate
+
+F = TypeVar("F", bound="Faces")
+
+_A_LINE_EVERY = 60.0  # seconds, of a download where nobody sees the line that moves
+
+
+def add_amount(parser: argparse._ActionsContainer, verbose: str) -> None:
+    """-v and -q. verbose: what the first one adds."""
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("-v", "--verbose", action="store_true", help=f"say more: {verbose}")
+    add_quiet(amount)
+
+
+def add_quiet(parser: argparse._ActionsContainer) -> None:
+    """-q."""
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="only the result, questions and errors"
+    )
 
 
 class Faces:
-    """All of it goes to stderr."""
+    """A context manager; all of it goes to stderr. Safe for threads. quiet: nothing is shown."""
 
-    def __init__(self) -> None:
-        self._fetching: FetchProgress | None = None
-        self._looking: Progress | None = None
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._line = StatusLine(sys.stderr)
+        self._lock = threading.RLock()
+        self._task = ""
+        self._since = self._told = 0.0
+        self._detail = ""
+        self._rate: Rate | None = None
+        self._steps: list[tuple[StepName, str]] = []
 
-    def say(self, sentence: str) -> None:
+    def __enter__(self: F) -> F:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.clear()
-        words.say(sentence)
+        self._line.__exit__(kind, error, trace)
+
+    def say(self, task: str) -> None:
+        """What is done from here on, or was done a moment ago."""
+        if self._quiet:
+            return
+        with self._lock:
+            self.clear()
+            self._task, self._detail = task, ""
+            self._since = self._told = time.monotonic()
+            if self._line.live:
+                self._line.show(self._text)
+            else:
+                words.say(task)
+
+    def planned(self, plan: AnyPlan) -> None:
+        """The plan whose steps ``step`` counts."""
+        from ..reports import steps
+
+        self._steps = steps.of(plan)
+
+    def step(self, name: StepName) -> None:
+        """The step of the plan that begins."""
+        for number, (one, what) in enumerate(self._steps, 1):
+            if one == name:
+                self.say(f"step {number} of {len(self._steps)}: {what}")
 
     def fetching(self, state: Fetching) -> None:
-        if self._fetching is None:
-            from ..install.store.progress import Progress as FetchProgress
+        from ..install.store import progress
 
-            self._fetching = FetchProgress(sys.stderr)
-        if state.files_done < state.files:
-            self._fetching(state)
-        else:
-            self._fetching.clear()
+        with self._lock:
+            self._rate = self._rate or progress.Rate()
+            now = time.monotonic()
+            self._rate.add(now, state.fetched)
+            under_way = state.files_done < state.files
+            self._detail = progress.words(state, self._rate.value) if under_way else ""
+            if under_way and not self._line.live and now - self._told >= _A_LINE_EVERY:
+                self._told = now
+                if not self._quiet:
+                    words.say(f"{self._task}: {self._detail}")
 
     def looking(self, running: list[str], done: int, total: int) -> None:
-        if self._looking is None:
-            from ..reports.progress import Progress
-
-            self._looking = Progress(sys.stderr)
-        self._looking.update(running, done, total)
+        with self._lock:
+            self._detail = looking(running, done, total)
 
     def clear(self) -> None:
-        """Take away the line that shows progress, so that something can be written."""
-        for line in (self._fetching, self._looking):
-            if line is not None:
-                line.clear()
+        """Take the line that moves away, so that something can be written; what was done stays."""
+        with self._lock:
+            self._line.clear()
+            if self._task and self._line.live:
+                words.say(f"{self._task}{elapsed(self._since)}")
+            self._task = ""
+
+    def _text(self, columns: int) -> str:
+        return with_time(self._task, self._since, columns, detail=self._detail)

@@ -6,11 +6,10 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..exit_codes import EnvcheckError, ExitCode, UsageError
-from . import environments, files, selection, stacks, words
-from .faces import Faces
+from . import environments, faces, files, selection, stacks, words
 from .parser import Parser
 from .style import style_of
 
@@ -78,6 +77,7 @@ def add_arguments(parser: Parser) -> None:
         help="resolve again, and install what is newer",
     )
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    faces.add_amount(parser, verbose="a plan with every package and step")
     parser.add_argument(
         "--wait",
         type=_seconds,
@@ -100,13 +100,12 @@ def _seconds(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    faces = _InstallFaces(arguments)
-    with _told_as_json(arguments, faces):
+    with _InstallFaces(arguments) as face, _told_as_json(arguments, face):
         stacks.settle(arguments)
         _refuse_combinations(arguments)
         request = selection.request_of(arguments)
         if selection.builds_image(arguments):
-            return _context(arguments, request, faces)
+            return _context(arguments, request, face)
         from ..install.running import run as running
 
         how = running.How(
@@ -115,27 +114,23 @@ def run(arguments: argparse.Namespace) -> int:
             wait=arguments.wait,
             jobs=arguments.jobs,
         )
-        try:
-            outcome = running.install(request, how, faces)
-        finally:
-            faces.clear()
+        outcome = running.install(request, how, face)
+        face.clear()
         files.write(None, _render(arguments, outcome))
         return ExitCode.INTERRUPTED if outcome.result == "refused" else ExitCode.HEALTHY
 
 
-def _context(arguments: argparse.Namespace, request: Request, faces: Faces) -> int:
+def _context(arguments: argparse.Namespace, request: Request, face: faces.Faces) -> int:
     """A directory that an image is built from: over NVIDIA's container, or a wheel stack's."""
     from ..install.dockerfile import making
 
     folder = selection.absolute_output(arguments.dockerfile, "--dockerfile")
     how = making.How(
-        upgrade=arguments.upgrade, jobs=arguments.jobs, say=faces.say, fetching=faces.fetching
+        upgrade=arguments.upgrade, jobs=arguments.jobs, say=face.say, fetching=face.fetching
     )
     make = making.make_over if arguments.mode == "container" else making.make
-    try:
-        names = make(request, folder, how)
-    finally:
-        faces.clear()
+    names = make(request, folder, how)
+    face.clear()
     files.write(None, "".join(f"{folder / name}\n" for name in names))
     return ExitCode.HEALTHY
 
@@ -172,31 +167,31 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
         raise UsageError("--dockerfile and --format json are not used together: it is one text")
 
 
-class _InstallFaces(Faces):
+class _InstallFaces(faces.Faces):
     """The same, with the plan and the question."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        super().__init__()
-        self._quiet = arguments.plan or arguments.dockerfile
+        super().__init__(quiet=arguments.quiet)
+        self._verbose = arguments.verbose
+        self._only_planned = arguments.plan or arguments.dockerfile
         self._json = arguments.format == "json"
         self._yes = arguments.yes
-        self.planned: AnyPlan | None = None
+        self.plan: AnyPlan | None = None
 
     def agreed(self, plan: AnyPlan) -> bool:
         """Show the plan, and ask where somebody is there to answer."""
-        self.planned = plan
-        if self._quiet or self._json:
+        self.clear()
+        self.plan = plan
+        self.planned(plan)
+        asking = not self._yes and sys.stdin.isatty() and sys.stderr.isatty()
+        if self._only_planned or self._json or (self._quiet and not asking):
             return True
         from ..reports import plan_text
 
         style = style_of(sys.stderr)
-        text = plan_text.render(
-            plan, width=style.width, colour=style.colour, utf8=style.utf8, alone=False
-        )
+        text = plan_text.render(plan, **style._asdict(), alone=False, verbose=self._verbose)
         words.show(f"{text}\n")
-        if self._yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return True
-        return environments.answered("Go on? [Y/n] ", default=True)
+        return not asking or environments.answered("Go on? [Y/n] ", default=True)
 
 
 def _render(arguments: argparse.Namespace, outcome: Outcome) -> str:
@@ -206,11 +201,11 @@ def _render(arguments: argparse.Namespace, outcome: Outcome) -> str:
     if arguments.dockerfile:
         return _dockerfile(outcome)
     style = style_of(sys.stdout)
-    look = {"width": style.width, "colour": style.colour, "utf8": style.utf8}
+    look: dict[str, Any] = style._asdict()
     if outcome.result == "planned" and outcome.plan is not None:
         from ..reports import plan_text
 
-        return plan_text.render(outcome.plan, **look)  # type: ignore[arg-type]
+        return plan_text.render(outcome.plan, **look, verbose=arguments.verbose)
     environment = _environment(outcome)
     if environment is None:
         return "Nothing was touched.\n"
@@ -219,7 +214,7 @@ def _render(arguments: argparse.Namespace, outcome: Outcome) -> str:
     return installed.render(
         environment,
         already=outcome.result == "already",
-        **look,  # type: ignore[arg-type]
+        **look,
     )
 
 
@@ -262,22 +257,23 @@ def _envelope(
 
 
 @contextmanager
-def _told_as_json(arguments: argparse.Namespace, faces: _InstallFaces) -> Iterator[None]:
-    """With --format json, a failure has its envelope on stdout; it is raised all the same."""
+def _told_as_json(arguments: argparse.Namespace, face: _InstallFaces) -> Iterator[None]:
+    """With --format json, a failure has its envelope on stdout; it is raised as well."""
     try:
         yield
     except BaseException as error:
+        face.clear()
         if isinstance(error, SystemExit) and not str(error).isdecimal():
-            faces.say(str(error))  # of a signal: nobody else says it
+            face.say(str(error))  # of a signal: nobody else says it
         if arguments.format == "json":
             code = _code(error)
             before = (ExitCode.USAGE, ExitCode.CANNOT, ExitCode.COULD_NOT_LOOK)
             result: Result = "refused" if code in before else "failed"
             if isinstance(error, KeyboardInterrupt):
                 error = InterruptedError("interrupted")
-                files.write(None, _envelope(result, code, error, faces.planned))
+                files.write(None, _envelope(result, code, error, face.plan))
                 raise KeyboardInterrupt from None
-            files.write(None, _envelope(result, code, error, faces.planned))
+            files.write(None, _envelope(result, code, error, face.plan))
         raise
 
 

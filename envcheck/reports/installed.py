@@ -1,4 +1,4 @@
-"""What is told when an installation is done: what is there, how to use it, what comes next."""
+"""What is said when an installation is done: what is there, how to use it, what comes next."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from ..install.images.catalogue import OWN
 from ..install.transaction.record import Installed
+from ..invocation import in_place
 from .page import Page
 from .plan_json import Environment
 from .plan_text import activation
 
 _KEY = 12
-_STARTS = ("envcheck run -- python", "envcheck shell")
+_STARTS = ("envcheck run python", "envcheck shell")
 
 
 def environment_of(installed: Installed, provided: dict[str, str]) -> Environment:
@@ -54,7 +55,7 @@ def render(
     already: nothing was done, because an equal request is installed.
     """
     page = Page(width=width, colour=colour, utf8=utf8)
-    said = "Already installed, nothing done:" if already else "Installed and verified:"
+    said = "Already installed, nothing to do:" if already else "Installed and verified:"
     called = f"{environment.stack} {environment.release}"
     if environment.stack == OWN:
         called = environment.image  # its release is a tag that says nothing without the name
@@ -71,16 +72,18 @@ def render(
         page.entry("" if number else "note", note, _KEY)
     if environment.kept:
         page.entry(
-            "kept", f"{', '.join(environment.kept)} (envcheck rollback, envcheck prune)", _KEY
+            "kept",
+            f"{', '.join(environment.kept)} ({in_place('envcheck rollback')} goes back to it)",
+            _KEY,
         )
     page.blank()
     container = environment.mode == "container"
-    page.paragraph(("Start it, or look at it:" if container else "Activate it, or look at it:", ""))
+    page.paragraph(("Use it, and check it:", ""))
     for command in _STARTS if container else [activation(environment.prefix)]:
-        page.command(command)
-    page.command("envcheck doctor")
+        page.command(in_place(command))
+    page.command(in_place("envcheck doctor"))
     if already:
-        page.paragraph(("--upgrade resolves again and installs what is newer.", "quiet"))
+        page.paragraph(("--upgrade looks for newer versions.", "quiet"))
     return page.text()
 
 
@@ -93,18 +96,14 @@ def _contents(environment: Environment) -> Iterator[tuple[str, str]]:
         yield "image", environment.image
         yield "digest", environment.digest
         yield "engine", environment.engine
-        yield "GPUs", environment.wiring or "none are asked for"
+        yield "GPUs", environment.wiring or "none"
 
 
 def _doctor(environment: Environment) -> Iterator[str]:
-    """What it says, from the environment's side: the machine's own troubles are no news."""
+    """The verdict on the environment: the machine's own problems are no news."""
     if not environment.failing:
         yield environment.verdict
     else:
-        fails = "fails" if len(environment.failing) == 1 else "fail"
-        yield (
-            f"nothing is wrong that was not before; {', '.join(environment.failing)} {fails} on this"
-            " machine as before"
-        )
+        yield f"No new problems ({', '.join(environment.failing)} failed before, too)."
     if environment.unproven:
         yield f"not proven without a GPU: {', '.join(environment.unproven)}"

@@ -8,6 +8,7 @@ from ..install.plan.plan import PlannedPackage, WheelPlan
 from .amounts import size
 from .page import KEY, Page
 
+_LARGEST = 5  # packages that a short plan names
 _HASH = 8  # characters of a sha256 that tell two files apart
 _WIDEST_NAME = 34
 _WIDEST_VERSION = 18
@@ -16,16 +17,29 @@ _REST = 2 + 6 + _HASH  # of the index's number and the hash
 _NARROW_VERSION = 12
 
 
-def entries(plan: WheelPlan) -> Iterator[tuple[str, str]]:
+def entries(plan: WheelPlan, *, verbose: bool) -> Iterator[tuple[str, str]]:
     """("python", "3.11.7 (/usr/bin/python3.11)"), and so on."""
     here = f"{plan.python} ({plan.interpreter})"
     yield (
         "python",
-        here if plan.interpreter else f"{plan.python}, which is not here yet and is got first",
+        here if plan.interpreter else f"{plan.python}, which uv downloads first",
     )
-    yield "with", plan.installer
+    if verbose or not plan.installer.startswith("uv"):
+        yield "with", plan.installer
     for number, (name, how) in enumerate(sorted(plan.provided.items())):
-        yield "" if number else "provided", f"{name}: {how}"
+        if verbose:
+            yield "" if number else "provided", f"{name}: {how}"
+
+
+def largest(plan: WheelPlan) -> Iterator[str]:
+    """The largest packages, one a line, and how many more there are."""
+    shown = plan.packages[:_LARGEST]
+    for package in shown:
+        about = ", to build with" if package.building else ""
+        yield f"{package.name} {package.version} ({_size(package)}{about})"
+    if more := len(plan.packages) - len(shown):
+        rest = sum(package.size or 0 for package in plan.packages[_LARGEST:])
+        yield f"and {more} more, {size(rest)} (-v lists them)"
 
 
 def packages(page: Page, plan: WheelPlan) -> None:

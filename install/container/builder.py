@@ -13,7 +13,7 @@ from ..engines.engine import Held, Start
 from ..images import archive, registry
 from ..images.archive_files import ArchiveFiles
 from ..images.mirror import Files, MirrorServer
-from ..plan.plan import ImagePlan
+from ..plan.plan import ImagePlan, StepName
 from ..transaction import durable, held_file, outside
 from ..transaction.layout import Version
 from ..transaction.steps import Details, Noted, Stage
@@ -25,10 +25,12 @@ _FILES = {"apptainer": "image.sif", "enroot": "image.sqsh"}
 class ImageBuilder:
     """The transaction's Builder for an image."""
 
-    def __init__(self, prepared: Prepared, plan: ImagePlan, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, prepared: Prepared, plan: ImagePlan, step: Callable[[StepName], None]
+    ) -> None:
         self._prepared = prepared
         self._plan = plan
-        self._say = say
+        self._step = step
         self._held: Held | None = None
         self._there = False  # in the engine, by whomever
         self._start: Start | None = None
@@ -61,6 +63,7 @@ class ImageBuilder:
 
     def _hold(self, version: Version) -> Details:
         """Say what the engine is about to get, before it does."""
+        self._step("resolve")
         engine = self._prepared.engine
         tag = held_file.tag_of(self._prepared.root.path.name, version.id)
         file = _FILES.get(engine.name, "")
@@ -76,13 +79,10 @@ class ImageBuilder:
         prepared, held = self._prepared, self._held
         assert held is not None, "the stage before"
         tmp = version.own / "tmp"
-        if self._there:
-            self._say(f"{prepared.engine.name} has the image already")
-        elif prepared.archive is not None:
-            self._say(f"verifying the archive; {prepared.engine.name} unpacks it")
+        self._step("fetch")
+        if prepared.archive is not None and not self._there:
             prepared.archive.verify()
-        else:
-            self._say(f"fetching {prepared.image.reference}, {prepared.engine.name} unpacks it")
+        elif not self._there:
             prepared.fetcher.want_all(registry.layers(prepared.image))
         self._held = self._load(held, tmp) if prepared.engine.loads else self._take(held, tmp)
         prepared.meter.keep()
@@ -122,6 +122,7 @@ class ImageBuilder:
             file.unlink(missing_ok=True)
 
     def _configure(self, version: Version) -> Details:
+        self._step("wire")
         prepared = self._prepared
         assert self._held is not None, "the stage before"
         self._start = starting.start(
@@ -133,5 +134,4 @@ class ImageBuilder:
         )
         data = msgspec.json.format(msgspec.json.encode(self._start), indent=1)
         durable.write(version.start, data + b"\n")
-        self._say("verifying it with the doctor, from inside")
         return {}

@@ -42,10 +42,11 @@ def carry_out(prepared: Prepared, plan: ImagePlan, how: How, told: Told) -> Inst
             plan,
             LockedImage(prepared.image),
             request,
-            ImageBuilder(prepared, plan, told.say),
+            ImageBuilder(prepared, plan, told.step),
             verifier,
             wait=how.wait,
             tell=told.say,
+            step=told.step,
         )
         remove(blob.sha256 for blob in prepared.image.layers)  # the engine holds them, unpacked
     return installed

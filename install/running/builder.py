@@ -10,6 +10,7 @@ from ..fit.choice import Choice
 from ..index.server import IndexServer
 from ..index.views import ClosedIndex
 from ..lock.lock import Lock
+from ..plan.plan import StepName
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
 from ..request import Request
@@ -39,7 +40,7 @@ class WheelBuilder:
         meter: Meter,
         public: str,
         installer: str,
-        say: Callable[[str], None],
+        step: Callable[[StepName], None],
     ) -> None:
         self._choice = choice
         self._lock = lock
@@ -49,7 +50,7 @@ class WheelBuilder:
         self._meter = meter
         self._public = public
         self._installer = installer
-        self._say = say
+        self._step = step
         self._interpreter = choice.candidate.interpreter
 
     def about(self) -> Details:
@@ -73,21 +74,23 @@ class WheelBuilder:
 
     def _python(self) -> Interpreter:
         if self._interpreter is None:
-            self._say(f"getting Python {self._choice.candidate.python_to_get}")
+            self._step("python")
             self._interpreter = get_python(self._choice.candidate.python_to_get, self._request)
         return self._interpreter
 
     def _fetch(self, version: Version) -> Details:
         """Begins; the installer takes the files as they come."""
+        self._step("fetch")
         self._fetcher.want_all(self._located.files)
         return {}
 
     def _create(self, version: Version) -> Details:
+        self._step("create")
         environment.create(version.directory, self._python(), prompt=self._lock.stack)
         return {}
 
     def _install(self, version: Version) -> Details:
-        self._say(f"fetching and installing {len(self._lock.packages)} packages")
+        self._step("install")
         view = ClosedIndex(self._located, self._fetcher)
         with IndexServer(view) as server:
             toolchain.install(
@@ -103,8 +106,8 @@ class WheelBuilder:
         return {}
 
     def _configure(self, version: Version) -> Details:
+        self._step("configure")
         environment.configure(version.directory, self._choice.stack, self._lock, self._public)
-        self._say("verifying it with the doctor")
         return {}
 
 

@@ -13,7 +13,7 @@ from ...exit_codes import Cannot, UsageError
 from .. import places
 from ..catalogue.model import Stack
 from ..lock.lock import Lock
-from ..plan.plan import AnyPlan, WheelPlan
+from ..plan.plan import AnyPlan, StepName, WheelPlan
 from ..request import Request
 from ..transaction import durable, in_use, noop
 from ..transaction.layout import Root, Version
@@ -37,18 +37,22 @@ class How(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Told(Protocol):
-    """Whoever is there to be told, and to be asked."""
+    """Shows progress, and asks."""
 
-    def say(self, sentence: str) -> None: ...
+    def say(self, sentence: str) -> None:
+        """What begins, or what happened, in a sentence."""
+
+    def step(self, name: StepName) -> None:
+        """The step of the plan that begins."""
 
     def fetching(self, state: Fetching) -> None:
         """Called from a thread of its own, several times a second."""
 
     def looking(self, running: list[str], done: int, total: int) -> None:
-        """How far the doctor's look at the new environment is."""
+        """How far the doctor is with the new environment."""
 
     def agreed(self, plan: AnyPlan) -> bool:
-        """Show the plan; False: it is not wanted."""
+        """Show the plan; False: the user declines."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,7 +164,7 @@ def _execute(prepared: Prepared, plan: WheelPlan, how: How, told: Told) -> Insta
         prepared.meter,
         prepared.public,
         plan.installer,
-        told.say,
+        told.step,
     )
     verifier = DoctorVerifier(
         must_pass=stack.must_pass,
@@ -169,4 +173,6 @@ def _execute(prepared: Prepared, plan: WheelPlan, how: How, told: Told) -> Insta
         progress=told.looking,
     )
     material = LockedPackages(prepared.lock)
-    return execute(plan, material, request, builder, verifier, wait=how.wait, tell=told.say)
+    return execute(
+        plan, material, request, builder, verifier, wait=how.wait, tell=told.say, step=told.step
+    )

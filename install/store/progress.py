@@ -1,22 +1,16 @@
-"""How far the fetching is: one line that is rewritten on a terminal, a line now and then elsewhere."""
+"""How far the fetching is, in numbers and in words."""
 
 from __future__ import annotations
 
 import math
-import threading
-import time
-from collections.abc import Callable, Sequence
-from typing import TextIO
+from collections.abc import Sequence
 
 import msgspec
 
-from ...reports.progress import Progress as Line
 from .transfer import Transfer
 
-_EVERY = 10.0  # seconds between two lines where the stream is no terminal
 _MEMORY = 5.0  # seconds: what the rate is smoothed over
 _MIB = 1 << 20
-_ERASE = "\r\x1b[K"
 
 
 class Fetching(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,45 +57,12 @@ class Rate:
             self._last = now, fetched
 
 
-class Progress(Line):
-    """Shows what a Fetcher reports: give it as ``on_progress``. A context manager.
-
-    On a terminal one line is rewritten, and taken away at the end; elsewhere comes a line every ten
-    seconds at most. Safe for threads.
-    """
-
-    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(stream)
-        self._clock = clock
-        self._rate = Rate()
-        self._told = clock()
-        self._lock = threading.Lock()
-
-    def __call__(self, state: Fetching) -> None:
-        with self._lock:
-            now = self._clock()
-            self._rate.add(now, state.fetched)
-            text = f"envcheck: fetching: {words(state, self._rate.value)}"
-            if self._live:
-                text = text[: self._columns() - 1]
-                if text != self._shown:
-                    self._write(_ERASE + text)
-                    self._shown = text
-            elif now - self._told >= _EVERY and state.files_done < state.files:
-                self._told = now
-                self._write(text + "\n")
-
-    def clear(self) -> None:
-        """Take the line away, so that something else can be written; the next report brings it back."""
-        with self._lock:
-            super().clear()
-
-
 def words(state: Fetching, rate: float | None) -> str:
-    """ "3 of 43 files, 812 of 3128 MiB, 95.2 MiB/s, 24 s left"; rate: bytes per second."""
+    """ "812 of 3128 MiB, 95.2 MiB/s, 24 s left"; rate: bytes per second."""
     done = f"{state.done / _MIB:.0f}"
-    size = f"{done} of {state.total / _MIB:.0f} MiB" if state.total is not None else f"{done} MiB"
-    parts = [f"{state.files_done} of {state.files} files", size]
+    parts = [
+        f"{done} of {state.total / _MIB:.0f} MiB" if state.total is not None else f"{done} MiB"
+    ]
     if rate is not None:
         parts.append(f"{rate / _MIB:.1f} MiB/s")
         if rate >= 1 and state.total is not None and state.total > state.done:

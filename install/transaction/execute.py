@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from ... import __version__
-from ..plan.plan import Plan
+from ..plan.plan import Plan, StepName
 from ..request import Request
 from . import activation, durable, in_use, layout, manifest, noop, record, roots, swap, undo
 from .journal import Journal
@@ -23,6 +23,7 @@ from .signals import ending_raises, held_back
 from .steps import Builder, Material, Noted, NotVerified, Verdict, Verifier
 
 Tell = Callable[[str], None]
+TellStep = Callable[[StepName], None]
 
 
 def execute(
@@ -34,12 +35,14 @@ def execute(
     *,
     wait: float | None = None,
     tell: Tell = lambda sentence: None,
+    step: TellStep = lambda name: None,
     journal: Journal | None = None,
 ) -> Installed:
     """Install what the plan says, or leave everything as it was. Only from the main thread.
 
     wait: seconds to wait for another envcheck in the same root, None: until it is done. tell: gets a
-    sentence now and then. journal: the root's own.
+    sentence now and then. step: gets each of the plan's steps that begins here; the builder tells of its own.
+    journal: the root's own.
 
     Raises UsageError and Cannot where the root is not ours or cannot be locked: nothing was touched.
     Then PutBack, NotPutBack; KeyboardInterrupt and SystemExit after everything was undone.
@@ -65,8 +68,9 @@ def execute(
         transaction = _Transaction(root, journal, plan, material, request)
         what = plan.called
         try:
-            transaction.build(builder, verifier)
+            transaction.build(builder, verifier, step)
             undo.check_still_ours(held, root)
+            step("swap")
             with held_back():
                 return transaction.commit()
         except BaseException as error:
@@ -90,7 +94,7 @@ class _Transaction:
         self.before = root.current_id()
         self.notes: list[str] = []
 
-    def build(self, builder: Builder, verifier: Verifier) -> None:
+    def build(self, builder: Builder, verifier: Verifier, step: TellStep) -> None:
         """Everything that does not touch what is in use."""
         version, journal = self.version, self.journal
         began = layout.now()
@@ -109,6 +113,7 @@ class _Transaction:
             details = stage.act(version)
             activation.hide(version)  # also what a package's scripts have brought
             journal.append(version.id, stage.step, **details)
+        step("verify")
         verdict = self._verify(verifier)
         noted = builder.noted()
         self.notes = noted.notes

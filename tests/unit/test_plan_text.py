@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 
 import msgspec
+import pytest
 from planned import MIB, NVIDIA, choice, lock, package, planned, stack, stored
 
 from envcheck.install.plan.plan import WheelPlan
 from envcheck.reports import amounts, installed, plan_json, plan_text
 from envcheck.reports.plan_json import Envelope, Environment, Failure
+
+
+@pytest.fixture(autouse=True)
+def on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Printed commands start with "envcheck", wherever the tests run."""
+    monkeypatch.setenv("ENVCHECK_COMMAND", "envcheck")
 
 
 def text(plan: WheelPlan, **options: bool) -> str:
@@ -21,20 +28,32 @@ def test_it_fits_80_columns_whatever_the_names() -> None:
         package("nvidia-" + "very-" * 20 + "long", "1.15.5+nv23.3." + "1" * 40, MIB, NVIDIA),
         package("six", "1.17.0", None),
     )
-    told = text(planned(locked=locked))
+    told = text(planned(locked=locked), verbose=True)
     # Places stand whole: a path that is cut cannot be pasted.
     assert max(len(line) for line in told.splitlines() if "/" not in line) <= 80
     assert "not known" in told
 
 
+def test_what_where_and_why_and_the_question_stand_on_one_screen() -> None:
+    many = [package(f"nvidia-cuda-library-{n}-cu12", "12.5.3.2", (99 - n) * MIB) for n in range(33)]
+    told = text(planned(locked=lock(*many)), alone=False)
+    assert len([*told.splitlines(), "", "Go on? [Y/n]"]) <= 24
+    assert "nvidia-cuda-library-4-cu12 12.5.3.2 (95.0 MiB)" in told
+    assert "nvidia-cuda-library-5-cu12" not in told
+    assert "and 28 more, 2.2 GiB (-v lists them)" in told
+    verbose = text(planned(locked=lock(*many)), verbose=True)
+    assert all(one.name in verbose for one in many)
+
+
 def test_short_versions_leave_room_for_their_heading() -> None:
-    told = text(planned(locked=lock(package("six", "1", MIB))))
+    told = text(planned(locked=lock(package("six", "1", MIB))), verbose=True)
     assert "name  version        size  index sha256" in told
-    assert "name  version " in text(planned(locked=msgspec.structs.replace(lock(), packages=[])))
+    none = planned(locked=msgspec.structs.replace(lock(), packages=[]))
+    assert "name  version " in text(none, verbose=True)
 
 
 def test_on_40_columns_the_table_has_names_versions_and_sizes() -> None:
-    told = plan_text.render(planned(), width=40)
+    told = plan_text.render(planned(), width=40, verbose=True)
     table = told[told.index("Packages") : told.index("index 1")].splitlines()
     assert max(len(line) for line in table) <= 40
     assert table[1].split() == ["name", "version", "size"]
@@ -44,31 +63,38 @@ def test_on_40_columns_the_table_has_names_versions_and_sizes() -> None:
 
 def test_everything_that_is_decided_is_there() -> None:
     locked = lock(provided={"nvidia-pyindex": "the index in the environment's own pip.conf"})
-    told = text(planned(locked=locked, in_store=stored(locked, "numpy")))
-    for words in (
+    plan = planned(locked=locked, in_store=stored(locked, "numpy"))
+    short = (
         "Plan: nvidia-tf1 23.03",
         "NVIDIA TensorFlow 1",
         "23.03 is the newest release of nvidia-tf1",
         "/data/envs/nvidia-tf1/23.03-py3.8-0badcafe",
         "3.8.18 (/usr/bin/python3.8)",
-        "uv 0.13.9",
-        "nvidia-pyindex: the index in the environment's own pip.conf",
-        "must\n    pass FRM-001",
         "500 MiB",
         "1.15.5+nv23.3",
-        f"index 1     {NVIDIA}",
-        "in store    20.0 MiB",
-        "to fetch    901 MiB",
-        "about 88 s at 11.9 MiB/s (assumed)",
-        "97.7 GiB are free",
-    ):
-        assert words in told, (words, told)
+        "901 MiB; 20.0 MiB are here already; all of it takes about 88 s at 11.9 MiB/s (assumed)",
+        "97.7 GiB free",
+        "install 4 packages, configure it, verify with the doctor, put it in use",
+    )
+    whole = (
+        "uv 0.13.9",
+        "nvidia-pyindex: the index in the environment's own pip.conf",
+        "must pass FRM-001",
+        f"index 1 {NVIDIA}",
+    )
+    for words in short:
+        assert words in " ".join(text(plan).split()), words
+        if not words.startswith("install 4"):
+            assert words in " ".join(text(plan, verbose=True).split()), words
+    for words in whole:
+        assert words in " ".join(text(plan, verbose=True).split()), words
+        assert words not in " ".join(text(plan).split()), words
 
 
 def test_hashes_are_short_in_text_and_whole_in_json() -> None:
     plan = planned()
     whole = plan.packages[0].sha256
-    assert whole[:8] in text(plan) and whole not in text(plan)
+    assert whole[:8] in text(plan, verbose=True) and whole not in text(plan, verbose=True)
     envelope = Envelope(result="planned", exit_code=0, plan=plan)
     assert whole in plan_json.render(envelope)
 
@@ -151,13 +177,13 @@ def test_the_last_words_are_commands_to_paste() -> None:
 
 def test_a_machine_with_troubles_of_its_own_is_no_failed_installation() -> None:
     told = installed.render(msgspec.structs.replace(environment(), failing=["PCI-001", "DRV-001"]))
-    assert "PCI-001, DRV-001 fail on this machine as before" in " ".join(told.split())
+    assert "No new problems (PCI-001, DRV-001 failed before, too)." in " ".join(told.split())
     assert "Healthy" not in told
 
 
 def test_already_there_is_said() -> None:
     told = installed.render(environment(), already=True)
-    assert "Already installed, nothing done" in told and "--upgrade" in told
+    assert "Already installed, nothing to do" in told and "--upgrade" in told
 
 
 def test_sizes_and_durations() -> None:
