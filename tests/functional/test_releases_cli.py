@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli import envcheck, refused
+from cli import called, refused
 
 OWN = """\
 name = "mine"
@@ -46,7 +46,7 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 
 def told(*arguments: str | Path, **environment: str) -> str:
-    result = envcheck("releases", *arguments, **environment)
+    result = called("releases", *arguments, **environment)
     assert result.returncode == 0, result.stderr.decode()
     assert result.stderr == b""
     return result.stdout.decode()
@@ -88,7 +88,7 @@ def test_all_shows_the_oldest(home: dict[str, str]) -> None:
 
 def test_a_snapshot_of_another_machine(home: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "machine.json"
-    assert envcheck("collect", "--output", file, **home).returncode == 0
+    assert called("collect", "--output", file, **home).returncode == 0
     raw = json.loads(file.read_bytes())
     raw["machine"]["host"]["facts"].update(architecture="riscv64", cpu_flags=[])
     file.write_text(json.dumps(raw))
@@ -102,7 +102,7 @@ def test_a_machine_of_which_little_is_known_gets_no_yes(
     home: dict[str, str], tmp_path: Path
 ) -> None:
     file = tmp_path / "machine.json"
-    assert envcheck("collect", "--output", file, **home).returncode == 0
+    assert called("collect", "--output", file, **home).returncode == 0
     raw = json.loads(file.read_bytes())
     raw["machine"]["host"] = None
     file.write_text(json.dumps(raw))
@@ -151,7 +151,7 @@ def test_one_flavour_as_json(home: dict[str, str], words: list[str]) -> None:
 
 def test_containers_for_the_machine_of_a_snapshot(home: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "machine.json"
-    assert envcheck("collect", "--output", file, **home).returncode == 0
+    assert called("collect", "--output", file, **home).returncode == 0
     raw = json.loads(file.read_bytes())
     raw["machine"]["host"]["facts"].update(architecture="aarch64", cpu_flags=[])
     file.write_text(json.dumps(raw))
@@ -186,4 +186,4 @@ def test_it_writes_to_a_file(home: dict[str, str], tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_sentence(home: dict[str, str], arguments: list[str], words: str) -> None:
-    assert words in refused(envcheck("releases", *arguments, **home))
+    assert words in refused(called("releases", *arguments, **home))
