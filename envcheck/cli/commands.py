@@ -32,9 +32,19 @@ HEADINGS = {
 COMMANDS = {name: what for commands in HEADINGS.values() for name, what in commands.items()}
 
 _OURS = re.compile(rf"(?<![\w/.-])envcheck(?= (?:{'|'.join(COMMANDS)})\b)")
+_LINES = re.compile(rf"^{_OURS.pattern}", re.MULTILINE)
 
 
-def in_place(text: str) -> str:
-    """A text for people, in which each command of envcheck's is written as it is called here."""
+def in_place(sentence: str) -> str:
+    """A sentence or a hint, in which each command of envcheck's is written as it is called here."""
+    return _called(_OURS, sentence)
+
+
+def lines_in_place(text: str) -> str:
+    """The same for a page, where a line of its own is a command to paste, and the rest speaks of one."""
+    return _called(_LINES, text)
+
+
+def _called(commands: re.Pattern[str], text: str) -> str:
     called = envcheck_command()
-    return text if called == "envcheck" else _OURS.sub(lambda _: called, text)
+    return text if called == "envcheck" else commands.sub(lambda _: called, text)

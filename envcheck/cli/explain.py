@@ -11,7 +11,7 @@ from ..checks.registry import AREAS, Check, all_checks
 from ..exit_codes import ExitCode, UsageError
 from ..suggestions import did_you_mean
 from . import files
-from .commands import in_place
+from .commands import lines_in_place
 from .style import style_of
 
 EPILOG = """\
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     asked = " ".join(arguments.words)
     text = _text(asked, arguments.words, style_of(sys.stdout)._asdict())
-    files.write(None, in_place(text))
+    files.write(None, lines_in_place(text))
     return ExitCode.HEALTHY
 
 

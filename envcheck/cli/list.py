@@ -6,7 +6,7 @@ import argparse
 
 from ..exit_codes import ExitCode
 from . import files
-from .commands import in_place
+from .commands import lines_in_place
 from .style import style_for
 
 EPILOG = """\
@@ -30,6 +30,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         text = environments.render_json(found)
     else:
-        text = in_place(environments.listing(found, **style_for(arguments.output)._asdict()))
+        text = lines_in_place(environments.listing(found, **style_for(arguments.output)._asdict()))
     files.write(arguments.output, text)
     return ExitCode.HEALTHY

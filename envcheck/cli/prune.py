@@ -7,7 +7,7 @@ import sys
 
 from ..exit_codes import ExitCode
 from . import environments, files, words
-from .commands import in_place
+from .commands import lines_in_place
 from .style import style_of
 
 EPILOG = """\
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         text = report.render_json(done)
     else:
-        text = in_place(report.pruned(done, **style_of(sys.stdout)._asdict()))
+        text = lines_in_place(report.pruned(done, **style_of(sys.stdout)._asdict()))
     files.write(None, text)
     return ExitCode.HEALTHY
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..exit_codes import ExitCode, UsageError
 from . import files, sources, stacks
-from .commands import in_place
+from .commands import lines_in_place
 from .parser import Parser
 from .style import style_for
 
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     look = {"everything": arguments.all, **style_for(arguments.output)._asdict()}
     told = _containers if arguments.mode == "container" else _wheels
     text = told(arguments, as_json, look)
-    files.write(arguments.output, text if as_json else in_place(text))
+    files.write(arguments.output, text if as_json else lines_in_place(text))
     return ExitCode.HEALTHY
 
 

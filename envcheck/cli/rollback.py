@@ -7,7 +7,7 @@ import sys
 
 from ..exit_codes import ExitCode
 from . import environments, files, words
-from .commands import in_place
+from .commands import lines_in_place
 from .style import style_of
 
 EPILOG = """\
@@ -36,5 +36,5 @@ def run(arguments: argparse.Namespace) -> int:
 
     root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
     done = rollback(root, roots.version_id(root, arguments.to), wait=arguments.wait, tell=words.say)
-    files.write(None, in_place(report.rolled_back(done, **style_of(sys.stdout)._asdict())))
+    files.write(None, lines_in_place(report.rolled_back(done, **style_of(sys.stdout)._asdict())))
     return ExitCode.HEALTHY

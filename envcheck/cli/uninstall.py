@@ -7,7 +7,7 @@ import sys
 
 from ..exit_codes import ExitCode
 from . import environments, files, words
-from .commands import in_place
+from .commands import lines_in_place
 from .style import style_of
 
 EPILOG = """\
@@ -48,5 +48,5 @@ def run(arguments: argparse.Namespace) -> int:
             words.say("nothing was removed")
             return ExitCode.INTERRUPTED
     done = uninstall.uninstall(root, only, wait=arguments.wait, tell=words.say)
-    files.write(None, in_place(report.uninstalled(done, **style_of(sys.stdout)._asdict())))
+    files.write(None, lines_in_place(report.uninstalled(done, **style_of(sys.stdout)._asdict())))
     return ExitCode.HEALTHY

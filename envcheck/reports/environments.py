@@ -32,8 +32,8 @@ def listing(found: Listing, **style: Any) -> str:
     page = Page(**style)
     if not found.environments:
         page.paragraph(("There is no environment yet:", ""))
-        page.command("envcheck install --mode wheel")
-        page.command("envcheck install --mode container")
+        page.command("envcheck releases")
+        page.command("envcheck install")
     for number, environment in enumerate(found.environments):
         if number:
             page.blank()
@@ -134,6 +134,20 @@ def _environment(page: Page, found: EnvironmentState) -> None:
         page.command(f"envcheck shell {which} {shlex.quote(found.name)}")
     elif well:
         page.command(activation(found.prefix))
+    elif not found.at_work:
+        _ways_out(page, found)
+
+
+def _ways_out(page: Page, found: EnvironmentState) -> None:
+    """Of an environment that cannot be started."""
+    name = shlex.quote(found.name)
+    if any(version.status == "verified" for version in found.versions):
+        page.paragraph(("No version is in use. This puts the newest one back:", ""))
+        page.command(f"envcheck rollback {name}")
+        return
+    interrupted = "An installation was interrupted here" if found.versions else "Nothing is in it"
+    page.paragraph((f"{interrupted}: install again, or remove what is left:", ""))
+    page.command(f"envcheck uninstall {name}")
 
 
 def _told(version: VersionState) -> str:

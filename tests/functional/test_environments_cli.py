@@ -47,6 +47,9 @@ def root() -> Path:
     return places.environments() / "tiny"
 
 
+OURS = f"{PYTHON} -m envcheck"  # as it is called here
+
+
 def listed(state: int = 0) -> dict[str, object]:
     result = envcheck("list", "--format", "json")
     assert result.returncode == 0, result.stderr
@@ -67,9 +70,7 @@ def everything(root: Path) -> set[Path]:
 
 
 def test_nothing_is_there_yet() -> None:
-    assert said("list") == (
-        "There is no environment yet:\nenvcheck install --mode wheel\nenvcheck install --mode container\n"
-    )
+    assert said("list") == (f"There is no environment yet:\n{OURS} releases\n{OURS} install\n")
     assert listed() == {}
     assert "no environment yet" in refused(envcheck("rollback"))
 

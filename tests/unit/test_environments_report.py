@@ -123,6 +123,29 @@ def test_an_image_that_is_gone_is_told() -> None:
     assert "changed since 2026-11-21 17:00 UTC its image is not in podman any more" in text
 
 
+def test_where_nothing_is_in_use_the_way_out_is_a_command() -> None:
+    cut_off = msgspec.structs.replace(container(), in_use=False, status="unfinished")
+    whole = msgspec.structs.replace(cut_off, status="verified")
+
+    def told(*versions: VersionState, **changes: object) -> list[str]:
+        states = listed(status="nothing in use", current="", versions=list(versions), **changes)
+        return environments.listing(states).splitlines()
+
+    assert told(cut_off)[-2:] == [
+        "An installation was interrupted here: install again, or remove what is left:",
+        "envcheck uninstall ngc-tf1",
+    ]
+    assert told()[-2:] == [
+        "Nothing is in it: install again, or remove what is left:",
+        "envcheck uninstall ngc-tf1",
+    ]
+    assert told(cut_off, whole, name="/data/a b")[-2:] == [
+        "No version is in use. This puts the newest one back:",
+        "envcheck rollback '/data/a b'",
+    ]
+    assert "envcheck uninstall" not in " ".join(told(cut_off, at_work="process 12"))
+
+
 def test_the_listing_s_keys_only_ever_grow() -> None:
     found = json.loads(environments.render_json(listed()))["environments"][0]
     assert list(found) == [
