@@ -88,7 +88,7 @@ def table(name: str) -> str:
 PICTURES: dict[str, tuple[str, Callable[[], str]]] = {
     "report.svg": ("envcheck demo heat (simulated)", lambda: report("heat")),
     "tensor-cores.svg": (
-        "envcheck demo healthy: Tensor Cores (simulated)",
+        "envcheck demo healthy -v: Tensor Cores (simulated)",
         lambda: table("healthy"),
     ),
 }

@@ -154,7 +154,7 @@ def _consequences(results: list[CheckResult], checks: dict[str, Check]) -> list[
             msgspec.structs.replace(
                 result,
                 outcome="skipped",
-                reason=f"follows from {root}: {what}",
+                reason=f"skipped because of {root}: {what}",
                 consequence_of=root,
             )
         )

@@ -71,6 +71,7 @@ def it_imports(view: View) -> Iterator[Verdict]:
             remedy=found.remedy
             if found
             else Remedy("See the whole message.", [f"{python(view)} -c 'import {facts.name}'"]),
+            headline=f"{title} does not import" + (f": {found.says}" if found else ""),
         )
 
     yield from each_framework(view, judge, imported=False)
@@ -111,6 +112,7 @@ def built_for_gpus(view: View) -> Iterator[Verdict]:
             subject=title,
             evidence=[view.evidence(f"target.{facts.name}.cuda_build")],
             remedy=_gpu_build(view, facts),
+            headline=f"{names} was built without CUDA",
         )
 
     yield from each_framework(view, judge)

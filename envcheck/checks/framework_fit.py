@@ -64,6 +64,7 @@ def driver_runs_it(view: View) -> Iterator[Verdict]:
             subject=title,
             evidence=[view.evidence(f"target.{facts.name}.built_cuda"), view.evidence(path)],
             remedy=_older_or_newer(view, facts, driver, fit.needs),
+            headline=f"driver {driver} is too old for {title} {known(facts.version) or ''}".rstrip(),
         )
 
     yield from each_framework(view, judge)

@@ -65,6 +65,7 @@ def sees_every_gpu(view: View) -> Iterator[Verdict]:
                 *([_log(facts, found.words)] if found else []),
             ],
             remedy=found.remedy if found else _look(view, facts),
+            headline=f"{title} sees {seen or 'none'} of {expected} GPU{'' if expected == 1 else 's'}",
         )
 
     yield from each_framework(view, judge)

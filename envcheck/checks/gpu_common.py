@@ -82,7 +82,15 @@ def _saying(verdict: Verdict) -> tuple[str, ...]:
     return ("",) + ((verdict.detail,) if isinstance(verdict, Passed) else (verdict.reason,))
 
 
-def finding(view: View, level: str, gpu: Gpu, message: str, fields: str, remedy: Remedy) -> Finding:
+def finding(
+    view: View,
+    level: str,
+    gpu: Gpu,
+    message: str,
+    fields: str,
+    remedy: Remedy,
+    headline: str = "",
+) -> Finding:
     """A Finding on one GPU; ``fields``: the names of the facts that it rests on, apart by blanks.
 
     Of those, the ones that are not known are left out of the evidence.
@@ -97,6 +105,7 @@ def finding(view: View, level: str, gpu: Gpu, message: str, fields: str, remedy:
             if known(getattr(gpu, field)) is not None
         ],
         remedy,
+        headline,
     )
 
 

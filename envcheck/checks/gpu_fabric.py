@@ -166,7 +166,7 @@ _LINK_LIMITS = {"crc_errors": 1000, "replay_errors": 1000, "recovery_errors": 10
     "GPU-013",
     area="gpu",
     title="Every NVLink is up and clean",
-    problem="has NVLinks with errors",
+    problem="has NVLinks that are down or have errors",
     about="An NVLink that is down among others that are up, or that counts errors by the thousand, costs"
     " bandwidth between GPUs, and may make collectives hang. A GPU is compared with the others of its"
     " name, since boards differ in the links that are wired; GPUs without any active link are judged only"

@@ -69,6 +69,7 @@ def _temperature(view: View, gpu: Gpu) -> Iterator[Verdict]:
             " more load it will lower its clocks.",
             "temperature_c temperature_slowdown_c temperature_margin_c",
             _COOLING,
+            "is nearly too hot",
         )
     else:
         yield Passed("below the slowdown temperature")
@@ -107,6 +108,12 @@ _REASONS = {
         " training runs slower than it could.",
         _COOLING,
     ),
+}
+_THROTTLED = {
+    "hw_thermal_slowdown": "is throttled by heat",
+    "hw_power_brake_slowdown": "is throttled by the power brake",
+    "hw_slowdown": "is throttled by its hardware",
+    "sw_thermal_slowdown": "is throttled by heat",
 }
 _NORMAL = {
     "gpu_idle",
@@ -154,6 +161,7 @@ def _clock_reasons(view: View, gpu: Gpu) -> Iterator[Verdict]:
             message,
             "clock_event_reasons clock_sm_mhz clock_sm_max_mhz temperature_c power_draw_w",
             remedy,
+            _THROTTLED[reason],
         )
     unheard = sorted(active - _NORMAL - set(_REASONS))
     if unheard:

@@ -50,6 +50,7 @@ def _mig(view: View, gpu: Gpu) -> Iterator[Verdict]:
                     f"sudo nvidia-smi -i {address_of(gpu)} -mig {int(enabled)}  # takes it back",
                 ],
             ),
+            "has a change of its MIG mode pending",
         )
     if not enabled:
         yield Passed("MIG is off")
@@ -116,6 +117,7 @@ def _compute_mode(view: View, gpu: Gpu) -> Iterator[Verdict]:
             " refused.",
             "compute_mode processes",
             remedy,
+            "has a compute mode for one process, and it is taken",
         )
     elif "exclusive" not in words and words != "default":
         raise NotKnown(f"the compute mode '{mode}'")

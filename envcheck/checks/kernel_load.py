@@ -276,4 +276,5 @@ def _wrong(
             f"Install the {needed} flavour in the other one's place, and reboot.",
             [*install_flavour(view, kernel, needed), REBOOT],
         ),
+        headline=f"needs NVIDIA's {needed} kernel module",
     )

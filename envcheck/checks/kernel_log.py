@@ -94,6 +94,7 @@ def _xid(view: View, event: KernelEvent, xid: Xid, severity: str) -> Finding:
         subject=_subject(event),
         evidence=[event_evidence(view, event)],
         remedy=Remedy(xid.remedy, _commands(xid.action, known(event.pci_address))),
+        headline=f"has Xid {xid.code} in the kernel log",
     )
 
 

@@ -167,6 +167,7 @@ def cuda_packages(view: View) -> Iterator[Verdict]:
             "Install them with TensorFlow's own extra.",
             [pip_install(view, f"tensorflow[and-cuda]=={_and_cuda_version(version)}")],
         ),
+        headline=f"{named(package)} has no CUDA libraries",
     )
 
 

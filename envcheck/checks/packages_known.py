@@ -55,6 +55,7 @@ def protobuf(view: View) -> Iterator[Verdict]:
         subject="protobuf",
         evidence=[view.evidence(PLACE, f"{named(found)}, {named(package)}")],
         remedy=Remedy("Pin protobuf.", [pip_install(view, "protobuf<3.21")]),
+        headline=f"{named(package)} is too new for {named(found)}",
     )
 
 

@@ -14,18 +14,21 @@ from .style import style_for
 if TYPE_CHECKING:
     from ..checks.model import Diagnosis
     from ..collection import Collected
+    from ..reports.model import Report
 
 EPILOG = """\
 examples:
   envcheck doctor                      this machine, and the active environment
   envcheck doctor --target ~/venvs/tf  this machine, and that environment
   envcheck doctor --from machine.json  a Snapshot that somebody sent
-  envcheck doctor --only driver gpu    two areas (or codes) and nothing else"""
+  envcheck doctor --only driver gpu    two areas (or codes) and nothing else
+  envcheck doctor --commands           what to type, to read and to run"""
 
 MORE = """\
   envcheck doctor --target image:REF   a new container, seen from both sides
   envcheck doctor --target container:ID  one that runs
   envcheck doctor --gpu 0 --kernels L0  one GPU's Tensor Cores, driver alone
+  envcheck doctor --format markdown    a block to paste into a ticket
   envcheck doctor --format junit --output report.xml --fail-on warn
 
 exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
@@ -72,7 +75,18 @@ def add_arguments(parser: Parser) -> None:
 
 def add_faces(parser: argparse.ArgumentParser) -> None:
     """What the report looks like and where it goes: of `envcheck demo`, too."""
-    files.add_format(parser, json="for programs", junit="for CI servers")
+    face = parser.add_mutually_exclusive_group()
+    files.add_format(face, json="for programs", junit="for CI servers", markdown="for a ticket")
+    face.add_argument(
+        "--commands",
+        action="store_true",
+        help="print what to type, commented: read it, then run it",
+    )
+    detail = parser.add_mutually_exclusive_group()
+    detail.add_argument(
+        "-v", "--verbose", action="store_true", help="all evidence, all areas, and what was skipped"
+    )
+    detail.add_argument("-q", "--quiet", action="store_true", help="the verdict alone, no progress")
     files.add_output(parser)
     parser.add_argument("--save", metavar="FILE", help="also write the Snapshot")
 
@@ -102,6 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
             deadline=arguments.deadline,
             kernels=wanted,
             only=needed_sections(only, skip) if only or skip else (),
+            quiet=arguments.quiet,
         )
     if arguments.save is not None:
         from .. import snapshot as snapshots
@@ -124,15 +139,39 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
         from ..reports import junit
 
         return junit.render(report, warnings_fail=arguments.fail_on == "warn")
-    from ..reports import terminal
+    if arguments.format == "markdown":
+        from ..reports import markdown
 
+        return markdown.render(report, collected.snapshot)
+    return _text(arguments, collected, report)
+
+
+def _text(arguments: argparse.Namespace, collected: Collected, report: Report) -> str:
+    from ..invocation import in_place
+    from ..reports import commands, terminal
+
+    style = style_for(arguments.output)
+    elsewhere = arguments.source is not None
+    if arguments.commands:
+        return commands.render(
+            report,
+            collected.snapshot,
+            utf8=style.utf8,
+            restore=collected.restore,
+            in_place=in_place,
+            elsewhere=elsewhere,
+        )
+    if arguments.quiet:
+        return terminal.brief(report, collected.snapshot, **style._asdict())
     return terminal.render(
         report,
         collected.snapshot,
-        **style_for(arguments.output)._asdict(),
+        **style._asdict(),
         restore=collected.restore,
-        elsewhere=arguments.source is not None,
-        implied=arguments.source is None and arguments.target is None,
+        in_place=in_place,
+        elsewhere=elsewhere,
+        implied=not elsewhere and arguments.target is None,
+        verbose=arguments.verbose,
     )
 
 

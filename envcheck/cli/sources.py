@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Collection
+from io import StringIO
 from pathlib import Path
 
 import msgspec
@@ -63,15 +64,16 @@ def live(
     deadline: float | None = None,
     kernels: Kernels | None = None,
     only: Collection[str] = (),
+    quiet: bool = False,
 ) -> Collected:
-    """Look at this machine and the target; shows progress on a terminal.
+    """Look at this machine and the target; shows progress on a terminal, unless it is to be ``quiet``.
 
     engine: of the container that ``target`` names. deadline, kernels: as of collection.collect.
     only: of the probes, these; the target is left alone where none of them is a target's.
     """
     from ..reports.progress import Progress
 
-    with Progress(sys.stderr) as progress:
+    with Progress(StringIO() if quiet else sys.stderr) as progress:
 
         def collect(where: str | Inside | None, seen: Snapshot | None = None) -> Collected:
             inside = where if isinstance(where, Inside) else None

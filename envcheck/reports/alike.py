@@ -12,6 +12,7 @@ from ..checks.model import Remedy
 from ..facts.micro_kernels import Mode, Setting
 from ..safe_text import LONGEST
 from ..tensorcores.judged import Judged
+from .plain import ranges
 
 # A GPU that is slower than another by more than this is not like it.
 _SPREAD = 0.1
@@ -121,15 +122,4 @@ def _title(subjects: list[str]) -> str:
     found = [_SUBJECT.fullmatch(subject) for subject in subjects]
     name = found[0].group("name") if found[0] else ""
     indices = [int(match.group("index")) for match in found if match]
-    return f"GPU {_ranges(indices)} {name}"
-
-
-def _ranges(numbers: list[int]) -> str:
-    """ "0–3, 5" """
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return f"GPU {ranges(indices)} {name}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,9 +15,11 @@ from ..checks.view import is_container
 from ..snapshot import Snapshot
 from ..tensorcores.judged import Judged
 from .model import Report, by_area, count, tally, was_left_out
-from .page import Page
-from .plain import WORDS, roots
+from .plain import code_ranges, roots
 from .summary import area_facts
+
+if TYPE_CHECKING:
+    from .page import Page
 
 _ROOT = "only root may read its facts"
 
@@ -45,17 +49,60 @@ def area_lines(page: Page, report: Report, snapshot: Snapshot) -> None:
     lines = _lines(report, snapshot)
     gap = 2 if page.width >= _ROOMY else 1
     name_cells = max((len(line.name) for line in lines), default=0) + gap
-    word_cells = max((len(WORDS[line.outcome]) for line in lines), default=0) + gap
+    word_cells = max((len(page.word(line.outcome)) for line in lines), default=0) + gap
     room = page.width - name_cells - word_cells
     for line in lines:
         told = [page.clean(why) for why in line.why]
         told = told or _facts_and_counts(page, line, snapshot, report.tensor_cores)
         text = next((words for words in told if page.fits(words, room)), told[-1])
         page.line(
+            (page.word(line.outcome).ljust(word_cells), line.outcome),
             (line.name.ljust(name_cells), ""),
-            (WORDS[line.outcome].ljust(word_cells), line.outcome),
             (page.cut(text, room), "quiet" if line.outcome == "skipped" else ""),
         )
+
+
+def status_lines(page: Page, report: Report, snapshot: Snapshot) -> None:
+    """The same in few lines: areas of which the same is to be said share one."""
+    told = list(statuses(report, snapshot))
+    cells = max((len(page.word(outcome)) for outcome, _, _ in told), default=0)
+    for outcome, text, names in told:
+        named = ", ".join(names) + (":" if text else "")
+        style = "quiet" if outcome == "skipped" else ""
+        spans = [(part, style) for part in (named, text) if part]
+        page.hanging((page.word(outcome).ljust(cells), outcome), *spans)
+
+
+def statuses(report: Report, snapshot: Snapshot) -> Iterator[tuple[Outcome, str, list[str]]]:
+    """What is said of areas, and of which: (outcome, text, names)."""
+    alike: dict[tuple[Outcome, str], list[str]] = {}
+    for line in _lines(report, snapshot):
+        alike.setdefault((line.outcome, _in_short(line)), []).append(line.name)
+    for (outcome, text), names in alike.items():
+        yield outcome, text, names
+
+
+def _in_short(line: _Line) -> str:
+    """What the line of an area adds to the verdict, the machine and the problems above it."""
+    if line.outcome == "skipped":
+        return line.why[-1]
+    found = [result.code for result in line.results if result.outcome == line.outcome]
+    return "" if line.outcome == "pass" else code_ranges(found)
+
+
+def skipped_lines(page: Page, report: Report) -> None:
+    """Why checks were skipped: each reason with its checks; consequences are with their failures."""
+    reasons: dict[str, list[str]] = {}
+    for result in report.results:
+        if result.outcome == "skipped" and not result.consequence_of:
+            reasons.setdefault(result.reason, []).append(result.code)
+    if not reasons:
+        return
+    number = sum(map(len, reasons.values()))
+    page.blank()
+    page.paragraph((f"Skipped: {number} check{'' if number == 1 else 's'}", "heading"))
+    for reason, codes in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        page.paragraph((f"{code_ranges(codes)}:", ""), (reason, "quiet"), indent=2, hanging=4)
 
 
 def _lines(report: Report, snapshot: Snapshot) -> list[_Line]:
@@ -104,7 +151,7 @@ def _why_skipped(results: list[CheckResult], ends: dict[str, str]) -> list[str]:
     )
     others = count(result for result in results if not result.consequence_of)
     if causes:
-        why = f"follows from {', '.join(causes)}"
+        why = f"skipped because of {', '.join(causes)}"
         return [f"{why}; {tally(others)}", why] if others.passed else [why]
     reasons = Counter(
         _ROOT

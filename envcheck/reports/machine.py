@@ -94,6 +94,22 @@ def describe_machine(snapshot: Snapshot) -> Machine:
     )
 
 
+def short(machine: Machine) -> str:
+    """What a line has room for: "Ubuntu 22.04.4 LTS, driver 535.104.05, 8 × H100 80GB HBM3" """
+    system = machine.os or ""
+    if machine.container:
+        system = f"{system or 'a system'} in a {machine.container} container"
+    driver = f"driver {machine.driver}" if machine.driver else ""
+    return ", ".join(filter(None, (system, driver, short_gpus(machine.gpus))))
+
+
+def short_gpus(groups: list[GpuGroup] | None) -> str:
+    """As gpu_phrase, without the maker's name."""
+    if not groups:
+        return gpu_phrase(groups)
+    return gpu_phrase([GpuGroup(g.count, g.name.removeprefix("NVIDIA ")) for g in groups])
+
+
 def describe_target(document: Document | None) -> Target | None:
     if document is None:
         return None

@@ -7,7 +7,6 @@ that `envcheck doctor --from FILE` gives byte for byte what the live run gave.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
 import msgspec
 
@@ -20,13 +19,12 @@ from ..tensorcores.judge import judge
 from ..tensorcores.judged import Judged
 from .alike import ordered
 from .machine import Machine, Target, describe_machine, describe_target, facts
+from .verdict import Status, Verdict, verdict_of
 
 SCHEMA = 1
 
 # The engine's words for a check that the user did not ask for.
 LEFT_OUT = "left out by --only or --skip"
-
-Status = Literal["healthy", "problems", "could-not-look"]
 
 # Worst first. A check that passed says more than one that was skipped.
 _SEVERITY: tuple[Outcome, ...] = ("fail", "could-not-run", "warn", "pass", "skipped")
@@ -49,7 +47,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What `envcheck doctor` says. ``results`` holds every registered check, in registry order.
 
     status: "problems" where a check failed, else "could-not-look" where one that applies could not
-    run, else "healthy" (with or without warnings). simulated: what a made-up Snapshot shows, "" for a
+    run, else "healthy" (with or without warnings). verdict: one line that names what matters, and
+    headlines what it counts, most important first. simulated: what a made-up Snapshot shows, "" for a
     real machine's. root: what running as root would add, in one
     sentence; "" where it would add nothing. tensor_cores: a verdict for each GPU, level, mode and
     setting, in that order; empty where no matrix product ran or its area was left out.
@@ -60,6 +59,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     envcheck: str
     status: Status
     verdict: str
+    headlines: list[str]
     counts: Counts
     machine: Machine
     target: Target | None
@@ -72,18 +72,34 @@ def build(snapshot: Snapshot, diagnosis: Diagnosis) -> Report:
     """The report on a diagnosed Snapshot."""
     counts = count(diagnosis.results)
     status = status_of(diagnosis)
+    machine = describe_machine(snapshot)
+    judged = _tensor_cores(snapshot, diagnosis.results)
+    verdict = verdict_of(status, diagnosis.results, machine, snapshot, judged, counts.left_out)
     return Report(
         schema=SCHEMA,
         simulated=snapshot.simulated,
         envcheck=__version__,
         status=status,
-        verdict=_verdict(status, counts),
+        verdict=verdict.text(),
+        headlines=verdict.items,
         counts=counts,
-        machine=describe_machine(snapshot),
+        machine=machine,
         target=describe_target(snapshot.target),
         root=_root_notice(snapshot, diagnosis.results),
-        tensor_cores=_tensor_cores(snapshot, diagnosis.results),
+        tensor_cores=judged,
         results=diagnosis.results,
+    )
+
+
+def verdict(report: Report, snapshot: Snapshot) -> Verdict:
+    """The report's verdict in its parts, for who lays it out."""
+    return verdict_of(
+        report.status,
+        report.results,
+        report.machine,
+        snapshot,
+        report.tensor_cores,
+        report.counts.left_out,
     )
 
 
@@ -167,20 +183,6 @@ def tally(counts: Counts) -> str:
     number, _, word = pieces[0].partition(" ")
     pieces[0] = f"{number} {'check' if number == '1' else 'checks'} {word}"
     return ", ".join(pieces)
-
-
-def _verdict(status: Status, counts: Counts) -> str:
-    if status == "problems":
-        return f"Problems: {tally(counts)}."
-    if status == "could-not-look":
-        return f"envcheck could not look at everything: {tally(counts)}."
-    if not counts.passed and not counts.warn:
-        return f"Nothing was judged: {tally(counts)}."
-    if counts.warn:
-        return f"No failure, but something to look at: {tally(counts)}."
-    if counts.left_out:
-        return f"Nothing wrong in what was asked for: {tally(counts)}."
-    return f"Healthy: {tally(counts)}."
 
 
 def _root_notice(snapshot: Snapshot, results: Iterable[CheckResult]) -> str:

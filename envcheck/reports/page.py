@@ -17,6 +17,8 @@ from rich.segment import Segment, Segments
 from rich.style import Style
 
 from .. import safe_text
+from ..checks.model import Outcome
+from .plain import SIGNS, WORDS
 
 # No command of ours is as long; what a hostile or broken Snapshot holds may be.
 LONGEST_COMMAND = 10000
@@ -78,7 +80,8 @@ class Page:
     """Collects lines. Facts, with "[" or escape sequences in them, are never taken for markup.
 
     width: in terminal cells, between NARROWEST and WIDEST; ``columns``: the same for tables, which
-    may be wider. ``restore`` puts real values back where the text holds redaction tokens.
+    may be wider. ``restore`` puts real values back where the text holds redaction tokens, ``in_place``
+    makes a command of envcheck's own work here.
     """
 
     def __init__(
@@ -88,14 +91,25 @@ class Page:
         colour: bool = False,
         utf8: bool = True,
         restore: Callable[[str], str] = unchanged,
+        in_place: Callable[[str], str] = unchanged,
     ) -> None:
         self.width = max(NARROWEST, min(width, WIDEST))
         self.columns = max(NARROWEST, min(width, WIDEST_TABLE))
         self.colour = colour
         self.utf8 = utf8
         self.restore = restore
+        self.in_place = in_place
+        self.away = False  # whether commands are for another machine than the reader's
+        self.signs = utf8 and colour  # "✗", or "FAIL"
         self.tokens: dict[str, None] = {}  # that stand in commands, in their order
         self._segments: list[Segment] = []
+
+    def sign(self, outcome: Outcome) -> str:
+        return SIGNS[outcome]
+
+    def word(self, outcome: Outcome) -> str:
+        """The sign of an outcome, or its word where the page has no colour or no such character."""
+        return SIGNS[outcome] if self.signs else WORDS[outcome]
 
     def clean(self, text: str) -> str:
         """Text as it may stand in a line: real values, printable, in the terminal's characters."""
@@ -106,6 +120,13 @@ class Page:
         """Spans with a space between them, wrapped at spaces only; continued at ``hanging``."""
         self._put(" " * indent)
         self._flow(spans, indent, indent if hanging is None else hanging)
+
+    def hanging(self, first: Span, *spans: Span) -> None:
+        """A paragraph under a first column, whose blanks count."""
+        self._put(*first)
+        self._put(" ")
+        cells = cell_len(first[0]) + 1
+        self._flow(spans, cells, cells)
 
     def entry(self, key: str, text: str, cells: int) -> None:
         """A row of a list with two columns, the first of ``cells``; the second wraps in its own."""
@@ -125,11 +146,14 @@ class Page:
         """A line of our own in which the spaces count."""
         self.line((self._encodable(text), ""))
 
-    def command(self, text: str) -> None:
+    def command(self, text: str, *, here: bool = False) -> None:
         """A command to paste: from the first column, never wrapped, nothing around it.
 
-        A word that was quoted for its tokens is quoted anew for its real values.
+        A word that was quoted for its tokens is quoted anew for its real values. ``here``: it is for the
+        reader's machine, whatever the page is about.
         """
+        if here or not self.away:
+            text = self.in_place(text)
         text = _QUOTED.sub(lambda word: shlex.quote(self.restore(word.group(1))), text)
         text = self.restore(text)
         self.tokens.update(dict.fromkeys(TOKEN.findall(text)))

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from ..checks.model import CheckResult, Evidence, Finding, Level, Outcome, Remedy
 
-# The words that carry the meaning, with or without colour.
+# What carries the meaning: the words where there is no colour, or no character for a sign.
 WORDS: dict[Outcome, str] = {
     "fail": "FAIL",
     "could-not-run": "COULD NOT RUN",
     "warn": "WARN",
     "pass": "OK",
-    "skipped": "SKIPPED",
+    "skipped": "-",
+}
+SIGNS: dict[Outcome, str] = {
+    "fail": "✗",
+    "could-not-run": "!",
+    "warn": "!",
+    "pass": "✓",
+    "skipped": "–",
 }
 
 # Evidence longer than this is cut in text; the JSON report has all of it.
@@ -66,7 +74,7 @@ def gist(result: CheckResult) -> str:
         return grouped(result.findings)[0].message
     found = gaps(result)
     reason = found[0] if found else result.reason
-    return reason.removeprefix(f"follows from {result.consequence_of}: ")
+    return reason.removeprefix(f"skipped because of {result.consequence_of}: ")
 
 
 def roots(results: Iterable[CheckResult]) -> dict[str, str]:
@@ -92,6 +100,15 @@ def roots(results: Iterable[CheckResult]) -> dict[str, str]:
     return ends
 
 
+def worst_first(results: Iterable[CheckResult]) -> list[CheckResult]:
+    """The results with findings that are no consequence: failures, then warnings; of each, what most
+    others follow from first."""
+    results = list(results)
+    following = Counter(roots(results).values())
+    found = [r for r in results if r.findings and not r.consequence_of]
+    return sorted(found, key=lambda r: (r.outcome != "fail", -following[r.code]))
+
+
 def code_ranges(codes: Iterable[str]) -> str:
     """ "DRV-006 to DRV-008, GPU-001": codes, those that follow each other as a range."""
     ranges: list[list[str]] = []
@@ -103,6 +120,17 @@ def code_ranges(codes: Iterable[str]) -> str:
     return ", ".join(
         f"{these[0]} to {these[-1]}" if len(these) > 2 else ", ".join(these) for these in ranges
     )
+
+
+def ranges(numbers: list[int]) -> str:
+    """ "0–3, 5": numbers in their order, those that follow each other as a range."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def _after(code: str) -> str:

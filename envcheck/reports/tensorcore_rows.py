@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from ..tensorcores.judged import Judged, Line, Verdict
-from .page import Page
+
+if TYPE_CHECKING:
+    from .page import Page
 
 VERDICT_STYLES: dict[Verdict, str] = {
     "proven": "pass",
@@ -158,8 +160,8 @@ def _collect(silent: list[_Silent], row: Judged) -> None:
 def _line(page: Page, row: Judged, layout: _Layout) -> None:
     name, verdict = page.cell(label(row), _LABEL), page.cell(row.verdict, _VERDICT)
     numbers = [
-        page.cell(_number(row.tflops), _TFLOPS, right=True),
-        page.cell(_bar(row.share, layout.bar), layout.bar),
+        page.cell(number(row.tflops), _TFLOPS, right=True),
+        page.cell(_bar(row, layout.bar), layout.bar),
         page.cell(_percent(row.share), _SHARE, right=True),
         page.cell(_ratio(row.ratio), _RATIO, right=True),
     ]
@@ -183,9 +185,9 @@ def _stacked(page: Page, row: Judged) -> None:
     page.paragraph((f"{label(row)}:", ""), (row.verdict, style_of(row)), indent=2, hanging=4)
     numbers = []
     if row.share is not None:
-        numbers.append(f"{_bar(row.share, _BAR)} {_percent(row.share)}")
+        numbers.append(f"{_bar(row, _BAR)} {_percent(row.share)}".lstrip())
     if row.tflops is not None:
-        numbers.append(f"{_number(row.tflops)} {'TOP/s' if row.mode == 'int8' else 'TFLOP/s'}")
+        numbers.append(f"{number(row.tflops)} {'TOP/s' if row.mode == 'int8' else 'TFLOP/s'}")
     if row.ratio is not None:
         numbers.append(f"{_ratio(row.ratio)}×FP32")
     if numbers:
@@ -197,7 +199,7 @@ def _stacked(page: Page, row: Judged) -> None:
     page.paragraph((told, ""), indent=4)
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
     """Three digits that matter, five characters at most; "?" for what no measurement gives."""
     if value is None:
         return ""
@@ -218,8 +220,10 @@ def _percent(share: float | None) -> str:
     return f"{100 * share:.0f}%" if 0 <= share < 9.99 else "?"
 
 
-def _bar(share: float | None, cells: int) -> str:
-    if share is None or not 0 <= share < 9.99:
+def _bar(row: Judged, cells: int) -> str:
+    """None for an instruction that cannot reach the peak: a short bar reads as a fault."""
+    share = row.share
+    if share is None or row.partial or not 0 <= share < 9.99:
         return ""
     full = round(min(share, 1.0) * cells)
     return "█" * full + "░" * (cells - full)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from ..checks.model import CheckResult, Remedy
 from ..snapshot import Snapshot
@@ -11,7 +12,6 @@ from ..tensorcores.circumstances import TITLES
 from ..tensorcores.judged import Judged, Line
 from .alike import Alike, folded
 from .model import Report, tensor_cores_left_out
-from .page import Page
 from .tensorcore_rows import (
     SILENT,
     as_it_must,
@@ -19,9 +19,13 @@ from .tensorcore_rows import (
     heading,
     is_whole,
     label,
+    number,
     rows,
     style_of,
 )
+
+if TYPE_CHECKING:
+    from .page import Page
 
 # More than these are in the JSON report alone.
 GPUS = 16
@@ -34,22 +38,92 @@ _EXPLAIN = "envcheck explain tensor-cores"
 _Key = tuple[object, ...]
 
 
-def section(page: Page, report: Report, snapshot: Snapshot) -> None:
-    """The whole section with a blank line before it; nothing where no matrix product was asked for."""
+def section(page: Page, report: Report, snapshot: Snapshot, verbose: bool = True) -> None:
+    """The whole section with a blank line before it; nothing where no matrix product was asked for.
+
+    One sentence says what is proven. The table of a level follows where something is not as it should be,
+    and of all of them where the page is ``verbose``.
+    """
     if not report.tensor_cores:
         if why := _why_nothing(report, snapshot):
             page.blank()
             page.paragraph(("Tensor Cores:", "heading"), (why, ""), hanging=2)
         return
+    page.blank()
     groups = folded(report.tensor_cores)
-    for group in groups[:GPUS]:
+    page.paragraph(("Tensor Cores:", "heading"), (proven(report.tensor_cores), ""), hanging=2)
+    shown = groups if verbose else [_odd(group) for group in groups]
+    shown = [group for group in shown if group.rows]
+    if not shown:
+        _rates(page, groups)
+        return
+    for group in shown[:GPUS]:
         page.blank()
-        _table(page, group)
+        _table(page, group, verbose)
         _unproven(page, group.rows[:ROWS], report.results)
-    if (left := len(groups) - GPUS) > 0:
+    if (left := len(shown) - GPUS) > 0:
         page.paragraph((f"and {left} more GPUs in --format json", ""))
     page.blank()
-    _legend(page, groups)
+    _legend(page, shown)
+
+
+def proven(judged: list[Judged]) -> str:
+    """ "all 5 modes proven at L0, L1 and L2 (PyTorch)." """
+    modes: dict[str, list[Judged]] = {}
+    for row in judged:
+        if not row.control and row.mode != "fp32" and row.verdict != "not applicable":
+            modes.setdefault(row.mode, []).append(row)
+    whole = [mode for mode, rows in modes.items() if all(r.verdict == "proven" for r in rows)]
+    levels = _listed(_levels([row for rows in modes.values() for row in rows]))
+    if not modes:
+        return "no mode of theirs was run."
+    if len(whole) == len(modes):
+        number = f"all {len(whole)} modes" if len(whole) > 1 else label(modes[whole[0]][0])
+        return f"{number} proven at {levels}."
+    missing = _by_level([r for rows in modes.values() for r in rows if r.verdict != "proven"])
+    named = "; ".join(f"{', '.join(dict.fromkeys(w))} ({where})" for where, w in missing.items())
+    number = f"{len(whole) or 'none'} of {len(modes)} mode{'' if len(modes) == 1 else 's'}"
+    return f"{number} proven at {levels}; not proven: {named}."
+
+
+def _levels(rows: list[Judged]) -> list[str]:
+    """ "L0", "L1", "L2 (PyTorch, JAX)" """
+    levels: dict[str, dict[str, None]] = {}
+    for row in sorted(rows, key=lambda row: row.level):
+        names = levels.setdefault(row.level, {})
+        if row.framework:
+            names[TITLES.get(row.framework, row.framework)] = None
+    return [f"{level} ({', '.join(names)})" if names else level for level, names in levels.items()]
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""
+
+
+def _odd(group: Alike) -> Alike:
+    """Of GPUs that are alike, the levels at which something is not as it should be."""
+    odd = {_level_key(row) for row in group.rows if _needs_words(row) and not _plain(row)}
+    rows = [row for row in group.rows if _level_key(row) in odd]
+    return Alike(title=group.title, count=group.count, rows=rows)
+
+
+def _rates(page: Page, groups: list[Alike]) -> None:
+    """Of all that is proven the fastest, a line a kind of GPU: "FP16 830 TFLOP/s; INT8 1613 TOP/s"."""
+    for group in groups[:GPUS]:
+        best: dict[str, float] = {}
+        for row in group.rows:
+            if row.verdict == "proven" and row.mode != "fp32" and row.tflops is not None:
+                best[row.mode] = max(best.get(row.mode, 0.0), row.tflops)
+        if best:
+            units = {"TFLOP/s": [m for m in best if m != "int8"], "TOP/s": ["int8"]}
+            rates = "; ".join(
+                f"{', '.join(f'{mode.upper()} {number(best[mode])}' for mode in modes)} {unit}"
+                for unit, modes in units.items()
+                if modes and all(mode in best for mode in modes)
+            )
+            each = " (each, in short bursts)" if group.count > 1 else " (in short bursts)"
+            told = f"{group.title}: {rates}{each}"
+            page.paragraph((told, "quiet"), indent=2, hanging=4)
 
 
 def _why_nothing(report: Report, snapshot: Snapshot) -> str:
@@ -63,10 +137,9 @@ def _why_nothing(report: Report, snapshot: Snapshot) -> str:
     return ""
 
 
-def _table(page: Page, group: Alike) -> None:
+def _table(page: Page, group: Alike, verbose: bool) -> None:
     count = [(f"({group.count} alike)", "")] if group.count > 1 else []
-    where = f"Tensor Cores on {group.title}" if group.title else "Tensor Cores"
-    page.paragraph((where, "heading"), *count, hanging=2)
+    page.paragraph((group.title or "No GPU's own", "heading"), *count, hanging=2)
     if any(row.verdict not in SILENT for row in group.rows[:ROWS]):
         heading(page)
     for _, found in groupby(group.rows[:ROWS], key=_level_key):
@@ -75,7 +148,8 @@ def _table(page: Page, group: Alike) -> None:
         rows(page, level)
     if (left := len(group.rows) - ROWS) > 0:
         page.paragraph((f"and {left} more in --format json", ""), indent=2)
-    _texts(page, group.rows[:ROWS])
+    if verbose:
+        _texts(page, group.rows[:ROWS])
 
 
 def _level_key(row: Judged) -> tuple[str, str, str]:
@@ -135,8 +209,12 @@ def _needs_words(row: Judged) -> bool:
 
 def _needs_evidence(row: Judged) -> bool:
     """Whether all three lines are told in words: FP32 that stayed FP32 needs a cause alone."""
-    plain = row.verdict == "not engaged" and row.mode == "fp32"
-    return _needs_words(row) and row.verdict not in SILENT and not plain
+    return _needs_words(row) and row.verdict not in SILENT and not _plain(row)
+
+
+def _plain(row: Judged) -> bool:
+    """FP32 that stayed FP32, as most frameworks leave it."""
+    return row.verdict == "not engaged" and row.mode == "fp32"
 
 
 def _unproven(page: Page, judged: list[Judged], results: list[CheckResult]) -> None:
@@ -248,6 +326,8 @@ def _legend(page: Page, groups: list[Alike]) -> None:
         ("×FP32: against FP32 products timed in between.", "ratio"),
     ]
     told = [text for text, field in sentences if any(getattr(r, field) is not None for r in ran)]
+    if any(row.partial for row in ran):
+        told.append("L0 runs mma.sync, which cannot reach this chip's peak, and has no bar.")
     if any(row.mode == "int8" for row in ran):
         told.append("INT8 is in TOP/s.")
     if any(row.setting == "override" for row in ran):
@@ -259,4 +339,4 @@ def _legend(page: Page, groups: list[Alike]) -> None:
     if told:
         page.paragraph((" ".join(told), "quiet"))
     page.paragraph(("Why this is a proof:", ""))
-    page.command(_EXPLAIN)
+    page.command(_EXPLAIN, here=True)

@@ -129,6 +129,7 @@ def _judged(seen: Seen, around: _Around) -> Case:
             tflops=seen.speed.tflops,
             peak_tflops=seen.speed.peak_tflops if measured else None,
             share=seen.speed.share if measured else None,
+            partial=measured and seen.speed.partial,
             ratio=seen.speed.ratio,
             reason=_reason(seen, said, control_ok),
             cause=why.cause if why else "",

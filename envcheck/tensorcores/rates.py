@@ -63,6 +63,7 @@ class Speed(msgspec.Struct, frozen=True, kw_only=True):
     share: float | None = None
     ratio: float | None = None
     slow: str = ""
+    partial: bool = False  # by an instruction that cannot reach the peak
     low: bool = False  # so far below the peak that it is worth a warning
 
 
@@ -115,7 +116,8 @@ def speed(run: LevelRun, mode: ModeRun, chip: Chip) -> Speed:
         peak_tflops=peak,
         share=share,
         ratio=done / fp32 if done is not None and fp32 and asked != "fp32" else None,
-        slow=_slow(run, mode, share, held),
+        slow=_slow(run, share, held),
+        partial=_by_old_instructions(run, mode),
         low=low,
     )
 
@@ -272,12 +274,9 @@ def _held(rate: Rate, clock: float | None, maximum: float) -> str:
     return said + (f": {' and '.join(why)}" if why else ", and the driver gives no reason")
 
 
-def _slow(run: LevelRun, mode: ModeRun, share: float | None, held: str) -> str:
+def _slow(run: LevelRun, share: float | None, held: str) -> str:
     """Why it is slower than the chip can, where the facts tell: one sentence, or ""."""
     why = [held] if held else []
-    if _by_old_instructions(run, mode):
-        old = "wmma" if mode.call.startswith("wmma") else "mma.sync"
-        why.append(f"{old} does not reach this chip's peak, which needs wgmma or tcgen05")
     if (known(run.uuid) or "").startswith("MIG-"):
         count = known(run.multiprocessors)
         why.append(f"it ran on a MIG instance{f' of {count} multiprocessors' if count else ''}")

@@ -20,6 +20,7 @@ sys.exit(any(name.partition(".")[0] == "rich" for name in sys.modules))
         ("model", False),
         ("json_report", False),
         ("junit", False),
+        ("markdown", False),
         ("progress", False),
         ("summary", False),
         ("terminal", True),

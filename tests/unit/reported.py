@@ -48,7 +48,7 @@ def consequence(code: str, area: str, of: str, message: str) -> CheckResult:
         code,
         area,
         "skipped",
-        reason=f"follows from {of}: {message}",
+        reason=f"skipped because of {of}: {message}",
         consequence_of=of,
         findings=[finding(message)],
     )

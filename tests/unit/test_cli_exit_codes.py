@@ -52,25 +52,25 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("name", "options", "code", "verdict"),
     [
-        ("healthy", "", 0, "Healthy: "),
-        ("healthy", "--fail-on warn", 0, "Healthy: "),
-        ("warn", "", 0, "No failure, but something to look at: 1 check warned"),
-        ("warn", "--fail-on warn", 1, "No failure, but"),
-        ("warn", "--fail-on warn --exit-zero", 0, "No failure, but"),
-        ("fail", "", 1, "Problems: 1 check failed"),
-        ("fail", "--exit-zero", 0, "Problems: 1 check failed"),
-        ("fail", "--only host", 0, "Nothing wrong in what was asked for: "),
-        ("fail", "--only host gpu-002", 1, "Problems: 1 check failed"),
-        ("fail", "--skip GPU-002", 0, "Nothing wrong in what was asked for: "),
-        ("fail", "--only gpu --skip GPU-002", 0, "Nothing wrong in what was asked for: "),
-        ("blind", "", 4, "envcheck could not look at everything: "),
-        ("blind", "--exit-zero", 0, "envcheck could not look at everything: "),
-        ("blind", "--skip driver", 0, "Nothing wrong in what was asked for: "),
-        ("empty", "", 1, "Problems: 1 check failed"),
-        ("lost", "--fail-on warn", 1, "Problems: 1 check failed"),
-        ("unknown", "", 0, "Nothing was judged: "),
-        ("healthy", "--only CFG-001", 0, "Nothing was judged: 1 check skipped, "),
-        ("healthy", f"--skip {','.join(AREAS)}", 0, "Nothing was judged: "),
+        ("healthy", "", 0, "healthy: "),
+        ("healthy", "--fail-on warn", 0, "healthy: "),
+        ("warn", "", 0, "healthy, 1 warning: "),
+        ("warn", "--fail-on warn", 1, "healthy, 1 warning: "),
+        ("warn", "--fail-on warn --exit-zero", 0, "healthy, 1 warning: "),
+        ("fail", "", 1, "1 problem: "),
+        ("fail", "--exit-zero", 0, "1 problem: "),
+        ("fail", "--only host", 0, "no problem in what was asked for: "),
+        ("fail", "--only host gpu-002", 1, "1 problem: "),
+        ("fail", "--skip GPU-002", 0, "no problem in what was asked for: "),
+        ("fail", "--only gpu --skip GPU-002", 0, "no problem in what was asked for: "),
+        ("blind", "", 4, "could not look at everything: "),
+        ("blind", "--exit-zero", 0, "could not look at everything: "),
+        ("blind", "--skip driver", 0, "no problem in what was asked for: "),
+        ("empty", "", 1, "no NVIDIA GPU in this machine"),
+        ("lost", "--fail-on warn", 1, "1 problem: "),
+        ("unknown", "", 0, "nothing was judged"),
+        ("healthy", "--only CFG-001", 0, "nothing was judged"),
+        ("healthy", f"--skip {','.join(AREAS)}", 0, "nothing was judged"),
     ],
 )
 def test_what_is_found_decides(
@@ -85,13 +85,15 @@ def test_what_is_found_decides(
     assert run(command) == code
     report = json.loads(capsys.readouterr().out)
     assert report["verdict"].startswith(verdict)
-    assert (report["status"] == "problems") == ("Problems" in verdict)
+    assert (report["status"] == "problems") == (
+        name in ("fail", "lost", "empty") and "no problem" not in verdict
+    )
 
 
 def test_the_format_and_the_file_change_nothing(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for form in ("terminal", "json", "junit"):
+    for form in ("text", "terminal", "json", "junit", "markdown"):
         command = ["doctor", "--from", str(saved / "fail"), "--format", form]
         assert run(command) == 1
         printed = capsys.readouterr().out
@@ -113,7 +115,7 @@ def test_a_ci_server_is_told_what_the_exit_code_says(
 def test_what_was_left_out_is_not_told_of(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(["doctor", "--from", str(saved / "healthy"), "--only", "host"])
     told = capsys.readouterr().out
-    assert "\nHost  OK  " in told
+    assert "\nOK Host\n" in told
     assert "Kernel" not in told and "left out by" not in told and "--target" not in told
 
 

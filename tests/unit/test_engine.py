@@ -159,7 +159,7 @@ def test_what_follows_from_a_failure_is_its_consequence_down_the_chain() -> None
     }  # fmt: skip
     assert results["B"].consequence_of == results["C"].consequence_of == "A"
     assert results["B"].findings[0].message == "broken"
-    assert results["C"].reason == "follows from A: no answer"
+    assert results["C"].reason == "skipped because of A: no answer"
 
 
 def finding_at(level: str, *addresses: str) -> Callable[[View], Iterable[Verdict]]:

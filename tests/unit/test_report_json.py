@@ -50,6 +50,7 @@ def test_the_keys_are_locked() -> None:
         "envcheck",
         "status",
         "verdict",
+        "headlines",
         "counts",
         "machine",
         "target",
@@ -144,21 +145,20 @@ def test_a_consequence_alone_is_no_second_failure() -> None:
         consequence("DRV-001", "driver", "PCI-001", "NVML does not start."),
     )
     assert (report.counts.fail, report.counts.skipped, report.counts.consequences) == (1, 1, 1)
-    assert report.verdict == "Problems: 1 check failed, 1 skipped (1 follows from a failure)."
+    assert report.verdict == "no NVIDIA GPU in this machine"
 
 
 def test_verdicts_do_not_flatter() -> None:
-    passed, warned = result("HOST-001", "host"), result("HOST-002", "host", "warn")
+    passed = result("HOST-001", "host")
+    warned = result("HOST-002", "host", "warn", findings=[finding("Small.", "warn")])
     left_out = skipped("DRV-001", "driver", "left out by --only or --skip")
-    assert report_of(passed, passed).verdict == "Healthy: 2 checks passed."
-    assert report_of(passed, left_out).verdict == (
-        "Nothing wrong in what was asked for: 1 check passed, 1 left out."
-    )
-    assert "Healthy" not in report_of(passed, warned).verdict
-    assert report_of(left_out).verdict == "Nothing was judged: 1 check left out."
-    assert report_of().verdict == "Nothing was judged: no check was there."
+    assert report_of(passed, passed).verdict == "no problem found: its GPUs are not known"
+    assert report_of(passed, left_out).verdict == "no problem in what was asked for: Host"
+    assert report_of(passed, warned).verdict == "healthy, 1 warning: Small."
+    assert report_of(passed, warned, left_out).verdict == "1 warning: Small."
+    assert report_of(left_out).verdict == report_of().verdict == "nothing was judged"
     blind = report_of(passed, could_not_run("DRV-001", "driver", "NVML: no answer in time"))
-    assert blind.verdict.startswith("envcheck could not look at everything: 1 check could not run")
+    assert blind.verdict == "could not look at everything: NVML: no answer in time"
 
 
 def test_what_root_would_add_is_said_once() -> None:

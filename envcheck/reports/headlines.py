@@ -1,0 +1,99 @@
+"""What is wrong, in a phrase each: "GPU 3 is throttled by heat"."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from ..checks.model import CannotJudge, CheckResult, Level
+from ..checks.view import View, known
+from ..snapshot import Snapshot
+from .plain import ranges, roots
+
+# A headline that begins with one of these says something of devices, and follows their name.
+_OF_SEVERAL = {"is": "are", "was": "were", "has": "have", "does": "do", "needs": "need"}
+
+# Of these the findings are told; those of a consequence belong to its cause.
+_OUTCOMES = ("fail", "warn", "could-not-run")
+
+# A device that the Snapshot does not list keeps its name where that is short.
+_SHORT = 24
+
+# More devices than these are counted.
+_NAMED = 4
+
+
+class Headline(msgspec.Struct, frozen=True, kw_only=True):
+    code: str
+    level: Level
+    text: str
+
+
+def headlines(results: Iterable[CheckResult], snapshot: Snapshot) -> list[Headline]:
+    """What was found, the same of several devices as one: failures first, and of these what others follow
+    from."""
+    results = list(results)
+    gpus = _gpus(snapshot)
+    explains = Counter(roots(results).values())
+    found: dict[tuple[Level, str, str], list[str]] = {}
+    for result in results:
+        if result.outcome in ("fail", "warn") and not result.findings:
+            found[(result.outcome, result.code, result.title)] = []
+        for finding in result.findings if result.outcome in _OUTCOMES else ():
+            key = (finding.level, result.code, finding.headline or finding.message)
+            found.setdefault(key, []).append(finding.subject)
+    told = [
+        Headline(code=code, level=level, text=phrase(text, subjects, gpus))
+        for (level, code, text), subjects in found.items()
+    ]
+    return sorted(told, key=lambda one: (one.level != "fail", -explains[one.code]))
+
+
+def phrase(text: str, subjects: Iterable[str], gpus: dict[str, int | None]) -> str:
+    """A headline, with the devices that it is about where it says something of devices.
+
+    ``gpus``: nvidia-smi's index of each GPU by its PCI address, None where only the bus knows it.
+    """
+    verb, _, rest = text.partition(" ")
+    if verb not in _OF_SEVERAL:
+        return text
+    told = ", ".join(dict.fromkeys(subjects))
+    about = [address for address in gpus if address in told]
+    if not about:
+        return f"{told if 0 < len(told) <= _SHORT else 'a GPU'} {text}"
+    several = len(about) > 1
+    return f"{_named(about, gpus)} {_OF_SEVERAL[verb] if several else verb} {rest}"
+
+
+def _named(about: list[str], gpus: dict[str, int | None]) -> str:
+    """ "GPU 3", "GPUs 0–3, 5", "all 8 GPUs", "the GPU at 0000:61:00.0", "12 GPUs" """
+    if len(about) == len(gpus) > 1:
+        return f"all {len(about)} GPUs"
+    indices = [index for index in (gpus[address] for address in about) if index is not None]
+    if len(indices) == len(about):
+        return f"GPU{'' if len(indices) == 1 else 's'} {ranges(sorted(indices))}"
+    if len(about) > _NAMED:
+        return f"{len(about)} GPUs"
+    return f"the GPU{'' if len(about) == 1 else 's'} at {', '.join(about)}"
+
+
+def _gpus(snapshot: Snapshot) -> dict[str, int | None]:
+    """nvidia-smi's index of each GPU of the machine, by PCI address; those of the bus alone have none."""
+    found: dict[str, int | None] = {}
+    try:
+        listed = View(snapshot).gpus
+    except CannotJudge:
+        listed = []
+    for gpu in listed:
+        if address := known(gpu.pci_address):
+            found[address] = known(gpu.index)
+    nvml, pci = snapshot.machine.nvml, snapshot.machine.pci
+    for lost in nvml.facts.lost if nvml is not None and nvml.facts is not None else ():
+        if address := known(lost.pci_address):
+            found.setdefault(address, lost.index)
+    for device in (known(pci.facts.devices) or ()) if pci is not None and pci.facts else ():
+        if device.kind == "gpu":
+            found.setdefault(device.address, None)
+    return found

@@ -1,0 +1,120 @@
+"""The report as Markdown: one block to paste into a ticket.
+
+What a Snapshot says cannot end a fence, nor become HTML, a link or a mention: a word with a character that
+Markdown takes for its own stands in a code span. Names and paths stay redacted, as in JSON: tickets travel.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from .. import safe_text
+from ..checks.model import CheckResult
+from ..snapshot import Snapshot
+from .areas import statuses
+from .machine import facts
+from .model import Report, verdict
+from .plain import SIGNS, code_ranges, evidence_text, gaps, grouped, roots, unmentioned, worst_first
+from .tensorcores import proven
+
+_OWN = re.compile(r"[`*\[\]<>|~\\@#&!{}$^]|\b_|_\b|//|www\.", re.IGNORECASE)
+_STOPS = ",.;:"
+_TICKS = re.compile("`+")
+
+
+def render(report: Report, snapshot: Snapshot) -> str:
+    """GitHub's and GitLab's Markdown, a newline at its end."""
+    found = verdict(report, snapshot)
+    lines = [f"**{SIGNS[found.sign]} {prose(found.text())}**", ""]
+    if report.simulated:
+        lines += [f"Simulated, not real: {prose(report.simulated)}", ""]
+    lines += ["| | |", "|---|---|"]
+    lines += [f"| {key} | {_cell(value)} |" for key, value in _facts(report, snapshot)]
+    lines += _could_not_run(report.results)
+    told = roots(report.results)
+    for result in worst_first(report.results):
+        following = [code for code, root in told.items() if root == result.code]
+        lines += _problem(result, following)
+    if report.tensor_cores:
+        lines += ["", f"**Tensor Cores**: {prose(proven(report.tensor_cores))}"]
+    lines.append("")
+    for outcome, text, names in statuses(report, snapshot):
+        lines.append(f"- {SIGNS[outcome]} {', '.join(names)}{': ' if text else ''}{prose(text)}")
+    return "\n".join(lines) + "\n"
+
+
+def prose(text: str) -> str:
+    """Text as Markdown that shows it, and does nothing else."""
+    return " ".join(map(_word, safe_text.one_line(text).split(" ")))
+
+
+def _word(word: str) -> str:
+    if not _OWN.search(word):
+        return word
+    core = word.rstrip(_STOPS)
+    return code(core) + word[len(core) :]
+
+
+def code(text: str) -> str:
+    """A code span that shows the text."""
+    ticks = "`" * (max(map(len, _TICKS.findall(text)), default=0) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def _cell(text: str) -> str:
+    """The same in a table's cell, where a bar has to be escaped in code, too."""
+    return prose(text).replace("|", "\\|")
+
+
+def fence(commands: Iterable[str]) -> list[str]:
+    """A fenced block of shell commands, which nothing in them can end."""
+    text = "\n".join(safe_text.lines(one) for one in commands)
+    ticks = "`" * max(3, max(map(len, _TICKS.findall(text)), default=0) + 1)
+    return ["", f"{ticks}sh", text, ticks]
+
+
+def _facts(report: Report, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    machine, target = report.machine, report.target
+    told = ", ".join(filter(None, (machine.hostname, machine.summary)))
+    yield "machine", told or "nothing is known of it"
+    for key in ("kernel", "container"):
+        if value := getattr(machine, key):
+            yield key, value
+    if target is not None:
+        yield "target", target.summary
+        environment = facts(snapshot.target.environment) if snapshot.target is not None else None
+        for name, value in environment.variables.items() if environment is not None else ():
+            yield "variable", f"{name}={value}"
+    yield "envcheck", f"{report.envcheck}, facts of {machine.collected_at}"
+
+
+def _problem(result: CheckResult, following: list[str]) -> Iterator[str]:
+    for group in grouped(result.findings):
+        yield ""
+        yield f"**{SIGNS[group.level]} {result.code}** {prose(group.message)}"
+        yield ""
+        for where in unmentioned(group):
+            yield f"- {prose(where)}"
+        for evidence in group.evidence:
+            yield f"- {code(safe_text.one_line(evidence_text(evidence)))}"
+        if following:
+            yield f"- skipped because of it: {code_ranges(following)}"
+        following = []
+        if group.remedy is not None:
+            yield f"- To do: {prose(group.remedy.text)}"
+            if group.remedy.commands:
+                yield from fence(group.remedy.commands)
+    for gap in gaps(result) if result.findings else ():
+        yield f"- could not look: {prose(gap)}"
+
+
+def _could_not_run(results: list[CheckResult]) -> Iterator[str]:
+    reasons: dict[str, list[str]] = {}
+    for result in results:
+        if result.outcome == "could-not-run" and not result.findings:
+            reasons.setdefault(result.reason, []).append(result.code)
+    for reason, codes in reasons.items():
+        yield ""
+        yield f"**{SIGNS['could-not-run']} {code_ranges(codes)}** could not run: {prose(reason)}"

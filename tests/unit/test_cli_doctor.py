@@ -1,0 +1,66 @@
+"""`envcheck doctor`'s faces, from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_report_verdict import hot
+
+from envcheck.cli.main import run
+from envcheck.snapshot import dump
+
+VERDICT = "1 problem: GPU 3 is throttled by heat"
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("saved") / "machine.json"
+    path.write_bytes(dump(hot(3)))
+    return str(path)
+
+
+def printed(capsys: pytest.CaptureFixture[str], machine: str, *options: str) -> str:
+    assert run(["doctor", "--from", machine, *options]) == 1, "no face changes the exit code"
+    return capsys.readouterr().out
+
+
+def test_text_is_what_terminal_was(capsys: pytest.CaptureFixture[str], machine: str) -> None:
+    text = printed(capsys, machine)
+    assert text == printed(capsys, machine, "--format", "text")
+    assert text == printed(capsys, machine, "--format", "terminal")
+    assert text.startswith(f"✗ {VERDICT}\n")
+
+
+def test_less_and_more(capsys: pytest.CaptureFixture[str], machine: str) -> None:
+    assert printed(capsys, machine, "-q") == f"✗ {VERDICT}\n"
+    text, full = printed(capsys, machine), printed(capsys, machine, "-v")
+    assert "Skipped: " in full and "Skipped: " not in text
+    assert "machine.nvml.gpus[3].clock_sm_mhz = 345 (" in full and "clock_sm_mhz = 345;" in text
+
+
+def test_commands_and_markdown(capsys: pytest.CaptureFixture[str], machine: str) -> None:
+    script = printed(capsys, machine, "--commands")
+    assert script.startswith(f"# {VERDICT}\n") and "\nnvidia-smi dmon -s pc\n" in script
+    assert printed(capsys, machine, "--format", "markdown").startswith(f"**✗ {VERDICT}**\n")
+
+
+@pytest.mark.parametrize(
+    "options", [("-v", "-q"), ("--commands", "--format", "json"), ("--format", "xml")]
+)
+def test_what_excludes_each_other(
+    capsys: pytest.CaptureFixture[str], machine: str, options: tuple[str, ...]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        run(["doctor", "--from", machine, *options])
+    assert stop.value.code == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_a_file_gets_signs_and_no_colour(
+    capsys: pytest.CaptureFixture[str], machine: str, tmp_path: Path
+) -> None:
+    for options in ((), ("-q",), ("--commands",)):
+        printed(capsys, machine, *options, "--output", str(tmp_path / "report"))
+        text = (tmp_path / "report").read_text()
+        assert VERDICT in text.splitlines()[0] and "\x1b" not in text

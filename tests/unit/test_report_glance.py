@@ -1,0 +1,175 @@
+"""The report as it is by default: it fits into a terminal of 24 lines, the verdict in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import demos
+import h100
+import pytest
+import whole
+from judged_rows import h100 as proven_rows
+from judged_rows import report_on, unhappy
+from reported import consequence, could_not_run, eight_gpus, finding, report_of, result, skipped
+from test_report_verdict import hot, no_gpu
+
+from envcheck.checks.engine import diagnose
+from envcheck.checks.model import Evidence, Remedy
+from envcheck.reports import terminal
+from envcheck.reports.model import build
+from envcheck.snapshot import Snapshot, load
+
+
+def shown(snapshot: Snapshot, **style: Any) -> list[str]:
+    report = build(snapshot, diagnose(snapshot))
+    return terminal.render(report, snapshot, **style).splitlines()
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        lambda: hot(3),
+        no_gpu,
+        lambda: load(demos.build("driver-update")),
+        lambda: load(demos.build("blind-tensorflow")),
+        lambda: load(demos.build("heat")),
+        lambda: load(demos.build("healthy")),
+    ],
+)
+@pytest.mark.parametrize("style", [{}, {"colour": True}, {"utf8": False}])
+def test_one_problem_fits_on_24_lines_of_80(
+    snapshot: Callable[[], Snapshot], style: dict[str, Any]
+) -> None:
+    made = snapshot()
+    lines = shown(made, **style)
+    assert len(lines) <= 23 + bool(made.simulated), "\n".join(lines)
+
+
+def test_the_order() -> None:
+    lines = shown(hot(3))
+    places = [
+        "✗ 1 problem: GPU 3",
+        "Machine: ",
+        "Target: ",
+        "FAIL GPU-008 ",
+        "OK   Host, ",
+        "Fix GPU-008",
+    ]
+    found = [next(n for n, line in enumerate(lines) if line.startswith(p)) for p in places]
+    assert found == sorted(found)
+    assert lines[-3] == "Fix GPU-008 first, then run again:"
+    assert lines[-2] == "envcheck doctor --target '<home-1>/venv'"
+    assert lines[-1] == "<home-1> stands for a value that the Snapshot does not hold: put it in."
+    assert not any("skipped" in line for line in lines[:1]), "no numbers of checks in the verdict"
+
+
+def test_evidence_is_short_and_consequences_are_one_line() -> None:
+    many = [Evidence(f"machine.nvml.gpus[{n}].temperature_c", "90", "NVML") for n in range(8)]
+    long = Evidence("machine.kernel.log", "words " * 200, "dmesg")
+    failed = result(
+        "A-1",
+        "host",
+        "fail",
+        findings=[finding("Bad.", evidence=[*many, long], remedy=Remedy("Do.", ["do it"]))],
+    )
+    follow = [consequence(f"B-{n}", "gpu", "A-1", "So.") for n in range(1, 60, 2)]
+    snapshot = eight_gpus()
+    text = terminal.render(report_of(failed, *follow, facts=snapshot), snapshot)
+    block = text[text.index("FAIL A-1") : text.index("\n\nFAIL Host")]
+    lines = block.splitlines()
+    assert lines[1].startswith("    temperature_c = 90; log = words words") and len(lines) == 6
+    assert lines[3].startswith("  → skipped because of it: B-1, B-3") and lines[3].endswith("…")
+    assert "NVML" not in block and "machine." not in block
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_areas_of_which_the_same_is_said_share_a_line() -> None:
+    results = [
+        result("HOST-001", "host"),
+        result("PCI-001", "pci", "fail", findings=[finding("No GPU.")]),
+        consequence("DRV-001", "driver", "PCI-001", "No NVML."),
+        consequence("GPU-001", "gpu", "PCI-001", "No GPU."),
+        result("CTR-001", "container"),
+        skipped("KRN-001", "kernel", "not supported here"),
+    ]
+    snapshot = eight_gpus()
+    text = terminal.render(report_of(*results, facts=snapshot), snapshot, colour=False)
+    table = text[text.index("OK   Host") :].partition("\n\n")[0].splitlines()
+    assert table == [
+        "OK   Host, Containers",
+        "FAIL PCI: PCI-001",
+        "-    Driver, GPUs: skipped because of PCI-001",
+        "-    Kernel: not supported here",
+    ]
+    signs = terminal.render(report_of(*results, facts=snapshot), snapshot, colour=True)
+    assert "\x1b[1;32m✓\x1b[0m Host, Containers\n" in signs
+    assert "\x1b[2m–\x1b[0m" in signs or "–" in signs
+
+
+def test_tensor_cores_are_a_sentence_where_all_is_proven() -> None:
+    report, snapshot = report_on(proven_rows()), eight_gpus()
+    text = terminal.render(report, snapshot)
+    assert "\nTensor Cores: all 5 modes proven at L0, L1 and L2 (PyTorch).\n" in text
+    assert "TF32 402, FP16 731, BF16 744, FP8 1450 TFLOP/s; INT8 1421 TOP/s" in " ".join(
+        text.split()
+    )
+    assert "Bits:" not in text and "×FP32" not in text
+    assert "×FP32" in terminal.render(report, snapshot, verbose=True)
+
+
+def test_tensor_cores_have_their_table_where_something_is_not() -> None:
+    report, snapshot = report_on(unhappy()), eight_gpus()
+    text = terminal.render(report, snapshot)
+    said = " ".join(text.split())
+    assert "Tensor Cores: none of 4 modes proven" in said or "of 5 modes proven" in said
+    assert "not engaged – The sizes are not aligned." in text and "×FP32" in text
+
+
+def test_commands_of_ours_work_here_and_those_for_elsewhere_are_plain() -> None:
+    failed = result(
+        "A-1",
+        "host",
+        "fail",
+        findings=[finding("Bad.", remedy=Remedy("Do.", ["envcheck collect", "reboot"]))],
+    )
+    warned = result("A-2", "host", "warn", findings=[finding("So.", "warn")])
+
+    def in_place(command: str) -> str:
+        return command.replace("envcheck ", "/opt/env/bin/envcheck ", 1)
+
+    snapshot = whole.whole()
+    for elsewhere, there in ((False, "/opt/env/bin/envcheck"), (True, "envcheck")):
+        lines = terminal.render(
+            report_of(failed, facts=snapshot), snapshot, in_place=in_place, elsewhere=elsewhere
+        ).splitlines()
+        assert f"{there} collect" in lines and "reboot" in lines
+        assert lines[-2].startswith(f"{there} doctor --target ")
+        explained = terminal.render(
+            report_of(warned), snapshot, in_place=in_place, elsewhere=elsewhere
+        )
+        assert explained.endswith("\n/opt/env/bin/envcheck explain A-2\n"), "the reader is here"
+
+
+def test_verbose_says_why_checks_were_skipped() -> None:
+    results = [
+        skipped("A-1", "host", "not supported here"),
+        skipped("A-2", "host", "not supported here"),
+        skipped("A-4", "host", "not in a container"),
+        could_not_run("A-5", "host", "no answer"),
+    ]
+    snapshot = eight_gpus()
+    report = report_of(*results, facts=snapshot)
+    full = terminal.render(report, snapshot, verbose=True)
+    assert (
+        "\nSkipped: 3 checks\n  A-1, A-2: not supported here\n  A-4: not in a container\n" in full
+    )
+    assert "not in a container" not in terminal.render(report, snapshot)
+    assert "! could not look at everything: no answer" in full.splitlines()[0]
+
+
+def test_narrow_and_wide() -> None:
+    for width in (40, 200):
+        for line in shown(whole.with_target(), width=width):
+            assert len(line) <= max(width, 100)
+    assert h100.COUNT == 8
