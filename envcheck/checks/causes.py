@@ -15,7 +15,8 @@ class Cause(NamedTuple):
     """A pattern in a framework's words, and what it means.
 
     says: the end of a sentence; text and commands: the remedy. All are formatted with the pattern's
-    groups ({0} is the whole match) and with {pip}, the target's own pip as a command.
+    groups ({0} is the whole match) and with {pip}, the target's own pip as a command; "{update}" stands
+    for the commands that update the driver.
     """
 
     pattern: str
@@ -134,7 +135,7 @@ NO_GPU = (
         r"NVIDIA driver on your system is too old \(found version (\d+)\)",
         "it finds the driver too old",
         "Update the driver, or install a build for an older CUDA.",
-        ("sudo ubuntu-drivers list --gpgpu", "sudo apt install nvidia-driver  # Debian"),
+        ("{update}",),
         "PyTorch's own message",
     ),
     Cause(
@@ -213,22 +214,29 @@ class Explained(NamedTuple):
 
 
 def explain(
-    table: Iterable[Cause], lines: Iterable[str], pip: str, cuda: str = ""
+    table: Iterable[Cause],
+    lines: Iterable[str],
+    pip: str,
+    cuda: str = "",
+    update: Iterable[str] = (),
 ) -> Explained | None:
     """The first cause of the table, in its order, that one of the lines bears out.
 
     pip: the target's pip as a command. cuda: the version that the framework was built with, or "".
+    update: the commands that update the driver, for {update}.
     """
     lines = list(lines)
     for cause in table:
         for line in lines:
             found = re.search(cause.pattern, line)
             if found is not None:
-                return _explained(cause, found, line, pip, cuda)
+                return _explained(cause, found, line, pip, cuda, update)
     return None
 
 
-def _explained(cause: Cause, found: re.Match[str], line: str, pip: str, cuda: str) -> Explained:
+def _explained(
+    cause: Cause, found: re.Match[str], line: str, pip: str, cuda: str, update: Iterable[str]
+) -> Explained:
     groups = [found.group(0), *(group for group in found.groups() if group is not None), "", ""]
     missing = next((group for group in reversed(groups) if group.startswith("lib")), "")
     quoted = [word(group) for group in groups]
@@ -238,7 +246,15 @@ def _explained(cause: Cause, found: re.Match[str], line: str, pip: str, cuda: st
         line.strip()[:300],
         Remedy(
             cause.text.format(*groups),
-            [command.format(*quoted, pip=pip, library=library) for command in cause.commands],
+            [
+                line
+                for command in cause.commands
+                for line in (
+                    update
+                    if command == "{update}"
+                    else [command.format(*quoted, pip=pip, library=library)]
+                )
+            ],
         ),
     )
 

@@ -22,16 +22,9 @@ from .container_common import (
 from .model import Finding, NotKnown, Passed, Remedy, Skip, Unjudged
 from .registry import Verdict, check
 from .shell import word
+from .system import on_system
 from .view import View, known
 
-INSTALL_TOOLKIT = [
-    "curl -fsSL https://nvidia.github.io/libnvidia-container/gpgkey"
-    " | sudo gpg --dearmor -o /usr/share/keyrings/nvidia-container-toolkit-keyring.gpg",
-    "curl -fsSL https://nvidia.github.io/libnvidia-container/stable/deb/nvidia-container-toolkit.list"
-    " | sed 's#deb https://#deb [signed-by=/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg]"
-    " https://#' | sudo tee /etc/apt/sources.list.d/nvidia-container-toolkit.list",
-    "sudo apt update && sudo apt install -y nvidia-container-toolkit",
-]
 CONFIGURE_DOCKER = [
     "sudo nvidia-ctk runtime configure --runtime=docker",
     "sudo systemctl restart docker",
@@ -83,11 +76,11 @@ def _silent(view: View, engine: Engine, why: Unavailable) -> Iterator[Verdict]:
         f"{engine.name} is installed and does not answer{said}: no container can be started with it.",
         subject=engine.name,
         evidence=[evidence(view, engine, "server_version", why.detail or why.unavailable)],
-        remedy=wake(engine, why),
+        remedy=wake(view, engine, why),
     )
 
 
-def wake(engine: Engine, why: Unavailable) -> Remedy:
+def wake(view: View, engine: Engine, why: Unavailable) -> Remedy:
     """What brings an engine to answer, by the reason why it does not."""
     if engine.name != "docker":
         return Remedy(
@@ -106,7 +99,7 @@ def wake(engine: Engine, why: Unavailable) -> Remedy:
         )
     return Remedy(
         "Start docker's server; where only the client is installed, install the server too.",
-        ["sudo systemctl enable --now docker", "sudo apt install docker.io"],
+        ["sudo systemctl enable --now docker", *on_system(view, "docker")],
     )
 
 
@@ -162,7 +155,7 @@ def _way(view: View, engine: Engine) -> str | None:
 
 def _no_way(view: View, engine: Engine) -> Finding:
     containers = containers_of(view)
-    commands = [] if known(containers.toolkit_path) else list(INSTALL_TOOLKIT)
+    commands = [] if known(containers.toolkit_path) else on_system(view, "container-toolkit")
     if engine.name == "docker":
         message = (
             "docker has no GPU runtime: neither NVIDIA's runtime nor its hook nor CDI; `docker run --gpus"
@@ -225,6 +218,6 @@ def podman_version(view: View) -> Iterator[Verdict]:
             evidence=[evidence(view, engine, "version")],
             remedy=Remedy(
                 "Upgrade podman (Debian 12 and Ubuntu 24.04 bring one that is new enough), or use docker.",
-                ["apt-cache policy podman  # the versions that are offered here"],
+                on_system(view, "podman-versions"),
             ),
         )

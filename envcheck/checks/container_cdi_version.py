@@ -17,6 +17,7 @@ from .container_common import (
 from .model import Finding, NotKnown, Passed, Remedy, Skip, Unjudged
 from .registry import Verdict, check
 from .shell import word
+from .system import on_system
 from .view import View, known, need
 
 
@@ -75,8 +76,8 @@ def _unread(view: View, engine: Engine, place: int, spec: CdiSpec) -> Finding:
             "Upgrade podman; or write the specification anew with a toolkit that is older (1.18.2 writes one"
             " that podman 4.9 reads).",
             [
-                "apt-cache policy podman  # the versions that are offered here",
-                "sudo apt install --allow-downgrades nvidia-container-toolkit-base=1.18.2-1",
+                *on_system(view, "podman-versions"),
+                *on_system(view, "older-toolkit"),
                 f"sudo nvidia-ctk cdi generate --output={word(spec.path)}",
             ],
         ),

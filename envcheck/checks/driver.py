@@ -16,10 +16,11 @@ from . import (  # noqa: F401 - they register
     driver_libcuda,
 )
 from .driver_codes import NVIDIA_SMI, NVIDIA_SMI_FAULTS, NVML, Code
-from .driver_common import NO_DRIVER, NO_GPUS, REBOOT, container, driver_packages, on_wsl
+from .driver_common import NO_DRIVER, NO_GPUS, REBOOT, container, driver_libraries, on_wsl
 from .driver_hang import stuck_in
 from .model import Evidence, Finding, Passed, Remedy, Skip
 from .registry import Verdict, check
+from .system import on_system
 from .view import View, facts_of, known, need
 
 MISMATCH_CODE = 18
@@ -82,7 +83,7 @@ def _nvml_remedy(view: View, code: int, told: Code) -> Remedy:
         )
     commands = list(told.commands)
     if code == 12:
-        commands.append(driver_packages(view, "nvidia-utils", "libnvidia-compute"))
+        commands += driver_libraries(view)
     return Remedy(told.remedy, commands)
 
 
@@ -113,7 +114,7 @@ def module_matches_libraries(view: View) -> Iterator[Verdict]:
             evidence.append(view.evidence("machine.kernel.driver_version"))
         if libraries:
             evidence.append(view.evidence("machine.kernel.driver_files", ", ".join(libraries)))
-        yield Finding("fail", _mismatch_message(module, libraries), "", evidence, _reload())
+        yield Finding("fail", _mismatch_message(module, libraries), "", evidence, _reload(view))
         return
     need(
         facts_of(view.machine.kernel, "the loaded module").driver_version,
@@ -165,7 +166,7 @@ def _mismatch_message(module: str | None, libraries: list[str]) -> str:
     )
 
 
-def _reload() -> Remedy:
+def _reload(view: View) -> Remedy:
     return Remedy(
         "Stop what uses the GPUs and reload the modules, or reboot; then hold the packages, so that an"
         " unattended upgrade does not do it again.",
@@ -173,7 +174,7 @@ def _reload() -> Remedy:
             "sudo systemctl stop nvidia-persistenced",
             "sudo modprobe -r nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia",
             f"{REBOOT}  # where the modules are in use",
-            "apt list --installed 2>/dev/null | grep -oE '^(lib)?nvidia-[^/]+' | xargs sudo apt-mark hold",
+            *on_system(view, "hold-driver"),
         ],
     )
 
@@ -228,7 +229,7 @@ def _smi_missing(view: View) -> Finding:
         ],
         remedy=Remedy(
             "Install the driver's tools (in a container: start it with the driver capability utility).",
-            [driver_packages(view, "nvidia-utils")],
+            driver_libraries(view),
         ),
     )
 

@@ -17,6 +17,7 @@ from ..data.versions import parse_version
 from .driver_common import DATA_CENTRE_BRANDS, NO_GPUS, branch, driver_version, on_windows
 from .model import Evidence, Finding, NotKnown, Passed, Remedy
 from .registry import Verdict, check
+from .system import on_system
 from .view import View, known, need
 
 
@@ -90,7 +91,7 @@ def _too_old(view: View, driver: str, path: str) -> Finding:
         evidence=[view.evidence(path)],
         remedy=Remedy(
             "Upgrade the driver to a current branch that still supports the GPU.",
-            ["sudo ubuntu-drivers list --gpgpu", "sudo apt install nvidia-driver  # Debian"],
+            on_system(view, "update-driver"),
         ),
     )
 
@@ -149,7 +150,7 @@ def _foreign_libcuda(view: View, driver: str, path: str) -> Iterator[Finding]:
                 [
                     "ldconfig -p | grep libcuda.so.1",
                     "echo $LD_LIBRARY_PATH",
-                    "dpkg -l 'cuda-compat*'",
+                    *on_system(view, "cuda-compat"),
                 ],
             ),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..data.versions import parse_version
 from ..facts.base import NOT_COLLECTED, Maybe, Unavailable
 from ..facts.kernel import DeviceNode, Service
+from .system import on_system
 from .view import View, known
 
 # Failures that explain why no driver answers: no device, another driver, none, no module, a rejected one.
@@ -78,9 +79,13 @@ def service(view: View, name: str) -> Service | None:
     return next((entry for entry in services if entry.name == name), None)
 
 
-def driver_packages(view: View, *libraries: str) -> str:
-    """The command that installs the driver's user-space packages of the loaded module's version."""
-    number = branch(known(driver_version(view)[0]))
-    if not number:
-        return "sudo apt install nvidia-driver"
-    return "sudo apt install " + " ".join(f"{name}-{number}" for name in libraries)
+def driver_libraries(view: View) -> list[str]:
+    """The commands that install the driver's user-space part, of the loaded module's branch."""
+    return on_system(view, "driver-libraries", branch=branch(known(driver_version(view)[0])))
+
+
+def install_fabric_manager(view: View) -> list[str]:
+    """The commands that install the fabric manager of the driver's version; [] where that is not known."""
+    driver = known(driver_version(view)[0]) or ""
+    number = branch(driver)
+    return on_system(view, "fabric-manager", branch=number, driver=driver) if number else []

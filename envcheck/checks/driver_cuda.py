@@ -8,7 +8,15 @@ from ..facts.base import Unavailable
 from ..facts.gpu import CudaDriver
 from ..facts.kernel import DeviceNode
 from .driver_codes import CUDA, Code
-from .driver_common import NO_GPUS, container, device_node, driver_packages, on_wsl, service
+from .driver_common import (
+    NO_GPUS,
+    container,
+    device_node,
+    driver_libraries,
+    install_fabric_manager,
+    on_wsl,
+    service,
+)
 from .model import Evidence, Finding, Passed, Remedy
 from .registry import Verdict, check
 from .shell import word
@@ -83,7 +91,7 @@ def _crashed(view: View, reason: str, evidence: str) -> Finding:
         evidence=[view.evidence("machine.cuda", evidence or reason)],
         remedy=Remedy(
             "See which libcuda the loader finds, and install the driver's libraries anew.",
-            ["ldconfig -p | grep libcuda", driver_packages(view, "libnvidia-compute")],
+            ["ldconfig -p | grep libcuda", *driver_libraries(view)],
         ),
     )
 
@@ -107,7 +115,7 @@ def _no_libcuda(view: View, cuda: CudaDriver) -> Finding:
     else:
         remedy = Remedy(
             "Install the driver's compute libraries of the loaded module's version.",
-            ["ldconfig -p | grep libcuda", driver_packages(view, "libnvidia-compute")],
+            ["ldconfig -p | grep libcuda", *driver_libraries(view)],
         )
     return Finding(
         "fail",
@@ -200,7 +208,7 @@ def fabric_remedy(view: View) -> Remedy:
     return Remedy(
         "Install and start the fabric manager of exactly the driver's version.",
         [
-            driver_packages(view, "nvidia-fabricmanager"),
+            *install_fabric_manager(view),
             "sudo systemctl enable --now nvidia-fabricmanager",
             "systemctl status nvidia-fabricmanager",
         ],

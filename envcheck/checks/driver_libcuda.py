@@ -10,6 +10,7 @@ from ..facts.gpu import CudaDriver
 from .driver_common import NO_GPUS, container, on_wsl
 from .model import Finding, Passed, Remedy, Skip
 from .registry import Verdict, check
+from .system import on_system
 from .view import View, facts_of, known, need
 
 _STUB = re.compile(r"/stubs/")
@@ -159,6 +160,6 @@ def wsl_uses_windows_driver(view: View) -> Iterator[Verdict]:
         evidence=evidence,
         remedy=Remedy(
             "Remove the Linux driver from WSL (not from Windows).",
-            ["sudo apt purge '^nvidia-driver.*' '^libnvidia-compute.*'", "sudo ldconfig"],
+            [*on_system(view, "remove-driver"), "sudo ldconfig"],
         ),
     )

@@ -11,6 +11,7 @@ from ..snapshot import MACHINE_SECTIONS, TARGET_SECTIONS, Document, Snapshot
 from . import purpose
 from .model import CannotJudge, CheckResult, Diagnosis, Finding, Passed, Remedy, Unjudged
 from .registry import TARGET_AREAS, Check, Verdict, all_checks
+from .system import adapted
 from .view import View, unjudged
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
@@ -35,6 +36,7 @@ def diagnose(
         )
         for check in every
     ]
+    results = [_for_this_machine(result, view) for result in results]
     told = _consequences(results, {c.code: c for c in every})
     return Diagnosis(_without_unneeded(told, purpose.cpu_builds(view)))
 
@@ -110,6 +112,17 @@ def _innermost(error: BaseException) -> str:
 
 def _headed(finding: Finding, check: Check) -> Finding:
     return finding if finding.headline else msgspec.structs.replace(finding, headline=check.problem)
+
+
+def _for_this_machine(result: CheckResult, view: View) -> CheckResult:
+    """The result, with remedies whose commands work on the machine that it is about."""
+    findings = [
+        finding
+        if finding.remedy is None
+        else msgspec.structs.replace(finding, remedy=adapted(view, finding.remedy))
+        for finding in result.findings
+    ]
+    return msgspec.structs.replace(result, findings=findings)
 
 
 def _result(check: Check, verdicts: list[Verdict]) -> CheckResult:

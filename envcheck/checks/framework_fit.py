@@ -12,11 +12,10 @@ from .driver_common import NO_GPUS_THERE, driver_version, on_windows, on_wsl
 from .fitness import code_for, is_entry, newest_tensorflow, ptx_runs
 from .model import CannotJudge, Evidence, Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
+from .system import on_system
 from .target import FRAMEWORKS, each_framework, need_gpus, pip_install, python_version
 from .view import View, known, need
 from .visible import visible
-
-_UPDATE = ["sudo ubuntu-drivers list --gpgpu", "sudo apt install nvidia-driver  # Debian"]
 
 
 @check(
@@ -84,7 +83,7 @@ def _driver_cuda(view: View) -> str:
 
 
 def _older_or_newer(view: View, facts: Framework, driver: str, needs: str) -> Remedy:
-    commands = list(_UPDATE)
+    commands = on_system(view, "update-driver")
     text = f"Update the driver to {needs} or newer."
     if facts.name == "tensorflow":
         capabilities = _capabilities(view)
@@ -171,7 +170,10 @@ def _jit(view: View, facts: Framework, name: str, capability: str, by: str) -> F
             f"CUDA {cuda}, newer than the driver's {api}: no kernel runs.",
             subject=f"{title}, {name}",
             evidence=[*evidence, view.evidence(f"target.{facts.name}.built_cuda")],
-            remedy=Remedy("Update the driver, or use a build with code for this GPU.", _UPDATE),
+            remedy=Remedy(
+                "Update the driver, or use a build with code for this GPU.",
+                on_system(view, "update-driver"),
+            ),
         )
     return Finding(
         "warn",

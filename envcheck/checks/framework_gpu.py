@@ -9,6 +9,7 @@ from .causes import NO_GPU, explain
 from .driver_common import NO_GPUS_THERE
 from .model import Evidence, Finding, Passed, Remedy, Skip
 from .registry import Verdict, check
+from .system import on_system
 from .target import FRAMEWORKS, each_framework, need_gpus, python
 from .view import View, known, need
 from .visible import VARIABLE, Choice, setting, visible
@@ -52,7 +53,8 @@ def sees_every_gpu(view: View) -> Iterator[Verdict]:
             yield Passed(f"{title} sees {seen} GPU{'' if seen == 1 else 's'}{_of(choice)}", title)
             return
         built = known(facts.built_cuda) or ""
-        found = explain(NO_GPU, facts.log, f"{python(view)} -m pip", built)
+        update = on_system(view, "update-driver")
+        found = explain(NO_GPU, facts.log, f"{python(view)} -m pip", built, update)
         why = found.says if found else "its log gives no reason"
         yield Finding(
             "fail",

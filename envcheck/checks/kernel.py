@@ -84,7 +84,7 @@ def _not_loaded(view: View, kernel: Kernel) -> Finding:
             [
                 "grep -rnE '(blacklist|alias|install) +nvidia' /etc/modprobe.d /run/modprobe.d"
                 " /usr/lib/modprobe.d /lib/modprobe.d /proc/cmdline",
-                rebuild_initramfs(view),
+                *rebuild_initramfs(view),
                 MODPROBE,
             ],
         )

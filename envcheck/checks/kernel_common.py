@@ -6,8 +6,8 @@ import re
 
 from ..facts.kernel import DkmsState, DriverFile, Kernel, ModuleFile
 from .driver_common import branch
-from .nvidia_devices import distribution
 from .shell import word
+from .system import Code, on_system
 from .view import View, known
 
 MODPROBE = "sudo modprobe nvidia"
@@ -72,35 +72,21 @@ def installed_version(kernel: Kernel) -> str:
 
 def install_driver(view: View) -> list[str]:
     """The commands that install a driver on this distribution; none where they are not known."""
-    return {
-        "ubuntu": ["sudo apt install ubuntu-drivers-common", "sudo ubuntu-drivers install"],
-        "debian": ["sudo apt install linux-headers-$(dpkg --print-architecture) nvidia-driver"],
-        "rhel": ["sudo dnf module install nvidia-driver:open-dkms  # from NVIDIA's repository"],
-    }.get(distribution(view), [])
+    return on_system(view, "install-driver")
 
 
 def build_module(view: View, release: str = "") -> list[str]:
     """The commands that let DKMS build the module, for the running kernel or for another one."""
-    package = "kernel-devel" if distribution(view) == "rhel" else "linux-headers"
-    install = "sudo dnf install" if distribution(view) == "rhel" else "sudo apt install"
-    if release:
-        return [
-            f"{install} {word(f'{package}-{release}')}",
-            f"sudo dkms autoinstall -k {word(release)}",
-        ]
-    return [f"{install} {package}-$(uname -r)", "sudo dkms autoinstall", MODPROBE]
+    running = not release
+    headers = on_system(view, "kernel-headers", release=release or Code("$(uname -r)"))
+    if running:
+        return [*headers, "sudo dkms autoinstall", MODPROBE]
+    return [*headers, f"sudo dkms autoinstall -k {word(release)}"]
 
 
 def install_flavour(view: View, kernel: Kernel, flavour: str) -> list[str]:
     """The commands that put the open or the proprietary modules in the other ones' place."""
+    if known(kernel.runfile_installer):
+        return [f"sudo sh NVIDIA-Linux-*.run --kernel-module-type={flavour}"]
     number = branch(known(kernel.driver_version) or installed_version(kernel))
-    system = "" if known(kernel.runfile_installer) else distribution(view)
-    if system == "ubuntu" and number:
-        return [f"sudo apt install nvidia-driver-{number}" + ("-open" if flavour == "open" else "")]
-    if system == "debian":
-        name = "nvidia-open-kernel-dkms" if flavour == "open" else "nvidia-kernel-dkms"
-        return [f"sudo apt install {name}"]
-    if system == "rhel":
-        stream = "open-dkms" if flavour == "open" else "latest-dkms"
-        return [f"sudo dnf module switch-to nvidia-driver:{stream}"]
-    return [f"sudo sh NVIDIA-Linux-*.run --kernel-module-type={flavour}"]
+    return on_system(view, f"flavour-{flavour}", branch=number)

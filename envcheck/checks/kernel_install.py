@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 
 from ..facts.kernel import DriverFile, Kernel
-from .driver_common import REBOOT, branch, container, service
+from .driver_common import REBOOT, container, install_fabric_manager, service
 from .kernel_common import driver_files, driver_packages, upstream
 from .model import Finding, Passed, Remedy, Skip
-from .nvidia_devices import distribution, kernel_facts, pci_devices
+from .nvidia_devices import kernel_facts, pci_devices
 from .registry import Verdict, check
-from .shell import word, words
+from .shell import word
+from .system import on_system
 from .view import View, known, need
 
 GPU_OR_KERNEL = re.compile(r"linux-(image|modules|headers|generic|base)|nvidia|cuda|libcuda")
@@ -79,7 +80,7 @@ def one_installation(view: View) -> Iterator[Verdict]:
             ],
             remedy=Remedy(
                 "Remove the runfile's installation, then install the packages anew.",
-                [f"sudo {word(runfile)}", _reinstall(view, packages)],
+                [f"sudo {word(runfile)}", *_reinstall(view, packages)],
             ),
         )
     need(kernel.driver_files, "driver libraries")
@@ -106,24 +107,22 @@ def _paths(files: list[DriverFile]) -> str:
     return ", ".join(file.path for file in files[:6])
 
 
-def _reinstall(view: View, packages: list[str]) -> str:
-    manager = "dnf reinstall" if distribution(view) == "rhel" else "apt install --reinstall"
-    return f"sudo {manager} " + words([text.split()[0] for text in packages[:3]])
+def _reinstall(view: View, packages: list[str]) -> list[str]:
+    return on_system(view, "reinstall", names=[text.split()[0] for text in packages[:3]])
 
 
 def _extra_libraries(view: View, kernel: Kernel, files: list[DriverFile]) -> Remedy:
     loaded = known(kernel.driver_version)
     extra = [file.path for file in files if file.version != loaded]
-    owner = "rpm -qf" if distribution(view) == "rhel" else "dpkg -S"
     if loaded is None or len(extra) == len(files):
         return Remedy(
             "Find out which one belongs to the driver, and remove the other.",
-            [f"{owner} " + words([file.path for file in files[:6]])],
+            on_system(view, "owner", names=[file.path for file in files[:6]]),
         )
     return Remedy(
         f"The loaded module is {loaded}: remove the others (the package that owns them, or, where none"
         " does, the files).",
-        [f"{owner} " + words(extra[:6]), "sudo ldconfig"],
+        [*on_system(view, "owner", names=extra[:6]), "sudo ldconfig"],
     )
 
 
@@ -169,15 +168,6 @@ def _fabric_completed(view: View) -> bool:
     return bool(gpus) and all(known(gpu.fabric_state) == "Completed" for gpu in gpus or [])
 
 
-def _package(view: View, driver: str | None) -> str:
-    number = branch(driver)
-    if not driver or not number:
-        return "apt-cache search nvidia-fabricmanager"
-    if distribution(view) == "rhel":
-        return f"sudo dnf install {word(f'nvidia-fabric-manager-{driver}')}"
-    return f"sudo apt install nvidia-fabricmanager-{number}"
-
-
 def _not_running(view: View, kernel: Kernel, switches: int, installed: bool) -> Finding:
     driver = known(kernel.driver_version)
     start = f"sudo systemctl enable --now {FABRIC_MANAGER}"
@@ -194,7 +184,7 @@ def _not_running(view: View, kernel: Kernel, switches: int, installed: bool) -> 
             + (f", {driver}." if driver else "."),
             [start, f"journalctl -u {FABRIC_MANAGER} -n 30"]
             if installed
-            else [_package(view, driver), start],
+            else [*install_fabric_manager(view), start],
         ),
     )
 
@@ -210,6 +200,6 @@ def _other_version(view: View, version: str, driver: str) -> Finding:
         ],
         remedy=Remedy(
             "Install the fabric manager of the driver's version.",
-            [_package(view, driver), f"sudo systemctl restart {FABRIC_MANAGER}"],
+            [*install_fabric_manager(view), f"sudo systemctl restart {FABRIC_MANAGER}"],
         ),
     )

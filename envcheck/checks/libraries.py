@@ -12,6 +12,7 @@ from . import libraries_found, libraries_load  # noqa: F401 - they register
 from .model import CannotJudge, Evidence, Finding, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .release_sets import same
+from .system import on_system
 from .target import (
     FRAMEWORKS,
     directory,
@@ -221,7 +222,7 @@ def _leave_one(view: View, library: Library) -> Remedy:
     if known(library.origin) in ("ld.so.cache", "system"):
         return Remedy(
             "Remove the system's cuDNN, or the wheel's, so that one is left.",
-            ["dpkg -l 'libcudnn*'", "sudo apt remove 'libcudnn*'"],
+            on_system(view, "remove-cudnn"),
         )
     return Remedy(
         "Leave one cuDNN in the environment: uninstall all its packages and install one again.",

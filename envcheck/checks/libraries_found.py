@@ -15,6 +15,7 @@ from .driver_common import NO_GPUS_THERE
 from .model import Evidence, Finding, NotKnown, Passed, Remedy, Skip
 from .registry import Verdict, check
 from .shell import word
+from .system import on_system
 from .target import (
     FRAMEWORKS,
     each_framework,
@@ -80,7 +81,7 @@ def wheels_used(view: View) -> Iterator[Verdict]:
                 remedy=Remedy(
                     "Remove the system's copy where nothing else needs it, and look at what puts it first.",
                     [
-                        f"dpkg -S {word(known(one.path) or '')}",
+                        *on_system(view, "owner", names=[known(one.path) or ""]),
                         f"ldconfig -p | grep -F {word(soname(one))}",
                     ],
                 ),

@@ -11,6 +11,7 @@ from ..facts.kernel import Kernel, KernelEvent
 from ..facts.pci import PciDevice
 from .driver_common import on_wsl
 from .model import CannotJudge, Evidence, Skip
+from .system import on_system
 from .view import View, facts_of, known, need
 
 ON_WSL = "on WSL the GPU's kernel driver is Windows' own"
@@ -155,9 +156,6 @@ def distribution(view: View) -> str:
     return "rhel" if name in RHEL_FAMILY else name
 
 
-def rebuild_initramfs(view: View) -> str:
-    """The command that puts a change of modprobe.d into the initial RAM disk."""
-    system = distribution(view)
-    if system == "rhel" or "suse" in system:
-        return "sudo dracut --force"
-    return "sudo update-initramfs -u"
+def rebuild_initramfs(view: View) -> list[str]:
+    """The commands that put a change of modprobe.d into the initial RAM disk."""
+    return on_system(view, "initramfs")

@@ -115,7 +115,7 @@ def _rival(view: View, gpu: PciDevice, driver: str) -> Finding:
     kernel = known_kernel(view)
     kept_out = kernel is not None and driver in (known(kernel.blacklisted) or [])
     evidence = device_evidence(view, gpu, "driver")
-    commands = [rebuild_initramfs(view), REBOOT]
+    commands = [*rebuild_initramfs(view), REBOOT]
     if kept_out:
         evidence.append(view.evidence("machine.kernel.blacklisted"))
         text = f"{driver} is blacklisted already: rebuild the initial RAM disk, and reboot."
@@ -152,7 +152,7 @@ def _held_for_guests(view: View, gpus: list[PciDevice]) -> Iterator[Verdict]:
                 " and off the kernel's command line, rebuild the initial RAM disk, and reboot.",
                 [
                     "grep -rn vfio /etc/modprobe.d /proc/cmdline",
-                    rebuild_initramfs(view),
+                    *rebuild_initramfs(view),
                     REBOOT,
                 ],
             ),

@@ -12,6 +12,7 @@ from .model import CannotJudge, Finding, Passed, Remedy, Skip
 from .nvidia_devices import device_evidence, is_virtual, label, pci_gpus
 from .registry import Verdict, check
 from .shell import word
+from .system import on_system
 from .view import View, facts_of, known, need, unjudged
 
 # Ways between two GPUs that pass nothing but PCIe switches.
@@ -183,10 +184,10 @@ def _redirected(view: View, gpus: list[PciDevice], pairs: list[GpuPair]) -> Iter
                 view.evidence("machine.nvml.pairs", f"{len(pairs)} pairs with direct access"),
             ],
             remedy=Remedy(
-                "Let the IOMMU pass addresses through: add iommu=pt to GRUB_CMDLINE_LINUX in"
-                " /etc/default/grub, or switch it off in the firmware. Until then NCCL_P2P_DISABLE=1"
-                " keeps NCCL off direct transfers.",
-                ["sudoedit /etc/default/grub", "sudo update-grub", REBOOT],
+                "Let the IOMMU pass addresses through: add iommu=pt to the kernel's command line"
+                " (GRUB_CMDLINE_LINUX in /etc/default/grub), or switch it off in the firmware. Until then"
+                " NCCL_P2P_DISABLE=1 keeps NCCL off direct transfers.",
+                [*on_system(view, "boot-options", options="iommu=pt"), REBOOT],
             ),
         )
     below = [pair for pair in pairs if known(pair.level) in BELOW_SWITCHES]

@@ -27,6 +27,7 @@ class Host(Facts, frozen=True, kw_only=True):
     user: Maybe[str] = NOT_COLLECTED
     is_root: Maybe[bool] = NOT_COLLECTED
     os_id: Maybe[str] = NOT_COLLECTED  # os-release ID: "debian", "ubuntu", ...
+    os_like: Maybe[list[str]] = NOT_COLLECTED  # os-release ID_LIKE: ["rhel", "centos", "fedora"]
     os_version: Maybe[str] = NOT_COLLECTED
     os_name: Maybe[str] = NOT_COLLECTED
     kernel: Maybe[str] = NOT_COLLECTED

@@ -9,6 +9,7 @@ from ...checks.container_common import containers_of
 from ...checks.engine import diagnose
 from ...checks.model import CannotJudge, Finding, Remedy
 from ...checks.registry import all_checks
+from ...checks.system import adapted, on_system
 from ...checks.view import View, known
 from ...exit_codes import Cannot
 from ...facts.base import Unavailable
@@ -18,8 +19,6 @@ from . import wiring
 from .engine import ENGINES, EngineName, Wiring
 from .gpus import expected
 from .troubles import told
-
-INSTALL = "sudo apt install podman  # or: sudo dnf install podman"
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,15 +73,22 @@ def choose(name: str, snapshot: Snapshot, needed_mib: int = 0) -> EngineChoice:
             if isinstance(outcome, EngineChoice):
                 return msgspec.structs.replace(outcome, refused=refused)
             refused.append(outcome)
-    raise _cannot(name, refused)
+    raise _cannot(name, refused, snapshot)
 
 
-def _cannot(name: str, refused: list[Refused]) -> Cannot:
+def install_one(snapshot: Snapshot) -> str:
+    """The hint that brings an engine to this machine."""
+    view = View(snapshot)
+    remedy = adapted(view, Remedy("", on_system(view, "podman")))
+    return f"install one: {' && '.join(remedy.commands) or 'podman, as your distribution has it'}"
+
+
+def _cannot(name: str, refused: list[Refused], snapshot: Snapshot) -> Cannot:
     if not refused:
         missing = (
             f"{name} is not installed here" if name else "no container engine is installed here"
         )
-        hint = f"install one: {INSTALL}"
+        hint = install_one(snapshot)
         if name and name != "podman":
             hint = f"install {name}, or take another engine: --engine podman"
         return Cannot(f"{missing} (podman, docker, apptainer or enroot holds the image).", hint)
@@ -107,7 +113,7 @@ class _Look:
     """One Snapshot's engines, with what the checks on containers say of each."""
 
     def __init__(self, snapshot: Snapshot, needed_mib: int) -> None:
-        view = View(snapshot)
+        self.view = view = View(snapshot)
         try:
             self.containers = containers_of(view)
         except CannotJudge as why:
@@ -157,7 +163,9 @@ class _Look:
             return Refused(name=engine.name, why=finding.message, remedy=finding.remedy)
         said = told(engine.name, why.detail)[0] if why.detail.strip() else "it does not answer"
         sentence = f"{engine.name} is installed, and {said}."
-        return Refused(name=engine.name, why=sentence, remedy=wake(engine, why))
+        return Refused(
+            name=engine.name, why=sentence, remedy=adapted(self.view, wake(self.view, engine, why))
+        )
 
     def _elsewhere(self, engine: Engine) -> Refused | None:
         if not self.gpus or known(engine.remote) is not True:

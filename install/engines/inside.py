@@ -15,7 +15,7 @@ from ...facts.containers import Engine
 from ...snapshot import Snapshot
 from ..images.image import Blob, Image
 from . import command, running, starting, storage, wiring
-from .choose import INSTALL, EngineChoice, choose
+from .choose import EngineChoice, choose, install_one
 from .engine import ENGINES, EngineName, Held, Start
 
 # What the choice of an engine and of its wiring rests on.
@@ -109,7 +109,7 @@ def _choices(engine: str, snapshot: Snapshot) -> Iterator[EngineChoice]:
             one = True
             yield choice
     if not one:
-        trouble = trouble or Cannot("there is no container engine here", f"install one: {INSTALL}")
+        trouble = trouble or Cannot("there is no container engine here", install_one(snapshot))
         raise CouldNotLook(str(trouble), trouble.hint)
 
 

@@ -78,7 +78,7 @@ def machine(
         for position, one in enumerate(gpus)
     ]
     told: dict[str, Any] = {
-        "host": Host(libc="glibc", glibc="2.35", container=ABSENT, wsl=False),
+        "host": Host(os_id="debian", libc="glibc", glibc="2.35", container=ABSENT, wsl=False),
         "pci": Pci(
             devices=[
                 PciDevice(address=str(one.pci_address), kind="gpu", device_id="10de:2330")
@@ -102,7 +102,7 @@ def machine(
 def bare_machine() -> dict[str, Any]:
     """A machine without an NVIDIA device, and so without a driver."""
     return {
-        "host": Host(libc="glibc", glibc="2.35", container=ABSENT, wsl=False),
+        "host": Host(os_id="debian", libc="glibc", glibc="2.35", container=ABSENT, wsl=False),
         "pci": Pci(devices=[]),
         "nvml": Nvml(init_code=12, gpu_count=ABSENT, gpus=ABSENT),
         "cuda": CudaDriver(init_code=ABSENT, device_count=ABSENT, devices=ABSENT),

@@ -198,7 +198,7 @@ def test_podman_that_does_not_answer() -> None:
 
 
 def test_no_way_to_a_gpu() -> None:
-    result = judge("CTR-002", BARE)
+    result = judge("CTR-002", BARE, host=Host(os_id="debian"))
     assert [finding.subject for finding in result.findings] == ["docker", "podman"]
     docker, podman = result.findings
     assert "could not select device driver" in docker.message

@@ -34,7 +34,9 @@ from envcheck.install.engines.engine import ENGINES, Held, Start
 from envcheck.install.images.image import Blob, Image
 
 TWO = Nvml(gpus=[Gpu(pci_address=f"0000:0{n}:00.0") for n in (1, 2)], gpu_count=2)
-HOST = Host(memory_total_mib=64000, wsl=False, selinux=ABSENT, memlock_hard_kib=8192)
+HOST = Host(
+    os_id="debian", memory_total_mib=64000, wsl=False, selinux=ABSENT, memlock_hard_kib=8192
+)
 OLD = replace(PODMAN, version="4.0.2", server_version="4.0.2")
 
 

@@ -519,7 +519,7 @@ def test_every_cause_is_a_pattern_with_words_and_a_source(cause: Any) -> None:
     groups = ["lib{}.so.1 $(evil)"] * 4
     assert cause.says.format(*groups) and cause.text.format(*groups) and cause.source
     for command in cause.commands:
-        assert command.format(*groups, pip="pip", library="x")
+        assert command.format(*groups, pip="pip", library="x", update="y")
 
 
 def test_words_of_a_log_are_quoted_in_commands() -> None:

@@ -81,12 +81,13 @@ def _put_system(facts, context):
         except OSError as error:
             release, trouble = {}, from_error(error)
     else:
-        for name in ("os_id", "os_version", "os_name"):
+        for name in ("os_id", "os_like", "os_version", "os_name"):
             facts.put(name, trouble, "/etc/os-release")
         return
     for name, key in (("os_id", "ID"), ("os_version", "VERSION_ID"), ("os_name", "PRETTY_NAME")):
         value = release.get(key) or unavailable("absent", "no %s in it" % key)  # a rolling release
         facts.put(name, value, source)
+    facts.put("os_like", release.get("ID_LIKE", "").split()[:8], source)
 
 
 def parse_os_release(text):

@@ -1,0 +1,163 @@
+"""Remedies' commands work on the machine that they are printed for: its package manager, its user."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+import pytest
+from build import snapshot
+from targets import replace as with_probes
+from test_failure_modes import OTHERS, ROWS
+
+from envcheck.checks.engine import diagnose
+from envcheck.checks.model import Remedy
+from envcheck.checks.system import Code, adapted, on_system
+from envcheck.checks.view import View
+from envcheck.data import table
+from envcheck.data.system_commands import system_commands
+from envcheck.facts.base import Unavailable
+from envcheck.facts.host import Host
+from envcheck.snapshot import Snapshot
+
+ABSENT = Unavailable(unavailable="absent")
+
+# (ID, ID_LIKE) of os-release, and the package managers that may be named there.
+SYSTEMS = {
+    "ubuntu": (["debian"], {"apt", "apt-cache", "apt-mark", "dpkg", "ubuntu-drivers"}),
+    "debian": ([], {"apt", "apt-cache", "apt-mark", "dpkg"}),
+    "fedora": ([], {"dnf", "rpm"}),
+    "rocky": (["rhel", "centos", "fedora"], {"dnf", "rpm"}),
+    "opensuse-tumbleweed": (["opensuse", "suse"], {"zypper", "rpm"}),
+    "arch": ([], {"pacman"}),
+    "manjaro": (["arch"], {"pacman"}),
+    "alpine": ([], {"apk"}),
+    "nixos": ([], set()),
+    "gentoo": ([], set()),
+}
+MANAGERS = {
+    "apt",
+    "apt-get",
+    "apt-cache",
+    "apt-mark",
+    "dpkg",
+    "ubuntu-drivers",
+    "dnf",
+    "yum",
+    "rpm",
+}
+MANAGERS |= {"zypper", "pacman", "apk", "emerge"}
+
+
+def view(**host: Any) -> View:
+    return View(snapshot(host=Host(**host)))
+
+
+def machines() -> list[Snapshot]:
+    return [make() for make, _told in (*ROWS.values(), *OTHERS.values())]
+
+
+def on(snap: Snapshot, **changes: Any) -> Snapshot:
+    probe = snap.machine.host
+    facts = Host() if probe is None or probe.facts is None else probe.facts
+    given = {name: getattr(facts, name) for name in Host.__struct_fields__}
+    return with_probes(snap, "machine", host=Host(**(given | changes)))
+
+
+def commands(snap: Snapshot) -> list[str]:
+    return [
+        command
+        for result in diagnose(snap).results
+        for finding in result.findings
+        if finding.remedy is not None
+        for command in finding.remedy.commands
+    ]
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_no_remedy_names_another_systems_package_manager(name: str) -> None:
+    like, own = SYSTEMS[name]
+    for snap in machines():
+        for command in commands(on(snap, os_id=name, os_like=like)):
+            named = set(re.findall(r"(?:^|[|;&]\s*|sudo |xargs )([a-z-]+)", command))
+            assert named & MANAGERS <= own, command
+
+
+@pytest.mark.parametrize(
+    ("like", "name"), [(["debian"], "linux-of-mine"), (["rhel", "fedora"], "rhel-of-mine")]
+)
+def test_a_relative_is_known_by_what_it_is_like(like: list[str], name: str) -> None:
+    assert on_system(view(os_id=name, os_like=like), "podman")
+    assert on_system(view(os_id=name), "podman") == []
+    assert on_system(View(snapshot()), "podman") == []
+
+
+def test_what_a_snapshot_says_is_quoted_and_our_own_code_is_not() -> None:
+    debian = view(os_id="debian")
+    (own,) = on_system(debian, "kernel-headers", release=Code("$(uname -r)"))
+    assert own == "sudo apt install linux-headers-$(uname -r)"
+    (foreign,) = on_system(debian, "kernel-headers", release="$(evil) x")
+    assert shlex.split(foreign)[3] == "linux-headers-$(evil) x"
+    (several,) = on_system(debian, "owner", names=["/a b", "-c"])
+    assert shlex.split(several) == ["dpkg", "-S", "/a b", "./-c"]
+
+
+COMMANDS = [
+    "sudo modprobe nvidia",
+    "printf 'x' | sudo tee /etc/modprobe.d/x.conf",
+    "sudo dmesg | grep -i nvrm",
+    "dpkg -l | xargs sudo apt-mark hold",
+    "sudoedit /etc/default/grub",
+    "sudo apt remove 'libcudnn*' && sudo ldconfig",
+    "echo sudo su",
+]
+
+
+def test_root_needs_no_sudo_which_may_not_be_there() -> None:
+    told = adapted(view(is_root=True, container=ABSENT), Remedy("Do.", COMMANDS))
+    assert told == Remedy(
+        "Do.",
+        [
+            "modprobe nvidia",
+            "printf 'x' | tee /etc/modprobe.d/x.conf",
+            "dmesg | grep -i nvrm",
+            "dpkg -l | xargs apt-mark hold",
+            '"${EDITOR:-vi}" /etc/default/grub',
+            "apt remove 'libcudnn*' && ldconfig",
+            "echo sudo su",
+        ],
+    )
+    assert (
+        adapted(view(is_root=False, container=ABSENT), Remedy("Do.", COMMANDS)).commands == COMMANDS
+    )
+    assert adapted(View(snapshot()), Remedy("Do.", COMMANDS)).commands == COMMANDS
+
+
+def test_in_a_container_what_only_its_host_can_do_is_a_comment() -> None:
+    inside = view(is_root=True, container="docker")
+    told = adapted(inside, Remedy("Reload, or reboot.", ["sudo modprobe nvidia", "sudo reboot"]))
+    assert told.text == "Outside of this container, on its host: Reload, or reboot."
+    assert told.commands == ["# on the host: sudo modprobe nvidia", "# on the host: sudo reboot"]
+    mixed = adapted(inside, Remedy("Do.", ["sudo apt remove 'libcudnn*'", "sudo reboot"]))
+    assert mixed == Remedy("Do.", ["apt remove 'libcudnn*'", "# on the host: sudo reboot"])
+
+
+def test_in_a_container_nothing_reboots_or_loads_a_module() -> None:
+    for snap in machines():
+        for command in commands(on(snap, container="docker", is_root=True)):
+            assert command.startswith("# on the host: ") or not re.search(
+                r"\b(reboot|poweroff|modprobe|systemctl|sudo|dkms)\b", command
+            ), command
+
+
+def test_every_row_has_a_source_and_a_known_place() -> None:
+    seen = set()
+    for row in table("system_commands"):
+        assert row["source"] and row["commands"], row
+        for name in row["on"].split():
+            assert (row["what"], name) not in seen
+            seen.add((row["what"], name))
+            for command in system_commands(row["what"], [name]):
+                words = shlex.split(re.sub(r"\{(\w+)\}", "x", command), comments=True)
+                assert words and command == command.strip()
