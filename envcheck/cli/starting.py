@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from ..exit_codes import EnvcheckError, ExitCode, NotStarted
 from ..install.start import finding
 from ..install.start.options import Options
+from ..install.transaction import busy
 from ..install.transaction.layout import Version
 from .parser import Parser
 
@@ -72,8 +73,10 @@ def options(arguments: argparse.Namespace) -> Options:
 
 
 def version(arguments: argparse.Namespace) -> Version:
-    """The one to start. Raises NotStarted, UsageError."""
-    return finding.find(arguments.name or arguments.path, arguments.version)
+    """The one to start, which is seen to be in use from here on. Raises NotStarted, UsageError."""
+    found = finding.find(arguments.name or arguments.path, arguments.version)
+    busy.hold(found)
+    return found
 
 
 def refuse_of_containers(options: Options, version: Version) -> None:

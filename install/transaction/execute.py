@@ -5,6 +5,7 @@ Every step is written down when it is done, so that whoever comes after a kill k
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -12,9 +13,23 @@ from pathlib import Path
 import msgspec
 
 from ... import __version__
+from ...exit_codes import PutBack
 from ..plan.plan import Plan, StepName
 from ..request import Request
-from . import activation, durable, in_use, layout, manifest, noop, record, roots, swap, undo
+from . import (
+    activation,
+    durable,
+    guard,
+    in_use,
+    layout,
+    manifest,
+    noop,
+    record,
+    removal,
+    roots,
+    swap,
+    undo,
+)
 from .journal import Journal
 from .layout import Root
 from .locking import RootLock
@@ -113,6 +128,7 @@ class _Transaction:
             details = stage.act(version)
             activation.hide(version)  # also what a package's scripts have brought
             journal.append(version.id, stage.step, **details)
+        self._refuse_foreign_records()
         step("verify")
         verdict = self._verify(verifier)
         noted = builder.noted()
@@ -136,6 +152,24 @@ class _Transaction:
             record=noted,
             notes=[*self.notes, note] if note else self.notes,
         )
+
+    def _refuse_foreign_records(self) -> None:
+        """Raises PutBack where a package has written what envcheck alone writes. An image cannot."""
+        if self.request.mode == "container":
+            return
+        version, name = self.version, self.material.file_name
+        later = (version.record, version.files, version.doctor, *version.of_image)
+        foreign = [path.name for path in later if os.path.lexists(path)]
+        if durable.read(version.own / name) != self.material.text().encode():
+            foreign.append(name)
+        if foreign:
+            with guard.directory(version.own) as own:  # or an engine would be asked for an image
+                for path in foreign:
+                    removal.wipe(path, own, version.own)
+            raise PutBack(
+                f"a package has written {layout.OWN}/{foreign[0]} into the environment, where envcheck keeps"
+                " its own records"
+            )
 
     def _verify(self, verifier: Verifier) -> Verdict:
         old = self.root.version(self.before) if self.before else None

@@ -12,7 +12,19 @@ import msgspec
 from ...exit_codes import Cannot, NotPutBack
 from .. import places
 from ..store.store import Store
-from . import durable, guard, history, manifest, outside, record, removal, roots, undo, uv_cache
+from . import (
+    busy,
+    durable,
+    guard,
+    history,
+    manifest,
+    outside,
+    record,
+    removal,
+    roots,
+    undo,
+    uv_cache,
+)
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock
@@ -131,6 +143,8 @@ class _Work:
             if version.id in going:
                 continue
             why = _why(version.id, current, beside, self._keep, wanted)
+            if not why and busy.is_busy(version):
+                why = "a command that envcheck run started is running in it"
             if version.id in usable and not why:
                 self._let_go(root, version)
                 continue

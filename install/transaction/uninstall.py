@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from ...exit_codes import NotPutBack, UsageError
+from ...checks.shell import word
+from ...exit_codes import Cannot, NotPutBack, UsageError
 from .. import last
-from . import guard, manifest, outside, removal, roots, swap, undo
+from . import busy, guard, manifest, outside, removal, roots, swap, undo
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock
@@ -32,9 +33,21 @@ class Uninstalled(msgspec.Struct, frozen=True, kw_only=True):
 def check(root: Root, version_id: str = "") -> list[Version]:
     """The versions that would go: the one named, else all.
 
-    Raises UsageError for one that must stay, and for a root that another user may have prepared.
+    Raises UsageError for one that must stay, and for a root that another user may have prepared, Cannot for
+    one in which a command is running.
     """
     guard.check(root)
+    chosen = _chosen(root, version_id)
+    for version in chosen:
+        if busy.is_busy(version):
+            raise Cannot(
+                f"{version.directory}: a command that envcheck run started is still running in it",
+                hint=f"end it first; fuser -v {word(str(version.files))} shows its processes",
+            )
+    return chosen
+
+
+def _chosen(root: Root, version_id: str) -> list[Version]:
     there = root.versions()
     if not version_id:
         return there
