@@ -293,7 +293,7 @@ def _logged(facts: Framework) -> dict[str, str]:
         asked = _ASKED.search(line)
         if asked is None or asked[1].startswith(_NOT_OURS):
             continue
-        deeper = re.match(r"(lib[\w.+-]+\.so[\w.]*): cannot open", asked[2] or "")
+        deeper = re.match(r"(lib[^\s:]+): cannot open", asked[2] or "")
         name = deeper[1] if deeper else asked[1]
         if not name.startswith(_NOT_OURS) and (component_of(name) or deeper):
             found.setdefault(name, line.strip()[:300])

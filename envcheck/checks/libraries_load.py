@@ -26,7 +26,7 @@ from .view import View, facts_of, known
 
 _DIED = re.compile(r"died by signal (\d+)|ended its process")
 _ABORTED = "6"
-_DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so[\w.]*: cannot open")
+_DRIVER = re.compile(r"(?<![\w.-])lib(cuda|nvidia-[\w-]+)\.so[\w.]*: cannot open")
 
 
 @check(

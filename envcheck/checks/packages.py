@@ -26,7 +26,7 @@ _HARMLESS = re.compile(
     r"|\.dist-info/|LICENSE|NOTICE",
     re.I,
 )
-_CODE = re.compile(r"\.(py|pth|bc|fatbin|cubin)$|\.so(\.[\w.]+)?$")
+_CODE = re.compile(r"\.(py|pth|bc|fatbin|cubin)$|\.so(\.\d\w*)*$")
 
 
 @check(

@@ -182,14 +182,14 @@ def wheel_tags(view: View) -> Iterator[Verdict]:
 
 def _system(view: View) -> System:
     interpreter = facts_of(view.target.interpreter, "the target's interpreter")
-    found = re.match(r"(\d+)\.(\d+)", interpreter.version)
+    found = re.match(r"(\d{1,9})\.(\d{1,9})", interpreter.version)
     if found is None:
         raise Skip(f"the target's Python version {interpreter.version!r} cannot be read")
     libc = known(interpreter.libc) or ""
     host = view.seen.host
     if not libc and host is not None and host.facts is not None:
         libc = f"{known(host.facts.libc) or 'glibc'} {known(host.facts.glibc) or ''}"
-    number = re.search(r"(\d+)\.(\d+)", libc)
+    number = re.search(r"(?<!\d)(\d{1,9})\.(\d{1,9})", libc)
     musl = "musl" in libc
     glibc = (int(number[1]), int(number[2])) if number and not musl else None
     return System((int(found[1]), int(found[2])), interpreter.architecture, glibc, musl)

@@ -52,7 +52,7 @@ def _platform_misfit(tag: Tag, system: System) -> str:
     if platform == "any":
         return ""
     found = re.fullmatch(
-        r"(manylinux\w*?|musllinux|linux)(?:_(\d+)_(\d+))?_([a-z].*|i686)", platform
+        r"(?s)(manylinux\w*?|musllinux|linux)(?:_(\d{1,9})_(\d{1,9}))?_([a-z].*|i686)", platform
     )
     if found is None:
         return f"it was made for {platform}"

@@ -23,6 +23,17 @@ def name(context):
     return context.environ.get("USER") or context.environ.get("LOGNAME") or ""
 
 
+def others(context):
+    """[("", name, home)] that this user has besides: what /etc/passwd and the environment say, and who became
+    root by sudo."""
+    environ = context.environ
+    known = entry(context)
+    found = [("", known[0], known[5])] if known else []
+    for variable in ("USER", "LOGNAME", "SUDO_USER"):
+        found.append(("", environ.get(variable, ""), ""))
+    return found + [("", "", os.path.realpath(path)) for _host, _name, path in found if path]
+
+
 def home(context):
     """The user's home directory, without a slash at its end, or ""."""
     found = context.environ.get("HOME")

@@ -9,7 +9,7 @@ from . import files
 
 # What this field's environments are made of, by PEP 503 name; everything else is nobody's business here.
 RELEVANT = re.compile(
-    r"(?:nvidia-.*|.*cuda.*|.*(?:cudnn|cublas|nccl|cupti|nvtx|nvml|tensorrt).*|tensorflow.*|.*-tensorflow"
+    r"(?s)(?:nvidia-.*|.*cuda.*|.*(?:cudnn|cublas|nccl|cupti|nvtx|nvml|tensorrt).*|tensorflow.*|.*-tensorflow"
     r"|tf-nightly.*|tf-estimator.*|tf-keras.*|keras.*|torch.*|pytorch.*|jax.*|horovod.*|pynvml.*|protobuf"
     r"|numpy|ml-dtypes|h5py|gast|tensorboard.*|tb-nightly|triton.*|cupy.*|numba.*|xformers|mxnet.*|apex"
     r"|transformer-engine.*|flash-attn.*|onnxruntime.*|cutensor.*|pip)\Z"

@@ -69,7 +69,8 @@ def snapshot(documents, keep=False, names=()):
     if keep:
         whole, values = redact.scrub(whole), {}
     else:
-        redactor = redact.Redactor(*here(), others=names)
+        others = [tuple(map(plain, one)) for one in account.others(Context(dict(os.environ)))]
+        redactor = redact.Redactor(*here(), others=list(names) + others)
         whole, values = redactor.redact(whole), redactor.values
     whole["schema"] = SCHEMA
     whole["redacted"] = not keep

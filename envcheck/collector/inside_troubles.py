@@ -33,14 +33,16 @@ _WORDS = (
         "the container is not running",
     ),
     (
-        r"exec: \\?\"?(/bin/)?sh\b.*(not found|no such file)|\"?sh\"?: executable file not found"
+        r"exec: \\?\"?(/bin/)?sh\b.{0,500}(not found|no such file)|\"?sh\"?: executable file not found"
         r"|stat sh: no such file",
         "there is no shell (sh) in it",
     ),
 )
+# A line with all the words of one of these.
 _NOT_STARTED = (
-    r"executable file not found|no such file or directory.*exec|exec.*no such file or directory"
-    r"|permission denied.*exec|exec.*permission denied"
+    ("executable file not found",),
+    ("no such file or directory", "exec"),
+    ("permission denied", "exec"),
 )
 _ENGINE_S_OWN = 125
 # FIND_PYTHON's: an engine may lose the last words of a container that ends at once (podman 4.3 did).
@@ -124,11 +126,16 @@ def _engine_s(location, code, errors):
     for pattern, ending in _WORDS:
         if re.search(pattern, errors, re.IGNORECASE):
             return Refused("%s: %s" % (location, ending))
-    if code == 127 or (code in (125, 126) and re.search(_NOT_STARTED, errors, re.IGNORECASE)):
+    if code == 127 or (code in (125, 126) and _not_started(errors)):
         return Refused("%s: its entrypoint cannot be started%s" % (location, _last(errors)))
     if code in (_ENGINE_S_OWN, 126):
         return Failed("refused", "%s: the engine started nothing%s" % (location, _last(errors)))
     return None
+
+
+def _not_started(errors):
+    lines = errors.lower().splitlines()
+    return any(all(word in line for word in words) for line in lines for words in _NOT_STARTED)
 
 
 def _last(errors):

@@ -139,7 +139,7 @@ NAMES = {library.name: library for library in TABLE}
 # and a constructor of what it needs misses libcuda: only loaded beforehand does it do no harm.
 _FORWARDS = {"libcudnn": {"8": "libcudnn_ops_infer.so.8", "9": "libcudnn_graph.so.9"}}
 
-_FILE = re.compile(r"(lib\w+?)(?:-[0-9a-f]{6,})?\.so(?:\.(\d+)[\d.]*)?\Z")
+_FILE = re.compile(r"(lib\w+?)(?:-[0-9a-f]{6,})?\.so(?:\.(\d+)(?:\.[\d.]*)?)?\Z")
 
 
 def known(filename):

@@ -13,8 +13,11 @@ _UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _SHORT_UUID = re.compile(
     r"(?<![0-9A-Za-z])(GPU|MIG)-([0-9A-Fa-f]{6,8}(?:-[0-9A-Fa-f]{0,12}){0,4})(?![0-9A-Za-z<-])"
 )
-_BEFORE_PATH = r"(?<![\w.<>/-])"
-_HOME = re.compile(_BEFORE_PATH + r"/(?:home|Users)/(?!<)[^/\s:;,\"'=<>]+(?=$|[/\s:;,\"'=)\]])")
+# Where an absolute path begins: also behind "file://", needless slashes and WSL's drives, which stay as they
+# are, but not at the host of a URL.
+_BEFORE_PATH = r"((?<![\w.<>/-])(?!(?<=:)//[^/])/*|(?<=file://localhost)|(?<=/mnt/[a-z]))"
+_AFTER_PATH = r"(?=$|[/\s:;,\"'=)\]])"
+_HOME = re.compile(_BEFORE_PATH + r"(/(?:home|Users)/(?!<)[^/\s:;,\"'=<>]+)" + _AFTER_PATH)
 _TOKEN = re.compile(r"<(?:uuid|serial|host|user|home)-(\d+)>")
 
 # Names that name nobody, and that stand in too many other places to be replaced there.
@@ -44,6 +47,45 @@ _NOBODY = frozenset(
     )
 )
 
+# Words of this field that are people's names, too: in a GPU's name they are no user's.
+_OF_THE_FIELD = frozenset(
+    [
+        "tesla",
+        "kepler",
+        "maxwell",
+        "pascal",
+        "volta",
+        "turing",
+        "ampere",
+        "ada",
+        "lovelace",
+        "hopper",
+        "grace",
+        "blackwell",
+        "rubin",
+        "vera",
+        "geforce",
+        "quadro",
+        "titan",
+        "max",
+        "super",
+        "laptop",
+        "edition",
+        "generation",
+        "jetson",
+        "orin",
+        "xavier",
+        "thor",
+        "spark",
+        "triton",
+        "torch",
+        "jax",
+        "keras",
+        "conda",
+    ]
+)
+
+_OF_HOMES = frozenset(("home", "homes", "users", "people"))
 _SERIAL_KEYS = frozenset(("serial",))
 _NAME_KEYS = frozenset(("hostname", "user", "owner", "group"))
 _EMPTY = frozenset(("", "N/A", "0", "None"))
@@ -62,24 +104,31 @@ class Redactor(object):
         hosts |= {name.partition(".")[0] for name in hosts}
         names = [(name, "host") for name in sorted(hosts, key=lambda name: (-len(name), name))]
         names += [(name, "user") for name in _once(user for _host, user, _home in everywhere)]
-        self._names = [
-            (name, kind) for name, kind in names if len(name) > 2 and name.lower() not in _NOBODY
-        ]
+        # A home need not be called like its user, and what it is called names somebody, too.
+        names += [(name, "user") for name in _once(_called(home) for _h, _u, home in everywhere)]
+        self._names = {
+            name.lower(): kind
+            for name, kind in reversed(names)
+            if len(name) > 2 and name.lower() not in _NOBODY
+        }
         self._patterns = [
-            (re.compile(r"(?<![\w.<-])" + re.escape(name) + r"(?![\w>-])"), name, kind)
-            for name, kind in self._names
+            (
+                re.compile(r"(?i)(?<![\w.<-])" + re.escape(name) + r"(?![\w>-])"),
+                self._host if self._names[name] == "host" else self._user,
+            )
+            for name in _once(self._names)
+            if name not in _OF_THE_FIELD
         ]
         homes = _once(home.rstrip("/") for _host, _user, home in everywhere)
         homes = [re.escape(home) for home in homes if len(home) > 1]
         self._home_pattern = (
-            re.compile(_BEFORE_PATH + "(?:%s)" % "|".join(homes) + r"(?=$|[/\s:;,\"'=)\]])")
-            if homes
-            else None
+            re.compile("%s(%s)%s" % (_BEFORE_PATH, "|".join(homes), _AFTER_PATH)) if homes else None
         )
+        self._longer = {}  # a shortened UUID and the longest that begins with it
 
     def redact(self, document):
         """A copy of the JSON document, redacted."""
-        strings = list(_strings(document))
+        strings = [mask(text) for text in _strings(document)]
         for text in strings:
             for number in _TOKEN.findall(text):
                 self._highest = max(self._highest, int(number))
@@ -87,6 +136,10 @@ class Redactor(object):
         for text in strings:
             for uuid in _UUID.findall(text):
                 self._token("uuid", uuid.lower())
+        self._longer = _longer_ones(
+            [value for kind, value in self._tokens if kind == "uuid"]
+            + [found[1].lower() for text in strings for found in _SHORT_UUID.findall(text)]
+        )
         return self._walk(document, "")
 
     def _walk(self, value, key):
@@ -102,24 +155,32 @@ class Redactor(object):
         text = mask(text)
         if key in _SERIAL_KEYS and text not in _EMPTY and not _TOKEN.match(text):
             return self._token("serial", text)
+        # A string that is nothing but a name is one only where names are kept: elsewhere it may be a word of
+        # the schema ("vm", "docker").
+        kind = self._names.get(text.lower())
+        if kind is not None and "." not in text:
+            return self._token(kind, text) if key in _NAME_KEYS else text
         text = _UUID.sub(lambda match: self._token("uuid", match.group().lower()), text)
         text = _SHORT_UUID.sub(self._short_uuid, text)
         if self._home_pattern is not None:
-            text = self._home_pattern.sub(lambda match: self._token("home", match.group()), text)
-        text = _HOME.sub(lambda match: self._token("home", match.group()), text)
-        for pattern, name, kind in self._patterns:
-            # A string that is nothing but the name is a name only where names are kept: elsewhere it
-            # may be a word of the schema ("vm", "docker").
-            if text != name or key in _NAME_KEYS:
-                text = pattern.sub(self._token(kind, name) if pattern.search(text) else "", text)
+            text = self._home_pattern.sub(self._home, text)
+        text = _HOME.sub(self._home, text)
+        for pattern, named in self._patterns:
+            text = pattern.sub(named, text)
         return text
 
+    def _host(self, match):
+        return self._token("host", match.group())
+
+    def _user(self, match):
+        return self._token("user", match.group())
+
+    def _home(self, match):
+        return match.group(1) + self._token("home", match.group(2))
+
     def _short_uuid(self, match):
-        prefix = match.group(2).lower()
-        for (kind, value), token in self._tokens.items():
-            if kind == "uuid" and value.startswith(prefix):
-                return "%s-%s" % (match.group(1), token)
-        return "%s-%s" % (match.group(1), self._token("uuid", prefix))
+        short = match.group(2).lower()
+        return "%s-%s" % (match.group(1), self._token("uuid", self._longer.get(short, short)))
 
     def _token(self, kind, value):
         token = self._tokens.get((kind, value))
@@ -134,6 +195,23 @@ class Redactor(object):
 def _once(names):
     """Each of them once, the longest first."""
     return sorted(set(names), key=lambda name: (-len(name), name))
+
+
+def _called(home):
+    """What a home is called, where homes lie; "" elsewhere ("/workspace" names nobody)."""
+    parent, _slash, name = home.rstrip("/").rpartition("/")
+    return name if parent.rpartition("/")[2].lower() in _OF_HOMES else ""
+
+
+def _longer_ones(uuids):
+    """{a shortened UUID: the longest of them that begins with it}."""
+    longer = {}
+    after = ""
+    for uuid in sorted(set(uuids), reverse=True):  # what begins with it comes right before it
+        if after.startswith(uuid):
+            longer[uuid] = longer.get(after, after)
+        after = uuid
+    return longer
 
 
 def scrub(document):

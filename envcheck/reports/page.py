@@ -67,7 +67,7 @@ _ASCII = str.maketrans(
 
 # What redaction puts in the place of a value; and a word of a command that holds one.
 TOKEN = re.compile(r"<(?:home|host|serial|user|uuid)-\d+>")
-_QUOTED = re.compile(rf"'([^']*{TOKEN.pattern}[^']*)'")
+_QUOTED = re.compile(r"'([^']*)'")
 
 Span = tuple[str, str]  # text, and the name of its style in STYLES
 
@@ -154,7 +154,7 @@ class Page:
         """
         if here or not self.away:
             text = self.in_place(text)
-        text = _QUOTED.sub(lambda word: shlex.quote(self.restore(word.group(1))), text)
+        text = _QUOTED.sub(self._requoted, text)
         text = self.restore(text)
         self.tokens.update(dict.fromkeys(TOKEN.findall(text)))
         if len(text) > LONGEST_COMMAND:
@@ -162,6 +162,9 @@ class Page:
         for line in self._encodable(safe_text.lines(text)).splitlines():
             self._put(line, "command")
             self._put("\n")
+
+    def _requoted(self, word: re.Match[str]) -> str:
+        return shlex.quote(self.restore(word[1])) if TOKEN.search(word[1]) else word[0]
 
     def blank(self) -> None:
         self._put("\n")

@@ -28,7 +28,7 @@ _HALVES = ("fp16", "bf16")
 
 # Words of a GPU's name that say nothing about its multiprocessors: maker, memory, form, edition.
 _ASIDE = re.compile(
-    r"\([^)]*\)|\b(nvidia|tesla|quadro(?= rtx a)|sxm\d?|pcie|nvl|ac|hbm\d\w?|generation|edition"
+    r"\([^()]*\)|\b(nvidia|tesla|quadro(?= rtx a)|sxm\d?|pcie|nvl|ac|hbm\d\w?|generation|edition"
     r"|\d+(/\d+)? ?gb)\b",
     re.IGNORECASE,
 )

@@ -23,7 +23,7 @@ from .telling import by_weight, nearest, sentences, why_none
 # Without a stack's name: the first of these that fits and whose index answers.
 DEFAULTS = ("nvidia-tf1", "tensorflow")
 
-_OF_TF1 = re.compile(r"\d\d\.\d\d?|1\..*|.*\+nv.*")  # "23.03", "1.15.5", "1.15.5+nv23.03"
+_OF_TF1 = re.compile(r"(?s)\d\d\.\d\d?|1\..*|.*\+nv.*")  # "23.03", "1.15.5", "1.15.5+nv23.03"
 
 Answers = Callable[[Stack], str]
 

@@ -14,7 +14,7 @@ def parse(header: str, size: int) -> tuple[int, int] | None:
 
     size: of the file in bytes. Raises Unsatisfiable.
     """
-    found = re.fullmatch(r"\s*bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*", header)
+    found = re.fullmatch(r"\s*bytes\s*=\s*(?:(\d{1,18})\s*)?-\s*(?:(\d{1,18})\s*)?", header)
     if found is None or not (found[1] or found[2]):
         return None
     if not found[1]:

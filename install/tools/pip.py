@@ -6,7 +6,6 @@ environment gets nothing that is not locked, as ensurepip's setuptools would be.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -31,11 +30,7 @@ _OPTIONS = (
     "--no-deps",
 )
 
-_WRONG_BYTES = re.compile(
-    r"DO NOT MATCH THE HASHES.*?\n\s*(?P<package>\S+)(?: from [^\n]*)?:?\n"
-    r"\s*Expected sha256 (?P<locked>\w+)\n\s*Got\s+(?P<got>\w+)",
-    re.DOTALL,
-)
+_WRONG_BYTES = "DO NOT MATCH THE HASHES"
 
 
 def described(lock: Lock) -> str:
@@ -119,12 +114,24 @@ def words(result: Any) -> str:
     if result.outcome != "exited" or result.code < 0:
         return f"it {result.describe()}"
     text = result.stderr.decode("utf-8", "replace")
-    wrong = _WRONG_BYTES.search(text)
-    if wrong:
-        return f"{wrong['package']} came with the sha256 {wrong['got']}, and the lock has {wrong['locked']}"
+    if wrong := _wrong_bytes(text):
+        return wrong
     lines = text.strip().splitlines()
     errors = [line.removeprefix("ERROR: ").strip() for line in lines if line.startswith("ERROR: ")]
     return " ".join(errors or lines[-1:]) or f"it {result.describe()}"
+
+
+def _wrong_bytes(text: str) -> str:
+    """What pip says of a file with another hash, three lines of it as one sentence; "" where it does not."""
+    _, found, rest = text.partition(_WRONG_BYTES)
+    lines = [line.split() for line in rest.splitlines()[1:]] if found else []
+    for package, expected, got in zip(lines, lines[1:], lines[2:], strict=False):
+        if package and expected[:2] == ["Expected", "sha256"] and got[:1] == ["Got"]:
+            came, locked = " ".join(got[1:]), " ".join(expected[2:])
+            return (
+                f"{package[0].rstrip(':')} came with the sha256 {came}, and the lock has {locked}"
+            )
+    return ""
 
 
 def _copy(file: LockedFile, files: View, folder: Path) -> Path:

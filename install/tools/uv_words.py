@@ -17,7 +17,7 @@ _CHATTER = (
     "Built ",
 )
 # Between the paragraphs of a long explanation, of which the last ones are shown.
-_REFERENCE = re.compile(r"we know from \(\d+\)(?: and \(\d+\))* that |\s*\(\d+\)(?=[.,]|$)")
+_REFERENCE = re.compile(r"we know from \(\d+\)(?: and \(\d+\))* that | ?\(\d+\)(?=[.,]|$)")
 _LENGTH = 900  # characters: more is no sentence; the log has all of it
 
 
@@ -42,7 +42,7 @@ def explanation(stderr: str) -> str:
             causes.append(words)
         else:
             causes[-1] += f" {words}"
-    whole = " ".join(_REFERENCE.sub("", _last(causes)).split())
+    whole = " ".join(_REFERENCE.sub("", " ".join(_last(causes).split())).split())
     # Not the advice on uv's own variables, which do not reach it here.
     text = ". ".join(one for one in whole.split(". ") if "`UV_" not in one).rstrip(".:")
     text = re.sub(r"^And because ", "Because ", text)
@@ -51,7 +51,7 @@ def explanation(stderr: str) -> str:
 
 def hints(stderr: str) -> list[str]:
     """uv's own hints, a line each; none that speaks of its options, which are not envcheck's."""
-    found = re.findall(r"^\s*hint:\s*(.+(?:\n(?:\s{6,}\S.*))*)", stderr, re.MULTILINE)
+    found = re.findall(r"^[ \t]*hint:[ \t]*(.+(?:\n[ \t]{6,}\S.*)*)", stderr, re.MULTILINE)
     return [" ".join(hint.split()) for hint in found if "`--" not in hint and "`uv" not in hint]
 
 

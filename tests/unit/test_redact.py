@@ -1,12 +1,16 @@
 """Redaction: one value, one token; nothing of it left; and twice is once."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envcheck.collector import account
 from envcheck.collector.credentials import SECRET, mask
+from envcheck.collector.facts import Context
 from envcheck.collector.redact import Redactor, scrub
 
 UUID = "8932f937-d72c-4106-c12f-20bd9faed9f6"
@@ -58,10 +62,67 @@ def test_a_shortened_uuid_gets_the_token_of_the_one_it_means() -> None:
         ("kind", "alice", "alice"),  # wholly a word: only keys that hold names are names
         ("pci_address", "0000:3b:00.0", "0000:3b:00.0"),
         ("text", "malice and gpu-box-70", "malice and gpu-box-70"),
+        ("url", "file:///home/bob/x", "file://<home-1>/x"),
+        ("url", "file:///data/people/alice/wheels", "file://<home-1>/wheels"),
+        ("url", "file://localhost/home/bob/x", "file://localhost<home-1>/x"),
+        ("path", "//home/bob//x", "/<home-1>//x"),
+        ("path", "/mnt/c/Users/bob/AppData", "/mnt/c<home-1>/AppData"),
+        ("url", "https://home/bob/simple", "https://home/bob/simple"),
+        ("text", "ALICE and Gpu-Box-7.Example.Org", "<user-2> and <host-1>"),
+        ("user", "Alice", "<user-1>"),
+        ("server", "gpu-box-7.example.org", "<host-1>"),
+        ("text", "/srv/x/ALICE/y", "/srv/x/<user-1>/y"),
     ],
 )
 def test_what_becomes_a_token(key: str, text: str, expected: str) -> None:
     assert redactor().redact({key: text}) == {key: expected}
+
+
+@pytest.mark.parametrize(
+    ("home", "path", "expected"),
+    [
+        ("/srv/people/x", "/srv/people/x/venv", "<home-1>/venv"),
+        ("/home/robert", "/data/robert/venv", "/data/<user-1>/venv"),
+        (
+            "/workspace",
+            "a workspace of 4 MiB in /workspace/x",
+            "a workspace of 4 MiB in <home-1>/x",
+        ),
+        ("/", "/usr/bin", "/usr/bin"),
+    ],
+)
+def test_a_home_need_not_be_called_like_its_user(home: str, path: str, expected: str) -> None:
+    assert Redactor(user="bob", home=home).redact({"x": path}) == {"x": expected}
+
+
+def test_a_user_called_like_a_gpu_changes_no_gpu_s_name() -> None:
+    document = {"name": "NVIDIA RTX 6000 Ada Generation", "path": "/home/ada/x", "user": "ada"}
+    assert Redactor(user="ada", home="/home/ada").redact(document) == {
+        "name": "NVIDIA RTX 6000 Ada Generation",
+        "path": "<home-1>/x",
+        "user": "<user-2>",
+    }
+
+
+def test_many_shortened_uuids_find_the_longest_that_they_mean() -> None:
+    texts = ["GPU-abcdef12", "GPU-abcdef12-3456", "MIG-abcdef", f"GPU-abcdef12-3456-{'7' * 4}"]
+    redacted = redactor().redact(texts)
+    assert len({text[4:] for text in redacted}) == 1
+
+
+def test_a_credential_that_looks_like_a_uuid_is_not_kept() -> None:
+    one = redactor()
+    one.redact({"url": f"https://alice:{UUID}@host/", "other": "https://GPU-deadbeef@host/"})
+    assert "8932" not in json.dumps(one.values) and "deadbeef" not in json.dumps(one.values)
+
+
+def test_the_environment_s_and_sudo_s_users_are_known_too(tmp_path: Path) -> None:
+    environ = {"HOME": "/srv/people/x", "USER": "bob", "SUDO_USER": "carol"}
+    (tmp_path / "etc").mkdir()
+    line = f"bobby:x:{os.geteuid()}:1::/home/robert:/bin/sh\n"
+    (tmp_path / "etc" / "passwd").write_text(line)
+    found = account.others(Context(environ, root=str(tmp_path)))
+    assert {("", "bobby", "/home/robert"), ("", "bob", ""), ("", "carol", "")} <= set(found)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +131,10 @@ def test_what_becomes_a_token(key: str, text: str, expected: str) -> None:
         ("https://me:pw@host/simple", f"https://{SECRET}@host/simple"),
         ("https://tok3n@host/simple", f"https://{SECRET}@host/simple"),
         ("https://host/x?token=abc&y=1", f"https://host/x?token={SECRET}&y=1"),
+        ("Authorization:  abc.def x", f"Authorization:  {SECRET} x"),
+        (f"jwt-eyJ{'a' * 8}.{'b' * 8}.{'c' * 4}", f"jwt-{SECRET}"),
+        (f"1.eyJ{'a' * 8}.eyJ{'b' * 8}.{'c' * 8}.dddd x", f"1.{SECRET}.dddd x"),
+        ("eyJaaaaaaaa.short.x", "eyJaaaaaaaa.short.x"),
         ("Authorization: Bearer abc.def", f"Authorization: {SECRET}"),
         ("use nvapi-0123456789abcdef0123", f"use {SECRET}"),
         ("https://host/simple", "https://host/simple"),

@@ -16,7 +16,7 @@ SPEC_FOLDERS = ("/etc/cdi", "/var/run/cdi")  # the CDI specification's defaults
 SPEC_LIMIT = 8 << 20
 MISSING_LIMIT = 20
 LINE_LIMIT = 4096  # characters; a generator's longest line holds one path
-_KEY = re.compile(r"""("[^"]*"|'[^']*'|[^\s"'#:\[\]{},][^:#]*?)\s*:(?:\s+(.*))?$""")
+_KEY = re.compile(r"""("[^"]*"|'[^']*'|[^\s"'#:\[\]{},](?:[^:#]*[^\s:#])?)\s*:(?:\s+(.*))?$""")
 
 
 def specs(context):
@@ -169,9 +169,9 @@ def read_toml(text):
     section = ""
     for line in text.splitlines():
         line = line.strip()
-        header = re.match(r"\[\s*([^\[\]]+?)\s*\]", line)
+        header = re.match(r"\[([^\[\]]+)\]", line)
         if header:
-            section = header.group(1)
+            section = header.group(1).strip()
             continue
         setting = re.match(r"""([\w.-]+)\s*=\s*("[^"]*"|'[^']*'|[\w.+-]+)\s*(?:#.*)?$""", line)
         if setting:

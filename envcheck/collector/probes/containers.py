@@ -85,7 +85,7 @@ def _engine(context, name, path, answers):
 
 def _version(result):
     text = result.stdout.decode("utf-8", "replace")
-    match = re.search(r"\d+(?:\.\d+)+[\w.+~-]*", text)
+    match = re.search(r"(?<![\d.])\d+(?:\.\d+)+[\w.+~-]*", text)
     if result.ok and match:
         return match.group(0)
     return _no_answer(result)

@@ -10,8 +10,7 @@ from ..framework import after  # noqa: F401  (the runner's hook)
 DEADLINE = 90
 
 _DESCRIPTION = re.compile(
-    r"name: (?P<name>.*?), pci bus id: (?P<pci>[0-9A-Fa-f:.]+)"
-    r"(?:, compute capability: (?P<capability>[\d.]+))?"
+    r"(?P<pci>[0-9A-Fa-f:.]+)(?:, compute capability: (?P<capability>[\d.]+))?"
 )
 
 _UNSAID = unavailable("not-supported", "this build does not say")
@@ -137,9 +136,10 @@ def _local_devices(tf):
 def local_gpu(name, description):
     """A FrameworkGpu's facts from TensorFlow 1's words about a device."""
     gpu = {"name": name, "description": description}
-    match = _DESCRIPTION.search(description)
+    product, found, rest = description.partition("name: ")[2].partition(", pci bus id: ")
+    match = _DESCRIPTION.match(rest) if found else None
     if match:
-        gpu["name"] = match.group("name")
+        gpu["name"] = product
         gpu["pci_address"] = match.group("pci").lower()
         if match.group("capability"):
             gpu["compute_capability"] = match.group("capability")

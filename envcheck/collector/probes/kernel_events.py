@@ -10,24 +10,30 @@ TEXT_LIMIT = 400  # characters of an event
 LINE_LIMIT = 4096  # characters of a line that are looked at
 
 ADDRESS = r"(?:PCI:)?((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)"
-XID = re.compile(r"NVRM: Xid \(" + ADDRESS + r"[^)]*\): (\d{1,6})\b")
+XID = re.compile(r"NVRM: Xid \(" + ADDRESS + r"[^)]{0,80}\): (\d{1,6})\b")
 # A switch tells each error in several lines; only this one says how bad it is.
 SXID = re.compile(
     r"nvidia-nvswitch\d*: SXid \(" + ADDRESS + r"\): (\d{1,6}), (?:Fatal|Non-fatal)\b"
 )
 DEVICE = re.compile(r"(?:GPU|nvidia|probe of|PCI)[ :(]+(?:at )?" + ADDRESS)
+# Of each kind: a word, and what comes somewhere behind it. In one pattern, "NVRM:.*failed" would look through
+# the rest of the line at each "NVRM:".
 KINDS = (
-    ("fallen-off-bus", re.compile(r"NVRM:.*fallen off the bus", re.S)),
+    ("fallen-off-bus", "NVRM:", re.compile(r"fallen off the bus")),
     (
         "module-rejected",
-        re.compile(
-            r"nvidia.*Key was rejected by service|nvidia.*Required key not available"
-            r"|Loading of (?:unsigned module|module with un\w+ (?:key|hash|crypto)) is rejected"
-            r"|Lockdown: .*unsigned module loading is restricted"
-        ),
+        "nvidia",
+        re.compile(r"Key was rejected by service|Required key not available"),
     ),
     (
+        "module-rejected",
+        "Loading of ",
+        re.compile(r"(?:unsigned module|module with un\w{1,20} (?:key|hash|crypto)) is rejected"),
+    ),
+    ("module-rejected", "Lockdown: ", re.compile(r"unsigned module loading is restricted")),
+    (
         "module-error",
+        "",
         re.compile(
             r"^nvidia[\w-]*: (?:version magic|Unknown symbol|disagrees about version of symbol"
             r"|exports duplicate symbol|module verification failed|Invalid module|unknown relocation)"
@@ -35,14 +41,18 @@ KINDS = (
     ),
     (
         "nvrm",
+        "NVRM:",
         re.compile(
-            r"NVRM:.*(?:RmInitAdapter failed|API mismatch|PCI I/O region assigned to your NVIDIA device"
+            r"RmInitAdapter failed|API mismatch|PCI I/O region assigned to your NVIDIA device"
             r"|requires use of the NVIDIA open kernel modules|not supported by open nvidia\.ko"
             r"|not supported by the NVIDIA|Legacy drivers|No NVIDIA (?:GPU|devices|graphics adapter)"
-            r"|probe routine (?:failed|was not called))"
-            r"|^nvidia(?: [0-9a-f:.]+)?: probe (?:of \S+ failed|with driver nvidia failed)",
-            re.S,
+            r"|probe routine (?:failed|was not called)"
         ),
+    ),
+    (
+        "nvrm",
+        "",
+        re.compile(r"^nvidia(?: [0-9a-f:.]+)?: probe (?:of \S+ failed|with driver nvidia failed)"),
     ),
 )
 # Most lines of a log have none of these words: they are not looked at any further.
@@ -102,7 +112,7 @@ def _logical_lines(text):
     lines = []
     for line in text.replace("#012", "\n ").split("\n"):
         if lines and CONTINUED.match(line) and len(lines[-1]) < LINE_LIMIT:
-            lines[-1] += " " + line.strip()
+            lines[-1] += " " + line[:LINE_LIMIT].strip()
         else:
             lines.append(line[:LINE_LIMIT])
     return lines
@@ -116,7 +126,7 @@ def parse_event(text, seconds=None):
         if xid
         else "sxid"
         if sxid
-        else next((kind for kind, pattern in KINDS if pattern.search(text)), None)
+        else next((kind for kind, word, words in KINDS if words.search(_after(word, text))), None)
     )
     if kind is None:
         return None
@@ -134,6 +144,11 @@ def parse_event(text, seconds=None):
         unavailable("absent", "the log has no such time") if seconds is None else seconds
     )
     return event
+
+
+def _after(word, text):
+    """What comes after the word; "" where it does not come."""
+    return text.partition(word)[2] if word else text
 
 
 def fold(events):
