@@ -26,9 +26,8 @@ _TICKS = re.compile("`+")
 def render(report: Report, snapshot: Snapshot) -> str:
     """GitHub's and GitLab's Markdown, a newline at its end."""
     found = verdict(report, snapshot)
-    lines = [f"**{SIGNS[found.sign]} {prose(found.text())}**", ""]
-    if report.simulated:
-        lines += [f"Simulated, not real: {prose(report.simulated)}", ""]
+    lines = [f"Simulated, not real: {prose(report.simulated)}", ""] if report.simulated else []
+    lines += [f"**{SIGNS[found.sign]} {prose(found.text())}**", ""]
     lines += ["| | |", "|---|---|"]
     lines += [f"| {key} | {_cell(value)} |" for key, value in _facts(report, snapshot)]
     lines += _could_not_run(report.results)

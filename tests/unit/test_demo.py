@@ -42,12 +42,13 @@ def test_it_shows_what_it_is_there_for(name: str) -> None:
     assert told == SHOWS[name]
 
 
+@pytest.mark.parametrize("face", ["", "-v", "-q", "--commands", "--format markdown"])
 @pytest.mark.parametrize("name", NAMES)
 def test_its_first_line_says_that_it_is_simulated(
-    name: str, capsys: pytest.CaptureFixture[str]
+    name: str, face: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["demo", name]) == 0
-    first = capsys.readouterr().out.partition("\n")[0]
+    assert run(["demo", name, *face.split()]) == 0
+    first = capsys.readouterr().out.partition("\n")[0].removeprefix("# ")
     assert first == f"Simulated, not real: {demos.DEMOS[name][0]}"
     assert len(first) <= 80
 
