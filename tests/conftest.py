@@ -53,7 +53,7 @@ def pytest_testnodedown(node: object) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    return min(len(os.sched_getaffinity(0)), 8)
+    return min(len(os.sched_getaffinity(0)) + 1, 8)  # some of them wait for a process to end
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -106,6 +106,7 @@ def test_the_next_run_lets_go_of_what_was_pulled_for_another_release(
     assert [entry.step for entry in Journal(Root(one).journal).entries()].count("undone") == 1
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("of_the_user", [False, True])
 def test_killed_at_every_change_of_a_file(one: Path, engine: FakeEngine, of_the_user: bool) -> None:
     """The engine's own files, too. of_the_user: the image was there before, by a name of theirs."""
@@ -129,6 +130,7 @@ def test_killed_at_every_change_of_a_file(one: Path, engine: FakeEngine, of_the_
     assert number > 30, "there are that many changes at least"
 
 
+@pytest.mark.heavy
 def test_killed_at_every_change_while_it_is_removed(one: Path, engine: FakeEngine) -> None:
     install_image(one, "2", engine)
     again, number = Again(one, engine), 0
@@ -146,6 +148,7 @@ def test_killed_at_every_change_while_it_is_removed(one: Path, engine: FakeEngin
     assert number > 10
 
 
+@pytest.mark.heavy
 def test_a_disk_that_is_full_at_any_moment_puts_back_or_is_told_of(
     one: Path, engine: FakeEngine
 ) -> None:

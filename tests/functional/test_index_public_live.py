@@ -32,22 +32,27 @@ def write(path: Path, text: str) -> Path:
 
 def of_pip(environ: dict[str, str]) -> dict[str, str]:
     """``pip config list``, as options: [install] over [global], the environment over both."""
-    told = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"],
+    lines = [line.partition("=") for line in pip(environ, "list").splitlines()]
+    keys = [key for key, _, _ in lines]
+    found: dict[str, str] = {}
+    for section in ("global", "install", ":env:"):
+        for key, _, value in lines:
+            name, _, option = key.partition(".")
+            if name == section:  # from 26 on, pip lists what each of its files says
+                found[option] = value if keys.count(key) == 1 else pip(environ, "get", key).strip()
+                found[option] = found[option].strip("'\"")
+    return found
+
+
+def pip(environ: dict[str, str], *words: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "pip", "config", *words],
         env=environ,
         capture_output=True,
         text=True,
         timeout=60,
         check=True,
-    )
-    found: dict[str, str] = {}
-    lines = [line.partition("=") for line in told.stdout.splitlines()]
-    for section in ("global", "install", ":env:"):
-        for key, _, value in lines:
-            name, _, option = key.partition(".")
-            if name == section:
-                found[option] = value.strip("'\"")
-    return found
+    ).stdout
 
 
 @pytest.mark.parametrize("named", ["", "there", "missing", "/dev/null"])

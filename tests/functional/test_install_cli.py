@@ -272,6 +272,7 @@ def test_a_dockerfile_is_all_there_is_on_stdout(home: Home, shop: Demo) -> None:
     assert not (home.folder / "data").exists()
 
 
+@pytest.mark.heavy
 def test_tensorflow_for_the_cpu_from_the_registry(home: Home) -> None:
     """For real: what a user types on a machine without a GPU."""
     wish = ["--stack", "tensorflow-cpu", *the_registry()]

@@ -160,7 +160,7 @@ def test_a_build_that_fails_says_its_last_words(
 
 def test_what_a_build_needs_is_looked_for_first(files: Path) -> None:
     path = sdist(files, "tiny", "1.0")
-    stack = stack_with(path, Build(programs=["cmake-that-is-not-here", "cc"]))
+    stack = stack_with(path, Build(programs=["cmake-that-is-not-here", "sh"]))
     with pytest.raises(Cannot, match=r"^tiny 1\.0 is built .* no cmake-that-is-not-here$"):
         toolchain.check(lock_of(files, MINOR), stack)
 

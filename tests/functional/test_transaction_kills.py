@@ -90,6 +90,7 @@ def test_killed_at_every_journal_step_the_next_run_succeeds(one: Path, when: str
             after_the_kill(root, swapped=step in ("swapped", "done"), look=runs)
 
 
+@pytest.mark.heavy
 def test_killed_at_every_change_of_a_file_the_next_run_succeeds(one: Path) -> None:
     """Wherever a name comes, goes or changes, and wherever a file is opened for writing."""
     number = 0
@@ -107,6 +108,7 @@ def test_killed_at_every_change_of_a_file_the_next_run_succeeds(one: Path) -> No
     assert number > 40, "there are that many changes at least"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("again", [False, True])
 def test_a_disk_that_is_full_at_any_moment_puts_back_or_is_told_of(one: Path, again: bool) -> None:
     """again: every later change fails, too, but for those that remove something."""
