@@ -1,4 +1,4 @@
-# An NGC image with envcheck in it, written by envcheck 0.1.0.
+# An NGC image with envcheck in it, written by envcheck 0.2.0.
 #   docker build -t tensorflow-envcheck DIRECTORY     (a builder with cache mounts)
 #   docker run --rm --gpus all tensorflow-envcheck envcheck doctor --target /usr/bin/python3
 # Its entrypoint, its command and its working directory stay as they are.
@@ -42,7 +42,7 @@ RUN --mount=type=cache,target=/var/cache/pip \
  && ln -s /opt/envcheck/bin/envcheck /usr/local/bin/envcheck
 
 LABEL org.opencontainers.image.base.name="$BASE" \
-      envcheck.version="0.1.0" \
+      envcheck.version="0.2.0" \
       envcheck.lock="sha256:46e90a56c0c8f4ad783a4e4f630be86e702104b7a0261ae8264483865e36e142"
 # Unhealthy when NVML has lost the GPUs that it was given. In docker's format only: podman build --format docker
 HEALTHCHECK --interval=60s --timeout=20s --start-period=10s --retries=2 \

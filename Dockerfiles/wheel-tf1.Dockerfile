@@ -1,4 +1,4 @@
-# Written by envcheck 0.1.0: nvidia-tf1 23.03.
+# Written by envcheck 0.2.0: nvidia-tf1 23.03.
 #   docker build -t nvidia-tf1:23.03 DIRECTORY     (a builder with cache mounts)
 # Its packages, each one file that its sha256 names: an index can fail to serve it, and
 # cannot serve another. Each package comes from one index, and pip is never given two.
@@ -85,7 +85,7 @@ LABEL org.opencontainers.image.title="nvidia-tf1" \
       org.opencontainers.image.description="NVIDIA's TensorFlow 1.15, with Horovod" \
       envcheck.stack="nvidia-tf1" \
       envcheck.release="23.03" \
-      envcheck.version="0.1.0" \
+      envcheck.version="0.2.0" \
       envcheck.lock="$LOCK" \
       envcheck.provided="nvidia-pyindex"
 # Unhealthy when NVML has lost the GPUs that it was given. In docker's format only: podman build --format docker

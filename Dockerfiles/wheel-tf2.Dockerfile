@@ -1,4 +1,4 @@
-# Written by envcheck 0.1.0: tensorflow 2.21.0, locked 2026-11-21T20:57:15Z.
+# Written by envcheck 0.2.0: tensorflow 2.21.0, locked 2026-11-21T20:57:15Z.
 #   docker build -t tensorflow:2.21.0 DIRECTORY     (a builder with cache mounts)
 # Its packages, each one file that its sha256 names: an index can fail to serve it, and
 # cannot serve another. Each package comes from one index, and pip is never given two.
@@ -65,7 +65,7 @@ LABEL org.opencontainers.image.title="tensorflow" \
       org.opencontainers.image.description="TensorFlow for NVIDIA GPUs from the public index" \
       envcheck.stack="tensorflow" \
       envcheck.release="2.21.0" \
-      envcheck.version="0.1.0" \
+      envcheck.version="0.2.0" \
       envcheck.lock="sha256:7a00ec2887a253aaf10ba091155120b5c84a355a2addd8fcdcdf84114da5ef1b"
 # Unhealthy when NVML has lost the GPUs that it was given. In docker's format only: podman build --format docker
 HEALTHCHECK --interval=60s --timeout=20s --start-period=10s --retries=2 \
