@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -95,6 +94,8 @@ def _print(data: bytes) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
+    import tempfile  # here: it costs `--help` a tenth of its time
+
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

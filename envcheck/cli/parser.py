@@ -44,6 +44,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("formatter_class", _shaped(_Plain))
+        if sys.version_info >= (3, 14):
+            options.setdefault("color", False)  # its own: rich does it here
         super().__init__(**options, add_help=False)
         self.more = ""
         self._hidden: list[argparse.Action] = []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 
 from .. import safe_text
 from .commands import in_place
@@ -29,6 +28,8 @@ def hint(text: str) -> None:
 
 def trace() -> None:
     """The traceback of the exception that is being handled."""
+    import traceback  # here: it costs `--help` a tenth of its time
+
     show(safe_text.lines(traceback.format_exc()))
 
 

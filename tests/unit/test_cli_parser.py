@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import re
 import signal
@@ -10,7 +11,10 @@ from types import ModuleType
 import pytest
 
 from envcheck.checks.registry import AREAS, all_checks
-from envcheck.cli.main import COMMANDS, build_parser, run
+from envcheck.cli.commands import COMMANDS, HEADINGS
+from envcheck.cli.main import build_parser, run
+from envcheck.cli.parser import Parser
+from envcheck.exit_codes import ExitCode
 
 
 def told(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
@@ -43,6 +47,53 @@ def test_help_is_the_same_in_colour(
     coloured = told(capsys, "doctor", "--help")
     assert "\x1b[" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+
+@pytest.mark.parametrize(
+    ("command", "most"),
+    [
+        ("doctor", 30),
+        ("install", 35),
+        *((c, 35) for c in COMMANDS if c not in ("doctor", "install")),
+    ],
+)
+def test_help_is_short_and_the_rest_is_in_help_all(
+    command: str, most: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    short, whole = told(capsys, command, "--help"), told(capsys, command, "--help-all")
+    assert len(short.splitlines()) <= most
+    assert short.startswith(f"usage: envcheck {command} ")
+    assert not re.search(r"\[--?[a-z]", short.splitlines()[0]), "one line, not each option"
+    assert max(map(len, whole.splitlines())) <= 80
+    options = {
+        option for option in parser_of(command)._option_string_actions if option != "--help-all"
+    }
+    assert options <= set(re.findall(r"--?[a-z][a-z-]*", whole))
+    assert ("--help-all" in short) is (short != whole), "where there is more, it is said"
+    assert "--help-all" not in whole
+
+
+def test_the_main_help_has_two_headings_and_all_exit_codes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = told(capsys, "--help")
+    assert max(map(len, text.splitlines())) <= 80
+    blocks = dict(block.split(":\n", 1) for block in text.split("\n\n") if ":\n" in block)
+    listed = [re.findall(r"^  ([a-z]+)  ", blocks[heading], re.MULTILINE) for heading in HEADINGS]
+    assert listed == [list(commands) for commands in HEADINGS.values()]
+    codes = set(map(int, re.findall(r"\b\d+\b", blocks["exit codes"])))
+    assert codes == {int(code) for code in ExitCode}
+    assert told(capsys, "--help-all") == text
+
+
+def parser_of(command: str) -> Parser:
+    main = build_parser([command])
+    commands = next(a for a in main._actions if isinstance(a, argparse._SubParsersAction))
+    found = commands.choices[command]
+    assert isinstance(found, Parser)
+    return found
 
 
 class STYLE:
