@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         kernels.refuse(arguments, "--nvidia-smi")
         if arguments.engine is not None:
             raise UsageError(
-                "--engine and --nvidia-smi exclude each other: nothing is started then"
+                "--engine and --nvidia-smi cannot be used together: nothing is started then"
             )
         collected = sources.read_nvidia_smi(arguments.nvidia_smi, redact=not arguments.no_redact)
     else:

@@ -99,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         kernels.refuse(arguments, "--from")
         if arguments.engine is not None:
             raise UsageError(
-                "--engine and --from exclude each other: with --from nothing is started"
+                "--engine and --from cannot be used together: with --from nothing is started"
             )
     wanted = kernels.wanted(arguments, only, skip)
     given = None if arguments.source == "-" else arguments.source

@@ -41,9 +41,9 @@ def add_other_owner(parser: argparse.ArgumentParser) -> None:
 
 
 def agreed(question: str) -> bool:
-    """Whether the user says yes. Raises UsageError where nobody is there to be asked."""
+    """Whether the user says yes. Raises UsageError where there is no terminal to ask on."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("nobody is there to be asked", hint="--yes answers the question")
+        raise UsageError("there is no terminal to ask on", hint="--yes does it without asking")
     return answered(question, default=False)
 
 

@@ -72,7 +72,7 @@ def check_distinct(places: Mapping[str, str | None]) -> None:
             continue
         name = place if place == "-" else os.path.realpath(place)
         if name in seen:
-            raise UsageError(f"{option} {place}: this is what {seen[name]} names, too")
+            raise UsageError(f"{option} {place}: {seen[name]} names the same file")
         seen[name] = option
 
 
@@ -90,7 +90,7 @@ def _print(data: bytes) -> None:
         _abandon_stdout()
     except OSError as error:
         _abandon_stdout()
-        raise UsageError(f"standard output: {error.strerror}; the result is not whole") from None
+        raise UsageError(f"standard output: {error.strerror}; the result is incomplete") from None
 
 
 def _replace(path: Path, data: bytes) -> None:

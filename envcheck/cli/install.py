@@ -141,13 +141,13 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
         arguments,
         "--image",
         "--stack --release --flavour",
-        "an image of your own is none of NVIDIA's releases",
+        "--image says what is installed",
     )
     selection.refuse_together(
         arguments,
         "--offline",
         "--stack --release --lock --index --allow-insecure --upgrade --image --flavour",
-        "what it names says what is installed, and no index or registry is asked",
+        "the bundle says what is installed",
     )
     selection.refuse_lock(arguments)
     selection.refuse_together(
@@ -164,7 +164,7 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
             "--image NAME@sha256:DIGEST is what the image is built upon",
         )
     if arguments.dockerfile and arguments.format == "json":
-        raise UsageError("--dockerfile and --format json are not used together: it is one text")
+        raise UsageError("--dockerfile and --format json cannot be used together: it is one text")
 
 
 class _InstallFaces(faces.Faces):

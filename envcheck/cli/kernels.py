@@ -60,7 +60,9 @@ def add_arguments(parser: Parser) -> None:
 def refuse(arguments: argparse.Namespace, other: str) -> None:
     """Raise UsageError where kernels were chosen and ``other`` ("--from") leaves none to run."""
     for option in _given(arguments):
-        raise UsageError(f"{option} and {other} exclude each other: with {other} no kernel is run")
+        raise UsageError(
+            f"{option} and {other} cannot be used together: with {other} no kernel is run"
+        )
 
 
 def wanted(
@@ -74,12 +76,12 @@ def wanted(
     given = _given(arguments)
     if arguments.no_kernels:
         if len(given) > 1:
-            raise UsageError(f"{given[0]} and --no-kernels exclude each other")
+            raise UsageError(f"{given[0]} and --no-kernels cannot be used together")
         return None
     if AREA in skip or (only and not any(word == AREA or word.startswith(CODES) for word in only)):
         for option in given:
             raise UsageError(
-                f"{option} and {'--skip' if AREA in skip else '--only'} exclude each other: the checks"
+                f"{option} and {'--skip' if AREA in skip else '--only'} cannot be used together: the checks"
                 f" of {AREA}, for which kernels are run, are left out"
             )
         return None
@@ -105,7 +107,9 @@ def _words(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
         wrong = [word for word in asked if word.lower() not in known]
         if wrong:
             near = did_you_mean(wrong[0], choices)
-            raise argparse.ArgumentTypeError(f"{wrong[0]!r} is none of {', '.join(choices)}{near}")
+            raise argparse.ArgumentTypeError(
+                f"{wrong[0]!r} is not one of {', '.join(choices)}{near}"
+            )
         return [known[word.lower()] for word in asked]
 
     return words
@@ -115,6 +119,6 @@ def _indices(text: str) -> list[int]:
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and len(word) < 5 for word in words):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no GPU's index in nvidia-smi's list: write 0, or 0,2"
+            f"{text!r} is not a GPU's number in nvidia-smi: write 0 or 0,2"
         )
     return [int(word) for word in words]

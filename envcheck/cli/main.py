@@ -50,7 +50,7 @@ def run(argv: Sequence[str]) -> int:
         if os.environ.get("ENVCHECK_DEBUG"):
             words.trace()
         words.say(f"internal error: {type(error).__name__}: {error}")
-        words.hint("please report it, with what ENVCHECK_DEBUG=1 makes of it")
+        words.hint("please report it, with what it prints under ENVCHECK_DEBUG=1")
         in_its_place = argv[:1] and argv[0] in ("run", "shell")  # other codes are the command's own
         return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK
 

@@ -164,12 +164,12 @@ def _absolute(path: str | None, option: str) -> str:
     if not path:
         raise UsageError(f"{option}: the path is empty")
     if not path.isprintable():  # bytes that are no UTF-8 are not, either
-        raise UsageError(f"{option} {path!a}: the path cannot be printed, nor written down")
+        raise UsageError(f"{option} {path!a}: the path has characters that cannot be printed")
     expanded = os.path.expanduser(path)  # noqa: PTH111 - of a user that may not be there
     if expanded.startswith("~"):
         user = expanded.partition("/")[0]
         raise UsageError(
-            f"{option} {path}: the home directory that {user} means is not known",
+            f"{option} {path}: there is no user whose home is {user}",
             hint=f"./{path} is a directory of that name",
         )
     return os.path.abspath(expanded)  # noqa: PTH100 - links in it stay
@@ -188,7 +188,7 @@ def refuse_together(arguments: argparse.Namespace, option: str, others: str, why
         if _given(arguments, other):
             by_name = other == "--stack" and arguments.named
             shown = f'"{arguments.named}"' if by_name else other
-            raise UsageError(f"{option} and {shown} are not used together: {why}")
+            raise UsageError(f"{option} and {shown} cannot be used together: {why}")
 
 
 def _given(arguments: argparse.Namespace, option: str) -> bool:

@@ -85,7 +85,7 @@ def test_somebody_elses_dockerfile_stays(home: Home, shop: Demo, tmp_path: Path)
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--plan"], "--dockerfile and --plan are not used together"),
+        (["--plan"], "--dockerfile and --plan cannot be used together"),
         (["--mode", "container", "--image", "nvcr.io/a/b:1"], "built upon a digest"),
         (["--mode", "container", "--release", "23.03"], "--dockerfile and --release"),
         (

@@ -154,7 +154,7 @@ def test_rollback_waits_as_long_as_it_is_told(root: Path) -> None:
 
 def test_uninstalling_asks_where_somebody_is(root: Path) -> None:
     install(root, "1")
-    assert "nobody is there to be asked" in refused(envcheck("uninstall", "tiny"))
+    assert "there is no terminal to ask on" in refused(envcheck("uninstall", "tiny"))
     assert runs(root) == "1"
     for answer, left in (("n\n", True), ("y\n", False)):
         leader, follower = pty.openpty()

@@ -46,8 +46,7 @@ def test_a_failure_has_the_same_envelope(home: Home) -> None:
 def test_a_home_that_nobody_has(home: Home) -> None:
     told = sentence(home.envcheck("install", "--path", "~nobody-of-this-name/x"), 2)
     assert told == (
-        "envcheck: --path ~nobody-of-this-name/x: the home directory that ~nobody-of-this-name means"
-        " is not known"
+        "envcheck: --path ~nobody-of-this-name/x: there is no user whose home is ~nobody-of-this-name"
     )
 
 

@@ -142,7 +142,7 @@ def test_one_file_for_two_things_is_refused(
     places = {"x": saved / "x", "from": source}
     command = ["doctor", "--from", str(source), *(option.format(**places) for option in options)]
     assert run(command) == 2
-    assert f"what {word} names, too" in capsys.readouterr().err
+    assert f"{word} names the same file" in capsys.readouterr().err
     assert source.read_bytes() == before and not (saved / "x").exists()
     assert (
         run(["doctor", "--from", str(source), "--save", "/dev/null", "--output", "/dev/null"]) == 0

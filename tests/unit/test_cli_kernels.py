@@ -65,9 +65,11 @@ def test_what_the_kernels_are_run_for_may_be_left_out() -> None:
     assert wanted(skip=["driver", "TC-003"]) == Kernels()
     assert wanted(only=["driver", "gpu"]) is None
     assert wanted(skip=["tensorcores"]) is None
-    with pytest.raises(UsageError, match=r"^--gpu and --only exclude each other: .* tensorcores,"):
+    with pytest.raises(
+        UsageError, match=r"^--gpu and --only cannot be used together: .* tensorcores,"
+    ):
         wanted("--gpu", "0", only=["driver"])
-    with pytest.raises(UsageError, match=r"^--modes and --skip exclude each other"):
+    with pytest.raises(UsageError, match=r"^--modes and --skip cannot be used together"):
         wanted("--modes", "fp16", skip=["tensorcores"])
     assert wanted("--no-kernels", skip=["tensorcores"]) is None
 
@@ -75,9 +77,9 @@ def test_what_the_kernels_are_run_for_may_be_left_out() -> None:
 @pytest.mark.parametrize("argv", ["--kernels L0", "--gpu 0", "--busy-ok", "--modes fp16"])
 def test_options_that_contradict_each_other_are_named(argv: str) -> None:
     option = argv.split()[0]
-    with pytest.raises(UsageError, match=f"^{option} and --no-kernels exclude each other$"):
+    with pytest.raises(UsageError, match=f"^{option} and --no-kernels cannot be used together$"):
         wanted(*argv.split(), "--no-kernels")
-    with pytest.raises(UsageError, match=f"^{option} and --from exclude each other"):
+    with pytest.raises(UsageError, match=f"^{option} and --from cannot be used together"):
         kernels.refuse(parsed(*argv.split()), "--from")
     kernels.refuse(parsed(), "--from")
 
@@ -85,10 +87,10 @@ def test_options_that_contradict_each_other_are_named(argv: str) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
-        ("--kernels", "L0,L3", "'L3' is none of L0, L1, L2"),
-        ("--kernels", "", "'' is none of L0, L1, L2"),
-        ("--modes", "fp64", "'fp64' is none of fp32, tf32, fp16, bf16, int8, fp8"),
-        ("--gpu", "0,x", "'0,x' is no"),
+        ("--kernels", "L0,L3", "'L3' is not one of L0, L1, L2"),
+        ("--kernels", "", "'' is not one of L0, L1, L2"),
+        ("--modes", "fp64", "'fp64' is not one of fp32, tf32, fp16, bf16, int8, fp8"),
+        ("--gpu", "0,x", "'0,x' is not"),
         ("--gpu", "-1", "'-1' is no"),
         ("--gpu", "GPU-1", "'GPU-1' is no"),
     ],
@@ -111,10 +113,10 @@ def test_a_file_leaves_nothing_to_run(
     (tmp_path / "machine.json").write_bytes(snapshots.dump(machine()))
     for command in (["doctor", "--from"], ["collect", "--nvidia-smi"]):
         assert run([*command, str(tmp_path / "machine.json"), option]) == 2
-        assert f"{name} and {command[1]} exclude each other" in capsys.readouterr().err
+        assert f"{name} and {command[1]} cannot be used together" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         collector_main._options(["--nvidia-smi", "x", option])
-    assert f"{name} and --nvidia-smi exclude each other" in capsys.readouterr().err
+    assert f"{name} and --nvidia-smi cannot be used together" in capsys.readouterr().err
 
 
 class Called(Exception):

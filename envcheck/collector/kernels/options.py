@@ -52,10 +52,12 @@ def from_arguments(parser, arguments):
     names = ("kernels", "gpu", "modes", "busy_ok", "evidence", "no_kernels")
     given = ["--" + name.replace("_", "-") for name in names if getattr(arguments, name)]
     if arguments.nvidia_smi and given:
-        parser.error("%s and --nvidia-smi exclude each other: nothing runs here then" % given[0])
+        parser.error(
+            "%s and --nvidia-smi cannot be used together: nothing runs here then" % given[0]
+        )
     if arguments.no_kernels:
         if given[:-1]:
-            parser.error("%s and --no-kernels exclude each other" % given[0])
+            parser.error("%s and --no-kernels cannot be used together" % given[0])
         return None
     return Options(
         arguments.kernels or LEVELS,
@@ -85,7 +87,7 @@ def _words(choices):
         asked = [word.strip() for word in text.split(",")]
         for word in asked:
             if word.lower() not in known:
-                raise argparse.ArgumentTypeError("%r is none of %s" % (word, ", ".join(choices)))
+                raise argparse.ArgumentTypeError("%r is not one of %s" % (word, ", ".join(choices)))
         return [known[word.lower()] for word in asked]
 
     return words
@@ -95,6 +97,6 @@ def _indices(text):
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and len(word) < 5 for word in words):
         raise argparse.ArgumentTypeError(
-            "%r is no GPU's index in nvidia-smi's list: write 0, or 0,2" % text
+            "%r is not a GPU's number in nvidia-smi: write 0 or 0,2" % text
         )
     return [int(word) for word in words]
