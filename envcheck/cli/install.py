@@ -76,6 +76,16 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="resolve again, and install what is newer",
     )
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="install the same versions anew, as they were locked",
+    )
+    parser.add_argument(
+        "--keep-added",
+        action="store_true",
+        help="with --upgrade or --fresh: install the packages that you added in the new version, too",
+    )
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
     faces.add_amount(parser, verbose="a plan with every package and step")
     parser.add_argument(
@@ -111,6 +121,8 @@ def run(arguments: argparse.Namespace) -> int:
         how = running.How(
             until="lock" if arguments.dockerfile else "plan" if arguments.plan else "installed",
             upgrade=arguments.upgrade,
+            fresh=arguments.fresh,
+            keep_added=arguments.keep_added,
             wait=arguments.wait,
             jobs=arguments.jobs,
         )
@@ -148,6 +160,12 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
         "--offline",
         "--stack --release --lock --index --allow-insecure --upgrade --image --flavour",
         "the bundle says what is installed",
+    )
+    selection.refuse_together(
+        arguments,
+        "--fresh",
+        "--upgrade --lock",
+        "--fresh takes the versions that are installed",
     )
     selection.refuse_lock(arguments)
     selection.refuse_together(

@@ -34,6 +34,7 @@ def environment_of(installed: Installed, provided: dict[str, str]) -> Environmen
         unproven=record.health.unproven,
         kept=[kept] if kept else [],
         notes=installed.notes,
+        drifted=installed.drifted,
         mode=record.mode,
         engine=record.engine,
         image=record.image,
@@ -84,6 +85,8 @@ def render(
     page.command(in_place("envcheck doctor"))
     if already:
         page.paragraph(("--upgrade looks for newer versions.", "quiet"))
+        if environment.drifted:
+            page.paragraph(("--fresh installs again what was locked.", "quiet"))
     return page.text()
 
 

@@ -39,6 +39,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     image: str = ""  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
     digest: str = ""  # of its manifest, "sha256:…": what was pulled
     wiring: str = ""  # how the GPUs get in
+    drifted: bool = False  # packages of the lock were changed or removed since
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):

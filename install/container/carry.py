@@ -47,6 +47,7 @@ def carry_out(prepared: Prepared, plan: ImagePlan, how: How, told: Told) -> Inst
             wait=how.wait,
             tell=told.say,
             step=told.step,
+            fresh=how.fresh,
         )
         remove(blob.sha256 for blob in prepared.image.layers)  # the engine holds them, unpacked
     return installed

@@ -81,6 +81,45 @@ def resolve(
     )
 
 
+def beside(
+    lock: Lock,
+    wanted: Mapping[str, str],
+    choice: Choice,
+    *,
+    indexes: OpenIndex,
+    interpreter: Interpreter | None,
+) -> tuple[list[LockedPackage], dict[str, str]]:
+    """Packages that a user wants beside the lock's, with what they need; and why others do not fit, by name.
+
+    wanted: name → version. The lock's packages keep their versions. Raises CouldNotLook where an index fails.
+    """
+    from ..index.server import IndexServer
+
+    target = _target(choice, interpreter)
+    locked = {package.name for package in lock.packages}
+    bounds = [f"{package.name}=={package.version}" for package in lock.packages]
+    unfit: dict[str, str] = {}
+    with IndexServer(indexes) as server:
+
+        def solve(names: Iterable[str]) -> list[Pin]:
+            exactly = [f"{name}=={wanted[name]}" for name in names]
+            return compiled.compile_(exactly, bounds, [], target, server)
+
+        try:
+            pins = solve(wanted) if wanted else []
+        except (NoSolution, CouldNotLook):
+            fit: list[str] = []
+            pins = []
+            for name in wanted:  # each beside those that fit
+                try:
+                    pins = solve([*fit, name])
+                    fit.append(name)
+                except (NoSolution, CouldNotLook) as error:
+                    unfit[name] = str(error)
+        new = [pin for pin in pins if pin.name not in locked]
+        return _locked(new, indexes, _tags(target)), unfit
+
+
 def requirements(choice: Choice, minor: str) -> list[str]:
     """What the environment is asked to hold: the stack, the release's extras, and this Python's pip."""
     release = choice.candidate.release

@@ -17,6 +17,7 @@ from ..request import Request
 from ..tools import environment, toolchain
 from ..transaction.layout import Version
 from ..transaction.steps import Details, Noted, Stage
+from .added import Added
 from .rate import Meter
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class WheelBuilder:
     """The transaction's Builder for a locked environment.
 
     located: the lock with the addresses that its files are fetched from. public: the URL of the public
-    index, without credentials. installer: "uv 0.13.9".
+    index, without credentials. installer: "uv 0.13.9". added: to the version before, by its user.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class WheelBuilder:
         public: str,
         installer: str,
         step: Callable[[StepName], None],
+        added: Added,
     ) -> None:
         self._choice = choice
         self._lock = lock
@@ -51,6 +53,7 @@ class WheelBuilder:
         self._public = public
         self._installer = installer
         self._step = step
+        self._added = added
         self._interpreter = choice.candidate.interpreter
 
     def about(self) -> Details:
@@ -67,7 +70,13 @@ class WheelBuilder:
 
     def noted(self) -> Noted:
         python = self._python()
-        return Noted(python=python.version, interpreter=python.path, installer=self._installer)
+        return Noted(
+            python=python.version,
+            interpreter=python.path,
+            installer=self._installer,
+            added={package.name: package.version for package in self._added.packages},
+            notes=self._added.notes,
+        )
 
     def _get_python(self, version: Version) -> Details:
         return {"interpreter": self._python().path}

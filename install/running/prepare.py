@@ -31,7 +31,9 @@ from ..store.progress import Fetching
 from ..store.store import Store
 from ..tools import toolchain
 from ..transaction import layout, uv_cache
-from . import rate, survey, wishes
+from ..transaction.layout import Root
+from . import added, rate, survey, wishes
+from .added import Added, damage
 from .rate import Meter
 from .survey import Machine
 
@@ -60,11 +62,16 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     session: Session
     public: str
     remarks: list[str]
+    added: Added = Added()
     bundle: Bundle | None = None
+
+    @property
+    def root(self) -> Root:
+        return layout.root_of(self.request, self.choice.stack.name)
 
     def plan(self) -> WheelPlan:
         """Raises UsageError for a path that cannot be, or is somebody else's; Cannot for want of room."""
-        root = layout.root_of(self.request, self.choice.stack.name)
+        root = self.root
         directory = str(root.path)
         version = layout.version_id(
             self.lock.release, self.lock.python, lock_file.digest(self.lock)
@@ -86,7 +93,11 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
             },
             in_unpacked=self._unpacked(),
             rate=rate.read(),
-            remarks=self.remarks,
+            remarks=[
+                *self.remarks,
+                *damage(root, lock_file.digest(self.lock)),
+                *self.added.notes,
+            ],
             offline=self.bundle is not None,
         )
         return planning.plan(self.choice, self.located, here)
@@ -120,12 +131,23 @@ class _Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prepare(
-    request: Request, jobs: int, say: Say, fetching: Callable[[Fetching], None], exits: ExitStack
+    request: Request,
+    jobs: int,
+    say: Say,
+    fetching: Callable[[Fetching], None],
+    exits: ExitStack,
+    *,
+    by_lock: Path | None = None,
+    keep_added: bool = False,
 ) -> Prepared:
-    """Look, choose, resolve and lock. ``exits`` closes what is opened. Only from the main thread."""
+    """Look, choose, resolve and lock. ``exits`` closes what is opened. Only from the main thread.
+
+    by_lock: install what this lock says, although the request names none. keep_added: with what the user
+    added to the version in use.
+    """
     wishes.check(request)
     bundle = _opened(request, exits)
-    wish = _wish(request, bundle)
+    wish = _wish(request, bundle, by_lock)
     say("looking at this machine")
     collected = survey.collecting()
     # Which takes longer to import than all the rest: meanwhile the collector runs.
@@ -169,12 +191,16 @@ def prepare(
         early.remember(indexes, store, choice.stack)
         assert machine.public is not None, "only a bundle does without"
         public = session.public(machine.public.url)
+    root = layout.root_of(request, choice.stack.name)
+    open_index = ways.indexes(choice.stack) if bundle is None else None
+    beside = added.look(root, lock, choice, open_index, keep=keep_added)
     return Prepared(
         request=request,
         choice=choice,
         machine=machine,
         lock=lock,
-        located=located,
+        located=msgspec.structs.replace(located, packages=[*located.packages, *beside.packages]),
+        added=beside,
         store=store,
         fetcher=fetcher,
         meter=meter,
@@ -236,7 +262,7 @@ def _opened(request: Request, exits: ExitStack) -> Bundle | None:
     return exits.enter_context(Bundle(request.offline))
 
 
-def _wish(request: Request, bundle: Bundle | None) -> _Wish:
+def _wish(request: Request, bundle: Bundle | None, by_lock: Path | None) -> _Wish:
     """Raises UsageError for a lock that is none, or is of another stack than the one named."""
     if bundle is not None:
         from ..catalogue.schema import read
@@ -247,9 +273,10 @@ def _wish(request: Request, bundle: Bundle | None) -> _Wish:
         return _Wish(
             request=_by_lock(request, lock), lock=lock, where=where, load=lambda name: stack
         )
-    if request.lock:
-        lock = lock_file.read(Path(request.lock))
-        return _Wish(request=_by_lock(request, lock), lock=lock, where=request.lock)
+    if request.lock or by_lock:
+        path = by_lock or Path(request.lock)
+        lock = lock_file.read(path)
+        return _Wish(request=_by_lock(request, lock), lock=lock, where=str(path))
     return _Wish(request=request)
 
 

@@ -12,6 +12,7 @@ import msgspec
 from ...exit_codes import Cannot, UsageError
 from .. import places
 from ..catalogue.model import Stack
+from ..lock import lock_file
 from ..lock.lock import Lock
 from ..plan.plan import AnyPlan, StepName, WheelPlan
 from ..request import Request
@@ -32,6 +33,8 @@ class How(msgspec.Struct, frozen=True, kw_only=True):
 
     until: Literal["lock", "plan", "installed"] = "installed"  # where it stops
     upgrade: bool = False
+    fresh: bool = False  # a new version, as locked, although one is there
+    keep_added: bool = False  # with what the user has added to the version in use
     wait: float | None = None  # seconds for another installation at the same place
     jobs: int = 8  # downloads at once
 
@@ -68,21 +71,28 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def install(request: Request, how: How, told: Told) -> Outcome:
     """Carry out a request. Only from the main thread. Raises EnvcheckError."""
-    if how.until == "installed" and not how.upgrade:
-        there = noop.look(request)
-        if there is not None:
-            return Outcome(result="already", installed=_again(there), provided=_provided(there))
+    there = None if how.upgrade else noop.look(request)
+    if there is not None and how.until == "installed" and not how.fresh:
+        return Outcome(result="already", installed=_again(there), provided=_provided(there))
     with ending_raises(), _cache_needed(), ExitStack() as exits:
         if request.mode == "container":
             return _install_image(request, how, told, exits)
         from . import prepare
 
-        prepared = prepare.prepare(request, how.jobs, told.say, told.fetching, exits)
+        prepared = prepare.prepare(
+            request,
+            how.jobs,
+            told.say,
+            told.fetching,
+            exits,
+            by_lock=_lock_of(there) if how.fresh and not request.offline else None,
+            keep_added=how.keep_added,
+        )
         stack, lock = prepared.choice.stack, prepared.lock
         if how.until == "lock":
             return Outcome(result="planned", stack=stack, lock=lock)
         plan = prepared.plan()
-        wanted = told.agreed(plan)
+        wanted = _is_there(prepared, how) or told.agreed(plan)
         if how.until == "plan" or not wanted:
             result: Result = "refused" if not wanted else "planned"
             return Outcome(result=result, plan=plan, stack=stack, lock=lock)
@@ -96,6 +106,22 @@ def install(request: Request, how: How, told: Told) -> Outcome:
         lock=lock,
         provided=lock.provided,
     )
+
+
+def _is_there(prepared: Prepared, how: How) -> bool:
+    """Whether a version by this lock is installed, so that there is nothing to plan and to ask."""
+    if how.fresh or how.until != "installed":
+        return False
+    root, digest = prepared.root, lock_file.digest(prepared.lock)
+    request = prepared.request
+    return any(look(root, request, digest) for look in (noop.in_root, noop.beside))
+
+
+def _lock_of(there: Installed | None) -> Path | None:
+    """The lock of the version that an equal request has made."""
+    if there is None or there.record.mode == "container":
+        return None
+    return Version(Path(there.directory) / there.version).lock
 
 
 def _install_image(request: Request, how: How, told: Told, exits: ExitStack) -> Outcome:
@@ -138,8 +164,6 @@ def _again(there: Installed) -> Installed:
 
 
 def _provided(there: Installed) -> dict[str, str]:
-    from ..lock import lock_file
-
     version = Version(Path(there.directory) / there.version)
     if version.is_container:
         return {}
@@ -165,6 +189,7 @@ def _execute(prepared: Prepared, plan: WheelPlan, how: How, told: Told) -> Insta
         prepared.public,
         plan.installer,
         told.step,
+        prepared.added,
     )
     verifier = DoctorVerifier(
         must_pass=stack.must_pass,
@@ -174,5 +199,13 @@ def _execute(prepared: Prepared, plan: WheelPlan, how: How, told: Told) -> Insta
     )
     material = LockedPackages(prepared.lock)
     return execute(
-        plan, material, request, builder, verifier, wait=how.wait, tell=told.say, step=told.step
+        plan,
+        material,
+        request,
+        builder,
+        verifier,
+        wait=how.wait,
+        tell=told.say,
+        step=told.step,
+        fresh=how.fresh,
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from ... import __version__
-from ...exit_codes import PutBack
+from ...exit_codes import Cannot, PutBack
 from ..plan.plan import Plan, StepName
 from ..request import Request
 from . import (
@@ -51,13 +51,14 @@ def execute(
     wait: float | None = None,
     tell: Tell = lambda sentence: None,
     step: TellStep = lambda name: None,
+    fresh: bool = False,
     journal: Journal | None = None,
 ) -> Installed:
     """Install what the plan says, or leave everything as it was. Only from the main thread.
 
     wait: seconds to wait for another envcheck in the same root, None: until it is done. tell: gets a
     sentence now and then. step: gets each of the plan's steps that begins here; the builder tells of its own.
-    journal: the root's own.
+    fresh: also where a version by the same lock is there. journal: the root's own.
 
     Raises UsageError and Cannot where the root is not ours or cannot be locked: nothing was touched.
     Then PutBack, NotPutBack; KeyboardInterrupt and SystemExit after everything was undone.
@@ -76,8 +77,10 @@ def execute(
         ) as held,
     ):
         undo.recovered(root, journal, tell)
-        if there := noop.in_root(root, request, material.digest):
+        if not fresh and (there := noop.in_root(root, request, material.digest)):
             return _confirmed(root, there, request)
+        if not fresh and (there := noop.beside(root, request, material.digest)):
+            return _in_use_again(root, journal, there)
         with suppress(OSError):  # done again after the swap; here, so that `list` finds what fails
             roots.register(root)
         transaction = _Transaction(root, journal, plan, material, request)
@@ -199,6 +202,7 @@ class _Transaction:
             mode=self.request.mode,
             lock=self.material.digest,
             versions=dict(self.material.versions),
+            added=noted.added,
             building=dict(self.material.building),
             python=noted.python,
             interpreter=noted.interpreter,
@@ -230,3 +234,19 @@ def _confirmed(root: Root, there: Installed, request: Request) -> Installed:
             record.write(root.version(there.version), noted)
     notes = [*there.notes, note] if note else there.notes
     return msgspec.structs.replace(there, record=noted, notes=notes)
+
+
+def _in_use_again(root: Root, journal: Journal, there: Installed) -> Installed:
+    """A version by this lock was installed before another one: no second copy of it is made."""
+    try:
+        with held_back():
+            swap.swap(root, there.version)
+            note = in_use.note(root, journal, there.version, there.before)
+    except OSError as error:
+        raise Cannot(
+            f"{error.filename or root.current}: cannot be changed: {error.strerror}",
+            hint=durable.advice(error),
+        ) from None
+    said = f"it was installed before, and is in use again in place of {there.before or 'none'}"
+    notes = [said, *there.notes, *([note] if note else [])]
+    return msgspec.structs.replace(there, notes=notes)

@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 import msgspec
 
-from . import locking, manifest, outside, record, roots
+from . import condition, locking, manifest, outside, record, roots
 from .journal import Journal
 from .layout import Root, Version
 from .recover import unfinished
@@ -125,7 +125,7 @@ def _version(version: Version, in_use: bool, begun: bool, at_work: bool) -> Vers
             bytes_shared=used.shared,
             **_held(version),
         )
-    changes = outside.compare(version).sentences()
+    changes = condition.of(version).changes
     images = outside.image_bytes([version])
     return VersionState(
         version=version.id,

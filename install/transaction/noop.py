@@ -1,4 +1,4 @@
-"""Whether what is asked for is there already: a look at the record and at file status, in a moment."""
+"""Whether what is asked for is installed already: a look at the record and at file status, in a moment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 
 from ..request import Request
-from . import outside, record, roots
+from . import condition, history, record, roots
+from .condition import Condition
 from .journal import FINISHED, Journal, last_steps
 from .layout import Root, is_root
 from .record import Installed, Record
@@ -23,13 +24,18 @@ _CHOOSING = (
     "allow_other_owner",
     "flavour",
     "image",
+    # Whence and by what it came: the lock says both, to the byte.
+    "indexes",
+    "allow_insecure",
+    "installer",
 )
 
 
 def look(request: Request) -> Installed | None:
-    """The environment that an equal request made, if it is as it was installed; touches nothing.
+    """The environment that an equal request made, unless it is damaged; touches nothing. What its user's pip
+    has changed since is in the notes.
 
-    Equal means: the same wish, of the same envcheck with the same catalogue and the same named files.
+    Equal means: the same request, of the same envcheck with the same catalogue and the same named files.
     Raises UsageError for a path that is in a newer layout.
     """
     candidates = [Root(Path(request.path))] if request.path else roots.known()
@@ -51,17 +57,32 @@ def in_root(root: Root, request: Request, digest: str = "") -> Installed | None:
         return None
     if last_steps(Journal(root.journal).entries()).get(current) not in FINISHED:
         return None
-    difference = outside.compare(root.version(current))
-    if not difference.intact:
-        return None
+    found = condition.of(root.version(current))
+    return _installed(root, noted, current, found) if found.usable else None
+
+
+def beside(root: Root, request: Request, digest: str) -> Installed | None:
+    """A version by this lock that is not in use and can be. Under the root's lock, or only to be shown."""
+    current = root.current_id()
+    for name in history.usable(root, Journal(root.journal)):
+        noted = record.read(root.version(name))
+        if name != current and noted is not None and _serves(noted, request, digest):
+            found = condition.of(root.version(name))
+            if found.usable:
+                return _installed(root, noted, name, found)
+    return None
+
+
+def _installed(root: Root, noted: Record, name: str, found: Condition) -> Installed:
     return Installed(
         directory=str(root.path),
-        version=current,
+        version=name,
         prefix=str(root.current),
         already=True,
-        before=current,
+        before=root.current_id() or "",
         record=noted,
-        notes=difference.sentences(),
+        notes=found.changes,
+        drifted=found.drifted,
     )
 
 

@@ -40,6 +40,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     mode: Literal["wheel", "container"] = "wheel"
     lock: str  # its digest: of pylock.toml, or of the image's manifest
     versions: dict[str, str]  # of its packages
+    added: dict[str, str] = {}  # beside the lock's: what a user had added to the version before it
     building: dict[str, str] = {}  # of those that sdists were built with, and that are not in it
     python: str = ""  # "3.11.7"
     interpreter: str = ""
@@ -67,6 +68,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     before: str  # the version that was current; "" where none was
     record: Record
     notes: list[str] = []
+    drifted: bool = False  # packages of the lock have been changed or removed since
 
 
 def inputs(request: Request) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from ...exit_codes import Cannot, UsageError
-from . import durable, history, in_use, outside, record, swap, undo
+from . import condition, durable, history, in_use, record, swap, undo
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock
@@ -38,10 +38,10 @@ def rollback(
         undo.recovered(root, journal, tell)
         before = root.current_id()
         chosen = _choose(root, journal, to, before)
-        difference = outside.compare(root.version(chosen))
-        if not difference.intact:
+        found = condition.of(root.version(chosen))
+        if not found.usable:
             raise Cannot(
-                f"{chosen} is not what was installed: {'; '.join(difference.sentences())}",
+                f"{chosen} is not what was installed: {'; '.join(found.changes)}",
                 hint=f"envcheck install --mode {_mode(root.version(chosen))} makes a new version",
             )
         try:

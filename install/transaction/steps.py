@@ -58,6 +58,7 @@ class Noted(msgspec.Struct, frozen=True, kw_only=True):
         0  # that the engine's storage has of it; 0 where it is a file of the version's
     )
     wiring: str = ""  # how GPUs get into the container: "by CDI (/etc/cdi/nvidia.yaml)"
+    added: dict[str, str] = {}  # packages beside the lock's
     notes: list[str] = []  # told once, at the end of the installation
 
 

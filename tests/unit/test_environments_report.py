@@ -243,6 +243,7 @@ def test_the_envelope_s_keys_only_ever_grow() -> None:
         "image",
         "digest",
         "wiring",
+        "drifted",
     ]
     assert found["digest"] == DIGEST and found["image"] == IMAGE
 

@@ -405,6 +405,8 @@ def test_the_look_wants_the_same_wish_and_the_same_inputs(root: Root) -> None:
     assert noop.in_root(root, asked, "1" * 64) is not None, "the lock is the same"
     assert noop.in_root(root, asked, "2" * 64) is None
     other_index = Request(stack="tiny", indexes=["https://x.test/simple"])
+    assert noop.in_root(root, other_index, "1" * 64) is not None, "it says whence all came"
+    other_index = Request(stack="tiny", path=str(root.path))
     assert noop.in_root(root, other_index, "1" * 64) is None
 
 

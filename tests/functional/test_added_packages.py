@@ -1,0 +1,114 @@
+"""Packages that people add: what was added is said, nothing is lost in silence, and there is a way back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli import environment
+from demo_stack import Demo, demo
+from installing import Environment, Home
+from uv import find_uv_bin
+from wheel_maker import wheel
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    folder = tmp_path_factory.mktemp("shop")
+    files = folder / "files"
+    wheel(files, "demo-lib", "1.4")
+    wheel(files, "extra", "1.0", requires=["extra-base"])
+    wheel(files, "extra-base", "0.5")
+    wheel(files, "picky", "1.0", requires=["demo-lib<1.5"])
+    with demo(folder) as made:
+        yield made
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def by_hand(made: Environment, shop: Demo, *arguments: str) -> None:
+    """The user's own installer, in the environment."""
+    command = arguments[0]
+    index = ["--index-url", shop.index.url] if command == "install" else []
+    argv = [find_uv_bin(), "pip", command, *index, "--python", made.python, *arguments[1:]]
+    variables = environment(**made.home.variables, UV_NO_CONFIG="1")
+    subprocess.run(argv, check=True, env=variables, timeout=120, capture_output=True)
+
+
+def record(made: Environment) -> dict[str, object]:
+    found: dict[str, object] = json.loads((made.prefix / ".envcheck" / "record.json").read_text())
+    return found
+
+
+def test_what_was_added_is_said_and_taken_over(home: Home, shop: Demo) -> None:
+    first = home.install(*shop.selection, "--release", "1.0")
+    by_hand(first, shop, "install", "extra", "picky")  # picky brings another demo-lib
+    version = first.told["environment"]["version"]
+
+    again = home.install(*shop.selection, "--release", "1.0").told
+    assert again["result"] == "already" and again["environment"]["version"] == version
+    assert again["environment"]["notes"] == [
+        "added since: extra 1.0, extra-base 0.5, picky 1.0",
+        "changed since: demo-lib 1.4 (locked: 1.5)",
+    ]
+
+    planned = home.envcheck("install", *shop.selection, "--plan", "--format", "json")
+    notes = " ".join(json.loads(planned.stdout)["plan"]["notes"])
+    assert f"changed in {version}, and as locked in the new version: demo-lib 1.4" in notes
+    assert "not in the new version: extra 1.0, extra-base 0.5, picky 1.0; --keep-added" in notes
+
+    newer = home.install(*shop.selection, "--keep-added")
+    told = newer.told["environment"]
+    assert any("in the new version, too: extra 1.0, extra-base 0.5" in n for n in told["notes"])
+    assert any(n.startswith("picky 1.0, added to") and "demo-lib" in n for n in told["notes"])
+    assert record(newer)["added"] == {"extra": "1.0", "extra-base": "0.5"}
+    names = newer.installed()
+    assert str(names["extra"]) == "1.0" and str(names["demo-lib"]) == "1.5" and "picky" not in names
+    assert "picky" in {
+        p.name.partition("-")[0] for p in (home.root("demo") / version).rglob("*.dist-info")
+    }
+
+
+def test_a_fresh_version_is_as_locked(home: Home, shop: Demo) -> None:
+    first = home.install(*shop.selection)
+    by_hand(first, shop, "install", "demo-lib<1.5", "extra")
+    by_hand(first, shop, "uninstall", "demo-framework")
+    told = home.envcheck("install", *shop.selection, "--yes").stdout.decode()
+    assert "Already installed" in told and "--fresh" in told
+    assert "removed since: demo-framework 2.0" in told
+    fresh = home.install(*shop.selection, "--fresh")
+    assert fresh.told["environment"]["version"] == first.told["environment"]["version"] + "-2"
+    assert fresh.lock["packages"] == first.lock["packages"]
+    names = fresh.installed()
+    assert str(names["demo-lib"]) == "1.5" and "extra" not in names and "demo-framework" in names
+    assert not home.install(*shop.selection).told["environment"]["notes"]
+
+
+def test_what_no_package_manager_did_is_damage(home: Home, shop: Demo) -> None:
+    first = home.install(*shop.selection)
+    by_hand(first, shop, "install", "extra")
+    (module,) = first.site_packages.glob("demo_lib.py")
+    module.unlink()
+    planned = home.envcheck("install", *shop.selection, "--plan", "--upgrade", "--format", "json")
+    (note,) = [n for n in json.loads(planned.stdout)["plan"]["notes"] if "damaged" in n]
+    assert "demo_lib.py is gone" in note
+    again = home.install(*shop.selection).told["environment"]
+    assert again["version"] == first.told["environment"]["version"] + "-2"
+
+
+def test_no_second_copy_of_a_version_that_was_in_use_before(home: Home, shop: Demo) -> None:
+    first = home.install(*shop.selection).told["environment"]["version"]
+    home.install(*shop.selection, "--release", "1.0")
+    again = home.install(*shop.selection)
+    assert again.told["result"] == "already" and again.prefix.resolve().name == first
+    assert any("is in use again in place of 1.0-" in n for n in again.told["environment"]["notes"])
+    assert not list(home.root("demo").glob("*-2"))
+    # Resolving again, which comes to the same lock, plans no copy either.
+    upgraded = home.envcheck("install", *shop.selection, "--upgrade", "--yes")
+    assert b"Plan:" not in upgraded.stderr and b"Already installed" in upgraded.stdout
