@@ -107,17 +107,18 @@ def load(data: bytes) -> Snapshot:
     if not data.strip():
         raise SnapshotError("it is empty")
     try:
-        header = msgspec.json.decode(data, type=_Header)
-        if header.schema is None or not header.machine:
-            raise SnapshotError(
-                'it is JSON, and not a Snapshot: "schema" and "machine" are not both there'
-            )
-        if header.schema > SCHEMA:
-            raise SnapshotError(
-                f"it is a Snapshot of schema {header.schema}, and this envcheck reads schema {SCHEMA}:"
-                " upgrade envcheck"
-            )
-        return _decoder().decode(data)
+        try:
+            found = _decoder().decode(data)
+        except msgspec.ValidationError:
+            header = msgspec.json.decode(data, type=_Header)
+            if header.schema is None or not header.machine:
+                raise SnapshotError(
+                    'it is JSON, and not a Snapshot: "schema" and "machine" are not both there'
+                ) from None
+            _refuse_newer(header.schema)
+            raise
+        _refuse_newer(found.schema)
+        return found
     except msgspec.ValidationError as error:
         newer = "; is it from a newer envcheck?" if "unknown field" in str(error) else ""
         raise SnapshotError(f"it does not fit the schema: {error}{newer}") from None
@@ -127,6 +128,14 @@ def load(data: bytes) -> Snapshot:
         raise SnapshotError(f"it is not UTF-8: byte {error.start} cannot be read") from None
     except RecursionError:
         raise SnapshotError("it is nested too deeply to be a Snapshot") from None
+
+
+def _refuse_newer(schema: int) -> None:
+    if schema > SCHEMA:
+        raise SnapshotError(
+            f"it is a Snapshot of schema {schema}, and this envcheck reads schema {SCHEMA}:"
+            " upgrade envcheck"
+        )
 
 
 def schema() -> dict[str, Any]:

@@ -20,9 +20,17 @@ Reason = Literal[
 
 
 class Facts(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    gc=False,
 ):
-    """Base of every record in a Snapshot: immutable, and strict about what it accepts."""
+    """Base of every record in a Snapshot: immutable, and strict about what it accepts.
+
+    What is read from JSON refers to nothing above it, so the garbage collector need not look at it.
+    """
 
 
 class Unavailable(Facts, frozen=True, kw_only=True):
