@@ -81,7 +81,7 @@ def table(name: str) -> str:
     snapshot = load(demos.build(name))
     page = Page(width=WIDTH, colour=True)
     tensorcores.section(page, build(snapshot, diagnose(snapshot)), snapshot)
-    return page.text().strip("\n")
+    return page.text().lstrip("\n")
 
 
 # file: its title, and what is in it
@@ -100,7 +100,7 @@ def draw(name: str) -> str:
     console = Console(
         record=True, width=WIDTH, file=StringIO(), force_terminal=True, color_system="standard"
     )
-    console.print(Text.from_ansi(written()), soft_wrap=True)
+    console.print(Text.from_ansi(written().rstrip("\n")), soft_wrap=True)
     form = FORMAT.replace("MADE_WITH", MADE_WITH).replace("ABOUT", escape(title))
     svg = console.export_svg(
         title=title, theme=THEME, code_format=form, unique_id=name.partition(".")[0]
