@@ -18,7 +18,15 @@ from .facts.host import Host
 from .facts.kernel import Kernel
 from .facts.micro_kernels import MicroKernels
 from .facts.pci import Pci
-from .facts.target import Environment, Framework, Interpreter, Loader, Packages, PackagingConfig
+from .facts.target import (
+    Environment,
+    Framework,
+    Interpreter,
+    Loader,
+    Lock,
+    Packages,
+    PackagingConfig,
+)
 
 SCHEMA = 1
 
@@ -51,6 +59,7 @@ class Document(Facts, frozen=True, kw_only=True):
     environment: Probe[Environment] | None = None
     packages: Probe[Packages] | None = None
     packaging_config: Probe[PackagingConfig] | None = None
+    lock: Probe[Lock] | None = None
     loader: Probe[Loader] | None = None
     tensorflow: Probe[Framework] | None = None
     torch: Probe[Framework] | None = None
@@ -67,6 +76,7 @@ TARGET_SECTIONS = frozenset(
         "environment",
         "packages",
         "packaging_config",
+        "lock",
         "loader",
         "tensorflow",
         "torch",

@@ -14,6 +14,7 @@ from ..facts.target import Framework
 from . import framework_fit, framework_gpu  # noqa: F401 - they register
 from .causes import IMPORT, SIGNALS, explain, install_library
 from .model import Evidence, Finding, Passed, Remedy, Skip, Unjudged
+from .purpose import CPU_TENSORFLOWS
 from .registry import Verdict, check
 from .target import (
     FRAMEWORKS,
@@ -88,7 +89,8 @@ def _first_line(words: str) -> str:
     about=(
         "tensorflow-cpu, PyTorch's +cpu wheels and JAX without its CUDA plugin run everything on the "
         "CPU and report no error. A failure on a machine with GPUs; a warning where another framework "
-        "in the same environment does see them, since the CPU build may then be there on purpose."
+        "in the same environment does see them, since the CPU build may then be there on purpose, and where "
+        "envcheck installed it, as its user asked."
     ),
     sources=("the frameworks' own build information",),
     follows=("PCI-001", "PKG-003", "FRM-001", "FRM-007"),
@@ -106,7 +108,7 @@ def built_for_gpus(view: View) -> Iterator[Verdict]:
             return
         names = ", ".join(_cpu_builds(view, facts)) or f"{title} {version}".strip()
         yield Finding(
-            "warn" if another else "fail",
+            "warn" if another or _asked_for(view, facts) else "fail",
             f"{names} was built without CUDA: {title} runs everything on the CPU of this machine with "
             "GPUs.",
             subject=title,
@@ -116,6 +118,14 @@ def built_for_gpus(view: View) -> Iterator[Verdict]:
         )
 
     yield from each_framework(view, judge)
+
+
+def _asked_for(view: View, facts: Framework) -> bool:
+    """Whether envcheck installed the environment with a build for CPUs, as its user wanted."""
+    probe = view.target.lock
+    locked = None if probe is None or probe.facts is None else known(probe.facts.packages)
+    names = {one.name for one in locked or []}
+    return facts.name == "tensorflow" and not names.isdisjoint(CPU_TENSORFLOWS)
 
 
 def _cpu_builds(view: View, facts: Framework) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..data.packages import NAMES_SOURCE, TENSORFLOWS, WHEELS_SOURCE, placeholder
-from . import packages_cuda, packages_fit, packages_known  # noqa: F401 - they register
+from . import packages_cuda, packages_fit, packages_known, packages_lock  # noqa: F401 - they register
 from .model import Finding, Passed, Remedy, Skip
 from .registry import PACKAGES_ALONE, Verdict, check
 from .target import (

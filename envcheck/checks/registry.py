@@ -40,7 +40,7 @@ TARGET_AREAS = frozenset(
 # The Snapshot's sections that an area's checks rest on: with --only and --skip, nothing else is collected
 # or looked at. The host's are always among them, for they say how a remedy is to be written.
 _MACHINE = ("host", "pci", "kernel", "nvml", "nvidia_smi")
-_TARGET = ("interpreter", "environment", "packages", "loader", "tensorflow", "torch", "jax")
+_TARGET = ("interpreter", "environment", "packages", "lock", "loader", "tensorflow", "torch", "jax")
 NEEDS = {
     "host": frozenset(("host", "kernel")),
     "pci": frozenset(_MACHINE),
@@ -58,6 +58,7 @@ NEEDS = {
 }
 
 # Narrower, for checks of these areas that ask no framework.
+LOCK_ALONE = frozenset(("host", "interpreter", "lock"))
 PACKAGES_ALONE = frozenset(("host", "interpreter", "packages"))
 VARIABLES_ALONE = frozenset((*_MACHINE, "cuda", "interpreter", "environment", "packages"))
 

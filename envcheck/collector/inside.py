@@ -15,7 +15,7 @@ from .kernels import options as kernel_options
 
 # What a container sees of the machine below it; the rest is the host's business.
 SEEN = ("host", "kernel", "nvml", "nvidia_smi", "cuda")
-OWN = ("interpreter", "environment", "packages", "packaging_config", "loader") + (
+OWN = ("interpreter", "environment", "packages", "packaging_config", "lock", "loader") + (
     "tensorflow",
     "torch",
     "jax",

@@ -48,6 +48,34 @@ class Packages(Facts, frozen=True, kw_only=True):
     pynvml_module_version: Maybe[str] = NOT_COLLECTED  # the importable module's own version
 
 
+class LockedPackage(Facts, frozen=True, kw_only=True):
+    """A package of the lock that envcheck installed an environment from. Names are normalised (PEP 503)."""
+
+    name: str
+    version: str  # as locked
+    found: Maybe[str] = NOT_COLLECTED  # the version that is there now; absent where it is gone
+    since: Maybe[str] = NOT_COLLECTED  # when that was installed: UTC, "2026-11-22T04:33:08Z"
+
+
+class AddedPackage(Facts, frozen=True, kw_only=True):
+    """A package that is there and not in the lock."""
+
+    name: str
+    version: str
+    since: Maybe[str] = NOT_COLLECTED
+
+
+class Lock(Facts, frozen=True, kw_only=True):
+    """The lock of an environment that envcheck installed, beside what is there; absent in any other."""
+
+    path: Maybe[str] = NOT_COLLECTED
+    stack: Maybe[str] = NOT_COLLECTED  # "tensorflow-cpu"
+    release: Maybe[str] = NOT_COLLECTED
+    created_at: Maybe[str] = NOT_COLLECTED
+    packages: Maybe[list[LockedPackage]] = NOT_COLLECTED
+    added: list[AddedPackage] = []
+
+
 class ConfigSetting(Facts, frozen=True, kw_only=True):
     section: str  # "global", "install", "env" for a variable
     key: str

@@ -18,6 +18,7 @@ TARGET = {
     "environment": "environment",
     "packages": "packages",
     "packaging_config": "packaging_config",
+    "lock": "lock",
     "loader": "loader",
 }
 FRAMEWORKS = {
