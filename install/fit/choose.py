@@ -159,17 +159,21 @@ class _Chooser:
         """What would fit, else what to do about the reasons."""
         best = judged.best
         if best is not None:
-            return (
-                "the newest release that fits: envcheck install"
-                f" {shlex.quote(self._request.stack or judged.stack.name)}"
-                f" --release {best.release.release}"
-            )
+            wanted = self._command(self._request.stack or judged.stack.name)
+            return f"the newest release that fits: {wanted} --release {best.release.release}"
         shown = refused or nearest(judged.candidates)
         hints = [] if shown is None else self._remedies(judged, shown)
         told = [
-            f"envcheck install {name} {how}" for name, how in self._offers(judged, shown)
+            f"{self._command(name)} {how}" for name, how in self._offers(judged, shown)
         ] + hints[:1]
-        return "; ".join(told)
+        return "\n".join(told)
+
+    def _command(self, stack: str) -> str:
+        """Which installs that stack, under the request's conditions: what fits was judged under them."""
+        words = ["envcheck", "install", stack]
+        words += ["--python", self._request.python] if self._request.python else []
+        words += ["--allow-no-gpu"] if self._request.allow_no_gpu else []
+        return shlex.join(words)
 
     def _offers(self, judged: StackFit, shown: Judged | None) -> list[tuple[str, str]]:
         """Other stacks that fit, and what to say of them; none without a GPU where one with it does."""

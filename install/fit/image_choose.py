@@ -130,7 +130,7 @@ def _with_release(judged: list[ImageFit], request: Request, snapshot: Snapshot) 
     if candidate.refusals:
         raise Cannot(
             f"{stack.name} {release} cannot be installed here: it {sentences(candidate.refusals)}",
-            hint=_remedies(fit, candidate, snapshot),
+            hint=_remedies(fit, candidate, snapshot, request.allow_no_gpu),
         )
     reasons = [f"{release} of {stack.name} was named"]
     if len(found) > 1:
@@ -163,12 +163,17 @@ def _find(judged: ImageFit, release: str) -> ImageCandidate:
     return next(one for one in judged.candidates if one.release.release == release)
 
 
-def _remedies(judged: ImageFit, refused: ImageCandidate | None, snapshot: Snapshot) -> str:
+def _remedies(
+    judged: ImageFit,
+    refused: ImageCandidate | None,
+    snapshot: Snapshot,
+    allow_no_gpu: bool = False,
+) -> str:
     """What would fit, else what to do about the reasons; `--allow-no-gpu` only where it is enough."""
     if judged.best is not None:
         return (
             f"the newest release that fits: envcheck install {judged.stack.name}"
-            f" --release {judged.best.release.release}"
+            f" --release {judged.best.release.release}" + " --allow-no-gpu" * allow_no_gpu
         )
     shown = refused or nearest(judged.candidates)
     if shown is None:

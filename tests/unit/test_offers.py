@@ -89,6 +89,41 @@ def test_the_printed_command_takes_what_is_said(machine: str, pythons: str, aske
     )
 
 
+WISHES = (
+    "envcheck install",
+    "envcheck install tensorflow",
+    "envcheck install tensorflow --allow-no-gpu --release 2.15.1",
+    "envcheck install nvidia-tf1 --allow-no-gpu",
+    "envcheck install nvidia-tf1 --release 23.03 --python 3.8",
+    "envcheck install tensorflow --python 3.11 --release 2.20.0",
+    "envcheck install tensorflow1",
+    "envcheck install ngc-tf1 --release 23.03",
+    "envcheck install ngc-tf2 --release 20.06 --allow-no-gpu",
+)
+
+
+@pytest.mark.parametrize("wish", WISHES)
+@pytest.mark.parametrize("pythons", ["many", "none"])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_command_in_a_refusal_s_hint_is_not_refused(
+    machine: str, pythons: str, wish: str
+) -> None:
+    def choice(command: str) -> object:
+        request = asked_for(command)
+        if request.mode == "container":
+            return image_choose.choose(request, MACHINES[machine])
+        known = Known(MACHINES[machine], PYTHONS[pythons], ["3.12"], m.room())
+        return choose(request, *known[:3], lambda stack: "", room=known.room)
+
+    try:
+        choice(wish)
+    except Cannot as error:
+        for command in re.findall(
+            r"envcheck install [^;\n]*?(?= fits|;|$)", error.hint, re.MULTILINE
+        ):
+            assert choice(command)
+
+
 def engine_for(snapshot: Snapshot, name: str, installed: bool) -> object:
     if not installed:
         raise Cannot("no container engine is installed here (podman, docker, …).", "install one")
