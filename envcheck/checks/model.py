@@ -10,7 +10,7 @@ Level = Literal["fail", "warn"]
 Outcome = Literal["pass", "warn", "fail", "skipped", "could-not-run"]
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class Evidence(msgspec.Struct, frozen=True, gc=False):
     """One fact that a finding rests on: its path in the Snapshot, its value, where it came from."""
 
     fact: str  # "machine.kernel.driver_version"
@@ -25,7 +25,7 @@ class Remedy(msgspec.Struct, frozen=True, omit_defaults=True):
     commands: list[str] = []
 
 
-class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     level: Level
     message: str  # one sentence: what is wrong, and what it does to the user
     subject: str = ""  # "GPU 0000:01:00.0", a path, a package; empty: the whole machine or target
@@ -36,7 +36,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     )
 
 
-class Unjudged(msgspec.Struct, frozen=True, omit_defaults=True):
+class Unjudged(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A subject that the check applies to and could not judge."""
 
     outcome: Literal["skipped", "could-not-run"]
@@ -45,7 +45,7 @@ class Unjudged(msgspec.Struct, frozen=True, omit_defaults=True):
     needs_root: bool = False
 
 
-class Passed(msgspec.Struct, frozen=True, omit_defaults=True):
+class Passed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A subject that was judged and is well; ``detail`` is worth a reader's time."""
 
     detail: str

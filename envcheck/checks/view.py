@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -167,6 +167,29 @@ class View:
             for position, gpu in enumerate(_gpu_list(getattr(self.machine, section)) or []):
                 found.setdefault(gpu.pci_address, []).append((position, gpu))
         return places
+
+
+class _Same:
+    """A Snapshot as the key of a cache: equal where it is the same object, which stays as it is."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.snapshot is other.snapshot
+
+    def __hash__(self) -> int:
+        return id(self.snapshot)
+
+
+def view_of(snapshot: Snapshot) -> View:
+    """The view on this very Snapshot: the same for checks and report, so that GPUs are put together once."""
+    return _view(_Same(snapshot))
+
+
+@lru_cache(maxsize=1)
+def _view(same: _Same) -> View:
+    return View(same.snapshot)
 
 
 def is_container(document: Document | None) -> bool:

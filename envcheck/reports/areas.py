@@ -69,6 +69,9 @@ def status_lines(page: Page, report: Report, snapshot: Snapshot) -> None:
     for outcome, text, names in told:
         named = ", ".join(names) + (":" if text else "")
         style = "quiet" if outcome == "skipped" else ""
+        if outcome == "skipped":
+            room = page.width - cells - 2 - len(named)
+            text = page.cut(page.clean(text), max(room, page.width // 3))
         spans = [(part, style) for part in (named, text) if part]
         page.hanging((page.word(outcome).ljust(cells), outcome), *spans)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ..checks.model import CannotJudge, CheckResult, Level
-from ..checks.view import View, known
+from ..checks.view import known, view_of
 from ..snapshot import Snapshot
 from .plain import ranges, roots
 
@@ -83,7 +83,7 @@ def _gpus(snapshot: Snapshot) -> dict[str, int | None]:
     """nvidia-smi's index of each GPU of the machine, by PCI address; those of the bus alone have none."""
     found: dict[str, int | None] = {}
     try:
-        listed = View(snapshot).gpus
+        listed = view_of(snapshot).gpus
     except CannotJudge:
         listed = []
     for gpu in listed:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from ..checks.model import CannotJudge
-from ..checks.view import View, known
+from ..checks.view import known, view_of
 from ..facts.base import Probe, Unavailable
 from ..facts.gpu import Gpu
 from ..facts.host import Host
@@ -134,7 +134,7 @@ def gpu_groups(snapshot: Snapshot) -> list[GpuGroup] | None:
     WSL shows no GPU on its PCI bus, whatever there is.
     """
     try:
-        driver_gpus = View(snapshot).gpus
+        driver_gpus = view_of(snapshot).gpus
     except CannotJudge:
         driver_gpus = None
     pci, host = facts(snapshot.machine.pci), facts(snapshot.machine.host)

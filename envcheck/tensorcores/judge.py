@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..checks.view import View, known
+from ..checks.view import View, known, view_of
 from ..facts.micro_kernels import Level, Mode
 from ..snapshot import Snapshot
 from . import causes
@@ -47,19 +47,6 @@ class Case(NamedTuple):
     chosen: bool = False
 
 
-class _Same:
-    """A Snapshot as the key of a cache: equal where it is the same object, which stays as it is."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.snapshot is other.snapshot
-
-    def __hash__(self) -> int:
-        return id(self.snapshot)
-
-
 def judge(snapshot: Snapshot) -> list[Judged]:
     """Every mode (at L2 in every setting) of every level of every GPU, in the Snapshot's order."""
     return [case.judged for case in cases(snapshot)]
@@ -67,12 +54,11 @@ def judge(snapshot: Snapshot) -> list[Judged]:
 
 def cases(snapshot: Snapshot) -> tuple[Case, ...]:
     """As `judge`, with the facts that each verdict rests on."""
-    return _cases(_Same(snapshot))
+    return _cases(view_of(snapshot))
 
 
 @lru_cache(maxsize=1)  # for all checks and the report on the same Snapshot
-def _cases(same: _Same) -> tuple[Case, ...]:
-    view = View(same.snapshot)
+def _cases(view: View) -> tuple[Case, ...]:
     seen = list(all_seen(view))
     controls: dict[Place, Verdict] = {}
     for one in seen:

@@ -21,14 +21,14 @@ Verdict = Literal[
 ]
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class Line(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One line of evidence: what it says, in a word and in a cell's worth of text."""
 
     says: Word
     text: str  # "S1 3F800001: truncated, 25 bits kept"; why, where it cannot tell
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
+class Judged(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One row's cell of the report's table, and all that explains it."""
 
     level: Level

@@ -53,7 +53,7 @@ _HOLDS = {
 _NORMAL = {"sw_power_cap", "gpu_idle"}
 
 
-class Speed(msgspec.Struct, frozen=True, kw_only=True):
+class Speed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The rate's line, and the figures beside it (10^12 operations per second)."""
 
     line: Line
