@@ -10,7 +10,7 @@ from ...exit_codes import UsageError
 from .. import last
 from ..engines.engine import Start
 from ..images import reference
-from ..transaction import roots
+from ..transaction import guard, roots
 from ..transaction.layout import Root
 from . import start_file
 
@@ -25,7 +25,7 @@ def start_of(image: str, engine: str = "") -> Start | None:
         wanted = reference.parse(image)
     except UsageError:
         return None
-    for root in _last_first():
+    for root in filter(guard.is_safe, _last_first()):
         start = _in_use(root)
         if start is not None and engine in ("", start.engine) and _is(start, wanted):
             return start

@@ -33,6 +33,15 @@ def check(root: Root) -> None:
     check_owner(root)
 
 
+def is_safe(root: Root) -> bool:
+    """Whether ``check`` has nothing against it."""
+    try:
+        check(root)
+    except (UnsafeRoot, OSError):
+        return False
+    return True
+
+
 def check_kinds(root: Root) -> None:
     """Raises UnsafeRoot where one of envcheck's places is a link, or anything else that it never makes."""
     if _mode(root.path) == stat.S_IFLNK:

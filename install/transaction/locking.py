@@ -27,7 +27,7 @@ import msgspec
 
 from ...exit_codes import Cannot
 from . import durable, guard
-from .layout import Root, now
+from .layout import Root, is_root, now
 
 HEARTBEAT = 2.0  # seconds between two touches of holder.json
 # A holder whose process is gone from this host; and one on another host, whose death only its silence shows.
@@ -62,8 +62,10 @@ class RootLock:
 
     what: for those who wait, "envcheck install tensorflow". wait: seconds to wait for another holder; None
     waits until it is over. tell: gets a sentence when waiting begins. prepare: called before each try, to
-    make the root where another envcheck has just removed it. Raises UsageError for a root that another
-    user may have prepared: whatever changes anything in one takes the lock first.
+    make the root where another envcheck has just removed it.
+
+    Whatever changes anything in a root takes its lock first. Raises UsageError for one that another user may
+    have prepared, or that a newer envcheck has made.
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class RootLock:
         self._prepare()
         try:
             guard.check(self._root)
+            is_root(self._root.path)  # raises for a newer layout
             supported = self._flock()
             if supported is None:
                 return False

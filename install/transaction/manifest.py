@@ -113,7 +113,7 @@ def scan(directory: Path) -> Files:
                 if name != _BYTE_CODE and not (folder == "" and name == OWN):
                     waiting.append(_join(folder, name))
             elif not name.endswith(_GENERATED):
-                with suppress(FileNotFoundError):
+                with suppress(OSError):  # gone since, or too deep for a path
                     status = entry.stat(follow_symlinks=False)
                     names[name] = (status.st_size, status.st_mtime_ns)
         if names:
@@ -129,7 +129,7 @@ def blocks(directories: list[Path]) -> dict[tuple[int, int], tuple[int, int, int
         for entry in _listing(waiting.pop()):
             try:
                 status = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
+            except OSError:  # gone since, or too deep for a path
                 continue
             folder = entry.is_dir(follow_symlinks=False)
             if folder:

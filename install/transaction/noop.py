@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 
 from ..request import Request
-from . import condition, history, record, roots
+from . import condition, guard, history, layout, record, roots
 from .condition import Condition
 from .journal import FINISHED, Journal, last_steps
-from .layout import Root, is_root
+from .layout import Root
 from .record import Installed, Record
 
 # A request that differs in nothing but these may come to the same lock; then nothing is to be done either.
@@ -36,13 +34,16 @@ def look(request: Request) -> Installed | None:
     has changed since is in the notes.
 
     Equal means: the same request, of the same envcheck with the same catalogue and the same named files.
-    Raises UsageError for a path that is in a newer layout.
+    One that another user may have prepared is passed over. Raises UsageError for a path that is in a newer
+    layout.
     """
-    candidates = [Root(Path(request.path))] if request.path else roots.known()
+    candidates = [layout.root_of(request, "")] if request.path else roots.known()
     found = [
         installed
         for root in candidates
-        if (not request.path or is_root(root.path)) and (installed := in_root(root, request))
+        if (not request.path or layout.is_root(root.path))
+        and guard.is_safe(root)
+        and (installed := in_root(root, request))
     ]
     return max(found, key=lambda installed: installed.record.verified_at, default=None)
 

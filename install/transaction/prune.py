@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from ...exit_codes import Cannot, NotPutBack
+from ...exit_codes import Cannot, NotPutBack, UsageError
 from .. import places
 from ..store.store import Store
 from . import (
@@ -120,7 +120,9 @@ class _Work:
         journal = Journal(root.journal)
         try:
             locks.enter_context(RootLock(root, "envcheck prune", wait=0))
-        except guard.UnsafeRoot as reason:
+        except (
+            UsageError
+        ) as reason:  # another user may have prepared it, or a newer envcheck made it
             self.notes.append(f"{reason}: it is left alone")
             self._staying += root.versions()
             return

@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from ...checks.shell import word
 from . import durable, guard, outside
 from .layout import Root, Version
 from .left import Left as Left
@@ -53,7 +54,10 @@ def wipe(name: str, within: int, parent: Path) -> None:
             if stays := _remove(name, within):
                 raise Left(f"{parent / stays[0]}: {stays[1]}")
     except RecursionError:
-        raise Left(f"{parent / name}: directories are nested too deeply in it") from None
+        raise Left(
+            f"{parent / name}: directories are nested too deeply in it",
+            f"rm -r {word(str(parent / name))}, and try again",
+        ) from None
 
 
 def _take_away(root: Root, version: Version, top: int, own: int) -> None:

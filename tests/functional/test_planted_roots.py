@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from planted import PLANTS, fingerprint, outside_of
 from transaction_parts import in_child, install, is_tidy, names, request, runs
 
 from envcheck.cli.main import run as envcheck
+from envcheck.exit_codes import NotPutBack, UsageError
 from envcheck.install.start import finding
 from envcheck.install.transaction import layout, listing, noop, roots
 from envcheck.install.transaction.guard import UnsafeRoot
@@ -216,6 +218,65 @@ def test_what_was_installed_last_and_is_another_user_s_by_now_is_not_started(
     belongs(tmp_path / "root", 4321)
     assert in_child(finding.find) == 125
     assert finding.find(str(tmp_path / "root")).is_directory, "whoever names it means it"
+
+
+def test_another_user_s_root_is_not_taken_for_what_was_asked_for(tmp_path: Path) -> None:
+    """Whoever knows envcheck can write a record that answers the request."""
+    root = tmp_path / "root"
+    install(root, "1")
+    asked = request(root, "1")
+    assert noop.look(asked) is not None
+    belongs(root, 4321)
+    assert noop.look(asked) is None
+    assert noop.look(msgspec.structs.replace(asked, path="")) is None
+    allowed = msgspec.structs.replace(asked, allow_other_owner=True)
+    install(root, "1", request=allowed)
+    assert noop.look(allowed) is not None
+
+
+def test_a_newer_layout_is_left_to_the_newer_envcheck(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    install(root, "1")
+    install(root, "2")
+    Root(root).owner.write_text('{"owner": "envcheck", "layout": 99, "created_at": ""}')
+    before = fingerprint(root)
+    for command in (uninstall, rollback):
+        with pytest.raises(UsageError, match="made by a newer envcheck"):
+            command(Root(root))
+    assert any("made by a newer envcheck" in note for note in prune(keep=0).notes)
+    assert fingerprint(root) == before
+
+
+def nested(folder: Path, name: str, times: int) -> None:
+    """Directories in each other, also where no path leads to the last."""
+    handle = os.open(folder, os.O_RDONLY)
+    for _ in range(times):
+        os.mkdir(name, dir_fd=handle)
+        deeper = os.open(name, os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = deeper
+    os.close(handle)
+
+
+def test_what_is_too_deep_for_a_path_is_removed(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    nested(root / install(root, "1").version, "d" * 250, 20)
+    assert len(listing.look_at(Root(root)).versions) == 1
+    uninstall(Root(root))
+    assert not root.exists()
+
+
+def test_what_cannot_be_removed_is_left_with_the_command_that_can(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    old, _ = install(root, "1").version, install(root, "2")
+    nested(root / old, "d", 1100)
+    with pytest.raises(NotPutBack, match=f"{old}: .* nested too deeply") as left:
+        uninstall(Root(root), old)
+    removing = Root(root).removing
+    assert f"rm -r {removing / old}" in left.value.hint
+    subprocess.run(["rm", "-r", removing / old], check=True)
+    uninstall(Root(root))
+    assert not root.exists()
 
 
 def test_a_link_to_a_root_is_no_root(prepared: Path, tmp_path: Path) -> None:

@@ -42,6 +42,11 @@ def test_an_image_that_its_engine_knows_by_its_digest_alone() -> None:
     assert naming.start_of(REF, "podman") == found
 
 
+def test_one_that_another_user_may_have_prepared(tmp_path: Path) -> None:
+    (tmp_path / "data" / "envcheck" / "envs" / "image-tf").chmod(0o777)
+    assert naming.start_of(REF) is None
+
+
 @pytest.mark.parametrize("name", ["registry.test/tf:2", "registry.test/other:1", "UPPER", ""])
 def test_another_image(name: str) -> None:
     assert naming.start_of(name) is None
