@@ -9,6 +9,7 @@ from pathlib import Path
 import generate
 import pytest
 
+from envcheck.checks.registry import AREAS, all_checks
 from envcheck.cli.main import COMMANDS, build_parser
 from envcheck.exit_codes import ExitCode
 from envcheck.install.catalogue.load import names
@@ -95,7 +96,9 @@ def test_there_are_commands_to_check() -> None:
 def test_a_shown_command_is_one(line: str) -> None:
     arguments = shlex.split(line)[1:]
     assert arguments[0] in COMMANDS
-    build_parser(arguments).parse_args(arguments)
+    parsed = vars(build_parser(arguments).parse_args(arguments))
+    chosen = {*parsed.get("only", ()), *parsed.get("skip", ())}
+    assert chosen <= {*AREAS, *(check.code for check in all_checks())}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
