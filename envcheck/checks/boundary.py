@@ -17,7 +17,7 @@ _NONE = ("", "void", "none")
 
 @check(
     "BND-001",
-    title="The container can be looked into",
+    title="envcheck can look into the container",
     problem="the container cannot be looked into",
     about="envcheck sends its collector into the container, where it runs in the first Python of 3.6 or newer"
     " on the PATH that the image's entrypoint leaves. Whatever keeps it from answering (the engine starts"

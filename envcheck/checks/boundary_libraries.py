@@ -107,7 +107,7 @@ def _injected(view: View, cuda: CudaDriver, module: str | None) -> Verdict:
         f"libcuda inside is of driver {version}, and the host's kernel runs {module}: CUDA does not start.",
         Remedy(
             "The driver was upgraded after the container was started, or the CDI specification was written:"
-            " write it anew and start the container again.",
+            " write it again and restart the container.",
             [CDI_GENERATE],
         ),
     )
@@ -172,7 +172,7 @@ def _finding(view: View, message: str, remedy: Remedy, level: str = "fail") -> F
     problem="CUDA fails inside the container",
     about="With the libraries there and the host well, CUDA or NVML may still fail inside: the device nodes"
     " did not come along, this user may not open them, or the container has lost its GPUs. The last happens"
-    " in the middle of a run, after `systemctl daemon-reload`: systemd writes the device rules anew, and"
+    " in the middle of a run, after `systemctl daemon-reload`: systemd rewrites the device rules, and"
     " knows nothing of what NVIDIA's hook added. The nodes are still there, and opening them fails: NVML says"
     " Unknown Error. Nothing brings them back into that container.",
     sources=("nvidia-container-toolkit#48", "nvidia-container-toolkit#1227"),
@@ -226,7 +226,7 @@ def _silent(view: View, code: int | None, nvml_code: int | None) -> Finding:
         return _lost(view, evidence)
     message = f"CUDA starts on the host and not in the container (error {code})."
     return Finding(
-        "fail", message, where, evidence, with_gpus(view, "Start it anew with its GPUs.")
+        "fail", message, where, evidence, with_gpus(view, "Start a new one with its GPUs.")
     )
 
 
@@ -243,11 +243,11 @@ def _lost(view: View, evidence: list[Evidence]) -> Finding:
     return Finding(
         "fail",
         "The container has lost its GPUs: the device nodes are there and may not be opened any more, while"
-        " all is well on the host; `systemctl daemon-reload` does that.",
+        " everything works on the host; `systemctl daemon-reload` does that.",
         view.inside.location,
         evidence,
         Remedy(
-            "Create the container anew, with its GPUs by CDI, which survives it; for NVIDIA's hook, create"
+            "Create the container again, with its GPUs by CDI, which survives it; for NVIDIA's hook, create"
             " the links that systemd looks for.",
             [
                 *with_gpus(view, "").commands,

@@ -196,7 +196,7 @@ def no_cache(view: View) -> Iterator[Verdict]:
 
 @check(
     "CFG-007",
-    title="Packages arrive in the target, and whole",
+    title="Packages are installed into the target, and whole",
     problem="pip's settings change what is installed",
     about=(
         "Some settings change what every installation does without a word: into which directory it "

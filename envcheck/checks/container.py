@@ -94,7 +94,7 @@ def wake(view: View, engine: Engine, why: Unavailable) -> Remedy:
         )
     if why.unavailable == "timeout":
         return Remedy(
-            "The server hangs: look at its log, and start it anew.",
+            "The server hangs: look at its log, and restart it.",
             ["sudo journalctl -u docker -n 50", "sudo systemctl restart docker"],
         )
     return Remedy(

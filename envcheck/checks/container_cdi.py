@@ -58,9 +58,9 @@ def _judge(view: View, place: int, spec: CdiSpec) -> Verdict:
             )
         ],
         remedy=Remedy(
-            "Create the device nodes; where a GPU has gone for good, write the specification anew."
+            "Create the device nodes; where a GPU has gone for good, write the specification again."
             if nodes
-            else "Write the specification anew for the driver that is installed now.",
+            else "Write the specification again for the driver that is installed now.",
             ["sudo nvidia-modprobe -c 0 -u", generate]
             if nodes
             else [generate, "nvidia-ctk cdi list"],

@@ -73,7 +73,7 @@ def _unread(view: View, engine: Engine, place: int, spec: CdiSpec) -> Finding:
             evidence(view, engine, "server_version"),
         ],
         remedy=Remedy(
-            "Upgrade podman; or write the specification anew with a toolkit that is older (1.18.2 writes one"
+            "Upgrade podman; or write the specification with a toolkit that is older (1.18.2 writes one"
             " that podman 4.9 reads).",
             [
                 *on_system(view, "podman-versions"),

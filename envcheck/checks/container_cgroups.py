@@ -35,7 +35,7 @@ UDEV_RULE = (
     title="Running containers keep their GPUs",
     problem="running containers can lose their GPUs",
     about="With the systemd cgroup driver, a `systemctl daemon-reload` (which every package upgrade may do)"
-    " makes systemd write a container's device rules anew, and it finds device nodes by their links in"
+    " makes systemd rewrite a container's device rules, and it finds device nodes by their links in"
     " /dev/char. NVIDIA's driver makes none, so a container that got its GPU from NVIDIA's hook loses it in"
     " the middle of a run: 'Failed to initialize NVML: Unknown Error', with all well on the host. Judged by"
     " the engine's cgroup driver, the links, and whether a CDI specification offers the other way.",
@@ -90,7 +90,7 @@ def _trap(view: View, engine: Engine, unlinked: list[DeviceNode]) -> Finding:
         ],
         remedy=Remedy(
             "Create the links, now and at every boot, or give containers their GPUs by CDI (--device"
-            " nvidia.com/gpu=all); containers that run already must be created anew.",
+            " nvidia.com/gpu=all); containers that run already must be created again.",
             [
                 "sudo nvidia-ctk system create-dev-char-symlinks --create-all",
                 UDEV_RULE,

@@ -76,7 +76,7 @@ def _hangs(view: View) -> Finding:
 def _nvml_remedy(view: View, code: int, told: Code) -> Remedy:
     if container(view):
         return Remedy(
-            "Start the container anew with the GPUs: one whose library is missing was started without"
+            "Start a new container with the GPUs: one whose library is missing was started without"
             " them (or without the driver capability utility), and a running one loses them when"
             " systemd reloads its cgroup rules.",
             ["docker run --rm --gpus all ubuntu nvidia-smi -L"],

@@ -90,7 +90,7 @@ def _crashed(view: View, reason: str, evidence: str) -> Finding:
         f"Loading libcuda and calling cuInit crashes ({reason}): every CUDA program will crash alike.",
         evidence=[view.evidence("machine.cuda", evidence or reason)],
         remedy=Remedy(
-            "See which libcuda the loader finds, and install the driver's libraries anew.",
+            "See which libcuda the loader finds, and reinstall the driver's libraries.",
             ["ldconfig -p | grep libcuda", *driver_libraries(view)],
         ),
     )
@@ -165,7 +165,7 @@ def _node_cause(view: View, code: int) -> tuple[str, Remedy, list[Evidence]] | N
             f"this user may not open {UVM}",
             Remedy(
                 "Give the user the node's group, or make the node accessible by a udev rule.",
-                [f"ls -l {UVM}", f"sudo usermod -aG {word(node.group)} $USER  # then log in anew"],
+                [f"ls -l {UVM}", f"sudo usermod -aG {word(node.group)} $USER  # then log in again"],
             ),
             [
                 view.evidence(

@@ -176,7 +176,7 @@ def _gpu_tensorflow(view: View, version: Version | None) -> Remedy:
 
 @check(
     "FRM-006",
-    title="TensorRT is there where TensorFlow was built with it",
+    title="TensorRT loads where TensorFlow was built with it",
     problem="TensorFlow does not find its TensorRT",
     about=(
         "Builds of TensorFlow with TensorRT (2.17 and earlier, NVIDIA's own) look for libnvinfer when "

@@ -136,7 +136,7 @@ def _remap(view: View, gpu: Gpu) -> Iterator[Verdict]:
     title="Page retirement is complete, and pages are left",
     problem="has bad memory pages",
     about="GPUs before Ampere retire a page of memory after a double-bit error or two single-bit ones;"
-    " that takes effect when the driver is loaded anew or the GPU is reset. A retirement that is pending"
+    " that takes effect when the driver is reloaded or the GPU is reset. A retirement that is pending"
     " is a failure, since the bad page is still in use. A board has room for 64 retired pages; at 60 it is"
     " due for replacement.",
     sources=("NVIDIA Dynamic Page Retirement", "XID 48, 63"),
@@ -159,7 +159,7 @@ def _retired(view: View, gpu: Gpu) -> Iterator[Verdict]:
             gpu,
             "A page of memory waits for its retirement: it is known to be bad, and still in use.",
             "retired_pending retired_single_bit retired_double_bit",
-            reset(gpu, "The page is retired when the GPU is reset or the driver loaded anew."),
+            reset(gpu, "The page is retired when the GPU is reset or the driver reloaded."),
         )
     if pages >= RETIRED_PAGES_LIMIT:
         yield finding(

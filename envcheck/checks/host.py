@@ -162,7 +162,7 @@ def c_library(view: View) -> Iterator[Verdict]:
 
 @check(
     "HOST-004",
-    title="There is memory for a training process",
+    title="Enough memory for a training process",
     problem="too little memory",
     about="The framework, the CUDA libraries and the data pipeline live in host memory before anything"
     " reaches the GPU. Where a cgroup (a container, a batch job) allows less than the machine has, the"

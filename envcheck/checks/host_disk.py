@@ -33,7 +33,7 @@ USES = ("home", "cache", "environments", "temporary")
 
 @check(
     "HOST-005",
-    title="There is room for environments and caches",
+    title="Enough disk space for environments and caches",
     problem="too little disk space",
     about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes"
     " from 3.28 GB, in pip's or uv's cache or among the temporary files; without room, an installation"

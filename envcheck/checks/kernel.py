@@ -137,10 +137,10 @@ def _parts(kernel: Kernel) -> str:
 
 @check(
     "KRN-003",
-    title="The driver's module is there for the running kernel",
+    title="The driver's module is installed for the running kernel",
     problem="no nvidia module for the running kernel",
     about="A kernel module works with the one kernel that it was built for. After a kernel upgrade DKMS"
-    " builds it anew, if the new kernel's headers are installed; where that did not happen, the driver"
+    " rebuilds it, if the new kernel's headers are installed; where that did not happen, the driver"
     " is gone after the reboot. Judged by the module files under /lib/modules and by DKMS's records. A"
     " newer kernel without the module, to be booted next, is a warning.",
     sources=("dkms(8)", "Ubuntu and Debian documentation of the NVIDIA driver"),
@@ -239,7 +239,7 @@ def loaded_is_on_disk(view: View) -> Iterator[Verdict]:
     yield Finding(
         "warn",
         f"The loaded nvidia module is {loaded}, and {' and '.join(on_disk)} is on disk: programs that"
-        " start with newer libraries will not find a GPU until the module is loaded anew.",
+        " start with newer libraries will not find a GPU until the module is reloaded.",
         evidence=[
             view.evidence("machine.kernel.driver_version"),
             view.evidence("machine.kernel.module_files", _files(kernel)),

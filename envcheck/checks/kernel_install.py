@@ -79,7 +79,7 @@ def one_installation(view: View) -> Iterator[Verdict]:
                 view.evidence("machine.kernel.driver_packages", ", ".join(packages[:6])),
             ],
             remedy=Remedy(
-                "Remove the runfile's installation, then install the packages anew.",
+                "Remove the runfile's installation, then reinstall the packages.",
                 [f"sudo {word(runfile)}", *_reinstall(view, packages)],
             ),
         )
@@ -133,8 +133,8 @@ def _extra_libraries(view: View, kernel: Kernel, files: list[DriverFile]) -> Rem
     problem="the fabric manager does not run",
     about="On machines with NVSwitches (HGX, DGX) the fabric manager has to run, in exactly the driver's"
     " version, before CUDA can start: without it nvidia-smi lists the GPUs, and every CUDA program fails"
-    " with error 802. Where the GPUs report their fabric as completed, somebody has set it up, be it"
-    " another machine, and all is well. In a container the host's services cannot be seen.",
+    " with error 802. Where the GPUs report their fabric as completed, it was set up, perhaps by another"
+    " machine, and this passes. In a container the host's services cannot be seen.",
     sources=("pytorch#35710", "NVIDIA fabric manager user guide"),
     follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002"),
 )

@@ -58,13 +58,13 @@ LOAD_ERRORS = (
     LoadError(
         r"version magic|disagrees about version|Invalid module|unknown relocation",
         "was built for another kernel than the running one",
-        "Build it anew for this kernel.",
+        "Rebuild it for this kernel.",
         True,
     ),
     LoadError(
         r"Unknown symbol|exports duplicate symbol",
         "does not fit the running kernel, or another module of another version is in its way",
-        "Build it anew; on cloud kernels install linux-modules-extra-$(uname -r), which holds what"
+        "Rebuild it; on cloud kernels install linux-modules-extra-$(uname -r), which holds what"
         " nvidia-drm builds on.",
         True,
     ),
@@ -191,7 +191,7 @@ def _enrol(view: View) -> Remedy:
     " with the open one only; GPUs before Turing with the proprietary one only; the others with both."
     " With the wrong one the module loads, cannot start the GPU, and nvidia-smi finds no devices. Judged"
     " by the device's PCI id against a table, and by the driver's own words in the kernel log; a GPU that"
-    " the driver lists is well.",
+    " the driver lists is healthy.",
     sources=(
         "NVIDIA driver installation guide, Kernel Modules",
         "NVIDIA developer blog, transition to open-source GPU kernel modules",

@@ -125,7 +125,7 @@ def _fatal_sxid(view: View, event: KernelEvent) -> Finding:
 @check(
     "KRN-013",
     area="kernel",
-    title="The driver could start every GPU",
+    title="The driver started every GPU",
     problem="was not started by the driver",
     about="The driver may hold a GPU and yet not be able to start it: its firmware does not answer, or"
     " the machine's firmware has given it no room for its memory (BAR1 is 0M). nvidia-smi then lists"

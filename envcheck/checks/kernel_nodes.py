@@ -18,7 +18,7 @@ UVM = "/dev/nvidia-uvm"
 GPU_NODE = re.compile(r"/dev/nvidia\d+\Z")
 OPEN_TO_ALL = "options nvidia NVreg_DeviceFileMode=0666"
 AGAIN = Remedy(
-    "Start the container anew with the GPUs: nodes cannot be added to a running one.",
+    "Start a new container with the GPUs: nodes cannot be added to a running one.",
     ["docker run --rm --gpus all ubuntu nvidia-smi -L"],
 )
 
@@ -26,7 +26,7 @@ AGAIN = Remedy(
 @check(
     "KRN-006",
     area="kernel",
-    title="The device nodes are there, and this user may use them",
+    title="The device nodes exist, and this user may use them",
     problem="the GPUs' device nodes cannot be used",
     about="Programs reach the GPU through /dev/nvidiactl and one /dev/nvidiaN for each GPU. They are"
     " made when the driver is first used; in a container, when it is started. Where this user may not"

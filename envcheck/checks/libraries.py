@@ -118,7 +118,7 @@ def _owns(distribution: str, library: Library) -> bool:
 
 @check(
     "LIB-002",
-    title="cuDNN is of one piece",
+    title="cuDNN is of one version",
     problem="cuDNN is mixed from several versions",
     about=(
         "cuDNN is a family of libraries that must all be of one version. Where one of them comes from "

@@ -46,7 +46,7 @@ class Unjudged(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Passed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A subject that was judged and is well; ``detail`` is worth a reader's time."""
+    """A subject that was judged and is healthy; ``detail`` is worth a reader's time."""
 
     detail: str
     subject: str = ""

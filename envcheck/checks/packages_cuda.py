@@ -181,7 +181,7 @@ def _and_cuda_version(version: Version) -> Version:
 @check(
     "PKG-015",
     area="packages",
-    title="TensorFlow's CUDA wheels are those it asks for",
+    title="TensorFlow's CUDA wheels have the versions it asks for",
     problem="TensorFlow's CUDA wheels are not its own set",
     about=(
         "tensorflow[and-cuda] names each CUDA library it was built with. Another package in the same "

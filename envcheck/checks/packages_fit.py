@@ -80,7 +80,7 @@ def cuda_majors(view: View) -> Iterator[Verdict]:
         "A later installation may have replaced or removed what an earlier package asked for; pip "
         "says so once and goes on. Frameworks then run with libraries that they were never tried "
         "with. A warning for each package whose own requirements, read for the target's Python, do "
-        "not hold. Whether it works all the same is what the framework's checks prove."
+        "not hold. Whether it still works is what the framework's checks prove."
     ),
     sources=("the packages' own metadata (Requires-Dist)",),
     follows=("PKG-002",),
@@ -139,7 +139,7 @@ def requirements_met(view: View) -> Iterator[Verdict]:
     about=(
         "A wheel's tags say for which Python, processor and C library it was made; an installer "
         "refuses what does not fit. A wheel that was copied, unpacked by hand or carried along while "
-        "the system below it changed may sit there all the same, and its import fails with an "
+        "the system below it changed may still sit there, and its import fails with an "
         "undefined symbol or a missing GLIBC version. A failure where none of a wheel's tags fits."
     ),
     sources=("PEP 425, PEP 600", "NVIDIA/tensorflow#32, #34, #58 and #99"),

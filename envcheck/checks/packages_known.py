@@ -31,9 +31,9 @@ from .view import View, facts_of, known
     problem="protobuf is too new for TensorFlow 1.15",
     about=(
         "TensorFlow 1.15's generated code works with protobuf below 3.21 (4.21 is its next release) "
-        "and dies on import with a newer one, while `pip check` says that all is well: older wheels "
+        "and dies on import with a newer one, while `pip check` reports no problem: older wheels "
         "name no upper bound, and an unconstrained resolver takes protobuf 4. A failure, unless "
-        "TensorFlow was seen to import all the same."
+        "TensorFlow was seen to import anyway."
     ),
     sources=("upstream 1.15.5 with protobuf 4.24.4, observed", NVTF_SOURCE),
 )
@@ -122,7 +122,7 @@ def pynvml(view: View) -> Iterator[Verdict]:
     "PKG-007",
     area="packages",
     needs=PACKAGES_ALONE,
-    title="TensorRT's cuDNN is there",
+    title="TensorRT's cuDNN is installed",
     problem="TensorRT's cuDNN is missing",
     about=(
         "TensorRT 8 is linked with cuDNN 8 and asks for libcudnn.so.8, but its wheels on the registry "
@@ -171,7 +171,7 @@ def tensorrt_cudnn(view: View) -> Iterator[Verdict]:
     about=(
         "TensorFlow 1.15 uses names that numpy removed in 1.24, and TensorFlow before 2.18 was "
         "compiled for numpy 1 and fails with numpy 2, on import or in the middle of a run. A failure, "
-        "unless TensorFlow was seen to import all the same."
+        "unless TensorFlow was seen to import anyway."
     ),
     sources=(
         NVTF_SOURCE,

@@ -34,7 +34,7 @@ RIVALS = {"nouveau": "nouveau", "nova_core": "nova_core"}
 
 @check(
     "PCI-001",
-    title="An NVIDIA GPU on the PCI bus",
+    title="An NVIDIA GPU is on the PCI bus",
     problem="no NVIDIA GPU on the PCI bus",
     about="Without an NVIDIA GPU that the kernel sees, nothing else about the driver, CUDA or a"
     " framework can be judged: everything that needs one follows from this finding. Judged by the PCI"
@@ -161,7 +161,7 @@ def _held_for_guests(view: View, gpus: list[PciDevice]) -> Iterator[Verdict]:
 
 @check(
     "PCI-003",
-    title="NVIDIA's driver has taken every GPU",
+    title="NVIDIA's driver is bound to every GPU",
     problem="is not driven by NVIDIA's driver",
     about="A GPU to which no driver is bound cannot be used. Where the nvidia module is loaded, it has"
     " refused this GPU: because its branch does not support it, or because it could not start it; the"

@@ -122,7 +122,7 @@ def told_by_pyindex(view: View, entry: Entry) -> bool:
 
 
 def left_to_pyindex(entry: Entry) -> Unjudged:
-    return Unjudged("skipped", f"{entry.file.path}: CFG-001 tells of it", entry.file.path)
+    return Unjudged("skipped", f"{entry.file.path}: reported by CFG-001", entry.file.path)
 
 
 def warning(view: View, entry: Entry, message: str, advice: str) -> Finding:

@@ -64,7 +64,7 @@ def results_are_right(view: View) -> Iterator[Verdict]:
 @check(
     "TC-402",
     area="tensorcores",
-    title="Every kernel comes back",
+    title="Every kernel finishes",
     problem="has kernels that failed or hung",
     about=(
         "Each level runs in processes of its own. A failure where a mode gave no answer in time, its "
@@ -168,11 +168,11 @@ def _slow(view: View, case: Case) -> Finding:
 @check(
     "TC-404",
     area="tensorcores",
-    title="No GPU was left alone",
+    title="Every GPU was tested",
     problem="is in use and was left alone",
     about=(
         "A GPU that another process computes on is left alone, since the micro-kernels would disturb "
-        "that, and be disturbed. Skipped for these, with who uses it; --busy-ok runs them all the same."
+        "that, and be disturbed. Skipped for these, with who uses it; --busy-ok runs them anyway."
     ),
     sources=("nvidia-smi(1), Processes and Utilization",),
     follows=NO_GPUS_THERE,
