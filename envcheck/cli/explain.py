@@ -14,6 +14,8 @@ from . import files
 from .commands import lines_in_place
 from .style import style_of
 
+_LONG = 60  # characters of what was asked that an error repeats
+
 EPILOG = """\
 examples:
   envcheck explain           all codes, with what each is about
@@ -60,7 +62,8 @@ def _text(asked: str, words: list[str], style: dict[str, Any]) -> str:
     if not is_code and (found := search(words, checks.values())):
         return explain.explain_found(asked, found, **style)
     near = did_you_mean(asked, [*checks, *AREAS, *explain.PAGES])
-    raise UsageError(f'no check mentions "{asked}"{near}', hint="envcheck explain lists all codes")
+    shown = asked if len(asked) < _LONG else f"{asked[:_LONG]}…"
+    raise UsageError(f'no check mentions "{shown}"{near}', hint="envcheck explain lists all codes")
 
 
 def _is_in(check: Check, asked: str) -> bool:

@@ -55,7 +55,7 @@ def unknown(name: str, known: Iterable[str]) -> UsageError:
     """There is no such stack: the nearest is named."""
     return UsageError(
         f'there is no stack "{name}"{did_you_mean(name, known)}',
-        f"there are {', '.join(known)}; a stack of your own is a file such as ./{name}.toml"
+        f"there are {', '.join(known)}; a stack of your own is a file such as ./mine.toml"
         " (envcheck explain stack-file)",
     )
 

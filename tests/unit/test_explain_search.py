@@ -105,3 +105,5 @@ def test_every_check_is_found_by_its_title_and_says_something() -> None:
 def test_what_nothing_mentions_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "quux", "zebra"]) == 2
     assert 'no check mentions "quux zebra"' in capsys.readouterr().err
+    assert run(["explain", "z" * 100_000]) == 2
+    assert len(capsys.readouterr().err) < 200
