@@ -92,7 +92,7 @@ def _expect(path: Path, kind: int, called: str) -> None:
     what = "a symbolic link" if found == stat.S_IFLNK else f"not a {called}"
     raise UnsafeRoot(
         f"{path}: this is {what}, and envcheck never makes one there: somebody else did",
-        hint=f"find out who; then rm {word(str(path))}, and try again",
+        hint=f"find out who; then rm -r {word(str(path))}, and try again",
     )
 
 
