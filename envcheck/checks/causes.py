@@ -42,7 +42,7 @@ IMPORT = (
         "the GNU C++ library's ABI policy",
     ),
     Cause(
-        r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object file",
+        r"(?<![\w.+-])(lib[\w.+-]+): cannot open shared object file",
         "the loader does not find {1}",
         "Install the package that brings it.",
         ("{library}",),
@@ -56,7 +56,7 @@ IMPORT = (
         "ld.so(8)",
     ),
     Cause(
-        r"(\S+): cannot allocate memory in static TLS block",
+        r"(?<!\S)(\S+): cannot allocate memory in static TLS block",
         "{1} wants thread-local storage and was loaded too late",
         "Load it first.",
         ("export LD_PRELOAD={1}",),
@@ -104,7 +104,7 @@ SIGNALS = {
 
 NO_GPU = (
     Cause(
-        r"Could not load dynamic library '([^']+)'; dlerror: (?!\1)(lib[\w.+-]+\.so[\w.]*): cannot open",
+        r"Could not load dynamic library '([^']+)'; dlerror: (?!\1)(lib[^\s:]+): cannot open",
         "{1} needs {2}, and the loader does not find that",
         "Install the package that brings it.",
         ("{library}",),
@@ -139,15 +139,15 @@ NO_GPU = (
         "PyTorch's own message",
     ),
     Cause(
-        r"Ignoring visible gpu device .*?(?:core count|multiprocessor count): (\d+)",
+        r"Ignoring visible gpu device .{0,200}?(?:core count|multiprocessor count): (\d+)",
         "it leaves out a GPU with only {1} multiprocessors beside a larger one",
         "Lower the limit that TensorFlow sets by itself.",
         ("export TF_MIN_GPU_MULTIPROCESSOR_COUNT={1}",),
         "tensorflow#3430",
     ),
     Cause(
-        r"Ignoring visible gpu device .*?[Cc]ompute capability (\d+\.\d+).*?minimum required Cuda "
-        r"capability is (\d+\.\d+)",
+        r"Ignoring visible gpu device .{0,200}?[Cc]ompute capability (\d+\.\d+).{0,200}?minimum required"
+        r" Cuda capability is (\d+\.\d+)",
         "it leaves out a GPU of compute capability {1}, and was built for {2} and later",
         "Use a build that still has code for this GPU.",
         (),
@@ -161,7 +161,7 @@ NO_GPU = (
         "JAX's and PyTorch's own messages",
     ),
     Cause(
-        r"failed call to cuInit: .*?(CUDA_ERROR_\w+|UNKNOWN ERROR \(\d+\))",
+        r"failed call to cuInit: .{0,200}?(CUDA_ERROR_\w+|UNKNOWN ERROR \(\d+\))",
         "cuInit fails in it with {1}",
         "See DRV-004 and the variables that hide GPUs.",
         ("echo $CUDA_VISIBLE_DEVICES",),

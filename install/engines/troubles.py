@@ -23,7 +23,7 @@ TROUBLES = (
         " its storage",
     ),
     Trouble(
-        r"(?:write |mkdir |copying )?(?P<what>/[^\s:,\"]*)[^\n]*: no space left on device",
+        r"(?<![^\s:,\"'=(])(?P<what>/[^\s:,\"]*)(?=[\s:,\"])[^\n]*: no space left on device",
         "there is no space left for {engine} at {what}",
         "make room there (`{engine} system df` shows what its images take), or move its storage",
     ),
@@ -102,12 +102,15 @@ TROUBLES = (
 )
 
 
+LOOKED_AT = 4000  # characters of what an engine said, the last ones
+
+
 def told(engine: str, words: str, secret: str = "") -> tuple[str, str]:
     """(a sentence's end, a hint) for what an engine said; its own last line where nobody knows it.
 
     secret: what is taken out of its words.
     """
-    text = words.replace(secret, "…") if secret else words
+    text = (words.replace(secret, "…") if secret else words)[-LOOKED_AT:]
     for trouble in TROUBLES:
         found = re.search(trouble.pattern, text, re.IGNORECASE)
         if found:

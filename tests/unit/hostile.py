@@ -28,7 +28,7 @@ def problem(shown: str) -> str:
     for number, line in enumerate(shown.split("\n"), 1):
         if not line.replace("\t", "").isprintable():
             return f"line {number}: {line[:200]!a}"
-        if line.lstrip().startswith((FORGED, "RUN touch /evil")):
+        if line.startswith((FORGED, "RUN touch /evil")):
             return f"line {number} is forged: {line[:200]!a}"
         if any(c in line for c in "\u115f\u3164\ufe0f\u2800"):
             return f"line {number} has what cannot be seen: {line[:200]!a}"
