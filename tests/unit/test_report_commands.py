@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import whole
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reported import consequence, finding, report_of, result
 from test_report_verdict import hot
@@ -54,6 +54,7 @@ def test_what_follows_from_a_failure_is_not_to_be_done_and_the_cause_comes_first
     ]
 
 
+@example("a\nrm -r x\r\x85\u2028b")
 @given(st.text(st.characters(codec=None), max_size=80))
 @settings(max_examples=60, deadline=None)
 def test_a_comment_stays_one(text: str) -> None:
