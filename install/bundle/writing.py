@@ -119,8 +119,8 @@ def check_room(target: Path, needed: int, option: str = OPTION) -> None:
     free = shutil.disk_usage(target.parent).free
     if free < needed:
         raise Cannot(
-            f"{option}{target}: it takes {needed >> 20} MiB, and {target.parent} has"
-            f" {free >> 20} MiB: {(needed - free >> 20) + 1} MiB are missing"
+            f"{option}{target}: not enough space: it takes {needed >> 20} MiB, and {target.parent} has"
+            f" {free >> 20} MiB: {(needed - free >> 20) + 1} MiB more needed"
         )
 
 

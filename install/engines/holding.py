@@ -141,18 +141,18 @@ def _named(held: Held, image: Image, name: str) -> Held:
     """The image under its tag, once it is seen to be the right one; else it is taken back."""
     if _is_file(held):
         if not Path(held.image_id).is_file():
-            raise PutBack(f"{held.engine} ended well and wrote no {held.image_id}.")
+            raise PutBack(f"{held.engine} reported success, but there is no {held.image_id}.")
         return held
     stored = storage.find(held, held.image_id) or storage.find(held, name)
     if stored is None:
-        raise PutBack(f"{held.engine} ended well and does not have the image {held.image_id}.")
+        raise PutBack(f"{held.engine} reported success, but the image is missing: {held.image_id}.")
     # docker with containerd's image store names an image by its manifest.
     if stored.id not in (image.config.digest, image.manifest.digest):
         with contextlib.suppress(Left, EnvcheckError):
             _remove(held, ["rmi", stored.id])
         raise PutBack(
             f"{held.engine} has the image as {stored.id}, and the registry's manifest says"
-            f" {image.config.digest}: it was taken back.",
+            f" {image.config.digest}: it was removed again.",
             "try again; where it stays, something between envcheck and the engine changes images",
         )
     known = msgspec.structs.replace(held, image_id=stored.id)

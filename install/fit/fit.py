@@ -143,8 +143,8 @@ def _place(release: Release, room: RoomAt | None, reasons: Reasons) -> None:
             "disk",
             f"needs {_gib(needed)} ({_gib(release.download_mib)} to download,"
             f" {_gib(release.installed_mib)} installed), and {room.path} has {_gib(room.free_mib)} free:"
-            f" {_gib(needed - room.free_mib)} are missing",
-            "free some, or name another file system with --path",
+            f" {_gib(needed - room.free_mib)} more needed",
+            "make room, or name another file system with --path",
         )
     if room.free_inodes is not None and room.free_inodes < _FEW_INODES:
         reasons.note(f"Only {room.free_inodes} more files fit on the file system of {room.path}.")

@@ -28,7 +28,7 @@ _MEANINGS = {
     408: "gave up waiting for the request (408)",
     410: "does not have it any more (410)",
     416: "does not have the part that was asked for (416)",
-    429: "asks for fewer requests (429)",
+    429: "limits the number of requests (429)",
     451: "may not give it out for legal reasons (451)",
     500: "has an internal error (500)",
     502: "gets no proper answer from a server behind it (502)",
@@ -44,7 +44,7 @@ _CREDENTIALS = (
 )
 _CERTIFICATES = (
     "name the certificate authority of your network in SSL_CERT_FILE (a PEM file), or add it to the"
-    " system's store; --allow-insecure {host} does without the proof"
+    " system's store; --allow-insecure {host} skips the check"
 )
 _LOG_IN = "log in to the network with a browser, or set HTTPS_PROXY, and start again"
 
@@ -99,7 +99,7 @@ def of_status(
     elif status == 511:
         hint = _LOG_IN
     elif wait:
-        hint = f"it asks to be left alone for {_time(wait)}"
+        hint = f"{'rate-limited: ' * (status == 429)}retry after {_time(wait)}"
     elif status in _LATER:
         hint = "try again later: this is about that server, or what stands in front of it"
     return HttpError(
@@ -146,7 +146,7 @@ def _not_verified(url: str, error: BaseException, _: str) -> HttpError:
     host = addresses.host(url)
     reason = getattr(error, "verify_message", "") or "it does not verify"
     return HttpError(
-        f"the certificate of {host} is not to be trusted: {reason.rstrip('.')}",
+        f"the certificate of {host} cannot be trusted: {reason.rstrip('.')}",
         _CERTIFICATES.format(host=host.partition(":")[0]),
     )
 
@@ -177,7 +177,7 @@ def _proxy(url: str, error: BaseException, reason: str) -> HttpError:
     refused = re.search(r"Tunnel connection failed: (\d{3})", said)
     if refused is None:
         return HttpError(
-            f"the proxy that is set for {host} takes no connection{reason}",
+            f"the proxy that is set for {host} refuses the connection{reason}",
             "look at HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY",
             again=True,
             connecting=True,
@@ -192,7 +192,7 @@ def _proxy(url: str, error: BaseException, reason: str) -> HttpError:
 
 def _no_address(url: str, error: BaseException, _: str) -> HttpError:
     return HttpError(
-        f"{addresses.host(url)} has no address here: {getattr(error, 'strerror', '')}",
+        f"{addresses.host(url)} has no address here (DNS): {getattr(error, 'strerror', '')}",
         "without a network, --offline installs from a bundle",
         again=True,
         connecting=True,
@@ -201,18 +201,16 @@ def _no_address(url: str, error: BaseException, _: str) -> HttpError:
 
 def _no_connection(url: str, _: object, reason: str) -> HttpError:
     return HttpError(
-        f"{addresses.host(url)} takes no connection{reason}", again=True, connecting=True
+        f"{addresses.host(url)} refuses the connection{reason}", again=True, connecting=True
     )
 
 
 def _no_connection_in_time(url: str, *_: object) -> HttpError:
-    return HttpError(
-        f"{addresses.host(url)} lets no connection come about", again=True, connecting=True
-    )
+    return HttpError(f"{addresses.host(url)} cannot be connected to", again=True, connecting=True)
 
 
 def _silent(url: str, *_: object) -> HttpError:
-    return HttpError(f"{addresses.host(url)} has gone silent", again=True, silent=True)
+    return HttpError(f"{addresses.host(url)} does not answer any more", again=True, silent=True)
 
 
 def _garbled(url: str, *_: object) -> HttpError:

@@ -56,7 +56,7 @@ def _at_the_index(package: LockedPackage, pages: Pages) -> tuple[LockedPackage |
     if not same:
         why = pages.explain(package.name) or "the index does not have it"
         raise CouldNotLook(
-            f"{file.name}, which the lock names, is not to be had: {why}",
+            f"{file.name}, which the lock names, is not available: {why}",
             f"it was locked from {package.index}: --index names an index",
         )
     told = same[0].sha256

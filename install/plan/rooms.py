@@ -174,14 +174,13 @@ def _room(parts: Sequence[Wanted]) -> Room:
 def _check_rooms(rooms: Iterable[Room], hint: str) -> None:
     """Raises Cannot, naming every file system on which something is missing, and how much."""
     full = [
-        f"{room.path} needs {'about ' * room.estimated}{gib(room.needed_mib)} for"
-        f" {' and '.join(room.what)}, has {gib(room.free_mib or 0)}, and so"
-        f" {gib(room.missing_mib)} are missing"
+        f"{gib(room.missing_mib)} more needed at {room.path} ({'about ' * room.estimated}"
+        f"{gib(room.needed_mib)} for {' and '.join(room.what)}, {gib(room.free_mib or 0)} free)"
         for room in rooms
         if room.missing_mib
     ]
     if full:
-        raise Cannot("not enough disk: " + "; ".join(full), hint)
+        raise Cannot("not enough space: " + "; ".join(full), hint)
 
 
 def gib(mib: float) -> str:

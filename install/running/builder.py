@@ -124,11 +124,11 @@ def get_python(minor: str, request: Request) -> Interpreter:
     """Have uv get it, and find it. Raises CouldNotLook, or Cannot where there is no network to use."""
     if request.offline:
         raise Cannot(
-            f"Python {minor} is not on this machine, and without a network it cannot be got",
+            f"Python {minor} is not on this machine, and without a network it cannot be downloaded",
             f"install Python {minor} by the distribution's packages, and try again",
         )
     toolchain.get_python(minor)
     found = finding.interpreters(minor)
     if not found:
-        raise CouldNotLook(f"uv says that it has got Python {minor}, and it is not to be found")
+        raise CouldNotLook(f"uv reported success for Python {minor}, but it cannot be found")
     return next((one for one in found if one.found_in == "uv"), found[0])

@@ -166,9 +166,7 @@ class Download:
     def _given_up(self, error: HttpError) -> FetchError:
         have, total = self._partial.size >> 20, self._transfer.total
         far = f" after {have} MiB" + (f" of {total >> 20}" if total else "") if have else ""
-        kept = (
-            "what is fetched already is kept, and the next run goes on from there" if have else ""
-        )
+        kept = "downloads are kept, and the next run continues from there" if have else ""
         return FetchError(
             f"{self._file.name} could not be fetched{far}: {error}", error.hint or kept
         )

@@ -41,7 +41,7 @@ def of_disk(error: OSError, folder: Path, what: str, missing: int | None = None)
     return FetchError(
         f"{what} does not fit into {folder}, {why}{needed}",
         "make room (envcheck prune removes what is not used), or name another place in"
-        " XDG_CACHE_HOME; what is fetched already is kept, and the next run goes on from there",
+        " XDG_CACHE_HOME; downloads are kept, and the next run continues from there",
     )
 
 

@@ -264,7 +264,7 @@ class Fetcher:
             return transfer
         job.transfer = Transfer(transfer.file, self._store)
         job.transfer.begun(self._store.partial(transfer.file.sha256), 0)
-        transfer.failed(ComesAgain(f"{transfer.file.name} came with wrong bytes, and comes again"))
+        transfer.failed(ComesAgain(f"{transfer.file.name} arrived damaged and is fetched again"))
         return job.transfer
 
     def _count_resumed(self, job: _Job, size: int) -> None:

@@ -77,7 +77,7 @@ def sync(
     if not result.ok:
         raise PutBack(
             f"pip could not install {len(lock.packages)} packages into {directory}: {words(result)}",
-            hint=f"all of what it said is in {kept.path}",
+            hint=f"the whole log is in {kept.path}",
         )
 
 

@@ -83,7 +83,7 @@ def install(
                 raise PutBack(
                     f"uv could not install {len(lock.packages)} packages into {directory}: "
                     f"{uv_words.sentence(result)}",
-                    hint=f"all of what it said is in {kept.path}",
+                    hint=f"the whole log is in {kept.path}",
                 )
     finally:
         listed.unlink(missing_ok=True)

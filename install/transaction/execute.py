@@ -182,9 +182,7 @@ class _Transaction:
         if verdict.snapshot:
             durable.write(self.version.own / "snapshot.json", verdict.snapshot)
         if verdict.failures:
-            raise NotVerified(
-                "the doctor finds in it what was not wrong before: " + "; ".join(verdict.failures)
-            )
+            raise NotVerified("the doctor found new problems in it: " + "; ".join(verdict.failures))
         return verdict
 
     def _note_down(self, noted: Noted, verdict: Verdict, began: str) -> None:

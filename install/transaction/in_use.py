@@ -16,7 +16,7 @@ def note(root: Root, journal: Journal, version_id: str, before: str = "") -> str
     try:
         journal.append(version_id, "swapped", before=before)
     except OSError as error:
-        return f"{_said(error, root)}; the next run writes it down"
+        return f"{_said(error, root)}; the next run records it"
     return complete(root, journal, version_id)
 
 
@@ -27,7 +27,7 @@ def complete(root: Root, journal: Journal, version_id: str) -> str:
     try:
         journal.append(version_id, "done")
     except OSError as error:
-        return f"{_said(error, root)}; the next run writes it down"
+        return f"{_said(error, root)}; the next run records it"
     return ""
 
 
@@ -38,7 +38,7 @@ def remember(root: Root) -> str:
         last.write(str(root.current))
     except OSError as error:
         found = "envcheck doctor has to be told of it by --target"
-        return f"it could not be noted as the one installed last ({_said(error, root)}): {found}"
+        return f"it could not be recorded as the one installed last ({_said(error, root)}): {found}"
     return ""
 
 

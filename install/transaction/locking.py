@@ -98,7 +98,7 @@ class RootLock:
                 if limit is not None and time.monotonic() >= limit:
                     raise Locked(
                         f"{self._root.path}: {who} is at work here",
-                        hint="wait until it is done; --wait SECONDS says how long to wait for it",
+                        hint="try again when it is done, or give --wait SECONDS",
                     )
                 if who != told:
                     self._tell(f"{self._root.path}: waiting for {who}; Ctrl-C gives up")

@@ -123,12 +123,12 @@ class _Work:
         except (
             UsageError
         ) as reason:  # another user may have prepared it, or a newer envcheck made it
-            self.notes.append(f"{reason}: it is left alone")
+            self.notes.append(f"{reason}: it is kept")
             self._staying += root.versions()
             return
         except Cannot as reason:
             self._busy = True
-            self.notes.append(f"{reason}: it is left alone, and so are fetched files")
+            self.notes.append(f"{reason}: it is kept, and so are downloads")
             self._staying += root.versions()
             return
         name = roots.name_of(root)
@@ -203,7 +203,7 @@ class _Work:
         if not self._dry_run and self.packages:
             tell("uv cleans its cache")
         if not self._dry_run and (why := uv_cache.clean(self.packages)):
-            self.notes.append(f"{why}: unpacked wheels were left alone")
+            self.notes.append(f"{why}: unpacked wheels were kept")
 
     def expected(self) -> int:
         """Bytes that the real run would free: of what goes, all that no version that stays is linked to."""

@@ -31,7 +31,7 @@ def recover(root: Root, journal: Journal, tell: Callable[[str], None]) -> None:
     for name in unfinished(root, journal):
         version = root.version(name)
         if version.is_directory:
-            tell(f"{version.directory}: an installation that was cut off is removed first")
+            tell(f"{version.directory}: removing what an interrupted installation left")
         removal.discard(root, version)
         journal.append(name, "undone", why="cut off")
     removal.empty(root)

@@ -28,7 +28,7 @@ def recovered(root: Root, journal: Journal, tell: Callable[[str], None]) -> None
         ) from None
     except removal.Left as left:
         raise NotPutBack(
-            f"an installation that was cut off cannot be removed: {left}",
+            f"an interrupted installation cannot be removed: {left}",
             hint=left.hint or f"remove {root.removing} yourself, and try again",
         ) from None
 
@@ -52,7 +52,7 @@ def undo(
     Returns where ``error`` itself is that: Ctrl-C, the end of the process. Raises PutBack, NotPutBack.
     """
     if root.current_id() == version.id:  # what comes after the swap does not undo it
-        tell(f"{what} is installed: that came too late to stop it")
+        tell(f"{what} is installed: it was too late to stop")
         return
     kept = _keep_what_was_said(root, version)
     try:
@@ -60,15 +60,15 @@ def undo(
     except removal.Left as left:
         raise NotPutBack(
             f"{what} was not installed ({_sentence(error)}), and something of it is left: {left}",
-            hint=f"what is in use is as it was; {left.hint or f'remove {root.removing} yourself'}",
+            hint=f"what is in use has not changed; {left.hint or f'remove {root.removing} yourself'}",
         ) from error
     with suppress(OSError):  # the next run sees that there is nothing to undo
         journal.append(version.id, "undone", why=type(error).__name__)
     if not isinstance(error, Exception):
-        tell(f"{what} was not installed, and all is as it was; what was fetched is kept")
+        tell(f"{what} was not installed, and nothing has changed; downloads are kept")
         return
     raise PutBack(
-        f"{what} was not installed, and all is as it was: {_sentence(error)}",
+        f"{what} was not installed, and nothing has changed: {_sentence(error)}",
         hint=_hint(error, version, kept),
     ) from error
 
@@ -79,7 +79,7 @@ def _hint(error: BaseException, version: Version, kept: Path | None) -> str:
     hint = durable.advice(error) if isinstance(error, OSError) else hint
     if str(version.logs) in hint:
         hint = hint.replace(str(version.logs), str(kept)) if kept else ""
-    return hint or (f"what was said is in {kept}" if kept else "")
+    return hint or (f"the log is in {kept}" if kept else "")
 
 
 def _sentence(error: BaseException) -> str:
@@ -89,7 +89,7 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     if isinstance(error, SystemExit):
-        return "ended from outside"
+        return "terminated"
     if isinstance(error, EnvcheckError):
         return str(error)
     return f"internal error: {type(error).__name__}: {error}"

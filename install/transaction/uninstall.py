@@ -42,7 +42,7 @@ def check(root: Root, version_id: str = "") -> list[Version]:
         if busy.is_busy(version):
             raise Cannot(
                 f"{version.directory}: a command that envcheck run started is still running in it",
-                hint=f"end it first; fuser -v {word(str(version.files))} shows its processes",
+                hint=f"stop it first; fuser -v {word(str(version.files))} shows its processes",
             )
     return chosen
 
@@ -60,7 +60,7 @@ def _chosen(root: Root, version_id: str) -> list[Version]:
     if version_id == root.current_id():
         raise UsageError(
             f"{version_id}: this version is in use",
-            hint="envcheck rollback puts another one in its place; without --version all are removed",
+            hint="run envcheck rollback first; without --version all versions are removed",
         )
     return chosen
 
@@ -111,7 +111,7 @@ def uninstall(
             raise NotPutBack(
                 f"{root.path}: not all of it could be removed: {error.filename or root.journal}:"
                 f" {error.strerror}",
-                hint="try again once that is repaired",
+                hint="repair that, then run again",
             ) from None
         left = [] if version_id else _dissolve(root)
     return Uninstalled(

@@ -263,7 +263,7 @@ def test_a_full_disk_leaves_nothing(saved: Path, tmp_path: Path) -> None:
         pytest.skip("no file system can be mounted here")
     try:
         path = stored(read, tmp_path / "store")
-        with pytest.raises(Cannot, match="MiB are missing"):
+        with pytest.raises(Cannot, match="MiB more needed"):
             archive.write(small / "image.tar", read.image, path)
         with (
             pytest.raises(Cannot, match=r"^/.*: No space left"),

@@ -126,7 +126,7 @@ def test_podman_needs_neither_the_password_nor_the_authority(
         ([Way(status=500, times=None)], "has an internal error (500)"),
         ([Way(wrong_at=700_000, times=None)], "is not the file that was asked for: its sha256 is"),
         ([Way(cut_after=100, times=None)], "cut the connection"),
-        ([Way(stall_after=900_000), Way(stall_after=0, times=None)], "has gone silent"),
+        ([Way(stall_after=900_000), Way(stall_after=0, times=None)], "does not answer any more"),
     ],
 )
 def test_a_layer_that_does_not_come_ends_the_pull_and_we_know_why(

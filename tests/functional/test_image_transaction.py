@@ -99,7 +99,7 @@ def test_an_error_in_a_step_leaves_the_engine_as_it_was(
 def test_what_the_doctor_refuses_is_taken_back(root: Path, engine: FakeEngine) -> None:
     with pytest.raises(PutBack, match="FRM-001: no GPU") as refused:
         install_image(root, "1", engine, verifier=ImageJudge(["FRM-001: no GPU"]))
-    assert (Path(refused.value.hint.removeprefix("what was said is in ")) / "doctor.json").is_file()
+    assert (Path(refused.value.hint.removeprefix("the log is in ")) / "doctor.json").is_file()
     assert engine.images() == {}
 
 
@@ -127,8 +127,8 @@ def test_an_engine_that_does_not_answer_is_named_with_what_removes_the_image(
     tag = "localhost/envcheck/tiny:2-tf1-00000000"
     assert f"the image {tag}: podman does not answer" in str(left.value)
     assert f"/usr/bin/podman rmi {tag}" in left.value.hint
-    assert "held.json" in left.value.hint and "what is in use is as it was" in left.value.hint
-    with pytest.raises(NotPutBack, match="an installation that was cut off cannot be removed"):
+    assert "held.json" in left.value.hint and "what is in use has not changed" in left.value.hint
+    with pytest.raises(NotPutBack, match="an interrupted installation cannot be removed"):
         install_image(root, "2", engine)
     engine.answers = True
     assert image_in_use(root, engine) == "1"

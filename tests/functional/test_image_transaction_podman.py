@@ -143,7 +143,7 @@ def test_killed_with_its_image_in_podman_the_next_run_takes_it_back(
     assert there(archives) == {"1", "2"}
     result = envcheck("rollback")
     assert result.returncode == 3
-    assert b"an installation that was cut off is removed first" in result.stderr
+    assert b"removing what an interrupted installation left" in result.stderr
     assert there(archives) == {"1"}
     assert outside.intact(Root(root).version(Root(root).current_id() or "")) == ""
 

@@ -211,14 +211,14 @@ def test_a_transfer_that_fails_on_the_way_is_cut(
     client.connection.request("GET", client.base + FILE)
     answer = client.connection.getresponse()
     answer.read(100_000)
-    error = FetchError("the host has gone silent")
+    error = FetchError("the host does not answer any more")
     growing.transfer.failed(error)
     with pytest.raises(http.client.IncompleteRead):
         answer.read()
     assert server.errors == [error]
     client.connection.close()
     answer, body = client.ask(FILE)  # as an installer asks again
-    assert (answer.status, body) == (424, b"the host has gone silent\n")
+    assert (answer.status, body) == (424, b"the host does not answer any more\n")
     assert server.errors == [error]
 
 

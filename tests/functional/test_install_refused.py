@@ -150,7 +150,7 @@ def test_no_disk(home: Home, shop: Demo) -> None:
         check=False,
     )
     told = sentence(result, 3)
-    assert "not enough disk" in told and f"{folder}" in told and "missing" in told
+    assert "not enough space" in told and f"{folder}" in told and "more needed" in told
 
 
 def test_a_read_only_place(home: Home, shop: Demo) -> None:

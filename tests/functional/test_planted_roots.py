@@ -206,7 +206,7 @@ def test_prune_leaves_another_user_s_root_alone_and_cleans_the_others(tmp_path: 
     belongs(tmp_path / "one", 4321)
     done = prune(keep=0)
     assert [removed.environment for removed in done.removed] == [str(tmp_path / "two")]
-    assert any("belongs to user 4321" in note and "left alone" in note for note in done.notes)
+    assert any("belongs to user 4321" in note and "kept" in note for note in done.notes)
     assert len(Root(tmp_path / "one").versions()) == 2
 
 

@@ -125,9 +125,7 @@ def test_tls_by_an_authority_that_is_kept_for_the_registry_alone(
     with serve_registry(tmp_path / "registry", tls=tls, htpasswd=ACCOUNT) as registry:
         pushed = registry.push("team/secret", "1", LAYERS)
         name = f"{registry.host}/team/secret:1"
-        with pytest.raises(
-            CouldNotLook, match=f"certificate of {registry.host} is not to be trusted"
-        ):
+        with pytest.raises(CouldNotLook, match=f"certificate of {registry.host} cannot be trusted"):
             resolved(name)
         believe(home, registry.host, tls.authority)
         with pytest.raises(CouldNotLook, match=r"asks for a user name .*401") as caught:
@@ -179,7 +177,7 @@ def test_a_helper_program_knows_the_password(
 
 
 def test_a_registry_that_is_not_there(plain: Registry) -> None:
-    with pytest.raises(CouldNotLook, match=r"127.0.0.1:1 takes no connection"):
+    with pytest.raises(CouldNotLook, match=r"127.0.0.1:1 refuses the connection"):
         resolved("127.0.0.1:1/team/small:1")
     with pytest.raises(CouldNotLook, match=r"registry.invalid has no address here"):
         resolved("registry.invalid/team/small:1")

@@ -142,7 +142,7 @@ def test_an_error_in_a_step_puts_everything_back(
     install(root, "1")
     with pytest.raises(PutBack) as caught:
         install(root, "2", **failing(step, error))
-    assert str(caught.value) == f"tiny 2 was not installed, and all is as it was: {said}"
+    assert str(caught.value) == f"tiny 2 was not installed, and nothing has changed: {said}"
     assert holds(root) == "1"
     is_tidy(root, versions=1)
     assert not install(root, "2").already
@@ -155,7 +155,7 @@ def test_an_unverified_version_is_removed_and_what_it_said_is_kept(root: Path) -
         judge = Judge(["FRM-001: tensorflow does not import"])
         with pytest.raises(PutBack, match="FRM-001: tensorflow does not import") as caught:
             install(root, release, verifier=judge)
-        kept = Path(caught.value.hint.removeprefix("what was said is in "))
+        kept = Path(caught.value.hint.removeprefix("the log is in "))
         assert (kept / "doctor.json").read_text() == '{"a": "report"}\n'
     assert runs(root) == "1"
     is_tidy(root, versions=1)
@@ -181,7 +181,7 @@ def test_a_signal_in_a_step_undoes_it(root: Path, step: str, number: int, code: 
 
     told = root.parent / "told"
     assert in_child(work) == code
-    assert "tiny 2 was not installed, and all is as it was" in told.read_text()
+    assert "tiny 2 was not installed, and nothing has changed" in told.read_text()
     is_tidy(root, versions=1)
     assert holds(root) == "1"
 
@@ -212,7 +212,7 @@ def test_control_c_at_the_swap_comes_too_late(root: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(last, "write", interrupted)
     told = root.parent / "told"
     assert in_child(lambda: install(root, "2", tell=told.write_text)) == 130
-    assert told.read_text() == "tiny 2 is installed: that came too late to stop it"
+    assert told.read_text() == "tiny 2 is installed: it was too late to stop"
     assert runs(root) == "2"
     is_tidy(root, versions=2)
     assert Journal(Root(root).journal).entries()[-1].step == "done"

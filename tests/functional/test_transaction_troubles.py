@@ -49,7 +49,7 @@ def test_what_a_log_is_said_to_hold_is_found_where_it_went(root: Path) -> None:
         def install(self, directory: Path) -> None:
             log = directory / ".envcheck" / "logs" / "install.log"
             log.write_text("all of it")
-            raise CouldNotLook("it broke", hint=f"all of what it said is in {log}")
+            raise CouldNotLook("it broke", hint=f"the whole log is in {log}")
 
     with pytest.raises(PutBack) as failed:
         install(root, "1", builder=Saying("1"))

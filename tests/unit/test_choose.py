@@ -162,7 +162,7 @@ def test_nothing_fits_anywhere() -> None:
 
 
 def test_a_full_disk_says_where_and_how_much() -> None:
-    with pytest.raises(Cannot, match=r"/data/envs has 10 MiB free: 5.8 GiB are missing") as caught:
+    with pytest.raises(Cannot, match=r"/data/envs has 10 MiB free: 5.8 GiB more needed") as caught:
         chosen(m.machine(), room=m.room(free_mib=10), stack="tensorflow")
     assert "--path" in caught.value.hint
 

@@ -134,7 +134,7 @@ def test_glibc_2_17_is_enough_for_upstream_and_not_for_nvidia() -> None:
     ("facts", "kind", "words"),
     [
         ({"free_mib": 5000}, "disk", "needs 5.9 GiB (2.0 GiB to download, 3.9 GiB installed), and"),
-        ({"free_mib": 5000}, "disk", "/data/envs has 4.9 GiB free: 1000 MiB are missing"),
+        ({"free_mib": 5000}, "disk", "/data/envs has 4.9 GiB free: 1000 MiB more needed"),
         ({"noexec": True}, "place", "/data/envs is mounted noexec"),
         ({"read_only": True, "writable": False}, "place", "/data/envs is mounted read-only"),
         ({"writable": False}, "place", "may not be written to by this user"),

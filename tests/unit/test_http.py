@@ -125,11 +125,14 @@ def wrapped(inner: BaseException) -> requests.ConnectionError:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (wrapped(u3.NewConnectionError(None, SECRET)), "takes no connection"),  # type: ignore[arg-type]
-        (requests.ConnectTimeout(SECRET), "lets no connection come about"),
-        (requests.ReadTimeout(SECRET), "has gone silent"),
+        (wrapped(u3.NewConnectionError(None, SECRET)), "refuses the connection"),  # type: ignore[arg-type]
+        (requests.ConnectTimeout(SECRET), "cannot be connected to"),
+        (requests.ReadTimeout(SECRET), "does not answer any more"),
         (u3.ProtocolError(SECRET, ConnectionResetError(104, "Connection reset by peer")), "reset"),
-        (wrapped(socket.gaierror(-2, "Name or service not known")), "has no address here: Name"),
+        (
+            wrapped(socket.gaierror(-2, "Name or service not known")),
+            "has no address here (DNS): Name",
+        ),
         (requests.exceptions.InvalidURL(SECRET), "is not a URL that can be asked"),
         (wrapped(u3.ProxyError(SECRET, OSError(111, "refused"))), "the proxy that is set for"),
         (
@@ -154,7 +157,7 @@ def test_a_certificate_that_does_not_verify_names_the_ways_out() -> None:
     inner.verify_message = "self-signed certificate in certificate chain"
     found = errors.of_exception(SECRET, wrapped(u3.SSLError(inner)))
     assert str(found) == (
-        "the certificate of index.example:8443 is not to be trusted: self-signed certificate in"
+        "the certificate of index.example:8443 cannot be trusted: self-signed certificate in"
         " certificate chain"
     )
     assert "SSL_CERT_FILE" in found.hint and "system's store" in found.hint
@@ -242,4 +245,4 @@ def test_what_cannot_be_taken_apart_is_not_shown(url: str, shown: str) -> None:
 
 def test_how_long_a_server_wants_to_be_left_alone_is_said() -> None:
     assert errors.of_status(SECRET, 429, {}, wait=3600.0).hint.endswith("60 minutes")
-    assert errors.of_status(SECRET, 503, {}, wait=40.0).hint.endswith("for 40 s")
+    assert errors.of_status(SECRET, 503, {}, wait=40.0).hint == "retry after 40 s"

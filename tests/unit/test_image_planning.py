@@ -95,10 +95,10 @@ def test_a_storage_that_cannot_be_seen_is_not_asked_for() -> None:
     [
         (
             {"storage": room("/var/lib/containers/storage", 2, 5000)},
-            "podman's storage, has 4.9 GiB",
+            "podman's storage, 4.9 GiB free",
         ),
-        ({"store": room("/cache", 3, 100)}, "/cache needs 3.9 GiB for fetched layers, has 100 MiB"),
-        ({"temporary": room("/tmp", 4, 10)}, "podman's copies of layers, has 10 MiB"),
+        ({"store": room("/cache", 3, 100)}, "/cache (3.9 GiB for fetched layers, 100 MiB free)"),
+        ({"temporary": room("/tmp", 4, 10)}, "podman's copies of layers, 10 MiB free"),
     ],
 )
 def test_no_room_is_refused_by_name(changes: dict[str, Any], words: str) -> None:

@@ -168,9 +168,12 @@ def test_no_disk_says_how_much_is_missing_and_where() -> None:
             unpacked=room("/cache/uv", free_mib=900),
         )
     told = str(error.value)
-    assert "/cache/uv needs about 2.6 GiB for fetched files and uv's unpacked wheels" in told
-    assert "has 900 MiB, and so 1.8 GiB are missing" in told
-    assert "/data/envs/nvidia-tf1 needs about 1.9 GiB for the environment" in told
+    assert (
+        "at /cache/uv (about 2.6 GiB for fetched files and uv's unpacked wheels, 900 MiB free)"
+        in told
+    )
+    assert "1.8 GiB more needed" in told
+    assert "at /data/envs/nvidia-tf1 (about 1.9 GiB for the environment" in told
     assert "envcheck prune" in error.value.hint and error.value.exit_code == 3
 
 
