@@ -19,6 +19,7 @@ from envcheck.checks.engine import diagnose
 from envcheck.collection import Collected, Inside, Kernels
 from envcheck.exit_codes import UsageError
 from envcheck.facts.base import Probe
+from envcheck.snapshot import TARGET_SECTIONS
 
 REF = "image:registry.test/tf:1"
 
@@ -49,10 +50,10 @@ def pythons(engine: Path, minor: int, name: str = "python3", major: int = 3) -> 
 def look(
     engine: Path,
     text: str = 'exec "$@"',
-    only: tuple[str, ...] = ("host", "pci"),
+    only: tuple[str, ...] = ("host", "pci", "nvml", "cuda", *TARGET_SECTIONS),
     **options: object,
 ) -> Collected:
-    """text: the engine's script, which gets the command as its arguments. only: of the machine's probes."""
+    """text: the engine's script, which gets the command as its arguments. only: of the probes."""
     script = engine.parent / "engine"
     script.write_text(f"#!/bin/sh\n{text}\n")
     script.chmod(0o755)
@@ -193,6 +194,7 @@ def test_what_went_wrong_this_time(engine: Path, text: str, outcome: str, words:
 HANGS = """\
 import sys
 from envcheck.collector import inside, main
+from envcheck.snapshot import TARGET_SECTIONS
 inside.DEADLINE, inside.GRACE = 2.0, 0.5
 sys.exit(main.main(["--no-kernels", "--inside", sys.argv[1]]))
 """
