@@ -109,7 +109,7 @@ def _rest(page: Page, result: CheckResult, consequences: list[CheckResult], verb
             ("→ also:", ""), (other.code, "code"), (gist(other), ""), indent=2, hanging=4
         )
     if rest := code_ranges(other.code for other in consequences if other not in told):
-        told_rest = f"→ skipped because of it: {rest}"
+        told_rest = f"→ consequences: {rest}"
         if not verbose:
             told_rest = page.cut(page.clean(told_rest), page.width - 2)
         page.paragraph((told_rest, ""), indent=2, hanging=4)

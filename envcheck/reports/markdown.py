@@ -99,7 +99,7 @@ def _problem(result: CheckResult, following: list[str]) -> Iterator[str]:
         for evidence in group.evidence:
             yield f"- {code(safe_text.one_line(evidence_text(evidence)))}"
         if following:
-            yield f"- skipped because of it: {code_ranges(following)}"
+            yield f"- consequences: {code_ranges(following)}"
         following = []
         if group.remedy is not None:
             yield f"- To do: {prose(group.remedy.text)}"

@@ -22,6 +22,8 @@ SIMULATED = "Simulated, not real:"
 
 _DOCTOR = "envcheck doctor"
 
+_HANGING = 2
+
 
 def render(
     report: Report,
@@ -93,18 +95,20 @@ def _simulated(page: Page, report: Report) -> None:
 
 
 def _verdict(page: Page, found: Verdict) -> None:
-    """One line, with as many items as fit; the first stands there in any case."""
+    """As many items as fit on two lines; the first stands there in any case."""
     items = [page.cut(page.clean(item), 2 * page.width) for item in found.items]
     lead = page.clean(found.lead if page.utf8 else found.word)
     sign = f"{page.sign(found.sign)} " if page.utf8 else ""
+    room = 2 * page.width - _HANGING - max(map(len, "; ".join(items).split(" ")))
 
     def line(named: list[str]) -> str:
         return sign + ": ".join(filter(None, (lead, "; ".join(named))))
 
     whole = line(items)
-    fewer = (line([*items[:number], page.clean("…")]) for number in range(len(items) - 1, 0, -1))
-    told = next((text for text in (whole, *fewer) if page.fits(text, page.width)), line(items[:1]))
-    page.paragraph((told, found.sign if found.sign != "skipped" else "warn"), hanging=2)
+    counted = range(len(items) - 1, 0, -1)
+    fewer = (line([*items[:number], f"{len(items) - number} more"]) for number in counted)
+    told = next((text for text in (whole, *fewer) if page.fits(text, room)), line(items[:1]))
+    page.paragraph((told, found.sign if found.sign != "skipped" else "warn"), hanging=_HANGING)
 
 
 def _heading(page: Page, report: Report, verbose: bool) -> None:

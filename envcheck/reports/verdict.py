@@ -70,8 +70,8 @@ def verdict_of(
         number = f"{len(found)} warning{'' if len(found) == 1 else 's'}"
         return Verdict(
             sign="warn",
-            word=f"OK, {number.upper()}",
-            lead=f"{'' if left_out else 'healthy, '}{number}",
+            word=number.upper(),
+            lead=number,
             items=[one.text for one in found],
         )
     if left_out:

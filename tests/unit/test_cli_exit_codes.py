@@ -54,9 +54,9 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("healthy", "", 0, "healthy: "),
         ("healthy", "--fail-on warn", 0, "healthy: "),
-        ("warn", "", 0, "healthy, 1 warning: "),
-        ("warn", "--fail-on warn", 1, "healthy, 1 warning: "),
-        ("warn", "--fail-on warn --exit-zero", 0, "healthy, 1 warning: "),
+        ("warn", "", 0, "1 warning: "),
+        ("warn", "--fail-on warn", 1, "1 warning: "),
+        ("warn", "--fail-on warn --exit-zero", 0, "1 warning: "),
         ("fail", "", 1, "1 problem: "),
         ("fail", "--exit-zero", 0, "1 problem: "),
         ("fail", "--only host", 0, "no problem in what was asked for: "),

@@ -79,7 +79,7 @@ def test_evidence_is_short_and_consequences_are_one_line() -> None:
     block = text[text.index("FAIL A-1") : text.index("\n\nFAIL Host")]
     lines = block.splitlines()
     assert lines[1].startswith("    temperature_c = 90; log = words words") and len(lines) == 6
-    assert lines[3].startswith("  → skipped because of it: B-1, B-3") and lines[3].endswith("…")
+    assert lines[3].startswith("  → consequences: B-1, B-3") and lines[3].endswith("…")
     assert "NVML" not in block and "machine." not in block
     assert all(len(line) <= 80 for line in lines)
 

@@ -154,7 +154,7 @@ def test_verdicts_do_not_flatter() -> None:
     left_out = skipped("DRV-001", "driver", "left out by --only or --skip")
     assert report_of(passed, passed).verdict == "no problem found: its GPUs are not known"
     assert report_of(passed, left_out).verdict == "no problem in what was asked for: Host"
-    assert report_of(passed, warned).verdict == "healthy, 1 warning: Small."
+    assert report_of(passed, warned).verdict == "1 warning: Small."
     assert report_of(passed, warned, left_out).verdict == "1 warning: Small."
     assert report_of(left_out).verdict == report_of().verdict == "nothing was judged"
     blind = report_of(passed, could_not_run("DRV-001", "driver", "NVML: no answer in time"))

@@ -62,7 +62,7 @@ def test_tensor_cores_and_what_could_not_run_are_told() -> None:
     assert "\n**! A-1** could not run: no answer\n" in text
     text = markdown.render(report_of(*every_outcome(), facts=eight_gpus()), eight_gpus())
     assert "| variable | `CUDA_VISIBLE_DEVICES=` |\n" in text or "CUDA_VISIBLE_DEVICES= |" in text
-    assert "- skipped because of it: DRV-001, FRM-002\n" in text
+    assert "- consequences: DRV-001, FRM-002\n" in text
 
 
 @pytest.mark.parametrize("fact", [*BITES, NASTY])

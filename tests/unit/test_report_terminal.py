@@ -371,7 +371,7 @@ def test_the_report_on_a_machine_without_a_gpu_is_short() -> None:
     text = shown(*results, facts=no_gpu())
     assert text.count("FAIL") == 2, "one finding, and its area"
     assert text.count("→ also: DRV-") == 6
-    assert "→ skipped because of it: DRV-007 to DRV-014\n" in text, "many are named by code"
+    assert "→ consequences: DRV-007 to DRV-014\n" in text, "many are named by code"
     assert "-     Driver  skipped because of PCI-001" in text
     assert "Fix PCI-001 first, then run again:\nenvcheck doctor\n" in text
 
@@ -438,7 +438,7 @@ def test_a_consequence_that_only_could_not_run_is_named_by_code() -> None:
     text = shown(cause, *blind, consequence("LIB-001", "libraries", "DRV-001", "No libcuda."))
     assert "  → also: LIB-001 No libcuda.\n" in text
     rest = "GPU-001, GPU-002, GPU-009 to GPU-011, FRM-002"
-    assert f"  → skipped because of it: {rest}\n" in text
+    assert f"  → consequences: {rest}\n" in text
     assert "no GPUs" not in text
 
 
