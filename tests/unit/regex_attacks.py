@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
@@ -38,6 +39,7 @@ def files() -> list[Path]:
     return sorted([*PACKAGE.rglob("*.py"), *(PACKAGE / "install").rglob("*.py")])
 
 
+@cache
 def uses() -> tuple[list[Use], set[str]]:
     """All whose pattern is known before anything runs; and the files that have others."""
     trees = {path: ast.parse(path.read_text("utf-8")) for path in files()}
@@ -148,7 +150,7 @@ def attacks(use: Use) -> Iterator[tuple[Any, Any, Any]]:
     parsed = parser.parse(text, use.flags)
     found = dict.fromkeys(_pumps(list(parsed), "", parsed.state.flags))
     found.update(dict.fromkeys(("", c, "\0") for c in " a0-"))
-    for before, pump, after in found:
+    for before, pump, after in (one for one in found if one[1]):
         for end in dict.fromkeys(("\0", "" if pump == before else after, "\n<")):
             attack = (before, pump, end)
             if isinstance(use.pattern, bytes):
