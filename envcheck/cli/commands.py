@@ -31,8 +31,9 @@ HEADINGS = {
 }
 COMMANDS = {name: what for commands in HEADINGS.values() for name, what in commands.items()}
 
-_OURS = re.compile(rf"(?<![\w/.-])envcheck(?= (?:{'|'.join(COMMANDS)})\b)")
-_LINES = re.compile(rf"^{_OURS.pattern}", re.MULTILINE)
+_CALL = rf"envcheck(?= (?:{'|'.join(COMMANDS)})\b)"
+_OURS = re.compile(rf"(?<![\w/.-])(){_CALL}")
+_LINES = re.compile(rf"^((?:\x1b\[[0-9;]*m)*){_CALL}", re.MULTILINE)  # colours may stand in front
 
 
 def in_place(sentence: str) -> str:
@@ -47,4 +48,4 @@ def lines_in_place(text: str) -> str:
 
 def _called(commands: re.Pattern[str], text: str) -> str:
     called = envcheck_command()
-    return text if called == "envcheck" else commands.sub(lambda _: called, text)
+    return text if called == "envcheck" else commands.sub(lambda found: found[1] + called, text)

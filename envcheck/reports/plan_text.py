@@ -87,7 +87,11 @@ def _costs(plan: AnyPlan, verbose: bool) -> Iterator[tuple[str, str]]:
     if plan.seconds is not None:
         rate = f" at {size(plan.rate)}/s ({plan.rate_from})" if plan.download_bytes else ""
         takes = f"; all of it takes about {duration(plan.seconds)}{rate}"
-    yield "download", f"{size(plan.download_bytes)}{unknown}{there}{takes}"
+    verb = steps.fetching(plan)
+    yield (
+        "download" if verb == "fetch" else verb,
+        f"{size(plan.download_bytes)}{unknown}{there}{takes}",
+    )
     for number, room in enumerate(plan.rooms):
         yield ("" if number else "disk"), _room(room, verbose)
 

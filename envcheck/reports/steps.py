@@ -11,9 +11,20 @@ def of(plan: AnyPlan) -> list[tuple[StepName, str]]:
     return [(step.name, _words(step, plan)) for step in plan.steps]
 
 
+def fetching(plan: AnyPlan) -> str:
+    """ "fetch"; "copy" or "verify" where a bundle or an archive has the files."""
+    return next((_verb(step) for step in plan.steps if step.name == "fetch"), "fetch")
+
+
+def _verb(step: Step) -> str:
+    """What its sentence begins with."""
+    return step.sentence.partition(" ")[0]
+
+
 def _words(step: Step, plan: AnyPlan) -> str:
     if step.name == "fetch":
-        return f"fetch {size(plan.download_bytes)}" if plan.download_bytes else "fetch nothing"
+        amount = size(plan.download_bytes) if plan.download_bytes else "nothing"
+        return f"{_verb(step)} {amount}"
     if isinstance(plan, WheelPlan):
         count = sum(not package.building for package in plan.packages)
         here: dict[StepName, str] = {

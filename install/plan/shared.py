@@ -30,7 +30,7 @@ def reasons(chosen: Sequence[str], newer_refused: Sequence[Judged]) -> list[str]
 def rate(last: float, *, offline: bool) -> tuple[float, str]:
     """(bytes a second to reckon with, where that is from); last: of the last installation, 0 without one."""
     if offline:
-        return DISK_RATE, "assumed of a disk"
+        return DISK_RATE, "assumed for a disk"
     return (last, "the last installation") if last else (ASSUMED_RATE, "assumed")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .. import drift
 from . import outside
 from .layout import Version
 
@@ -21,6 +20,8 @@ def of(version: Version) -> Condition:
     told = difference.sentences()
     if not told or version.is_container:
         return Condition(difference.intact, told, False)
+    from .. import drift
+
     found = drift.of(version.directory)
     paths = [*difference.missing, *difference.changed]
     damaged = drift.unexplained(version.directory, found, paths)

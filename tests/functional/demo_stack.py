@@ -80,7 +80,8 @@ def demo(folder: Path, *, payload: int = 200_000, access: Access | None = None) 
 
 def sentence(result: subprocess.CompletedProcess[bytes], code: int) -> str:
     """The last sentence of a refusal that says on stderr how far it got."""
-    told = [line for line in result.stderr.decode().splitlines() if not line.startswith("hint: ")]
+    lines = result.stderr.decode().splitlines()
+    told = [line for line in lines if not line.startswith(("hint: ", "    "))]
     assert result.returncode == code, told
     assert result.stdout == b"" and "Traceback" not in result.stderr.decode()
     return told[-1]

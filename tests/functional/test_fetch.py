@@ -203,7 +203,7 @@ def test_a_captive_proxy_is_recognised(server: BadServer, store: Store) -> None:
 def test_an_earlier_run_is_gone_on_with(server: BadServer, store: Store) -> None:
     server.behave("/w.whl", Way(cut_after=2_000_000), Way(status=404))
     error = refusal(store, wheel(server))
-    assert "after 1 MiB of 2" in error.sentence and "is kept" in error.hint
+    assert "after 1 MiB of 2" in error.sentence and "downloads are kept" in error.hint
     running = fetched(store, wheel(server))
     assert (running.fetched_bytes, running.resumed_bytes) == (SIZE - 2_000_000, 2_000_000)
     assert ranges(server)[-1] == "bytes=2000000-"

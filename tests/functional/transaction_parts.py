@@ -113,6 +113,12 @@ class TinyBuilder:
         packages.mkdir(parents=True)
         self._pass("install")
         (packages / "tiny.py").write_text(f"release = {self._release!r}\n")
+        noted = packages / f"tiny-{self._release}.dist-info"
+        noted.mkdir()
+        (noted / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: tiny\nVersion: {self._release}\n"
+        )
+        (noted / "RECORD").write_text("tiny.py,,\n")
 
     def configure(self, directory: Path) -> None:
         (directory / "pip.conf").write_text("[global]\n")

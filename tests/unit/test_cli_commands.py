@@ -33,6 +33,8 @@ def test_of_a_page_the_lines_to_paste_are() -> None:
     assert lines_in_place(page) == (
         "Kept for envcheck rollback:\nsh setup.sh rollback tf\n  where  envcheck list\n"
     )
+    coloured = "\x1b[1;36menvcheck rollback tf\x1b[0m\n"
+    assert lines_in_place(coloured) == "\x1b[1;36msh setup.sh rollback tf\x1b[0m\n"
 
 
 @pytest.mark.usefixtures("scratch_home")

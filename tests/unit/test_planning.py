@@ -120,7 +120,7 @@ def test_seconds_rest_on_the_last_rate() -> None:
 def test_a_bundle_is_copied_from_at_a_disks_rate() -> None:
     plan = planned(offline=True, rate=1e6)
     assert plan.steps[0].sentence.startswith("copy 4 files from the bundle into the store")
-    assert (plan.rate, plan.rate_from) == (DISK_RATE, "assumed of a disk")
+    assert (plan.rate, plan.rate_from) == (DISK_RATE, "assumed for a disk")
 
 
 def test_a_python_that_is_not_here_is_got_first() -> None:
