@@ -15,6 +15,8 @@ from .credentials import SECRET_NAME, strip
 from .facts import from_error, unavailable
 
 _SIZE = 1 << 20  # bytes of a configuration file
+_PIP_SIZE = 1 << 16  # characters
+_MOST = 200  # sections of a pip.conf, of which pip knows some twenty, and settings in its [DEFAULT]
 _VALUE_LIMIT = 2000  # characters
 
 # What decides where packages come from, whether they are verified, and where they go.
@@ -172,13 +174,21 @@ def read_file(context, tool, level, path):
 
 def parse_pip(text):
     """The settings of a pip.conf. Raises ValueError, whose message repeats nothing of the file."""
+    if len(text) > _PIP_SIZE:  # configparser takes quadratic time for lines that it cannot read
+        raise ValueError("it is larger than %d KiB" % (_PIP_SIZE >> 10))
     parser = configparser.RawConfigParser()
     try:
         parser.read_string(text)
+        sections = parser.sections()
+        if (
+            max(len(sections), len(parser.defaults())) > _MOST
+        ):  # each of the one has all of the other
+            raise ValueError("it has more sections or defaults than pip has commands or options")
         pairs = [
             (section, key, value)
-            for section in parser.sections()
+            for section in sections
             for key, value in parser.items(section)
+            if _is_told(key)
         ]
     except configparser.Error as error:
         line = getattr(error, "lineno", None) or next(
@@ -188,12 +198,20 @@ def parse_pip(text):
             "pip cannot read it (%s%s)"
             % (type(error).__name__, "" if line is None else " at line %d" % line)
         )
-    found = []
-    for section, key, value in pairs:
-        name = key.lstrip("-").replace("_", "-").lower()
-        if name in PIP_KEYS or SECRET_NAME.search(name):
-            found.append(setting(section, name, value or "", _line_of(text, section, key)))
-    return found
+    lines = _lines_of_keys(text)
+    return [
+        setting(section, _pip_name(key), value or "", lines.get((section, key)))
+        for section, key, value in pairs
+    ]
+
+
+def _pip_name(key):
+    return key.lstrip("-").replace("_", "-").lower()
+
+
+def _is_told(key):
+    name = _pip_name(key)
+    return name in PIP_KEYS or bool(SECRET_NAME.search(name))
 
 
 def parse_uv(text):
@@ -259,13 +277,16 @@ def variables(environ):
     return found
 
 
-def _line_of(text, section, key):
-    """The number of the line that sets ``key`` in ``section``, or None where it is inherited."""
+def _lines_of_keys(text):
+    """{(section, key): the number of the line that sets it}; what is inherited is not there."""
+    found = {}
     current = None
     for number, line in enumerate(text.splitlines(), 1):
         header = re.match(r"\[([^]]+)\]", line)
         if header:
             current = header.group(1)
-        elif current == section and re.match(re.escape(key) + r"\s*[=:]", line, re.I):
-            return number
-    return None
+        elif current is not None:
+            key = re.match(r"[^=:]*(?=[=:])", line)
+            if key:
+                found.setdefault((current, key.group().rstrip().lower()), number)
+    return found

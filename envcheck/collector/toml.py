@@ -19,10 +19,14 @@ _ESCAPES = {
     "e": "\x1b",
 }
 _DEEP = 50  # nested arrays and inline tables
+_DOTS = 2000  # in a line: tomllib takes quadratic time for a key of so many parts
 
 
 def loads(text):
     """The document as dicts, lists, strings, numbers and booleans. Raises ValueError naming the line."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > _DOTS:
+            raise ValueError("more than %d dots in line %d" % (_DOTS, number))
     try:
         import tomllib
     except ImportError:

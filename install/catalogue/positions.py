@@ -7,6 +7,7 @@ its way through the text and checks nothing.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import NamedTuple
 
 Path = tuple[str | int, ...]  # ("releases", 2, "python", 0)
@@ -35,6 +36,7 @@ class Positions:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._lines = [0, *(end.end() for end in re.finditer("\n", text))]  # where each begins
         self._at = 0
         self._tables: dict[Path, int] = {}  # arrays of tables: how many elements there are by now
         self._keys: dict[Path, int] = {}
@@ -60,8 +62,8 @@ class Positions:
         return next(match[0] for match in found if match is not None).partition("\n")[0].strip()
 
     def _position(self, offset: int) -> Position:
-        before = self._text[:offset]
-        return Position(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
+        line = bisect_right(self._lines, offset)
+        return Position(line, offset - self._lines[line - 1] + 1)
 
     def _read(self) -> None:
         table: Path = ()

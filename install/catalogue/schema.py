@@ -53,6 +53,8 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
     except tomli.TOMLDecodeError as error:
         sentence = f"this is not TOML: {error.msg[:1].lower()}{error.msg[1:]}"
         raise _error(where, error.lineno, error.colno, sentence) from None
+    except RecursionError:
+        raise UsageError(f"{where}: this is no stack: it is nested too deeply") from None
 
 
 def _newest_first(stack: Stack) -> list[Any]:

@@ -21,6 +21,8 @@ Found = Callable[[dict[str, "str | None"], str], None]
 # What a login, proxy or error page has and a list of files has not.
 _FOREIGN_TAGS = frozenset(("form", "input", "button", "script", "iframe", "frame"))
 
+_TITLE = 400  # characters that are looked at
+
 # Quoted values alone: what else HTML allows is left to html.parser.
 _ATTRIBUTE = r'\s([a-z][a-z-]*)="([^"]*)"'
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
@@ -28,6 +30,18 @@ _LINK = re.compile(rf"<a((?:{_ATTRIBUTE})+)\s*>[^<>&]*</a\s*>(?:\s*<br\s*/?>)?\s
 # Before the first link: none of these changes how what follows is read.
 _HEAD_TAG = re.compile(r"<[!/]?([a-zA-Z0-9-]*)")
 _HEAD_TAGS = frozenset(("doctype", "html", "head", "meta", "title", "base", "body", "h1", "pre"))
+
+
+# What no page of an index has so many of, and html.parser takes quadratic time for.
+_DECLARATIONS = 100  # comments and the like
+_OPENED = 100  # "<" before a ">"
+
+
+def too_tangled(text: str) -> bool:
+    """Whether html.parser would take too long for the page."""
+    return text.count("<!") > _DECLARATIONS or any(
+        part.count("<") > _OPENED for part in text.split(">")
+    )
 
 
 class HtmlPage(HTMLParser):
@@ -48,7 +62,7 @@ class HtmlPage(HTMLParser):
     @property
     def titled(self) -> str:
         """' ("Sign in")', or nothing."""
-        title = " ".join(self._title.split())[:80]
+        title = " ".join(self._title[:_TITLE].split())[:80]
         return f' ("{title}")' if title else ""
 
     def _read(self, text: str) -> None:
@@ -87,7 +101,7 @@ class HtmlPage(HTMLParser):
             self._in_title = False
 
     def handle_data(self, data: str) -> None:
-        if self._in_title:
+        if self._in_title and len(self._title) < _TITLE:
             self._title += data
 
     def _meta(self, attributes: dict[str, str | None]) -> None:

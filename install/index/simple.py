@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from ...exit_codes import CouldNotLook
-from .html_page import HtmlPage
+from .html_page import HtmlPage, too_tangled
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 HTML_TYPE = "application/vnd.pypi.simple.v1+html"
@@ -131,7 +131,7 @@ def _parse_html(body: bytes, content_type: str, url: str) -> list[ProjectFile]:
     charset = re.search(r"charset=\"?([\w-]+)", content_type)
     try:
         text = body.decode(charset[1] if charset else "utf-8", "replace")
-    except LookupError:
+    except (LookupError, UnicodeError):  # none that Python knows; "idna" replaces nothing
         text = body.decode("utf-8", "replace")
     files: list[ProjectFile] = []
     strange = False
@@ -145,6 +145,8 @@ def _parse_html(body: bytes, content_type: str, url: str) -> list[ProjectFile]:
         elif target and not target.endswith("/"):  # a listing's link to the directory above
             strange = True
 
+    if too_tangled(text):
+        raise IndexBroken(f"{_shown(url)} answers something that is neither HTML nor JSON")
     page = HtmlPage(text, url, found)
     if page.api_version:
         _require_api(page.api_version, url)

@@ -94,6 +94,8 @@ def parse(content: str, where: str) -> Lock:
     except tomli.TOMLDecodeError as error:
         place = f"{where}:{error.lineno}:{error.colno}"
         raise UsageError(f"{place}: the lock is not valid TOML: {error.msg}") from None
+    except RecursionError:
+        raise UsageError(f"{where}: this is not a lock: it is nested too deeply") from None
     pylock = _validated(raw, where)
     ours = _ours(raw, pylock, where)
     building = _validated({**raw, "packages": ours.building}, f"{where}: tool.envcheck.building")

@@ -30,7 +30,7 @@ def sentence(result: Any) -> str:
 
 def explanation(stderr: str) -> str:
     """The last paragraph of the explanation that uv writes to stderr; "" where there is none."""
-    causes: list[str] = []
+    causes: list[list[str]] = []
     for line in _explaining(stderr):
         words = _DECORATION.sub("", line).strip()
         starts = re.match(r"\s*(?:[×╰├]|error:|cause:|Caused by)", line) or words.startswith(
@@ -39,10 +39,11 @@ def explanation(stderr: str) -> str:
         if not words:
             continue
         if starts or not causes:
-            causes.append(words)
+            causes.append([words])
         else:
-            causes[-1] += f" {words}"
-    whole = " ".join(_REFERENCE.sub("", " ".join(_last(causes).split())).split())
+            causes[-1].append(words)
+    last = _last([" ".join(lines) for lines in causes])
+    whole = " ".join(_REFERENCE.sub("", " ".join(last.split())).split())
     # Not the advice on uv's own variables, which do not reach it here.
     text = ". ".join(one for one in whole.split(". ") if "`UV_" not in one).rstrip(".:")
     text = re.sub(r"^And because ", "Because ", text)

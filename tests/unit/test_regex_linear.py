@@ -26,7 +26,6 @@ MADE_LATER = {
     "checks/kernel_load.py",  # rows
     "checks/search.py",  # an escaped word, in envcheck's own texts
     "checks/version_causes.py",  # rows
-    "collector/configuration.py",  # an escaped key
     "collector/inside_troubles.py",  # rows; an escaped cookie
     "collector/probes/nvml_binding.py",  # the name of a file
     "collector/probes/pci_names.py",  # a vendor's number

@@ -105,9 +105,9 @@ def read_yaml(text):
             rest = body[1:].lstrip()
             column += len(body) - len(rest)
             body = rest
+        _close(open_at, column)
         match = _KEY.match(body)
         if match:
-            _close(open_at, column)
             open_at.append([column, _scalar(match.group(1))])
             value = _scalar(match.group(2) or "")
         else:
@@ -145,14 +145,14 @@ def host_paths(pairs):
     for where, value in pairs:
         if len(where) >= 3 and where[-3] in ("deviceNodes", "mounts", "hooks"):
             items.setdefault(where[:-1], {})[where[-1]] = value
-    found = []
+    found = {}  # the paths, in order
     for where, item in items.items():
         path = item.get("hostPath")
         if where[-2] != "mounts":
             path = path or item.get("path")  # a mount's other path is the container's
-        if isinstance(path, str) and path.startswith("/") and path not in found:
-            found.append(path)
-    return found
+        if isinstance(path, str) and path.startswith("/"):
+            found[path] = None
+    return list(found)
 
 
 def _is_missing(path):

@@ -181,6 +181,7 @@ def _read_section(text, marker):
         None  # [(indent, node)]: where the next line may belong; None: outside of all that is known
     )
     nodes = strays = 0
+    listing = False  # the GPUs have begun
     for line in _lines(text, marker.end()):
         indent, words = _measure(line, margin)
         if not words:
@@ -192,7 +193,8 @@ def _read_section(text, marker):
         ):
             break
         if indent <= 0:
-            stack = _open_top(root, words)
+            stack = _open_top(root, words, listing)
+            listing = listing or root.children[-1].name == "gpu"
         elif stack is not None:
             _hang(stack, indent, words)
         strays = strays + 1 if stack is None else 0
@@ -202,12 +204,12 @@ def _read_section(text, marker):
     return root
 
 
-def _open_top(root, words):
+def _open_top(root, words, listing):
     """Begin with an unindented line: a heading of a GPU, a pair of the preamble, or something else."""
     gpu = _GPU.match(words)
     if gpu is not None:
         node = Node("gpu", gpu.group(1))
-    elif any(child.name == "gpu" for child in root.children):
+    elif listing:
         return None  # nothing follows the GPUs: a message printed in between, or the end
     else:
         node = _pair(words)
