@@ -19,10 +19,11 @@ from processes import wait_for
 
 from envcheck.snapshot import load
 
-HANG = """#!/bin/sh
-# {marker}
-sleep 1234567 &
-exec sleep 1234567
+NAP = 100_000_000 + os.getpid()  # seconds: this process's own, whatever else runs these tests here
+
+HANG = f"""#!/bin/sh
+sleep {NAP} &
+exec sleep {NAP}
 """
 
 
@@ -32,7 +33,7 @@ def hanging_smi(tmp_path: Path) -> Iterator[str]:
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "nvidia-smi"
-    program.write_text(HANG.format(marker=tmp_path))
+    program.write_text(HANG)
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     yield f"{folder}{os.pathsep}{os.environ['PATH']}"
     for pid in sleepers():
@@ -43,7 +44,7 @@ def sleepers() -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and b"1234567" in (entry / "cmdline").read_bytes():
+            if entry.name.isdigit() and str(NAP).encode() in (entry / "cmdline").read_bytes():
                 found.append(int(entry.name))
         except OSError:
             continue
@@ -102,7 +103,7 @@ def test_the_snapshot_is_redacted_and_the_live_report_shows_the_real_values(tmp_
 
 
 def test_a_hung_program_costs_its_deadline_and_is_gone_afterwards(hanging_smi: str) -> None:
-    result = envcheck("doctor", "--deadline", "1.5", "--format", "json", PATH=hanging_smi)
+    result = envcheck("doctor", "--deadline", "3", "--format", "json", PATH=hanging_smi)
     report = json.loads(result.stdout)
     outcomes = {r["code"]: r for r in report["results"]}
     assert sleepers() == []

@@ -68,7 +68,7 @@ def test_a_reader_of_wrong_bytes_is_cut_off(server: BadServer, store: Store) -> 
         transfer = running.want(wheel(server))
         transfer.open().close()
         gate.set()
-        with pytest.raises(FetchError, match="comes again"):
+        with pytest.raises(FetchError, match="is fetched again"):
             while True:
                 transfer.wait_beyond(SIZE, 30.0)
         assert read_along(running.want(wheel(server))) == DATA
