@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -47,11 +48,14 @@ def run(argv: Sequence[str]) -> int:
             words.hint(error.hint)
         return error.exit_code
     except Exception as error:  # noqa: BLE001 - whatever it is, it becomes a sentence and a code
+        in_its_place = argv[:1] and argv[0] in ("run", "shell")  # other codes are the command's own
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            words.say(f"{error.filename}: this name is too long for a file")
+            return ExitCode.NOT_STARTED if in_its_place else ExitCode.USAGE
         if os.environ.get("ENVCHECK_DEBUG"):
             words.trace()
         words.say(f"internal error: {type(error).__name__}: {error}")
         words.hint("please report it, with what it prints under ENVCHECK_DEBUG=1")
-        in_its_place = argv[:1] and argv[0] in ("run", "shell")  # other codes are the command's own
         return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK
 
 
