@@ -34,7 +34,7 @@ find_python() {
 python=$(find_python)
 minor=$(minor_of "$python")
 if [ -e "$where" ] && [ ! -f "$where/$mark" ]; then
-    die "$where is there, and is not from this script: name another directory"
+    die "$where exists, and this script did not make it: name another directory"
 fi
 [ "$(sha256_of "$here/envcheck/@PIP@")" = @PIP_SHA256@ ] ||
     die "envcheck/@PIP@ is damaged: copy the bundle again"
@@ -50,7 +50,7 @@ PIP_CONFIG_FILE=/dev/null "$where/bin/python" "$here/envcheck/@PIP@/pip" --isola
 # An image may be left in the tar that this file came out of, which is read as it is.
 place=$here
 [ -f "$here/bundle.json" ] || place=$here/@TAR@
-say "envcheck is there; now:"
+say "envcheck is installed; now:"
 printf '%s install --mode @MODE@ --offline %s\\n' "'$where/bin/envcheck'" "'$place'"
 """
 

@@ -121,7 +121,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")  # an editor may have put its mark first
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: this is no UTF-8 text (byte {error.start + 1})") from None
+        raise UsageError(f"{path}: this is not UTF-8 text (byte {error.start + 1})") from None
     except OSError as error:
         raise UsageError(f"{path}: the stack cannot be read: {error.strerror}") from None
 

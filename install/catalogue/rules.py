@@ -84,7 +84,7 @@ def _of_requirement(stack: Stack) -> Iterator[Problem]:
     try:
         parsed = Requirement(stack.requirement.replace("{version}", "1.0"))
     except InvalidRequirement as error:
-        yield Problem(path, f'"{stack.requirement}" is no requirement: {_first_line(error)}')
+        yield Problem(path, f'"{stack.requirement}" is not a requirement: {_first_line(error)}')
         return
     if str(parsed.specifier) != "==1.0":
         yield Problem(path, f'"{stack.requirement}" must pin the version with =={{version}}')
@@ -119,7 +119,7 @@ def _wrong_url(url: str) -> str:
         host = parts.hostname
         _ = parts.port
     except ValueError:
-        return "this is no URL"
+        return "this is not a URL"
     if parts.username is not None or parts.password is not None:
         return (
             f"an index's address holds no credentials; put those for {host} into netrc or a keyring"
@@ -127,7 +127,7 @@ def _wrong_url(url: str) -> str:
     if parts.scheme == "http" and not is_loopback(url):
         return f'"{url}" is not encrypted: an index must be https://'
     if parts.scheme not in ("http", "https") or not host or not is_one_word(url):
-        return f'"{url}" is no https:// address'
+        return f'"{url}" is not an https:// address'
     if parts.query or parts.fragment:
         return f'"{url}" must end with the path of an index, without ? or #'
     return ""
@@ -179,7 +179,7 @@ def _of_facts(release: Release, path: Path) -> Iterator[Problem]:
         try:
             date.fromisoformat(release.released)
         except ValueError:
-            sentence = f'"{release.released}" is no date such as "2026-03-06"'
+            sentence = f'"{release.released}" is not a date such as "2026-03-06"'
             yield Problem((*path, "released"), sentence)
     for key, size in (
         ("download-mib", release.download_mib),
@@ -196,7 +196,7 @@ def _requirements(
         try:
             reason = wrong(Requirement(value))
         except InvalidRequirement as error:
-            reason = f"is no requirement: {_first_line(error)}"
+            reason = f"is not a requirement: {_first_line(error)}"
         if reason:
             yield Problem((*path, number), f'"{value}" {reason}')
 
@@ -261,7 +261,7 @@ def _filled(value: str, path: Path) -> Iterator[Problem]:
 
 def _a_version(value: str, path: Path) -> Iterator[Problem]:
     if _version(value) is None:
-        yield Problem(path, f'"{value}" is no version (PEP 440)')
+        yield Problem(path, f'"{value}" is not a version (PEP 440)')
 
 
 def _version(text: str) -> Version | None:

@@ -158,7 +158,7 @@ def _lines(path: Path) -> Iterator[re.Match[str]]:
             continue
         found = _LINE.fullmatch(line)
         if found is None:
-            raise UsageError(f"{path}:{number}: this is no NAME==VERSION --hash=sha256:HASH")
+            raise UsageError(f"{path}:{number}: this is not NAME==VERSION --hash=sha256:HASH")
         yield found
 
 

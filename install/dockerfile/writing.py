@@ -31,7 +31,7 @@ def check(folder: Path) -> None:
     for path in _there(folder, _TEXTS):
         if not _is_own(path):
             raise UsageError(
-                f"--dockerfile {folder}: {path.name} is there, and is not from envcheck",
+                f"--dockerfile {folder}: {path.name} exists, and envcheck did not make it",
                 hint="name another directory, or move the file away",
             )
 

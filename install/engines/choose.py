@@ -43,7 +43,7 @@ class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def remarks(self) -> list[str]:
         """Each finding in a line, with the commands that repair it; and who would have come first."""
-        passed = [f"{one.name} is passed over: {one.why}" for one in self.refused]
+        passed = [f"{one.name} is skipped: {one.why}" for one in self.refused]
         return passed + [_remark(finding) for finding in self.findings]
 
     @property
@@ -191,8 +191,8 @@ class _Look:
             why=f"{engine.name}'s storage in {where} has {_size(free)} free, and the image needs"
             f" {_size(self.needed_mib)}.",
             remedy=Remedy(
-                "Make room: see what is there, and remove what nobody needs; or move the storage to a larger"
-                " file system.",
+                "Free some space: list the images and remove what nobody needs; or move the storage to"
+                " a larger file system.",
                 [f"{engine.name} system df", f"{engine.name} image prune --all"],
             ),
         )

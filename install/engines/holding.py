@@ -153,7 +153,7 @@ def _named(held: Held, image: Image, name: str) -> Held:
         raise PutBack(
             f"{held.engine} has the image as {stored.id}, and the registry's manifest says"
             f" {image.config.digest}: it was removed again.",
-            "try again; where it stays, something between envcheck and the engine changes images",
+            "try again; if it happens again, something between envcheck and the engine changes images",
         )
     known = msgspec.structs.replace(held, image_id=stored.id)
     tag(known)

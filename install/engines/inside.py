@@ -46,7 +46,7 @@ def of_image(reference: str, snapshot: Snapshot, engine: str = "") -> Inside:
     none works.
     """
     if not reference or reference.startswith("-"):
-        raise UsageError(f"--target image:{reference}: that is no image's name")
+        raise UsageError(f"--target image:{reference}: that is not an image's name")
     asked = []
     for choice in _choices(_by_file(reference) or engine, snapshot):
         held = _held(choice, reference)
@@ -66,9 +66,9 @@ def of_image(reference: str, snapshot: Snapshot, engine: str = "") -> Inside:
 def of_container(container: str, engine: str = "") -> Inside:
     """The container of that name or id that runs. Raises UsageError, CouldNotLook as running.find."""
     if not container or container.startswith("-"):
-        raise UsageError(f"--target container:{container}: that is no container's name or id")
+        raise UsageError(f"--target container:{container}: that is not a container's name or id")
     if engine and engine not in _EXEC:
-        raise UsageError(f"--engine {engine}: nothing can enter a container of {engine}'s")
+        raise UsageError(f"--engine {engine}: envcheck cannot enter a container of {engine}")
     engines = [
         (name, path)
         for name in _EXEC

@@ -101,7 +101,7 @@ def read(engine: EngineName, program: str, text: str) -> Found:
         return Found(running=running, state=str(seen["State"]["Status"]))
     except (ValueError, KeyError, TypeError) as error:
         raise CouldNotLook(
-            f"{engine}: `{program} container inspect` says nothing that can be read."
+            f"{engine}: `{program} container inspect` prints nothing that envcheck can read."
         ) from error
 
 

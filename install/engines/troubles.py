@@ -62,19 +62,19 @@ TROUBLES = (
     ),
     Trouble(
         r"(?P<what>/\S*policy\.json): no such file|no policy\.json file found",
-        "{engine} has no policy.json, without which it takes no image",
+        "{engine} has no policy.json, and takes no images without one",
         "install the package containers-common (Debian: golang-github-containers-common)",
     ),
     Trouble(
         r"unsupported manifest (?:media )?type|unsupported docker v1|manifest type [^\n]*unknown|"
         r"unknown manifest type|no matching manifest",
-        "{engine} does not know the form of this image's manifest",
+        "{engine} does not know the format of this image's manifest",
         "a newer {engine} may; `{engine} --version` says what is here",
     ),
     Trouble(
         r"wrong diff id|digest (?:did not match|mismatch)|does not match its digest|"
         r"layers? (?:from manifest )?don't match",
-        "what {engine} received is not what the digest says",
+        "what {engine} received does not match the digest",
     ),
     Trouble(
         r"potentially insufficient uids or gids|lchown [^\n]*: invalid argument",
@@ -97,7 +97,7 @@ TROUBLES = (
     Trouble(
         r"error setting rlimit|setrlimit[^\n]*operation not permitted",
         "{engine} may not raise resource limits here",
-        "install again: what the engine may set is looked at anew",
+        "install again: envcheck then checks again what the engine may set",
     ),
 )
 

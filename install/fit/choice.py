@@ -93,7 +93,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
     stack: Stack
     candidate: Candidate
-    reasons: list[str] = []  # "nvidia-tf1 was passed over: its index does not answer"
+    reasons: list[str] = []  # "nvidia-tf1 was skipped: its index does not answer"
     newer_refused: list[Candidate] = []  # newer releases of the same stack, with their refusals
 
 

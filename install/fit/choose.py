@@ -96,7 +96,7 @@ class _Chooser:
             decides = name != DEFAULTS[-1] and not self._request.offline
             silence = self._answers(judged.stack) if decides else ""
             if not silence:
-                passed_over = [f"{name} was passed over: {why}" for name, why in against.items()]
+                passed_over = [f"{name} was skipped: {why}" for name, why in against.items()]
                 return self._newest(judged, passed_over)
             against[name] = silence
         told = [f"{name}: {why}" for name, why in against.items()]

@@ -14,13 +14,15 @@ def cpu(needed: Sequence[str], machine: FitMachine, reasons: Reasons) -> None:
     if not needed or machine.architecture not in ("x86_64", ""):
         return
     if machine.cpu_flags is None:
-        reasons.unknown(f"It needs a CPU with {_flags(needed)}; whether this has is not known.")
+        reasons.unknown(
+            f"It needs a CPU with {_flags(needed)}; whether this one has them is not known."
+        )
         return
     missing = [flag for flag in needed if flag not in machine.cpu_flags]
     if missing:
         reasons.refuse(
             "cpu",
-            f"needs a CPU with {_flags(missing)}, which this machine's has not",
+            f"needs a CPU with {_flags(missing)}, which this machine's CPU lacks",
             "a virtual machine may hide it: let its CPU model pass it through",
         )
 

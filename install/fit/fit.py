@@ -130,11 +130,13 @@ def _place(release: Release, room: RoomAt | None, reasons: Reasons) -> None:
         return
     for is_so, what in (
         (room.read_only, "is mounted read-only"),
-        (not room.read_only and not room.writable, "may not be written to by this user"),
-        (room.noexec, "is mounted noexec, so that no library there can be loaded"),
+        (not room.read_only and not room.writable, "is not writable by this user"),
+        (room.noexec, "is mounted noexec, so libraries in it cannot be loaded"),
     ):
         if is_so:
-            reasons.refuse("place", f"has no place: {room.path} {what}", "--path names another one")
+            reasons.refuse(
+                "place", f"has no usable directory: {room.path} {what}", "--path names another one"
+            )
     needed = release.download_mib + release.installed_mib
     if room.free_mib is None:
         reasons.note(f"How much is free at {room.path} is not known.")

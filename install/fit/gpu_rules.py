@@ -68,7 +68,7 @@ def without(machine: FitMachine, needs: str, allow_no_gpu: bool, reasons: Reason
 def _cuda_not_known(release: Release, reasons: Reasons) -> None:
     reasons.refuse(
         "not-known",
-        "was built with a CUDA that is not known, so neither is the driver that it needs",
+        "was built with an unknown CUDA, so the driver that it needs is not known either",
         f"--release {release.release} installs it anyway",
         overridable=True,
     )
@@ -83,7 +83,7 @@ def _driver(machine: FitMachine, cuda: str, reasons: Reasons) -> None:
     version = re.match(r"\d+(\.\d+)*", machine.driver)  # without what a vGPU's may end in
     if version is None:
         reasons.unknown(
-            f"Whether the driver runs CUDA {cuda} is not known: neither is its version."
+            f"Whether the driver runs CUDA {cuda} is not known, because its version is not known."
         )
         return
     fit = driver_fits(cuda, version[0])
@@ -211,7 +211,7 @@ def by_toolkit(release: str, cuda: str, device: Device, reasons: Reasons) -> Non
     if last is not None and built.release[:2] > last.release[:2]:
         reasons.refuse(
             "capability",
-            f"has no code for {whom}: CUDA {known.last_cuda} was the last that makes it",
+            f"has no code for {whom}: CUDA {known.last_cuda} was the last that can make it",
         )
     elif first is not None and built.release[:2] < first.release[:2]:
         reasons.refuse(

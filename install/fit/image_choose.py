@@ -109,11 +109,11 @@ def _passed_over(taken: ImageFit, other: ImageFit) -> str:
     """Why one flavour and not the other."""
     how = f"--flavour {other.stack.flavour} takes it"
     if other.best is None:
-        return f"{other.stack.name} was passed over: {why_none(other.candidates)}"
+        return f"{other.stack.name} was skipped: {why_none(other.candidates)}"
     best, mine = other.best.release.release, taken.best
     if mine is not None and mine.release.release == best:
-        return f"{other.stack.name} {best} fits as well, and TensorFlow 2 is the one that goes on; {how}"
-    return f"{other.stack.name} was passed over: its newest that fits is older, {best}; {how}"
+        return f"{other.stack.name} {best} fits as well, and TensorFlow 2 is still developed; {how}"
+    return f"{other.stack.name} was skipped: its newest that fits is older, {best}; {how}"
 
 
 def _with_release(judged: list[ImageFit], request: Request, snapshot: Snapshot) -> ImageChoice:

@@ -44,12 +44,12 @@ def _architecture(
     known = stack.architectures
     if not machine.architecture:
         reasons.unknown(
-            f"The machine's architecture is not known; what the tables say is of {listed(known)}."
+            f"The machine's architecture is not known; the tables are about {listed(known)}."
         )
     elif machine.architecture not in known:
         reasons.refuse(
             "not-known",
-            f"may not be there for {machine.architecture}: what is known of it is of {listed(known)}",
+            f"may not be there for {machine.architecture}: it is known only for {listed(known)}",
             f"--release {release.release} asks the registry",
             overridable=True,
         )

@@ -62,7 +62,7 @@ def _all_the_same(release: ImageRelease) -> str:
 def _driver_not_known(release: ImageRelease, reasons: Reasons) -> None:
     reasons.refuse(
         "not-known",
-        "needs a driver of which no source says how old it may be",
+        "needs a driver, and no source says which version",
         _all_the_same(release),
         overridable=True,
     )

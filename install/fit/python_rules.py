@@ -30,7 +30,7 @@ def python(
     """
     if interpreters is None:
         needs = listed(release.python, "or")
-        reasons.note(f"Which Pythons are there is not known; it needs {needs}.")
+        reasons.note(f"Which Pythons this machine has is not known; it needs {needs}.")
         return None, ""
     asked = [one for one in interpreters if _asked_for(one, request)]
     able = [one for one in asked if not _unable(one, machine)]
@@ -50,7 +50,7 @@ def python(
         to_get = [one for one in to_get if version in (one, one.partition(".")[0])]
     if to_get:
         newest = max(to_get, key=number)
-        reasons.note(f"No Python {newest} is here: uv gets it.")
+        reasons.note(f"No Python {newest} is installed: uv downloads it.")
         return None, newest
     _refuse(release, machine, interpreters, asked, obtainable, request, reasons)
     return None, ""

@@ -16,14 +16,14 @@ _PAGES = ("text/html", "application/xhtml", "application/json", "application/vnd
 
 
 def target(url: str, location: str) -> str:
-    """Where a redirect leads, without credentials. Raises HttpError for what is no address."""
+    """Where a redirect leads, without credentials. Raises HttpError for what is not an address."""
     # Header bytes come as Latin-1, and are UTF-8 where they are not ASCII.
     text = location.encode("latin-1", "replace").decode("utf-8", "replace")
     try:
         return addresses.public(urljoin(url, text))
     except ValueError:
         raise HttpError(
-            f"{addresses.shown(url)} redirects to something that is no address"
+            f"{addresses.shown(url)} redirects to something that is not an address"
         ) from None
 
 

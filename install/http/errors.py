@@ -131,8 +131,8 @@ def page_for_file(url: str) -> HttpError:
     """An HTML page where a file should be: a proxy's, or a network's that wants a log-in."""
     host, name = addresses.host(url), addresses.shown(url).rpartition("/")[2]
     return HttpError(
-        f"a web page (HTML) came from {host} in the place of {name}: a proxy or a network that asks for"
-        " a log-in stands in between",
+        f"a web page (HTML) came from {host} in the place of {name}: a proxy or a network with"
+        " a login page is in between",
         _LOG_IN,
     )
 
@@ -162,7 +162,7 @@ def _no_such_proxy(url: str, *_: object) -> HttpError:
 def broken_proxy(url: str) -> HttpError:
     """A proxy's address that cannot be taken apart; it may hold a password, so it is not shown."""
     return HttpError(
-        f"the proxy that is set for {addresses.host(url)} is no address",
+        f"the proxy that is set for {addresses.host(url)} is not an address",
         f"look at HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and pip's proxy setting; {addresses.QUOTED}",
     )
 

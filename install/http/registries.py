@@ -202,7 +202,7 @@ def _realm(access: RegistryAccess, said: str) -> str:
     except ValueError:
         scheme, host = "", ""
     if not host or scheme not in ("http", "https"):
-        raise HttpError(f"{access.name} names a token server that is no address")
+        raise HttpError(f"{access.name} names a token server that is not an address")
     if scheme == "http" and host != addresses.origin(access.base)[1]:
         raise HttpError(
             f"{access.name} sends whoever logs in to {addresses.shown(realm)}, which is plain http of"

@@ -84,7 +84,7 @@ def the_image(members: Members, machine: str) -> Found:
         raise UsageError(
             f"{members.place}: there are {len(fitting)} images for {wanted} in it, and one is installed:"
             f" {_listed(fitting)}",
-            "save the one that is wanted alone",
+            "save only the one that you want",
         )
     return fitting[0]
 
@@ -116,7 +116,7 @@ def _found(members: Members, each: _Descriptor, names: list[str]) -> Found:
         data = blob(members, manifest)
         config = _decoded(members, name_of(each.digest), data, _Manifest).config
         if config is None:
-            raise UsageError(f"{members.place}: {name_of(each.digest)} is no image's manifest")
+            raise UsageError(f"{members.place}: {name_of(each.digest)} is not an image's manifest")
         told = blob(members, Blob(digest=config.digest, size=config.size, media_type=""))
         read = _decoded(members, name_of(config.digest), told, _Config)
         platform = _Platform(architecture=read.architecture, os=read.os)

@@ -66,7 +66,7 @@ def the_image(members: Members, machine: str) -> DockerImage:
         raise UsageError(
             f"{members.place}: there are {len(fitting)} images for {wanted} in it, and one is"
             f" installed: {names}",
-            "save the one that is wanted alone",
+            "save only the one that you want",
         )
     entry, text, config = fitting[0]
     return _made(members, entry, text, config.rootfs.diff_ids)
@@ -80,7 +80,7 @@ def _config(members: Members, entry: _Entry) -> tuple[bytes, _Config]:
 def _made(members: Members, entry: _Entry, config: bytes, layers: list[str]) -> DockerImage:
     if len(layers) != len(entry.layers):
         raise UsageError(
-            f"{members.place}: its config tells of {len(layers)} layers, and {MANIFEST} of"
+            f"{members.place}: its config lists {len(layers)} layers, and {MANIFEST} lists"
             f" {len(entry.layers)}"
         )
     placed = [_layer(members, *pair) for pair in zip(entry.layers, layers, strict=True)]
@@ -103,7 +103,7 @@ def _layer(members: Members, name: str, unpacked: str) -> tuple[Blob, Place]:
     """A plain tar has the digest that the config says; a compressed one has one of its own."""
     place = members.find(name)
     if place is None:
-        raise UsageError(f"{members.place}: {name!a} is not in it, or no file")
+        raise UsageError(f"{members.place}: {name!a} is not in it, or is not a file")
     try:
         with place.open() as file:
             head = file.read(4)

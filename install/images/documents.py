@@ -140,7 +140,7 @@ def digest_of(data: bytes) -> str:
 def read(reference: Reference, data: bytes, said: str) -> Index | Manifest:
     """What a registry gave for a reference. said: its Content-Type, which the document itself overrides.
 
-    Raises CouldNotLook for what is no such document, UsageError for what is no container image.
+    Raises CouldNotLook for what is no such document, UsageError for what is not a container image.
     """
     text = _text(reference, data, "manifest")
     head = _decoded(reference, data, _Head, "manifest")
@@ -149,8 +149,8 @@ def read(reference: Reference, data: bytes, said: str) -> Index | Manifest:
     if head.schema_version == 1 or head.fs_layers is not msgspec.UNSET or kind in SCHEMA_1_TYPES:
         raise CouldNotLook(
             f"{reference.registry} gives {reference} in the image format of 2014 (Docker's schema 1), which"
-            " names no bytes that could be verified",
-            "Push it there once more with a docker or podman of today.",
+            " cannot be verified",
+            "Push it again with a current docker or podman.",
         )
     if many and one:
         # Which of them is meant depends on who reads it, so that one digest would be two images.
@@ -189,14 +189,14 @@ def image_of(
     """
     read = _decoded(reference, config, _Config, "config")
     if not (read.os and read.architecture):
-        raise _nonsense(reference, "config", "it names no platform")
+        raise _nonsense(reference, "config", "it does not name its platform")
     wanted = architecture_of(machine) if machine else read.architecture
     if (read.os, read.architecture) != ("linux", wanted):
         there = f"{read.os}/{read.architecture}"
         raise _no_such_platform(reference, f"linux/{wanted}", [there])
     layers = read.rootfs.diff_ids if read.rootfs else []
     if len(layers) != len(manifest.layers):
-        what = f"it tells of {len(layers)} layers, and the manifest of {len(manifest.layers)}"
+        what = f"it lists {len(layers)} layers, and the manifest lists {len(manifest.layers)}"
         raise _nonsense(reference, "config", what)
     run = read.config or _Run()
     return Image(
@@ -226,19 +226,19 @@ def _check_kinds(reference: Reference, manifest: _Manifest) -> None:
     kind = manifest.config.media_type
     if kind not in _CONFIG_TYPES:
         raise UsageError(
-            f"{reference} is no container image: its registry holds {kind or 'something unnamed'!r} there",
-            "Name an image that podman or docker could run.",
+            f"{reference} is not a container image: its registry has {kind or 'something unnamed'!r} there",
+            "Name an image that podman or docker can run.",
         )
     foreign = next(
         (d.media_type for d in manifest.layers if d.media_type not in _LAYER_TYPES), None
     )
     if foreign is not None:
         raise CouldNotLook(
-            f"{reference} has a layer of the kind {foreign!r}, which is not known here or not to be had"
+            f"{reference} has a layer of the kind {foreign!r}, which envcheck does not know or cannot get"
             f" from {reference.registry}"
         )
     if not manifest.layers:
-        raise _nonsense(reference, "manifest", "it names no layers")
+        raise _nonsense(reference, "manifest", "it lists no layers")
 
 
 def _text(reference: Reference, data: bytes, what: str) -> str:
@@ -263,9 +263,9 @@ def _said(error: Exception) -> str:
 
 
 def _nonsense(reference: Reference, what: str, why: str) -> CouldNotLook:
-    return CouldNotLook(f"{reference.registry} gives nonsense as the {what} of {reference}: {why}")
+    return CouldNotLook(f"{reference.registry} sends a broken {what} of {reference}: {why}")
 
 
 def _no_such_platform(reference: Reference, wanted: str, there: Sequence[str]) -> Cannot:
-    has = f"it is there for {', '.join(there)}" if there else "it names no platform at all"
+    has = f"it is there for {', '.join(there)}" if there else "it does not name its platform"
     return Cannot(f"{reference} is not there for {wanted}: {has}")

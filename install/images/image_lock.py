@@ -90,4 +90,4 @@ def _verify(where: str, image: Image) -> None:
 
 
 def _no_lock(where: str, why: str) -> UsageError:
-    return UsageError(f"{where} is no image lock of envcheck: {why}")
+    return UsageError(f"{where} is not an image lock of envcheck: {why}")

@@ -168,7 +168,7 @@ class Logins:
         except OSError as error:
             self._remark(f"{path} cannot be read: {error.strerror}")
         except (msgspec.DecodeError, ValueError, RecursionError):
-            self._remark(f"{path} is left out: it is no auth file of podman or docker")
+            self._remark(f"{path} is ignored: it is not an auth file of podman or docker")
         return None
 
     def _written(self, entry: _Entry, path: Path) -> Login | None:
@@ -178,7 +178,7 @@ class Logins:
             try:
                 text = base64.b64decode(entry.auth, validate=True).decode()
             except (binascii.Error, ValueError):
-                self._remark(f"{path} is left out in part: an entry of it is no base64")
+                self._remark(f"{path} is ignored in part: one of its entries is not base64")
                 return None
             user, _, password = text.rstrip("\0").partition(":")
         token, identity = entry.registrytoken or "", entry.identitytoken or ""

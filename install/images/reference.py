@@ -55,17 +55,17 @@ def parse(text: str) -> Reference:
     _refuse_other_notations(text)
     named, at, digest = text.partition("@")
     if at and not _DIGEST.fullmatch(digest):
-        raise _wrong(text, f"{digest!r} is no digest: sha256: and 64 digits of 0-9a-f", "")
+        raise _wrong(text, f"{digest!r} is not a digest: sha256: and 64 digits of 0-9a-f", "")
     head, slash, last = named.rpartition("/")
     last, colon, tag = last.partition(":")
     if colon and not _TAG.fullmatch(tag):
         raise _wrong(
             text,
-            f"{tag!r} is no tag: letters, digits, ., - and _ (no . or - in front), at most 128",
+            f"{tag!r} is not a tag: letters, digits, ., - and _ (no . or - in front), at most 128",
         )
     registry, repository = _parted(head + slash + last)
     if not _HOST.fullmatch(registry):
-        raise _wrong(text, f"{registry!r} is no registry's host name")
+        raise _wrong(text, f"{registry!r} is not a registry's host name")
     _check_repository(text, repository)
     if len(registry) + 1 + len(repository) > _MOST:
         raise _wrong(text, f"the name has more than {_MOST} characters")
@@ -93,13 +93,13 @@ def _check_repository(text: str, repository: str) -> None:
         if not part:
             raise _wrong(text, "a part of the name is empty")
         if _PART.fullmatch(part.lower()):
-            raise _wrong(text, f"{part!r} has capital letters, which names of images have not")
+            raise _wrong(text, f"{part!r} has capital letters, which an image's name may not have")
         raise _wrong(
             text,
-            f"{part!r} is no part of a name: letters a-z and digits, with ., _ or - in between",
+            f"{part!r} is not a part of a name: letters a-z and digits, with ., _ or - in between",
         )
     if _HEX.fullmatch(repository.removeprefix("library/")):
-        raise _wrong(text, "this is an image's id, and no registry can be asked for it")
+        raise _wrong(text, "this is an image's id, and registries find images by name only")
 
 
 def _refuse_other_notations(text: str) -> None:
@@ -122,4 +122,4 @@ def _refuse_other_notations(text: str) -> None:
 
 def _wrong(text: str, what: str, hint: str = _EXAMPLE) -> UsageError:
     shown = text if len(text) <= 300 else f"{text[:300]}…"
-    return UsageError(f"{shown!r} names no image: {what}", hint)
+    return UsageError(f"{shown!r} is not an image's name: {what}", hint)

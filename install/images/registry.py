@@ -49,7 +49,7 @@ def resolve(session: Session, reference: Reference, machine: str) -> Image:
         read = documents.read(reference, data, said or chosen.media_type)
         if isinstance(read, Index):
             raise CouldNotLook(
-                f"{reference.registry} gives nonsense for {reference}: an index in an index"
+                f"{reference.registry} sends a broken index for {reference}: it is in another index"
             )
     config = _config(session, reference, read)
     return documents.image_of(reference, digest, read, config, machine)
@@ -95,7 +95,7 @@ def _config(session: Session, reference: Reference, manifest: Manifest) -> bytes
     blob = manifest.config
     if blob.size > LARGEST:
         raise CouldNotLook(
-            f"{reference.registry} gives nonsense as the manifest of {reference}: a config of"
+            f"{reference.registry} sends a broken manifest of {reference}: its config has"
             f" {blob.size >> 20} MiB"
         )
     try:

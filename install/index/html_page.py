@@ -87,7 +87,7 @@ class HtmlPage(HTMLParser):
         if tag == "a":
             self._found(dict(attrs), self._base)
         elif tag == "base":
-            # One that is no address is as good as none.
+            # One that is not an address is as good as none.
             with suppress(ValueError):
                 self._base = urljoin(self._base, dict(attrs).get("href") or "")
         elif tag == "meta":

@@ -134,7 +134,7 @@ def _read(wheel: BinaryIO | io.RawIOBase, filename: str) -> bytes:
     try:
         return wheel_zip.read(wheel, "-".join(filename.split("-")[:2]).lower(), LARGEST)
     except wheel_zip.NoMetadata:
-        raise IndexBroken(f"{filename} holds no METADATA of its own: it is no wheel") from None
+        raise IndexBroken(f"{filename} holds no METADATA of its own: it is not a wheel") from None
     except wheel_zip.TooLarge:
         raise IndexBroken(
             f"the METADATA of {filename} is larger than {LARGEST >> 20} MiB"

@@ -52,7 +52,7 @@ def choose(pip: Mapping[str, Setting], uv: Callable[[], str]) -> PublicIndex:
     offline = pip.get("no-index")
     if offline is not None and offline.value.lower() in ("1", "true", "yes", "on", "y", "t"):
         raise UsageError(
-            f"pip is told to use no index (no-index in {offline.origin})",
+            f"pip is configured to use no index (no-index in {offline.origin})",
             "Take it out, name an index with --index URL, or install from a bundle with --offline.",
         )
     remarks = [
@@ -68,7 +68,7 @@ def choose(pip: Mapping[str, Setting], uv: Callable[[], str]) -> PublicIndex:
     if any(option == "--extra-index-url" for option, _, _ in lines):
         remarks.append(f"uv's further indexes are not followed: {_ONE_INDEX}")
     if not urls:
-        raise UsageError("uv is told to use no index", "Name one with --index URL.")
+        raise UsageError("uv is configured to use no index", "Name one with --index URL.")
     return PublicIndex(url=_checked(Setting(urls[0], "uv")), origin="uv", remarks=remarks)
 
 
@@ -141,7 +141,7 @@ def _checked(setting: Setting) -> str:
     url = setting.value.strip()
     if not is_index(url):
         raise UsageError(
-            f"the index {typed(url)} of {setting.origin} is no https:// address",
+            f"the index {typed(url)} of {setting.origin} is not an https:// address",
             f"Mend it ({QUOTED}), or name an index with --index URL.",
         )
     return url

@@ -152,7 +152,9 @@ def _probe(
             files = parse(response.content, kind, response.url)
     except CouldNotLook as error:
         if getattr(error, "status", None) == 404:
-            lacks = f"{shown} has no {project}" if project else f"{shown} is no package index (404)"
+            lacks = (
+                f"{shown} has no {project}" if project else f"{shown} is not a package index (404)"
+            )
             return CouldNotLook(lacks)
         named = urlsplit(url).hostname or url
         said = str(error)

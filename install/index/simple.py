@@ -44,7 +44,7 @@ class ProjectFile(msgspec.Struct, frozen=True, kw_only=True):
     filename: str
     url: str  # may hold credentials: for fetching, never for showing
     sha256: str = ""  # hexadecimal
-    other_hash: str = ""  # "md5=0123…", where there is no sha256
+    other_hash: str = ""  # "md5=0123…", where there is not a sha256
     size: int | None = None
     requires_python: str = ""
     yanked: bool | str = False  # the reason, where there is one
@@ -217,7 +217,7 @@ def _absolute(target: str, base: str) -> str:
         return urljoin(base, target)
     except ValueError:
         raise IndexBroken(
-            f"{_shown(base)} has a link that is no address: {target[:80]!r}"
+            f"{_shown(base)} has a link that is not an address: {target[:80]!r}"
         ) from None
 
 

@@ -95,7 +95,7 @@ def check_fits(lock: Lock, interpreter: Interpreter, where: str) -> None:
             raise Cannot(
                 f"{where} holds {file.name}, which {interpreter.path} ({_platform(interpreter)}) cannot"
                 " take",
-                "make one on a machine with the same Python and a C library that is no newer",
+                "make one on a machine with the same Python and a C library that is not newer",
             )
 
 

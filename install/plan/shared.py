@@ -13,15 +13,15 @@ VERIFY_SECONDS = 12.0  # importing a framework, once for the machine and once fo
 
 
 def reasons(chosen: Sequence[str], newer_refused: Sequence[Judged]) -> list[str]:
-    """Why this and no newer one; releases that are passed over for the same reasons are told together."""
+    """Why this and no newer one; releases that are skipped for the same reasons are told together."""
     newer: dict[str, list[str]] = {}
     for candidate in newer_refused:
         told = "; it ".join(refusal.sentence for refusal in candidate.refusals)
         newer.setdefault(told, []).append(candidate.release.release)
     passed_over = [
-        f"{names[0]} is passed over: it {told}"
+        f"{names[0]} is skipped: it {told}"
         if len(names) == 1
-        else f"{_few(names)} are passed over: each {told}"
+        else f"{_few(names)} are skipped: each {told}"
         for told, names in newer.items()
     ]
     return [*chosen, *passed_over]

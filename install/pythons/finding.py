@@ -36,7 +36,7 @@ def interpreters(python: str = "") -> list[Interpreter]:
     """The interpreters that answered, in the order in which they are preferred.
 
     Of an environment's interpreter, the one that it was made with is listed. Those that do not start or
-    give no answer are passed over. ``python`` is a version ("3.8", "3.8.18": only those of that version
+    give no answer are skipped. ``python`` is a version ("3.8", "3.8.18": only those of that version
     are listed, perhaps none) or an interpreter's path (only that one is). Raises UsageError where it is
     neither, or where the interpreter that it names does not work.
     """
@@ -129,7 +129,7 @@ def _ask_all(places: list[_Place]) -> tuple[list[Interpreter], dict[str, str]]:
     }
     answers |= ask(base for base in bases.values() if base not in answers)
     found: dict[str, Interpreter] = {}
-    silence = {place.path: "cannot be run: it is no executable file" for place in places}
+    silence = {place.path: "cannot be run: it is not an executable file" for place in places}
     for place in ordered:
         path = bases.get(place.path, place.path)
         answer = answers[path]

@@ -49,7 +49,7 @@ def _check_index(index: str, allowed: list[str]) -> None:
     url = index[index.find("http") :] if "://" in index else ""
     if not addresses.is_whole(url):
         raise UsageError(
-            f"--index {addresses.typed(index)}: this is no address of an index",
+            f"--index {addresses.typed(index)}: this is not an index's address",
             f"write https://HOST/PATH ({addresses.QUOTED})",
         )
     if urlsplit(url).scheme != "http" or addresses.is_loopback(url):

@@ -52,9 +52,9 @@ def lookup(name: str, environment: Mapping[str, str]) -> str:
         if stat.S_ISREG(mode) and os.access(path, os.X_OK):
             return path
         if stat.S_ISREG(mode):
-            unfit = unfit or f"{path}: is there, and is not executable"
+            unfit = unfit or f"{path}: exists, and is not executable"
         elif os.sep in name:
-            unfit = f"{path}: this is no program"
+            unfit = f"{path}: this is not a program"
     if unfit:
         raise NotExecutable(unfit)
     where = "" if os.sep in name else ", in the environment or elsewhere on PATH"

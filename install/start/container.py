@@ -34,7 +34,7 @@ def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
         becoming.become(engine_commands.argv(start, command, here), os.environ)
     except NotFound:
         raise NotStarted(
-            f"{start.program}: {start.engine}, which {version.id} was installed with, is not there any more",
+            f"{start.program}: {start.engine}, which {version.id} was installed with, no longer exists",
             hint=f"install {start.engine} again, or have envcheck install look for another engine",
         ) from None
 
@@ -50,7 +50,7 @@ def read(version: Version) -> Start:
         why = str(error)
     raise NotStarted(
         f"{path}: cannot be read: {why}",
-        hint="envcheck list shows the version's state; envcheck install makes it anew",
+        hint="envcheck list shows the version's state; envcheck install builds it again",
     )
 
 

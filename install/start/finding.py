@@ -31,7 +31,7 @@ def _named(word: str) -> Root:
     try:
         return roots.find(word)
     except FileNotFoundError:  # of the working directory, which a relative path begins with
-        raise NotStarted(f"{word}: the working directory is not there any more") from None
+        raise NotStarted(f"{word}: the working directory no longer exists") from None
 
 
 def _last() -> Root:
@@ -67,7 +67,7 @@ def _in_use(root: Root) -> Version:
     found = root.version(named)
     if not found.is_directory:
         raise NotStarted(
-            f"{root.current}: leads to {named}, which is not there any more",
+            f"{root.current}: leads to {named}, which no longer exists",
             hint="envcheck list shows what is; envcheck rollback goes back to another version",
         )
     return found

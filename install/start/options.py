@@ -42,7 +42,7 @@ def variables(words: Sequence[str]) -> dict[str, str | None]:
     for word in words:
         name, equals, value = word.partition("=")
         if not name or "\0" in word:
-            raise NotStarted(f"--env {word!r}: this is no variable", hint="--env NAME=VALUE")
+            raise NotStarted(f"--env {word!r}: this is not a variable", hint="--env NAME=VALUE")
         found[name] = value if equals else None
     return found
 
@@ -76,5 +76,5 @@ def mebibytes(size: str) -> int:
     found = _SIZE.fullmatch(size)
     count = int(found["number"]) * _BYTES[found["unit"].lower()] if found else 0
     if not count:
-        raise NotStarted(f"--shm-size {size!r}: is no size", hint="--shm-size 8g, or 512m")
+        raise NotStarted(f"--shm-size {size!r}: is not a size", hint="--shm-size 8g, or 512m")
     return -(-count // (1 << 20))

@@ -26,7 +26,7 @@ def check(version: Version) -> None:
         raise NotStarted(
             f"{version.directory}: this environment is broken: {version.python.name} is not in its bin/,"
             " or the interpreter that it leads to is gone",
-            hint="envcheck list shows its state; envcheck install makes it anew",
+            hint="envcheck list shows its state; envcheck install builds it again",
         )
 
 

@@ -144,7 +144,7 @@ class Fetcher:
                 job.transfer.failed(_stopped(job.transfer))
 
     def _enqueue(self, job: _Job, *, urgent: bool) -> None:
-        """The lock is held. Entries that are out of date stay in the queue, and are passed over."""
+        """The lock is held. Entries that are out of date stay in the queue, and are skipped."""
         if self._wire.stop.is_set():
             job.transfer.failed(_stopped(job.transfer))
             return
@@ -298,4 +298,4 @@ class Fetcher:
 
 
 def _stopped(transfer: Transfer) -> FetchError:
-    return FetchError(f"fetching {transfer.file.name} was ended; what came is kept")
+    return FetchError(f"fetching {transfer.file.name} was stopped; downloads are kept")

@@ -91,7 +91,7 @@ class Store:
         already. Raises FetchError for a name that is none, or where it cannot be written.
         """
         if name in ("", ".", "..") or "/" in name or "\0" in name:
-            raise FetchError(f"{name!r} is no name of a file")
+            raise FetchError(f"{name!r} is not a file name")
         path = self.root / "named" / _checked(sha256) / name
         if not path.is_symlink():
             try:
@@ -219,9 +219,9 @@ def hash_of(path: Path) -> str:
 
 
 def _checked(sha256: str) -> str:
-    """It becomes a file's name, and comes from an index. Raises FetchError for what is no sha256."""
+    """It becomes a file's name, and comes from an index. Raises FetchError for what is not a sha256."""
     if not _SHA256.fullmatch(sha256):
-        raise FetchError(f"{sha256[:80]!r} is no sha256")
+        raise FetchError(f"{sha256[:80]!r} is not a sha256")
     return sha256
 
 

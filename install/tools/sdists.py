@@ -158,7 +158,7 @@ def _allowed(package: LockedPackage, stack: Stack) -> Sdist:
             return sdist
     raise Cannot(
         f"{package.file.name} is a source package that {stack.name} does not allow: installing it "
-        "would run code that nobody has looked at",
+        "would run code that nobody has reviewed",
         hint="a stack file of your own can allow it, by name, version and sha256, under [[sdists]]",
     )
 

@@ -34,7 +34,7 @@ def look(request: Request) -> Installed | None:
     has changed since is in the notes.
 
     Equal means: the same request, of the same envcheck with the same catalogue and the same named files.
-    One that another user may have prepared is passed over. Raises UsageError for a path that is in a newer
+    One that another user may have prepared is skipped. Raises UsageError for a path that is in a newer
     layout.
     """
     candidates = [layout.root_of(request, "")] if request.path else roots.known()

@@ -173,6 +173,6 @@ def _is_same_image(one: Held, other: Held) -> bool:
 
 def _by_hand(version: Version, held: Held) -> str:
     return (
-        f"{held.program} rmi {held.tag} removes the image; once {held.engine} has it no more, or is gone"
-        f" itself, remove {version.held} and try again"
+        f"{held.program} rmi {held.tag} removes the image; once {held.engine} no longer has it, or is"
+        f" removed itself, remove {version.held} and try again"
     )

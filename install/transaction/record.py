@@ -74,7 +74,7 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
 def inputs(request: Request) -> str:
     """A digest of what a request's meaning rests on: envcheck, its catalogue, and the files it names.
 
-    Raises OSError for a file that is not there any more.
+    Raises OSError for a file that no longer exists.
     """
     told = hashlib.sha256(__version__.encode())
     named = [request.stack] if os.sep in request.stack or request.stack.endswith(".toml") else []

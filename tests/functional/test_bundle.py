@@ -314,5 +314,5 @@ def test_setup_refuses_a_directory_that_is_not_its_own(bundle: Path, tmp_path: P
         result = subprocess.run(
             ["sh", bundle / "setup.sh", mine], capture_output=True, check=False, timeout=60
         )
-        assert result.returncode == 2 and b"is not from this script" in result.stderr
+        assert result.returncode == 2 and b"this script did not make it" in result.stderr
         assert (mine / "thesis.txt").exists()

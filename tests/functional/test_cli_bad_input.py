@@ -62,7 +62,7 @@ def test_a_snapshot_from_standard_input() -> None:
         (["doctor", "--output", "/"], "this is a directory"),
         (["doctor", "--format", "pdf"], "not one of text, json"),
         (["doctor", "--from", "x", "--target", "y"], "not allowed with"),
-        (["doctor", "--target", "image:--privileged"], "no image's name"),
+        (["doctor", "--target", "image:--privileged"], "not an image's name"),
         (["doctor", "--target", ""], "the path is empty"),
         (["collect", "--nvidia-smi", "/nowhere.xml"], "/nowhere.xml: No such file"),
         (["collect", "--output", "/nowhere/x.json"], "there is no directory /nowhere"),

@@ -78,7 +78,7 @@ def test_a_directory_with_lists_keeps_its_lock_and_needs_no_index(
 def test_somebody_elses_dockerfile_stays(home: Home, shop: Demo, tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM scratch\n")
     done = home.envcheck("install", *shop.selection, "--dockerfile", tmp_path)
-    assert "Dockerfile is there, and is not from envcheck" in refused(done)
+    assert "Dockerfile exists, and envcheck did not make it" in refused(done)
     assert (tmp_path / "Dockerfile").read_text() == "FROM scratch\n"
 
 

@@ -105,7 +105,7 @@ def test_redirects_leave_credentials_behind(
 def test_a_redirect_to_what_is_no_address(server: BadServer, session: Session) -> None:
     server.behave("/page", Way(redirect="http://[::1", times=None))
     said = str(error_of(session, server.url + "/page"))
-    assert said == f"{server.url}/page redirects to something that is no address"
+    assert said == f"{server.url}/page redirects to something that is not an address"
 
 
 def test_who_redirects_to_plain_http_is_said(server: BadServer, session: Session) -> None:
@@ -144,7 +144,7 @@ def test_a_broken_proxy_is_not_taken_for_a_broken_index(
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", proxy)
     error = error_of(session, "https://index.invalid/page")
-    assert str(error) == "the proxy that is set for index.invalid is no address"
+    assert str(error) == "the proxy that is set for index.invalid is not an address"
     assert "secret" not in error.hint and "%2F" in error.hint
 
 

@@ -120,9 +120,9 @@ def test_closing_ends_it_promptly_and_keeps_what_came(server: BadServer, store: 
         transfer.wait_beyond(900_000, 30.0)  # from here on it waits for the network
         names = {t.name for t in running._threads}
     assert not names & {t.name for t in threading.enumerate()}
-    with pytest.raises(FetchError, match="was ended"):
+    with pytest.raises(FetchError, match="was stopped"):
         transfer.wait_beyond(SIZE, 30.0)
-    with pytest.raises(FetchError, match="was ended"):
+    with pytest.raises(FetchError, match="was stopped"):
         running.want(wheel(server, "/other.whl", b"other")).open()
     assert store.partial(SHA).stat().st_size > 900_000
     assert not list((store.root / "locks").iterdir())

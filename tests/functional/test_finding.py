@@ -165,7 +165,7 @@ def test_names_that_name_nothing(machine: Path) -> None:
     with pytest.raises(UsageError, match="neither a version, a path nor a command"):
         finding.interpreters("snake")
     (machine / "text").write_text("no program")
-    with pytest.raises(UsageError, match="no executable file"):
+    with pytest.raises(UsageError, match="not an executable file"):
         finding.interpreters(str(machine / "text"))
 
 

@@ -216,7 +216,7 @@ def twice(bundle: Path, to: Path) -> Path:
         (of_wheels, 2, "this is a bundle of the wheel mode", "--mode wheel"),
         (folder, 2, "there is no image in it", "envcheck bundle --mode container"),
         (elsewhere, 3, "the image in it is for linux/s390x", ""),
-        (twice, 2, "there are 2 images for linux/", "save the one that is wanted alone"),
+        (twice, 2, "there are 2 images for linux/", "save only the one that you want"),
     ],
 )
 def test_what_is_no_archive_for_this_machine(

@@ -104,7 +104,7 @@ def test_a_project_in_the_working_directory_decides_nothing(
 
 def test_uv_with_no_index_is_told(tmp_path: Path) -> None:
     write(tmp_path / "config/uv/uv.toml", "no-index = true\n")
-    with pytest.raises(UsageError, match="uv is told to use no index"):
+    with pytest.raises(UsageError, match="uv is configured to use no index"):
         public_index(machine(tmp_path))
 
 

@@ -254,7 +254,7 @@ def test_a_version_whose_image_is_gone_is_no_way_back(site: Site) -> None:
     done = site.envcheck("rollback")
     said = done.stderr.decode()
     assert done.returncode == ExitCode.CANNOT and "is not in podman any more" in said, said
-    assert "hint: envcheck install --mode container" in said
+    assert "envcheck install --mode container makes" in said
     listed = site.environments()[0]
     assert listed["current"] == second
 

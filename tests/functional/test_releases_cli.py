@@ -95,7 +95,7 @@ def test_a_snapshot_of_another_machine(home: dict[str, str], tmp_path: Path) -> 
     (stack,) = read("--from", file, "--stack", "tensorflow-cpu", **home)["stacks"]
     kinds = [refusal["kind"] for refusal in stack["releases"][1]["refusals"]]
     assert kinds == ["architecture"]
-    assert any("Which Pythons are there" in note for note in stack["releases"][1]["notes"])
+    assert any("Which Pythons this machine has" in note for note in stack["releases"][1]["notes"])
 
 
 def test_a_machine_of_which_little_is_known_gets_no_yes(

@@ -124,7 +124,11 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
         # what the values mean
         ('name = "mine"', 'name = "My Stack"', '1:8: "My Stack" is not a name such as my-stack'),
         ("[gpu]=={version}", "", '4:15: "our-tensorflow" has no {version} for a release\'s'),
-        ("[gpu]=={version}", "=>{version}", '4:15: "our-tensorflow=>{version}" is no requirement'),
+        (
+            "[gpu]=={version}",
+            "=>{version}",
+            '4:15: "our-tensorflow=>{version}" is not a requirement',
+        ),
         (
             "[gpu]=={version}",
             ">={version}",
@@ -132,8 +136,8 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
         ),
         ("our-tensorflow[gpu]", "tensorflow", '4:15: "tensorflow=={version}" asks for another'),
         ('["FRM-001"]', '["FRM-001", "imports"]', '8:25: "imports" is not a check such as'),
-        ('"protobuf<4"', '"protobuf 4"', '11:16: "protobuf 4" is no requirement'),
-        ('"protobuf<4"', '"protobuf<<4"', '11:16: "protobuf<<4" is no requirement'),
+        ('"protobuf<4"', '"protobuf 4"', '11:16: "protobuf 4" is not a requirement'),
+        ('"protobuf<4"', '"protobuf<<4"', '11:16: "protobuf<<4" is not a requirement'),
         ('"protobuf<4"', '"protobuf"', '11:16: "protobuf" says nothing of the version'),
         ('"protobuf<4"', '"protobuf[x]<4"', '11:16: "protobuf[x]<4" has extras'),
         ('"protobuf<4"', '"p @ https://x/p.whl"', '11:16: "p @ https://x/p.whl" names a URL'),
@@ -141,7 +145,11 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
         ("TF_CPP_MIN_LOG_LEVEL", "'A B'", '14:1: "A B" is not a variable\'s name'),
         ('name = "ours"', 'name = "public"', '17:8: "public" is the index that pip and uv'),
         ("https://w", "http://w", '18:9: "http://wheels.example.com/simple" is not encrypted'),
-        ("https://w", "ftp://w", '18:9: "ftp://wheels.example.com/simple" is no https:// address'),
+        (
+            "https://w",
+            "ftp://w",
+            '18:9: "ftp://wheels.example.com/simple" is not an https:// address',
+        ),
         (
             "https://wheels",
             "https://u:hunter2@wheels",
@@ -164,15 +172,15 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
             'version = "1.1"',
             '43:11: there is another release of version "1.1"',
         ),
-        ('version = "1.2.0"', 'version = "one"', '43:11: "one" is no version (PEP 440)'),
+        ('version = "1.2.0"', 'version = "one"', '43:11: "one" is not a version (PEP 440)'),
         ('version = "1.2.0"', 'version = "1.2rc1"', "43:11: 1.2rc1 is a pre-release"),
         ('["3.10", "3.11"]', '["3.10", "cp311"]', '44:19: "cp311" is not a minor version such as'),
         ('["3.10", "3.11"]', '["3.10", "3.10"]', '44:19: "3.10" stands here twice'),
         ('["3.10", "3.11"]', "[]", "44:10: release 1.2 has no Python"),
         ('"sm_80"', '"8.0"', '46:25: "8.0" is not a capability such as "sm_80"'),
-        ('cuda = "12.5"', 'cuda = "twelve"', '45:8: "twelve" is no version (PEP 440)'),
+        ('cuda = "12.5"', 'cuda = "twelve"', '45:8: "twelve" is not a version (PEP 440)'),
         ('cuda = "12.5"', 'glibc = "new"', '45:9: "new" is not a version such as "2.17"'),
-        ('cuda = "12.5"', 'released = "May"', '45:12: "May" is no date such as "2026-03-06"'),
+        ('cuda = "12.5"', 'released = "May"', '45:12: "May" is not a date such as "2026-03-06"'),
         ('cuda = "12.5"', "download-mib = -1", "45:16: a size cannot be negative"),
     ],
 )
@@ -208,7 +216,7 @@ def test_a_file_that_is_not_there_or_not_text(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.toml: the stack cannot be read: No such file"):
         load(str(tmp_path / "nowhere.toml"))
     (tmp_path / "latin.toml").write_bytes(b'name = "\xe9"\n')
-    with pytest.raises(UsageError, match=r"latin\.toml: this is no UTF-8 text \(byte 9\)"):
+    with pytest.raises(UsageError, match=r"latin\.toml: this is not UTF-8 text \(byte 9\)"):
         load(str(tmp_path / "latin.toml"))
     with pytest.raises(UsageError, match="the stack cannot be read: Is a directory"):
         load(f"{tmp_path}/")

@@ -60,7 +60,7 @@ def test_without_a_word_nvidia_tf1_where_it_fits_and_its_index_answers() -> None
 def test_else_tensorflow_and_why() -> None:
     choice = chosen(m.machine(["H100"]), Index(SILENT))
     assert name(choice) == "tensorflow 2.21.0"
-    assert choice.reasons[0] == f"nvidia-tf1 was passed over: {SILENT}"
+    assert choice.reasons[0] == f"nvidia-tf1 was skipped: {SILENT}"
 
 
 def test_a_bundle_needs_no_index() -> None:
@@ -74,7 +74,7 @@ def test_a_new_gpu_gets_tensorflow_and_no_index_is_asked() -> None:
     choice = chosen(m.machine(["RTX 5090"], "580.65.06"), index)
     assert name(choice) == "tensorflow 2.21.0"
     assert index.asked == []
-    assert "nvidia-tf1 was passed over: of its releases," in choice.reasons[0]
+    assert "nvidia-tf1 was skipped: of its releases," in choice.reasons[0]
     assert "whether it has PTX for it is not known" in choice.reasons[0]
 
 

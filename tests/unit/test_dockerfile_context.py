@@ -60,7 +60,7 @@ def test_a_line_without_a_hash_is_refused_by_its_number(tmp_path: Path, known: N
     put(tmp_path, lock())
     with (tmp_path / "requirements.txt").open("a") as file:
         file.write("numpy\n")
-    with pytest.raises(UsageError, match=r"requirements.txt:3: this is no NAME==VERSION"):
+    with pytest.raises(UsageError, match=r"requirements.txt:3: this is not NAME==VERSION"):
         listing.read(tmp_path)
 
 
@@ -72,7 +72,7 @@ def test_a_directory_without_lists_is_no_lock(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["Dockerfile", "requirements-dev.txt", "pylock.toml"])
 def test_what_is_somebody_elses_is_not_written_over(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("FROM scratch\n")
-    with pytest.raises(UsageError, match=f"{name} is there, and is not from envcheck"):
+    with pytest.raises(UsageError, match=f"{name} exists, and envcheck did not make it"):
         writing.write(tmp_path, {"Dockerfile": b"# envcheck\n"})
     assert (tmp_path / name).read_text() == "FROM scratch\n"
     assert len(list(tmp_path.iterdir())) == 1

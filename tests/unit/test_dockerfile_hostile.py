@@ -64,7 +64,7 @@ def test_a_value_that_looks_like_a_build_argument_is_a_value() -> None:
 
 @pytest.mark.parametrize("name", ["a\nRUN evil@sha256:" + "0" * 64, "x@sha256:0\nRUN evil"])
 def test_the_name_of_an_image_is_a_name(name: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(UsageError, match="names no image"):
+    with pytest.raises(UsageError, match="not an image's name"):
         how = making.How(say=print, fetching=print)
         making.make_over(Request(image=name, mode="container"), tmp_path, how)
     assert not list(tmp_path.iterdir())

@@ -77,7 +77,7 @@ def test_where_the_dockerfile_is_the_rest_is_whole(
 
 def test_a_name_that_is_no_file_is_somebody_elses(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "Dockerfile")
-    with pytest.raises(UsageError, match="not from envcheck"):
+    with pytest.raises(UsageError, match="envcheck did not make it"):
         writing.check(tmp_path)
 
 

@@ -108,15 +108,15 @@ def test_an_image_s_file_is_apptainer_s(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "--privileged"])
 def test_a_name_that_is_none(name: str) -> None:
-    with pytest.raises(UsageError, match="no image's name"):
+    with pytest.raises(UsageError, match="not an image's name"):
         inside.of_image(name, here(PODMAN))
-    with pytest.raises(UsageError, match="no container's name"):
+    with pytest.raises(UsageError, match="not a container's name"):
         inside.of_container(name)
 
 
 def test_nothing_can_enter_a_container_of_apptainer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(UsageError, match="nothing can enter"):
+    with pytest.raises(UsageError, match="cannot enter a container of"):
         inside.of_container("x", "apptainer")
     with pytest.raises(UsageError, match="no podman and no docker"):
         inside.of_container("x")

@@ -167,7 +167,7 @@ SAID = [
     (
         "podman",
         'Error: unsupported manifest media type "application/x"',
-        "podman does not know the form of this image's manifest",
+        "podman does not know the format of this image's manifest",
         "newer podman",
     ),
 ]

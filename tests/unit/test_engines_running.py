@@ -94,5 +94,5 @@ def test_no_engine_at_all() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "[1]", '[{"Id": 1}]'])
 def test_an_answer_that_is_none(text: str) -> None:
-    with pytest.raises(CouldNotLook, match="nothing that can be read"):
+    with pytest.raises(CouldNotLook, match="nothing that envcheck can read"):
         running.read("podman", "/usr/bin/podman", text)

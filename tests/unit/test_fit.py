@@ -64,7 +64,7 @@ def test_a_release_whose_cuda_is_not_known_only_where_it_is_named() -> None:
     chosen = named(candidate)
     assert chosen.fits
     assert chosen.notes[:2] == [
-        "23.02 was built with a CUDA that is not known, so neither is the driver that it needs.",
+        "23.02 was built with an unknown CUDA, so the driver that it needs is not known either.",
         "Same-month base image: CUDA 12.0.1.011; not confirmed.",
     ]
 
@@ -137,7 +137,7 @@ def test_glibc_2_17_is_enough_for_upstream_and_not_for_nvidia() -> None:
         ({"free_mib": 5000}, "disk", "/data/envs has 4.9 GiB free: 1000 MiB more needed"),
         ({"noexec": True}, "place", "/data/envs is mounted noexec"),
         ({"read_only": True, "writable": False}, "place", "/data/envs is mounted read-only"),
-        ({"writable": False}, "place", "may not be written to by this user"),
+        ({"writable": False}, "place", "is not writable by this user"),
     ],
 )
 def test_the_place(facts: dict[str, Any], kind: str, words: str) -> None:
@@ -159,4 +159,4 @@ def test_a_snapshot_of_elsewhere_leaves_python_open() -> None:
     judged = fit(m.tensorflow(), m.machine(), None, [], Request())
     best = judged.best
     assert best is not None and best.interpreter is None and not best.python_to_get
-    assert "Which Pythons are there is not known" in best.notes[-1]
+    assert "Which Pythons this machine has is not known" in best.notes[-1]

@@ -46,7 +46,7 @@ def test_an_old_python_without_venv_is_noted() -> None:
 def test_a_python_that_is_not_there_is_got_where_uv_has_it() -> None:
     got = candidate("23.03", [m.interpreter("3.11.7")], ("3.13", "3.8"))
     assert got.fits and got.python_to_get == "3.8" and got.interpreter is None
-    assert "No Python 3.8 is here: uv gets it." in got.notes
+    assert "No Python 3.8 is installed: uv downloads it." in got.notes
     offline = candidate("23.03", [m.interpreter("3.11.7")], ("3.8",), offline="/bundle")
     assert m.kinds(offline) == ["python"]
 

@@ -38,7 +38,7 @@ def test_the_flavour_whose_newest_that_fits_is_the_newest() -> None:
     assert (choice.stack.name, choice.release and choice.release.release) == ("ngc-tf2", "23.06")
     assert choice.reasons == [
         "23.06 is the newest release of ngc-tf2 that fits this machine",
-        "ngc-tf1 was passed over: its newest that fits is older, 23.03; --flavour tf1 takes it",
+        "ngc-tf1 was skipped: its newest that fits is older, 23.03; --flavour tf1 takes it",
     ]
     assert [one.release.release for one in choice.newer_refused][:2] == ["25.02", "25.01"]
     assert all(one.refusals for one in choice.newer_refused)
@@ -48,7 +48,7 @@ def test_of_two_that_are_equally_new_the_living_one() -> None:
     choice = chosen(m.machine(["A100"], "470.82.01"))
     assert (choice.stack.name, choice.release and choice.release.release) == ("ngc-tf2", "23.01")
     assert choice.reasons[1] == (
-        "ngc-tf1 23.01 fits as well, and TensorFlow 2 is the one that goes on; --flavour tf1 takes it"
+        "ngc-tf1 23.01 fits as well, and TensorFlow 2 is still developed; --flavour tf1 takes it"
     )
 
 

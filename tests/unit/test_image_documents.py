@@ -92,7 +92,7 @@ def test_of_several_for_one_processor_the_plain_one_is_taken() -> None:
 def test_attestations_are_no_platform_to_name() -> None:
     index = read(index_data({"os": "unknown", "architecture": "unknown"}))
     assert isinstance(index, Index)
-    with pytest.raises(Cannot, match="not there for linux/amd64: it names no platform at all"):
+    with pytest.raises(Cannot, match="not there for linux/amd64: it does not name its platform"):
         documents.chosen(ASKED, index, "x86_64")
 
 
@@ -104,7 +104,7 @@ def test_attestations_are_no_platform_to_name() -> None:
         (b"\xff\xfe", CouldNotLook, "not UTF-8"),
         (b"[]", CouldNotLook, "expected `object`"),
         (b"{}", CouldNotLook, "config"),
-        (b"[" * 100_000, CouldNotLook, "nonsense"),
+        (b"[" * 100_000, CouldNotLook, "sends a broken"),
         (b'{"schemaVersion": 1, "fsLayers": []}', CouldNotLook, "Docker's schema 1"),
         (manifest_data(manifests=[]), CouldNotLook, "a manifest and an index at once"),
         (manifest_data(layers=[]), CouldNotLook, "no layers"),
@@ -119,7 +119,7 @@ def test_attestations_are_no_platform_to_name() -> None:
         (manifest_data(layers=[layer(mediaType=f"{OCI}.layer.nondistributable.v1.tar")]),
          CouldNotLook, "nondistributable"),
         (manifest_data(config={**layer(), "mediaType": "application/vnd.x"}), UsageError,
-         "no container image: its registry holds 'application/vnd.x'"),
+         "not a container image: its registry has 'application/vnd.x'"),
         (b'{"schemaVersion": 2, "manifests": [{}]}', CouldNotLook, "index"),
     ],
 )  # fmt: skip
@@ -134,10 +134,10 @@ def test_nonsense_is_one_sentence(data: bytes, kind: type[EnvcheckError], says: 
     ("config", "kind", "says"),
     [
         (b"{", CouldNotLook, "config"),
-        (b"{}", CouldNotLook, "names no platform"),
+        (b"{}", CouldNotLook, "not name its platform"),
         (config_data(os="windows"), Cannot, "there for windows/amd64"),
         (config_data(architecture="arm64"), Cannot, "there for linux/arm64"),
-        (config_data(rootfs={"diff_ids": []}), CouldNotLook, "0 layers, and the manifest of 1"),
+        (config_data(rootfs={"diff_ids": []}), CouldNotLook, "0 layers, and the manifest lists 1"),
         (config_data(config={"Env": "A"}), CouldNotLook, "config.Env"),
     ],
 )
@@ -203,7 +203,7 @@ def test_a_lock_that_somebody_changed_is_refused(tmp_path: Path, content: str, s
     path.write_text(content)
     with pytest.raises(UsageError) as caught:
         image_lock.read(path)
-    assert str(caught.value).startswith(f"{path} is no image lock of envcheck: ")
+    assert str(caught.value).startswith(f"{path} is not an image lock of envcheck: ")
     assert says in str(caught.value)
 
 

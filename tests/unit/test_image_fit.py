@@ -155,7 +155,7 @@ def test_a_driver_that_no_source_names_is_never_chosen_and_can_be_named() -> Non
     taken = named(candidate)
     assert taken.fits
     assert taken.notes[:2] == [
-        "25.02 needs a driver of which no source says how old it may be.",
+        "25.02 needs a driver, and no source says which version.",
         "Same-month base image: driver 560, compat branches 470.57, 525.85, 535.86, 545.23, compute"
         " capability 7.5; not confirmed.",
     ]
@@ -273,7 +273,7 @@ def test_a_capability_that_is_not_known_leaves_it_open() -> None:
 
 def test_what_is_known_is_of_x86_64() -> None:
     candidate = one(judged(["A100"], "535.54.03", architecture="aarch64", cpu_flags=[]), "23.06")
-    assert sentence(candidate) == ("may not be there for aarch64: what is known of it is of x86_64")
+    assert sentence(candidate) == ("may not be there for aarch64: it is known only for x86_64")
     assert named(candidate).fits
 
 

@@ -38,7 +38,7 @@ def test_every_release_says_fits_or_why_not() -> None:
 def test_reasons_compat_branches_and_sisters_stand_below_the_table() -> None:
     text = " ".join(shown(m.machine(["H100"], "535.54.03")).split())
     for words in (
-        "25.02 to 23.07: needs a driver of which no source says how old it may be",
+        "25.02 to 23.07: needs a driver, and no source says which version",
         "22.10: data-centre GPUs may have driver branches 450.51, 470.57, 510.47, 515.65, too",
         "25.02, 25.01: same-month base image, not confirmed: driver 560; compat branches 470.57, 525.85,"
         " 535.86, 545.23; compute capability 7.5",

@@ -86,7 +86,7 @@ def test_no_index_that_is_off() -> None:
 
 
 def test_uv_without_an_index() -> None:
-    with pytest.raises(UsageError, match="uv is told to use no index"):
+    with pytest.raises(UsageError, match="uv is configured to use no index"):
         chosen({}, "")
 
 
@@ -94,7 +94,7 @@ def test_uv_without_an_index() -> None:
     "url", ["file:///srv/simple", "/srv/simple", "https://", "//user:secret@h"]
 )
 def test_an_index_that_cannot_be_asked(url: str) -> None:
-    with pytest.raises(UsageError, match=r"of /etc/pip\.conf is no https:// address") as caught:
+    with pytest.raises(UsageError, match=r"of /etc/pip\.conf is not an https:// address") as caught:
         chosen(pip(index_url=url))
     assert "secret" not in str(caught.value)
 

@@ -210,7 +210,7 @@ def test_the_form_that_a_client_asks_for(accept: str, wanted: bool) -> None:
 
 def test_links_that_are_no_address_are_said() -> None:
     page_of = '<html><body><a href="//[x/a-1.0-py3-none-any.whl">a</a></body></html>'
-    with pytest.raises(IndexBroken, match="a link that is no address"):
+    with pytest.raises(IndexBroken, match="a link that is not an address"):
         parse(page_of.encode(), "text/html", "https://index.test/simple/a/")
     based = (
         '<html><head><base href="http://[x"></head>'

@@ -139,7 +139,7 @@ def test_why_newer_ones_are_passed_over() -> None:
     plan = planned(msgspec.structs.replace(choice(), newer_refused=[newer]))
     assert plan.reasons == [
         "23.03 is the newest release of nvidia-tf1",
-        "24.01 is passed over: it needs driver 535, and this machine has 470",
+        "24.01 is skipped: it needs driver 535, and this machine has 470",
     ]
 
 
@@ -155,8 +155,8 @@ def test_releases_passed_over_for_the_same_reasons_are_told_together() -> None:
     ]
     plan = planned(msgspec.structs.replace(choice(), newer_refused=newer))
     assert plan.reasons[1:] == [
-        "25.06, 25.05, 25.04 and 3 more are passed over: each needs driver 535",
-        "24.02 is passed over: it needs driver 535; it needs glibc 2.31",
+        "25.06, 25.05, 25.04 and 3 more are skipped: each needs driver 535",
+        "24.02 is skipped: it needs driver 535; it needs glibc 2.31",
     ]
 
 

@@ -68,7 +68,7 @@ def test_where_nothing_is_installed() -> None:
 def test_one_that_was_removed_since(tmp_path: Path) -> None:
     root = made(tmp_path / "root", ONE, current=TWO)
     last.write(str(root / "current"))
-    assert f"leads to {TWO}, which is not there any more" in refusal()[0]
+    assert f"leads to {TWO}, which no longer exists" in refusal()[0]
     (root / "current").unlink()
     said, hint = refusal()
     assert said == f"{root}: no version of it is in use" and ONE in hint

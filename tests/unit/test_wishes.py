@@ -18,7 +18,7 @@ PUBLIC = "https://mirror.test/simple/"
     [
         ("http://mirror.test/simple/", "plain http"),
         ("nvidia=http://mirror.test/", "plain http"),
-        ("https://ann:secret@[x/", "no address of an index"),
+        ("https://ann:secret@[x/", "not an index's address"),
     ],
 )
 def test_an_index_that_cannot_be_is_refused(index: str, expected: str) -> None:
