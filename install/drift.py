@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import posixpath
 from collections.abc import Iterable, Mapping
@@ -77,7 +78,7 @@ def unexplained(directory: Path, drift: Drift, paths: Iterable[str]) -> list[str
     for name, one in _found(directory).items():
         if name not in differs:
             folder = str(one.locate_file("")).removeprefix(f"{directory}/")
-            kept |= {posixpath.normpath(posixpath.join(folder, str(f))) for f in one.files or []}
+            kept |= {posixpath.normpath(posixpath.join(folder, name)) for name in _recorded(one)}
     return [path for path in paths if path in kept or path.startswith(_OWN)]
 
 
@@ -93,10 +94,17 @@ def _found(directory: Path) -> Mapping[str, Distribution]:
     sites = sorted(str(path) for path in directory.glob("lib/python*/site-packages"))
     found: dict[str, Distribution] = {}
     for one in distributions(path=sites):
-        name, version = one.metadata["Name"], one.metadata["Version"]
+        there = one.metadata.json  # without the fields that are missing
+        name, version = there.get("name"), there.get("version")
         if isinstance(name, str) and isinstance(version, str):
             found.setdefault(canonicalize_name(name), one)
     return found
+
+
+def _recorded(one: Distribution) -> list[str]:
+    """The paths in RECORD; ``files`` leaves out those that do not exist, from Python 3.12 on."""
+    rows = csv.reader((one.read_text("RECORD") or "").splitlines())
+    return [row[0] for row in rows if row]
 
 
 def _same(one: str, other: str) -> bool:

@@ -32,7 +32,6 @@ signals.take_back()
 left_out: dict[str, int] = {}
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     selection.mark_by_fixture(items)
     left_out.update(selection.leave_out(config, items))
@@ -54,14 +53,6 @@ def pytest_testnodedown(node: object) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     return min(len(os.sched_getaffinity(0)) + 1, 8)  # some of them wait for a process to end
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Takes the group off again that xdist adds: pytest knows the test by its name alone."""
-    name, at, group = report.nodeid.rpartition("@")
-    if at and not set(group) & set("]:/"):
-        report.nodeid = name
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:

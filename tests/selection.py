@@ -1,4 +1,4 @@
-"""Which tests run without being asked for, and which share a process of xdist's."""
+"""Which tests run without being asked for."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import pytest
 
 # Each is declared in pyproject.toml. .ci/run runs the first two.
 LEFT_OUT = ("engine", "heavy", "slow", "gpu")
-
-ENGINES = {"podman_world": "podman", "docker_daemon": "docker"}
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> dict[str, int]:
@@ -31,11 +29,7 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> dict[str, int]
 
 
 def mark_by_fixture(items: list[pytest.Item]) -> None:
-    """A test that uses an engine is marked so, and those of an engine share one."""
+    """A test that uses an engine is marked so."""
     for item in items:
-        used = getattr(item, "fixturenames", ())
-        if "base_tar" in used:
+        if "base_tar" in getattr(item, "fixturenames", ()):
             item.add_marker("engine")
-        group = next((ENGINES[name] for name in used if name in ENGINES), None)
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(group or item.path.stem))

@@ -75,6 +75,7 @@ def test_what_was_added_is_said_and_taken_over(home: Home, shop: Demo) -> None:
     }
 
 
+@pytest.mark.heavy
 def test_a_fresh_version_is_as_locked(home: Home, shop: Demo) -> None:
     first = home.install(*shop.selection)
     by_hand(first, shop, "install", "demo-lib<1.5", "extra")
@@ -90,6 +91,7 @@ def test_a_fresh_version_is_as_locked(home: Home, shop: Demo) -> None:
     assert not home.install(*shop.selection).told["environment"]["notes"]
 
 
+@pytest.mark.heavy
 def test_what_no_package_manager_did_is_damage(home: Home, shop: Demo) -> None:
     first = home.install(*shop.selection)
     by_hand(first, shop, "install", "extra")
@@ -102,6 +104,7 @@ def test_what_no_package_manager_did_is_damage(home: Home, shop: Demo) -> None:
     assert again["version"] == first.told["environment"]["version"] + "-2"
 
 
+@pytest.mark.heavy
 def test_no_second_copy_of_a_version_that_was_in_use_before(home: Home, shop: Demo) -> None:
     first = home.install(*shop.selection).told["environment"]["version"]
     home.install(*shop.selection, "--release", "1.0")

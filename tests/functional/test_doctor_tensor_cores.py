@@ -217,7 +217,7 @@ def test_a_busy_gpu_is_left_alone_unless_it_is_asked_for(doctor: Callable[..., R
     assert "process 4242, 20480 MiB" in told and "--busy-ok" in told
     asked = doctor(*chosen, "--busy-ok", SHIM_USED_BY="1", **QUICK)
     assert asked.verdicts("L0")["fp16"] == "proven"
-    assert "another process was using the GPU" in asked.one("L0", "fp16")["slow"]
+    assert "Another process was using the GPU" in asked.one("L0", "fp16")["slow"]
 
 
 # -- what goes wrong

@@ -112,6 +112,7 @@ def test_a_lock_is_installed_as_it_stands(home: Home, shop: Demo, tmp_path: Path
     assert again.lock["packages"] == made.lock["packages"]
 
 
+@pytest.mark.heavy
 def test_a_lock_that_disagrees_with_the_index(home: Home, tmp_path: Path) -> None:
     with demo(tmp_path / "shop") as shop:
         made = home.install(*shop.selection)
@@ -131,6 +132,7 @@ def test_a_lock_that_disagrees_with_the_index(home: Home, tmp_path: Path) -> Non
         assert not other.root("demo").exists()
 
 
+@pytest.mark.heavy
 def test_a_mirror_serves_a_lock(home: Home, shop: Demo, tmp_path: Path) -> None:
     """The lock names the index that it was made with; another one with the same bytes will do."""
     made = home.install(*shop.selection)
@@ -156,6 +158,7 @@ def sizes(folder: Path) -> list[int]:
     return found
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM)]
 )

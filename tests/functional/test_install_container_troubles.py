@@ -122,7 +122,7 @@ def place(tmp_path: Path, world: PodmanWorld, archive: Path) -> Iterator[Place]:
         (401, {}, ExitCode.COULD_NOT_LOOK, "asks for a user name", "podman login"),
         (403, {}, ExitCode.COULD_NOT_LOOK, "refuses access", "podman login"),
         (404, {}, ExitCode.USAGE, "has no team/image:1", "mistyped"),
-        (429, LATER, ExitCode.COULD_NOT_LOOK, "asks for fewer requests", "60 minutes"),
+        (429, LATER, ExitCode.COULD_NOT_LOOK, "limits the number of requests", "60 minutes"),
         (503, LATER, ExitCode.COULD_NOT_LOOK, "503", "60 minutes"),
         (500, {}, ExitCode.COULD_NOT_LOOK, "has an internal error", "try again later"),
     ],

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -266,6 +267,9 @@ def test_what_is_too_deep_for_a_path_is_removed(tmp_path: Path) -> None:
     assert not root.exists()
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 13), reason="Python 3.13 goes down any number of levels"
+)
 def test_what_cannot_be_removed_is_left_with_the_command_that_can(tmp_path: Path) -> None:
     root = tmp_path / "root"
     old, _ = install(root, "1").version, install(root, "2")

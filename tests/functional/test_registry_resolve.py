@@ -105,7 +105,7 @@ def test_what_is_no_image_is_said(plain: Registry) -> None:
     digest = plain.push_blob("team/chart", b"{}")
     body = {"schemaVersion": 2, "mediaType": kind, "config": {**chart, "digest": digest}}
     plain.push_manifest("team/chart", "1", json.dumps({**body, "layers": []}).encode(), kind)
-    with pytest.raises(UsageError, match=r"no container image: .*helm"):
+    with pytest.raises(UsageError, match=r"is not a container image: .*helm"):
         resolved(f"{plain.host}/team/chart:1")
 
 
