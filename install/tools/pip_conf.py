@@ -1,13 +1,13 @@
 """The environment's own pip.conf, and the constraints that keep pip from breaking it in silence.
 
-People add packages to environments, and change those that are there: pip may do all of that. Four things
+People add packages to environments, and change those that are there: pip may do all of that. Five things
 must not happen unnoticed, by a dependency of a dependency, and a constraint file refuses them:
 
 - another version of the framework itself: ``===``, for ``==1.0`` lets "1.0+anything" in;
 - another distribution of TensorFlow, which would install its files over those of this one;
 - another version of a package that comes from the stack's own index: pip merges the indexes it knows and
-  takes the highest version, whoever offers it, and cannot be told that nvidia-* comes from one of them alone.
-  What the catalogue bounds of these and the lock has not keeps to these bounds;
+  takes the highest version, whoever offers it, and cannot be told that nvidia-* comes from one of them alone;
+- a version that the catalogue knows to break the release, such as a protobuf that is too new for it;
 - a name that nobody holds on the public registry, or a version there that only holds a name: whoever
   registers the one would otherwise hand out the highest version, and the other is no software.
 
@@ -41,7 +41,7 @@ _HEAD = """\
 #   PIP_CONSTRAINT=/dev/null {python} -m pip install PACKAGE
 # The framework{own}, as locked."""
 _OTHERS = "# Other distributions of TensorFlow: they would install their files over this one's."
-_BOUND = "# What envcheck's catalogue says of packages of that index that are not locked."
+_BOUND = "# What this release needs, by envcheck's catalogue: with other versions it does not work."
 _EMPTY = "# Versions on the public registry that only hold a name."
 _FREE = """\
 # Names of {indexes} that nobody held on the public registry when they were looked up:
@@ -95,7 +95,7 @@ def constraints_text(stack: Stack, lock: Lock, python: str = "python") -> str:
     lines += sorted(f"{package.name}==={package.version}" for package in kept)
     others = packages.TENSORFLOWS - locked if framework in packages.TENSORFLOWS else ()
     lines += _titled(_OTHERS, (f"{name}<0" for name in others if not _is_claimed(stack, name)))
-    lines += _titled(_BOUND, _bounds(stack, lock.release, locked))
+    lines += _titled(_BOUND, _bounds(stack, lock.release, {package.name for package in kept}))
     lines += _titled(
         _EMPTY,
         (
@@ -140,14 +140,14 @@ def text(constraints: Path, index: str, own: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _bounds(stack: Stack, release: str, locked: set[str]) -> Iterable[str]:
-    """The catalogue's constraints on packages that are not locked."""
+def _bounds(stack: Stack, release: str, pinned: set[str]) -> Iterable[str]:
+    """The catalogue's constraints on packages that are not pinned."""
     of_release = [r.constraints for r in stack.releases if r.release == release]
     for line in dict.fromkeys([*stack.constraints, *(c for found in of_release for c in found)]):
         bound = Requirement(line)
         name = canonicalize_name(bound.name)
         # pip takes no constraint with an extra.
-        if not bound.extras and name not in locked and _is_claimed(stack, name):
+        if not bound.extras and name not in pinned:
             yield line
 
 
