@@ -109,7 +109,10 @@ def test_images_that_cannot_be_looked_into(
 ) -> None:
     image = podman_world.image(kind)
     sentence = refused(doctor(podman_world, "--target", f"image:{image}"))
-    assert f"image:{image}: " in sentence and words in sentence
+    # podman may lose the last line of a container that ends at once; the exit status tells then.
+    without_line = "its Python is older than 3.6" if kind in ("python35", "python27") else words
+    assert f"image:{image}: " in sentence
+    assert words in sentence or without_line in sentence
 
 
 def test_an_image_that_is_not_here_is_not_pulled(podman_world: PodmanWorld) -> None:
