@@ -13,7 +13,7 @@ import msgspec
 from packaging.utils import canonicalize_name
 
 from ..exit_codes import UsageError
-from .lock import lock_file
+from .wheels import lock_file
 
 _NAMED = 8  # packages that a sentence names
 

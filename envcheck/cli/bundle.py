@@ -66,9 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
             " it is compressed already"
         )
     if arguments.mode == "container":
-        from ..install.bundle.image_bundling import make
+        from ..install.export.image_bundle import make
     else:
-        from ..install.bundle.bundling import make
+        from ..install.export.wheel_bundle import make
     from ..reports import bundled
 
     with Faces(quiet=arguments.quiet) as face:

@@ -134,7 +134,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _context(arguments: argparse.Namespace, request: Request, face: faces.Faces) -> int:
     """A directory that an image is built from: over NVIDIA's container, or a wheel stack's."""
-    from ..install.dockerfile import making
+    from ..install.export import build_context as making
 
     folder = selection.absolute_output(arguments.dockerfile, "--dockerfile")
     how = making.How(
@@ -246,7 +246,7 @@ def _environment(outcome: Outcome) -> Environment | None:
 
 def _dockerfile(outcome: Outcome) -> str:
     from .. import __version__
-    from ..install.lock import lock_file
+    from ..install.wheels import lock_file
     from ..reports import dockerfile
 
     assert outcome.stack is not None and outcome.lock is not None, "it was planned"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from ..install.bundle.writing import OWN, Manifest, is_tar
+from ..install.export.bundle_writer import OWN, Manifest, is_tar
 from .amounts import size
 from .page import Page
 

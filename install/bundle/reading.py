@@ -13,10 +13,10 @@ from typing import BinaryIO
 import msgspec
 
 from ...exit_codes import UsageError
-from ..lock.lock import Lock, LockedFile
+from ..export.bundle_writer import FILES, FORMAT, LOCK, MANIFEST, STACK, Manifest
 from ..store import errors
 from ..store.store import Store
-from .writing import FILES, FORMAT, LOCK, MANIFEST, STACK, Manifest
+from ..wheels.lock import Lock, LockedFile
 
 _CHUNK = 1 << 20
 _LARGEST_TEXT = 16 * 1024 * 1024  # bytes of a manifest, lock or stack

@@ -12,7 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from ..http.addresses import is_loopback, is_one_word
+from ..network.addresses import is_loopback, is_one_word
 from .model import PUBLIC, Index, Release, Sdist, Stack
 from .positions import Path
 

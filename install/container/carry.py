@@ -12,14 +12,14 @@ from ...collection import Collected, Kernels
 from ...exit_codes import CouldNotLook
 from ..engines import inside
 from ..images import layers
+from ..images.builder import ImageBuilder
+from ..images.material import LockedImage
 from ..plan.plan import ImagePlan
 from ..start import start_file
 from ..transaction.execute import execute
 from ..transaction.layout import Version
 from ..transaction.record import Installed
 from ..transaction.verify import DoctorVerifier
-from .builder import ImageBuilder
-from .material import LockedImage
 from .prepare import Prepared
 
 if TYPE_CHECKING:

@@ -113,8 +113,8 @@ def prepare(
     say("looking at this machine")
     collected = survey.collecting()
     # Which take longer to import than all the rest: meanwhile the collector runs.
-    from ..http.session import Session
     from ..images import registry
+    from ..network.session import Session
     from ..store.fetch import Fetcher
 
     session = exits.enter_context(Session(request.allow_insecure))

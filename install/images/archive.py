@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from ..bundle import writing
-from ..bundle.writing import Content
+from ..export import bundle_writer as writing
+from ..export.bundle_writer import Content
 from . import docker_archive, image_lock, reference
 from .archive_index import FULL_NAME, INDEX, REF_NAME, name_of
 from .archive_reading import LOCK

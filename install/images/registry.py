@@ -13,16 +13,16 @@ import msgspec
 import requests
 
 from ...exit_codes import CouldNotLook, UsageError
-from ..http.errors import HttpError
-from ..http.registries import SCHEME
-from ..lock.lock import LockedFile
+from ..network.errors import HttpError
+from ..network.registries import SCHEME
+from ..wheels.lock import LockedFile
 from . import documents
 from .documents import LARGEST, Index, Manifest
 from .image import Blob, Image
 from .reference import Reference, parse
 
 if TYPE_CHECKING:
-    from ..http.session import Session
+    from ..network.session import Session
 
 _TAGS_AT_ONCE = 1000
 _MOST_TAG_PAGES = 5

@@ -17,7 +17,7 @@ import msgspec
 from .simple import IndexBroken, ProjectFile
 
 if TYPE_CHECKING:
-    from ..http.session import Session
+    from ..network.session import Session
     from ..store.store import Store
 
 PIECE = 1024 * 1024

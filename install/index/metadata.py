@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import requests
     from _typeshed import WriteableBuffer
 
-    from ..http.session import Session
+    from ..network.session import Session
     from ..store.store import Store
 
 TAIL = 64 * 1024  # bytes: holds the central directory of most wheels, and all of a small one

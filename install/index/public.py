@@ -18,7 +18,7 @@ import msgspec
 
 from ...exit_codes import CouldNotLook, UsageError
 from .. import places
-from ..http.addresses import QUOTED, is_index, typed
+from ..network.addresses import QUOTED, is_index, typed
 
 UV_SECONDS = 20.0
 

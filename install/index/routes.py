@@ -11,12 +11,12 @@ from packaging.utils import canonicalize_name
 
 from ...exit_codes import CouldNotLook, UsageError
 from ..catalogue.model import PUBLIC, Stack
-from ..http.addresses import QUOTED, is_index, typed
+from ..network.addresses import QUOTED, is_index, typed
 from ..request import Request
 from .simple import HEADERS, parse
 
 if TYPE_CHECKING:
-    from ..http.session import Session
+    from ..network.session import Session
     from .public import PublicIndex
 
 # For each of several addresses, in seconds without a byte; the only one is waited for as for any page.

@@ -14,14 +14,14 @@ from packaging.utils import canonicalize_name
 
 from ...exit_codes import CouldNotLook, EnvcheckError
 from ..catalogue.model import PUBLIC, Stack
-from ..lock.lock import Lock, LockedFile
+from ..wheels.lock import Lock, LockedFile
 from . import learning, policy
 from . import metadata as wheel_metadata
 from .routes import Routes
 from .simple import HEADERS, ProjectFile, parse, parse_version
 
 if TYPE_CHECKING:
-    from ..http.session import Session
+    from ..network.session import Session
     from ..store.fetch import Fetcher
     from ..store.store import Store
     from ..store.transfer import Transfer

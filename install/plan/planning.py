@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..fit.choice import Choice
-from ..lock.lock import Lock, LockedPackage
+from ..wheels.lock import Lock, LockedPackage
 from .plan import PlannedPackage, Step, WheelPlan
 from .rooms import MIB, Surroundings, check_path, check_places, rooms
 from .shared import VERIFY_SECONDS, number, rate, reasons, verify_and_swap

@@ -9,9 +9,9 @@ import msgspec
 from .. import drift
 from ..drift import some
 from ..fit.choice import Choice
-from ..lock.lock import Lock, LockedPackage
 from ..transaction import condition
 from ..transaction.layout import Root
+from ..wheels.lock import Lock, LockedPackage
 
 if TYPE_CHECKING:
     from ..index.views import OpenIndex
@@ -70,7 +70,7 @@ def look(root: Root, lock: Lock, choice: Choice, indexes: OpenIndex | None, *, k
 def _resolved(
     lock: Lock, wanted: dict[str, str], choice: Choice, indexes: OpenIndex
 ) -> tuple[list[LockedPackage], dict[str, str]]:
-    from ..lock import resolve
+    from ..wheels import resolve
 
     interpreter = choice.candidate.interpreter
     return resolve.beside(lock, wanted, choice, indexes=indexes, interpreter=interpreter)

@@ -21,24 +21,23 @@ from ..index import early
 from ..index.public import PublicIndex
 from ..index.routes import Routes
 from ..index.views import OpenIndex
-from ..lock import checking, lock_file
-from ..lock.lock import Lock
 from ..plan import planning, rooms
 from ..plan.plan import WheelPlan
 from ..pythons.interpreter import Interpreter
 from ..request import Request
 from ..store.progress import Fetching
 from ..store.store import Store
-from ..tools import toolchain
 from ..transaction import layout, uv_cache
 from ..transaction.layout import Root
+from ..wheels import checking, lock_file, toolchain
+from ..wheels.lock import Lock
 from . import added, rate, survey, wishes
 from .added import Added, damage
 from .rate import Meter
 from .survey import Machine
 
 if TYPE_CHECKING:
-    from ..http.session import Session
+    from ..network.session import Session
     from ..store.fetch import Fetcher
 
 Say = Callable[[str], None]
@@ -151,9 +150,9 @@ def prepare(
     say("looking at this machine")
     collected = survey.collecting()
     # Which takes longer to import than all the rest: meanwhile the collector runs.
-    from ..http.session import Session
-    from ..lock.resolve import resolve
+    from ..network.session import Session
     from ..store.fetch import Fetcher
+    from ..wheels.resolve import resolve
 
     session = exits.enter_context(Session(request.allow_insecure))
     store = Store(places.store())

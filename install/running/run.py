@@ -12,14 +12,14 @@ import msgspec
 from ...exit_codes import Cannot, UsageError
 from .. import places
 from ..catalogue.model import Stack
-from ..lock import lock_file
-from ..lock.lock import Lock
 from ..plan.plan import AnyPlan, StepName, WheelPlan
 from ..request import Request
 from ..transaction import durable, in_use, noop
 from ..transaction.layout import Root, Version
 from ..transaction.record import Installed
 from ..transaction.signals import ending_raises
+from ..wheels import lock_file
+from ..wheels.lock import Lock
 
 if TYPE_CHECKING:
     from ..store.progress import Fetching
@@ -175,8 +175,8 @@ def _provided(there: Installed) -> dict[str, str]:
 def _execute(prepared: Prepared, plan: WheelPlan, how: How, told: Told) -> Installed:
     from ..transaction.execute import execute
     from ..transaction.verify import DoctorVerifier
-    from .builder import WheelBuilder
-    from .material import LockedPackages
+    from ..wheels.builder import WheelBuilder
+    from ..wheels.material import LockedPackages
 
     stack, request = prepared.choice.stack, prepared.request
     builder = WheelBuilder(

@@ -22,7 +22,7 @@ from ..index.public import PublicIndex, public_index
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
 from ..request import Request
-from ..tools import uv
+from ..wheels import uv
 
 T = TypeVar("T")
 

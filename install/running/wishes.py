@@ -10,7 +10,7 @@ from ...exit_codes import UsageError
 from ..catalogue import load as catalogue
 from ..catalogue.model import Stack
 from ..fit import choose, image_words
-from ..http import addresses
+from ..network import addresses
 from ..plan import rooms
 from ..request import Request
 from ..transaction import layout

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from ..tools import activation
 from ..transaction.layout import Version
+from ..wheels import activation
 from . import becoming, wheel
 from .options import Options, own_variables
 

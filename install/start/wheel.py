@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from ...exit_codes import NotStarted
-from ..tools import activation, surroundings
 from ..transaction.layout import Version
+from ..wheels import activation, surroundings
 from . import becoming
 from .options import Options, own_variables
 

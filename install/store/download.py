@@ -8,10 +8,10 @@ from collections.abc import Callable
 import requests
 
 from ...exit_codes import EnvcheckError
-from ..http import addresses
-from ..http import errors as http_errors
-from ..http.errors import HttpError
-from ..http.retries import Attempts
+from ..network import addresses
+from ..network import errors as http_errors
+from ..network.errors import HttpError
+from ..network.retries import Attempts
 from . import errors, parts
 from .errors import FetchError
 from .partial import Partial

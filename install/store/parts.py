@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import requests
 
-from ..http import addresses
-from ..http.errors import HttpError
+from ..network import addresses
+from ..network.errors import HttpError
 
 _CONTENT_RANGE = re.compile(r"\s*bytes\s+(?:(\d+)-(\d+)|\*)/(\d+|\*)\s*")
 

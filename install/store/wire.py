@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import requests
 
-from ..http.retries import Retries
-from ..http.session import SILENCE, Session
+from ..network.retries import Retries
+from ..network.session import SILENCE, Session
 
 RETRIES = Retries(attempts=8, connecting=8)  # about a minute in all: a router may restart
 

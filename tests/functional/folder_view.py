@@ -15,7 +15,7 @@ from wheel_maker import sha256
 
 from envcheck.install.index.simple import ProjectFile
 from envcheck.install.index.views import Pinned
-from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
+from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 
 ORIGIN = "https://index.example/files/"
 INDEX = "https://index.example/simple/"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envcheck.install.http.retries import Retries
+from envcheck.install.network.retries import Retries
 
 QUICK = Retries(attempts=3, connecting=2, first=0.01)
 _ENGINES = "REGISTRY_AUTH_FILE DOCKER_CONFIG NGC_API_KEY XDG_CONFIG_HOME"

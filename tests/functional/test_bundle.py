@@ -23,10 +23,11 @@ from installing import Home
 from wheel_maker import wheel
 
 from envcheck.exit_codes import CouldNotLook, UsageError
-from envcheck.install.bundle import own_wheel, writing
 from envcheck.install.bundle.reading import Bundle
-from envcheck.install.bundle.writing import Content, Listed, Manifest
 from envcheck.install.catalogue.load import seed
+from envcheck.install.export import bundle_writer as writing
+from envcheck.install.export import own_wheel
+from envcheck.install.export.bundle_writer import Content, Listed, Manifest
 
 
 def alone(

@@ -12,7 +12,7 @@ from demo_stack import MINOR, Demo, demo
 from installing import Home
 from wheel_maker import sha256, wheel
 
-from envcheck.install.bundle import own_wheel
+from envcheck.install.export import own_wheel
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import certificates
 import pytest
 from bad_server import CAPTIVE, BadServer, Way
 
-from envcheck.install.http.errors import HttpError
-from envcheck.install.http.retries import Retries
-from envcheck.install.http.session import Session
+from envcheck.install.network.errors import HttpError
+from envcheck.install.network.retries import Retries
+from envcheck.install.network.session import Session
 
 QUICK = Retries(attempts=3, connecting=2, first=0.01)
 BODY = b"a page" * 1000
@@ -259,7 +259,7 @@ def test_a_page_in_the_place_of_a_file(server: BadServer, session: Session) -> N
 def test_an_endless_page_is_not_read_to_its_end(
     server: BadServer, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envcheck.install.http.answers._PAGE_LIMIT", 1 << 20)
+    monkeypatch.setattr("envcheck.install.network.answers._PAGE_LIMIT", 1 << 20)
     server.behave("/page", Way(content=bytes(9_000_000), length=False, times=None))
     assert "larger than 1 MiB" in str(error_of(session, server.url + "/page"))
 

@@ -28,9 +28,9 @@ SPEED = 8_000_000  # bytes per second: a file takes a second
 CHILD = """
 import fcntl, json, sys
 from pathlib import Path
-from envcheck.install.http.retries import Retries
-from envcheck.install.http.session import Session
-from envcheck.install.lock.lock import LockedFile
+from envcheck.install.network.retries import Retries
+from envcheck.install.network.session import Session
+from envcheck.install.wheels.lock import LockedFile
 from envcheck.install.store.errors import FetchError
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store

@@ -10,8 +10,8 @@ import certificates
 import pytest
 from bad_server import BadServer
 
-from envcheck.install.http.errors import HttpError
-from envcheck.install.http.session import Session
+from envcheck.install.network.errors import HttpError
+from envcheck.install.network.session import Session
 
 
 def test_a_server_that_does_not_answer_a_handshake_holds_up_no_other(

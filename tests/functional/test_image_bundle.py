@@ -21,7 +21,7 @@ from installing import Home
 from podman import PodmanWorld
 from wheel_maker import wheel
 
-from envcheck.install.bundle import own_wheel
+from envcheck.install.export import own_wheel
 from envcheck.install.images.archive_reading import Archive
 
 MACHINE = platform.machine()

@@ -22,7 +22,7 @@ from envcheck.exit_codes import CouldNotLook
 from envcheck.install.catalogue.model import Sdist
 from envcheck.install.index.server import IndexServer
 from envcheck.install.index.views import ClosedIndex, OpenIndex
-from envcheck.install.lock.lock import Lock, LockedPackage
+from envcheck.install.wheels.lock import Lock, LockedPackage
 
 OLD = Offer(json=False, metadata=False, sizes=False)
 BARE = Offer(json=False, metadata=False, sizes=False, hashes=False)

@@ -18,11 +18,11 @@ from registry_home import QUICK, log_in, settle
 from token_server import TokenServer
 
 from envcheck.exit_codes import CouldNotLook, EnvcheckError, UsageError
-from envcheck.install.http.errors import HttpError
-from envcheck.install.http.session import Session
 from envcheck.install.images import registry
 from envcheck.install.images.image import Image
 from envcheck.install.images.reference import parse
+from envcheck.install.network.errors import HttpError
+from envcheck.install.network.session import Session
 from envcheck.install.store.errors import FetchError
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store
@@ -138,7 +138,7 @@ def test_plain_http_from_afar_is_refused() -> None:
 def test_https_alone_is_spoken_to_a_host_that_is_not_this_machine(
     server: BadServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = "envcheck.install.http.session.addresses.is_loopback"
+    here = "envcheck.install.network.session.addresses.is_loopback"
     monkeypatch.setattr(here, lambda url: False)
     assert "it speaks something else, plain http as a rule" in error_of(server, CouldNotLook)
     assert not server.seen()

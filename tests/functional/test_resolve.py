@@ -16,11 +16,10 @@ from envcheck.install.catalogue.model import Build, Release, Sdist, Stack
 from envcheck.install.fit.choice import Candidate, Choice
 from envcheck.install.index.simple import ProjectFile
 from envcheck.install.index.views import OpenIndex
-from envcheck.install.lock import resolve
-from envcheck.install.lock.lock import Lock
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
-from envcheck.install.tools import uv
+from envcheck.install.wheels import resolve, uv
+from envcheck.install.wheels.lock import Lock
 
 MINOR = "{}.{}".format(*sys.version_info)
 PYTHON = Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")

@@ -14,7 +14,7 @@ from installing import Home
 from started import Installed, version, work
 
 from envcheck.install.pythons.interpreter import Interpreter
-from envcheck.install.tools import activation, environment
+from envcheck.install.wheels import activation, environment
 
 ODD = 'it\'s $HOME; `x` \\ "q" ünï'
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"

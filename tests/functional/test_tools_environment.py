@@ -17,10 +17,10 @@ from pythons import heavy, need
 from envcheck.exit_codes import PutBack
 from envcheck.install.catalogue.model import Index, Stack
 from envcheck.install.index.server import IndexServer
-from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
-from envcheck.install.tools import environment, toolchain
+from envcheck.install.wheels import environment, toolchain
+from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 
 AWKWARD = "with spaces & ünïcödé " + "and so long that no kernel takes it as a shebang " * 3
 STACK = Stack(

@@ -16,8 +16,8 @@ from pythons import heavy, need
 from wheel_maker import wheel
 
 from envcheck.install.catalogue.model import Index, Stack
-from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
-from envcheck.install.tools import environment
+from envcheck.install.wheels import environment
+from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 
 FREE = "nvidia-cublas-cu117"  # a name that nobody holds on the public registry
 PLAIN = Offer(json=False)  # what pip 18.1 reads

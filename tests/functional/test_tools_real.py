@@ -13,19 +13,18 @@ from pythons import need
 
 from envcheck.install.catalogue import load
 from envcheck.install.fit.choice import Candidate, Choice
-from envcheck.install.http.session import Session
 from envcheck.install.index.public import public_index
 from envcheck.install.index.routes import Routes
 from envcheck.install.index.server import IndexServer
 from envcheck.install.index.views import ClosedIndex, OpenIndex
-from envcheck.install.lock import lock_file, resolve
-from envcheck.install.lock.lock import Lock
+from envcheck.install.network.session import Session
 from envcheck.install.pythons import finding
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store
-from envcheck.install.tools import environment, toolchain
+from envcheck.install.wheels import environment, lock_file, resolve, toolchain
+from envcheck.install.wheels.lock import Lock
 
 pytestmark = pytest.mark.slow
 

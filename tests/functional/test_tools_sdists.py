@@ -18,7 +18,7 @@ from envcheck.install.catalogue.model import Build, Sdist, Stack
 from envcheck.install.index.server import IndexServer
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
-from envcheck.install.tools import environment, toolchain
+from envcheck.install.wheels import environment, toolchain
 
 MINOR = "{}.{}".format(*sys.version_info)
 INSTALLERS = ["uv", "pip"]

@@ -18,10 +18,10 @@ from wheel_maker import sha256, wheel
 from envcheck.exit_codes import Cannot, CouldNotLook, PutBack
 from envcheck.install.catalogue.model import Index, Stack
 from envcheck.install.index.server import IndexServer
-from envcheck.install.lock.lock import Lock
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
-from envcheck.install.tools import environment, toolchain, uv
+from envcheck.install.wheels import environment, toolchain, uv
+from envcheck.install.wheels.lock import Lock
 
 MINOR = "{}.{}".format(*sys.version_info)
 STACK = Stack(

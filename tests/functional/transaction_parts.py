@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from envcheck.exit_codes import EnvcheckError
-from envcheck.install.lock import lock_file
-from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
 from envcheck.install.plan.plan import PlannedPackage, WheelPlan
 from envcheck.install.request import Request
-from envcheck.install.running.material import LockedPackages
 from envcheck.install.transaction import layout
 from envcheck.install.transaction.execute import execute
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.record import Health, Installed
 from envcheck.install.transaction.steps import Details, Noted, Stage, Verdict
+from envcheck.install.wheels import lock_file
+from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
+from envcheck.install.wheels.material import LockedPackages
 
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 BOUND = 30  # seconds that a forked child may live

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from envcheck import __version__
 from envcheck.install.catalogue.load import load
-from envcheck.install.dockerfile import listing
-from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
+from envcheck.install.export import requirement_lists as listing
+from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 from envcheck.reports.dockerfile import Context, Options, inside, render, render_over
 from envcheck.reports.dockerfile.options import is_too_old, standalone
 

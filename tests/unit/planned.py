@@ -11,11 +11,11 @@ import msgspec
 from envcheck.install.catalogue.model import Build, Index, Release, Sdist, Stack
 from envcheck.install.fit.choice import Candidate, Choice
 from envcheck.install.fit.room import RoomAt
-from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
 from envcheck.install.plan.plan import WheelPlan
 from envcheck.install.plan.planning import plan
 from envcheck.install.plan.rooms import Surroundings
 from envcheck.install.pythons.interpreter import Interpreter
+from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 
 MIB = 1024 * 1024
 NVIDIA = "https://pypi.nvidia.com/"

@@ -12,7 +12,7 @@ from planned import GAST, MIB, NVIDIA, SETUPTOOLS, lock, package, stack
 
 from envcheck.data import table
 from envcheck.install.catalogue.model import Build
-from envcheck.install.lock.lock import Lock
+from envcheck.install.wheels.lock import Lock
 from envcheck.reports.dockerfile import Context, Options, render, render_over
 from envcheck.reports.dockerfile import lists as locked_lists
 from envcheck.reports.dockerfile.options import is_too_old, standalone

@@ -10,10 +10,12 @@ from planned import GAST, SETUPTOOLS, lock, stack
 
 from envcheck.exit_codes import UsageError
 from envcheck.install.catalogue import load as catalogue
-from envcheck.install.dockerfile import listing, making, writing
-from envcheck.install.lock import lock_file
-from envcheck.install.lock.lock import Lock
+from envcheck.install.export import build_context as making
+from envcheck.install.export import context_writer as writing
+from envcheck.install.export import requirement_lists as listing
 from envcheck.install.request import Request
+from envcheck.install.wheels import lock_file
+from envcheck.install.wheels.lock import Lock
 from envcheck.reports.dockerfile import Context, Options, render
 
 OPTIONS = Options(envcheck="0.1.0", context=Context())

@@ -11,7 +11,7 @@ from planned import GAST, SETUPTOOLS, lock, stack
 from test_dockerfile import CONTEXT
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.dockerfile import making
+from envcheck.install.export import build_context as making
 from envcheck.install.request import Request
 from envcheck.reports.dockerfile import Options, render, render_over
 

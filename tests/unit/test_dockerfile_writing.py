@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envcheck.exit_codes import Cannot, UsageError
-from envcheck.install.dockerfile import writing
+from envcheck.install.export import context_writer as writing
 
 OLD = {"Dockerfile": b"# envcheck 1\n", "requirements.txt": b"# envcheck 1\n"}
 NEW = {"Dockerfile": b"# envcheck 2\n", "requirements-pip.txt": b"# envcheck 2\n"}

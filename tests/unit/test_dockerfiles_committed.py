@@ -8,7 +8,7 @@ import pytest
 from committed_dockerfiles import FOLDER, texts
 
 from envcheck import __version__
-from envcheck.install.dockerfile import listing
+from envcheck.install.export import requirement_lists as listing
 from envcheck.reports.dockerfile import inside
 
 WRITE = "python tests/unit/committed_dockerfiles.py writes it"

@@ -9,7 +9,7 @@ from planned import lock, package
 
 from envcheck.install import drift
 from envcheck.install.drift import Drift
-from envcheck.install.lock import lock_file
+from envcheck.install.wheels import lock_file
 
 SITE = "lib/python3.8/site-packages"
 

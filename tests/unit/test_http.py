@@ -15,10 +15,10 @@ import requests
 import urllib3.exceptions as u3
 
 from envcheck.exit_codes import ExitCode
-from envcheck.install.http import addresses, credentials, errors
-from envcheck.install.http.credentials import Credentials
-from envcheck.install.http.errors import HttpError
-from envcheck.install.http.retries import Attempts, Retries, retry_after
+from envcheck.install.network import addresses, credentials, errors
+from envcheck.install.network.credentials import Credentials
+from envcheck.install.network.errors import HttpError
+from envcheck.install.network.retries import Attempts, Retries, retry_after
 
 SECRET = "https://user:pass%40word@index.example:8443/simple/?token=hidden#part"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import certifi
 import pytest
 
-from envcheck.install.http import trust
+from envcheck.install.network import trust
 
 BUNDLE = certifi.where()
 

@@ -15,8 +15,8 @@ from envcheck.install.catalogue.model import Index, Sdist, Stack
 from envcheck.install.index.routes import Routes
 from envcheck.install.index.simple import IndexBroken
 from envcheck.install.index.views import ClosedIndex, OpenIndex
-from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
 from envcheck.install.request import Request
+from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 
 NVIDIA = "https://nvidia.example/simple"
 STACK = Stack(

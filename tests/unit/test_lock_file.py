@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from packaging.pylock import Pylock
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.lock import lock_file
-from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
+from envcheck.install.wheels import lock_file
+from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 
 INDEX = "https://index.example/simple/"
 

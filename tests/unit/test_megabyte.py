@@ -20,10 +20,9 @@ from envcheck.collector.smi import document
 from envcheck.exit_codes import EnvcheckError
 from envcheck.install.catalogue import schema
 from envcheck.install.engines import troubles
-from envcheck.install.http import challenges
 from envcheck.install.index import simple
-from envcheck.install.lock import lock_file
-from envcheck.install.tools import uv_words
+from envcheck.install.network import challenges
+from envcheck.install.wheels import lock_file, uv_words
 
 
 def repeated(piece: str, size: int) -> str:

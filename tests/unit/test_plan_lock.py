@@ -10,10 +10,10 @@ from planned import GAST, MIB, NVIDIA, PUBLIC, interpreter, lock, package, stack
 
 from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
 from envcheck.install.index.simple import ProjectFile
-from envcheck.install.lock.checking import check_fits, located, public_of
-from envcheck.install.lock.lock import Lock
 from envcheck.install.running import rate
 from envcheck.install.store.progress import Fetching
+from envcheck.install.wheels.checking import check_fits, located, public_of
+from envcheck.install.wheels.lock import Lock
 
 MIRROR = "https://user:secret@mirror.example/"
 

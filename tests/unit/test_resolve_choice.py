@@ -11,9 +11,9 @@ from packaging.version import Version
 from envcheck.install.catalogue.model import Build, Release, Sdist, Stack
 from envcheck.install.fit.choice import Candidate, Choice
 from envcheck.install.index.simple import ProjectFile
-from envcheck.install.lock import resolve
 from envcheck.install.pythons.wheel_tags import tags
-from envcheck.install.tools.compiled import NoSolution, Target
+from envcheck.install.wheels import resolve
+from envcheck.install.wheels.compiled import NoSolution, Target
 
 ORDER = {
     tag: n for n, tag in enumerate(tags("3.8", "cpython-38-x86_64-linux-gnu", "x86_64", "2.31"))

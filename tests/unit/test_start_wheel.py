@@ -8,8 +8,8 @@ import pytest
 
 from envcheck.exit_codes import NotExecutable, NotFound, NotStarted
 from envcheck.install.start import becoming, shells, wheel
-from envcheck.install.tools import activation
 from envcheck.install.transaction.layout import Version
+from envcheck.install.wheels import activation
 
 ODD = {"A": 'it\'s $HOME; `x` \\ "q"', "TF_X": "1", "EMPTY": ""}
 

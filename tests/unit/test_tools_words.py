@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from envcheck.install.catalogue.model import Build, Index, Sdist, Stack
-from envcheck.install.lock.lock import Lock, LockedFile, LockedPackage
-from envcheck.install.tools import (
+from envcheck.install.wheels import (
     activation,
     compiled,
     pip,
@@ -20,6 +19,7 @@ from envcheck.install.tools import (
     surroundings,
     uv_words,
 )
+from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 
 
 def result(stderr: str, code: int = 1, outcome: str = "exited") -> Any:

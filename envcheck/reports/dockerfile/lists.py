@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from ...install.catalogue.model import PUBLIC, Sdist, Stack
-from ...install.lock.lock import Lock, LockedPackage
+from ...install.wheels.lock import Lock, LockedPackage
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from ...install.catalogue.model import PUBLIC, Stack
-from ...install.lock.lock import Lock
+from ...install.wheels.lock import Lock
 from .lists import Listed, Lists
 from .options import Options
 from .words import run, variable

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...install.catalogue.model import PUBLIC, Stack
 from ...install.fit.gpu_rules import needed_driver
-from ...install.lock.lock import Lock
+from ...install.wheels.lock import Lock
 from . import inside, packages
 from .lists import index_of, lists
 from .options import Options, base_of, ngc_base

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ..lock import lock_file
-from ..lock.lock import Lock
+from . import lock_file
+from .lock import Lock
 
 
 class LockedPackages:

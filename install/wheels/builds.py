@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..lock import lock_file
-from ..lock.lock import Lock
-from . import logs, pip, sdists, uv
+from . import lock_file, logs, pip, sdists, uv
+from .lock import Lock
 from .sdists import Job
 
 if TYPE_CHECKING:

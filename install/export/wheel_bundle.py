@@ -14,17 +14,19 @@ import tomli_w
 
 from ... import __version__
 from ..fit.choice import Choice
-from ..lock import lock_file
-from ..lock.lock import Lock
 from ..pythons.interpreter import Interpreter
 from ..request import Request
 from ..running import prepare
 from ..running.prepare import Prepared
 from ..store.progress import Fetching
 from ..transaction.signals import ending_raises
-from . import needs, own_parts, own_wheel, writing
+from ..wheels import lock_file
+from ..wheels.lock import Lock
+from . import bundle_writer as writing
+from . import own_lock as needs
+from . import own_parts, own_wheel
+from .bundle_writer import FILES, LOCK, STACK, Content, Listed, Manifest
 from .own_wheel import OwnWheel
-from .writing import FILES, LOCK, STACK, Content, Listed, Manifest
 
 Say = Callable[[str], None]
 

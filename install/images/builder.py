@@ -8,16 +8,16 @@ from pathlib import Path
 import msgspec
 
 from ...exit_codes import PutBack
+from ..container.prepare import Prepared, held_as, wiring_sentence
 from ..engines import holding, starting
 from ..engines.engine import Held, Start
-from ..images import archive, registry
-from ..images.archive_files import ArchiveFiles
-from ..images.mirror import Files, MirrorServer
 from ..plan.plan import ImagePlan, StepName
 from ..transaction import durable, held_file, outside
 from ..transaction.layout import Version
 from ..transaction.steps import Details, Noted, Stage
-from .prepare import Prepared, held_as, wiring_sentence
+from . import archive, registry
+from .archive_files import ArchiveFiles
+from .mirror import Files, MirrorServer
 
 _FILES = {"apptainer": "image.sif", "enroot": "image.sqsh"}
 

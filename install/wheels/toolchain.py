@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from ...exit_codes import CouldNotLook
 from .. import processes
 from ..catalogue.model import Stack
-from ..lock.lock import Lock
 from ..request import Request
 from . import builds, pip, sdists, surroundings, uv, uv_words
+from .lock import Lock
 
 if TYPE_CHECKING:
     from ..index.server import IndexServer

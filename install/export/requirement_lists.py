@@ -17,8 +17,8 @@ from ...exit_codes import UsageError
 from ...reports.dockerfile.lists import lists
 from ..catalogue import load as catalogue
 from ..catalogue.model import PUBLIC, Stack
-from ..lock import grammar, lock_file
-from ..lock.lock import Lock, LockedFile, LockedPackage
+from ..wheels import grammar, lock_file
+from ..wheels.lock import Lock, LockedFile, LockedPackage
 
 _MARK = "# envcheck lock: "
 _LINE = re.compile(r"(?P<name>[a-z0-9-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})")

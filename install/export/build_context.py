@@ -19,18 +19,20 @@ from ...exit_codes import Cannot, UsageError
 from ...reports import dockerfile
 from ...reports.dockerfile import inside, options
 from .. import places
-from ..bundle import needs, own_wheel
-from ..bundle.own_wheel import OwnWheel
 from ..catalogue.model import Stack
 from ..images import reference
-from ..lock import lock_file
-from ..lock.lock import Lock
 from ..pythons import wheel_tags
 from ..pythons.interpreter import Interpreter
 from ..request import Request
 from ..store.progress import Fetching
 from ..transaction.signals import ending_raises
-from . import listing, writing
+from ..wheels import lock_file
+from ..wheels.lock import Lock
+from . import context_writer as writing
+from . import own_lock as needs
+from . import own_wheel
+from . import requirement_lists as listing
+from .own_wheel import OwnWheel
 
 PYLOCK = "pylock.toml"
 _GLIBC = "2.17"  # envcheck's own wheels have to run wherever a base may come from
@@ -174,8 +176,8 @@ def _needs(
 
 
 def _resolved(request: Request, own: OwnWheel, interpreter: Interpreter, how: How) -> Lock:
-    from ..http.session import Session
     from ..index.public import public_index
+    from ..network.session import Session
     from ..running.rate import Meter
     from ..store.fetch import Fetcher
     from ..store.store import Store

@@ -13,9 +13,9 @@ from typing import Any
 from ...exit_codes import PutBack
 from .. import processes
 from ..catalogue.model import Stack
-from ..lock.lock import Lock
 from ..pythons.interpreter import Interpreter
 from . import activation, logs, pip_conf, surroundings
+from .lock import Lock
 
 _DEADLINE = 300.0  # seconds; a slow network file system takes its time for a few hundred files
 

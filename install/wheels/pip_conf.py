@@ -26,10 +26,10 @@ from packaging.utils import canonicalize_name
 
 from ...data import packages
 from ..catalogue.model import PUBLIC, Stack
-from ..http import addresses
-from ..lock.checking import index_name, public_of
-from ..lock.lock import Lock
+from ..network import addresses
 from . import logs
+from .checking import index_name, public_of
+from .lock import Lock
 
 CONSTRAINTS = "constraints.txt"  # in the environment's own folder of envcheck's
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..images import image_lock
-from ..images.image import Image
+from . import image_lock
+from .image import Image
 
 
 class LockedImage:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ...exit_codes import PutBack
 from .. import places, processes
 from ..index.address import INDEX_URL
-from ..lock import lock_file
-from ..lock.lock import Lock, LockedPackage
-from . import arriving, logs, surroundings, uv_words
+from . import arriving, lock_file, logs, surroundings, uv_words
+from .lock import Lock, LockedPackage
 
 if TYPE_CHECKING:
     from ..index.server import IndexServer

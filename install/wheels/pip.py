@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...exit_codes import Cannot, PutBack
 from .. import processes
-from ..lock import lock_file
-from ..lock.lock import Lock, LockedFile, LockedPackage
-from . import logs, surroundings
+from . import lock_file, logs, surroundings
+from .lock import Lock, LockedFile, LockedPackage
 from .uv import DEADLINE
 
 if TYPE_CHECKING:

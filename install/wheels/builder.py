@@ -9,16 +9,16 @@ from ...exit_codes import Cannot, CouldNotLook
 from ..fit.choice import Choice
 from ..index.server import IndexServer
 from ..index.views import ClosedIndex
-from ..lock.lock import Lock
 from ..plan.plan import StepName
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
 from ..request import Request
-from ..tools import environment, toolchain
+from ..running.added import Added
+from ..running.rate import Meter
 from ..transaction.layout import Version
 from ..transaction.steps import Details, Noted, Stage
-from .added import Added
-from .rate import Meter
+from . import environment, toolchain
+from .lock import Lock
 
 if TYPE_CHECKING:
     from ..store.fetch import Fetcher

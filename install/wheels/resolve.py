@@ -24,8 +24,8 @@ from ..fit.choice import Choice
 from ..pythons.interpreter import Interpreter
 from ..pythons.wheel_tags import tags
 from ..request import Request
-from ..tools import compiled, uv
-from ..tools.compiled import NoSolution, Pin, Target
+from . import compiled, uv
+from .compiled import NoSolution, Pin, Target
 from .lock import Lock, LockedPackage
 
 if TYPE_CHECKING:

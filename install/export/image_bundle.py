@@ -11,10 +11,9 @@ from ...exit_codes import CouldNotLook
 from .. import places
 from ..fit import image_choose, machine_rules
 from ..fit.choice import ImageChoice
-from ..http.session import Session
 from ..images import archive, layers, reference, registry
 from ..images.image import Image
-from ..lock.lock import LockedFile
+from ..network.session import Session
 from ..request import Request
 from ..running import survey
 from ..running.rate import Meter
@@ -23,8 +22,11 @@ from ..store.fetch import Fetcher
 from ..store.progress import Fetching
 from ..store.store import Store
 from ..transaction.signals import ending_raises
-from . import needs, own_parts, own_wheel, writing
-from .writing import Content, Listed, Manifest
+from ..wheels.lock import LockedFile
+from . import bundle_writer as writing
+from . import own_lock as needs
+from . import own_parts, own_wheel
+from .bundle_writer import Content, Listed, Manifest
 
 Say = Callable[[str], None]
 

@@ -10,13 +10,14 @@ from packaging.specifiers import SpecifierSet
 
 from ... import __version__
 from ...exit_codes import Cannot, UsageError
-from ..lock import lock_file
-from ..lock.lock import Lock, LockedFile
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
-from . import own_wheel, setup_script, writing
+from ..wheels import lock_file
+from ..wheels.lock import Lock, LockedFile
+from . import bundle_writer as writing
+from . import own_wheel, setup_script
+from .bundle_writer import OWN, Content
 from .own_wheel import OwnWheel
-from .writing import OWN, Content
 
 
 def interpreters(pythons: Sequence[str], requires: str) -> dict[str, Interpreter]:

@@ -14,8 +14,8 @@ from packaging.version import Version
 
 from ...exit_codes import Cannot, PutBack
 from ..catalogue.model import Sdist, Stack
-from ..lock.lock import Lock, LockedPackage
 from . import logs, surroundings
+from .lock import Lock, LockedPackage
 
 # Program → its package on Debian and Ubuntu, on RHEL and its kin.
 _PACKAGES = {

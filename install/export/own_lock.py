@@ -11,16 +11,16 @@ from ..catalogue.model import PUBLIC, Release, Stack
 from ..fit.choice import Candidate, Choice
 from ..index.routes import Routes
 from ..index.views import OpenIndex
-from ..lock.lock import Lock
-from ..lock.resolve import resolve
 from ..pythons.interpreter import Interpreter
 from ..request import Request
+from ..wheels.lock import Lock
+from ..wheels.resolve import resolve
 from . import own_wheel
 from .own_wheel import OwnWheel
 
 if TYPE_CHECKING:
-    from ..http.session import Session
     from ..index.public import PublicIndex
+    from ..network.session import Session
     from ..store.fetch import Fetcher
     from ..store.store import Store
 

@@ -1,1 +1,0 @@
-"""A directory that an image is built from: its Dockerfile, and everything beside it."""
