@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         from ..install.export.image_bundle import make
     else:
         from ..install.export.wheel_bundle import make
-    from ..reports import bundled
+    from ..install.reports import bundled
 
     with Faces(quiet=arguments.quiet) as face:
         manifest = make(

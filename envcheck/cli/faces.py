@@ -79,7 +79,7 @@ class Faces:
 
     def planned(self, plan: AnyPlan) -> None:
         """The plan whose steps ``step`` counts."""
-        from ..reports import steps
+        from ..install.reports import steps
 
         self._steps = steps.of(plan)
 

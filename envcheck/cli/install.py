@@ -15,9 +15,9 @@ from .style import style_of
 
 if TYPE_CHECKING:
     from ..install.plan.plan import AnyPlan
+    from ..install.reports.plan_json import Environment, Result
     from ..install.request import Request
     from ..install.running.run import Outcome
-    from ..reports.plan_json import Environment, Result
 
 EPILOG = """\
 examples:
@@ -204,7 +204,7 @@ class _InstallFaces(faces.Faces):
         asking = not self._yes and sys.stdin.isatty() and sys.stderr.isatty()
         if self._only_planned or self._json or (self._quiet and not asking):
             return True
-        from ..reports import plan_text
+        from ..install.reports import plan_text
 
         style = style_of(sys.stderr)
         text = plan_text.render(plan, **style._asdict(), alone=False, verbose=self._verbose)
@@ -221,13 +221,13 @@ def _render(arguments: argparse.Namespace, outcome: Outcome) -> str:
     style = style_of(sys.stdout)
     look: dict[str, Any] = style._asdict()
     if outcome.result == "planned" and outcome.plan is not None:
-        from ..reports import plan_text
+        from ..install.reports import plan_text
 
         return plan_text.render(outcome.plan, **look, verbose=arguments.verbose)
     environment = _environment(outcome)
     if environment is None:
         return "Nothing was touched.\n"
-    from ..reports import installed
+    from ..install.reports import installed
 
     return installed.render(
         environment,
@@ -237,7 +237,7 @@ def _render(arguments: argparse.Namespace, outcome: Outcome) -> str:
 
 
 def _environment(outcome: Outcome) -> Environment | None:
-    from ..reports import installed
+    from ..install.reports import installed
 
     if outcome.installed is None:
         return None
@@ -261,7 +261,7 @@ def _envelope(
     plan: AnyPlan | None,
     environment: Environment | None = None,
 ) -> str:
-    from ..reports import plan_json
+    from ..install.reports import plan_json
 
     failure = None
     if error is not None:

@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..install.reports import environments
     from ..install.transaction.listing import listing
-    from ..reports import environments
 
     files.check_writable(arguments.output)
     found = listing()

@@ -15,9 +15,9 @@ from ..install.fit.choose import choose
 from ..install.fit.room import RoomAt
 from ..install.images.catalogue import flavours
 from ..install.pythons.interpreter import Interpreter
+from ..install.reports.image_releases import ImageChosen
+from ..install.reports.releases import Chosen
 from ..install.request import Request
-from ..reports.image_releases import ImageChosen
-from ..reports.releases import Chosen
 from ..snapshot import Snapshot
 
 _MAY_BE = "what is not known of this machine may yet rule it out"

@@ -34,9 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..install.reports import environments as report
     from ..install.transaction import roots
     from ..install.transaction.prune import prune
-    from ..reports import environments as report
 
     chosen = None
     if arguments.name:

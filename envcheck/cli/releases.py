@@ -84,8 +84,8 @@ def _agree(arguments: argparse.Namespace) -> None:
 
 def _wheels(arguments: argparse.Namespace, as_json: bool, look: dict[str, Any]) -> str:
     from ..install.catalogue import load
+    from ..install.reports import releases as report
     from ..install.request import Request
-    from ..reports import releases as report
     from ..reports.machine import describe_machine
     from . import offers
 
@@ -104,8 +104,8 @@ def _wheels(arguments: argparse.Namespace, as_json: bool, look: dict[str, Any]) 
 def _containers(arguments: argparse.Namespace, as_json: bool, look: dict[str, Any]) -> str:
     from ..install.fit import image_words
     from ..install.fit.image_fit import judge
+    from ..install.reports import image_releases as report
     from ..install.request import Request
-    from ..reports import image_releases as report
     from ..reports.machine import describe_machine
     from . import offers
 

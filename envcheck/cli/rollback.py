@@ -30,9 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..install.reports import environments as report
     from ..install.transaction import roots
     from ..install.transaction.rollback import rollback
-    from ..reports import environments as report
 
     root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
     done = rollback(root, roots.version_id(root, arguments.to), wait=arguments.wait, tell=words.say)

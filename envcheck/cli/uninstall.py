@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..install.reports import environments as report
     from ..install.transaction import roots, uninstall
-    from ..reports import environments as report
 
     root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
     only = roots.version_id(root, arguments.only)

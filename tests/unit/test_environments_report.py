@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from test_plan_text import environment
 
+from envcheck.install.reports import environments, installed, plan_json
 from envcheck.install.request import Request
 from envcheck.install.transaction.listing import EnvironmentState, Listing, VersionState
 from envcheck.install.transaction.record import Health, Installed, Record
 from envcheck.install.transaction.uninstall import Uninstalled
-from envcheck.reports import environments, installed, plan_json
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import fit_machines as m
 import whole
 
 from envcheck.install.fit.choice import StackFit
-from envcheck.reports.releases import Chosen, build, pythons, render, render_json
+from envcheck.install.reports.releases import Chosen, build, pythons, render, render_json
 from envcheck.snapshot import Snapshot
 
 NOBODY = Chosen(refused="no stack fits this machine", hint="buy one")

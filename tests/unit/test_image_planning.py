@@ -16,8 +16,8 @@ from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install.plan.image_planning import UNPACKED_PER_COMPRESSED, unpacked_bytes
 from envcheck.install.plan.plan import WheelPlan
 from envcheck.install.plan.shared import ASSUMED_RATE, VERIFY_SECONDS
-from envcheck.reports import plan_json, plan_text
-from envcheck.reports.plan_json import Envelope
+from envcheck.install.reports import plan_json, plan_text
+from envcheck.install.reports.plan_json import Envelope
 
 LARGE = {sha256("large"): 3000 * MIB}
 ALL = LARGE | {sha256("small"): 1000 * MIB}

@@ -18,8 +18,8 @@ from envcheck.install.catalogue import load
 from envcheck.install.engines import choose as engines
 from envcheck.install.fit import image_choose
 from envcheck.install.fit.choose import choose
+from envcheck.install.reports import image_releases, releases
 from envcheck.install.request import Request
-from envcheck.reports import image_releases, releases
 from envcheck.snapshot import Snapshot
 
 MACHINES = {

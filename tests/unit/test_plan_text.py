@@ -9,8 +9,8 @@ import pytest
 from planned import MIB, NVIDIA, choice, lock, package, planned, stack, stored
 
 from envcheck.install.plan.plan import WheelPlan
-from envcheck.reports import amounts, installed, plan_json, plan_text
-from envcheck.reports.plan_json import Envelope, Environment, Failure
+from envcheck.install.reports import amounts, installed, plan_json, plan_text
+from envcheck.install.reports.plan_json import Envelope, Environment, Failure
 
 
 @pytest.fixture(autouse=True)

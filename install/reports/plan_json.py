@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from .. import json_text
-from ..install.plan.plan import AnyPlan
+from ... import json_text
+from ..plan.plan import AnyPlan
 
 Result = Literal["installed", "planned", "already", "refused", "failed"]
 

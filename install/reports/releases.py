@@ -7,11 +7,11 @@ from functools import partial
 
 import msgspec
 
-from ..install.fit.choice import Candidate, Refusal, StackFit
-from ..install.fit.gpu_rules import needed_driver
-from ..install.pythons.versions import number
-from .matrix import NOT_KNOWN, as_json, fits, nothing, table, three
-from .page import Page
+from ...reports.page import Page
+from ..fit.choice import Candidate, Refusal, StackFit
+from ..fit.gpu_rules import needed_driver
+from ..pythons.versions import number
+from .release_table import NOT_KNOWN, as_json, fits, nothing, table, three
 
 SCHEMA = 1
 

@@ -7,9 +7,9 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from .. import json_text
-from ..install.fit.choice import Judged, Refusal, RefusalKind
-from .page import Page
+from ... import json_text
+from ...reports.page import Page
+from ..fit.choice import Judged, Refusal, RefusalKind
 
 NOT_KNOWN = "not known"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..install.plan.plan import PlannedPackage, WheelPlan
+from ...reports.page import KEY, Page
+from ..plan.plan import PlannedPackage, WheelPlan
 from .amounts import size
-from .page import KEY, Page
 
 _LARGEST = 5  # packages that a short plan names
 _HASH = 8  # characters of a sha256 that tell two files apart

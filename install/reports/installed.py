@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..install.images.catalogue import OWN
-from ..install.transaction.record import Installed
-from ..invocation import in_place
-from .page import Page
+from ...invocation import in_place
+from ...reports.page import Page
+from ..images.catalogue import OWN
+from ..transaction.record import Installed
 from .plan_json import Environment
 from .plan_text import activation
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from .. import json_text
-from ..install.images.catalogue import OWN
-from ..install.transaction.listing import EnvironmentState, Listing, VersionState
-from ..install.transaction.prune import Pruned
-from ..install.transaction.rollback import RolledBack
-from ..install.transaction.uninstall import Uninstalled
-from .page import Page
+from ... import json_text
+from ...reports.page import Page
+from ..images.catalogue import OWN
+from ..transaction.listing import EnvironmentState, Listing, VersionState
+from ..transaction.prune import Pruned
+from ..transaction.rollback import RolledBack
+from ..transaction.uninstall import Uninstalled
 from .plan_text import activation
 
 _KEY = 12

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 
-from ..install.plan.plan import AnyPlan, Room, WheelPlan
-from ..install.pythons.versions import listed as words
+from ...reports.page import KEY, Page
+from ..plan.plan import AnyPlan, Room, WheelPlan
+from ..pythons.versions import listed as words
 from . import plan_image_text, plan_wheel_text, steps
 from .amounts import duration, size
-from .page import KEY, Page
 
 MIB = 1024 * 1024
 _REASONS = 2  # that a short plan names

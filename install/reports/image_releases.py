@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ..install.fit.choice import ImageCandidate, ImageFit, Refusal
-from .matrix import NOT_KNOWN, about, as_json, fits, nothing, table, three
-from .page import Page
+from ...reports.page import Page
+from ..fit.choice import ImageCandidate, ImageFit, Refusal
+from .release_table import NOT_KNOWN, about, as_json, fits, nothing, table, three
 
 SCHEMA = 1
 

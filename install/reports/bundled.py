@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from ..install.export.bundle_writer import OWN, Manifest, is_tar
+from ...reports.page import Page
+from ..export.bundle_writer import OWN, Manifest, is_tar
 from .amounts import size
-from .page import Page
 
 _KEY = 12
 

@@ -1,0 +1,1 @@
+"""What the installer shows: plans, releases, and what is installed; pure."""
