@@ -15,6 +15,7 @@ from requests.adapters import HTTPAdapter
 
 from . import addresses, errors, trust
 from .host_certificates import HostCertificates
+from .pip_settings import pip_settings
 
 CONNECTIONS = 32  # kept open to one host
 
@@ -107,8 +108,6 @@ def _proxies(url: str, of_pip: str) -> dict[str, str]:
 
 def _settings_of_pip() -> tuple[str, str]:
     """pip's ``proxy``, and the file of its ``cert``; "" where it has none."""
-    from ..index.public import pip_settings
-
     settings = pip_settings(os.environ)
     proxy, cert = settings.get("proxy"), settings.get("cert")
     named = cert.value if cert is not None and Path(cert.value).is_file() else ""

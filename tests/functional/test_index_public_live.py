@@ -10,7 +10,8 @@ import pytest
 from cli import environment
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.index.public import pip_settings, public_index
+from envcheck.install.index.public import public_index
+from envcheck.install.network.pip_settings import pip_settings
 
 
 def machine(folder: Path, **changes: str) -> dict[str, str]:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.index.public import PublicIndex, Setting, choose, pip_settings
+from envcheck.install.index.public import PublicIndex, choose
+from envcheck.install.network.pip_settings import Setting, pip_settings
 
 UV = "--index-url https://uv.example/simple\n"
 
