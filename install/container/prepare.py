@@ -14,9 +14,9 @@ from ...exit_codes import CouldNotLook
 from ...snapshot import Snapshot
 from .. import places
 from ..engines import choose as engine_choice
-from ..engines import holding
+from ..engines import engine_storage
 from ..engines.choose import EngineChoice
-from ..engines.engine import Held
+from ..engines.engine import EngineImage
 from ..fit import image_choose, machine_rules
 from ..fit.choice import ImageChoice
 from ..fit.room import RoomAt
@@ -136,11 +136,11 @@ def prepare(
     else:
         say(f"asking for {choice.reference}")
         image = registry.resolve(session, reference.parse(choice.reference), machine)
-    held = holding.has(held_as(engine, image))
+    held = engine_storage.has(held_as(engine, image))
     if not held:  # an engine with room for it, where one that comes first has none
         needed = image_planning.unpacked_bytes(image) >> 20
         other = engine_choice.choose(request.engine, snapshot, needed)
-        held = other.name != engine.name and holding.has(held_as(other, image))
+        held = other.name != engine.name and engine_storage.has(held_as(other, image))
         engine = other
     return Prepared(
         request=request,
@@ -156,9 +156,9 @@ def prepare(
     )
 
 
-def held_as(engine: EngineChoice, image: Image, file: str = "", tag: str = "") -> Held:
+def held_as(engine: EngineChoice, image: Image, file: str = "", tag: str = "") -> EngineImage:
     """What the engine will hold. file: the image file of an engine that keeps no images."""
-    return Held(
+    return EngineImage(
         engine=engine.name,
         program=engine.program,
         image_id=file if engine.files else image.config.digest,

@@ -10,7 +10,7 @@ EngineName = Literal["podman", "docker", "apptainer", "enroot"]
 ENGINES: tuple[EngineName, ...] = ("podman", "docker", "apptainer", "enroot")
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class EngineImage(msgspec.Struct, frozen=True, kw_only=True):
     """An image in an engine's storage, as a version's ``.envcheck/held.json`` names it.
 
     Written before the pull begins, so that whoever comes after a kill knows what may be there.

@@ -14,9 +14,9 @@ from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ...facts.containers import Engine
 from ...snapshot import Snapshot
 from ..images.image import Blob, Image
-from . import command, running, starting, storage, wiring
+from . import command, image_inspect, running, starting, wiring
 from .choose import EngineChoice, choose, install_one
-from .engine import ENGINES, EngineName, Held, Start
+from .engine import ENGINES, EngineImage, EngineName, Start
 
 # What the choice of an engine and of its wiring rests on.
 NEEDED = ("host", "pci", "kernel", "nvml", "nvidia_smi", "containers")
@@ -124,18 +124,18 @@ def _unwired(engines: list[Engine]) -> EngineChoice | None:
     return None
 
 
-def _there(choice: EngineChoice, held: Held) -> bool:
+def _there(choice: EngineChoice, held: EngineImage) -> bool:
     if choice.files:
         return Path(held.image_id).is_file()
-    return storage.find(held, held.image_id) is not None
+    return image_inspect.find(held, held.image_id) is not None
 
 
 def _by_file(reference: str) -> str:
     return _FILES.get(Path(reference).suffix, "")
 
 
-def _held(choice: EngineChoice, reference: str) -> Held:
-    return Held(
+def _held(choice: EngineChoice, reference: str) -> EngineImage:
+    return EngineImage(
         engine=choice.name,
         program=choice.program,
         image_id=reference,

@@ -10,7 +10,7 @@ import msgspec
 
 from ...exit_codes import Cannot
 from ..images.image import Image
-from .engine import EngineName, Held
+from .engine import EngineImage, EngineName
 
 
 class Mirror(Protocol):
@@ -33,12 +33,12 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}  # to be written before, by their names in the folder
 
 
-def pull(held: Held, image: Image, mirror: Mirror, folder: Path) -> Order:
+def pull(held: EngineImage, image: Image, mirror: Mirror, folder: Path) -> Order:
     """Have the engine take ``image`` from ``mirror``; what it writes on the way lies in ``folder``."""
     return _PULLS[held.engine](held, image, mirror, folder)
 
 
-def load(held: Held, archive: Path, folder: Path) -> Order:
+def load(held: EngineImage, archive: Path, folder: Path) -> Order:
     """Have the engine take an image from an archive. Raises Cannot where it reads none."""
     if held.engine in ("podman", "docker"):
         arguments = ["load", "--quiet", "--input", str(archive)]
@@ -52,7 +52,7 @@ def load(held: Held, archive: Path, folder: Path) -> Order:
     )
 
 
-def _podman(_held: Held, image: Image, mirror: Mirror, folder: Path) -> Order:
+def _podman(_held: EngineImage, image: Image, mirror: Mirror, folder: Path) -> Order:
     """The image keeps its name, and nothing but the mirror can answer for it."""
     registries = (
         "unqualified-search-registries = []\n"
@@ -77,12 +77,12 @@ def at_mirror(image: Image, mirror: Mirror) -> str:
     return f"{mirror.host}/{mirror.repository}@{image.manifest.digest}"
 
 
-def _docker(_held: Held, image: Image, mirror: Mirror, _folder: Path) -> Order:
+def _docker(_held: EngineImage, image: Image, mirror: Mirror, _folder: Path) -> Order:
     """docker takes plain http from 127.0.0.0/8; the name is dropped afterwards."""
     return Order(arguments=["pull", "--quiet", at_mirror(image, mirror)])
 
 
-def _apptainer(held: Held, image: Image, mirror: Mirror, folder: Path) -> Order:
+def _apptainer(held: EngineImage, image: Image, mirror: Mirror, folder: Path) -> Order:
     return Order(
         arguments=["pull", "--force", held.image_id, f"docker://{at_mirror(image, mirror)}"],
         variables={
@@ -101,7 +101,7 @@ def _apptainer_folders(folder: Path) -> dict[str, str]:
     }
 
 
-def _enroot(held: Held, image: Image, mirror: Mirror, folder: Path) -> Order:
+def _enroot(held: EngineImage, image: Image, mirror: Mirror, folder: Path) -> Order:
     """enroot names images by tag alone; the mirror answers every tag with its one image."""
     _, _, last = image.reference.partition("@")[0].rpartition("/")
     tag = last.partition(":")[2] or "latest"
@@ -117,7 +117,7 @@ def _enroot(held: Held, image: Image, mirror: Mirror, folder: Path) -> Order:
     )
 
 
-_PULLS: dict[EngineName, Callable[[Held, Image, Mirror, Path], Order]] = {
+_PULLS: dict[EngineName, Callable[[EngineImage, Image, Mirror, Path], Order]] = {
     "podman": _podman,
     "docker": _docker,
     "apptainer": _apptainer,

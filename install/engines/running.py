@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ...exit_codes import CouldNotLook, UsageError
-from .asking import ask, words
+from .client import ask, words
 from .engine import EngineName
 from .troubles import told
 

@@ -9,7 +9,7 @@ from ...facts.host import Host
 from ...snapshot import Snapshot
 from ..images.image import Image
 from .choose import EngineChoice
-from .engine import Held, Start
+from .engine import EngineImage, Start
 
 # As NVIDIA's release notes of its TensorFlow containers recommend: `--shm-size=1g --ulimit memlock=-1
 # --ulimit stack=67108864`. NCCL and data loaders pass data through /dev/shm, and 1 GiB is the least.
@@ -20,7 +20,7 @@ _ULIMITS = {"memlock": "-1", "stack": str(_STACK)}
 
 def start(
     choice: EngineChoice,
-    held: Held,
+    held: EngineImage,
     image: Image,
     snapshot: Snapshot,
     environment: Mapping[str, str],

@@ -9,8 +9,8 @@ import msgspec
 
 from ...exit_codes import PutBack
 from ..container.prepare import Prepared, held_as, wiring_sentence
-from ..engines import holding, starting
-from ..engines.engine import Held, Start
+from ..engines import engine_storage, starting
+from ..engines.engine import EngineImage, Start
 from ..plan.plan import ImagePlan, StepName
 from ..transaction import durable, held_file, outside
 from ..transaction.layout import Version
@@ -31,7 +31,7 @@ class ImageBuilder:
         self._prepared = prepared
         self._plan = plan
         self._step = step
-        self._held: Held | None = None
+        self._held: EngineImage | None = None
         self._there = False  # in the engine, by whomever
         self._start: Start | None = None
 
@@ -56,7 +56,7 @@ class ImageBuilder:
             installer=self._plan.engine,
             image=image.reference,
             image_digest=image.manifest.digest,
-            image_bytes=holding.size(self._held),
+            image_bytes=engine_storage.size(self._held),
             wiring=wiring_sentence(prepared.engine),
             notes=self._start.remarks,
         )
@@ -70,7 +70,7 @@ class ImageBuilder:
         held = held_as(
             engine, self._prepared.image, str(version.directory / file) if file else "", tag
         )
-        self._there = not engine.files and holding.has(held)
+        self._there = not engine.files and engine_storage.has(held)
         held = msgspec.structs.replace(held, before=self._there)
         self._held = outside.hold(version, held)
         return {"tag": self._held.tag or self._held.image_id}
@@ -89,7 +89,7 @@ class ImageBuilder:
         outside.hold(version, self._held)
         return {"id": self._held.image_id}
 
-    def _take(self, held: Held, tmp: Path) -> Held:
+    def _take(self, held: EngineImage, tmp: Path) -> EngineImage:
         """The engine pulls from this process, as the layers come."""
         prepared = self._prepared
         files: Files = prepared.fetcher
@@ -97,18 +97,18 @@ class ImageBuilder:
             files = ArchiveFiles(prepared.archive)
         with MirrorServer(prepared.image, files) as mirror:
             try:
-                return holding.pull(held, prepared.image, mirror, tmp, there=self._there)
+                return engine_storage.pull(held, prepared.image, mirror, tmp, there=self._there)
             except PutBack:
                 if not mirror.again:
                     raise
                 # The engine had read of a layer that came with wrong bytes, and that comes anew.
-                return holding.pull(held, prepared.image, mirror, tmp)
+                return engine_storage.pull(held, prepared.image, mirror, tmp)
 
-    def _load(self, held: Held, tmp: Path) -> Held:
+    def _load(self, held: EngineImage, tmp: Path) -> EngineImage:
         """For an engine that does not see this machine's loopback."""
         prepared = self._prepared
         if self._there:
-            holding.tag(held)
+            engine_storage.tag(held)
             return held
         if prepared.archive is not None:
             prepared.archive.adopt(prepared.store)
@@ -117,7 +117,7 @@ class ImageBuilder:
         file = tmp / "image.tar"
         try:
             archive.write(file, prepared.image, lambda blob: prepared.store.path(blob.sha256))
-            return holding.load(held, prepared.image, file, tmp)
+            return engine_storage.load(held, prepared.image, file, tmp)
         finally:
             file.unlink(missing_ok=True)
 

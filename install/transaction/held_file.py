@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..engines.engine import Held
+from ..engines.engine import EngineImage
 from . import durable
 from .layout import Version
 
@@ -29,10 +29,10 @@ def tag_of(environment: str, version_id: str) -> str:
     return f"{_PREFIX}{name}:{_last_word(version_id)}"
 
 
-def read(version: Version) -> Held | None:
+def read(version: Version) -> EngineImage | None:
     """Raises Unreadable."""
     try:
-        held = durable.load(version.held, Held)
+        held = durable.load(version.held, EngineImage)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, msgspec.DecodeError):
@@ -42,7 +42,7 @@ def read(version: Version) -> Held | None:
     return held
 
 
-def program_trouble(held: Held) -> str:
+def program_trouble(held: EngineImage) -> str:
     """ "", or why the program is not started: a record does not say what runs on this machine."""
     path = Path(held.program)
     folders = f"{os.environ.get('PATH', '')}:{_USUAL}".split(":")
@@ -52,7 +52,7 @@ def program_trouble(held: Held) -> str:
     return f"{held.program!r} is no {held.engine} in a directory of PATH, and is not started"
 
 
-def _may_be_ours(version: Version, held: Held) -> bool:
+def _may_be_ours(version: Version, held: EngineImage) -> bool:
     """Whether it names an image by envcheck's own tag of this version, or a file: that goes with it."""
     if held.engine in _FILES:
         return not held.tag

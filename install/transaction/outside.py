@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from ...exit_codes import EnvcheckError
-from ..engines.engine import Held
+from ..engines.engine import EngineImage
 from . import durable, held_file, manifest, record, roots
 from .held_file import Unreadable
 from .layout import Root, Version
@@ -19,13 +19,13 @@ from .left import Left
 from .manifest import Difference
 
 
-class Keeper(Protocol):
+class ImageStore(Protocol):
     """Knows what an engine holds."""
 
-    def intact(self, held: Held) -> str:
+    def intact(self, held: EngineImage) -> str:
         """ "", or the sentence of what is wrong with it."""
 
-    def release(self, held: Held) -> None:
+    def release(self, held: EngineImage) -> None:
         """Take envcheck's tag away, and the image, unless it was there before or something else uses it.
 
         What is not there (any more) is no error: whoever was killed here comes again. Raises Left.
@@ -35,19 +35,19 @@ class Keeper(Protocol):
 class Engines:
     """The real keeper."""
 
-    def intact(self, held: Held) -> str:
-        from ..engines import holding
+    def intact(self, held: EngineImage) -> str:
+        from ..engines import engine_storage
 
         if why := held_file.program_trouble(held):
             return f"its image in {held.engine} cannot be looked at: {why}"
         try:
-            there = holding.has(held)
+            there = engine_storage.has(held)
         except EnvcheckError as error:
             return f"its image in {held.engine} cannot be looked at: {error}"
         return "" if there else f"its image ({held.reference}) is not in {held.engine} any more"
 
-    def release(self, held: Held) -> None:
-        from ..engines import holding
+    def release(self, held: EngineImage) -> None:
+        from ..engines import engine_storage
 
         if why := held_file.program_trouble(held):
             raise Left(
@@ -55,15 +55,15 @@ class Engines:
                 "where that is the engine you installed, put it on PATH and try again",
             )
         try:
-            holding.release(held)
+            engine_storage.release(held)
         except EnvcheckError as error:
             raise Left(f"the image {held.tag} in {held.engine}: {error}") from None
 
 
-keeper: Keeper = Engines()
+keeper: ImageStore = Engines()
 
 
-def hold(version: Version, held: Held) -> Held:
+def hold(version: Version, held: EngineImage) -> EngineImage:
     """Write down what the engine is about to hold, before it does. Gives what was written. Raises OSError.
 
     An image that is there because another version of envcheck's brought it was not there before. Called
@@ -80,7 +80,7 @@ def hold(version: Version, held: Held) -> Held:
     return held
 
 
-def held_by(version: Version) -> Held | None:
+def held_by(version: Version) -> EngineImage | None:
     """What an engine holds for a version; None: nothing, or only envcheck's record of it is unreadable."""
     try:
         return held_file.read(version)
@@ -163,15 +163,15 @@ def _others(versions: list[Version]) -> list[Version]:
     return [one for one in every if one.directory not in these]
 
 
-def _stays(held: Held, others: Iterable[Held]) -> bool:
+def _stays(held: EngineImage, others: Iterable[EngineImage]) -> bool:
     return held.before or any(_is_same_image(held, other) for other in others)
 
 
-def _is_same_image(one: Held, other: Held) -> bool:
+def _is_same_image(one: EngineImage, other: EngineImage) -> bool:
     return (one.engine, one.image_id) == (other.engine, other.image_id)
 
 
-def _by_hand(version: Version, held: Held) -> str:
+def _by_hand(version: Version, held: EngineImage) -> str:
     return (
         f"{held.program} rmi {held.tag} removes the image; once {held.engine} no longer has it, or is"
         f" removed itself, remove {version.held} and try again"

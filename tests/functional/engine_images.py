@@ -10,7 +10,7 @@ from pathlib import Path
 
 import image_registry
 
-from envcheck.install.engines.engine import EngineName, Held
+from envcheck.install.engines.engine import EngineImage, EngineName
 from envcheck.install.images.image import Blob, Image
 
 NAME = "nvcr.io/nvidia/stand-in"  # nothing here asks NVIDIA's registry for it
@@ -54,7 +54,7 @@ def described(pushed: image_registry.Pushed) -> Image:
     )
 
 
-def held(engine: EngineName, program: str, image: Image, **changes: object) -> Held:
+def held(engine: EngineName, program: str, image: Image, **changes: object) -> EngineImage:
     values: dict[str, object] = {
         "engine": engine,
         "program": program,
@@ -63,4 +63,4 @@ def held(engine: EngineName, program: str, image: Image, **changes: object) -> H
         "reference": image.pinned,
         "before": False,
     }
-    return Held(**(values | changes))  # type: ignore[arg-type]
+    return EngineImage(**(values | changes))  # type: ignore[arg-type]

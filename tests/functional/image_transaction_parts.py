@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from envcheck.install.engines.engine import Held, Start, Wiring
+from envcheck.install.engines.engine import EngineImage, Start, Wiring
 from envcheck.install.plan.plan import Plan
 from envcheck.install.request import Request
 from envcheck.install.transaction import durable, layout, outside
@@ -30,7 +30,7 @@ class FakeEngine:
         self.answers = True
         storage.mkdir(exist_ok=True)
 
-    def pull(self, held: Held, at: Callable[[str], None]) -> None:
+    def pull(self, held: EngineImage, at: Callable[[str], None]) -> None:
         at("layer")
         self._write(held.image_id, {*self.names(held.image_id), held.reference})
         at("pulled")
@@ -40,12 +40,12 @@ class FakeEngine:
         """The user has the image already, by a name of theirs."""
         self._write(image_id(release), {name})
 
-    def intact(self, held: Held) -> str:
+    def intact(self, held: EngineImage) -> str:
         if not self.answers:
             return "podman does not answer"
         return "" if held.tag in self.names(held.image_id) else "its image is gone"
 
-    def release(self, held: Held) -> None:
+    def release(self, held: EngineImage) -> None:
         if not self.answers:
             raise Left(f"the image {held.tag}: podman does not answer")
         if not self._file(held.image_id).exists():
@@ -171,8 +171,8 @@ class ImageBuilder:
         self._at(step)
 
 
-def held(version: Version, release: str, before: bool = False) -> Held:
-    return Held(
+def held(version: Version, release: str, before: bool = False) -> EngineImage:
+    return EngineImage(
         engine="podman",
         program="/usr/bin/podman",
         image_id=image_id(release),

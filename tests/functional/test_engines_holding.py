@@ -12,8 +12,8 @@ from engine_images import NAME, SECRET, StandInMirror, held, served
 from msgspec.structs import replace
 
 from envcheck.exit_codes import PutBack
-from envcheck.install.engines import holding
-from envcheck.install.engines.engine import EngineName, Held
+from envcheck.install.engines import engine_storage
+from envcheck.install.engines.engine import EngineImage, EngineName
 from envcheck.install.images.image import Image
 from envcheck.install.transaction.left import Left
 
@@ -27,7 +27,7 @@ class Engine:
     run: Callable[..., object]
     images: Callable[[], set[str]]
 
-    def held(self, image: Image, **changes: object) -> Held:
+    def held(self, image: Image, **changes: object) -> EngineImage:
         return held(self.name, self.program, image, **changes)
 
 
@@ -55,31 +55,31 @@ def test_an_image_is_pulled_named_and_let_go(
 ) -> None:
     image, mirror = at_registry
     wanted = engine.held(image)
-    assert not holding.has(wanted)
+    assert not engine_storage.has(wanted)
     ticks: list[int] = []
-    got = holding.pull(wanted, image, mirror, tmp_path / "tmp", lambda: ticks.append(1))
-    assert got.image_id == image.config.digest and holding.has(got) and ticks
+    got = engine_storage.pull(wanted, image, mirror, tmp_path / "tmp", lambda: ticks.append(1))
+    assert got.image_id == image.config.digest and engine_storage.has(got) and ticks
     assert not list((tmp_path / "tmp").iterdir()), "the engine's folder stays behind"
-    stored = holding.storage.find(got, got.tag)
+    stored = engine_storage.image_inspect.find(got, got.tag)
     assert stored is not None and stored.tags == [got.tag]
     assert not [name for name in stored.digests if SECRET in name], "the mirror's name stays"
-    holding.release(got)
-    assert not holding.has(got)
-    holding.release(got)  # whoever was killed here comes again
+    engine_storage.release(got)
+    assert not engine_storage.has(got)
+    engine_storage.release(got)  # whoever was killed here comes again
 
 
 def test_what_is_there_is_named_and_not_pulled_again(
     engine: Engine, at_registry: tuple[Image, StandInMirror], tmp_path: Path
 ) -> None:
     image, mirror = at_registry
-    got = holding.pull(engine.held(image), image, mirror, tmp_path)
+    got = engine_storage.pull(engine.held(image), image, mirror, tmp_path)
     other = engine.held(image, tag="localhost/envcheck/stand-in:2-12345678")
     silent = StandInMirror("127.0.0.1:1", mirror.repository)
-    assert holding.pull(other, image, silent, tmp_path) == other
-    holding.release(got)
-    assert holding.has(other)
-    holding.release(other)
-    assert not holding.has(other)
+    assert engine_storage.pull(other, image, silent, tmp_path) == other
+    engine_storage.release(got)
+    assert engine_storage.has(other)
+    engine_storage.release(other)
+    assert not engine_storage.has(other)
 
 
 def test_podman_keeps_the_images_own_name(
@@ -88,20 +88,20 @@ def test_podman_keeps_the_images_own_name(
     for name, value in podman_world.variables.items():  # type: ignore[attr-defined]
         monkeypatch.setenv(name, value)
     with served(tmp_path / "registry") as (image, mirror):
-        got = holding.pull(held("podman", "/usr/bin/podman", image), image, mirror, tmp_path)
-        stored = holding.storage.find(got, got.image_id)
+        got = engine_storage.pull(held("podman", "/usr/bin/podman", image), image, mirror, tmp_path)
+        stored = engine_storage.image_inspect.find(got, got.image_id)
         assert stored is not None and f"{NAME}@{image.manifest.digest}" in stored.digests
-        holding.release(got)
+        engine_storage.release(got)
 
 
 def test_an_image_that_was_there_before_stays(
     engine: Engine, at_registry: tuple[Image, StandInMirror], tmp_path: Path
 ) -> None:
     image, mirror = at_registry
-    got = holding.pull(engine.held(image), image, mirror, tmp_path)
+    got = engine_storage.pull(engine.held(image), image, mirror, tmp_path)
     engine.run("tag", got.image_id, "localhost/the-users:own")
-    holding.release(replace(got, before=True))
-    stored = holding.storage.find(got, got.image_id)
+    engine_storage.release(replace(got, before=True))
+    stored = engine_storage.image_inspect.find(got, got.image_id)
     assert stored is not None and stored.tags == ["localhost/the-users:own"]
     engine.run("rmi", "--force", got.image_id)
 
@@ -110,10 +110,10 @@ def test_an_image_with_a_users_name_stays(
     engine: Engine, at_registry: tuple[Image, StandInMirror], tmp_path: Path
 ) -> None:
     image, mirror = at_registry
-    got = holding.pull(engine.held(image), image, mirror, tmp_path)
+    got = engine_storage.pull(engine.held(image), image, mirror, tmp_path)
     engine.run("tag", got.image_id, "localhost/the-users:own")
-    holding.release(got)
-    stored = holding.storage.find(got, got.image_id)
+    engine_storage.release(got)
+    stored = engine_storage.image_inspect.find(got, got.image_id)
     assert stored is not None and stored.tags == ["localhost/the-users:own"]
     engine.run("rmi", "--force", got.image_id)
 
@@ -122,14 +122,14 @@ def test_an_image_that_a_container_uses_is_left_with_the_command(
     engine: Engine, at_registry: tuple[Image, StandInMirror], tmp_path: Path
 ) -> None:
     image, mirror = at_registry
-    got = holding.pull(engine.held(image), image, mirror, tmp_path)
+    got = engine_storage.pull(engine.held(image), image, mirror, tmp_path)
     engine.run("create", "--network=none", "--name=uses-it", got.image_id, "/hello")
     with pytest.raises(Left, match=r"a container of .* uses the image") as caught:
-        holding.release(got)
+        engine_storage.release(got)
     assert f"{engine.name} rm " in caught.value.hint and "rmi" in caught.value.hint
     engine.run("rm", "uses-it")
-    holding.release(got)
-    assert not holding.has(got)
+    engine_storage.release(got)
+    assert not engine_storage.has(got)
 
 
 def test_another_image_than_the_locks_is_taken_back(
@@ -139,8 +139,8 @@ def test_another_image_than_the_locks_is_taken_back(
     wrong = replace(image, config=replace(image.config, digest="sha256:" + "0" * 64))
     wrong = replace(wrong, manifest=image.manifest)
     with pytest.raises(PutBack, match=f"{image.config.digest}.*{wrong.config.digest}"):
-        holding.pull(engine.held(wrong), wrong, mirror, tmp_path)
-    assert not holding.has(engine.held(image))
+        engine_storage.pull(engine.held(wrong), wrong, mirror, tmp_path)
+    assert not engine_storage.has(engine.held(image))
 
 
 def test_a_manifest_that_is_not_there_is_one_sentence_without_the_secret(
@@ -149,7 +149,7 @@ def test_a_manifest_that_is_not_there_is_one_sentence_without_the_secret(
     image, mirror = at_registry
     lost = replace(image, manifest=replace(image.manifest, digest="sha256:" + "1" * 64))
     with pytest.raises(PutBack) as caught:
-        holding.pull(engine.held(lost), lost, mirror, tmp_path / "tmp")
+        engine_storage.pull(engine.held(lost), lost, mirror, tmp_path / "tmp")
     said = str(caught.value)
     assert said.startswith(f"{engine.name} could not take ") and "\n" not in said
     assert SECRET not in said + caught.value.hint
@@ -162,7 +162,7 @@ def test_what_went_wrong_behind_the_mirror_is_what_is_told(
     image, mirror = at_registry
     mirror.errors = [PutBack("the real reason")]
     with pytest.raises(PutBack, match="the real reason"):
-        holding.pull(engine.held(image), image, mirror, tmp_path)
+        engine_storage.pull(engine.held(image), image, mirror, tmp_path)
     assert not list(tmp_path.glob("engine"))
 
 
@@ -170,19 +170,19 @@ def test_an_archive_is_loaded(
     engine: Engine, at_registry: tuple[Image, StandInMirror], tmp_path: Path
 ) -> None:
     image, mirror = at_registry
-    got = holding.pull(engine.held(image), image, mirror, tmp_path)
+    got = engine_storage.pull(engine.held(image), image, mirror, tmp_path)
     archive = tmp_path / "image.tar"
     engine.run("save", "--output", str(archive), got.tag)
-    holding.release(got)
-    assert not holding.has(got)
-    again = holding.load(engine.held(image), image, archive, tmp_path)
-    assert holding.has(again)
-    holding.release(again)
+    engine_storage.release(got)
+    assert not engine_storage.has(got)
+    again = engine_storage.load(engine.held(image), image, archive, tmp_path)
+    assert engine_storage.has(again)
+    engine_storage.release(again)
 
 
 def test_an_archive_that_is_none_is_one_sentence(engine: Engine, tmp_path: Path) -> None:
     archive = tmp_path / "image.tar"
     archive.write_bytes(b"nothing of the kind" * 100)
     with served(tmp_path / "registry") as (image, _), pytest.raises(PutBack) as caught:
-        holding.load(engine.held(image), image, archive, tmp_path)
+        engine_storage.load(engine.held(image), image, archive, tmp_path)
     assert str(archive) in str(caught.value) and "\n" not in str(caught.value)

@@ -17,7 +17,7 @@ from podman import PodmanWorld
 from envcheck import collection
 from envcheck.checks.view import known
 from envcheck.exit_codes import CouldNotLook, PutBack, UsageError
-from envcheck.install.engines import command, holding, running, starting
+from envcheck.install.engines import command, engine_storage, running, starting
 from envcheck.install.engines.choose import choose
 from envcheck.install.engines.engine import Start, Wiring
 
@@ -133,7 +133,7 @@ def test_a_full_storage_is_named(
     try:
         with served(tmp_path / "registry", os.urandom(3_000_000)) as (image, mirror):
             with pytest.raises(PutBack, match="there is no space left for podman at") as caught:
-                holding.pull(held("podman", "/usr/bin/podman", image), image, mirror, place)
+                engine_storage.pull(held("podman", "/usr/bin/podman", image), image, mirror, place)
             assert "--path DIR" in caught.value.hint
         assert not list(place.iterdir())
     finally:
@@ -144,7 +144,7 @@ _PULLER = """\
 import sys
 from pathlib import Path
 from envcheck.install.engines import asking
-asking.ask(sys.argv[1], sys.argv[2:])
+client.ask(sys.argv[1], sys.argv[2:])
 """
 
 

@@ -17,8 +17,8 @@ from transaction_parts import die, in_child
 
 from envcheck.exit_codes import Cannot, NotPutBack, PutBack
 from envcheck.install import places
-from envcheck.install.engines import holding
-from envcheck.install.engines.engine import Held
+from envcheck.install.engines import engine_storage
+from envcheck.install.engines.engine import EngineImage
 from envcheck.install.transaction import noop, outside
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.rollback import rollback
@@ -53,7 +53,7 @@ class PodmanBuilder(ImageBuilder):
         self._archives = archives
 
     def _hold(self, version: Version) -> Details:
-        wanted = Held(
+        wanted = EngineImage(
             engine="podman",
             program=str(shutil.which("podman")),
             image_id=self._archives.ids[self._release],
@@ -61,7 +61,7 @@ class PodmanBuilder(ImageBuilder):
             reference=f"localhost/envcheck-test/transaction:{self._release}",
             before=False,
         )
-        outside.hold(version, msgspec.structs.replace(wanted, before=holding.has(wanted)))
+        outside.hold(version, msgspec.structs.replace(wanted, before=engine_storage.has(wanted)))
         return {}
 
     def _pull(self, version: Version) -> Details:
@@ -69,7 +69,7 @@ class PodmanBuilder(ImageBuilder):
         assert held is not None
         world = self._archives.world
         world.podman("load", "--quiet", "--input", self._archives.path(self._release))
-        holding.tag(held)
+        engine_storage.tag(held)
         world.podman("untag", held.image_id, held.reference)
         self._pass("pulled")
         return {}

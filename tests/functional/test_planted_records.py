@@ -17,7 +17,7 @@ from planted import IMAGE, VALID, fingerprint, outside_of
 from transaction_parts import install, request
 
 from envcheck.exit_codes import EnvcheckError
-from envcheck.install.engines import asking
+from envcheck.install.engines import client
 from envcheck.install.transaction import listing, noop, outside
 from envcheck.install.transaction.journal import IMAGE_STEPS, WHEEL_STEPS
 from envcheck.install.transaction.layout import Root
@@ -87,9 +87,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         told.append([program, *arguments])
         raise outside.Left("there is no engine here")
 
-    monkeypatch.setattr(asking, "ask", ask)
-    monkeypatch.setattr("envcheck.install.engines.storage.ask", ask)
-    monkeypatch.setattr("envcheck.install.engines.holding.ask", ask)
+    monkeypatch.setattr(client, "ask", ask)
+    monkeypatch.setattr("envcheck.install.engines.image_inspect.ask", ask)
+    monkeypatch.setattr("envcheck.install.engines.engine_storage.ask", ask)
     return told
 
 

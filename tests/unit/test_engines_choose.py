@@ -30,7 +30,7 @@ from envcheck.facts.host import Host
 from envcheck.facts.pci import Pci
 from envcheck.install.engines import starting, wiring
 from envcheck.install.engines.choose import EngineChoice, choose
-from envcheck.install.engines.engine import ENGINES, Held, Start
+from envcheck.install.engines.engine import ENGINES, EngineImage, Start
 from envcheck.install.images.image import Blob, Image
 
 TWO = Nvml(gpus=[Gpu(pci_address=f"0000:0{n}:00.0") for n in (1, 2)], gpu_count=2)
@@ -224,7 +224,7 @@ def begun(choice: EngineChoice, **host: Any) -> Start:
         manifest_text="",
         config_text="",
     )
-    held = Held(
+    held = EngineImage(
         engine=choice.name,
         program=choice.program,
         image_id="sha256:1f",

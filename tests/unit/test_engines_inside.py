@@ -14,8 +14,8 @@ from targets import ABSENT, bare_machine, gpu, machine
 from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.containers import Containers, Engine
-from envcheck.install.engines import inside, storage
-from envcheck.install.engines.engine import Held, Start, Wiring
+from envcheck.install.engines import image_inspect, inside
+from envcheck.install.engines.engine import EngineImage, Start, Wiring
 from envcheck.snapshot import Snapshot
 
 REF = "registry.test/tf:1"
@@ -33,10 +33,10 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
     """(engine, image) that are there."""
     held: set[tuple[str, str]] = {("podman", REF)}
 
-    def find(one: Held, name: str) -> storage.Stored | None:
-        return storage.Stored(id="sha256:1") if (one.engine, name) in held else None
+    def find(one: EngineImage, name: str) -> image_inspect.Stored | None:
+        return image_inspect.Stored(id="sha256:1") if (one.engine, name) in held else None
 
-    monkeypatch.setattr(storage, "find", find)
+    monkeypatch.setattr(image_inspect, "find", find)
     return held
 
 

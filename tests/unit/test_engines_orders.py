@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from envcheck.exit_codes import Cannot
-from envcheck.install.engines import orders, storage
-from envcheck.install.engines.engine import EngineName, Held
+from envcheck.install.engines import image_inspect, orders
+from envcheck.install.engines.engine import EngineImage, EngineName
 from envcheck.install.engines.troubles import TROUBLES, told
 from envcheck.install.images.image import Blob, Image
 
@@ -37,8 +37,8 @@ def image(reference: str = "nvcr.io/nvidia/tensorflow:23.03-tf1-py3") -> Image:
     )
 
 
-def held(engine: EngineName) -> Held:
-    return Held(
+def held(engine: EngineName) -> EngineImage:
+    return EngineImage(
         engine=engine,
         program=f"/usr/bin/{engine}",
         image_id="/r/image.sif" if engine in ("apptainer", "enroot") else DIGEST,
@@ -198,7 +198,11 @@ def test_words_that_nobody_knows_are_the_engines_own_last_ones_without_the_secre
 def test_what_an_engine_prints_of_an_image() -> None:
     podman = '[{"Id": "03dd", "RepoTags": ["localhost/base:1"], "RepoDigests": null}]'
     docker = '[{"Id": "sha256:03dd", "RepoTags": [], "RepoDigests": ["a@sha256:1"]}]'
-    assert storage.read(podman) == storage.Stored(id="sha256:03dd", tags=["localhost/base:1"])
-    assert storage.read(docker) == storage.Stored(id="sha256:03dd", digests=["a@sha256:1"])
+    assert image_inspect.read(podman) == image_inspect.Stored(
+        id="sha256:03dd", tags=["localhost/base:1"]
+    )
+    assert image_inspect.read(docker) == image_inspect.Stored(
+        id="sha256:03dd", digests=["a@sha256:1"]
+    )
     for nothing in ("[]", "", "{}", "[1]"):
-        assert storage.read(nothing) is None
+        assert image_inspect.read(nothing) is None

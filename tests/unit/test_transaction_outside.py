@@ -11,8 +11,8 @@ import pytest
 from test_transaction import noted, versioned
 
 from envcheck.exit_codes import CouldNotLook, NotPutBack
-from envcheck.install.engines import holding
-from envcheck.install.engines.engine import Held
+from envcheck.install.engines import engine_storage
+from envcheck.install.engines.engine import EngineImage
 from envcheck.install.request import Request
 from envcheck.install.transaction import (
     layout,
@@ -33,7 +33,7 @@ from envcheck.install.transaction.record import Record
 A = "23.03-tf1-11111111"
 B = "25.02-tf2-22222222"
 WHEEL = "1.0-py3.11-33333333"
-HELD = Held(
+HELD = EngineImage(
     engine="podman",
     program="/usr/bin/podman",
     image_id="sha256:" + "1" * 64,
@@ -53,7 +53,7 @@ def root(tmp_path: Path) -> Root:
     return made
 
 
-def held_as(version_id: str, **changes: Any) -> Held:
+def held_as(version_id: str, **changes: Any) -> EngineImage:
     """The same as another version has it."""
     tag = f"localhost/envcheck/ngc-tf1:{version_id}"
     return msgspec.structs.replace(HELD, tag=tag, **changes)
@@ -68,10 +68,10 @@ class Asked:
         self.released: list[str] = []
         self.kept: list[str] = []  # untagged alone
 
-    def intact(self, held: Held) -> str:
+    def intact(self, held: EngineImage) -> str:
         return self.wrong
 
-    def release(self, held: Held) -> None:
+    def release(self, held: EngineImage) -> None:
         if self.left is not None:
             raise self.left
         (self.kept if held.before else self.released).append(held.tag)
@@ -84,7 +84,7 @@ def keeper(monkeypatch: pytest.MonkeyPatch) -> Asked:
     return made
 
 
-def imaged(root: Root, version_id: str = A, held: Held = HELD, **changes: object) -> Version:
+def imaged(root: Root, version_id: str = A, held: EngineImage = HELD, **changes: object) -> Version:
     """A container's version that was verified and is in use."""
     version = versioned(root, version_id)
     version.python.unlink()
@@ -278,17 +278,17 @@ def test_sizes_count_an_image_once_and_not_one_of_the_user_s(root: Root, keeper:
 
 
 def test_the_real_keeper_says_it_in_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    def silent(held: Held) -> bool:
+    def silent(held: EngineImage) -> bool:
         raise CouldNotLook("podman does not answer")
 
     engines = outside.Engines()
-    monkeypatch.setattr(holding, "has", lambda held: True)
+    monkeypatch.setattr(engine_storage, "has", lambda held: True)
     assert engines.intact(HELD) == ""
-    monkeypatch.setattr(holding, "has", lambda held: False)
+    monkeypatch.setattr(engine_storage, "has", lambda held: False)
     assert engines.intact(HELD) == f"its image ({HELD.reference}) is not in podman any more"
-    monkeypatch.setattr(holding, "has", silent)
+    monkeypatch.setattr(engine_storage, "has", silent)
     assert engines.intact(HELD).endswith("cannot be looked at: podman does not answer")
-    monkeypatch.setattr(holding, "release", silent)
+    monkeypatch.setattr(engine_storage, "release", silent)
     with pytest.raises(Left, match=f"the image {HELD.tag} in podman: podman does not answer"):
         engines.release(HELD)
 

@@ -7,8 +7,8 @@ import re
 
 import msgspec
 
-from .asking import ask, silent, words
-from .engine import Held
+from .client import ask, silent, words
+from .engine import EngineImage
 
 _ABSENT = re.compile(r"no such image|image not known|tag not known|no such object", re.IGNORECASE)
 
@@ -22,7 +22,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 0  # bytes that the engine says it takes; 0: it does not say
 
 
-def find(held: Held, name: str) -> Stored | None:
+def find(held: EngineImage, name: str) -> Stored | None:
     """The image by a name or an id; None where the engine has none. Raises CouldNotLook."""
     result = ask(held.program, ["image", "inspect", name])
     if not result.ok:

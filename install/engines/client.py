@@ -10,7 +10,7 @@ from typing import Any
 
 from ...exit_codes import CouldNotLook
 from .. import processes
-from .engine import Held
+from .engine import EngineImage
 
 ANSWERS = 60.0  # seconds for a question
 WORKS = 1800.0  # seconds for a removal: millions of small files on a slow disk
@@ -62,7 +62,7 @@ def words(result: Any) -> str:
     return text.decode("utf-8", "replace") or result.describe()
 
 
-def silent(held: Held, result: Any) -> CouldNotLook:
+def silent(held: EngineImage, result: Any) -> CouldNotLook:
     """For an engine that gave no answer to a question."""
     from .troubles import told
 

@@ -13,9 +13,9 @@ import msgspec
 from ...exit_codes import EnvcheckError, PutBack
 from ..images.image import Image
 from ..transaction.left import Left
-from . import orders, storage
-from .asking import FETCHES, WORKS, ask, surroundings, words
-from .engine import Held
+from . import image_inspect, orders
+from .client import FETCHES, WORKS, ask, surroundings, words
+from .engine import EngineImage
 from .troubles import told
 
 Tick = Callable[[], None]
@@ -29,28 +29,28 @@ class Mirror(orders.Mirror, Protocol):
         """What went wrong behind it, the first first."""
 
 
-def has(held: Held) -> bool:
+def has(held: EngineImage) -> bool:
     """Whether the engine has the image. Raises CouldNotLook where it does not answer."""
     if _is_file(held):
         return Path(held.image_id).is_file()
-    return storage.find(held, held.image_id) is not None
+    return image_inspect.find(held, held.image_id) is not None
 
 
-def size(held: Held) -> int:
+def size(held: EngineImage) -> int:
     """Bytes that the image takes in the engine's storage; 0 for a file of the version's own."""
-    stored = None if _is_file(held) else storage.find(held, held.image_id)
+    stored = None if _is_file(held) else image_inspect.find(held, held.image_id)
     return 0 if stored is None else stored.size
 
 
 def pull(
-    held: Held,
+    held: EngineImage,
     image: Image,
     mirror: Mirror,
     tmp: Path,
     tick: Tick | None = None,
     *,
     there: bool | None = None,
-) -> Held:
+) -> EngineImage:
     """Have the engine take the image from the mirror, unless it has it, and give it envcheck's tag.
 
     tmp: a directory of the version's, for what the engine writes on the way; all of it is removed. tick:
@@ -83,7 +83,9 @@ def pull(
             ask(held.program, ["rmi", "--no-prune", name])
 
 
-def load(held: Held, image: Image, archive: Path, tmp: Path, tick: Tick | None = None) -> Held:
+def load(
+    held: EngineImage, image: Image, archive: Path, tmp: Path, tick: Tick | None = None
+) -> EngineImage:
     """The same from an archive. Raises Cannot, PutBack."""
     with _folder(tmp) as folder:
         result = _run(held, orders.load(held, archive, folder), folder, tick)
@@ -94,40 +96,40 @@ def load(held: Held, image: Image, archive: Path, tmp: Path, tick: Tick | None =
     return _named(held, image, image.manifest.digest)
 
 
-def tag(held: Held) -> None:
+def tag(held: EngineImage) -> None:
     """Give the image envcheck's own name. Raises PutBack."""
     result = ask(held.program, ["tag", held.image_id, held.tag])
     if not result.ok:
         raise _failed(held, f"could not tag the image {held.image_id} as {held.tag}", result)
 
 
-def release(held: Held) -> None:
+def release(held: EngineImage) -> None:
     """Take envcheck's tag away, and the image, unless it was there before or has another name.
 
     What is not there is no error. Raises Left, with the command that does it; CouldNotLook where the engine
     does not answer.
     """
-    stored = storage.find(held, held.image_id) or storage.find(held, held.tag)
+    stored = image_inspect.find(held, held.image_id) or image_inspect.find(held, held.tag)
     if stored is None:
         return
     if held.tag in stored.tags:
         _untag(held, stored)
     if held.before or [name for name in stored.tags if name != held.tag]:
         return
-    if storage.find(held, stored.id) is not None:
+    if image_inspect.find(held, stored.id) is not None:
         _remove(held, ["rmi", stored.id])
 
 
-def _untag(held: Held, stored: storage.Stored) -> None:
+def _untag(held: EngineImage, stored: image_inspect.Stored) -> None:
     if held.engine == "podman":
         _remove(held, ["untag", stored.id, held.tag])
     elif not held.before or [name for name in stored.tags + stored.digests if name != held.tag]:
         _remove(held, ["rmi", held.tag])  # with docker, an image's last name takes the image along
 
 
-def _remove(held: Held, arguments: list[str]) -> None:
+def _remove(held: EngineImage, arguments: list[str]) -> None:
     result = ask(held.program, arguments, deadline=WORKS)
-    if result.ok or storage.gone(words(result)):
+    if result.ok or image_inspect.gone(words(result)):
         return
     sentence, hint = told(held.engine, words(result))
     again = f"{held.program} {' '.join(arguments)}"
@@ -137,13 +139,13 @@ def _remove(held: Held, arguments: list[str]) -> None:
     )
 
 
-def _named(held: Held, image: Image, name: str) -> Held:
+def _named(held: EngineImage, image: Image, name: str) -> EngineImage:
     """The image under its tag, once it is seen to be the right one; else it is taken back."""
     if _is_file(held):
         if not Path(held.image_id).is_file():
             raise PutBack(f"{held.engine} reported success, but there is no {held.image_id}.")
         return held
-    stored = storage.find(held, held.image_id) or storage.find(held, name)
+    stored = image_inspect.find(held, held.image_id) or image_inspect.find(held, name)
     if stored is None:
         raise PutBack(f"{held.engine} reported success, but the image is missing: {held.image_id}.")
     # docker with containerd's image store names an image by its manifest.
@@ -160,7 +162,7 @@ def _named(held: Held, image: Image, name: str) -> Held:
     return known
 
 
-def _run(held: Held, order: orders.Order, folder: Path, look: Tick | None) -> Any:
+def _run(held: EngineImage, order: orders.Order, folder: Path, look: Tick | None) -> Any:
     for name, text in order.files.items():
         (folder / name).write_text(text, encoding="utf-8")
     env = surroundings(**order.variables)
@@ -168,7 +170,7 @@ def _run(held: Held, order: orders.Order, folder: Path, look: Tick | None) -> An
 
 
 def _failed(
-    held: Held, what: str, result: Any, secret: str = "", folder: Path | None = None
+    held: EngineImage, what: str, result: Any, secret: str = "", folder: Path | None = None
 ) -> PutBack:
     """folder: where the engine wrote on the way."""
     sentence, hint = told(held.engine, words(result), secret)
@@ -189,5 +191,5 @@ def _folder(parent: Path) -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _is_file(held: Held) -> bool:
+def _is_file(held: EngineImage) -> bool:
     return held.engine in ("apptainer", "enroot")
