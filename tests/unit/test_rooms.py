@@ -1,0 +1,74 @@
+"""Rooms import downwards only: no two import each other, and nothing goes round in a circle.
+
+Every import counts, those inside functions and under TYPE_CHECKING too; `benchmarks/rooms.py` draws them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "rooms.py"
+_spec = importlib.util.spec_from_file_location("rooms", BENCHMARK)
+assert _spec and _spec.loader
+rooms = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(rooms)
+
+ARROWS = rooms.module_arrows(rooms.modules())
+ROOMS = rooms.room_arrows(ARROWS)
+
+# What still goes up. This list only shrinks: who adds a line moves the shared type down instead.
+STILL_UP = {
+    ("install/bundle", "install/export"),
+    ("install/container", "install/running"),
+    ("install/drift", "install/wheels"),
+    ("install/engines", "install/images"),
+    ("install/engines", "install/transaction"),
+    ("install/fit", "install/images"),
+    ("install/images", "install/container"),
+    ("install/images", "install/export"),
+    ("install/index", "install/wheels"),
+    ("install/network", "install/images"),
+    ("install/network", "install/index"),
+    ("install/plan", "install/images"),
+    ("install/plan", "install/wheels"),
+    ("install/store", "install/wheels"),
+    ("install/transaction", "install/last"),
+    ("install/transaction", "install/wheels"),
+    ("install/wheels", "install/running"),
+    ("reports", "install/fit"),
+    ("reports", "install/wheels"),
+    ("single_file", "collection"),
+    ("tensorcores", "checks"),
+}
+STILL_CIRCLES = [
+    {"envcheck.checks.registry", "envcheck.checks.view"},
+    {"envcheck.collection", "envcheck.single_file"},
+    {"envcheck.install.container.carry", "envcheck.install.running.run"},
+    {"envcheck.install.index.handler", "envcheck.install.index.server"},
+    {"envcheck.install.transaction.guard", "envcheck.install.transaction.layout"},
+]
+
+
+def test_the_rooms_are_drawn() -> None:
+    assert {"cli", "checks", "facts", "install/catalogue", "install/transaction"} <= set(ROOMS)
+    assert "checks" in ROOMS["reports"] and "install/plan" in ROOMS["install/reports"]
+    assert "envcheck.exit_codes" in ARROWS["envcheck.install.places"]
+
+
+def test_no_room_imports_one_above_it() -> None:
+    down = {name: {b for b in to if (name, b) not in STILL_UP} for name, to in ROOMS.items()}
+    assert rooms.pairs(down) == set()
+    assert rooms.circles(down) == []
+
+
+def test_modules_do_not_go_round_in_circles() -> None:
+    new = [c for c in rooms.circles(ARROWS) if not any(c <= known for known in STILL_CIRCLES)]
+    assert new == []
+
+
+def test_pairs_and_circles_are_found() -> None:
+    drawn = {"a": {"b"}, "b": {"c", "a"}, "c": {"d"}, "d": {"e"}, "e": {"c"}}
+    assert rooms.pairs(drawn) == {("a", "b")}
+    assert sorted(map(sorted, rooms.circles(drawn))) == [["a", "b"], ["c", "d", "e"]]
+    assert len(rooms.levels(drawn)) == 2
