@@ -32,7 +32,7 @@ from watched import Run, run, size
 
 from envcheck import __version__
 from envcheck.install.catalogue.load import load
-from envcheck.install.index.public import public_index
+from envcheck.install.network.public_index import public_index
 
 ENVCHECK = Path(sys.executable).with_name("envcheck")
 UV = Path(uv.find_uv_bin())

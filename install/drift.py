@@ -13,7 +13,7 @@ import msgspec
 from packaging.utils import canonicalize_name
 
 from ..exit_codes import UsageError
-from .wheels import lock_file
+from . import pylock
 
 _NAMED = 8  # packages that a sentence names
 
@@ -44,7 +44,7 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
 def of(directory: Path) -> Drift:
     """Of the version in that directory; nothing for one without a lock, or with one that cannot be read."""
     try:
-        lock = lock_file.read(directory / ".envcheck" / "pylock.toml")
+        lock = pylock.read(directory / ".envcheck" / "pylock.toml")
     except UsageError:
         return Drift()
     locked = {package.name: package.version for package in lock.packages}

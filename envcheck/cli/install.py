@@ -246,11 +246,11 @@ def _environment(outcome: Outcome) -> Environment | None:
 
 def _dockerfile(outcome: Outcome) -> str:
     from .. import __version__
-    from ..install.wheels import lock_file
+    from ..install import pylock
     from ..reports import dockerfile
 
     assert outcome.stack is not None and outcome.lock is not None, "it was planned"
-    options = dockerfile.Options(envcheck=__version__, digest=lock_file.digest(outcome.lock))
+    options = dockerfile.Options(envcheck=__version__, digest=pylock.digest(outcome.lock))
     return dockerfile.render(outcome.stack, outcome.lock, options)
 
 

@@ -14,9 +14,9 @@ import msgspec
 
 from ...exit_codes import UsageError
 from ..export.bundle_writer import FILES, FORMAT, LOCK, MANIFEST, STACK, Manifest
+from ..lockfile import LockedFile, Lockfile
 from ..store import errors
 from ..store.store import Store
-from ..wheels.lock import Lock, LockedFile
 
 _CHUNK = 1 << 20
 _LARGEST_TEXT = 16 * 1024 * 1024  # bytes of a manifest, lock or stack
@@ -61,12 +61,12 @@ class Bundle:
     def stack_text(self) -> str:
         return self._text(STACK)
 
-    def check(self, lock: Lock) -> None:
+    def check(self, lock: Lockfile) -> None:
         """Whether the lock's files are in it, as its manifest tells."""
         for file in lock.files:
             self._check_listed(file)
 
-    def adopt(self, lock: Lock, store: Store) -> None:
+    def adopt(self, lock: Lockfile, store: Store) -> None:
         """Put the lock's files into the store, each verified; those that are there already stay."""
         self.check(lock)
         for file in lock.files:

@@ -18,16 +18,15 @@ from ... import __version__
 from ...exit_codes import Cannot, UsageError
 from ...reports import dockerfile
 from ...reports.dockerfile import inside, options
-from .. import places
+from .. import places, pylock
 from ..catalogue.model import Stack
 from ..images import reference
+from ..lockfile import Lockfile
 from ..pythons import wheel_tags
 from ..pythons.interpreter import Interpreter
 from ..request import Request
 from ..store.progress import Fetching
 from ..transaction.signals import ending_raises
-from ..wheels import lock_file
-from ..wheels.lock import Lock
 from . import context_writer as writing
 from . import own_lock as needs
 from . import own_wheel
@@ -53,7 +52,7 @@ class _Locked(msgspec.Struct, frozen=True, kw_only=True):
     """A lock as it goes into the directory."""
 
     stack: Stack
-    lock: Lock
+    lock: Lockfile
     digest: str
     files: dict[str, bytes]
 
@@ -136,8 +135,8 @@ def _locked(request: Request, how: How, exits: ExitStack) -> _Locked:
     prepared = prepare.prepare(request, how.jobs, how.say, how.fetching, exits)
     stack, lock = prepared.choice.stack, prepared.lock
     files = {name: text.encode() for name, text in listing.texts(stack, lock).items()}
-    files[PYLOCK] = b"# written by envcheck\n" + lock_file.text(lock).encode()
-    return _Locked(stack=stack, lock=lock, digest=lock_file.digest(lock), files=files)
+    files[PYLOCK] = b"# written by envcheck\n" + pylock.text(lock).encode()
+    return _Locked(stack=stack, lock=lock, digest=pylock.digest(lock), files=files)
 
 
 def _context(python: str, architecture: str) -> dockerfile.Context:
@@ -171,12 +170,12 @@ def _needs(
     how.say(f"resolving what envcheck itself needs, for Python {interpreter.minor}")
     lock = _resolved(request, own, interpreter, how)
     packages = [package for package in lock.packages if package.name != "pip"]
-    lines = lock_file.for_pip(lock, packages).splitlines()
+    lines = pylock.for_pip(lock, packages).splitlines()
     return listing.text(lines, listing.of(lock)).encode()
 
 
-def _resolved(request: Request, own: OwnWheel, interpreter: Interpreter, how: How) -> Lock:
-    from ..index.public import public_index
+def _resolved(request: Request, own: OwnWheel, interpreter: Interpreter, how: How) -> Lockfile:
+    from ..network.public_index import public_index
     from ..network.session import Session
     from ..running.rate import Meter
     from ..store.fetch import Fetcher

@@ -13,6 +13,7 @@ from ..fit import image_choose, machine_rules
 from ..fit.choice import ImageChoice
 from ..images import archive, layers, reference, registry
 from ..images.image import Image
+from ..lockfile import LockedFile
 from ..network.session import Session
 from ..request import Request
 from ..running import survey
@@ -22,7 +23,6 @@ from ..store.fetch import Fetcher
 from ..store.progress import Fetching
 from ..store.store import Store
 from ..transaction.signals import ending_raises
-from ..wheels.lock import LockedFile
 from . import bundle_writer as writing
 from . import own_lock as needs
 from . import own_parts, own_wheel

@@ -11,15 +11,15 @@ from ..catalogue.model import PUBLIC, Release, Stack
 from ..fit.choice import Candidate, Choice
 from ..index.routes import Routes
 from ..index.views import OpenIndex
+from ..lockfile import Lockfile
 from ..pythons.interpreter import Interpreter
 from ..request import Request
-from ..wheels.lock import Lock
 from ..wheels.resolve import resolve
 from . import own_wheel
 from .own_wheel import OwnWheel
 
 if TYPE_CHECKING:
-    from ..index.public import PublicIndex
+    from ..network.public_index import PublicIndex
     from ..network.session import Session
     from ..store.fetch import Fetcher
     from ..store.store import Store
@@ -34,7 +34,7 @@ def lock_of(
     session: Session,
     store: Store,
     fetcher: Fetcher,
-) -> Lock:
+) -> Lockfile:
     """The lock for that interpreter; of the request's indexes, the public one counts.
 
     Raises EnvcheckError.

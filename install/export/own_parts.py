@@ -10,10 +10,10 @@ from packaging.specifiers import SpecifierSet
 
 from ... import __version__
 from ...exit_codes import Cannot, UsageError
+from .. import pylock
+from ..lockfile import LockedFile, Lockfile
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
-from ..wheels import lock_file
-from ..wheels.lock import Lock, LockedFile
 from . import bundle_writer as writing
 from . import own_wheel, setup_script
 from .bundle_writer import OWN, Content
@@ -45,13 +45,17 @@ def interpreters(pythons: Sequence[str], requires: str) -> dict[str, Interpreter
     return found
 
 
-def files(tools: Mapping[str, Lock]) -> list[LockedFile]:
+def files(tools: Mapping[str, Lockfile]) -> list[LockedFile]:
     """What is to be fetched for it. tools: minor version → what envcheck needs under it."""
     return list({file.sha256: file for lock in tools.values() for file in lock.files}.values())
 
 
 def contents(
-    own: OwnWheel, tools: Mapping[str, Lock], stored: Callable[[str], Path], mode: str, output: Path
+    own: OwnWheel,
+    tools: Mapping[str, Lockfile],
+    stored: Callable[[str], Path],
+    mode: str,
+    output: Path,
 ) -> dict[str, Content]:
     """The parts by their names. stored: where the file of a sha256 lies. mode, output: of the bundle."""
     made = {f"{OWN}/{own.name}": Content.of(own.data)}
@@ -59,7 +63,7 @@ def contents(
         made |= {f"{OWN}/{file.name}": of_store(file, stored) for file in lock.files}
         others = [package for package in lock.packages if package.name != "pip"]
         itself = f"{own_wheel.DISTRIBUTION}=={__version__} --hash=sha256:{own.sha256}\n"
-        listed = itself + lock_file.for_pip(lock, others)
+        listed = itself + pylock.for_pip(lock, others)
         made[f"{OWN}/requirements-{minor}.txt"] = Content.of(listed.encode())
     pip = next(p.file for lock in tools.values() for p in lock.packages if p.name == "pip")
     tar = output.name if writing.is_tar(output) else ""

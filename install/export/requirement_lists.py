@@ -15,10 +15,10 @@ import msgspec
 from ... import safe_text
 from ...exit_codes import UsageError
 from ...reports.dockerfile.lists import lists
+from .. import pylock, pylock_grammar
 from ..catalogue import load as catalogue
 from ..catalogue.model import PUBLIC, Stack
-from ..wheels import grammar, lock_file
-from ..wheels.lock import Lock, LockedFile, LockedPackage
+from ..lockfile import LockedFile, LockedPackage, Lockfile
 
 _MARK = "# envcheck lock: "
 _LINE = re.compile(r"(?P<name>[a-z0-9-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})")
@@ -40,22 +40,22 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     """A lock that was read back: without addresses, so it can be built from and not be fetched."""
 
     stack: Stack
-    lock: Lock
+    lock: Lockfile
     digest: str
 
 
-def texts(stack: Stack, lock: Lock) -> dict[str, str]:
+def texts(stack: Stack, lock: Lockfile) -> dict[str, str]:
     """The lists of a lock: file name → text. They are what the Dockerfile of that lock copies."""
     return {one.name: text(one.lines, of(lock)) for one in lists(stack, lock).all}
 
 
-def of(lock: Lock) -> Of:
+def of(lock: Lockfile) -> Of:
     return Of(
         stack=lock.stack,
         release=lock.release,
         python=lock.python,
         architecture=lock.architecture,
-        digest=lock_file.digest(lock),
+        digest=pylock.digest(lock),
         created_at=lock.created_at,
         provided=sorted(lock.provided),
     )
@@ -112,7 +112,7 @@ def read(folder: Path) -> Kept | None:
         list(_read_all(folder, stack, stem))
         for stem in ("requirements", "requirements-build", "requirements-sdist")
     )
-    lock = Lock(
+    lock = Lockfile(
         stack=found.stack,
         release=found.release,
         python=found.python,
@@ -122,7 +122,7 @@ def read(folder: Path) -> Kept | None:
         provided={name: stack.provides.get(name, "") for name in found.provided},
         created_at=found.created_at,
     )
-    if wrong := grammar.problem(lock):
+    if wrong := pylock_grammar.problem(lock):
         raise UsageError(f"{folder}: its lists are of no valid lock: {wrong}")
     return Kept(stack=stack, lock=lock, digest=found.digest)
 

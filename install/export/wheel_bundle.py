@@ -13,15 +13,15 @@ import msgspec
 import tomli_w
 
 from ... import __version__
+from .. import pylock
 from ..fit.choice import Choice
+from ..lockfile import Lockfile
 from ..pythons.interpreter import Interpreter
 from ..request import Request
 from ..running import prepare
 from ..running.prepare import Prepared
 from ..store.progress import Fetching
 from ..transaction.signals import ending_raises
-from ..wheels import lock_file
-from ..wheels.lock import Lock
 from . import bundle_writer as writing
 from . import own_lock as needs
 from . import own_parts, own_wheel
@@ -74,7 +74,7 @@ def make(
     return manifest
 
 
-def _tools(own: OwnWheel, interpreter: Interpreter, prepared: Prepared) -> Lock:
+def _tools(own: OwnWheel, interpreter: Interpreter, prepared: Prepared) -> Lockfile:
     assert prepared.machine.public is not None, "a bundle is not made from a bundle"
     return needs.lock_of(
         own,
@@ -88,12 +88,12 @@ def _tools(own: OwnWheel, interpreter: Interpreter, prepared: Prepared) -> Lock:
 
 
 def _contents(
-    prepared: Prepared, own: OwnWheel, tools: dict[str, Lock], output: Path
+    prepared: Prepared, own: OwnWheel, tools: dict[str, Lockfile], output: Path
 ) -> dict[str, Content]:
     """Every file of the bundle but its manifest."""
     stored = prepared.store.path
     contents = {f"{FILES}/{f.name}": own_parts.of_store(f, stored) for f in prepared.lock.files}
-    contents[LOCK] = Content.of(lock_file.text(prepared.lock).encode())
+    contents[LOCK] = Content.of(pylock.text(prepared.lock).encode())
     contents[STACK] = Content.of(stack_text(prepared.choice).encode())
     return contents | own_parts.contents(own, tools, stored, "wheel", output)
 

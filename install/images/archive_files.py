@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
+from ..lockfile import LockedFile
 from ..store.errors import FetchError
 from ..store.store import Store
 from ..store.transfer import Transfer
-from ..wheels.lock import LockedFile
 from .archive_reading import Archive
 from .members import Place
 

@@ -22,8 +22,8 @@ from . import reference, registry
 from .image import Blob, Image
 
 if TYPE_CHECKING:
+    from ..lockfile import LockedFile
     from ..store.transfer import Transfer
-    from ..wheels.lock import LockedFile
 
 # Engines ask again for most of what is refused; not where it is denied (seen with podman 4.3, docker 20.10).
 REFUSED = HTTPStatus.FORBIDDEN

@@ -13,9 +13,9 @@ import msgspec
 import requests
 
 from ...exit_codes import CouldNotLook, UsageError
+from ..lockfile import LockedFile
 from ..network.errors import HttpError
 from ..network.registries import SCHEME
-from ..wheels.lock import LockedFile
 from . import documents
 from .documents import LARGEST, Index, Manifest
 from .image import Blob, Image

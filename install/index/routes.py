@@ -16,8 +16,8 @@ from ..request import Request
 from .simple import HEADERS, parse
 
 if TYPE_CHECKING:
+    from ..network.public_index import PublicIndex
     from ..network.session import Session
-    from .public import PublicIndex
 
 # For each of several addresses, in seconds without a byte; the only one is waited for as for any page.
 _HURRIED: dict[str, Any] = {"timeout": 10.0, "attempts": 2}

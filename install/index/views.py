@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from ...exit_codes import CouldNotLook, EnvcheckError
 from ..catalogue.model import PUBLIC, Stack
-from ..wheels.lock import Lock, LockedFile
+from ..lockfile import LockedFile, Lockfile
 from . import learning, policy
 from . import metadata as wheel_metadata
 from .routes import Routes
@@ -58,7 +58,7 @@ def key(file: ProjectFile) -> str:
 class ClosedIndex:
     """A lock's files, and nothing else in the world."""
 
-    def __init__(self, lock: Lock, fetcher: Fetcher) -> None:
+    def __init__(self, lock: Lockfile, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
         self._files = {file.sha256: file for file in lock.files}
         self._projects: dict[str, list[ProjectFile]] = {}

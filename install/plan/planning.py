@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..fit.choice import Choice
-from ..wheels.lock import Lock, LockedPackage
+from ..lockfile import LockedPackage, Lockfile
 from .plan import PlannedPackage, Step, WheelPlan
 from .rooms import MIB, Surroundings, check_path, check_places, rooms
 from .shared import VERIFY_SECONDS, number, rate, reasons, verify_and_swap
@@ -17,7 +17,7 @@ UNPACKED_PER_FETCHED = 1.94
 UNPACK_RATE = 76e6
 
 
-def plan(choice: Choice, lock: Lock, here: Surroundings) -> WheelPlan:
+def plan(choice: Choice, lock: Lockfile, here: Surroundings) -> WheelPlan:
     """Everything that will happen. Refuses what cannot: Cannot (no disk, no place), UsageError (path)."""
     check_path(here.directory, here.version)
     with_uv = here.installer.startswith("uv")
@@ -52,7 +52,7 @@ def plan(choice: Choice, lock: Lock, here: Surroundings) -> WheelPlan:
 class _Sums:
     """Bytes: what is to be fetched, what is there, and what becomes of both."""
 
-    def __init__(self, choice: Choice, lock: Lock, here: Surroundings) -> None:
+    def __init__(self, choice: Choice, lock: Lockfile, here: Surroundings) -> None:
         release = choice.candidate.release
         missing = [file for file in lock.files if file.sha256 not in here.in_store]
         self.files = len(missing)
@@ -72,7 +72,7 @@ class _Sums:
         self.to_unpack = fetched * self.not_unpacked
 
 
-def _not_unpacked(lock: Lock, here: Surroundings) -> float:
+def _not_unpacked(lock: Lockfile, here: Surroundings) -> float:
     """The share of what is fetched, from 0 to 1, that uv has not unpacked before."""
     files = [package.file for package in lock.packages]
     sizes = [here.in_store.get(file.sha256, file.size or MIB) for file in files]
@@ -82,7 +82,7 @@ def _not_unpacked(lock: Lock, here: Surroundings) -> float:
     return left / sum(sizes) if sizes else 0.0
 
 
-def _notes(choice: Choice, lock: Lock, sums: _Sums, here: Surroundings) -> list[str]:
+def _notes(choice: Choice, lock: Lockfile, sums: _Sums, here: Surroundings) -> list[str]:
     notes = [*choice.candidate.notes, *here.remarks]
     if here.installer.startswith("uv") and here.environment.device != here.unpacked.device:
         notes.append(
@@ -102,7 +102,7 @@ def _notes(choice: Choice, lock: Lock, sums: _Sums, here: Surroundings) -> list[
     return notes
 
 
-def _steps(choice: Choice, lock: Lock, sums: _Sums, here: Surroundings) -> list[Step]:
+def _steps(choice: Choice, lock: Lockfile, sums: _Sums, here: Surroundings) -> list[Step]:
     candidate = choice.candidate
     steps: list[Step] = []
     if candidate.interpreter is None:
@@ -130,7 +130,7 @@ def _steps(choice: Choice, lock: Lock, sums: _Sums, here: Surroundings) -> list[
     ]
 
 
-def _configure(choice: Choice, lock: Lock) -> str:
+def _configure(choice: Choice, lock: Lockfile) -> str:
     parts = ["write its own pip.conf"]
     if choice.stack.environment:
         parts.append("have activation set " + ", ".join(sorted(choice.stack.environment)))
@@ -139,7 +139,7 @@ def _configure(choice: Choice, lock: Lock) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def _packages(lock: Lock, in_store: Mapping[str, int]) -> list[PlannedPackage]:
+def _packages(lock: Lockfile, in_store: Mapping[str, int]) -> list[PlannedPackage]:
     """Largest first; those of unknown size after them."""
     installed = {package.file.sha256 for package in lock.packages}
     listed = [

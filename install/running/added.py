@@ -9,9 +9,9 @@ import msgspec
 from .. import drift
 from ..drift import some
 from ..fit.choice import Choice
+from ..lockfile import LockedPackage, Lockfile
 from ..transaction import condition
 from ..transaction.layout import Root
-from ..wheels.lock import Lock, LockedPackage
 
 if TYPE_CHECKING:
     from ..index.views import OpenIndex
@@ -24,7 +24,9 @@ class Added(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str] = []
 
 
-def look(root: Root, lock: Lock, choice: Choice, indexes: OpenIndex | None, *, keep: bool) -> Added:
+def look(
+    root: Root, lock: Lockfile, choice: Choice, indexes: OpenIndex | None, *, keep: bool
+) -> Added:
     """indexes: None without a network. keep: take over what fits."""
     current = root.current_id()
     version = root.version(current) if current else None
@@ -68,7 +70,7 @@ def look(root: Root, lock: Lock, choice: Choice, indexes: OpenIndex | None, *, k
 
 
 def _resolved(
-    lock: Lock, wanted: dict[str, str], choice: Choice, indexes: OpenIndex
+    lock: Lockfile, wanted: dict[str, str], choice: Choice, indexes: OpenIndex
 ) -> tuple[list[LockedPackage], dict[str, str]]:
     from ..wheels import resolve
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...exit_codes import Cannot, EnvcheckError, UsageError
-from .. import places
+from .. import places, pylock
 from ..bundle.reading import Bundle
 from ..catalogue import load as catalogue
 from ..catalogue.model import Stack
@@ -18,9 +18,10 @@ from ..fit import choose
 from ..fit.choice import Choice
 from ..fit.room import RoomAt
 from ..index import early
-from ..index.public import PublicIndex
 from ..index.routes import Routes
 from ..index.views import OpenIndex
+from ..lockfile import Lockfile
+from ..network.public_index import PublicIndex
 from ..plan import planning, rooms
 from ..plan.plan import WheelPlan
 from ..pythons.interpreter import Interpreter
@@ -29,8 +30,7 @@ from ..store.progress import Fetching
 from ..store.store import Store
 from ..transaction import layout, uv_cache
 from ..transaction.layout import Root
-from ..wheels import checking, lock_file, toolchain
-from ..wheels.lock import Lock
+from ..wheels import checking, toolchain
 from . import added, rate, survey, wishes
 from .added import Added, damage
 from .rate import Meter
@@ -53,8 +53,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     request: Request
     choice: Choice
     machine: Machine
-    lock: Lock
-    located: Lock
+    lock: Lockfile
+    located: Lockfile
     store: Store
     fetcher: Fetcher
     meter: Meter
@@ -72,9 +72,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
         """Raises UsageError for a path that cannot be, or is somebody else's; Cannot for want of room."""
         root = self.root
         directory = str(root.path)
-        version = layout.version_id(
-            self.lock.release, self.lock.python, lock_file.digest(self.lock)
-        )
+        version = layout.version_id(self.lock.release, self.lock.python, pylock.digest(self.lock))
         rooms.check_path(directory, version)
         layout.look(root)
         toolchain.check(self.lock, self.choice.stack)
@@ -94,7 +92,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
             rate=rate.read(),
             remarks=[
                 *self.remarks,
-                *damage(root, lock_file.digest(self.lock)),
+                *damage(root, pylock.digest(self.lock)),
                 *self.added.notes,
             ],
             offline=self.bundle is not None,
@@ -124,7 +122,7 @@ class _Wish(msgspec.Struct, frozen=True, kw_only=True):
     """What is chosen from: the request itself, or what a lock or bundle makes of it."""
 
     request: Request
-    lock: Lock | None = None
+    lock: Lockfile | None = None
     where: str = ""  # what errors call the lock
     load: Callable[[str], Stack] | None = None
 
@@ -267,19 +265,19 @@ def _wish(request: Request, bundle: Bundle | None, by_lock: Path | None) -> _Wis
         from ..catalogue.schema import read
 
         where = f"{request.offline}: pylock.toml"
-        lock = lock_file.parse(bundle.lock_text, where)
+        lock = pylock.parse(bundle.lock_text, where)
         stack = read(bundle.stack_text, f"{request.offline}: stack.toml")
         return _Wish(
             request=_by_lock(request, lock), lock=lock, where=where, load=lambda name: stack
         )
     if request.lock or by_lock:
         path = by_lock or Path(request.lock)
-        lock = lock_file.read(path)
+        lock = pylock.read(path)
         return _Wish(request=_by_lock(request, lock), lock=lock, where=str(path))
     return _Wish(request=request)
 
 
-def _by_lock(request: Request, lock: Lock) -> Request:
+def _by_lock(request: Request, lock: Lockfile) -> Request:
     return msgspec.structs.replace(
         request,
         stack=request.stack or lock.stack,
@@ -288,7 +286,7 @@ def _by_lock(request: Request, lock: Lock) -> Request:
     )
 
 
-def _check_wish(wish: _Wish, lock: Lock, choice: Choice) -> None:
+def _check_wish(wish: _Wish, lock: Lockfile, choice: Choice) -> None:
     if choice.stack.name != lock.stack:
         raise UsageError(f"{wish.where} is a lock of {lock.stack}, and not of {choice.stack.name}")
     interpreter: Interpreter | None = choice.candidate.interpreter

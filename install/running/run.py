@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 from ...exit_codes import Cannot, UsageError
-from .. import places
+from .. import places, pylock
 from ..catalogue.model import Stack
+from ..lockfile import Lockfile
 from ..plan.plan import AnyPlan, StepName, WheelPlan
 from ..request import Request
 from ..transaction import durable, in_use, noop
 from ..transaction.layout import Root, Version
 from ..transaction.record import Installed
 from ..transaction.signals import ending_raises
-from ..wheels import lock_file
-from ..wheels.lock import Lock
 
 if TYPE_CHECKING:
     from ..store.progress import Fetching
@@ -65,7 +64,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     plan: AnyPlan | None = None
     installed: Installed | None = None
     stack: Stack | None = None
-    lock: Lock | None = None
+    lock: Lockfile | None = None
     provided: dict[str, str] = {}  # what was given in a package's place: name → how
 
 
@@ -112,7 +111,7 @@ def _is_there(prepared: Prepared, how: How) -> bool:
     """Whether a version by this lock is installed, so that there is nothing to plan and to ask."""
     if how.fresh or how.until != "installed":
         return False
-    root, digest = prepared.root, lock_file.digest(prepared.lock)
+    root, digest = prepared.root, pylock.digest(prepared.lock)
     request = prepared.request
     return any(look(root, request, digest) for look in (noop.in_root, noop.beside))
 
@@ -168,7 +167,7 @@ def _provided(there: Installed) -> dict[str, str]:
     if version.is_container:
         return {}
     with suppress(UsageError):
-        return lock_file.read(version.lock).provided
+        return pylock.read(version.lock).provided
     return {}
 
 

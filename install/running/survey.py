@@ -18,7 +18,7 @@ from ...snapshot import Snapshot
 from .. import places
 from ..catalogue.model import PUBLIC
 from ..fit.room import RoomAt, room_at, with_disk
-from ..index.public import PublicIndex, public_index
+from ..network.public_index import PublicIndex, public_index
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
 from ..request import Request

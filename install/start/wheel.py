@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from ...exit_codes import NotStarted
 from ..transaction.layout import Version
-from ..wheels import activation, surroundings
+from ..wheels import activation, child_env
 from . import becoming
 from .options import Options, own_variables
 
@@ -34,7 +34,7 @@ def activated(version: Version, environ: Mapping[str, str]) -> dict[str, str]:
     """``environ`` as activation would leave it."""
     changed = {k: v for k, v in environ.items() if k != "PYTHONHOME"}
     changed |= activation.read(version.directory)
-    changed["PATH"] = surroundings.bin_first(version.directory, environ)
+    changed["PATH"] = child_env.bin_first(version.directory, environ)
     changed["VIRTUAL_ENV"] = str(version.directory)
     changed["VIRTUAL_ENV_PROMPT"] = version.directory.parent.name
     return changed

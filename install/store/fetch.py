@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+from ..lockfile import LockedFile
 from ..network.retries import Retries
 from ..network.session import SILENCE, Session
-from ..wheels.lock import LockedFile
 from . import errors, locking
 from .download import Download
 from .errors import ComesAgain, FetchError

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-from ..wheels.lock import LockedFile
+from ..lockfile import LockedFile
 from .errors import FetchError
 from .store import Store
 

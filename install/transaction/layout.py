@@ -129,7 +129,7 @@ class Root:
 
 
 def version_id(release: str, minor: str, digest: str) -> str:
-    """ "2.21.0-py3.11-1f0c9a2b"; digest: ``lock_file.digest``."""
+    """ "2.21.0-py3.11-1f0c9a2b"; digest: ``pylock.digest``."""
     safe = re.sub(r"[^A-Za-z0-9._+!-]", "-", release).lstrip("._+!-") or "unnamed"
     return f"{safe}-py{minor}-{digest[:8]}"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .. import places, processes
-from ..wheels import surroundings, uv
+from ..wheels import child_env, uv
 
 _DEADLINE = 600.0  # seconds; a slow network file system takes its time for 100,000 files
 
@@ -50,7 +50,7 @@ def clean(names: list[str]) -> str:
     if binary is None or not places.uv_cache().is_dir():
         return "" if not names else "there is no uv that could clean its cache"
     for arguments in ([["clean", *names]] if names else []) + [["prune"]]:
-        env = {**surroundings.plain(), "UV_CACHE_DIR": str(places.uv_cache())}
+        env = {**child_env.plain(), "UV_CACHE_DIR": str(places.uv_cache())}
         argv: list[str | Path] = [binary, "--no-config", "--color", "never", "cache", *arguments]
         result = processes.run(argv, deadline=_DEADLINE, env=env, cwd=Path("/"))
         if not result.ok:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .lock import LockedFile
+from ..lockfile import LockedFile
 
 if TYPE_CHECKING:
     from ..index.views import View

@@ -9,6 +9,7 @@ from ...exit_codes import Cannot, CouldNotLook
 from ..fit.choice import Choice
 from ..index.server import IndexServer
 from ..index.views import ClosedIndex
+from ..lockfile import Lockfile
 from ..plan.plan import StepName
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
@@ -18,7 +19,6 @@ from ..running.rate import Meter
 from ..transaction.layout import Version
 from ..transaction.steps import Details, Noted, Stage
 from . import environment, toolchain
-from .lock import Lock
 
 if TYPE_CHECKING:
     from ..store.fetch import Fetcher
@@ -34,8 +34,8 @@ class WheelBuilder:
     def __init__(
         self,
         choice: Choice,
-        lock: Lock,
-        located: Lock,
+        lock: Lockfile,
+        located: Lockfile,
         request: Request,
         fetcher: Fetcher,
         meter: Meter,

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import lock_file, logs, pip, sdists, uv
-from .lock import Lock
+from .. import pylock
+from ..lockfile import Lockfile
+from . import logs, pip, sdists, uv
 from .sdists import Job
 
 if TYPE_CHECKING:
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
 Beat = Callable[[], None] | None
 
 
-def with_uv(job: Job, directory: Path, lock: Lock, server: IndexServer, beat: Beat = None) -> None:
+def with_uv(
+    job: Job, directory: Path, lock: Lockfile, server: IndexServer, beat: Beat = None
+) -> None:
     """Raises PutBack with the build's last words. All wheels of the lock are installed before."""
     folder = sdists.work_folder(directory, job)
     try:
-        listed = _written(folder / "pylock.sdist.toml", lock_file.for_uv(lock, [job.package]))
+        listed = _written(folder / "pylock.sdist.toml", pylock.for_uv(lock, [job.package]))
         pins = _written(folder / "constraints.txt", sdists.constraints(job, lock))
         options: list[str | Path] = ["--no-deps", "--build-constraints", pins]
         overlay = None
@@ -42,7 +45,9 @@ def with_uv(job: Job, directory: Path, lock: Lock, server: IndexServer, beat: Be
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def with_pip(job: Job, directory: Path, lock: Lock, server: IndexServer, beat: Beat = None) -> None:
+def with_pip(
+    job: Job, directory: Path, lock: Lockfile, server: IndexServer, beat: Beat = None
+) -> None:
     """The same with the environment's own pip.
 
     Never in pip's own isolation: that would start a second pip with the index's address, and so its
@@ -50,7 +55,7 @@ def with_pip(job: Job, directory: Path, lock: Lock, server: IndexServer, beat: B
     """
     folder = sdists.work_folder(directory, job)
     try:
-        listed = _written(folder / "requirements.txt", lock_file.for_pip(lock, [job.package]))
+        listed = _written(folder / "requirements.txt", pylock.for_pip(lock, [job.package]))
         overlay = _tools_by_pip(job, directory, folder, lock, server, beat)
         env = sdists.environment(job, directory, overlay)
         options: list[str | Path] = [
@@ -68,13 +73,13 @@ def with_pip(job: Job, directory: Path, lock: Lock, server: IndexServer, beat: B
 
 
 def _tools_by_uv(
-    job: Job, directory: Path, folder: Path, lock: Lock, server: IndexServer, beat: Beat
+    job: Job, directory: Path, folder: Path, lock: Lockfile, server: IndexServer, beat: Beat
 ) -> Path:
     """The build's tools, in a folder beside the environment's packages: a build sees both."""
     overlay = folder / "tools"
     tools = sdists.tools_of(job, lock)
     if tools:
-        listed = _written(folder / "pylock.tools.toml", lock_file.for_uv(lock, tools))
+        listed = _written(folder / "pylock.tools.toml", pylock.for_uv(lock, tools))
         argv = [*uv.PIP, "install", *_at(directory), "--no-deps", "--target", overlay, "-r", listed]
         with logs.Log(directory, sdists.log_name(job)) as log:
             _judge(job, uv.run(argv, server, _link_mode(directory), log, beat), log)
@@ -82,12 +87,12 @@ def _tools_by_uv(
 
 
 def _tools_by_pip(
-    job: Job, directory: Path, folder: Path, lock: Lock, server: IndexServer, beat: Beat
+    job: Job, directory: Path, folder: Path, lock: Lockfile, server: IndexServer, beat: Beat
 ) -> Path:
     overlay = folder / "tools"
     tools = sdists.tools_of(job, lock)
     if tools:
-        listed = _written(folder / "tools.txt", lock_file.for_pip(lock, tools))
+        listed = _written(folder / "tools.txt", pylock.for_pip(lock, tools))
         argv = [*_pip(directory), "--require-hashes", "--only-binary", ":all:"]
         with logs.Log(directory, sdists.log_name(job)) as log:
             result = pip.run([*argv, "--target", overlay, "-r", listed], server, {}, log, beat)

@@ -13,8 +13,8 @@ from packaging.utils import parse_wheel_filename
 from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ..catalogue.model import PUBLIC, Index, Stack
 from ..index.simple import ProjectFile
+from ..lockfile import LockedPackage, Lockfile
 from ..pythons.interpreter import Interpreter
-from .lock import Lock, LockedPackage
 
 _AT_ONCE = 8  # pages
 
@@ -26,7 +26,7 @@ class Pages(Protocol):
     def explain(self, name: str) -> str: ...
 
 
-def located(lock: Lock, pages: Pages) -> Lock:
+def located(lock: Lockfile, pages: Pages) -> Lockfile:
     """The lock with its files' addresses at this machine's indexes; what is installed stays the same.
 
     Raises UsageError, with both hashes, where an index has another file under the same name;
@@ -74,7 +74,7 @@ def _plain(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
 
 
-def check_fits(lock: Lock, interpreter: Interpreter, where: str) -> None:
+def check_fits(lock: Lockfile, interpreter: Interpreter, where: str) -> None:
     """Raises Cannot where the lock is for another Python, architecture or C library than the machine's."""
     if interpreter.architecture != lock.architecture:
         raise Cannot(
@@ -105,7 +105,7 @@ def _platform(interpreter: Interpreter) -> str:
     return f"Python {interpreter.version}, {best.partition('-')[2].partition('-')[2]}"
 
 
-def public_of(stack: Stack, lock: Lock) -> str:
+def public_of(stack: Stack, lock: Lockfile) -> str:
     """The public index that a lock was made with; "" where all is from the stack's own."""
     for package in lock.packages:
         if index_name(stack.indexes, package.name) == PUBLIC:

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from ...exit_codes import CouldNotLook
 from ..pythons.interpreter import Interpreter
-from . import uv, uv_words
+from . import uv, uv_errors
 
 if TYPE_CHECKING:
     from ..index.server import IndexServer
@@ -55,7 +55,7 @@ class NoSolution(Exception):
     def __init__(self, explanation: str, whole: str) -> None:
         super().__init__(explanation)
         self.whole = whole
-        self.hints = uv_words.hints(whole)
+        self.hints = uv_errors.hints(whole)
 
 
 def compile_(
@@ -80,8 +80,8 @@ def compile_(
     if not result.ok:
         whole = result.stderr.decode("utf-8", "replace")
         if "No solution found" in whole:
-            raise NoSolution(uv_words.sentence(result), whole)
-        raise CouldNotLook(f"uv could not resolve the requirements: {uv_words.sentence(result)}")
+            raise NoSolution(uv_errors.sentence(result), whole)
+        raise CouldNotLook(f"uv could not resolve the requirements: {uv_errors.sentence(result)}")
     return parse(result.stdout.decode("utf-8"))
 
 

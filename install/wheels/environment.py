@@ -13,9 +13,9 @@ from typing import Any
 from ...exit_codes import PutBack
 from .. import processes
 from ..catalogue.model import Stack
+from ..lockfile import Lockfile
 from ..pythons.interpreter import Interpreter
-from . import activation, logs, pip_conf, surroundings
-from .lock import Lock
+from . import activation, child_env, logs, pip_conf
 
 _DEADLINE = 300.0  # seconds; a slow network file system takes its time for a few hundred files
 
@@ -53,7 +53,7 @@ def create(directory: Path, interpreter: Interpreter, *, prompt: str = "") -> No
         )
 
 
-def configure(directory: Path, stack: Stack, lock: Lock, public: str) -> None:
+def configure(directory: Path, stack: Stack, lock: Lockfile, public: str) -> None:
     """Give the environment its own pip.conf and what activation sets.
 
     public: the URL of the index that pip and uv are configured with. An environment gets nothing else:
@@ -75,7 +75,7 @@ def _virtualenv(
 
 
 def _run(directory: Path, log: str, argv: Sequence[str | Path]) -> Any:
-    env = {**surroundings.plain(), "VIRTUALENV_CONFIG_FILE": os.devnull}
+    env = {**child_env.plain(), "VIRTUALENV_CONFIG_FILE": os.devnull}
     result = processes.run(argv, deadline=_DEADLINE, env=env)
     said = result.stdout + result.stderr
     if said and directory.is_dir():
@@ -89,7 +89,7 @@ def _base(interpreter: Interpreter) -> str:
     if not interpreter.is_environment:
         return interpreter.path
     argv = [interpreter.path, "-I", "-c", _BASE]
-    result = processes.run(argv, deadline=_DEADLINE, env=surroundings.plain())
+    result = processes.run(argv, deadline=_DEADLINE, env=child_env.plain())
     prefix = Path(os.fsdecode(result.stdout.strip())) if result.ok else None
     found = shutil.which(f"python{interpreter.minor}", path=str(prefix / "bin")) if prefix else None
     return found or interpreter.path

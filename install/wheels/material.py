@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from . import lock_file
-from .lock import Lock
+from .. import pylock
+from ..lockfile import Lockfile
 
 
 class LockedPackages:
@@ -13,12 +13,12 @@ class LockedPackages:
 
     file_name = "pylock.toml"
 
-    def __init__(self, lock: Lock) -> None:
+    def __init__(self, lock: Lockfile) -> None:
         self._lock = lock
 
     @cached_property
     def digest(self) -> str:
-        return lock_file.digest(self._lock)
+        return pylock.digest(self._lock)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -34,4 +34,4 @@ class LockedPackages:
         }
 
     def text(self) -> str:
-        return lock_file.text(self._lock)
+        return pylock.text(self._lock)

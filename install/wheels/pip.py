@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...exit_codes import Cannot, PutBack
-from .. import processes
-from . import lock_file, logs, surroundings
-from .lock import Lock, LockedFile, LockedPackage
+from .. import processes, pylock
+from ..lockfile import LockedFile, LockedPackage, Lockfile
+from . import child_env, logs
 from .uv import DEADLINE
 
 if TYPE_CHECKING:
@@ -32,19 +32,19 @@ _OPTIONS = (
 _WRONG_BYTES = "DO NOT MATCH THE HASHES"
 
 
-def described(lock: Lock) -> str:
+def described(lock: Lockfile) -> str:
     """ "pip 21.3.1": the lock's."""
     own = locked(lock)
     return f"pip {own.version}" if own else "pip"
 
 
-def locked(lock: Lock) -> LockedPackage | None:
+def locked(lock: Lockfile) -> LockedPackage | None:
     return next((package for package in lock.packages if package.name == "pip"), None)
 
 
 def sync(
     directory: Path,
-    lock: Lock,
+    lock: Lockfile,
     server: IndexServer,
     files: View,
     packages: Sequence[LockedPackage] | None = None,
@@ -66,7 +66,7 @@ def sync(
     try:
         wheel = _copy(own.file, files, folder)
         listed = folder / "requirements.txt"
-        listed.write_text(lock_file.for_pip(lock, packages), encoding="utf-8")
+        listed.write_text(pylock.for_pip(lock, packages), encoding="utf-8")
         program: list[str | Path] = [directory / "bin" / "python", "-I", wheel / "pip", "install"]
         options: list[str | Path] = ["--require-hashes", "--only-binary", ":all:", "-r", listed]
         with logs.Log(directory, "install.log") as kept:
@@ -97,7 +97,7 @@ def run(
             beat()
 
     # The index's address holds a token: in the environment, which others cannot read.
-    whole = {**surroundings.plain(), "PIP_INDEX_URL": server.url, "NO_PROXY": "*", **env}
+    whole = {**child_env.plain(), "PIP_INDEX_URL": server.url, "NO_PROXY": "*", **env}
     result = processes.run(
         [*argv, *_OPTIONS], deadline=DEADLINE, env=whole, cwd=Path("/"), tick=look
     )

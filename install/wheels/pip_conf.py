@@ -26,10 +26,10 @@ from packaging.utils import canonicalize_name
 
 from ...data import packages
 from ..catalogue.model import PUBLIC, Stack
+from ..lockfile import Lockfile
 from ..network import addresses
 from . import logs
 from .checking import index_name, public_of
-from .lock import Lock
 
 CONSTRAINTS = "constraints.txt"  # in the environment's own folder of envcheck's
 
@@ -51,7 +51,7 @@ _FREE = """\
 _ALONE = "PIP_CONFIG_FILE=/dev/null python -m pip install --no-deps --index-url {url} NAME"
 
 
-def write(directory: Path, stack: Stack, lock: Lock, public: str) -> None:
+def write(directory: Path, stack: Stack, lock: Lockfile, public: str) -> None:
     """Write both files; without an index of the stack's own, the constraints alone.
 
     public: the URL of the index that pip and uv are configured with, without credentials.
@@ -63,7 +63,7 @@ def write(directory: Path, stack: Stack, lock: Lock, public: str) -> None:
     (directory / "pip.conf").write_text(conf, encoding="utf-8")
 
 
-def replaced_public(stack: Stack, lock: Lock, public: str) -> str:
+def replaced_public(stack: Stack, lock: Lockfile, public: str) -> str:
     """The index that stood in the configured public one's place; "" where that one itself did.
 
     In the environment it takes its place too: beside it, it would be one more index to be confused with.
@@ -72,7 +72,7 @@ def replaced_public(stack: Stack, lock: Lock, public: str) -> str:
     return used if _is_safe(used) and used.rstrip("/") != public.rstrip("/") else ""
 
 
-def own_indexes(stack: Stack, lock: Lock) -> list[str]:
+def own_indexes(stack: Stack, lock: Lockfile) -> list[str]:
     """The stack's own indexes, as far as a locked package comes from them, each once.
 
     One without TLS is left out, unless it is on this machine: pip would have to be told to trust it.
@@ -85,7 +85,7 @@ def own_indexes(stack: Stack, lock: Lock) -> list[str]:
     return [index for index in found if _is_safe(index)]
 
 
-def constraints_text(stack: Stack, lock: Lock, python: str = "python") -> str:
+def constraints_text(stack: Stack, lock: Lockfile, python: str = "python") -> str:
     """What may not change; what is refused; the catalogue's bounds. python: in the comment's command."""
     locked = {package.name for package in lock.packages}
     framework = canonicalize_name(stack.distribution)

@@ -21,12 +21,12 @@ from ...exit_codes import Cannot, CouldNotLook
 from ..catalogue.model import Sdist, Stack
 from ..catalogue.pythons import seed
 from ..fit.choice import Choice
+from ..lockfile import LockedPackage, Lockfile
 from ..pythons.interpreter import Interpreter
 from ..pythons.wheel_tags import tags
 from ..request import Request
 from . import compiled, uv
 from .compiled import NoSolution, Pin, Target
-from .lock import Lock, LockedPackage
 
 if TYPE_CHECKING:
     from ..index.simple import ProjectFile
@@ -37,7 +37,7 @@ _KEPT_OUT = 3  # sentences on what the policy kept out
 
 def resolve(
     choice: Choice, *, indexes: OpenIndex, interpreter: Interpreter | None, request: Request
-) -> Lock:
+) -> Lockfile:
     """Ask the indexes and lock what they answer; nothing is installed.
 
     interpreter: None where the chosen Python has to be got first. Raises Cannot where the requirements
@@ -69,7 +69,7 @@ def resolve(
 
         packages = lock(solve(requirements(choice, target.minor), constraints(choice)))
         building = _building(packages, stack, solve, lock)
-    return Lock(
+    return Lockfile(
         stack=stack.name,
         release=choice.candidate.release.release,
         python=target.minor,
@@ -82,7 +82,7 @@ def resolve(
 
 
 def beside(
-    lock: Lock,
+    lock: Lockfile,
     wanted: Mapping[str, str],
     choice: Choice,
     *,

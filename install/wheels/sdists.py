@@ -14,8 +14,8 @@ from packaging.version import Version
 
 from ...exit_codes import Cannot, PutBack
 from ..catalogue.model import Sdist, Stack
-from . import logs, surroundings
-from .lock import Lock, LockedPackage
+from ..lockfile import LockedPackage, Lockfile
+from . import child_env, logs
 
 # Program → its package on Debian and Ubuntu, on RHEL and its kin.
 _PACKAGES = {
@@ -61,7 +61,7 @@ class Job(NamedTuple):
         return f"{self.package.name} {self.package.version}"
 
 
-def jobs(lock: Lock, stack: Stack) -> list[Job]:
+def jobs(lock: Lockfile, stack: Stack) -> list[Job]:
     """What is to be built, those last that import what they are built for.
 
     Raises Cannot for an sdist that the stack does not allow by name, version and hash.
@@ -74,7 +74,7 @@ def jobs(lock: Lock, stack: Stack) -> list[Job]:
 
 
 def check_programs(
-    lock: Lock, stack: Stack, which: Callable[[str], str | None] = shutil.which
+    lock: Lockfile, stack: Stack, which: Callable[[str], str | None] = shutil.which
 ) -> None:
     """Raises Cannot where a program is missing that a build needs; nothing is fetched before that."""
     for job in jobs(lock, stack):
@@ -87,7 +87,7 @@ def check_programs(
             )
 
 
-def constraints(job: Job, lock: Lock) -> str:
+def constraints(job: Job, lock: Lockfile) -> str:
     """What the build's requirements are pinned to: the sdist's own pins, and what was locked for them."""
     pins = {
         canonicalize_name(requirement.name): f"{requirement.name}{requirement.specifier}"
@@ -98,7 +98,7 @@ def constraints(job: Job, lock: Lock) -> str:
     return "".join(f"{pin}\n" for _, pin in sorted(pins.items()))
 
 
-def tools_of(job: Job, lock: Lock) -> list[LockedPackage]:
+def tools_of(job: Job, lock: Lockfile) -> list[LockedPackage]:
     """The packages that a build without isolation finds beside the environment's."""
     pins: dict[str, Requirement] = {
         canonicalize_name(r.name): r for r in map(Requirement, job.sdist.build.requires)
@@ -112,8 +112,8 @@ def tools_of(job: Job, lock: Lock) -> list[LockedPackage]:
 
 def environment(job: Job, directory: Path, overlay: Path | None = None) -> dict[str, str]:
     """The variables of a build. overlay: where its tools are, for one without isolation."""
-    variables = surroundings.building()
-    path = surroundings.bin_first(directory, surroundings.plain())
+    variables = child_env.building()
+    path = child_env.bin_first(directory, child_env.plain())
     if overlay is not None:
         path = f"{overlay / 'bin'}:{path}"
         variables["PYTHONPATH"] = str(overlay)

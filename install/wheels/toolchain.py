@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from ...exit_codes import CouldNotLook
 from .. import processes
 from ..catalogue.model import Stack
+from ..lockfile import Lockfile
 from ..request import Request
-from . import builds, pip, sdists, surroundings, uv, uv_words
-from .lock import Lock
+from . import builds, child_env, pip, sdists, uv, uv_errors
 
 if TYPE_CHECKING:
     from ..index.server import IndexServer
@@ -24,21 +24,21 @@ _PYTHON_DEADLINE = 1800.0  # seconds for 30 MB
 _OF_THE_USER = ("UV_PYTHON_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_")
 
 
-def installer(request: Request, lock: Lock | None = None) -> str:
+def installer(request: Request, lock: Lockfile | None = None) -> str:
     """ "uv 0.13.9" or "pip 21.3.1": what will install."""
     if _with_uv(request):
         return uv.described()
     return "pip" if lock is None else pip.described(lock)
 
 
-def check(lock: Lock, stack: Stack) -> None:
+def check(lock: Lockfile, stack: Stack) -> None:
     """Raises Cannot where the lock wants something built that cannot be built here."""
     sdists.check_programs(lock, stack)
 
 
 def install(
     directory: Path,
-    lock: Lock,
+    lock: Lockfile,
     stack: Stack,
     request: Request,
     *,
@@ -86,11 +86,11 @@ def get_python(minor: str, environ: Mapping[str, str] | None = None) -> None:
         "never",
     ]
     argv += ["python", "install", "--no-bin", minor]
-    env = {**surroundings.plain(), **homes, **kept}
+    env = {**child_env.plain(), **homes, **kept}
     result = processes.run(argv, deadline=_PYTHON_DEADLINE, env=env)
     if not result.ok:
         raise CouldNotLook(
-            f"uv could not get Python {minor}: {uv_words.sentence(result)}",
+            f"uv could not get Python {minor}: {uv_errors.sentence(result)}",
             hint=f"install Python {minor} by other means (pyenv, the distribution), and try again",
         )
 

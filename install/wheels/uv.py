@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...exit_codes import PutBack
-from .. import places, processes
+from .. import places, processes, pylock
 from ..index.address import INDEX_URL
-from . import arriving, lock_file, logs, surroundings, uv_words
-from .lock import Lock, LockedPackage
+from ..lockfile import LockedPackage, Lockfile
+from . import arriving, child_env, logs, uv_errors
 
 if TYPE_CHECKING:
     from ..index.server import IndexServer
     from ..index.views import View
 
-# As pyproject.toml asks for it: reads pylock.toml, and says errors the way `uv_words` reads them.
+# As pyproject.toml asks for it: reads pylock.toml, and says errors the way `uv_errors` reads them.
 LEAST = (0, 13)
 
 PIP = ("--preview-features", "pylock", "pip")  # uv's own pip, which reads pylock.toml
@@ -41,7 +41,7 @@ def binary() -> Path | None:
 def version_of(path: Path) -> tuple[int, ...] | None:
     """(0, 13, 9); None where it does not run: built for another libc, lost, on a noexec mount."""
     result = processes.run(
-        [path, "--no-config", "--version"], deadline=_ANSWERS, env=surroundings.plain()
+        [path, "--no-config", "--version"], deadline=_ANSWERS, env=child_env.plain()
     )
     found = re.match(rb"uv (\d+)\.(\d+)\.(\d+)", result.stdout) if result.ok else None
     return tuple(int(part) for part in found.groups()) if found else None
@@ -55,7 +55,7 @@ def described() -> str:
 
 def install(
     directory: Path,
-    lock: Lock,
+    lock: Lockfile,
     server: IndexServer,
     files: View,
     packages: Sequence[LockedPackage],
@@ -75,13 +75,13 @@ def install(
     try:
         for paths in arriving.portions((one.file for one in packages), files, beat):
             portion = [one for one in packages if one.file.sha256 in paths]
-            listed.write_text(lock_file.for_uv(lock, portion, paths), encoding="utf-8")
+            listed.write_text(pylock.for_uv(lock, portion, paths), encoding="utf-8")
             with logs.Log(directory, "install.log") as kept:
                 result = run(argv, server, env, kept, beat)
             if not result.ok:
                 raise PutBack(
                     f"uv could not install {len(lock.packages)} packages into {directory}: "
-                    f"{uv_words.sentence(result)}",
+                    f"{uv_errors.sentence(result)}",
                     hint=f"the whole log is in {kept.path}",
                 )
     finally:
@@ -113,7 +113,7 @@ def run(
 
     argv = [path, "--no-config", "--no-progress", "--color", "never", *arguments]
     argv += ["--default-index", INDEX_URL]
-    whole = {**surroundings.plain(), **surroundings.through(server.proxy), **_settings(), **env}
+    whole = {**child_env.plain(), **child_env.through(server.proxy), **_settings(), **env}
     result = processes.run(argv, deadline=DEADLINE, env=whole, cwd=_neutral(), tick=look)
     result.stderr = logs.hidden(result.stderr, server.secret)
     if log is not None:

@@ -14,7 +14,7 @@ from index_server import Access, Index, serve
 from wheel_maker import wheel
 
 from envcheck.install.catalogue.load import seed
-from envcheck.install.index.public import public_index
+from envcheck.install.network.public_index import public_index
 
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 from bad_server import BadServer
 
+from envcheck.install.lockfile import LockedFile
 from envcheck.install.network.retries import Retries
 from envcheck.install.network.session import Session
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store
-from envcheck.install.wheels.lock import LockedFile
 
 SIZE = 3_000_000
 DATA = random.Random(4).randbytes(SIZE)

@@ -15,7 +15,7 @@ from wheel_maker import sha256
 
 from envcheck.install.index.simple import ProjectFile
 from envcheck.install.index.views import Pinned
-from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
+from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 
 ORIGIN = "https://index.example/files/"
 INDEX = "https://index.example/simple/"
@@ -98,7 +98,7 @@ def _shown(key: str, path: Path) -> ProjectFile:
     )
 
 
-def lock_of(folder: Path, python: str, building: Iterable[str] = ()) -> Lock:
+def lock_of(folder: Path, python: str, building: Iterable[str] = ()) -> Lockfile:
     """Everything in the folder, locked; the files of the names in ``building`` as build tools."""
     view = FolderView(folder)
     packages: dict[bool, list[LockedPackage]] = {True: [], False: []}
@@ -108,7 +108,7 @@ def lock_of(folder: Path, python: str, building: Iterable[str] = ()) -> Lock:
             name=shown.name, version=str(shown.version), index=pinned.index, file=pinned.file
         )
         packages[shown.name in building].append(package)
-    return Lock(
+    return Lockfile(
         stack="test",
         release="1",
         python=python,

@@ -14,10 +14,10 @@ from uv import find_uv_bin
 
 from envcheck.install.catalogue.model import Index, Sdist, Stack
 from envcheck.install.index.address import INDEX_URL
-from envcheck.install.index.public import PublicIndex
 from envcheck.install.index.routes import Routes
 from envcheck.install.index.server import IndexServer
 from envcheck.install.index.views import OpenIndex
+from envcheck.install.network.public_index import PublicIndex
 from envcheck.install.network.session import Session
 from envcheck.install.request import Request
 from envcheck.install.store.fetch import Fetcher

@@ -15,7 +15,7 @@ import pytest
 import requests
 from index_site import project_of
 
-from envcheck.install.index.public import public_index
+from envcheck.install.network.public_index import public_index
 
 SECONDS = 60.0
 

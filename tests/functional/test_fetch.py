@@ -10,9 +10,9 @@ import pytest
 from bad_server import CAPTIVE_PORTAL, BadServer, Way
 from fetching import DATA, QUICK, SHA, SIZE, WRONG, fetched, fetcher, wheel
 
+from envcheck.install.lockfile import LockedFile
 from envcheck.install.store.errors import FetchError
 from envcheck.install.store.store import Store
-from envcheck.install.wheels.lock import LockedFile
 
 FOREVER = None
 

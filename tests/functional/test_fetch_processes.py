@@ -30,7 +30,7 @@ import fcntl, json, sys
 from pathlib import Path
 from envcheck.install.network.retries import Retries
 from envcheck.install.network.session import Session
-from envcheck.install.wheels.lock import LockedFile
+from envcheck.install.lockfile import LockedFile
 from envcheck.install.store.errors import FetchError
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store

@@ -22,7 +22,7 @@ from envcheck.exit_codes import CouldNotLook
 from envcheck.install.catalogue.model import Sdist
 from envcheck.install.index.server import IndexServer
 from envcheck.install.index.views import ClosedIndex, OpenIndex
-from envcheck.install.wheels.lock import Lock, LockedPackage
+from envcheck.install.lockfile import LockedPackage, Lockfile
 
 OLD = Offer(json=False, metadata=False, sizes=False)
 BARE = Offer(json=False, metadata=False, sizes=False, hashes=False)
@@ -59,8 +59,8 @@ def keys(lock: Path) -> dict[str, str]:
     return {name: key for key, name in found}
 
 
-def locked(index: OpenIndex, lock: Path) -> Lock:
-    """A Lock of what uv chose."""
+def locked(index: OpenIndex, lock: Path) -> Lockfile:
+    """A Lockfile of what uv chose."""
     document = tomli.loads(lock.read_text())
     pinned = index.pin(keys(lock).values())
     packages = [
@@ -73,7 +73,7 @@ def locked(index: OpenIndex, lock: Path) -> Lock:
         for package in document["packages"]
         for pin in [pinned[package["wheels"][0]["url"].split("/")[-2]]]
     ]
-    return Lock(stack="", release="", python="3", architecture="x86_64", packages=packages)
+    return Lockfile(stack="", release="", python="3", architecture="x86_64", packages=packages)
 
 
 WANTED = {

@@ -10,8 +10,8 @@ import pytest
 from cli import environment
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.index.public import public_index
 from envcheck.install.network.pip_settings import pip_settings
+from envcheck.install.network.public_index import public_index
 
 
 def machine(folder: Path, **changes: str) -> dict[str, str]:

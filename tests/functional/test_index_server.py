@@ -19,10 +19,10 @@ from envcheck.exit_codes import CouldNotLook
 from envcheck.install.index.address import INDEX_URL
 from envcheck.install.index.server import IndexServer
 from envcheck.install.index.simple import JSON_TYPE, ProjectFile, parse
+from envcheck.install.lockfile import LockedFile
 from envcheck.install.store.errors import FetchError
 from envcheck.install.store.store import Store
 from envcheck.install.store.transfer import Transfer
-from envcheck.install.wheels.lock import LockedFile
 
 SIZE = 3_000_000
 BYTES = bytes(range(251)) * (SIZE // 251 + 1)

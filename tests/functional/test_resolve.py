@@ -16,10 +16,10 @@ from envcheck.install.catalogue.model import Build, Release, Sdist, Stack
 from envcheck.install.fit.choice import Candidate, Choice
 from envcheck.install.index.simple import ProjectFile
 from envcheck.install.index.views import OpenIndex
+from envcheck.install.lockfile import Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
 from envcheck.install.wheels import resolve, uv
-from envcheck.install.wheels.lock import Lock
 
 MINOR = "{}.{}".format(*sys.version_info)
 PYTHON = Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
@@ -68,13 +68,13 @@ def choice(*, python_to_get: str = "", **changes: Any) -> Choice:
     )
 
 
-def locked(view: FolderView, chosen: Choice, interpreter: Interpreter | None = PYTHON) -> Lock:
+def locked(view: FolderView, chosen: Choice, interpreter: Interpreter | None = PYTHON) -> Lockfile:
     return resolve.resolve(
         chosen, indexes=cast("OpenIndex", view), interpreter=interpreter, request=Request()
     )
 
 
-def versions(lock: Lock) -> dict[str, str]:
+def versions(lock: Lockfile) -> dict[str, str]:
     return {package.name: package.version for package in lock.packages}
 
 

@@ -17,10 +17,10 @@ from pythons import heavy, need
 from envcheck.exit_codes import PutBack
 from envcheck.install.catalogue.model import Index, Stack
 from envcheck.install.index.server import IndexServer
+from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
 from envcheck.install.wheels import environment, toolchain
-from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 
 AWKWARD = "with spaces & ünïcödé " + "and so long that no kernel takes it as a shebang " * 3
 STACK = Stack(
@@ -32,7 +32,7 @@ STACK = Stack(
     architectures=["x86_64"],
     source="made up",
 )
-EMPTY = Lock(stack="test", release="1", python="3.11", architecture="x86_64", packages=[])
+EMPTY = Lockfile(stack="test", release="1", python="3.11", architecture="x86_64", packages=[])
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from pythons import heavy, need
 from wheel_maker import wheel
 
 from envcheck.install.catalogue.model import Index, Stack
+from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.wheels import environment
-from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 
 FREE = "nvidia-cublas-cu117"  # a name that nobody holds on the public registry
 PLAIN = Offer(json=False)  # what pip 18.1 reads
@@ -72,7 +72,7 @@ def python(
     )
     package = LockedPackage(name="nvidia-cublas", version="11.4.1", index=indexes[0].url, file=file)
     public = msgspec.structs.replace(package, name="six", version="1.16.0", index=indexes[1].url)
-    lock = Lock(
+    lock = Lockfile(
         stack="test", release="1", python="3", architecture="x86_64", packages=[package, public]
     )
     environment.configure(directory, stack, lock, "https://public.example/simple")

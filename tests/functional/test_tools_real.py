@@ -11,20 +11,21 @@ import pytest
 from cli import environment as clean_environment
 from pythons import need
 
+from envcheck.install import pylock
 from envcheck.install.catalogue import load
 from envcheck.install.fit.choice import Candidate, Choice
-from envcheck.install.index.public import public_index
 from envcheck.install.index.routes import Routes
 from envcheck.install.index.server import IndexServer
 from envcheck.install.index.views import ClosedIndex, OpenIndex
+from envcheck.install.lockfile import Lockfile
+from envcheck.install.network.public_index import public_index
 from envcheck.install.network.session import Session
 from envcheck.install.pythons import finding
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store
-from envcheck.install.wheels import environment, lock_file, resolve, toolchain
-from envcheck.install.wheels.lock import Lock
+from envcheck.install.wheels import environment, resolve, toolchain
 
 pytestmark = pytest.mark.slow
 
@@ -48,8 +49,8 @@ def test_tensorflow_1_with_uv_and_with_pip(session: Session, tmp_path: Path) -> 
     lock = locked(session, store, interpreter)
     assert [tool.name for tool in lock.building] == ["setuptools", "wheel"]
     path = tmp_path / "pylock.toml"
-    lock_file.write(lock, path)
-    assert lock_file.read(path) == lock
+    pylock.write(lock, path)
+    assert pylock.read(path) == lock
     for installer in ("uv", "pip"):
         directory = tmp_path / installer
         install(session, store, lock, interpreter, Request(installer=installer), directory)  # type: ignore[arg-type]
@@ -65,7 +66,7 @@ def test_tensorflow_1_with_uv_and_with_pip(session: Session, tmp_path: Path) -> 
         assert (directory / ".envcheck" / "logs" / "build-gast.log").exists()
 
 
-def locked(session: Session, store: Store, interpreter: Interpreter) -> Lock:
+def locked(session: Session, store: Store, interpreter: Interpreter) -> Lockfile:
     stack, request = load.load(STACK), Request()
     chosen = Candidate(release=stack.releases[0], interpreter=interpreter)
     routes = Routes(stack, request, public_index(os.environ))
@@ -82,7 +83,7 @@ def locked(session: Session, store: Store, interpreter: Interpreter) -> Lock:
 def install(
     session: Session,
     store: Store,
-    lock: Lock,
+    lock: Lockfile,
     interpreter: Interpreter,
     request: Request,
     directory: Path,

@@ -18,10 +18,10 @@ from wheel_maker import sha256, wheel
 from envcheck.exit_codes import Cannot, CouldNotLook, PutBack
 from envcheck.install.catalogue.model import Index, Stack
 from envcheck.install.index.server import IndexServer
+from envcheck.install.lockfile import Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
 from envcheck.install.wheels import environment, toolchain, uv
-from envcheck.install.wheels.lock import Lock
 
 MINOR = "{}.{}".format(*sys.version_info)
 STACK = Stack(
@@ -61,7 +61,7 @@ def directory(tmp_path: Path) -> Path:
     return made
 
 
-def install(directory: Path, lock: Lock, view: FolderView, installer: str) -> int:
+def install(directory: Path, lock: Lockfile, view: FolderView, installer: str) -> int:
     request = Request(installer=installer)  # type: ignore[arg-type]
     with IndexServer(view) as server:  # type: ignore[arg-type]
         try:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from envcheck.exit_codes import EnvcheckError
+from envcheck.install import pylock
+from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.plan.plan import PlannedPackage, WheelPlan
 from envcheck.install.request import Request
 from envcheck.install.transaction import layout
@@ -20,23 +22,21 @@ from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.record import Health, Installed
 from envcheck.install.transaction.steps import Details, Noted, Stage, Verdict
-from envcheck.install.wheels import lock_file
-from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 from envcheck.install.wheels.material import LockedPackages
 
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 BOUND = 30  # seconds that a forked child may live
 
 
-def locked(release: str) -> Lock:
+def locked(release: str) -> Lockfile:
     file = LockedFile(name="tiny-1-py3-none-any.whl", url="https://x.test/tiny", sha256="ab" * 32)
     package = LockedPackage(name="tiny", version=release, index="https://x.test/simple/", file=file)
-    return Lock(
+    return Lockfile(
         stack="tiny", release=release, python=MINOR, architecture="x86_64", packages=[package]
     )
 
 
-def planned(root: Path, lock: Lock) -> WheelPlan:
+def planned(root: Path, lock: Lockfile) -> WheelPlan:
     package = PlannedPackage(
         name="tiny",
         version=lock.release,
@@ -53,7 +53,7 @@ def planned(root: Path, lock: Lock) -> WheelPlan:
         reasons=[],
         notes=[],
         directory=str(root),
-        version=layout.version_id(lock.release, MINOR, lock_file.digest(lock)),
+        version=layout.version_id(lock.release, MINOR, pylock.digest(lock)),
         python="",
         interpreter=sys.executable,
         installer="none",

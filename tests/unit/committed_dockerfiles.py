@@ -11,7 +11,7 @@ from pathlib import Path
 from envcheck import __version__
 from envcheck.install.catalogue.load import load
 from envcheck.install.export import requirement_lists as listing
-from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
+from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.reports.dockerfile import Context, Options, inside, render, render_over
 from envcheck.reports.dockerfile.options import is_too_old, standalone
 
@@ -31,7 +31,7 @@ def texts() -> dict[str, str]:
 def _wheel_tf1() -> str:
     stack = load("nvidia-tf1")
     (nvidia,) = stack.indexes
-    lock = Lock(
+    lock = Lockfile(
         stack=stack.name,
         release="23.03",
         python="3.8",

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from envcheck.exit_codes import CouldNotLook
-from envcheck.install.index.public import PublicIndex
+from envcheck.install.lockfile import LockedFile
 from envcheck.install.network.addresses import public
-from envcheck.install.wheels.lock import LockedFile
+from envcheck.install.network.public_index import PublicIndex
 
 JSON = "application/vnd.pypi.simple.v1+json"
 PUBLIC = PublicIndex(url="https://public.example/simple", origin="a test")

@@ -11,11 +11,11 @@ import msgspec
 from envcheck.install.catalogue.model import Build, Index, Release, Sdist, Stack
 from envcheck.install.fit.choice import Candidate, Choice
 from envcheck.install.fit.room import RoomAt
+from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.plan.plan import WheelPlan
 from envcheck.install.plan.planning import plan
 from envcheck.install.plan.rooms import Surroundings
 from envcheck.install.pythons.interpreter import Interpreter
-from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 
 MIB = 1024 * 1024
 NVIDIA = "https://pypi.nvidia.com/"
@@ -38,7 +38,7 @@ def package(
     )
 
 
-def lock(*packages: LockedPackage, **changes: Any) -> Lock:
+def lock(*packages: LockedPackage, **changes: Any) -> Lockfile:
     """Of nvidia-tf1 23.03: 900 MiB from NVIDIA's index, 21 MiB from the public one."""
     standard = [
         package("nvidia-tensorflow", "1.15.5+nv23.3", 400 * MIB, NVIDIA),
@@ -46,7 +46,7 @@ def lock(*packages: LockedPackage, **changes: Any) -> Lock:
         package("numpy", "1.21.6", 20 * MIB),
         package("pip", "24.0", 1 * MIB),
     ]
-    whole = Lock(
+    whole = Lockfile(
         stack="nvidia-tf1",
         release="23.03",
         python="3.8",
@@ -132,13 +132,13 @@ def here(**changes: Any) -> Surroundings:
 
 def planned(
     of: Choice | None = None,
-    locked: Lock | None = None,
+    locked: Lockfile | None = None,
     **surroundings: Any,
 ) -> WheelPlan:
     return plan(of or choice(), locked or lock(), here(**surroundings))
 
 
-def stored(locked: Lock, *names: str) -> Mapping[str, int]:
+def stored(locked: Lockfile, *names: str) -> Mapping[str, int]:
     """These packages of a lock, as they would lie in the store."""
     return {
         p.file.sha256: p.file.size or 0 for p in locked.packages if not names or p.name in names

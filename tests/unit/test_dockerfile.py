@@ -12,7 +12,7 @@ from planned import GAST, MIB, NVIDIA, SETUPTOOLS, lock, package, stack
 
 from envcheck.data import table
 from envcheck.install.catalogue.model import Build
-from envcheck.install.wheels.lock import Lock
+from envcheck.install.lockfile import Lockfile
 from envcheck.reports.dockerfile import Context, Options, render, render_over
 from envcheck.reports.dockerfile import lists as locked_lists
 from envcheck.reports.dockerfile.options import is_too_old, standalone
@@ -20,7 +20,7 @@ from envcheck.reports.dockerfile.options import is_too_old, standalone
 CONTEXT = Context(standalone=standalone("x86_64"))
 
 
-def text(locked: Lock | None = None, **options: str) -> str:
+def text(locked: Lockfile | None = None, **options: str) -> str:
     return render(stack(), locked or lock(), Options(envcheck="0.1.0", **options))
 
 

@@ -9,13 +9,13 @@ import pytest
 from planned import GAST, SETUPTOOLS, lock, stack
 
 from envcheck.exit_codes import UsageError
+from envcheck.install import pylock
 from envcheck.install.catalogue import load as catalogue
 from envcheck.install.export import build_context as making
 from envcheck.install.export import context_writer as writing
 from envcheck.install.export import requirement_lists as listing
+from envcheck.install.lockfile import Lockfile
 from envcheck.install.request import Request
-from envcheck.install.wheels import lock_file
-from envcheck.install.wheels.lock import Lock
 from envcheck.reports.dockerfile import Context, Options, render
 
 OPTIONS = Options(envcheck="0.1.0", context=Context())
@@ -26,7 +26,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "load", lambda name: stack())
 
 
-def put(folder: Path, locked: Lock) -> None:
+def put(folder: Path, locked: Lockfile) -> None:
     for name, text in listing.texts(stack(), locked).items():
         (folder / name).write_text(text)
 
@@ -36,7 +36,7 @@ def test_what_is_read_back_gives_the_same_dockerfile(tmp_path: Path, known: None
     put(tmp_path, locked)
     kept = listing.read(tmp_path)
     assert kept is not None
-    assert kept.digest == lock_file.digest(locked)
+    assert kept.digest == pylock.digest(locked)
     assert render(kept.stack, kept.lock, OPTIONS) == render(stack(), locked, OPTIONS)
     assert listing.texts(kept.stack, kept.lock).keys() == listing.texts(stack(), locked).keys()
     mine = [(p.name, p.version, p.file.sha256, p.file.kind) for p in kept.lock.packages]

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from planned import lock, package
 
-from envcheck.install import drift
+from envcheck.install import drift, pylock
 from envcheck.install.drift import Drift
-from envcheck.install.wheels import lock_file
 
 SITE = "lib/python3.8/site-packages"
 
@@ -19,7 +18,7 @@ def version(tmp_path: Path) -> Path:
     """Of numpy 1.21.6 and pip 24.0, both as locked."""
     (tmp_path / ".envcheck").mkdir()
     locked = lock(package("numpy", "1.21.6", 1), package("pip", "24.0", 1))
-    lock_file.write(locked, tmp_path / ".envcheck" / "pylock.toml")
+    pylock.write(locked, tmp_path / ".envcheck" / "pylock.toml")
     install(tmp_path, "numpy", "1.21.6")
     install(tmp_path, "pip", "24.0")
     return tmp_path

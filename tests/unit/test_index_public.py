@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.index.public import PublicIndex, choose
 from envcheck.install.network.pip_settings import Setting, pip_settings
+from envcheck.install.network.public_index import PublicIndex, choose
 
 UV = "--index-url https://uv.example/simple\n"
 

@@ -15,8 +15,8 @@ from envcheck.install.catalogue.model import Index, Sdist, Stack
 from envcheck.install.index.routes import Routes
 from envcheck.install.index.simple import IndexBroken
 from envcheck.install.index.views import ClosedIndex, OpenIndex
+from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.request import Request
-from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 
 NVIDIA = "https://nvidia.example/simple"
 STACK = Stack(
@@ -242,7 +242,7 @@ def test_a_lock_is_all_there_is(tmp_path: Path) -> None:
     session, store = Session({"https://x/a.whl": (REAL, "")}), Store(tmp_path)
     file = LockedFile(name=NAME, url="https://x/a.whl", sha256=DIGEST, size=len(REAL))
     package = LockedPackage(name="nvidia_tensorrt", version="8.5.1", index="https://x/", file=file)
-    lock = Lock(
+    lock = Lockfile(
         stack="",
         release="",
         python="3.8",

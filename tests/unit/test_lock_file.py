@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from packaging.pylock import Pylock
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.wheels import lock_file
-from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
+from envcheck.install import pylock
+from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 
 INDEX = "https://index.example/simple/"
 
@@ -27,8 +27,8 @@ def package(name: str, version: str, *, sdist: bool = False, size: int | None = 
     return LockedPackage(name=name, version=version, index=INDEX, file=locked)
 
 
-def lock(*packages: LockedPackage, building: tuple[LockedPackage, ...] = ()) -> Lock:
-    return Lock(
+def lock(*packages: LockedPackage, building: tuple[LockedPackage, ...] = ()) -> Lockfile:
+    return Lockfile(
         stack="nvidia-tf1",
         release="23.03",
         python="3.8",
@@ -58,7 +58,7 @@ _packages = st.builds(
 )
 _words = st.text(st.characters(codec="utf-8"), max_size=8)
 _locks = st.builds(
-    Lock,
+    Lockfile,
     stack=st.from_regex(r"[a-z0-9-]+", fullmatch=True),
     release=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9.+_-]*", fullmatch=True),
     python=st.from_regex(r"3\.[1-9][0-9]?", fullmatch=True),
@@ -72,33 +72,33 @@ _locks = st.builds(
 
 @given(_locks)
 @settings(max_examples=20, deadline=None)
-def test_what_is_written_is_read(made: Lock) -> None:
-    text = lock_file.text(made)
-    assert lock_file.parse(text, "lock") == made
-    again = msgspec.convert(msgspec.to_builtins(made), Lock)
+def test_what_is_written_is_read(made: Lockfile) -> None:
+    text = pylock.text(made)
+    assert pylock.parse(text, "lock") == made
+    again = msgspec.convert(msgspec.to_builtins(made), Lockfile)
     backwards = msgspec.structs.replace(again, provided=dict(reversed(made.provided.items())))
-    assert lock_file.text(backwards) == text
+    assert pylock.text(backwards) == text
 
 
 def test_it_is_pep_751_for_others_too() -> None:
-    pylock = Pylock.from_dict(tomli.loads(lock_file.text(GOOD)))
-    assert pylock.created_by == "envcheck"
-    assert str(pylock.requires_python) == "==3.8.*"
-    assert [(p.name, p.index, bool(p.sdist)) for p in pylock.packages] == [
+    document = Pylock.from_dict(tomli.loads(pylock.text(GOOD)))
+    assert document.created_by == "envcheck"
+    assert str(document.requires_python) == "==3.8.*"
+    assert [(p.name, p.index, bool(p.sdist)) for p in document.packages] == [
         ("nvidia-tensorflow", INDEX, False),
         ("gast", INDEX, True),
     ]
     environment = {"sys_platform": "linux", "platform_machine": "x86_64"}
-    (marker,) = pylock.environments or []
+    (marker,) = document.environments or []
     assert marker.evaluate(environment)
     assert not marker.evaluate({**environment, "platform_machine": "aarch64"})
 
 
 def test_the_digest_is_of_what_is_installed() -> None:
     later = msgspec.structs.replace(GOOD, created_at="2027-01-01T00:00:00Z")
-    assert lock_file.digest(later) == lock_file.digest(GOOD)
+    assert pylock.digest(later) == pylock.digest(GOOD)
     other = msgspec.structs.replace(GOOD, packages=GOOD.packages[:1])
-    assert lock_file.digest(other) != lock_file.digest(GOOD)
+    assert pylock.digest(other) != pylock.digest(GOOD)
 
 
 def test_credentials_are_never_written() -> None:
@@ -106,32 +106,32 @@ def test_credentials_are_never_written() -> None:
     secret = "https://user:s3cret@index.example/simple/"
     file = msgspec.structs.replace(first.file, url=secret + first.file.name)
     made = lock(msgspec.structs.replace(first, index=secret, file=file))
-    for text in (lock_file.text(made), lock_file.for_uv(made)):
+    for text in (pylock.text(made), pylock.for_uv(made)):
         assert "s3cret" not in text and "user" not in text
-    assert f'index = "{INDEX}"' in lock_file.text(made)
+    assert f'index = "{INDEX}"' in pylock.text(made)
 
 
 def test_uv_gets_names_that_never_change() -> None:
     first = GOOD.packages[0].file
-    told = tomli.loads(lock_file.for_uv(GOOD))
+    told = tomli.loads(pylock.for_uv(GOOD))
     (wheel,) = told["packages"][0]["wheels"]
     assert wheel["url"] == (
         f"http://envcheck.invalid/files/{first.sha256}/{first.name.replace('+', '%2B')}"
     )
     assert "index" not in told["packages"][0] and "tool" not in told
     assert len(told["packages"]) == 2
-    only = tomli.loads(lock_file.for_uv(GOOD, GOOD.building))
+    only = tomli.loads(pylock.for_uv(GOOD, GOOD.building))
     assert [p["name"] for p in only["packages"]] == ["setuptools"]
 
 
 def test_pip_gets_a_hash_a_line() -> None:
-    lines = lock_file.for_pip(GOOD).splitlines()
+    lines = pylock.for_pip(GOOD).splitlines()
     first = GOOD.packages[0]
     assert lines[0] == f"nvidia-tensorflow==1.15.5+nv23.3 --hash=sha256:{first.file.sha256}"
     assert len(lines) == 2
 
 
-TEXT = lock_file.text(GOOD)
+TEXT = pylock.text(GOOD)
 HASH = GOOD.packages[0].file.sha256
 
 
@@ -172,7 +172,7 @@ def test_a_broken_lock_is_told_where(text: str, told: str, tmp_path: Path) -> No
     path = tmp_path / "pylock.toml"
     path.write_text(text)
     with pytest.raises(UsageError) as caught:
-        lock_file.read(path)
+        pylock.read(path)
     assert told in str(caught.value) and str(path) in str(caught.value)
 
 
@@ -180,7 +180,7 @@ def test_a_lock_of_uv_is_refused_with_what_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "pylock.toml"
     path.write_text('lock-version = "1.0"\ncreated-by = "uv"\npackages = []\n')
     with pytest.raises(UsageError, match=r"made by 'uv' and has no \[tool.envcheck\]"):
-        lock_file.read(path)
+        pylock.read(path)
 
 
 def test_a_second_wheel_is_one_too_many() -> None:
@@ -189,16 +189,16 @@ def test_a_second_wheel_is_one_too_many() -> None:
     second += f'hashes = {{ sha256 = "{HASH}" }}\n'
     head, mark, tail = TEXT.partition('[[packages]]\nname = "gast"')
     with pytest.raises(UsageError, match="nvidia-tensorflow: 2 files"):
-        lock_file.parse(head + second + mark + tail, "lock")
+        pylock.parse(head + second + mark + tail, "lock")
 
 
 def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
-        lock_file.read(tmp_path / "none")
+        pylock.read(tmp_path / "none")
     with pytest.raises(UsageError, match="cannot be written: No such file"):
-        lock_file.write(GOOD, tmp_path / "none" / "pylock.toml")
+        pylock.write(GOOD, tmp_path / "none" / "pylock.toml")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageError, match="not UTF-8"):
-        lock_file.read(tmp_path / "binary")
-    lock_file.write(GOOD, tmp_path / "pylock.toml")
-    assert lock_file.read(tmp_path / "pylock.toml") == GOOD
+        pylock.read(tmp_path / "binary")
+    pylock.write(GOOD, tmp_path / "pylock.toml")
+    assert pylock.read(tmp_path / "pylock.toml") == GOOD

@@ -18,11 +18,12 @@ from envcheck.collector.probes import container_specs, kernel_events
 from envcheck.collector.redact import Redactor
 from envcheck.collector.smi import document
 from envcheck.exit_codes import EnvcheckError
+from envcheck.install import pylock
 from envcheck.install.catalogue import schema
 from envcheck.install.engines import troubles
 from envcheck.install.index import simple
 from envcheck.install.network import challenges
-from envcheck.install.wheels import lock_file, uv_words
+from envcheck.install.wheels import uv_errors
 
 
 def repeated(piece: str, size: int) -> str:
@@ -113,13 +114,13 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
         ],
     ),
     "uv's words": (
-        uv_words.explanation,
+        uv_errors.explanation,
         ["a\n", "Because ", "And because \n", "x. ", "(1)", "× \n"],
     ),
-    "uv's hints": (uv_words.hints, ["hint: ", "hint:\n", "hint: a\n       b", "\n ", " "]),
+    "uv's hints": (uv_errors.hints, ["hint: ", "hint:\n", "hint: a\n       b", "\n ", " "]),
     "an engine's words": (partial(troubles.told, "podman"), ["/a ", "error ", "lock"]),
     "a registry's header": (challenges.parse, ["Bearer ", 'a="\\', 'a="b",', "a="]),
-    "lock": (lambda text: lock_file.parse(text, "x"), ["a.", "a=[", "[a.", "[[packages]]\n", "#"]),
+    "lock": (lambda text: pylock.parse(text, "x"), ["a.", "a=[", "[a.", "[[packages]]\n", "#"]),
     "stack": (lambda text: schema.read(text, "x"), ["a.", "a=[", "[a.", "[[releases]]\n", "\n"]),
 }
 

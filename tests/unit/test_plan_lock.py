@@ -10,10 +10,10 @@ from planned import GAST, MIB, NVIDIA, PUBLIC, interpreter, lock, package, stack
 
 from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
 from envcheck.install.index.simple import ProjectFile
+from envcheck.install.lockfile import Lockfile
 from envcheck.install.running import rate
 from envcheck.install.store.progress import Fetching
 from envcheck.install.wheels.checking import check_fits, located, public_of
-from envcheck.install.wheels.lock import Lock
 
 MIRROR = "https://user:secret@mirror.example/"
 
@@ -21,7 +21,7 @@ MIRROR = "https://user:secret@mirror.example/"
 class Pages:
     """An index that has a lock's files at another address, and some of them changed."""
 
-    def __init__(self, of: Lock, **sha256: str) -> None:
+    def __init__(self, of: Lockfile, **sha256: str) -> None:
         self._files = {
             p.name: ProjectFile(
                 filename=p.file.name,

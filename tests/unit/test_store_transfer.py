@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from envcheck.install.lockfile import LockedFile
 from envcheck.install.network.errors import HttpError
 from envcheck.install.store import parts
 from envcheck.install.store.errors import FetchError
 from envcheck.install.store.store import Store
 from envcheck.install.store.transfer import HELD_BACK, Transfer
-from envcheck.install.wheels.lock import LockedFile
 
 SHA = "a" * 64
 

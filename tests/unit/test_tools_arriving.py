@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from envcheck.install.lockfile import LockedFile
 from envcheck.install.store.errors import FetchError
 from envcheck.install.wheels import arriving
-from envcheck.install.wheels.lock import LockedFile
 
 NAMES = ("a", "b", "c")
 

@@ -10,16 +10,16 @@ import msgspec
 import pytest
 
 from envcheck.install.catalogue.model import Build, Index, Sdist, Stack
+from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.wheels import (
     activation,
+    child_env,
     compiled,
     pip,
     pip_conf,
     sdists,
-    surroundings,
-    uv_words,
+    uv_errors,
 )
-from envcheck.install.wheels.lock import Lock, LockedFile, LockedPackage
 
 
 def result(stderr: str, code: int = 1, outcome: str = "exited") -> Any:
@@ -88,12 +88,12 @@ error: Failed to fetch `alpha==1.0`
     ],
 )
 def test_uv_is_told_by_its_last_cause(said: str, told: str) -> None:
-    assert uv_words.sentence(result(said)) == told
+    assert uv_errors.sentence(result(said)) == told
 
 
 def test_a_uv_that_was_killed_says_so() -> None:
-    assert uv_words.sentence(result("error: something", code=-9)) == "it died by signal 9"
-    assert uv_words.sentence(result(LONG, outcome="timeout")) == "it died by signal 9"
+    assert uv_errors.sentence(result("error: something", code=-9)) == "it died by signal 9"
+    assert uv_errors.sentence(result(LONG, outcome="timeout")) == "it died by signal 9"
 
 
 def test_advice_on_uvs_variables_is_left_out() -> None:
@@ -101,19 +101,19 @@ def test_advice_on_uvs_variables_is_left_out() -> None:
         "error: Failed to install: x.whl\n  cause: Wheel version does not match filename (99.0 != 2.0), \
 which indicates a malformed wheel. If this is intentional, set `UV_SKIP_WHEEL_FILENAME_CHECK=1`\n"
     )
-    assert uv_words.explanation(said) == (
+    assert uv_errors.explanation(said) == (
         "Wheel version does not match filename (99.0 != 2.0), which indicates a malformed wheel"
     )
 
 
 def test_hints_that_name_uvs_options_are_none() -> None:
-    assert uv_words.hints(LONG) == [
+    assert uv_errors.hints(LONG) == [
         "You require CPython 3.8 (`cp38`), but we only found wheels for `b` with these tags: `cp36m`, `cp37m`"
     ]
 
 
 def test_an_explanation_has_an_end() -> None:
-    assert len(uv_words.explanation("error: " + "x " * 5000)) < 1000
+    assert len(uv_errors.explanation("error: " + "x " * 5000)) < 1000
 
 
 def test_a_resolution_is_read() -> None:
@@ -172,8 +172,8 @@ def locked(name: str, version: str, index: str = "https://public.example/simple/
     return LockedPackage(name=name, version=version, index=index, file=file)
 
 
-def lock(*packages: LockedPackage, building: tuple[LockedPackage, ...] = ()) -> Lock:
-    return Lock(
+def lock(*packages: LockedPackage, building: tuple[LockedPackage, ...] = ()) -> Lockfile:
+    return Lockfile(
         stack="s",
         release="1",
         python="3.8",
@@ -261,7 +261,7 @@ def test_another_public_index_takes_the_place_of_the_configured_one_in_the_envir
     assert f"\nindex-url = {mirror}\n" in pip_conf.text(Path("/c.txt"), mirror, [])
 
 
-def _constraints(stack: Stack, locked: Lock) -> list[str]:
+def _constraints(stack: Stack, locked: Lockfile) -> list[str]:
     said = pip_conf.constraints_text(stack, locked)
     return [line for line in said.splitlines() if not line.startswith("#")]
 
@@ -313,14 +313,14 @@ def test_what_a_tool_gets_of_the_users_environment() -> None:
         "CC": "cc",
         "https_proxy": "z",
     }
-    plain = surroundings.plain(mine)
+    plain = child_env.plain(mine)
     assert {name: plain.get(name) for name in mine} == {
         **dict.fromkeys(mine),
         "PATH": "/bin",
         "HOME": "/h",
     }
-    assert surroundings.building(mine) == {"CC": "cc"}
-    proxies = surroundings.through("http://u:p@127.0.0.1:1")
+    assert child_env.building(mine) == {"CC": "cc"}
+    proxies = child_env.through("http://u:p@127.0.0.1:1")
     assert {v for k, v in proxies.items() if k.lower() != "no_proxy"} == {"http://u:p@127.0.0.1:1"}
     assert proxies["NO_PROXY"] == proxies["no_proxy"] == ""
 

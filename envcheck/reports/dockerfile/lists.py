@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from ...install.catalogue.model import PUBLIC, Sdist, Stack
-from ...install.wheels.lock import Lock, LockedPackage
+from ...install.lockfile import LockedPackage, Lockfile
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True):
         return [*self.pip, *self.wheels, *self.building, *self.sdists]
 
 
-def lists(stack: Stack, lock: Lock) -> Lists:
+def lists(stack: Stack, lock: Lockfile) -> Lists:
     """Each package of the lock in exactly one list."""
     allowed = {sdist.sha256: sdist for sdist in stack.sdists}
     pip = [p for p in lock.packages if p.name == "pip"]

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from ...install.catalogue.model import PUBLIC, Stack
-from ...install.wheels.lock import Lock
+from ...install.lockfile import Lockfile
 from .lists import Listed, Lists
 from .options import Options
 from .words import run, variable
@@ -38,7 +38,7 @@ def system(listed: Lists) -> Iterator[list[str]]:
         ]
 
 
-def check(lock: Lock) -> list[str]:
+def check(lock: Lockfile) -> list[str]:
     found = "'%d.%d' % sys.version_info[:2] + ' ' + platform.machine()"
     wanted = f"{lock.python} {lock.architecture}"
     return [

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...install.catalogue.model import PUBLIC, Stack
 from ...install.fit.gpu_rules import needed_driver
-from ...install.wheels.lock import Lock
+from ...install.lockfile import Lockfile
 from . import inside, packages
 from .lists import index_of, lists
 from .options import Options, base_of, ngc_base
@@ -19,7 +19,7 @@ _LOCK_TO_BE_TOLD = [
 ]
 
 
-def render(stack: Stack, lock: Lock, options: Options) -> str:
+def render(stack: Stack, lock: Lockfile, options: Options) -> str:
     """The Dockerfile of a lock, which is of that stack."""
     listed = lists(stack, lock)
     return text(
@@ -74,7 +74,7 @@ def render_over(options: Options) -> str:
     )
 
 
-def _head(stack: Stack, lock: Lock, options: Options) -> list[str]:
+def _head(stack: Stack, lock: Lockfile, options: Options) -> list[str]:
     image = f"{lock.stack}:{lock.release}".replace("+", "-")
     created = f", locked {lock.created_at}" if lock.created_at else ""
     build = "- < Dockerfile"
@@ -91,7 +91,7 @@ def _head(stack: Stack, lock: Lock, options: Options) -> list[str]:
     ]
 
 
-def _host(stack: Stack, lock: Lock, image: str) -> list[str]:
+def _host(stack: Stack, lock: Lockfile, image: str) -> list[str]:
     """What the machine needs that it will run on: an image brings no driver."""
     if not stack.gpu:
         return []
@@ -104,7 +104,7 @@ def _host(stack: Stack, lock: Lock, image: str) -> list[str]:
     ]
 
 
-def _official(lock: Lock) -> str:
+def _official(lock: Lockfile) -> str:
     return f"docker.io/library/python:{lock.python}-slim"
 
 
@@ -131,7 +131,7 @@ def _arguments(indexes: dict[str, str]) -> list[str]:
     ]
 
 
-def _indexes(stack: Stack, lock: Lock) -> dict[str, str]:
+def _indexes(stack: Stack, lock: Lockfile) -> dict[str, str]:
     """The stack's own indexes that the lock uses: name → URL that it was locked from."""
     used: dict[str, str] = {}
     for package in [*lock.packages, *lock.building]:
@@ -141,7 +141,7 @@ def _indexes(stack: Stack, lock: Lock) -> dict[str, str]:
     return used
 
 
-def _tail(stack: Stack, lock: Lock, options: Options) -> list[str]:
+def _tail(stack: Stack, lock: Lockfile, options: Options) -> list[str]:
     labels = {
         "org.opencontainers.image.title": lock.stack,
         "org.opencontainers.image.version": lock.release,

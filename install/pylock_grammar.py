@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from .lock import Lock, LockedPackage
+from .lockfile import LockedPackage, Lockfile
 
 _NAME = re.compile(r"[a-z0-9-]{1,200}")
 _RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,100}")
@@ -22,7 +22,7 @@ _URL = re.compile(r"(?:(?:https?|file)://\S{1,4000})?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def problem(lock: Lock) -> str:
+def problem(lock: Lockfile) -> str:
     """The first thing in a lock that envcheck does not write: 'its release is "…"'; "" for a good one."""
     for what, pattern, value in _values(lock):
         if not (pattern.fullmatch(value) and value.isprintable()):
@@ -30,7 +30,7 @@ def problem(lock: Lock) -> str:
     return ""
 
 
-def _values(lock: Lock) -> Iterator[tuple[str, re.Pattern[str], str]]:
+def _values(lock: Lockfile) -> Iterator[tuple[str, re.Pattern[str], str]]:
     yield "its stack", _NAME, lock.stack
     yield "its release", _RELEASE, lock.release
     yield "its Python", _PYTHON, lock.python

@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from ...exit_codes import CouldNotLook, UsageError
-from ..network.addresses import QUOTED, is_index, typed
-from ..network.pip_settings import Setting, pip_settings
+from .addresses import QUOTED, is_index, typed
+from .pip_settings import Setting, pip_settings
 
 UV_SECONDS = 20.0
 

@@ -28,7 +28,7 @@ class LockedPackage(msgspec.Struct, frozen=True, kw_only=True):
     needed_by: list[str] = []
 
 
-class Lock(msgspec.Struct, frozen=True, kw_only=True):
+class Lockfile(msgspec.Struct, frozen=True, kw_only=True):
     """What will be installed, to the byte.
 
     ``building`` are the packages that allowed sdists are built with; they are fetched and hashed like

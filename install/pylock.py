@@ -1,6 +1,6 @@
 """The lock as a file: `pylock.toml` (PEP 751), in which every package has exactly one file.
 
-What PEP 751 has no place for stands in ``[tool.envcheck]``. The same Lock gives the same bytes.
+What PEP 751 has no place for stands in ``[tool.envcheck]``. The same Lockfile gives the same bytes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from ...exit_codes import UsageError
-from ..index.address import FILES_URL
-from . import grammar
-from .lock import Lock, LockedFile, LockedPackage
+from ..exit_codes import UsageError
+from . import pylock_grammar
+from .index.address import FILES_URL
+from .lockfile import LockedFile, LockedPackage, Lockfile
 
 CREATOR = "envcheck"
 
@@ -47,7 +47,7 @@ class _Ours(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
     building: list[dict[str, Any]] = []
 
 
-def text(lock: Lock) -> str:
+def text(lock: Lockfile) -> str:
     """The lock as pylock.toml; credentials in URLs are left out."""
     ours: dict[str, Any] = {
         "stack": lock.stack,
@@ -64,7 +64,7 @@ def text(lock: Lock) -> str:
     return tomli_w.dumps({**_pylock(lock, lock.packages).to_dict(), "tool": {CREATOR: ours}})
 
 
-def write(lock: Lock, path: Path) -> None:
+def write(lock: Lockfile, path: Path) -> None:
     """Raises UsageError where the file cannot be written."""
     try:
         path.write_text(text(lock), encoding="utf-8")
@@ -72,7 +72,7 @@ def write(lock: Lock, path: Path) -> None:
         raise UsageError(f"{path}: the lock cannot be written: {error.strerror}") from None
 
 
-def read(path: Path) -> Lock:
+def read(path: Path) -> Lockfile:
     """The lock that ``text`` wrote.
 
     Raises UsageError, with the file and the place in it, for anything else: a lock of uv's or pip's
@@ -87,7 +87,7 @@ def read(path: Path) -> Lock:
     return parse(content, str(path))
 
 
-def parse(content: str, where: str) -> Lock:
+def parse(content: str, where: str) -> Lockfile:
     """``read``, of a text; ``where`` is what errors call it."""
     try:
         raw = tomli.loads(content)
@@ -99,7 +99,7 @@ def parse(content: str, where: str) -> Lock:
     pylock = _validated(raw, where)
     ours = _ours(raw, pylock, where)
     building = _validated({**raw, "packages": ours.building}, f"{where}: tool.envcheck.building")
-    lock = Lock(
+    lock = Lockfile(
         stack=ours.stack,
         release=ours.release,
         python=ours.python,
@@ -109,19 +109,19 @@ def parse(content: str, where: str) -> Lock:
         provided=ours.provided,
         created_at=ours.created_at,
     )
-    if wrong := grammar.problem(lock):
+    if wrong := pylock_grammar.problem(lock):
         raise UsageError(f"{where} is not a valid lock: {wrong}")
     return lock
 
 
-def digest(lock: Lock) -> str:
+def digest(lock: Lockfile) -> str:
     """sha256 of what is installed, whenever it was locked: 64 hexadecimal digits."""
     timeless = msgspec.structs.replace(lock, created_at="")
     return hashlib.sha256(text(timeless).encode()).hexdigest()
 
 
 def for_uv(
-    lock: Lock,
+    lock: Lockfile,
     packages: Iterable[LockedPackage] | None = None,
     paths: Mapping[str, Path] | None = None,
 ) -> str:
@@ -138,7 +138,7 @@ def for_uv(
     return tomli_w.dumps(_pylock(lock, bare).to_dict())
 
 
-def for_pip(lock: Lock, packages: Sequence[LockedPackage] | None = None) -> str:
+def for_pip(lock: Lockfile, packages: Sequence[LockedPackage] | None = None) -> str:
     """The same as requirements with hashes, a line for each package."""
     chosen = lock.packages if packages is None else packages
     return "".join(f"{p.name}=={p.version} --hash=sha256:{p.file.sha256}\n" for p in chosen)
@@ -149,7 +149,7 @@ def file_url(file: LockedFile) -> str:
     return f"{FILES_URL}{file.sha256}/{quote(file.name)}"
 
 
-def _pylock(lock: Lock, packages: Sequence[LockedPackage]) -> Pylock:
+def _pylock(lock: Lockfile, packages: Sequence[LockedPackage]) -> Pylock:
     return Pylock(
         lock_version=Version("1.0"),
         environments=[
