@@ -138,7 +138,7 @@ def doctor_of_a_target(figures: Figures, rounds: int, target: str) -> None:
 
 
 def hung_probe(figures: Figures, rounds: int) -> None:
-    from envcheck.collector import process
+    from envcheck.collector.runtime import process
 
     (took,) = in_turn(
         min(rounds, 3), lambda: process.run([sys.executable, "-c", HANG], 2.0).seconds

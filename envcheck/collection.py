@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from . import snapshot as snapshots
-from .collector import process
-from .collector.child import PACKAGE
+from .collector.runtime import process
+from .collector.runtime.child import PACKAGE
 from .exit_codes import CouldNotLook, UsageError
 from .snapshot import Snapshot
 

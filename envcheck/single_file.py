@@ -31,7 +31,7 @@ if sys.version_info < (3, 6):
 _MAIN = (
     _OLD
     + """\
-from envcheck.collector.shadows import hidden
+from envcheck.collector.runtime.shadows import hidden
 
 with hidden():
     import signal

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..collector import process
+from ..collector.runtime import process
 
 GRACE = 5.0  # seconds between SIGTERM and SIGKILL
 

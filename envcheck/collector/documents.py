@@ -7,8 +7,8 @@ import sys
 import time
 
 from . import account, redact
-from .child import parse
 from .facts import Context, dumps, plain
+from .runtime.child import parse
 from .version import VERSION
 
 SCHEMA = 1

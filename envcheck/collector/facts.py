@@ -87,7 +87,7 @@ class Context(object):
 
     def run(self, argv, deadline, env=None):
         """A helper program, inside the probe's own process group: a process.Result."""
-        from . import process
+        from .runtime import process
 
         return process.run(
             argv, deadline, env=self.environ if env is None else env, own_session=False, tied=True

@@ -120,7 +120,8 @@ def put_settings(facts, **functions):
 
 def _libraries(context):
     try:
-        from . import loading, origins
+        from .cuda import library_loads as loading
+        from .packaging import origins
 
         wheels = origins.wheel_libraries(sys.path)
         whence = origins.Origins(context, wheels, (sys.prefix, sys.base_prefix))

@@ -7,8 +7,8 @@ what no program inside can repair: somebody has to recreate the container, or lo
 import json
 import sys
 
-from . import process
-from .child import BOOTSTRAP, parse
+from .runtime import process
+from .runtime.child import BOOTSTRAP, parse
 
 DEADLINE = 10.0  # seconds; NVML answers in one, and a driver that hangs never does
 WELL, NOT_WELL = 0, 1  # docker knows no other exit status of a health check

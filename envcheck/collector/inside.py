@@ -9,9 +9,10 @@ import binascii
 import json
 import os
 
-from . import inside_troubles, scratch
+from . import inside_troubles
 from .inside_troubles import Failed, Refused
 from .kernels import options as kernel_options
+from .runtime import scratch
 
 # What a container sees of the machine below it; the rest is the host's business.
 SEEN = ("host", "kernel", "nvml", "nvidia_smi", "cuda")

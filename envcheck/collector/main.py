@@ -7,11 +7,12 @@ import select
 import signal
 import sys
 
-from . import guard, health, inside, scratch
+from . import health, inside
 from .documents import document, here, snapshot
 from .facts import dumps
 from .kernels import options as kernel_options
 from .run import ROOT, BadTarget, Run
+from .runtime import guard, scratch
 from .version import VERSION
 
 # In the single file it comes along; envcheck itself names the one that is installed beside it.

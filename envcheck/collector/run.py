@@ -6,12 +6,13 @@ import os
 import sys
 import time
 
-from . import handshake, inside, orphans, process, scratch
-from .child import BOOTSTRAP
+from . import inside
 from .documents import document, section
 from .kernels.campaign import Campaign, Interpreter
 from .kernels.selection import NoSuchGpu
-from .probes import FRAMEWORKS, MACHINE, TARGET, bounded
+from .probes import FRAMEWORKS, MACHINE, TARGET
+from .runtime import bounded, handshake, orphans, process, scratch
+from .runtime.child import BOOTSTRAP
 
 HANDSHAKE_DEADLINE = 5.0
 _ONCE_MORE = 1.0  # seconds, after which a GPU's utilization no longer tells of the probes

@@ -1,6 +1,6 @@
 """envcheck's process becomes the command's: exit codes, signals and the terminal pass by themselves.
 
-No process is started, so this is not a matter for collector/process.py; tests/unit/test_walls.py knows it.
+No process is started, so the collector's process.py has no part in it; tests/unit/test_walls.py knows it.
 """
 
 from __future__ import annotations

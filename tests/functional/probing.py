@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import pythons
 
-from envcheck.collector import process
-from envcheck.collector.child import BOOTSTRAP, parse
+from envcheck.collector.runtime import process
+from envcheck.collector.runtime.child import BOOTSTRAP, parse
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -20,12 +20,12 @@ from cli import environment
 from processes import running, wait_for
 from pythons import find
 
-from envcheck.collector import orphans, process
 from envcheck.collector.kernels import attempts
 from envcheck.collector.kernels.attempts import Limits
 from envcheck.collector.kernels.campaign import Campaign, Interpreter
 from envcheck.collector.kernels.options import Options
 from envcheck.collector.kernels.selection import Device
+from envcheck.collector.runtime import orphans, process
 from envcheck.facts.micro_kernels import LevelRun, ModeRun
 from envcheck.snapshot import load
 

@@ -15,9 +15,9 @@ import msgspec
 import probing
 import pytest
 
-from envcheck.collector import process
 from envcheck.collector.kernels import child
 from envcheck.collector.kernels.records import Heard
+from envcheck.collector.runtime import process
 from envcheck.facts.base import Unavailable
 from envcheck.facts.micro_kernels import LevelRun, ModeRun, Rate
 from envcheck.tensorcores import signatures

@@ -9,8 +9,8 @@ import kernel_shims
 import probing
 import pytest
 
+from envcheck.collector.cuda.libcuda import CudaError
 from envcheck.collector.kernels.driver import Driver, JitError, is_out_of_memory
-from envcheck.collector.libcuda import CudaError
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pythons
 from kernel_tree import RELEASE, Tree, kernel_module, modinfo
 
 from envcheck.checks.engine import diagnose
-from envcheck.collector import child
+from envcheck.collector.runtime import child
 from envcheck.facts.base import Unavailable
 from envcheck.facts.kernel import Kernel
 from envcheck.facts.pci import Pci

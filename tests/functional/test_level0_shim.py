@@ -15,12 +15,12 @@ import pytest
 import tensor_runs
 from build_cubin import cubin
 
-from envcheck.collector import process
 from envcheck.collector.kernels import MODES, level0_bits, ptx
 from envcheck.collector.kernels.child import BOOTSTRAP
 from envcheck.collector.kernels.ptx import Instruction
 from envcheck.collector.kernels.records import Heard
 from envcheck.collector.kernels.vectors import SIZES
+from envcheck.collector.runtime import process
 from envcheck.facts.base import Unavailable
 from envcheck.facts.micro_kernels import LevelRun, ModeRun
 from envcheck.tensorcores.chains import chain, integer_dot

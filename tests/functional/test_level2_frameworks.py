@@ -15,9 +15,9 @@ import pytest
 import pythons
 from test_real_frameworks import install
 
-from envcheck.collector.child import PACKAGE
 from envcheck.collector.kernels.child import BOOTSTRAP
 from envcheck.collector.kernels.records import Heard
+from envcheck.collector.runtime.child import PACKAGE
 from envcheck.facts.micro_kernels import ModeRun
 from envcheck.tensorcores.signatures import read
 

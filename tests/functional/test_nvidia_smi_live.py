@@ -12,9 +12,9 @@ import msgspec
 import probing
 import pytest
 
-from envcheck.collector import process
 from envcheck.collector.facts import Context, dumps
 from envcheck.collector.probes import nvidia_smi
+from envcheck.collector.runtime import process
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import NvidiaSmi
 

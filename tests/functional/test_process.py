@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from envcheck.collector import capture, process
+from envcheck.collector.runtime import capture, process
 
 PYTHON = sys.executable
 
@@ -180,7 +180,7 @@ def test_orphans_that_left_their_session_are_swept(tmp_path: Path) -> None:
     )
     script = (
         "import sys\n"
-        "from envcheck.collector import orphans, process\n"
+        "from envcheck.collector.runtime import orphans, process\n"
         "orphans.adopt()\n"
         f"process.run([sys.executable, '-c', {escape!r}], 30)\n"
         "assert orphans.sweep() == []\n"
@@ -193,7 +193,7 @@ def test_children_that_came_along_are_spared(tmp_path: Path) -> None:
     """As of `server & exec python3 envcheck-collector.pyz`, where the server is a child from the start."""
     script = (
         "import subprocess\n"
-        "from envcheck.collector import orphans\n"
+        "from envcheck.collector.runtime import orphans\n"
         "orphans.adopt()\n"
         "server = subprocess.Popen(['sleep', '600'])\n"
         "ours = set(orphans.children())\n"
@@ -209,7 +209,7 @@ def test_a_status_is_known_where_dead_children_are_ignored() -> None:
     """SIGCHLD may be ignored by whoever started us, and then the kernel keeps no exit status."""
     script = (
         "import sys\n"
-        "from envcheck.collector import process\n"
+        "from envcheck.collector.runtime import process\n"
         "result = process.run([sys.executable, '-c', 'import os; os.kill(os.getpid(), 11)'], 30)\n"
         "assert (result.outcome, result.code) == ('exited', -11), result.describe()\n"
     )
@@ -224,7 +224,7 @@ def test_a_status_is_known_where_dead_children_are_ignored() -> None:
 def test_a_tied_child_dies_with_its_parent(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys\n"
-        "from envcheck.collector import process\n"
+        "from envcheck.collector.runtime import process\n"
         "child = process.Child(['sleep', '600'], 60, tied=True)\n"
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -251,7 +251,7 @@ def test_a_kernel_without_files_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_limit_on_file_sizes_is_named() -> None:
     script = (
         "import resource\n"
-        "from envcheck.collector import process\n"
+        "from envcheck.collector.runtime import process\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
         "print(process.run(['echo', 'hello'], 30).describe())\n"
     )
@@ -263,7 +263,7 @@ def test_a_limit_on_file_sizes_is_named() -> None:
 def test_no_descriptor_left_is_a_result_and_leaks_none() -> None:
     script = (
         "import os, resource\n"
-        "from envcheck.collector import process\n"
+        "from envcheck.collector.runtime import process\n"
         "process.run(['true'], 30)\n"  # whatever is opened once is open now
         "held = len(os.listdir('/proc/self/fd'))\n"
         "for room in range(7):\n"
@@ -281,7 +281,7 @@ def test_a_call_that_hangs_for_ever_keeps_nobodys_output_open() -> None:
     """As a child stuck in the kernel would: the reader at the other end waited for it."""
     script = (
         "import os, signal, time\n"
-        "from envcheck.collector.probes import bounded\n"
+        "from envcheck.collector.runtime import bounded\n"
         "os.kill = lambda pid, number: None\n"  # it cannot be killed
         "print(bounded.call_all([lambda: time.sleep(12)], 0.2), flush=True)\n"
     )

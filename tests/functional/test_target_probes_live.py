@@ -15,8 +15,8 @@ import msgspec
 import pytest
 import pythons
 
-from envcheck.collector import child, handshake, process
-from envcheck.collector.probes import framework_tensorflow
+from envcheck.collector.probes import tensorflow
+from envcheck.collector.runtime import child, handshake, process
 from envcheck.facts.base import Unavailable
 from envcheck.facts.target import (
     Environment,
@@ -34,9 +34,9 @@ TYPES: dict[str, Any] = {
     "packages": Packages,
     "packaging_config": PackagingConfig,
     "loader": Loader,
-    "framework_tensorflow": Framework,
-    "framework_torch": Framework,
-    "framework_jax": Framework,
+    "tensorflow": Framework,
+    "torch": Framework,
+    "jax": Framework,
 }
 
 
@@ -90,8 +90,8 @@ def probe(target: Target, module: str, **environ: str) -> Any:
     result = run(target, module, **environ)
     assert result.ok, f"{result.describe()}: {result.tail(20)}"
     facts = child.parse(result.stdout)["facts"]
-    if module.startswith("framework_"):
-        framework_tensorflow.after(facts, result.stderr.decode("utf-8", "replace"))
+    if module in ("tensorflow", "torch", "jax"):
+        tensorflow.after(facts, result.stderr.decode("utf-8", "replace"))
     return msgspec.convert(facts, TYPES[module])
 
 
@@ -323,10 +323,10 @@ def test_a_load_that_hangs_costs_its_limit(target: Target, tmp_path: Path) -> No
     )
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from envcheck.collector import loading\n"
+        "from envcheck.collector.cuda import library_loads\n"
         "from envcheck.collector.probes import loader\n"
         "from envcheck.collector.facts import Context, dumps\n"
-        "loading.LIMIT = 0.2\n"
+        "library_loads.LIMIT = 0.2\n"
         "import os\n"
         "print(dumps(loader.collect(Context(dict(os.environ))).values))\n"
     )
@@ -432,7 +432,7 @@ def test_a_framework_and_what_it_mapped(target: Target, built: Path) -> None:
     load = f"{inside} {built / 'libnvrtc.so.12'} {built / 'libcudart.so.12'}"
     found = probe(
         target,
-        "framework_tensorflow",
+        "tensorflow",
         LOAD=load,
         TF_CPP_MIN_LOG_LEVEL="3",
         TF_CPP_MAX_VLOG_LEVEL="9",
@@ -476,7 +476,7 @@ def test_a_framework_and_what_it_mapped(target: Target, built: Path) -> None:
 )
 def test_a_framework_that_does_not_import(target: Target, text: str, error: str) -> None:
     target.module("tensorflow", text)
-    found = probe(target, "framework_tensorflow", PYTHONIOENCODING="utf-8:surrogateescape")
+    found = probe(target, "tensorflow", PYTHONIOENCODING="utf-8:surrogateescape")
     assert not found.imported
     assert str(found.import_error).startswith(error)
     assert isinstance(found.version, Unavailable)
@@ -484,15 +484,15 @@ def test_a_framework_that_does_not_import(target: Target, text: str, error: str)
 
 def test_an_empty_directory_is_no_framework(target: Target) -> None:
     (target.site / "torch").mkdir()
-    found = probe(target, "framework_torch")
+    found = probe(target, "torch")
     assert not found.imported
     assert "only a directory of that name" in str(found.import_error)
-    assert not probe(target, "framework_jax").imported
+    assert not probe(target, "jax").imported
 
 
 def test_a_framework_that_aborts_leaves_the_reason_to_the_runner(target: Target) -> None:
     target.module("tensorflow", "import os\nos.abort()")
-    assert run(target, "framework_tensorflow").code == -signal.SIGABRT
+    assert run(target, "tensorflow").code == -signal.SIGABRT
 
 
 # the others

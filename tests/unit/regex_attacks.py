@@ -91,7 +91,7 @@ WAYS = {
     "install/catalogue/rules.py": "fullmatch",
     "install/pylock_grammar.py": "fullmatch",
     "envcheck.install.catalogue.positions._STRINGS": "match",
-    "collector/toml.py": "match",
+    "collector/packaging/toml.py": "match",
 }
 
 

@@ -20,7 +20,7 @@ from envcheck.collector.kernels.child import SAYS
 from envcheck.collector.kernels.jobs import Job, Part
 from envcheck.collector.kernels.options import Options
 from envcheck.collector.kernels.selection import Device
-from envcheck.collector.process import Result
+from envcheck.collector.runtime.process import Result
 from envcheck.facts.base import Probe
 from envcheck.facts.gpu import GpuProcess
 from envcheck.facts.host import Host

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from envcheck import collection
-from envcheck.collector import process
 from envcheck.collector.documents import document
+from envcheck.collector.runtime import process
 from envcheck.exit_codes import CouldNotLook, UsageError
 
 HOST = {"outcome": "ok", "seconds": 0.1, "facts": {"kernel": "6.1.0"}}

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from envcheck.collector.containers import specs as container_specs
 from envcheck.collector.facts import Context, Facts, dumps, from_error
-from envcheck.collector.probes import bounded, container_specs, containers
-from envcheck.collector.process import Result
+from envcheck.collector.probes import containers
+from envcheck.collector.runtime import bounded
+from envcheck.collector.runtime.process import Result
 from envcheck.facts.containers import Containers, Engine
 
 ANYTHING = settings(max_examples=30, deadline=None)
@@ -50,7 +52,7 @@ def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a unit test started a process")
 
     monkeypatch.setattr(bounded, "call_all", inline)
-    monkeypatch.setattr("envcheck.collector.process.Child", refuse)
+    monkeypatch.setattr("envcheck.collector.runtime.process.Child", refuse)
 
 
 def collect(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from envcheck.collector.process import Result
+from envcheck.collector.runtime.process import Result
 from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.install.engines import running
 from envcheck.install.engines.engine import EngineName

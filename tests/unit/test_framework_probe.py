@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from envcheck.collector import framework
 from envcheck.collector.facts import Facts, is_unavailable
-from envcheck.collector.probes import framework_jax, framework_tensorflow, framework_torch
+from envcheck.collector.probes import jax as framework_jax
+from envcheck.collector.probes import tensorflow as framework_tensorflow
+from envcheck.collector.probes import torch as framework_torch
 
 LOG = """\
 2024-01-01 10:00:00.000000: I tensorflow/core/platform/cpu_feature_guard.cc:142] Your CPU supports AVX2

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcheck.collector import handshake
-from envcheck.collector.process import Result
+from envcheck.collector.runtime import handshake
+from envcheck.collector.runtime.process import Result
 from envcheck.facts.target import Interpreter
 
 ANSWER: dict[str, Any] = {

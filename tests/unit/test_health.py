@@ -8,7 +8,7 @@ import pytest
 
 from envcheck.collector import health
 from envcheck.collector.facts import unavailable
-from envcheck.collector.process import Result
+from envcheck.collector.runtime.process import Result
 
 LOST = {"index": 3, "error": "Unknown Error", "code": 999}
 ABSENT = unavailable("error", "nvmlInit: Unknown Error (NVML error 999)")

@@ -14,16 +14,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from envcheck.collector.facts import Context, Facts, dumps, from_error
-from envcheck.collector.probes import (
-    bounded,
-    host,
-    host_disk,
-    host_limits,
-    host_security,
-    host_virtual,
-    mounts,
-    programs,
-)
+from envcheck.collector.linux import disk as host_disk
+from envcheck.collector.linux import limits as host_limits
+from envcheck.collector.linux import mounts
+from envcheck.collector.linux import security as host_security
+from envcheck.collector.linux import virtualization as host_virtual
+from envcheck.collector.probes import host
+from envcheck.collector.runtime import bounded, programs
 from envcheck.facts.host import Host
 
 ANYTHING = settings(max_examples=30, deadline=None)

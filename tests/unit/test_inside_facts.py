@@ -13,8 +13,8 @@ from envcheck.collector import inside
 from envcheck.collector.documents import document, snapshot
 from envcheck.collector.inside import Failed, Look, begin, end
 from envcheck.collector.kernels import options
-from envcheck.collector.process import Result
 from envcheck.collector.redact import Redactor
+from envcheck.collector.runtime.process import Result
 
 REF = "image:registry.test/tf:1"
 

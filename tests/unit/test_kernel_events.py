@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from envcheck.collector.facts import is_unavailable
-from envcheck.collector.probes.kernel_events import (
+from envcheck.collector.linux.gpu_events import (
     LIMIT,
     TEXT_LIMIT,
     fold,

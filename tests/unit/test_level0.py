@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from envcheck.collector.cuda.libcuda import CudaError
 from envcheck.collector.kernels import MODES, level0, level0_bits, level0_rate, ptx, ptx_rate
 from envcheck.collector.kernels.memory import borrowed
 from envcheck.collector.kernels.ptx import Instruction
 from envcheck.collector.kernels.random_words import random_words
 from envcheck.collector.kernels.vectors import SETS, SIZES
-from envcheck.collector.libcuda import CudaError
 
 INSTRUCTIONS = {
     one: mode for mode in MODES for product in ptx.PRODUCTS[mode] for one in product.instructions

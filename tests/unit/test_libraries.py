@@ -11,9 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from envcheck.collector import dl, elf, libraries, origins
-from envcheck.collector.distributions import Distribution
+from envcheck.collector.cuda import dl, elf, libraries
 from envcheck.collector.facts import Context
+from envcheck.collector.packaging import origins
+from envcheck.collector.packaging.distributions import Distribution
 
 
 @pytest.mark.parametrize(

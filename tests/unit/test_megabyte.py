@@ -13,8 +13,10 @@ import pytest
 from regex_attacks import cpu_limit
 
 from envcheck import safe_text
-from envcheck.collector import configuration, credentials, toml
-from envcheck.collector.probes import container_specs, kernel_events
+from envcheck.collector import credentials
+from envcheck.collector.containers import specs as container_specs
+from envcheck.collector.linux import gpu_events as kernel_events
+from envcheck.collector.packaging import configuration, toml
 from envcheck.collector.redact import Redactor
 from envcheck.collector.smi import document
 from envcheck.exit_codes import EnvcheckError

@@ -16,7 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envcheck.collector.facts import Context, dumps
-from envcheck.collector.probes import nvml, nvml_binding, nvml_gpu, nvml_topology
+from envcheck.collector.nvml import binding as nvml_binding
+from envcheck.collector.nvml import gpu as nvml_gpu
+from envcheck.collector.nvml import topology as nvml_topology
+from envcheck.collector.probes import nvml
 from envcheck.collector.smi.document import read_file
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import Gpu, Nvml

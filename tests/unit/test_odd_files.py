@@ -13,9 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcheck.collector import account, distributions, facts, files, forked, shadows
-from envcheck.collector.probes import bounded, nvml_binding, nvml_gpu
+from envcheck.collector import account, facts, files
+from envcheck.collector.nvml import binding as nvml_binding
+from envcheck.collector.nvml import gpu as nvml_gpu
+from envcheck.collector.packaging import distributions
 from envcheck.collector.redact import Redactor
+from envcheck.collector.runtime import bounded, forked, shadows
 
 
 def test_only_regular_files_are_opened(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envcheck.collector import orphans
+from envcheck.collector.runtime import orphans
 
 EXITING = 0x40_0004  # PF_EXITING among the flags of /proc/PID/stat
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from kernel_tree import Tree, decode, extended_space
 
 from envcheck.collector.facts import is_unavailable
-from envcheck.collector.probes import pci, pci_acs, pci_names
+from envcheck.collector.linux import pci_acs, pci_names
+from envcheck.collector.probes import pci
 from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci, PciDevice
 

@@ -27,10 +27,10 @@ MADE_LATER = {
     "checks/search.py",  # an escaped word, in envcheck's own texts
     "checks/version_causes.py",  # rows
     "collector/inside_troubles.py",  # rows; an escaped cookie
-    "collector/probes/nvml_binding.py",  # the name of a file
-    "collector/probes/pci_names.py",  # a vendor's number
+    "collector/nvml/binding.py",  # the name of a file
+    "collector/linux/pci_names.py",  # a vendor's number
     "collector/redact.py",  # escaped names
-    "collector/toml.py",  # two words and a number of digits
+    "collector/packaging/toml.py",  # two words and a number of digits
     "data/data_centre_gpus.py",  # rows
     "install/engines/troubles.py",  # rows
     "install/transaction/held_file.py",  # an escaped name, of the names of files

@@ -10,7 +10,7 @@ import pytest
 from envcheck.collector.facts import is_unavailable
 from envcheck.collector.kernels import sampler
 from envcheck.collector.kernels.nvml_device import open_device, within
-from envcheck.collector.probes.nvml_binding import NotThere
+from envcheck.collector.nvml.binding import NotThere
 
 PYNVML = """
 class NVMLError(Exception):

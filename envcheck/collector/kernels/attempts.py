@@ -5,7 +5,7 @@ import time
 from collections import namedtuple
 
 from ..facts import is_unavailable, unavailable
-from ..process import signal_name
+from ..runtime.process import signal_name
 from . import child, merging, records
 
 # Seconds. start: until the first stage begins (drivers and frameworks take their time). stage: without a

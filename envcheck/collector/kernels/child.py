@@ -6,13 +6,13 @@ import json
 import os
 import sys
 
-from .. import shadows
-from ..child import PACKAGE
+from ..runtime import shadows
+from ..runtime.child import PACKAGE
 from . import records
 
 # Started as `python -c BOOTSTRAP ROOT MODULE PARAMS`, as a probe is.
 BOOTSTRAP = PACKAGE + (
-    "from envcheck.collector.shadows import hidden\n"
+    "from envcheck.collector.runtime.shadows import hidden\n"
     "with hidden():\n"
     "    from envcheck.collector.kernels.child import main\n"
     "main(sys.argv[2], sys.argv[3])\n"

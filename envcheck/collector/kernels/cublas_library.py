@@ -4,7 +4,7 @@ import ctypes
 import os
 import re
 
-from .. import dl
+from ..cuda import dl
 
 _MAJORS = (13, 12, 11, 10)
 _PROPERTIES = (0, 1, 2)  # libraryPropertyType: major, minor, patch

@@ -6,8 +6,8 @@ Everything runs on the legacy default stream, which cuBLAS and this module then 
 
 import ctypes
 
+from ..cuda.libcuda import SONAME, Cuda, CudaError
 from ..facts import from_error, unavailable
-from ..libcuda import SONAME, Cuda, CudaError
 
 _OUT_OF_MEMORY = 2
 _NOT_READY = 600

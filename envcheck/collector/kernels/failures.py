@@ -1,6 +1,6 @@
 """What a mode ended in, out of the exception that ended it."""
 
-from ..libcuda import CudaError
+from ..cuda.libcuda import CudaError
 from .driver import is_out_of_memory
 
 _LONGEST = 2000  # characters of a reason

@@ -2,7 +2,7 @@
 
 import time
 
-from ..probes.framework_tensorflow import build_info, local_gpu
+from ..probes.tensorflow import build_info, local_gpu
 from .adapter import Adapter, Product
 from .failures import NotSupported
 

@@ -3,7 +3,7 @@
 import contextlib
 import time
 
-from ..probes.nvml_binding import NotThere, reason_fact
+from ..nvml.binding import NotThere, reason_fact
 from .nvml_device import open_device
 
 _IDLE = 0.3  # seconds; two samples must be 0.1 s apart at least

@@ -3,8 +3,8 @@
 import os
 import time
 
+from ..cuda.libcuda import CudaError
 from ..facts import known, unavailable
-from ..libcuda import CudaError
 from . import REFERENCE, cubin, level0_bits, level0_rate, ptx, ptx_module
 from .driver import Driver
 from .failures import NotSupported, one_line, outcome

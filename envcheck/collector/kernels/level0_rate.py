@@ -8,7 +8,7 @@ import ctypes
 import math
 import time
 
-from ..libcuda import CudaError
+from ..cuda.libcuda import CudaError
 from . import ptx_rate
 from .memory import borrowed
 from .random_words import random_words

@@ -3,8 +3,8 @@
 import os
 import time
 
+from ..cuda.libcuda import CudaError
 from ..facts import is_unavailable, unavailable
-from ..libcuda import CudaError
 from . import REFERENCE, TYPES, cublas_library, gpm, timing
 from .cublas import CublasError
 from .cupti import kernel_names

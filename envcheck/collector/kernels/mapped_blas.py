@@ -2,7 +2,7 @@
 
 import os
 
-from .. import dl, libraries
+from ..cuda import dl, libraries
 from ..facts import from_error, unavailable
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from ..libcuda import CudaError
+from ..cuda.libcuda import CudaError
 
 _ALIGNMENT = 256  # bytes
 

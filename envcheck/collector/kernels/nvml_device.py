@@ -2,8 +2,8 @@
 
 import threading
 
+from ..nvml.binding import Binding, NotThere, load
 from ..probes.nvml import VENDORED
-from ..probes.nvml_binding import Binding, NotThere, load
 
 _OPENING = 5.0  # seconds
 

@@ -1,8 +1,8 @@
 """A GPU's SM clock, its limits, power and temperature, sampled through NVML while products run."""
 
 from ..facts import is_unavailable, unavailable
-from ..probes.nvml_binding import reason_fact
-from ..probes.nvml_words import clock_event_reasons
+from ..nvml.binding import reason_fact
+from ..nvml.labels import clock_event_reasons
 from .nvml_device import open_device, within
 from .summaries import median
 

@@ -22,7 +22,7 @@ TARGET = {
     "loader": "loader",
 }
 FRAMEWORKS = {
-    "tensorflow": "framework_tensorflow",
-    "torch": "framework_torch",
-    "jax": "framework_jax",
+    "tensorflow": "tensorflow",
+    "torch": "torch",
+    "jax": "jax",
 }

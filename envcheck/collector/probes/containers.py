@@ -4,9 +4,9 @@ import json
 import os
 import re
 
-from .. import process
+from ..containers import limits, specs
 from ..facts import Facts, from_error, unavailable
-from . import bounded, container_limits, container_specs, programs
+from ..runtime import bounded, process, programs
 
 DEADLINE = 8
 ANSWER = 5.0  # seconds that an engine may take
@@ -41,9 +41,7 @@ def collect(context):
         "engines", [engine.values for engine in engines], "docker info, podman info, --version"
     )
     _put_toolkit(facts, context, found, answers)
-    facts.attempt(
-        "cdi_specs", ", ".join(container_specs.SPEC_FOLDERS), container_specs.specs, context
-    )
+    facts.attempt("cdi_specs", ", ".join(specs.SPEC_FOLDERS), specs.specs, context)
     return facts
 
 
@@ -79,7 +77,7 @@ def _engine(context, name, path, answers):
     elif name == "podman":
         put_podman(facts, answers[name, "info"])
     if facts.get("rootless") is not None:
-        container_limits.put(facts, context)
+        limits.put(facts, context)
     return facts
 
 
@@ -263,7 +261,7 @@ def _oci_hooks(context):
 
 def _put_config(facts, context):
     try:
-        settings = container_specs.read_toml(context.read(CONFIG))
+        settings = specs.read_toml(context.read(CONFIG))
     except OSError as error:
         for name in ("toolkit_config", "toolkit_mode", "toolkit_no_cgroups"):
             facts.put(name, from_error(error), CONFIG)

@@ -3,9 +3,9 @@
 import ctypes
 import os
 
+from ..cuda.libcuda import SONAME, Cuda, CudaError
+from ..cuda.mapped import mapped_library
 from ..facts import Facts, from_error, unavailable
-from ..libcuda import SONAME, Cuda, CudaError
-from .mapped import mapped_library
 
 DEADLINE = 20
 

@@ -5,7 +5,7 @@ import re
 
 from .. import account
 from ..facts import Facts, from_error, unavailable
-from . import host_disk, host_limits, host_security, host_virtual
+from ..linux import disk, limits, security, virtualization
 
 DEADLINE = 5
 
@@ -40,15 +40,15 @@ def collect(context):
     _put_system(facts, context)
     _put_libc(facts, context)
     flags = _put_cpu(facts, context)
-    host_limits.put_memory(facts, context)
-    host_limits.put_cpus(facts, context)
-    host_limits.put_cgroup(facts, context)
-    host_limits.put_resources(facts, context)
-    host_virtual.put_wsl(facts, context)
-    host_virtual.put_container(facts, context)
-    host_virtual.put_hypervisor(facts, context, flags)
-    host_security.put_security(facts, context)
-    facts.put("disks", host_disk.disks(context, account.home(context)), host_disk.SOURCE)
+    limits.put_memory(facts, context)
+    limits.put_cpus(facts, context)
+    limits.put_cgroup(facts, context)
+    limits.put_resources(facts, context)
+    virtualization.put_wsl(facts, context)
+    virtualization.put_container(facts, context)
+    virtualization.put_hypervisor(facts, context, flags)
+    security.put_security(facts, context)
+    facts.put("disks", disk.disks(context, account.home(context)), disk.SOURCE)
     return facts
 
 

@@ -3,18 +3,18 @@
 import os
 
 from ..facts import Facts, from_error
-from .kernel_log import read_log
-from .kernel_modules import blacklisted, dkms_states, loaded_modules, module_files
-from .kernel_nodes import device_nodes
-from .kernel_packages import (
+from ..linux.device_nodes import device_nodes
+from ..linux.driver_packages import (
     driver_files,
     driver_packages,
     reboot_required,
     reboot_required_by,
     runfile_installer,
 )
-from .kernel_services import services
-from .kernel_version import driver_parameters, parse_version
+from ..linux.driver_version import driver_parameters, parse_version
+from ..linux.kernel_log import read_log
+from ..linux.modules import blacklisted, dkms_states, loaded_modules, module_files
+from ..linux.services import services
 
 DEADLINE = 6
 

@@ -3,8 +3,9 @@
 import os
 import sys
 
-from .. import libraries, loading, origins
+from ..cuda import libraries, library_loads
 from ..facts import Facts
+from ..packaging import origins
 
 DEADLINE = 40
 
@@ -17,14 +18,14 @@ def collect(context):
     sys_path = context.params.get("sys_path", sys.path)
     wheels = origins.wheel_libraries(sys_path)
     requests = [
-        loading.Request(library, "dlopen", soname)
+        library_loads.Request(library, "dlopen", soname)
         for library in libraries.TABLE
         for soname in libraries.sonames(library)
     ]
-    requests += [loading.Request(wheel.library, "wheel", wheel.path) for wheel in wheels]
+    requests += [library_loads.Request(wheel.library, "wheel", wheel.path) for wheel in wheels]
     places = {}
     for wheel in wheels:
         places.setdefault(os.path.basename(wheel.path), wheel.path)
     whence = origins.Origins(context, wheels, (sys.prefix, sys.base_prefix))
-    facts.put("libraries", loading.load_all(requests, places, whence, _BUDGET))
+    facts.put("libraries", library_loads.load_all(requests, places, whence, _BUDGET))
     return facts

@@ -5,8 +5,9 @@ import re
 import sys
 import time
 
-from .. import distributions, files, toml
+from .. import files
 from ..facts import Facts, from_error, unavailable
+from ..packaging import distributions, toml
 
 DEADLINE = 20
 

@@ -3,8 +3,8 @@
 import os
 
 from ..facts import Facts
+from ..runtime import programs
 from ..smi.document import read_document
-from . import programs
 
 DEADLINE = 12
 RUN_DEADLINE = 10  # seconds for nvidia-smi itself

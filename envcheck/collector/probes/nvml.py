@@ -4,10 +4,10 @@ import ctypes
 import os
 
 from ..addresses import pci_address
+from ..cuda.mapped import mapped_library
 from ..facts import Facts, unavailable
-from . import nvml_gpu, nvml_topology
-from .mapped import mapped_library
-from .nvml_binding import Binding, code_of, load, reason_fact, text, version, words_of
+from ..nvml import gpu, topology
+from ..nvml.binding import Binding, code_of, load, reason_fact, text, version, words_of
 
 DEADLINE = 12
 
@@ -40,10 +40,10 @@ def collect(context):
         facts.put("pairs", count)
         return facts
     opened, lost = _open_all(nvml, count)
-    facts.put("gpus", [gpu for _handle, gpu in opened])
-    facts.sources.update(nvml_gpu.SOURCES)
+    facts.put("gpus", [one for _handle, one in opened])
+    facts.sources.update(gpu.SOURCES)
     facts.put("lost", _with_address(context, lost, opened), "nvmlDeviceGetHandleByIndex")
-    facts.put("pairs", nvml_topology.pairs(nvml, opened), "nvmlDeviceGetTopologyCommonAncestor")
+    facts.put("pairs", topology.pairs(nvml, opened), "nvmlDeviceGetTopologyCommonAncestor")
     return facts
 
 
@@ -122,7 +122,7 @@ def _open_all(nvml, count):
                 {"index": index, "error": words_of(error), "code": 999 if code is None else code}
             )
             continue
-        opened.append((handle, nvml_gpu.read(nvml, handle, index)))
+        opened.append((handle, gpu.read(nvml, handle, index)))
     return opened, lost
 
 
@@ -137,7 +137,7 @@ def _with_address(context, lost, opened):
     except (OSError, ValueError):
         return lost
     left = listed - {
-        gpu["pci_address"] for _handle, gpu in opened if not isinstance(gpu["pci_address"], dict)
+        one["pci_address"] for _handle, one in opened if not isinstance(one["pci_address"], dict)
     }
     if len(left) == 1:
         lost[0]["pci_address"] = left.pop()

@@ -9,8 +9,9 @@ import os
 import re
 import sys
 
-from .. import distributions, files
+from .. import files
 from ..facts import Facts, from_error, unavailable
+from ..packaging import distributions
 
 DEADLINE = 20
 

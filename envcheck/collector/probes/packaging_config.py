@@ -2,8 +2,8 @@
 
 import sys
 
-from .. import configuration
 from ..facts import Facts, is_unavailable
+from ..packaging import configuration
 
 DEADLINE = 10
 

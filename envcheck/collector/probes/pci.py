@@ -4,8 +4,8 @@ import os
 import re
 
 from ..facts import Facts, from_error, is_unavailable, unavailable
-from .pci_acs import acs_redirects
-from .pci_names import device_names
+from ..linux.pci_acs import acs_redirects
+from ..linux.pci_names import device_names
 
 DEADLINE = 5
 

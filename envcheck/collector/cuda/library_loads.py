@@ -3,8 +3,9 @@
 import os
 import re
 
-from . import dl, elf, forked, libraries
-from .facts import is_unavailable, unavailable
+from ..facts import is_unavailable, unavailable
+from ..runtime import forked
+from . import dl, elf, libraries
 
 LIMIT = 8.0  # seconds for one library
 _NOT_THERE = re.compile(

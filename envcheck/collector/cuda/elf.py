@@ -3,7 +3,7 @@
 import os
 import struct
 
-from .files import open_regular
+from ..files import open_regular
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
 _DT_NULL, _DT_STRTAB, _DT_SONAME = 0, 5, 14

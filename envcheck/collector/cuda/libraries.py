@@ -9,8 +9,8 @@ import ctypes
 import re
 from collections import namedtuple
 
+from ..facts import unavailable
 from . import dl
-from .facts import unavailable
 
 # name: without suffix. sonames: {major: versions after ".so."}; major is the CUDA toolkit's, for cuDNN
 # and TensorRT their own. queries: the ways to ask for the version, the first one there is counts.

@@ -3,7 +3,7 @@
 import os
 
 from ..facts import from_error
-from . import programs
+from ..runtime import programs
 
 _CAP_SYS_RESOURCE = 24  # linux/capability.h
 # Where docker's server and podman look for the program behind --init, in their order.

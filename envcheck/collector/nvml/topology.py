@@ -1,8 +1,8 @@
 """How each two GPUs reach each other."""
 
 from ..facts import is_unavailable, unavailable
-from . import nvml_words as w
-from .nvml_binding import NotThere, reason_fact
+from . import labels as w
+from .binding import NotThere, reason_fact
 
 MAX_GPUS = 16  # 120 pairs
 _READ = 0  # NVML_P2P_CAPS_INDEX_READ

@@ -4,7 +4,9 @@ import os
 import re
 import struct
 
-from . import distributions, files, libraries
+from .. import files
+from ..cuda import libraries
+from . import distributions
 
 _SYSTEM = re.compile(
     r"/(?:usr/)?lib(?:32|64|x32)?(?:/[\w-]+-linux-[\w]+)?(?:/glibc-hwcaps/[\w-]+)?\Z"

@@ -3,9 +3,9 @@
 import ctypes
 
 from ..addresses import pci_address
-from . import nvml_lists
-from . import nvml_words as w
-from .nvml_binding import NotThere, reason_fact, text
+from . import labels as w
+from . import lists
+from .binding import NotThere, reason_fact, text
 
 
 def each_bool(values):
@@ -183,15 +183,15 @@ def sram_threshold(nvml, handle):
 GROUPS = (
     (("memory_total_mib", "memory_used_mib", "memory_free_mib"), "nvmlDeviceGetMemoryInfo", memory),
     (("sram_threshold_exceeded",), "nvmlDeviceGetSramEccErrorStatus", sram_threshold),
-    (("vgpu_licence",), "nvmlDeviceGetGridLicensableFeatures", nvml_lists.vgpu_licence),
-    (("mig_instances",), "nvmlDeviceGetMigDeviceHandleByIndex", nvml_lists.mig_instances),
-    (("nvlinks",), "nvmlDeviceGetNvLinkState", nvml_lists.nvlinks),
+    (("vgpu_licence",), "nvmlDeviceGetGridLicensableFeatures", lists.vgpu_licence),
+    (("mig_instances",), "nvmlDeviceGetMigDeviceHandleByIndex", lists.mig_instances),
+    (("nvlinks",), "nvmlDeviceGetNvLinkState", lists.nvlinks),
     (
         ("fabric_state", "fabric_status", "fabric_health"),
         "nvmlDeviceGetGpuFabricInfoV",
-        nvml_lists.fabric,
+        lists.fabric,
     ),
-    (("processes",), "nvmlDeviceGetComputeRunningProcesses", nvml_lists.processes),
+    (("processes",), "nvmlDeviceGetComputeRunningProcesses", lists.processes),
 )
 
 SOURCES = {"gpus." + field: row[1][0] for row in FUNCTIONS for field in row[0]}

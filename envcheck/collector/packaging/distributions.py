@@ -5,7 +5,7 @@ import io
 import os
 import re
 
-from . import files
+from .. import files
 
 # What this field's environments are made of, by PEP 503 name; everything else is nobody's business here.
 RELEVANT = re.compile(

@@ -3,7 +3,7 @@
 import json
 import os
 
-from .facts import Facts, unavailable
+from ..facts import Facts, unavailable
 
 BEGIN = "<<<envcheck handshake"
 END = "envcheck handshake>>>"

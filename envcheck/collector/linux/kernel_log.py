@@ -6,7 +6,7 @@ import time
 
 from ..facts import is_unavailable, unavailable
 from ..files import open_regular
-from .kernel_events import fold, parse_kmsg, parse_text
+from .gpu_events import fold, parse_kmsg, parse_text
 
 KMSG = "/dev/kmsg"
 KMSG_BUFFER = 64 * 1024  # bytes; a record is at most a tenth of it, and a smaller buffer is refused

@@ -2,7 +2,8 @@
 
 import importlib
 
-from .. import framework, libraries
+from .. import framework
+from ..cuda import libraries
 from ..facts import unavailable
 from ..framework import after  # noqa: F401  (the runner's hook)
 

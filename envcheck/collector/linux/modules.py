@@ -5,7 +5,7 @@ import re
 import time
 
 from ..facts import unavailable
-from .kernel_modinfo import read_modinfo
+from .modinfo import read_modinfo
 
 MODULES = "/lib/modules"
 DKMS = "/var/lib/dkms"

@@ -5,8 +5,8 @@ import ctypes
 from ..facts import unavailable
 from ..smi import lists as smi_lists
 from ..smi import values as smi_values
-from . import nvml_words as w
-from .nvml_binding import NotThere, code_of, reason_fact, text
+from . import labels as w
+from .binding import NotThere, code_of, reason_fact, text
 
 MAX_LINKS = 18  # where the binding does not know; NVML says for each link whether there is one
 _NO_LINK = ("not-supported", "absent")

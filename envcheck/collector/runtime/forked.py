@@ -11,8 +11,8 @@ import signal
 import time
 import warnings
 
+from ..facts import dumps, from_error, unavailable
 from . import orphans
-from .facts import dumps, from_error, unavailable
 from .process import signal_name
 
 _GRACE = 0.5  # seconds that a killed child may take to die

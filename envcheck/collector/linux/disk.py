@@ -4,7 +4,8 @@ import errno
 import os
 
 from .. import facts
-from . import bounded, mounts, programs
+from ..runtime import bounded, programs
+from . import mounts
 
 STATVFS_DEADLINE = 1.5  # seconds for all directories together, which are looked at side by side
 QUOTA_DEADLINE = 1.0

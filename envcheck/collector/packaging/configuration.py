@@ -10,9 +10,9 @@ import pwd
 import re
 import stat
 
+from ..credentials import SECRET_NAME, strip
+from ..facts import from_error, unavailable
 from . import toml
-from .credentials import SECRET_NAME, strip
-from .facts import from_error, unavailable
 
 _SIZE = 1 << 20  # bytes of a configuration file
 _PIP_SIZE = 1 << 16  # characters

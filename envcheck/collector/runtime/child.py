@@ -6,8 +6,8 @@ import json
 import os
 import sys
 
+from ..facts import Context, dumps
 from . import shadows
-from .facts import Context, dumps
 
 # What stands between the marks is the answer, whatever a chatty sitecustomize or library prints.
 BEGIN = "\n<<<envcheck facts\n"
@@ -22,9 +22,9 @@ PACKAGE = (
     "sys.modules['envcheck'] = package\n"
 )
 BOOTSTRAP = PACKAGE + (
-    "from envcheck.collector.shadows import hidden\n"
+    "from envcheck.collector.runtime.shadows import hidden\n"
     "with hidden():\n"
-    "    from envcheck.collector.child import main\n"
+    "    from envcheck.collector.runtime.child import main\n"
     "main(sys.argv[2], sys.argv[3])\n"
 )
 

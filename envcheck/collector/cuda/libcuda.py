@@ -2,8 +2,8 @@
 
 import ctypes
 
-from .addresses import pci_address
-from .cuda_errors import NAMES
+from ..addresses import pci_address
+from .result_names import NAMES
 
 SONAME = "libcuda.so.1"
 

@@ -1,0 +1,1 @@
+"""What container engines are allowed and configured to do: limits, CDI specifications."""

@@ -1,0 +1,1 @@
+"""libcuda and NVIDIA's other libraries: found, loaded, asked for their versions."""

@@ -1,0 +1,1 @@
+"""What the kernel says: limits, mounts, modules, logs, devices, and the driver in it."""

@@ -1,0 +1,1 @@
+"""What NVML says, through nvidia-ml-py: GPUs and how they reach each other."""
