@@ -20,11 +20,12 @@ from ..engines.engine import EngineImage
 from ..fit import image_choose, machine_rules
 from ..fit.choice import ImageChoice
 from ..fit.room import RoomAt
-from ..images import catalogue, image_lock, reference
+from ..images import catalogue, image_lock
 from ..images.archive_reading import Archive
-from ..images.image import Image
 from ..plan import image_planning
 from ..plan.plan import ImagePlan
+from ..registry import reference
+from ..registry.image import Image
 from ..request import Request
 from ..running import rate, survey, wishes
 from ..running.rate import Meter
@@ -113,8 +114,8 @@ def prepare(
     say("looking at this machine")
     collected = survey.collecting()
     # Which take longer to import than all the rest: meanwhile the collector runs.
-    from ..images import registry
     from ..network.session import Session
+    from ..registry import client as registry
     from ..store.fetch import Fetcher
 
     session = exits.enter_context(Session(request.allow_insecure))

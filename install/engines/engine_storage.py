@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ...exit_codes import EnvcheckError, PutBack
-from ..images.image import Image
+from ..registry.image import Image
 from ..transaction.left import Left
 from . import image_inspect, orders
 from .client import FETCHES, WORKS, ask, surroundings, words

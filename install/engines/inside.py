@@ -13,7 +13,7 @@ from ...collection import Inside
 from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ...facts.containers import Engine
 from ...snapshot import Snapshot
-from ..images.image import Blob, Image
+from ..registry.image import Blob, Image
 from . import command, image_inspect, running, starting, wiring
 from .choose import EngineChoice, choose, install_one
 from .engine import ENGINES, EngineImage, EngineName, Start

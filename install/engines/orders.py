@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from ...exit_codes import Cannot
-from ..images.image import Image
+from ..registry.image import Image
 from .engine import EngineImage, EngineName
 
 

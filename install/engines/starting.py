@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ...checks.view import View, known
 from ...facts.host import Host
 from ...snapshot import Snapshot
-from ..images.image import Image
+from ..registry.image import Image
 from .choose import EngineChoice
 from .engine import EngineImage, Start
 

@@ -20,10 +20,10 @@ from ...reports import dockerfile
 from ...reports.dockerfile import inside, options
 from .. import places, pylock
 from ..catalogue.model import Stack
-from ..images import reference
 from ..lockfile import Lockfile
 from ..pythons import wheel_tags
 from ..pythons.interpreter import Interpreter
+from ..registry import reference
 from ..request import Request
 from ..store.progress import Fetching
 from ..transaction.signals import ending_raises

@@ -11,10 +11,12 @@ from ...exit_codes import CouldNotLook
 from .. import places
 from ..fit import image_choose, machine_rules
 from ..fit.choice import ImageChoice
-from ..images import archive, layers, reference, registry
-from ..images.image import Image
+from ..images import archive, layers
 from ..lockfile import LockedFile
 from ..network.session import Session
+from ..registry import client as registry
+from ..registry import reference
+from ..registry.image import Image
 from ..request import Request
 from ..running import survey
 from ..running.rate import Meter

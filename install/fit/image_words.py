@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from ...data.releases import month_key
 from ...exit_codes import UsageError
-from ..images import catalogue, reference
+from ..images import catalogue
 from ..images.catalogue import ImageRelease, ImageStack
-from ..images.reference import Reference
+from ..registry import reference
+from ..registry.reference import Reference
 from ..request import Request
 
 

@@ -15,10 +15,11 @@ import msgspec
 
 from ..export import bundle_writer as writing
 from ..export.bundle_writer import Content
-from . import docker_archive, image_lock, reference
+from ..registry import reference
+from ..registry.image import Blob, Image
+from . import docker_archive, image_lock
 from .archive_index import FULL_NAME, INDEX, REF_NAME, name_of
 from .archive_reading import LOCK
-from .image import Blob, Image
 
 _INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
 

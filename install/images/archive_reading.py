@@ -17,12 +17,13 @@ from pathlib import Path
 import msgspec
 
 from ...exit_codes import CouldNotLook, UsageError
+from ..registry import documents, reference
+from ..registry.image import Blob, Image
+from ..registry.reference import Reference
 from ..store import errors
 from ..store.store import Store
-from . import archive_index, docker_archive, documents, image_lock, reference
-from .image import Blob, Image
+from . import archive_index, docker_archive, image_lock
 from .members import Members, Place
-from .reference import Reference
 
 LOCK = "image.json"
 WHEELS = "pylock.toml"  # in a bundle of the wheel mode

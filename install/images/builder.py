@@ -12,10 +12,11 @@ from ..container.prepare import Prepared, held_as, wiring_sentence
 from ..engines import engine_storage, starting
 from ..engines.engine import EngineImage, Start
 from ..plan.plan import ImagePlan, StepName
+from ..registry import client as registry
 from ..transaction import durable, held_file, outside
 from ..transaction.layout import Version
 from ..transaction.steps import Details, Noted, Stage
-from . import archive, registry
+from . import archive
 from .archive_files import ArchiveFiles
 from .mirror import Files, MirrorServer
 

@@ -12,8 +12,8 @@ from typing import Annotated
 import msgspec
 
 from ...exit_codes import Cannot, UsageError
-from . import documents
-from .image import Blob
+from ..registry import documents
+from ..registry.image import Blob
 from .members import Members, Place
 
 MANIFEST = "manifest.json"

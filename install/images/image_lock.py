@@ -12,9 +12,9 @@ import msgspec
 
 from ... import json_text
 from ...exit_codes import EnvcheckError, UsageError
-from . import documents, reference
-from .documents import Index
-from .image import Image
+from ..registry import documents, reference
+from ..registry.documents import Index
+from ..registry.image import Image
 
 SCHEMA = 1
 

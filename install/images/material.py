@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..registry.image import Image
 from . import image_lock
-from .image import Image
 
 
 class LockedImage:

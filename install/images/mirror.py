@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Protocol, cast
 import msgspec
 
 from ...exit_codes import EnvcheckError
+from ..registry import client as registry
+from ..registry import reference
+from ..registry.image import Blob, Image
 from ..serving.handler import FileHandler, is_same
 from ..serving.server import LoopbackServer
 from ..store.errors import ComesAgain
-from . import reference, registry
-from .image import Blob, Image
 
 if TYPE_CHECKING:
     from ..lockfile import LockedFile

@@ -24,7 +24,7 @@ from .errors import HttpError
 from .host_certificates import HostCertificates
 
 if TYPE_CHECKING:
-    from ..images.logins import Login, Logins
+    from ..registry.logins import Login, Logins
 
 SCHEME = "docker"
 

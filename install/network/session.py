@@ -22,7 +22,7 @@ from .retries import Attempts, Retries
 from .transport import Answer, Transport
 
 if TYPE_CHECKING:
-    from ..images.logins import Logins
+    from ..registry.logins import Logins
 
 CONNECT = 10.0  # seconds until a connection must have come about
 SILENCE = 30.0  # seconds without a byte
@@ -172,7 +172,7 @@ class Session:
         return registry, registry.located(url)
 
     def _known_registries(self) -> Registries:
-        from ..images.logins import Logins
+        from ..registry.logins import Logins
 
         with self._lock:
             if self._registries is None:

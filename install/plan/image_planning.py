@@ -9,8 +9,8 @@ import msgspec
 
 from ..fit.choice import ImageChoice
 from ..fit.room import RoomAt
-from ..images import reference
-from ..images.image import Image
+from ..registry import reference
+from ..registry.image import Image
 from .plan import ImagePlan, Room, Step
 from .rooms import Wanted, asked, check_name, check_writable
 from .shared import VERIFY_SECONDS, number, rate, reasons, verify_and_swap

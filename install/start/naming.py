@@ -9,7 +9,7 @@ import msgspec
 from ...exit_codes import UsageError
 from .. import last
 from ..engines.engine import Start
-from ..images import reference
+from ..registry import reference
 from ..transaction import guard, roots
 from ..transaction.layout import Root
 from . import start_file

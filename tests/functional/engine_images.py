@@ -11,7 +11,7 @@ from pathlib import Path
 import image_registry
 
 from envcheck.install.engines.engine import EngineImage, EngineName
-from envcheck.install.images.image import Blob, Image
+from envcheck.install.registry.image import Blob, Image
 
 NAME = "nvcr.io/nvidia/stand-in"  # nothing here asks NVIDIA's registry for it
 SECRET = "s3cret0123456789"

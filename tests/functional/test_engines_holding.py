@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from envcheck.exit_codes import PutBack
 from envcheck.install.engines import engine_storage
 from envcheck.install.engines.engine import EngineImage, EngineName
-from envcheck.install.images.image import Image
+from envcheck.install.registry.image import Image
 from envcheck.install.transaction.left import Left
 
 

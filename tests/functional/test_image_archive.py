@@ -18,11 +18,12 @@ from docker_daemon import DockerDaemon
 from podman import PodmanWorld
 
 from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
-from envcheck.install.images import archive, documents
+from envcheck.install.images import archive
 from envcheck.install.images.archive_files import ArchiveFiles
 from envcheck.install.images.archive_reading import Archive
-from envcheck.install.images.image import Blob, Image
 from envcheck.install.images.mirror import MirrorServer
+from envcheck.install.registry import documents
+from envcheck.install.registry.image import Blob, Image
 from envcheck.install.store.store import Store
 
 MACHINE = platform.machine()

@@ -21,11 +21,11 @@ from fetching import wait_until
 from image_registry import digest_of, layer
 from registry_home import QUICK, settle
 
-from envcheck.install.images import registry
-from envcheck.install.images.image import Image
 from envcheck.install.images.mirror import MirrorServer
-from envcheck.install.images.reference import parse
 from envcheck.install.network.session import Session
+from envcheck.install.registry import client as registry
+from envcheck.install.registry.image import Image
+from envcheck.install.registry.reference import parse
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store
 

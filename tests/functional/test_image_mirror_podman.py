@@ -22,11 +22,11 @@ from image_registry import layer, serve_registry
 from podman import PodmanWorld
 from registry_home import QUICK, believe, log_in, settle
 
-from envcheck.install.images import registry
-from envcheck.install.images.image import Image
 from envcheck.install.images.mirror import MirrorServer
-from envcheck.install.images.reference import parse
 from envcheck.install.network.session import Session
+from envcheck.install.registry import client as registry
+from envcheck.install.registry.image import Image
+from envcheck.install.registry.reference import parse
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store
 
@@ -177,7 +177,7 @@ from envcheck.install import processes
 from envcheck.install.network.session import Session
 from envcheck.install.images import registry
 from envcheck.install.images.mirror import MirrorServer
-from envcheck.install.images.reference import parse
+from envcheck.install.registry.reference import parse
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store
 

@@ -15,10 +15,11 @@ from image_registry import Registry, digest_of, layer, serve_registry
 from registry_home import QUICK, believe, log_in, settle
 
 from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
-from envcheck.install.images import image_lock, registry
-from envcheck.install.images.image import Image
-from envcheck.install.images.reference import parse
+from envcheck.install.images import image_lock
 from envcheck.install.network.session import Session
+from envcheck.install.registry import client as registry
+from envcheck.install.registry.image import Image
+from envcheck.install.registry.reference import parse
 
 ACCOUNT = ("somebody", "pa:ss word")
 LAYERS = [layer({"etc/": b"", "etc/hello": b"hello"}), layer({"etc/more": b"more" * 1000})]

@@ -18,11 +18,11 @@ from registry_home import QUICK, log_in, settle
 from token_server import TokenServer
 
 from envcheck.exit_codes import CouldNotLook, EnvcheckError, UsageError
-from envcheck.install.images import registry
-from envcheck.install.images.image import Image
-from envcheck.install.images.reference import parse
 from envcheck.install.network.errors import HttpError
 from envcheck.install.network.session import Session
+from envcheck.install.registry import client as registry
+from envcheck.install.registry.image import Image
+from envcheck.install.registry.reference import parse
 from envcheck.install.store.errors import FetchError
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store

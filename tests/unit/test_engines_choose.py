@@ -31,7 +31,7 @@ from envcheck.facts.pci import Pci
 from envcheck.install.engines import starting, wiring
 from envcheck.install.engines.choose import EngineChoice, choose
 from envcheck.install.engines.engine import ENGINES, EngineImage, Start
-from envcheck.install.images.image import Blob, Image
+from envcheck.install.registry.image import Blob, Image
 
 TWO = Nvml(gpus=[Gpu(pci_address=f"0000:0{n}:00.0") for n in (1, 2)], gpu_count=2)
 HOST = Host(

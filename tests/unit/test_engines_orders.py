@@ -11,7 +11,7 @@ from envcheck.exit_codes import Cannot
 from envcheck.install.engines import image_inspect, orders
 from envcheck.install.engines.engine import EngineImage, EngineName
 from envcheck.install.engines.troubles import TROUBLES, told
-from envcheck.install.images.image import Blob, Image
+from envcheck.install.registry.image import Blob, Image
 
 FOLDER = Path("/r/.envcheck/tmp/engine")
 DIGEST = "sha256:" + "a" * 64

@@ -16,7 +16,7 @@ from image_registry import Pushed, descriptor, digest_of, image, layer
 from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install.images.archive_files import ArchiveFiles
 from envcheck.install.images.archive_reading import Archive
-from envcheck.install.images.registry import layers as locked_layers
+from envcheck.install.registry.client import layers as locked_layers
 
 Files = dict[str, bytes]
 OCI = "application/vnd.oci.image"

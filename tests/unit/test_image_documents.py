@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcheck.exit_codes import Cannot, CouldNotLook, EnvcheckError, UsageError
-from envcheck.install.images import documents, image_lock
-from envcheck.install.images.documents import Index, Manifest
-from envcheck.install.images.image import Image
-from envcheck.install.images.reference import parse
+from envcheck.install.images import image_lock
+from envcheck.install.registry import documents
+from envcheck.install.registry.documents import Index, Manifest
+from envcheck.install.registry.image import Image
+from envcheck.install.registry.reference import parse
 
 ASKED = parse("nvcr.io/nvidia/tensorflow:23.03-tf1-py3")
 OCI = "application/vnd.oci.image"

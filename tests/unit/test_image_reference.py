@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.images.reference import Reference, parse
+from envcheck.install.registry.reference import Reference, parse
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from envcheck.install.images import logins
-from envcheck.install.images.logins import Login, Logins
+from envcheck.install.registry import logins
+from envcheck.install.registry.logins import Login, Logins
 
 
 def auth(user: str, word: str) -> dict[str, str]:

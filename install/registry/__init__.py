@@ -1,0 +1,1 @@
+"""What a container registry says: names, manifests, logins."""
