@@ -1,18 +1,18 @@
-"""How a request proves who sends it: what it carries unasked, and what after a 401."""
+"""Who may send which Authorization header where."""
 
 from __future__ import annotations
 
 import base64
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import requests
+from . import addresses
 
-from . import addresses, errors
-from .credentials import Credentials
+if TYPE_CHECKING:
+    import requests
 
 
 class Access(Protocol):
-    """Of one request and its redirects. "" is no Authorization header."""
+    """For one request and its redirects. "" is no Authorization header."""
 
     def authorization(self, url: str) -> str:
         """To send along unasked."""
@@ -26,24 +26,6 @@ class Access(Protocol):
 
 def basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-
-
-class IndexAccess:
-    """What the user keeps for indexes: in URLs, the environment, netrc, the keyring program."""
-
-    def __init__(self, credentials: Credentials) -> None:
-        self._credentials = credentials
-
-    def authorization(self, url: str) -> str:
-        known = self._credentials.known(url)
-        return basic(*known) if known else ""
-
-    def refused(self, url: str, answer: requests.Response, sent: str) -> str:
-        found = self._credentials.ask_keyring(url)
-        return basic(*found) if found else ""
-
-    def hint(self, url: str) -> str:
-        return errors.about_credentials(url, known=self._credentials.known(url) is not None)
 
 
 class GivenAccess:

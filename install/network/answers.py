@@ -12,6 +12,7 @@ from .transport import Answer
 
 SMALL = 1 << 20  # bytes: read whole at once, so that a cut in them is mended by another attempt
 _PAGE_LIMIT = 64 << 20  # bytes of a page
+_PAGE_SECONDS = 120.0  # for all of it
 _PAGES = ("text/html", "application/xhtml", "application/json", "application/vnd.pypi.simple")
 
 
@@ -50,6 +51,7 @@ def read(answer: Answer, limit: int | None) -> Answer:
     small = length.isdigit() and int(length) <= SMALL
     if small or limit is not None or _kind(answer).startswith(_PAGES):
         answer.limit = _PAGE_LIMIT if limit is None else limit
+        answer.seconds = _PAGE_SECONDS
         _ = answer.content  # it stays in the answer
     return answer
 

@@ -14,14 +14,21 @@ import requests.utils
 
 from .. import processes
 from . import addresses
+from .access import basic
 
 Pair = tuple[str, str]  # user name, password
 
 _KEYRING_SECONDS = 15.0  # to answer: it may have to start a desktop's service first
 
+_WHERE = (
+    "credentials are taken from ~/.netrc (or the file in NETRC), from the keyring program, from the"
+    " index's URL, and from UV_INDEX_NAME_USERNAME and UV_INDEX_NAME_PASSWORD (NAME is PUBLIC or that of"
+    " the stack's index)"
+)
+
 
 class Credentials:
-    """Knows what to log in with, host by host. Safe for threads; nothing of it is ever shown."""
+    """What to log in with, origin by origin: an ``Access``. Safe for threads; nothing of it is ever shown."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
@@ -29,6 +36,19 @@ class Credentials:
         self._netrc: dict[str, Pair | None] = {}
         self._keyring: dict[tuple[str, str, int], Pair | None] = {}
         self._lock = threading.Lock()
+
+    def authorization(self, url: str) -> str:
+        known = self.known(url)
+        return basic(*known) if known else ""
+
+    def refused(self, url: str, answer: requests.Response, sent: str) -> str:
+        found = self.ask_keyring(url)
+        return basic(*found) if found else ""
+
+    def hint(self, url: str) -> str:
+        if self.known(url) is not None:
+            return f"the credentials for {addresses.host(url)} are wrong or lack the right"
+        return _WHERE
 
     def learn(self, url: str, index: str = "") -> None:
         """What an index's URL holds is good for all files on its host.

@@ -37,11 +37,6 @@ _MEANINGS = {
     511: "is behind a network that asks for a log-in first (511)",
 }
 _LATER = {408, 425, 429, 500, 502, 503, 504}  # may answer better when asked again
-_CREDENTIALS = (
-    "credentials are taken from ~/.netrc (or the file in NETRC), from the keyring program, from the"
-    " index's URL, and from UV_INDEX_NAME_USERNAME and UV_INDEX_NAME_PASSWORD (NAME is PUBLIC or that of"
-    " the stack's index)"
-)
 _CERTIFICATES = (
     "name the certificate authority of your network in SSL_CERT_FILE (a PEM file), or add it to the"
     " system's store; --allow-insecure {host} skips the check"
@@ -49,12 +44,14 @@ _CERTIFICATES = (
 _LOG_IN = "log in to the network with a browser, or set HTTPS_PROXY, and start again"
 
 
+_Made = Callable[[str, BaseException, str], "HttpError"]  # (URL, exception, reason)
+
+
 class HttpError(CouldNotLook):
     """A request that failed.
 
-    status: of the answer, None where there was none. again: a later attempt may succeed. connecting: no
-    connection came about. silent: one came about, and then nothing.
-    wait: seconds that the server asks to be left alone for.
+    status: of the answer, None where there was none. again: a later attempt may succeed. slow: each
+    attempt takes long, for there is no connection, or nothing comes. wait: seconds by Retry-After.
     """
 
     def __init__(
@@ -65,24 +62,15 @@ class HttpError(CouldNotLook):
         status: int | None = None,
         headers: Mapping[str, str] | None = None,
         again: bool = False,
-        connecting: bool = False,
-        silent: bool = False,
+        slow: bool = False,
         wait: float | None = None,
     ) -> None:
         super().__init__(sentence, hint)
         self.status = status
         self.headers = headers or {}
         self.again = again
-        self.connecting = connecting
-        self.silent = silent
+        self.slow = slow
         self.wait = wait
-
-
-def about_credentials(url: str, *, known: bool) -> str:
-    """What to do about an index's 401 or 403. known: credentials were sent along."""
-    if known:
-        return f"the credentials for {addresses.host(url)} are wrong or lack the right"
-    return _CREDENTIALS
 
 
 def of_status(
@@ -142,23 +130,6 @@ def too_large(url: str, limit: int) -> HttpError:
     return HttpError(f"{addresses.shown(url)} sends a page larger than {limit >> 20} MiB")
 
 
-def _not_verified(url: str, error: BaseException, _: str) -> HttpError:
-    host = addresses.host(url)
-    reason = getattr(error, "verify_message", "") or "it does not verify"
-    return HttpError(
-        f"the certificate of {host} cannot be trusted: {reason.rstrip('.')}",
-        _CERTIFICATES.format(host=host.partition(":")[0]),
-    )
-
-
-def _no_such_proxy(url: str, *_: object) -> HttpError:
-    return HttpError(
-        f"{addresses.host(url)} cannot be reached through the proxy that is set: envcheck speaks to"
-        " http:// and https:// proxies",
-        "look at HTTPS_PROXY, HTTP_PROXY and ALL_PROXY",
-    )
-
-
 def broken_proxy(url: str) -> HttpError:
     """A proxy's address that cannot be taken apart; it may hold a password, so it is not shown."""
     return HttpError(
@@ -167,8 +138,13 @@ def broken_proxy(url: str) -> HttpError:
     )
 
 
-def _no_url(url: str, *_: object) -> HttpError:
-    return HttpError(f"{addresses.shown(url)} is not a URL that can be asked")
+def _not_verified(url: str, error: BaseException, _: str) -> HttpError:
+    host = addresses.host(url)
+    reason = getattr(error, "verify_message", "") or "it does not verify"
+    return HttpError(
+        f"the certificate of {host} cannot be trusted: {reason.rstrip('.')}",
+        _CERTIFICATES.format(host=host.partition(":")[0]),
+    )
 
 
 def _proxy(url: str, error: BaseException, reason: str) -> HttpError:
@@ -180,42 +156,13 @@ def _proxy(url: str, error: BaseException, reason: str) -> HttpError:
             f"the proxy that is set for {host} refuses the connection{reason}",
             "look at HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY",
             again=True,
-            connecting=True,
+            slow=True,
         )
     return HttpError(
         f"the proxy that is set refuses a connection to {host} (status {refused[1]})",
         "look at HTTPS_PROXY and NO_PROXY; its user name and password belong into the URL",
         # No status: a proxy's 404 says nothing of what the index has.
         again=refused[1].startswith("5"),
-    )
-
-
-def _no_address(url: str, error: BaseException, _: str) -> HttpError:
-    return HttpError(
-        f"{addresses.host(url)} has no address here (DNS): {getattr(error, 'strerror', '')}",
-        "without a network, --offline installs from a bundle",
-        again=True,
-        connecting=True,
-    )
-
-
-def _no_connection(url: str, _: object, reason: str) -> HttpError:
-    return HttpError(
-        f"{addresses.host(url)} refuses the connection{reason}", again=True, connecting=True
-    )
-
-
-def _no_connection_in_time(url: str, *_: object) -> HttpError:
-    return HttpError(f"{addresses.host(url)} cannot be connected to", again=True, connecting=True)
-
-
-def _silent(url: str, *_: object) -> HttpError:
-    return HttpError(f"{addresses.host(url)} does not answer any more", again=True, silent=True)
-
-
-def _garbled(url: str, *_: object) -> HttpError:
-    return HttpError(
-        f"{addresses.host(url)} sends what cannot be unpacked: {addresses.shown(url)}", again=True
     )
 
 
@@ -227,20 +174,44 @@ def _no_tls(url: str, error: BaseException, _: str) -> HttpError:
             f"TLS with {host} fails: it speaks something else, plain http as a rule",
             f"use a server that speaks https://, or allow plain http by name: --allow-insecure {host}",
             again=True,
-            connecting=True,
+            slow=True,
         )
-    return HttpError(f"TLS with {host} fails: {reason}", again=True, connecting=True)
+    return HttpError(f"TLS with {host} fails: {reason}", again=True, slow=True)
+
+
+def _saying(sentence: str, hint: str = "", **how: bool) -> _Made:
+    """{host}, {url} and {reason} are filled in."""
+
+    def made(url: str, error: BaseException, reason: str) -> HttpError:
+        words = {"host": addresses.host(url), "url": addresses.shown(url), "reason": reason}
+        return HttpError(sentence.format(**words), hint, **how)  # type: ignore[arg-type]
+
+    return made
 
 
 # What OpenSSL says of an answer that is none of TLS: its versions differ.
 _PLAIN = ("wrong version number", "http request", "packet length too long", "record layer failure")
 
+_NO_SUCH_PROXY = _saying(
+    "{host} cannot be reached through the proxy that is set: envcheck speaks to http:// and https:// proxies",
+    "look at HTTPS_PROXY, HTTP_PROXY and ALL_PROXY",
+)
+_NO_ADDRESS = _saying(
+    "{host} has no address in DNS{reason}",
+    "without a network, --offline installs from a bundle",
+    again=True,
+    slow=True,
+)
+_NO_URL = _saying("{url} is not a URL that can be asked")
+_GARBLED = _saying("{host} sends what cannot be unpacked: {url}", again=True)
+_REFUSED = _saying("{host} refuses the connection{reason}", again=True, slow=True)
+_NOT_CONNECTED = _saying("{host} cannot be connected to", again=True, slow=True)
+_SILENT = _saying("{host} does not answer any more", again=True, slow=True)
 
 # The first kind that is anywhere in the chain tells it; the more telling ones come first.
-_KINDS: list[tuple[tuple[type[BaseException], ...], Callable[[str, BaseException, str], HttpError]]]
-_KINDS = [
+_KINDS: list[tuple[tuple[type[BaseException], ...], _Made]] = [
     ((ssl.SSLCertVerificationError,), _not_verified),
-    ((requests.exceptions.InvalidSchema,), _no_such_proxy),
+    ((requests.exceptions.InvalidSchema,), _NO_SUCH_PROXY),
     (
         (
             requests.exceptions.InvalidURL,
@@ -248,14 +219,14 @@ _KINDS = [
             urllib3.exceptions.LocationValueError,
             UnicodeError,
         ),
-        _no_url,
+        _NO_URL,
     ),
-    ((urllib3.exceptions.DecodeError, requests.exceptions.ContentDecodingError), _garbled),
+    ((urllib3.exceptions.DecodeError, requests.exceptions.ContentDecodingError), _GARBLED),
     ((urllib3.exceptions.ProxyError,), _proxy),
-    ((socket.gaierror,), _no_address),
-    ((urllib3.exceptions.NewConnectionError,), _no_connection),
-    ((requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError), _no_connection_in_time),
-    ((requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError, TimeoutError), _silent),
+    ((socket.gaierror,), _NO_ADDRESS),
+    ((urllib3.exceptions.NewConnectionError,), _REFUSED),
+    ((requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError), _NOT_CONNECTED),
+    ((requests.ReadTimeout, urllib3.exceptions.ReadTimeoutError, TimeoutError), _SILENT),
     ((ssl.SSLError,), _no_tls),
 ]
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
+import ssl
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import requests
+from urllib3.util import Retry
 
 from ... import __version__
 from . import addresses, answers
-from .access import Access, IndexAccess
+from .access import Access
 from .credentials import Credentials
 from .errors import HttpError
-from .host_certificates import HostCertificates
 from .registries import SCHEME, Registries
-from .retries import Attempts, Retries
+from .retries import Attempts, retry_policy
 from .transport import Answer, Transport
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 CONNECT = 10.0  # seconds until a connection must have come about
 SILENCE = 30.0  # seconds without a byte
+
+Prepare = Callable[[ssl.SSLContext], None]
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 _MOST_REDIRECTS = 10
@@ -42,16 +45,17 @@ class Session:
         self,
         allow_insecure: Collection[str] = (),
         *,
-        retries: Retries | None = None,
+        retries: Retry | None = None,
         logins: Logins | None = None,
     ) -> None:
         """logins: for registries; None looks for them where this user's engines do."""
         self._insecure = {name.lower() for name in allow_insecure}
-        self._retries = retries or Retries()
+        self._retries = retries or retry_policy()
         self._credentials = Credentials()
         self._logins = logins
         self._registries: Registries | None = None
-        self._transports: dict[tuple[bool, HostCertificates | None], Transport] = {}
+        self._transports: dict[tuple[bool, Prepare | None], Transport] = {}
+        self._prepare: dict[tuple[str, str, int], Prepare] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
@@ -122,19 +126,20 @@ class Session:
         _origin(url)
         self._credentials.learn(url, index)
 
+    def use_certificates(self, url: str, prepare: Prepare) -> None:
+        """Certificates for one origin alone. prepare: loads them into its TLS context."""
+        self._prepare[_origin(url)] = prepare
+
+    def is_insecure(self, url: str) -> bool:
+        """Whether the user allowed plain http and any certificate for its host."""
+        return bool({addresses.host(url), _origin(url)[1]} & self._insecure)
+
     def public(self, url: str) -> str:
         """The URL without credentials."""
         return addresses.public(url)
 
-    def _patience(self, attempts: int | None) -> Retries:
-        if attempts is None:
-            return self._retries
-        return Retries(
-            attempts=attempts,
-            connecting=min(attempts, self._retries.connecting),
-            first=self._retries.first,
-            longest=self._retries.longest,
-        )
+    def _patience(self, attempts: int | None) -> Retry:
+        return self._retries if attempts is None else self._retries.new(total=attempts - 1)
 
     def _followed(
         self,
@@ -166,9 +171,13 @@ class Session:
     def _access(self, url: str) -> tuple[Access, str]:
         """Who is to be let in, and where: a registry's URL becomes the one that answers."""
         if not url.startswith(f"{SCHEME}://"):
-            return IndexAccess(self._credentials), url
+            return self._credentials, url
         _origin(url)
-        registry = self._known_registries().access(url)
+        registries = self._known_registries()
+        registry = registries.access(url)
+        own = registries.certificates(registry.base)
+        if own is not None:
+            self.use_certificates(registry.base, own.load)
         return registry, registry.located(url)
 
     def _known_registries(self) -> Registries:
@@ -185,7 +194,7 @@ class Session:
 
     def _is_plain(self, host: str) -> bool:
         """Whether a registry is to be asked over plain http: it may be, and does not speak TLS."""
-        if not (addresses.is_loopback(f"http://{host}/") or self._is_insecure(f"http://{host}/")):
+        if not (addresses.is_loopback(f"http://{host}/") or self.is_insecure(f"http://{host}/")):
             return False
         url = f"https://{host}/v2/"
         try:
@@ -201,7 +210,7 @@ class Session:
         scheme, host, _ = _origin(url)
         if not host or scheme not in ("http", "https"):
             raise HttpError(f"{addresses.shown(url)} is not a URL with https://")
-        if scheme == "https" or self._is_insecure(url):
+        if scheme == "https" or self.is_insecure(url):
             return
         if urlsplit(asked).scheme == "https":
             raise HttpError(
@@ -218,9 +227,6 @@ class Session:
                 f"use https://, or allow it by name: --allow-insecure {host}",
             )
 
-    def _is_insecure(self, url: str) -> bool:
-        return bool({addresses.host(url), _origin(url)[1]} & self._insecure)
-
     def _authorised(
         self, method: str, url: str, headers: dict[str, str], timeout: float, access: Access
     ) -> Answer:
@@ -236,13 +242,12 @@ class Session:
         return answer
 
     def _transport(self, url: str) -> Transport:
-        verified = not self._is_insecure(url)
-        registries = self._registries
-        own = registries.certificates(url) if registries is not None and verified else None
+        verified = not self.is_insecure(url)
+        prepare = self._prepare.get(_origin(url)) if verified else None
         with self._lock:
-            if (verified, own) not in self._transports:
-                self._transports[verified, own] = Transport(verified=verified, own=own)
-            return self._transports[verified, own]
+            if (verified, prepare) not in self._transports:
+                self._transports[verified, prepare] = Transport(verified=verified, prepare=prepare)
+            return self._transports[verified, prepare]
 
     def _headers(self, asked: dict[str, str], authorization: str) -> dict[str, str]:
         headers = {"User-Agent": f"envcheck/{__version__}", "Accept": "*/*", **asked}

@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+from urllib3.util import Retry
+
 from ..lockfile import LockedFile
-from ..network.retries import Retries
 from ..network.session import SILENCE, Session
 from . import errors, locking
 from .download import Download
@@ -52,7 +53,7 @@ class Fetcher:
         on_progress: Callable[[Fetching], None] | None = None,
         *,
         silence: float = SILENCE,
-        retries: Retries = RETRIES,
+        retries: Retry = RETRIES,
     ) -> None:
         """silence: seconds without a byte after which a connection counts as cut."""
         self._store = store

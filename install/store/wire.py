@@ -6,11 +6,12 @@ import threading
 from contextlib import suppress
 
 import requests
+from urllib3.util import Retry
 
-from ..network.retries import Retries
+from ..network.retries import retry_policy
 from ..network.session import SILENCE, Session
 
-RETRIES = Retries(attempts=8, connecting=8)  # about a minute in all: a router may restart
+RETRIES = retry_policy(attempts=8, slow=8)  # about a minute in all: a router may restart
 
 
 class Stopped(Exception):
@@ -25,7 +26,7 @@ class Wire:
         session: Session,
         *,
         silence: float = SILENCE,
-        retries: Retries = RETRIES,
+        retries: Retry = RETRIES,
     ) -> None:
         """silence: seconds without a byte that count as a cut."""
         self.session = session

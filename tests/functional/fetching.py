@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from bad_server import BadServer
 
 from envcheck.install.lockfile import LockedFile
-from envcheck.install.network.retries import Retries
+from envcheck.install.network.retries import retry_policy
 from envcheck.install.network.session import Session
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store
@@ -20,7 +20,7 @@ SIZE = 3_000_000
 DATA = random.Random(4).randbytes(SIZE)
 SHA = hashlib.sha256(DATA).hexdigest()
 WRONG = random.Random(5).randbytes(SIZE)
-QUICK = Retries(attempts=4, connecting=4, first=0.01)
+QUICK = retry_policy(attempts=4, slow=4, first=0.01)
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def test_a_server_that_always_cuts_does_not_win(
     """Seven cuts, more than the retries, since each came after progress."""
     server.behave("/w.whl", Way(cut_after=400_000, reset=reset, times=FOREVER))
     running = fetched(store, wheel(server, known=known))
-    assert len(server.seen()) >= 8 > QUICK.attempts
+    assert len(server.seen()) >= 8 > (QUICK.total or 0)
     if not reset:  # what an RST destroys in the kernel's buffers comes again
         assert running.fetched_bytes == SIZE
 

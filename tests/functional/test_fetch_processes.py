@@ -28,7 +28,7 @@ SPEED = 8_000_000  # bytes per second: a file takes a second
 CHILD = """
 import fcntl, json, sys
 from pathlib import Path
-from envcheck.install.network.retries import Retries
+from envcheck.install.network.retries import retry_policy
 from envcheck.install.network.session import Session
 from envcheck.install.lockfile import LockedFile
 from envcheck.install.store.errors import FetchError
@@ -42,7 +42,7 @@ if mode == "without locks":
     fcntl.flock = flock
 said = {"error": "", "read": 0, "early": 0}
 store = Store(Path(root))
-quick = Retries(first=0.01)
+quick = retry_policy(first=0.01)
 with Session() as session, Fetcher(store, session, retries=quick) as fetcher:
     transfer = fetcher.want(LockedFile(name="w.whl", url=url, sha256=sha256, size=None))
     try:

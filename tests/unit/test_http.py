@@ -18,7 +18,7 @@ from envcheck.exit_codes import ExitCode
 from envcheck.install.network import addresses, credentials, errors
 from envcheck.install.network.credentials import Credentials
 from envcheck.install.network.errors import HttpError
-from envcheck.install.network.retries import Attempts, Retries, retry_after
+from envcheck.install.network.retries import Attempts, retry_after, retry_policy
 
 SECRET = "https://user:pass%40word@index.example:8443/simple/?token=hidden#part"
 
@@ -68,14 +68,25 @@ def test_origins_have_their_scheme_s_port() -> None:
     assert addresses.origin("http://index.example/a") == ("http", "index.example", 80)
 
 
-def test_pauses_double_vary_and_end() -> None:
-    retries = Retries(first=0.5, longest=20.0)
-    assert [retries.pause(n, 1.0) for n in range(1, 8)] == [0.5, 1, 2, 4, 8, 16, 20]
-    assert retries.pause(3, 0.0) == 1.0 and retries.pause(3000, 1.0) == 20.0
+def test_pauses_double_and_end() -> None:
+    waited: list[float] = []
+    stop = SimpleNamespace(wait=lambda seconds: waited.append(seconds))
+    tried = Attempts(retry_policy(attempts=9, first=1.0, longest=20.0), stop)  # type: ignore[arg-type]
+    for _ in range(8):
+        tried.failed(HttpError("cut", again=True))
+    assert waited[0] == 0 and waited[-1] == 20.0
+    assert all(1.0 <= pause / 2**n <= 1.5 for n, pause in enumerate(waited[1:5]))
+
+
+def test_a_server_s_own_pause_is_waited_for() -> None:
+    waited: list[float] = []
+    stop = SimpleNamespace(wait=lambda seconds: waited.append(seconds))
+    Attempts(retry_policy(), stop).failed(HttpError("later", again=True, wait=40.0))  # type: ignore[arg-type]
+    assert waited == [40.0]
 
 
 def attempts(**options: float) -> Attempts:
-    return Attempts(Retries(first=0.0, **options), Event())  # type: ignore[arg-type]
+    return Attempts(retry_policy(first=0.0, **options), Event())  # type: ignore[arg-type]
 
 
 def test_attempts_are_bounded_and_progress_begins_anew() -> None:
@@ -93,19 +104,19 @@ def test_attempts_are_bounded_and_progress_begins_anew() -> None:
     [
         HttpError("final"),
         HttpError("later", again=True, wait=1e6),
-        HttpError("no connection", again=True, connecting=True),
+        HttpError("no connection", again=True, slow=True),
     ],
 )
 def test_what_is_not_tried_again(error: HttpError) -> None:
     with pytest.raises(HttpError):
-        attempts(attempts=9, connecting=1).failed(error)
+        attempts(attempts=9, slow=1).failed(error)
 
 
 def test_a_pause_ends_when_the_session_does() -> None:
     stop = Event()
     stop.set()
     with pytest.raises(HttpError):
-        Attempts(Retries(first=1000.0), stop).failed(HttpError("cut", again=True))
+        Attempts(retry_policy(first=1000.0), stop).failed(HttpError("cut", again=True))
 
 
 def test_retry_after_is_a_number_or_a_date() -> None:
@@ -113,7 +124,16 @@ def test_retry_after_is_a_number_or_a_date() -> None:
     at = retry_after({"Retry-After": formatdate(time() + 50, usegmt=True)})
     assert at is not None and 45 < at <= 51
     assert retry_after({"Retry-After": formatdate(0)}) == 0.0
-    assert retry_after({}) is None and retry_after({"Retry-After": "soon"}) is None
+    assert retry_after({}) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["soon", "²", "", "-1", "9" * 5000, "Fri, 31 Dec 99999 23:59:59 GMT", "1e9", "\x00", "٣"],
+)
+def test_a_retry_after_that_is_none(said: str) -> None:
+    wait = retry_after({"Retry-After": said})
+    assert wait is None or 0 <= wait <= 21600
 
 
 def wrapped(inner: BaseException) -> requests.ConnectionError:
@@ -131,7 +151,7 @@ def wrapped(inner: BaseException) -> requests.ConnectionError:
         (u3.ProtocolError(SECRET, ConnectionResetError(104, "Connection reset by peer")), "reset"),
         (
             wrapped(socket.gaierror(-2, "Name or service not known")),
-            "has no address here (DNS): Name",
+            "has no address in DNS (Name",
         ),
         (requests.exceptions.InvalidURL(SECRET), "is not a URL that can be asked"),
         (wrapped(u3.ProxyError(SECRET, OSError(111, "refused"))), "the proxy that is set for"),

@@ -30,7 +30,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files and folders that are loaded one by one."""
     found: list[str] = []
-    monkeypatch.setattr(trust, "_trust", lambda context, path: found.append(str(path)))
+    monkeypatch.setattr(trust, "load", lambda context, path: found.append(str(path)))
     trust.verifying()
     return found
 
