@@ -43,7 +43,7 @@ def read() -> str | None:
 
 
 def _recorded() -> str | None:
-    from .transaction import durable
+    from . import durable
 
     try:
         prefix = durable.load(record_path(), LastInstall).prefix
@@ -54,7 +54,7 @@ def _recorded() -> str | None:
 
 def write(prefix: str) -> None:
     """Remember the environment in that directory as the one installed last. Raises OSError."""
-    from .transaction import durable
+    from . import durable
 
     path = record_path()
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from .. import collection
 from .. import snapshot as snapshots
 from ..collection import Collected, Inside, Kernels
 from ..exit_codes import CouldNotLook, UsageError
-from ..install.engines.engine import ENGINES
+from ..install.engine import ENGINES
 from ..snapshot import Snapshot
 from . import words
 

@@ -12,8 +12,8 @@ from ...collection import Collected, Kernels
 from ...exit_codes import CouldNotLook
 from ..engines import inside
 from ..images import layers
+from ..images.artifact import LockedImage
 from ..images.builder import ImageBuilder
-from ..images.material import LockedImage
 from ..plan.plan import ImagePlan
 from ..start import start_file
 from ..transaction.execute import execute

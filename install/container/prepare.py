@@ -13,10 +13,10 @@ from ...checks.view import known
 from ...exit_codes import CouldNotLook
 from ...snapshot import Snapshot
 from .. import places
+from ..engine import EngineImage
 from ..engines import choose as engine_choice
 from ..engines import engine_storage
 from ..engines.choose import EngineChoice
-from ..engines.engine import EngineImage
 from ..fit import image_choose, machine_rules
 from ..fit.choice import ImageChoice
 from ..fit.room import RoomAt

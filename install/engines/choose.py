@@ -15,8 +15,8 @@ from ...exit_codes import Cannot
 from ...facts.base import Unavailable
 from ...facts.containers import Engine
 from ...snapshot import Snapshot
+from ..engine import ENGINES, EngineName, Wiring
 from . import wiring
-from .engine import ENGINES, EngineName, Wiring
 from .gpus import expected
 from .troubles import told
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...exit_codes import CouldNotLook
 from .. import processes
-from .engine import EngineImage
+from ..engine import EngineImage
 
 ANSWERS = 60.0  # seconds for a question
 WORKS = 1800.0  # seconds for a removal: millions of small files on a slow disk

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from ..engine import EngineName, Start
 from . import arrival
-from .engine import EngineName, Start
 
 # Directories of the image that a working directory of this machine must not hide.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/dev", "/proc", "/sys")

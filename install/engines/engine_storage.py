@@ -10,12 +10,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ...exit_codes import EnvcheckError, PutBack
+from ...exit_codes import EnvcheckError, NotPutBack, PutBack
+from ..engine import EngineImage
 from ..registry.image import Image
-from ..transaction.left import Left
 from . import image_inspect, orders
 from .client import FETCHES, WORKS, ask, surroundings, words
-from .engine import EngineImage
 from .troubles import told
 
 Tick = Callable[[], None]
@@ -106,8 +105,8 @@ def tag(held: EngineImage) -> None:
 def release(held: EngineImage) -> None:
     """Take envcheck's tag away, and the image, unless it was there before or has another name.
 
-    What is not there is no error. Raises Left, with the command that does it; CouldNotLook where the engine
-    does not answer.
+    What is not there is no error. Raises NotPutBack with the command that does it, CouldNotLook where the
+    engine does not answer.
     """
     stored = image_inspect.find(held, held.image_id) or image_inspect.find(held, held.tag)
     if stored is None:
@@ -133,7 +132,7 @@ def _remove(held: EngineImage, arguments: list[str]) -> None:
         return
     sentence, hint = told(held.engine, words(result))
     again = f"{held.program} {' '.join(arguments)}"
-    raise Left(
+    raise NotPutBack(
         f"the image {held.reference} in {held.engine}: {sentence}",
         f"{hint}; then {again}" if hint else again,
     )
@@ -150,7 +149,7 @@ def _named(held: EngineImage, image: Image, name: str) -> EngineImage:
         raise PutBack(f"{held.engine} reported success, but the image is missing: {held.image_id}.")
     # docker with containerd's image store names an image by its manifest.
     if stored.id not in (image.config.digest, image.manifest.digest):
-        with contextlib.suppress(Left, EnvcheckError):
+        with contextlib.suppress(EnvcheckError):
             _remove(held, ["rmi", stored.id])
         raise PutBack(
             f"{held.engine} has the image as {stored.id}, and the registry's manifest says"

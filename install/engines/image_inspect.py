@@ -7,8 +7,8 @@ import re
 
 import msgspec
 
+from ..engine import EngineImage
 from .client import ask, silent, words
-from .engine import EngineImage
 
 _ABSENT = re.compile(r"no such image|image not known|tag not known|no such object", re.IGNORECASE)
 

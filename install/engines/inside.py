@@ -13,10 +13,10 @@ from ...collection import Inside
 from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ...facts.containers import Engine
 from ...snapshot import Snapshot
+from ..engine import ENGINES, EngineImage, EngineName, Start
 from ..registry.image import Blob, Image
 from . import command, image_inspect, running, starting, wiring
 from .choose import EngineChoice, choose, install_one
-from .engine import ENGINES, EngineImage, EngineName, Start
 
 # What the choice of an engine and of its wiring rests on.
 NEEDED = ("host", "pci", "kernel", "nvml", "nvidia_smi", "containers")

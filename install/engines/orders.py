@@ -9,8 +9,8 @@ from typing import Protocol
 import msgspec
 
 from ...exit_codes import Cannot
+from ..engine import EngineImage, EngineName
 from ..registry.image import Image
-from .engine import EngineImage, EngineName
 
 
 class Mirror(Protocol):

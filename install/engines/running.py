@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from ...exit_codes import CouldNotLook, UsageError
+from ..engine import EngineName
 from .client import ask, words
-from .engine import EngineName
 from .troubles import told
 
 

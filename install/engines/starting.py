@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from ...checks.view import View, known
 from ...facts.host import Host
 from ...snapshot import Snapshot
+from ..engine import EngineImage, Start
 from ..registry.image import Image
 from .choose import EngineChoice
-from .engine import EngineImage, Start
 
 # As NVIDIA's release notes of its TensorFlow containers recommend: `--shm-size=1g --ulimit memlock=-1
 # --ulimit stack=67108864`. NCCL and data loaders pass data through /dev/shm, and 1 GiB is the least.

@@ -12,7 +12,7 @@ from ...checks.container_common import (
 from ...checks.view import known
 from ...data import cdi_versions
 from ...facts.containers import CdiSpec, Containers, Engine
-from .engine import Wiring
+from ..engine import Wiring
 
 ALL = f"{KIND}=all"
 # NVIDIA's hook and runtime read these; images of NVIDIA's have them, others do not.

@@ -25,8 +25,8 @@ from ..pythons import wheel_tags
 from ..pythons.interpreter import Interpreter
 from ..registry import reference
 from ..request import Request
+from ..signals import ending_raises
 from ..store.progress import Fetching
-from ..transaction.signals import ending_raises
 from . import context_writer as writing
 from . import own_lock as needs
 from . import own_wheel

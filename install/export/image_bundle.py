@@ -21,10 +21,10 @@ from ..request import Request
 from ..running import survey
 from ..running.rate import Meter
 from ..running.survey import Machine
+from ..signals import ending_raises
 from ..store.fetch import Fetcher
 from ..store.progress import Fetching
 from ..store.store import Store
-from ..transaction.signals import ending_raises
 from . import bundle_writer as writing
 from . import own_lock as needs
 from . import own_parts, own_wheel

@@ -20,8 +20,8 @@ from ..pythons.interpreter import Interpreter
 from ..request import Request
 from ..running import prepare
 from ..running.prepare import Prepared
+from ..signals import ending_raises
 from ..store.progress import Fetching
-from ..transaction.signals import ending_raises
 from . import bundle_writer as writing
 from . import own_lock as needs
 from . import own_parts, own_wheel

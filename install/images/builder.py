@@ -8,14 +8,15 @@ from pathlib import Path
 import msgspec
 
 from ...exit_codes import PutBack
+from .. import durable
 from ..container.prepare import Prepared, held_as, wiring_sentence
+from ..engine import EngineImage, Start
 from ..engines import engine_storage, starting
-from ..engines.engine import EngineImage, Start
 from ..plan.plan import ImagePlan, StepName
 from ..registry import client as registry
-from ..transaction import durable, held_file, outside
+from ..transaction import held_file, outside
+from ..transaction.interfaces import BuildResult, Details, Stage
 from ..transaction.layout import Version
-from ..transaction.steps import Details, Noted, Stage
 from . import archive
 from .archive_files import ArchiveFiles
 from .mirror import Files, MirrorServer
@@ -49,10 +50,10 @@ class ImageBuilder:
             Stage("configured", self._configure),
         ]
 
-    def noted(self) -> Noted:
+    def result(self) -> BuildResult:
         prepared, image = self._prepared, self._prepared.image
         assert self._held is not None and self._start is not None, "all stages are done"
-        return Noted(
+        return BuildResult(
             engine=prepared.engine.name,
             installer=self._plan.engine,
             image=image.reference,

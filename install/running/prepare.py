@@ -28,9 +28,9 @@ from ..pythons.interpreter import Interpreter
 from ..request import Request
 from ..store.progress import Fetching
 from ..store.store import Store
-from ..transaction import layout, uv_cache
+from ..transaction import layout
 from ..transaction.layout import Root
-from ..wheels import checking, toolchain
+from ..wheels import checking, toolchain, uv_cache
 from . import added, rate, survey, wishes
 from .added import Added, damage
 from .rate import Meter

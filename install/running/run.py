@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 from ...exit_codes import Cannot, UsageError
-from .. import places, pylock
+from .. import durable, places, pylock
 from ..catalogue.model import Stack
 from ..lockfile import Lockfile
 from ..plan.plan import AnyPlan, StepName, WheelPlan
 from ..request import Request
-from ..transaction import durable, in_use, noop
+from ..signals import ending_raises
+from ..transaction import in_use, noop
 from ..transaction.layout import Root, Version
 from ..transaction.record import Installed
-from ..transaction.signals import ending_raises
 
 if TYPE_CHECKING:
     from ..store.progress import Fetching
@@ -174,8 +174,8 @@ def _provided(there: Installed) -> dict[str, str]:
 def _execute(prepared: Prepared, plan: WheelPlan, how: How, told: Told) -> Installed:
     from ..transaction.execute import execute
     from ..transaction.verify import DoctorVerifier
+    from ..wheels.artifact import LockedPackages
     from ..wheels.builder import WheelBuilder
-    from ..wheels.material import LockedPackages
 
     stack, request = prepared.choice.stack, prepared.request
     builder = WheelBuilder(

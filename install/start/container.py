@@ -11,9 +11,9 @@ import msgspec
 
 from ... import safe_text
 from ...exit_codes import NotFound, NotStarted
+from ..engine import Start, Wiring
 from ..engines import command as engine_commands
 from ..engines.command import Here, Mount
-from ..engines.engine import Start, Wiring
 from ..transaction.layout import Version
 from . import becoming, start_file
 from .options import Options, mebibytes, mount, variables

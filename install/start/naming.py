@@ -8,7 +8,7 @@ import msgspec
 
 from ...exit_codes import UsageError
 from .. import last
-from ..engines.engine import Start
+from ..engine import Start
 from ..registry import reference
 from ..transaction import guard, roots
 from ..transaction.layout import Root

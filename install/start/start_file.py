@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from ..engines.engine import Start
-from ..transaction import durable
+from .. import durable
+from ..engine import Start
 
 # An id or a name, or a file's path; never an option.
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*|/.*", re.DOTALL)

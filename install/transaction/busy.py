@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 
-from . import durable
+from .. import durable
 from .layout import Version
 
 _FIRST = 64  # of the descriptors that may be taken: shells and programs use low ones themselves

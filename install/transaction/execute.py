@@ -14,28 +14,16 @@ import msgspec
 
 from ... import __version__
 from ...exit_codes import Cannot, PutBack
+from .. import durable
 from ..plan.plan import Plan, StepName
 from ..request import Request
-from . import (
-    activation,
-    durable,
-    guard,
-    in_use,
-    layout,
-    manifest,
-    noop,
-    record,
-    removal,
-    roots,
-    swap,
-    undo,
-)
+from ..signals import ending_raises, held_back
+from . import activation, file_list, guard, in_use, layout, noop, record, removal, roots, swap, undo
+from .interfaces import Artifact, Builder, BuildResult, NotVerified, Verdict, Verifier
 from .journal import Journal
 from .layout import Root
 from .locking import RootLock
 from .record import Installed, Record
-from .signals import ending_raises, held_back
-from .steps import Builder, Material, Noted, NotVerified, Verdict, Verifier
 
 Tell = Callable[[str], None]
 TellStep = Callable[[StepName], None]
@@ -43,7 +31,7 @@ TellStep = Callable[[StepName], None]
 
 def execute(
     plan: Plan,
-    material: Material,
+    artifact: Artifact,
     request: Request,
     builder: Builder,
     verifier: Verifier,
@@ -77,13 +65,13 @@ def execute(
         ) as held,
     ):
         undo.recovered(root, journal, tell)
-        if not fresh and (there := noop.in_root(root, request, material.digest)):
+        if not fresh and (there := noop.in_root(root, request, artifact.digest)):
             return _confirmed(root, there, request)
-        if not fresh and (there := noop.beside(root, request, material.digest)):
+        if not fresh and (there := noop.beside(root, request, artifact.digest)):
             return _in_use_again(root, journal, there)
         with suppress(OSError):  # done again after the swap; here, so that `list` finds what fails
             roots.register(root)
-        transaction = _Transaction(root, journal, plan, material, request)
+        transaction = _Transaction(root, journal, plan, artifact, request)
         what = plan.called
         try:
             transaction.build(builder, verifier, step)
@@ -101,12 +89,12 @@ class _Transaction:
     """One version on its way from nothing to ``current``."""
 
     def __init__(
-        self, root: Root, journal: Journal, plan: Plan, material: Material, request: Request
+        self, root: Root, journal: Journal, plan: Plan, artifact: Artifact, request: Request
     ) -> None:
         self.root = root
         self.journal = journal
         self.plan = plan
-        self.material = material
+        self.artifact = artifact
         self.request = request
         self.version = root.version(layout.free_id(root, plan.version))
         self.before = root.current_id()
@@ -119,14 +107,14 @@ class _Transaction:
         journal.append(
             version.id,
             "begun",
-            lock=self.material.digest,
+            lock=self.artifact.digest,
             stack=self.plan.stack,
             release=self.plan.release,
             envcheck=__version__,
             **builder.about(),
         )
         version.logs.mkdir(parents=True)
-        durable.write(version.own / self.material.file_name, self.material.text().encode())
+        durable.write(version.own / self.artifact.file_name, self.artifact.text().encode())
         for stage in builder.stages():
             details = stage.act(version)
             activation.hide(version)  # also what a package's scripts have brought
@@ -134,7 +122,7 @@ class _Transaction:
         self._refuse_foreign_records()
         step("verify")
         verdict = self._verify(verifier)
-        noted = builder.noted()
+        noted = builder.result()
         self.notes = noted.notes
         self._note_down(noted, verdict, began)
         journal.append(version.id, "verified", verdict=verdict.health.verdict)
@@ -160,10 +148,10 @@ class _Transaction:
         """Raises PutBack where a package has written what envcheck alone writes. An image cannot."""
         if self.request.mode == "container":
             return
-        version, name = self.version, self.material.file_name
+        version, name = self.version, self.artifact.file_name
         later = (version.record, version.files, version.doctor, *version.of_image)
         foreign = [path.name for path in later if os.path.lexists(path)]
-        if durable.read(version.own / name) != self.material.text().encode():
+        if durable.read(version.own / name) != self.artifact.text().encode():
             foreign.append(name)
         if foreign:
             with guard.directory(version.own) as own:  # or an engine would be asked for an image
@@ -185,10 +173,10 @@ class _Transaction:
             raise NotVerified("the doctor found new problems in it: " + "; ".join(verdict.failures))
         return verdict
 
-    def _note_down(self, noted: Noted, verdict: Verdict, began: str) -> None:
+    def _note_down(self, noted: BuildResult, verdict: Verdict, began: str) -> None:
         version = self.version
-        manifest.write(version)
-        used = manifest.usage([version.directory])
+        file_list.write(version)
+        used = file_list.usage([version.directory])
         whole = Record(
             schema=record.SCHEMA,
             version=version.id,
@@ -198,10 +186,10 @@ class _Transaction:
             request=record.public(self.request),
             inputs=record.inputs(self.request),
             mode=self.request.mode,
-            lock=self.material.digest,
-            versions=dict(self.material.versions),
+            lock=self.artifact.digest,
+            versions=dict(self.artifact.versions),
             added=noted.added,
-            building=dict(self.material.building),
+            building=dict(self.artifact.building),
             python=noted.python,
             interpreter=noted.interpreter,
             installer=noted.installer,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from ..engines.engine import EngineImage
-from . import durable
+from .. import durable
+from ..engine import EngineImage
 from .layout import Version
 
 _FILES = ("apptainer", "enroot")  # whose image is a file of the version's directory, without a tag

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from . import durable
+from .. import durable
 from .layout import VersionId, now
 
 # What has been done. "begun" comes before anything is; "undone" and "removed" say that nothing of the

@@ -12,9 +12,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from ...exit_codes import Cannot, UsageError
-from .. import places
+from .. import durable, places
 from ..request import Request
-from . import durable, guard
+from . import guard
 
 OWN = ".envcheck"  # of a root, and of each version in it
 LAYOUT = 1

@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 import msgspec
 
-from . import condition, locking, manifest, outside, record, roots
+from . import condition, file_list, locking, outside, record, roots
 from .journal import Journal
 from .layout import Root, Version
 from .recover import unfinished
@@ -104,7 +104,7 @@ def look_at(root: Root) -> EnvironmentState:
         current=current or "",
         status="broken link" if dangling else "installed" if current else "nothing in use",
         versions=versions,
-        bytes_total=manifest.usage([version.directory for version in there]).total
+        bytes_total=file_list.usage([version.directory for version in there]).total
         + outside.image_bytes(there),
         at_work=str(holder) if holder else "",
         foreign=[str(path) for path in root.foreign()],
@@ -113,7 +113,7 @@ def look_at(root: Root) -> EnvironmentState:
 
 def _version(version: Version, in_use: bool, begun: bool, at_work: bool) -> VersionState:
     noted = record.read(version)
-    used = manifest.usage([version.directory])
+    used = file_list.usage([version.directory])
     if noted is None or begun:
         built: VersionStatus = "being built" if at_work else "unfinished"
         return VersionState(

@@ -26,7 +26,8 @@ from typing import Annotated
 import msgspec
 
 from ...exit_codes import Cannot
-from . import durable, guard
+from .. import durable
+from . import guard
 from .layout import Root, is_root, now
 
 HEARTBEAT = 2.0  # seconds between two touches of holder.json

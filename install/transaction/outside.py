@@ -10,13 +10,14 @@ from typing import Protocol
 
 import msgspec
 
-from ...exit_codes import EnvcheckError
-from ..engines.engine import EngineImage
-from . import durable, held_file, manifest, record, roots
+from ...exit_codes import EnvcheckError, NotPutBack
+from .. import durable
+from ..engine import EngineImage
+from . import file_list, held_file, record, roots
+from .file_list import Difference
 from .held_file import Unreadable
+from .interfaces import RemovalError
 from .layout import Root, Version
-from .left import Left
-from .manifest import Difference
 
 
 class ImageStore(Protocol):
@@ -28,7 +29,7 @@ class ImageStore(Protocol):
     def release(self, held: EngineImage) -> None:
         """Take envcheck's tag away, and the image, unless it was there before or something else uses it.
 
-        What is not there (any more) is no error: whoever was killed here comes again. Raises Left.
+        What is not there (any more) is no error: whoever was killed here comes again. Raises RemovalError.
         """
 
 
@@ -50,14 +51,16 @@ class Engines:
         from ..engines import engine_storage
 
         if why := held_file.program_trouble(held):
-            raise Left(
+            raise RemovalError(
                 f"the image {held.tag} in {held.engine}: {why}",
                 "where that is the engine you installed, put it on PATH and try again",
             )
         try:
             engine_storage.release(held)
+        except NotPutBack as error:
+            raise RemovalError(str(error), error.hint) from None
         except EnvcheckError as error:
-            raise Left(f"the image {held.tag} in {held.engine}: {error}") from None
+            raise RemovalError(f"the image {held.tag} in {held.engine}: {error}") from None
 
 
 keeper: ImageStore = Engines()
@@ -99,18 +102,18 @@ def intact(version: Version) -> str:
 
 def compare(version: Version) -> Difference:
     """What differs from what was installed, in the version's directory and outside of it."""
-    difference = manifest.compare(version)
+    difference = file_list.compare(version)
     if not difference.intact:  # whatever the engine says, which takes longer to ask
         return difference
     return msgspec.structs.replace(difference, outside=intact(version))
 
 
 def release(version: Version) -> None:
-    """Have the engine let go of what it holds for the version. Raises Left, with the command that does it."""
+    """Have the engine let go of what it holds for the version. RemovalError has the command for it."""
     try:
         held = held_file.read(version)
     except Unreadable:
-        raise Left(
+        raise RemovalError(
             f"{version.held}: this does not say which image an engine holds",
             f"remove {version.held} and, in the engine, the image tagged {version.id} yourself",
         ) from None
@@ -123,8 +126,8 @@ def release(version: Version) -> None:
         held = msgspec.structs.replace(held, before=True)  # also one that has no name for it yet
     try:
         keeper.release(held)
-    except Left as left:
-        raise Left(str(left), left.hint or _by_hand(version, held)) from None
+    except RemovalError as left:
+        raise RemovalError(str(left), left.hint or _by_hand(version, held)) from None
 
 
 def image_bytes(versions: Iterable[Version]) -> int:

@@ -10,21 +10,10 @@ from pathlib import Path
 import msgspec
 
 from ...exit_codes import Cannot, NotPutBack, UsageError
-from .. import places
+from .. import durable, places
 from ..store.store import Store
-from . import (
-    busy,
-    durable,
-    guard,
-    history,
-    manifest,
-    outside,
-    record,
-    removal,
-    roots,
-    undo,
-    uv_cache,
-)
+from ..wheels import uv_cache
+from . import busy, file_list, guard, history, outside, record, removal, roots, undo
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock
@@ -179,7 +168,7 @@ class _Work:
             try:
                 removal.discard(root, version)
                 Journal(root.journal).append(version.id, "removed", why="prune")
-            except (OSError, removal.Left) as error:
+            except (OSError, removal.RemovalError) as error:
                 raise NotPutBack(
                     f"{version.directory}: not all of it could be removed: {error}",
                     hint=getattr(error, "hint", "") or "remove it yourself, and try again",
@@ -207,8 +196,8 @@ class _Work:
 
     def expected(self) -> int:
         """Bytes that the real run would free: of what goes, all that no version that stays is linked to."""
-        staying = manifest.blocks([version.directory for version in self._staying]).keys()
-        going = manifest.blocks([version.directory for _, version in self._going])
+        staying = file_list.blocks([version.directory for version in self._staying]).keys()
+        going = file_list.blocks([version.directory for _, version in self._going])
         freed = sum(size for key, (size, _, _) in going.items() if key not in staying)
         return freed + self.files_bytes
 
@@ -231,13 +220,13 @@ def _why(version: str, current: str | None, beside: list[str], keep: int, wanted
 
 
 def _bytes_of(version: Version) -> int:
-    return manifest.usage([version.directory]).total + outside.image_bytes([version])
+    return file_list.usage([version.directory]).total + outside.image_bytes([version])
 
 
 def _bytes(every: list[Root]) -> int:
     """What environments, the store and uv's cache take together."""
     directories = [*(root.path for root in every), places.store(), places.uv_cache()]
-    return sum(size for size, _, _ in manifest.blocks(directories).values())
+    return sum(size for size, _, _ in file_list.blocks(directories).values())
 
 
 def _text(path: Path) -> str:

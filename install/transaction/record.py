@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 
 from ... import __version__
+from .. import durable
 from ..request import Request
-from . import durable
 from .layout import Version, VersionId
 
 SCHEMA = 1

@@ -22,7 +22,7 @@ def recover(root: Root, journal: Journal, tell: Callable[[str], None]) -> None:
 
     A version that was begun is removed even where much of it is there: half of an environment cannot be
     told from a whole one without building it again, and that is cheap, for fetched files stay in the store.
-    What ``current`` names is never touched. Raises OSError, removal.Left.
+    What ``current`` names is never touched. Raises OSError, removal.RemovalError.
     """
     root.next.unlink(missing_ok=True)
     for number in journal.foreign():

@@ -7,16 +7,18 @@ import stat
 from pathlib import Path
 
 from ...checks.shell import word
-from . import durable, guard, outside
+from .. import durable
+from . import guard, outside
+from .interfaces import RemovalError as RemovalError
 from .layout import Root, Version
-from .left import Left as Left
 
 
 def discard(root: Root, version: Version) -> None:
     """Remove a version, and before it what an engine holds for it, which its directory alone tells of.
 
     Killed in between, it no longer looks like one, and the next run goes on. What has its name and is no
-    directory is not envcheck's. Raises Left, where the engine does not let go with the version as it was.
+    directory is not envcheck's. Raises RemovalError where the engine does not let go; then the
+    version is as it was.
     """
     if version.is_directory:
         outside.release(version)
@@ -27,12 +29,12 @@ def discard(root: Root, version: Version) -> None:
     except FileNotFoundError:
         return  # the root itself is gone
     except OSError as error:
-        raise Left(f"{error.filename or root.path}: {error.strerror}") from None
+        raise RemovalError(f"{error.filename or root.path}: {error.strerror}") from None
     empty(root)
 
 
 def empty(root: Root) -> None:
-    """Remove what an earlier run was about to. Raises Left, OSError."""
+    """Remove what an earlier run was about to. Raises RemovalError, OSError."""
     try:
         with guard.opened(root) as (_, own):
             with guard.directory(root.removing.name, own) as waiting:
@@ -46,15 +48,15 @@ def empty(root: Root) -> None:
 def wipe(name: str, within: int, parent: Path) -> None:
     """Remove what has this name in an open directory, and all that is in it, also what is write-protected.
 
-    parent: the directory's path, for the message. Raises Left.
+    parent: the directory's path, for the message. Raises RemovalError.
     """
     try:
         if _remove(name, within):
             _unlock(name, within)
             if stays := _remove(name, within):
-                raise Left(f"{parent / stays[0]}: {stays[1]}")
+                raise RemovalError(f"{parent / stays[0]}: {stays[1]}")
     except RecursionError:
-        raise Left(
+        raise RemovalError(
             f"{parent / name}: directories are nested too deeply in it",
             f"rm -r {word(str(parent / name))}, and try again",
         ) from None

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import msgspec
 
 from ...exit_codes import Cannot, UsageError
-from . import condition, durable, history, in_use, record, swap, undo
+from .. import durable
+from . import condition, history, in_use, record, swap, undo
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock

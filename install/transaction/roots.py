@@ -11,8 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ...exit_codes import UsageError
-from .. import places
-from . import durable
+from .. import durable, places
 from .layout import Root, is_root
 
 

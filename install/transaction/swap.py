@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import durable
+from .. import durable
 from .layout import Root
 
 

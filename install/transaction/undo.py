@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...exit_codes import Cannot, EnvcheckError, NotPutBack, PutBack
-from . import durable, recover, removal
+from .. import durable
+from . import recover, removal
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock
@@ -26,7 +27,7 @@ def recovered(root: Root, journal: Journal, tell: Callable[[str], None]) -> None
             f" order: {error.strerror}",
             hint=durable.advice(error),
         ) from None
-    except removal.Left as left:
+    except removal.RemovalError as left:
         raise NotPutBack(
             f"an interrupted installation cannot be removed: {left}",
             hint=left.hint or f"remove {root.removing} yourself, and try again",
@@ -57,7 +58,7 @@ def undo(
     kept = _keep_what_was_said(root, version)
     try:
         removal.discard(root, version)
-    except removal.Left as left:
+    except removal.RemovalError as left:
         raise NotPutBack(
             f"{what} was not installed ({_sentence(error)}), and something of it is left: {left}",
             hint=f"what is in use has not changed; {left.hint or f'remove {root.removing} yourself'}",

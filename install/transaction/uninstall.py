@@ -12,7 +12,7 @@ import msgspec
 from ...checks.shell import word
 from ...exit_codes import Cannot, NotPutBack, UsageError
 from .. import last
-from . import busy, guard, manifest, outside, removal, roots, swap, undo
+from . import busy, file_list, guard, outside, removal, roots, swap, undo
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock
@@ -67,7 +67,7 @@ def _chosen(root: Root, version_id: str) -> list[Version]:
 
 def bytes_of(versions: list[Version]) -> int:
     """What they take: their directories, and their images in engines."""
-    used = manifest.usage([version.directory for version in versions])
+    used = file_list.usage([version.directory for version in versions])
     return used.total + outside.image_bytes(versions)
 
 
@@ -87,7 +87,7 @@ def uninstall(
     with RootLock(root, "envcheck uninstall", wait=wait, tell=tell):
         undo.recovered(root, journal, tell)
         chosen = check(root, version_id)
-        used = manifest.usage([version.directory for version in chosen])
+        used = file_list.usage([version.directory for version in chosen])
         image_bytes = outside.freed_bytes(chosen)
         images, images_left = outside.images(chosen)
         try:
@@ -102,7 +102,7 @@ def uninstall(
             if not version_id:
                 with suppress(OSError):
                     roots.forget(root)
-        except removal.Left as stays:
+        except removal.RemovalError as stays:
             raise NotPutBack(
                 f"{root.path}: not all of it could be removed: {stays}",
                 hint=stays.hint or "remove it yourself, and try again",
@@ -128,10 +128,10 @@ def uninstall(
 def _dissolve(root: Root) -> list[Path]:
     """Remove our own files, the marker last: what is cut off in between is still ours. Gives what stays."""
     left = root.foreign()
-    with suppress(OSError, removal.Left), guard.opened(root) as (top, own):
+    with suppress(OSError, removal.RemovalError), guard.opened(root) as (top, own):
         names = os.listdir(own)  # noqa: PTH208 - of a descriptor
         for name in sorted(names, key=lambda name: (name == root.owner.name, name)):
-            with suppress(OSError, removal.Left):
+            with suppress(OSError, removal.RemovalError):
                 removal.wipe(name, own, root.own)
         os.rmdir(root.own.name, dir_fd=top)  # not empty: an install that waited is there
     with suppress(OSError):  # not empty: somebody else's

@@ -18,8 +18,8 @@ from ...exit_codes import EnvcheckError
 from ...reports import json_report
 from ...reports.model import build
 from ...snapshot import Snapshot
+from .interfaces import Verdict
 from .record import Health
-from .steps import Verdict
 
 # How a target is looked at: ``collection.collect``, as the doctor calls it.
 Look = Callable[[Path], Collected]

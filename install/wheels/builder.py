@@ -16,8 +16,8 @@ from ..pythons.interpreter import Interpreter
 from ..request import Request
 from ..running.added import Added
 from ..running.rate import Meter
+from ..transaction.interfaces import BuildResult, Details, Stage
 from ..transaction.layout import Version
-from ..transaction.steps import Details, Noted, Stage
 from . import environment, toolchain
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ class WheelBuilder:
             Stage("configured", self._configure),
         ]
 
-    def noted(self) -> Noted:
+    def result(self) -> BuildResult:
         python = self._python()
-        return Noted(
+        return BuildResult(
             python=python.version,
             interpreter=python.path,
             installer=self._installer,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import image_registry
 
-from envcheck.install.engines.engine import EngineImage, EngineName
+from envcheck.install.engine import EngineImage, EngineName
 from envcheck.install.registry.image import Blob, Image
 
 NAME = "nvcr.io/nvidia/stand-in"  # nothing here asks NVIDIA's registry for it

@@ -9,15 +9,21 @@ from typing import Any
 
 import pytest
 
-from envcheck.install.engines.engine import EngineImage, Start, Wiring
+from envcheck.install import durable
+from envcheck.install.engine import EngineImage, Start, Wiring
 from envcheck.install.plan.plan import Plan
 from envcheck.install.request import Request
-from envcheck.install.transaction import durable, layout, outside
+from envcheck.install.transaction import layout, outside
 from envcheck.install.transaction.execute import execute
+from envcheck.install.transaction.interfaces import (
+    BuildResult,
+    Details,
+    RemovalError,
+    Stage,
+    Verdict,
+)
 from envcheck.install.transaction.layout import Root, Version
-from envcheck.install.transaction.left import Left
 from envcheck.install.transaction.record import Health, Installed
-from envcheck.install.transaction.steps import Details, Noted, Stage, Verdict
 
 SIZE = 5_000_000  # bytes that the stand-in says of every image
 
@@ -47,7 +53,7 @@ class FakeEngine:
 
     def release(self, held: EngineImage) -> None:
         if not self.answers:
-            raise Left(f"the image {held.tag}: podman does not answer")
+            raise RemovalError(f"the image {held.tag}: podman does not answer")
         if not self._file(held.image_id).exists():
             return
         names = self.names(held.image_id) - {held.tag}
@@ -96,7 +102,7 @@ def reference(release: str) -> str:
 
 
 class TinyImage:
-    """The Material."""
+    """The Artifact."""
 
     file_name = "image.json"
     versions: dict[str, str] = {}
@@ -130,8 +136,8 @@ class ImageBuilder:
             Stage("configured", self._configure),
         ]
 
-    def noted(self) -> Noted:
-        return Noted(
+    def result(self) -> BuildResult:
+        return BuildResult(
             engine="podman",
             image=f"x.test/tiny:{self._release}",
             image_digest=f"sha256:{digest(self._release)}",

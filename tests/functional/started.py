@@ -18,7 +18,7 @@ import msgspec
 from cli import environment
 from installing import Home
 
-from envcheck.install.engines.engine import EngineName, Start, Wiring
+from envcheck.install.engine import EngineName, Start, Wiring
 
 NONE = Wiring(kind="none", arguments=[])
 VERSION = "23.03-tf1-0badf00d"

@@ -11,11 +11,10 @@ import pytest
 from engine_images import NAME, SECRET, StandInMirror, held, served
 from msgspec.structs import replace
 
-from envcheck.exit_codes import PutBack
+from envcheck.exit_codes import NotPutBack, PutBack
+from envcheck.install.engine import EngineImage, EngineName
 from envcheck.install.engines import engine_storage
-from envcheck.install.engines.engine import EngineImage, EngineName
 from envcheck.install.registry.image import Image
-from envcheck.install.transaction.left import Left
 
 
 @dataclass
@@ -124,7 +123,7 @@ def test_an_image_that_a_container_uses_is_left_with_the_command(
     image, mirror = at_registry
     got = engine_storage.pull(engine.held(image), image, mirror, tmp_path)
     engine.run("create", "--network=none", "--name=uses-it", got.image_id, "/hello")
-    with pytest.raises(Left, match=r"a container of .* uses the image") as caught:
+    with pytest.raises(NotPutBack, match=r"a container of .* uses the image") as caught:
         engine_storage.release(got)
     assert f"{engine.name} rm " in caught.value.hint and "rmi" in caught.value.hint
     engine.run("rm", "uses-it")

@@ -17,9 +17,9 @@ from podman import PodmanWorld
 from envcheck import collection
 from envcheck.checks.view import known
 from envcheck.exit_codes import CouldNotLook, PutBack, UsageError
+from envcheck.install.engine import Start, Wiring
 from envcheck.install.engines import command, engine_storage, running, starting
 from envcheck.install.engines.choose import choose
-from envcheck.install.engines.engine import Start, Wiring
 
 
 def put(monkeypatch: pytest.MonkeyPatch, world: PodmanWorld | DockerDaemon) -> None:

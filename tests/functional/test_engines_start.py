@@ -17,9 +17,9 @@ from docker_daemon import DockerDaemon
 from msgspec.structs import replace
 from podman import PodmanWorld
 
+from envcheck.install.engine import EngineName, Start, Wiring
 from envcheck.install.engines import arrival, command
 from envcheck.install.engines.command import Here, Mount
-from envcheck.install.engines.engine import EngineName, Start, Wiring
 
 CDI = Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"])
 IGNORED = Wiring(kind="gpus", arguments=["--gpus", "all"])

@@ -17,12 +17,12 @@ from transaction_parts import die, in_child
 
 from envcheck.exit_codes import Cannot, NotPutBack, PutBack
 from envcheck.install import places
+from envcheck.install.engine import EngineImage
 from envcheck.install.engines import engine_storage
-from envcheck.install.engines.engine import EngineImage
 from envcheck.install.transaction import noop, outside
+from envcheck.install.transaction.interfaces import Details
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.rollback import rollback
-from envcheck.install.transaction.steps import Details
 from envcheck.install.transaction.uninstall import uninstall
 
 

@@ -18,7 +18,7 @@ from podman import PodmanWorld
 from processes import wait_for
 from standin_cdi import INSIDE, StandinCdi, standin_cdi
 
-from envcheck.install.engines.engine import Start, Wiring
+from envcheck.install.engine import Start, Wiring
 
 from started import plain_start  # isort: skip
 

@@ -85,7 +85,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     def ask(program: str, arguments: list[str], **options: Any) -> None:
         told.append([program, *arguments])
-        raise outside.Left("there is no engine here")
+        raise outside.RemovalError("there is no engine here")
 
     monkeypatch.setattr(client, "ask", ask)
     monkeypatch.setattr("envcheck.install.engines.image_inspect.ask", ask)

@@ -11,7 +11,7 @@ from podman import PodmanWorld
 from standin_cdi import StandinCdi, standin_cdi
 from started import Installed, installed, plain_start
 
-from envcheck.install.engines.engine import Wiring
+from envcheck.install.engine import Wiring
 
 LOOK = """\
 import ctypes, os, stat

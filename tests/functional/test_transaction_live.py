@@ -235,7 +235,7 @@ def test_what_cannot_be_removed_is_named(root: Path, monkeypatch: pytest.MonkeyP
     install(root, "1")
 
     def stays(name: str, within: int, parent: Path) -> None:
-        raise removal.Left(f"{parent / name}: Device or resource busy")
+        raise removal.RemovalError(f"{parent / name}: Device or resource busy")
 
     monkeypatch.setattr(removal, "wipe", stays)
     with pytest.raises(NotPutBack) as caught:

@@ -18,11 +18,11 @@ from envcheck.install.plan.plan import PlannedPackage, WheelPlan
 from envcheck.install.request import Request
 from envcheck.install.transaction import layout
 from envcheck.install.transaction.execute import execute
+from envcheck.install.transaction.interfaces import BuildResult, Details, Stage, Verdict
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.record import Health, Installed
-from envcheck.install.transaction.steps import Details, Noted, Stage, Verdict
-from envcheck.install.wheels.material import LockedPackages
+from envcheck.install.wheels.artifact import LockedPackages
 
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 BOUND = 30  # seconds that a forked child may live
@@ -90,8 +90,8 @@ class TinyBuilder:
             Stage("configured", self._act(self.configure)),
         ]
 
-    def noted(self) -> Noted:
-        return Noted(python=MINOR + ".0", interpreter=sys.executable, installer="none")
+    def result(self) -> BuildResult:
+        return BuildResult(python=MINOR + ".0", interpreter=sys.executable, installer="none")
 
     def _act(self, work: Callable[[Path], None]) -> Callable[[Version], Details]:
         def act(version: Version) -> Details:

@@ -28,9 +28,9 @@ from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.gpu import Gpu, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.pci import Pci
+from envcheck.install.engine import ENGINES, EngineImage, Start
 from envcheck.install.engines import starting, wiring
 from envcheck.install.engines.choose import EngineChoice, choose
-from envcheck.install.engines.engine import ENGINES, EngineImage, Start
 from envcheck.install.registry.image import Blob, Image
 
 TWO = Nvml(gpus=[Gpu(pci_address=f"0000:0{n}:00.0") for n in (1, 2)], gpu_count=2)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from envcheck.install.engine import EngineName, Start, Wiring
 from envcheck.install.engines import arrival, command
 from envcheck.install.engines.command import Here, Mount
-from envcheck.install.engines.engine import EngineName, Start, Wiring
 
 CDI = Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"])
 HERE = Here(uid=1000, gid=100, cwd="/home/ann/work", home="/home/ann", interactive=True)

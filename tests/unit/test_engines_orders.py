@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from envcheck.exit_codes import Cannot
+from envcheck.install.engine import EngineImage, EngineName
 from envcheck.install.engines import image_inspect, orders
-from envcheck.install.engines.engine import EngineImage, EngineName
 from envcheck.install.engines.troubles import TROUBLES, told
 from envcheck.install.registry.image import Blob, Image
 

@@ -9,8 +9,8 @@ import pytest
 
 from envcheck.collector.runtime.process import Result
 from envcheck.exit_codes import CouldNotLook, UsageError
+from envcheck.install.engine import EngineName
 from envcheck.install.engines import running
-from envcheck.install.engines.engine import EngineName
 
 PODMAN = {
     "Id": "3e28" * 16,

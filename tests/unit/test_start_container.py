@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from envcheck.exit_codes import NotStarted
+from envcheck.install.engine import Start, Wiring
 from envcheck.install.engines.command import Mount, argv
-from envcheck.install.engines.engine import Start, Wiring
 from envcheck.install.start import container
 from envcheck.install.start.options import Options, mebibytes, mount, own_variables, variables
 from envcheck.install.transaction.layout import Version

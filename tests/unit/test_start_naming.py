@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from envcheck.install.engines.engine import Start, Wiring
+from envcheck.install.engine import Start, Wiring
 from envcheck.install.start import naming
 
 REF = "registry.test/tf:1"

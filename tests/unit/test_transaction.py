@@ -15,20 +15,20 @@ from envcheck.install import last, places
 from envcheck.install.request import Request
 from envcheck.install.transaction import (
     activation,
+    file_list,
     history,
     layout,
-    manifest,
     noop,
     record,
     recover,
     removal,
     roots,
     swap,
-    uv_cache,
 )
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.record import Health, Record
+from envcheck.install.wheels import uv_cache
 
 A, B, C = (f"{n}.0-py3.11-{n * 8}" for n in ("1", "2", "3"))
 
@@ -77,7 +77,7 @@ def versioned(root: Root, version_id: str, at: str = "2026-11-21T17:00:00Z") -> 
     (version.directory / "bin").mkdir(parents=True)
     version.own.mkdir()
     version.python.write_text("")
-    manifest.write(version)
+    file_list.write(version)
     record.write(version, noted(version_id, at))
     before = root.current_id() or ""
     swap.swap(root, version_id)
@@ -216,18 +216,18 @@ def test_a_version_is_compared_with_its_manifest(root: Root) -> None:
     version.python.write_text("")
     for name in ("a.py", "b.py", "c.py"):
         (lib / name).write_text("1")
-    manifest.write(version)
-    assert manifest.intact(version.directory) == []
+    file_list.write(version)
+    assert file_list.intact(version.directory) == []
     (lib / "__pycache__").mkdir()
     (lib / "__pycache__" / "a.cpython-311.pyc").write_text("")
     (lib / "old.pyc").write_text("")
     (version.own / "doctor.json").write_text("")
-    assert manifest.intact(version.directory) == [], "byte code and our own files do not count"
+    assert file_list.intact(version.directory) == [], "byte code and our own files do not count"
     (lib / "a.py").unlink()
     (lib / "b.py").write_text("22")
     os.utime(lib / "c.py", ns=(1, 1))
     (lib / "new.py").write_text("")
-    difference = manifest.compare(version)
+    difference = file_list.compare(version)
     assert (difference.missing, difference.added) == (["lib/a.py"], ["lib/new.py"])
     assert difference.changed == ["lib/b.py", "lib/c.py"] and not difference.intact
     assert difference.sentences() == [
@@ -242,10 +242,10 @@ def test_a_python_that_is_gone_is_missing(root: Root, tmp_path: Path) -> None:
     version.python.unlink()
     (tmp_path / "python3").write_text("")
     version.python.symlink_to(tmp_path / "python3")
-    manifest.write(version)
-    assert manifest.intact(version.directory) == []
+    file_list.write(version)
+    assert file_list.intact(version.directory) == []
     (tmp_path / "python3").unlink()
-    assert manifest.intact(version.directory) == [
+    assert file_list.intact(version.directory) == [
         "bin/python, or the Python that it leads to, is gone"
     ]
 
@@ -253,9 +253,9 @@ def test_a_python_that_is_gone_is_missing(root: Root, tmp_path: Path) -> None:
 def test_without_a_manifest_nothing_is_intact(root: Root) -> None:
     version = versioned(root, A)
     version.files.write_text("no")
-    assert not manifest.compare(version).intact
+    assert not file_list.compare(version).intact
     version.files.unlink()
-    assert "No such file" in manifest.intact(version.directory)[0]
+    assert "No such file" in file_list.intact(version.directory)[0]
 
 
 def test_linked_files_count_once_and_as_shared(tmp_path: Path) -> None:
@@ -266,10 +266,10 @@ def test_linked_files_count_once_and_as_shared(tmp_path: Path) -> None:
     (one / "linked").hardlink_to(cache / "wheel")
     (one / "own").write_bytes(b"x" * 10_000)
     (one / "again").hardlink_to(one / "own")
-    used = manifest.usage([one])
+    used = file_list.usage([one])
     linked, own = ((one / name).stat().st_blocks * 512 for name in ("linked", "own"))
     assert (used.total, used.shared) == (linked + own, linked)
-    both = manifest.usage([one, cache])
+    both = file_list.usage([one, cache])
     assert both.shared == 0, "nothing of it is linked from elsewhere"
 
 
@@ -286,11 +286,11 @@ def test_activation_scripts_are_hidden_and_come_back(root: Root) -> None:
     assert names(version.directory / "bin") == {"python"}
     (version.directory / "bin" / "activate").write_text("2")
     activation.hide(version)
-    manifest.write(version)
+    file_list.write(version)
     activation.reveal(version)
     assert names(version.directory / "bin") == {*scripts, "python"}
     assert (version.directory / "bin" / "activate").read_text() == "2"
-    assert manifest.intact(version.directory) == [], "they were noted down where they are now"
+    assert file_list.intact(version.directory) == [], "they were noted down where they are now"
 
 
 # Recovery
@@ -368,7 +368,7 @@ def test_what_stays_is_named_with_its_whole_path(
         unlink(path, **options)
 
     monkeypatch.setattr(os, "unlink", refuse)
-    with pytest.raises(removal.Left) as left:
+    with pytest.raises(removal.RemovalError) as left:
         removal.discard(root, version)
     assert str(left.value) == f"{root.removing}/{A}/lib/stays: Operation not permitted"
     monkeypatch.undo()

@@ -11,13 +11,13 @@ import pytest
 from test_transaction import noted, versioned
 
 from envcheck.exit_codes import CouldNotLook, NotPutBack
+from envcheck.install.engine import EngineImage
 from envcheck.install.engines import engine_storage
-from envcheck.install.engines.engine import EngineImage
 from envcheck.install.request import Request
 from envcheck.install.transaction import (
+    file_list,
     layout,
     listing,
-    manifest,
     noop,
     outside,
     record,
@@ -25,9 +25,9 @@ from envcheck.install.transaction import (
     roots,
     undo,
 )
+from envcheck.install.transaction.interfaces import RemovalError
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
-from envcheck.install.transaction.left import Left
 from envcheck.install.transaction.record import Record
 
 A = "23.03-tf1-11111111"
@@ -62,7 +62,7 @@ def held_as(version_id: str, **changes: Any) -> EngineImage:
 class Asked:
     """A keeper that says what it is given, and what it was asked."""
 
-    def __init__(self, wrong: str = "", left: Left | None = None) -> None:
+    def __init__(self, wrong: str = "", left: RemovalError | None = None) -> None:
         self.wrong = wrong
         self.left = left
         self.released: list[str] = []
@@ -92,7 +92,7 @@ def imaged(root: Root, version_id: str = A, held: EngineImage = HELD, **changes:
     for path in version.of_image:
         path.write_text("{}")
     outside.hold(version, held)
-    manifest.write(version)
+    file_list.write(version)
     record.write(version, noted(version_id, mode="container", image_bytes=1000, **changes))
     return version
 
@@ -124,9 +124,9 @@ def test_a_taken_name_of_an_image_gets_a_number(root: Root) -> None:
 
 def test_an_image_s_version_needs_no_python(root: Root, keeper: Asked) -> None:
     version = imaged(root)
-    assert manifest.intact(version.directory) == [] and version.is_container and version.is_there
+    assert file_list.intact(version.directory) == [] and version.is_container and version.is_there
     version.start.unlink()
-    assert manifest.intact(version.directory) == [".envcheck/start.json is gone"]
+    assert file_list.intact(version.directory) == [".envcheck/start.json is gone"]
     assert not version.is_there
     version.held.unlink()
     assert not outside.compare(version).intact, "nobody can tell where its image is"
@@ -135,9 +135,9 @@ def test_an_image_s_version_needs_no_python(root: Root, keeper: Asked) -> None:
 def test_a_file_of_the_version_s_own_is_in_its_manifest(root: Root, keeper: Asked) -> None:
     version = imaged(root)
     (version.directory / "image.sif").write_bytes(b"sif")
-    manifest.write(version)
+    file_list.write(version)
     (version.directory / "image.sif").unlink()
-    assert manifest.intact(version.directory) == ["image.sif is gone"]
+    assert file_list.intact(version.directory) == ["image.sif is gone"]
 
 
 def test_what_an_engine_says_is_a_difference(root: Root, keeper: Asked) -> None:
@@ -156,7 +156,7 @@ def test_an_unreadable_record_of_it_is_a_difference(root: Root, keeper: Asked) -
     version.held.write_text("{")
     assert outside.held_by(version) is None
     assert "does not say what an engine holds" in outside.intact(version)
-    with pytest.raises(Left, match="which image an engine holds") as left:
+    with pytest.raises(RemovalError, match="which image an engine holds") as left:
         removal.discard(root, version)
     assert str(version.held) in left.value.hint and version.directory.is_dir()
 
@@ -199,8 +199,8 @@ def test_what_another_version_brought_was_not_there_before(
 
 def test_the_engine_lets_go_before_the_directory_goes(root: Root, keeper: Asked) -> None:
     version = imaged(root)
-    keeper.left = Left("the image is in use", "podman rm x")
-    with pytest.raises(Left, match="in use"):
+    keeper.left = RemovalError("the image is in use", "podman rm x")
+    with pytest.raises(RemovalError, match="in use"):
         removal.discard(root, version)
     assert version.held.is_file(), "the next run knows what to remove"
     keeper.left = None
@@ -226,7 +226,7 @@ def test_an_unfinished_one_is_let_go_of_and_an_error_says_how(root: Root, keeper
     journal = Journal(root.journal)
     journal.append(A, "begun", engine="podman", image=HELD.reference)
     journal.append(A, "held")
-    keeper.left = Left("podman does not answer")
+    keeper.left = RemovalError("podman does not answer")
     with pytest.raises(NotPutBack, match="podman does not answer") as refused:
         undo.recovered(root, journal, lambda sentence: None)
     assert f"/usr/bin/podman rmi {HELD.tag}" in refused.value.hint
@@ -289,7 +289,9 @@ def test_the_real_keeper_says_it_in_sentences(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(engine_storage, "has", silent)
     assert engines.intact(HELD).endswith("cannot be looked at: podman does not answer")
     monkeypatch.setattr(engine_storage, "release", silent)
-    with pytest.raises(Left, match=f"the image {HELD.tag} in podman: podman does not answer"):
+    with pytest.raises(
+        RemovalError, match=f"the image {HELD.tag} in podman: podman does not answer"
+    ):
         engines.release(HELD)
 
 

@@ -12,7 +12,7 @@ from whole import with_target
 
 from envcheck.collection import Collected
 from envcheck.exit_codes import Cannot, CouldNotLook, EnvcheckError, PutBack, UsageError
-from envcheck.install.transaction.steps import Verdict
+from envcheck.install.transaction.interfaces import Verdict
 from envcheck.install.transaction.verify import DoctorVerifier
 from envcheck.snapshot import Snapshot, load
 

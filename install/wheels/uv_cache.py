@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .. import places, processes
-from ..wheels import child_env, uv
+from . import child_env, uv
 
 _DEADLINE = 600.0  # seconds; a slow network file system takes its time for 100,000 files
 

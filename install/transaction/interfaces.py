@@ -16,7 +16,15 @@ from .record import Health
 Details = dict[str, str]
 
 
-class Material(Protocol):
+class RemovalError(Exception):
+    """Something could not be removed; the message names it and says why. hint: how a user removes it."""
+
+    def __init__(self, sentence: str, hint: str = "") -> None:
+        super().__init__(sentence)
+        self.hint = hint
+
+
+class Artifact(Protocol):
     """What is installed, to the byte: a lock, or an image."""
 
     @property
@@ -45,7 +53,7 @@ class Stage(NamedTuple):
     act: Callable[[Version], Details]
 
 
-class Noted(msgspec.Struct, frozen=True, kw_only=True):
+class BuildResult(msgspec.Struct, frozen=True, kw_only=True):
     """What only the building tells; it goes into the version's record, but for the notes."""
 
     python: str = ""  # "3.11.7"
@@ -76,7 +84,7 @@ class Builder(Protocol):
         what starts it, in ``version.start``.
         """
 
-    def noted(self) -> Noted:
+    def result(self) -> BuildResult:
         """Asked when all stages are done."""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from . import durable
+from .. import durable
 from .layout import OWN, Version
 
 _BYTE_CODE = "__pycache__"
@@ -23,7 +23,7 @@ _GENERATED = (".pyc", ".pyo")
 Files = dict[str, dict[str, tuple[int, int]]]
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class FileList(msgspec.Struct, frozen=True):
     files: Files
 
 
@@ -64,13 +64,13 @@ def write(version: Version) -> None:
     files = scan(version.directory)
     for names in scan(version.activate).values():
         files.setdefault("bin", {}).update(names)
-    durable.write(version.files, msgspec.json.encode(Manifest(files)))
+    durable.write(version.files, msgspec.json.encode(FileList(files)))
 
 
 def compare(version: Version) -> Difference:
     """What differs from what was noted down."""
     try:
-        noted = durable.load(version.files, Manifest).files
+        noted = durable.load(version.files, FileList).files
     except OSError as error:
         return Difference(unreadable=f"{version.files}: {error.strerror}")
     except msgspec.DecodeError:

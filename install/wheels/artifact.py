@@ -9,7 +9,7 @@ from ..lockfile import Lockfile
 
 
 class LockedPackages:
-    """The transaction's Material of the wheel mode."""
+    """The transaction's Artifact of the wheel mode."""
 
     file_name = "pylock.toml"
 

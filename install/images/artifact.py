@@ -7,7 +7,7 @@ from . import image_lock
 
 
 class LockedImage:
-    """The transaction's Material of the container mode. What packages are in it, the doctor says."""
+    """The transaction's Artifact of the container mode. What packages are in it, the doctor says."""
 
     file_name = "image.json"
     versions: dict[str, str] = {}
