@@ -17,7 +17,7 @@ from ..reports.progress import StatusLine, elapsed, looking, with_time
 from . import words
 
 if TYPE_CHECKING:
-    from ..install.plan.plan import AnyPlan, StepName
+    from ..install.plan.models import AnyPlan, StepName
     from ..install.store.progress import Fetching, Rate
 
 F = TypeVar("F", bound="Faces")

@@ -14,7 +14,7 @@ from .parser import Parser
 from .style import style_of
 
 if TYPE_CHECKING:
-    from ..install.plan.plan import AnyPlan
+    from ..install.plan.models import AnyPlan
     from ..install.reports.plan_json import Environment, Result
     from ..install.request import Request
     from ..install.running.run import Outcome

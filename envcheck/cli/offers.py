@@ -8,12 +8,12 @@ from typing import NamedTuple
 import msgspec
 
 from ..exit_codes import Cannot
+from ..install.catalogue.containers import flavours
 from ..install.catalogue.model import Stack
 from ..install.engines import choose as engine_choice
 from ..install.fit import image_choose
-from ..install.fit.choose import choose
-from ..install.fit.room import RoomAt
-from ..install.images.catalogue import flavours
+from ..install.fit.disk_space import DiskSpace
+from ..install.fit.select import choose
 from ..install.pythons.interpreter import Interpreter
 from ..install.reports.image_releases import ImageChosen
 from ..install.reports.releases import Chosen
@@ -30,7 +30,7 @@ class Known(NamedTuple):
     snapshot: Snapshot
     interpreters: list[Interpreter] | None  # None: not known
     obtainable: list[str]
-    room: RoomAt | None
+    room: DiskSpace | None
 
 
 def of_wheels(

@@ -14,7 +14,7 @@ from .style import style_for
 
 if TYPE_CHECKING:
     from ..install.catalogue.model import Stack
-    from ..install.fit.choice import StackFit
+    from ..install.fit.models import StackFit
     from ..install.request import Request
     from ..snapshot import Snapshot
     from .offers import Known
@@ -123,15 +123,15 @@ def _containers(arguments: argparse.Namespace, as_json: bool, look: dict[str, An
 
 def _look(arguments: argparse.Namespace) -> Known:
     """At this machine, or into the file; its Pythons are not in a Snapshot."""
-    from ..install.fit.room import room_of_snapshot
+    from ..install.fit.disk_space import room_of_snapshot
     from .offers import Known
 
     if arguments.source is not None:
         snapshot = _snapshot(arguments)
         return Known(snapshot, None, [], room_of_snapshot(snapshot))
+    from ..install import survey
     from ..install.pythons import finding
     from ..install.request import Request
-    from ..install.running import survey
 
     interpreters = finding.interpreters(arguments.python)
     snapshot = _snapshot(arguments)

@@ -147,9 +147,9 @@ def _implied_target() -> tuple[str | None, str]:
     active = collection.active_environment()
     if active:
         return active, f"the active environment {active}"
-    from ..install import last
+    from ..install.transaction import last_install
 
-    installed = last.read()
+    installed = last_install.read()
     return installed, f"the environment that envcheck installed last, {installed},"
 
 

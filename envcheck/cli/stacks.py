@@ -69,6 +69,6 @@ def settle(arguments: argparse.Namespace) -> None:
 
 def containers() -> dict[str, str]:
     """The stacks that are containers, with the flavour that each stands for."""
-    from ..install.images import catalogue
+    from ..install.catalogue.containers import flavours
 
-    return {stack.name: stack.flavour for stack in catalogue.flavours()}
+    return {stack.name: stack.flavour for stack in flavours()}

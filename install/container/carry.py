@@ -14,12 +14,12 @@ from ..engines import inside
 from ..images import layers
 from ..images.artifact import LockedImage
 from ..images.builder import ImageBuilder
-from ..plan.plan import ImagePlan
+from ..plan.models import ImagePlan
 from ..start import start_file
 from ..transaction.execute import execute
 from ..transaction.layout import Version
 from ..transaction.record import Installed
-from ..transaction.verify import DoctorVerifier
+from ..verify import DoctorVerifier
 from .prepare import Prepared
 
 if TYPE_CHECKING:

@@ -12,23 +12,25 @@ import msgspec
 from ...checks.view import known
 from ...exit_codes import CouldNotLook
 from ...snapshot import Snapshot
-from .. import places
+from .. import places, survey, validate
+from ..catalogue import containers
 from ..engine import EngineImage
 from ..engines import choose as engine_choice
 from ..engines import engine_storage
 from ..engines.choose import EngineChoice
-from ..fit import image_choose, machine_rules
-from ..fit.choice import ImageChoice
-from ..fit.room import RoomAt
-from ..images import catalogue, image_lock
+from ..fit import image_choose
+from ..fit.disk_space import DiskSpace
+from ..fit.machine import machine_of
+from ..fit.models import ImageChoice
+from ..images import image_lock
 from ..images.archive_reading import Archive
 from ..plan import image_planning
-from ..plan.plan import ImagePlan
+from ..plan.models import ImagePlan
 from ..registry import reference
 from ..registry.image import Image
 from ..request import Request
-from ..running import rate, survey, wishes
-from ..running.rate import Meter
+from ..store import fetch_rate
+from ..store.fetch_rate import Meter
 from ..store.progress import Fetching
 from ..store.store import Store
 from ..transaction import layout
@@ -84,7 +86,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
             remarks=self.engine.remarks,
             offline=self.archive is not None,
             in_place=self.archive is not None and not self.engine.loads,
-            rate=rate.read(),
+            rate=fetch_rate.read(),
         )
         return image_planning.plan(
             self.choice,
@@ -94,12 +96,12 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
             surroundings=here,
         )
 
-    def _storage(self) -> RoomAt | None:
+    def _storage(self) -> DiskSpace | None:
         path = known(self.engine.engine.storage_path)
         remote = known(self.engine.engine.remote) is True
         return None if path is None or remote or self.engine.files else self._room(path)
 
-    def _room(self, path: str) -> RoomAt:
+    def _room(self, path: str) -> DiskSpace:
         return survey.room_for(path, self.snapshot)
 
 
@@ -110,7 +112,7 @@ def prepare(
 
     Only from the main thread.
     """
-    wishes.check(request)
+    validate.check(request)
     say("looking at this machine")
     collected = survey.collecting()
     # Which take longer to import than all the rest: meanwhile the collector runs.
@@ -123,7 +125,7 @@ def prepare(
     meter = Meter(fetching)
     fetcher = exits.enter_context(Fetcher(store, session, jobs, meter))
     snapshot = collected.result().snapshot
-    machine = machine_rules.read(snapshot).architecture
+    machine = machine_of(snapshot).architecture
     if not machine:
         raise CouldNotLook(
             "this machine's architecture is not known, and so not which image is for it"
@@ -171,10 +173,10 @@ def held_as(engine: EngineChoice, image: Image, file: str = "", tag: str = "") -
 
 def name_of(choice: ImageChoice, image: Image) -> str:
     """The environment's: the flavour's, or "image-" and the last word of an own image's name."""
-    if choice.stack.name != catalogue.OWN:
+    if choice.stack.name != containers.OWN:
         return choice.stack.name
     word = re.sub(r"[^A-Za-z0-9._-]", "-", image.name.rpartition("/")[2])
-    return f"{catalogue.OWN}-{word}"
+    return f"{containers.OWN}-{word}"
 
 
 def release_of(choice: ImageChoice, image: Image) -> str:
@@ -195,13 +197,13 @@ def wiring_sentence(engine: EngineChoice) -> str:
 
 def _of_archive(request: Request, image: Image) -> Request:
     """The wish that an archive stands for: NVIDIA's release where it holds one, whose needs are known."""
-    found = catalogue.by_reference(image.reference)
+    found = containers.by_reference(image.reference)
     if found is None:
         return msgspec.structs.replace(request, image=image.reference)
     stack, release = found
-    flavour: catalogue.Flavour = "tf1" if stack.flavour == "tf1" else "tf2"
+    flavour: containers.Flavour = "tf1" if stack.flavour == "tf1" else "tf2"
     return msgspec.structs.replace(request, flavour=flavour, release=release.release)
 
 
-def _flavour(choice: ImageChoice) -> catalogue.Flavour:
+def _flavour(choice: ImageChoice) -> containers.Flavour:
     return "tf1" if choice.stack.flavour == "tf1" else "tf2"

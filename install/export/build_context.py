@@ -177,8 +177,8 @@ def _needs(
 def _resolved(request: Request, own: OwnWheel, interpreter: Interpreter, how: How) -> Lockfile:
     from ..network.public_index import public_index
     from ..network.session import Session
-    from ..running.rate import Meter
     from ..store.fetch import Fetcher
+    from ..store.fetch_rate import Meter
     from ..store.store import Store
 
     store = Store(places.store())

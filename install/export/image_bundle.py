@@ -8,9 +8,10 @@ from pathlib import Path
 
 from ... import __version__
 from ...exit_codes import CouldNotLook
-from .. import places
-from ..fit import image_choose, machine_rules
-from ..fit.choice import ImageChoice
+from .. import places, survey
+from ..fit import image_choose
+from ..fit.machine import machine_of
+from ..fit.models import ImageChoice
 from ..images import archive, layers
 from ..lockfile import LockedFile
 from ..network.session import Session
@@ -18,13 +19,12 @@ from ..registry import client as registry
 from ..registry import reference
 from ..registry.image import Image
 from ..request import Request
-from ..running import survey
-from ..running.rate import Meter
-from ..running.survey import Machine
 from ..signals import ending_raises
 from ..store.fetch import Fetcher
+from ..store.fetch_rate import Meter
 from ..store.progress import Fetching
 from ..store.store import Store
+from ..survey import Machine
 from . import bundle_writer as writing
 from . import own_lock as needs
 from . import own_parts, own_wheel
@@ -85,7 +85,7 @@ def make(
 
 
 def _architecture(machine: Machine) -> str:
-    found = machine_rules.read(machine.snapshot).architecture
+    found = machine_of(machine.snapshot).architecture
     if not found:
         raise CouldNotLook(
             "this machine's architecture is not known, and so not which image is for it"

@@ -8,7 +8,7 @@ import msgspec
 
 from ... import __version__
 from ..catalogue.model import PUBLIC, Release, Stack
-from ..fit.choice import Candidate, Choice
+from ..fit.models import Candidate, Choice
 from ..index.routes import Routes
 from ..index.views import OpenIndex
 from ..lockfile import Lockfile

@@ -14,7 +14,7 @@ import tomli_w
 
 from ... import __version__
 from .. import pylock
-from ..fit.choice import Choice
+from ..fit.models import Choice
 from ..lockfile import Lockfile
 from ..pythons.interpreter import Interpreter
 from ..request import Request

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..pythons.versions import listed
-from .machine_rules import FitMachine
+from .machine import FitMachine
 from .reasons import Reasons
 
 

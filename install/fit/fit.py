@@ -12,13 +12,13 @@ from ..catalogue.model import Release, Stack
 from ..pythons.interpreter import Interpreter
 from ..pythons.versions import listed
 from ..request import Request
-from .choice import Candidate, StackFit
 from .cpu_rules import cpu
+from .disk_space import DiskSpace
 from .gpu_rules import gpu
-from .machine_rules import FitMachine, read
+from .machine import FitMachine, machine_of
+from .models import Candidate, StackFit
 from .python_rules import python
 from .reasons import Reasons
-from .room import RoomAt
 
 # An environment with TensorFlow has some twenty thousand files.
 _FEW_INODES = 50_000
@@ -30,7 +30,7 @@ def fit(
     interpreters: Sequence[Interpreter] | None,
     obtainable: Sequence[str],
     request: Request,
-    room: RoomAt | None = None,
+    room: DiskSpace | None = None,
 ) -> StackFit:
     """Judge every release of a stack, newest first.
 
@@ -38,7 +38,7 @@ def fit(
     obtainable: minor versions of Python that could be got. room: of the directory to install into; None
     where it is not known. What the Snapshot does not know is a note, and never a pass in silence.
     """
-    machine = read(snapshot)
+    machine = machine_of(snapshot)
     candidates = []
     for release in stack.releases:
         reasons = Reasons()
@@ -124,7 +124,7 @@ def _older(there: str, needed: str) -> bool:
     return bool(needed) and have is not None and have < Version(needed)
 
 
-def _place(release: Release, room: RoomAt | None, reasons: Reasons) -> None:
+def _place(release: Release, room: DiskSpace | None, reasons: Reasons) -> None:
     """The file system that it will be installed on."""
     if room is None:
         return

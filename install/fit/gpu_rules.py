@@ -13,7 +13,7 @@ from ...data.cuda import driver_fits, newest_cuda_for
 from ...data.versions import parse_version
 from ..catalogue.model import Release
 from ..pythons.versions import listed
-from .machine_rules import FitMachine
+from .machine import FitMachine
 from .reasons import Reasons
 
 UPDATE = "update the driver; envcheck doctor says how it was installed"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from ...data.releases import month_key
 from ...exit_codes import Cannot
 from ...snapshot import Snapshot
-from ..images import catalogue
-from ..images.catalogue import ImageStack
+from ..catalogue import containers
+from ..catalogue.containers import ImageStack
 from ..request import Request
 from . import image_words
-from .choice import ImageCandidate, ImageChoice, ImageFit
+from .explain_none import by_weight, nearest, sentences, why_none
 from .gpu_rules import without
 from .image_fit import judge
-from .machine_rules import read
-from .naming import named
+from .machine import machine_of
+from .models import ImageCandidate, ImageChoice, ImageFit
+from .overrides import named
 from .reasons import Reasons
-from .telling import by_weight, nearest, sentences, why_none
 
 # Where two flavours fit alike: TensorFlow 2 has releases still, TensorFlow 1 ended with 23.03.
 _LIVING = "tf2"
@@ -42,10 +42,10 @@ def choose(request: Request, snapshot: Snapshot) -> ImageChoice:
 def _own(request: Request, snapshot: Snapshot) -> ImageChoice:
     """The image that was named: nothing is refused, and what is known of one of NVIDIA's is told."""
     reference = str(image_words.own(request))
-    known = catalogue.by_reference(reference)
+    known = containers.by_reference(reference)
     if known is None:
         return ImageChoice(
-            stack=catalogue.own(),
+            stack=containers.own(),
             reference=reference,
             release=None,
             reasons=[f"the image {reference} was named"],
@@ -59,7 +59,7 @@ def _own(request: Request, snapshot: Snapshot) -> ImageChoice:
     candidate = _find(judged, release.release)
     against = [f"{release.release} {refusal.sentence}." for refusal in candidate.refusals]
     return ImageChoice(
-        stack=catalogue.own(),
+        stack=containers.own(),
         reference=reference,
         release=None,
         reasons=[f"the image {reference} was named"],
@@ -69,7 +69,7 @@ def _own(request: Request, snapshot: Snapshot) -> ImageChoice:
 
 
 def _without_gpu(snapshot: Snapshot) -> list[str]:
-    machine, reasons = read(snapshot), Reasons()
+    machine, reasons = machine_of(snapshot), Reasons()
     if machine.gpu_state not in ("there", "not-known"):
         without(machine, "", True, reasons)
     return reasons.notes

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ...snapshot import Snapshot
-from ..images.catalogue import ImageRelease, ImageStack
+from ..catalogue.containers import ImageRelease, ImageStack
 from ..pythons.versions import listed
 from . import image_rules
-from .choice import ImageCandidate, ImageFit
 from .cpu_rules import cpu
-from .machine_rules import FitMachine, read
+from .machine import FitMachine, machine_of
+from .models import ImageCandidate, ImageFit
 from .reasons import Reasons
 
 
@@ -18,7 +18,7 @@ def judge(stack: ImageStack, snapshot: Snapshot, *, allow_no_gpu: bool = False) 
     The machine's glibc and Pythons do not matter: the image has its own. What the Snapshot does not know
     is a note, and never a pass in silence.
     """
-    machine = read(snapshot)
+    machine = machine_of(snapshot)
     return ImageFit(
         stack=stack,
         candidates=[_judged(stack, release, machine, allow_no_gpu) for release in stack.releases],

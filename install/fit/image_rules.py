@@ -13,10 +13,10 @@ from packaging.version import Version
 from ...checks.visible import Device
 from ...data.data_centre_gpus import is_data_centre
 from ...data.versions import parse_version
-from ..images.catalogue import ImageRelease, ImageStack
+from ..catalogue.containers import ImageRelease, ImageStack
 from ..pythons.versions import listed
 from .gpu_rules import UPDATE, by_toolkit, without
-from .machine_rules import FitMachine
+from .machine import FitMachine
 from .reasons import Reasons
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from ...data.releases import month_key
 from ...exit_codes import UsageError
-from ..images import catalogue
-from ..images.catalogue import ImageRelease, ImageStack
+from ..catalogue import containers
+from ..catalogue.containers import ImageRelease, ImageStack
 from ..registry import reference
 from ..registry.reference import Reference
 from ..request import Request
@@ -38,7 +38,7 @@ def own(request: Request) -> Reference:
 
 def stacks(request: Request) -> list[ImageStack]:
     """The flavours that the request leaves. Raises UsageError where it leaves none."""
-    known = catalogue.flavours()
+    known = containers.flavours()
     names = [stack.name for stack in known]
     if request.stack and request.stack not in names:
         raise UsageError(
@@ -91,7 +91,7 @@ def _no_release(left: list[ImageStack], asked: str) -> UsageError:
         near = f"the nearest: {' and '.join(_nearest(names, wanted))}"
     elsewhere = [
         f"--flavour {stack.flavour} has it"
-        for stack in catalogue.flavours()
+        for stack in containers.flavours()
         if any(_is(release, asked) for release in stack.releases)
     ]
     among = f"{left[0].name} has" if len(left) == 1 else "the containers have"

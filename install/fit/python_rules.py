@@ -8,7 +8,7 @@ from ..catalogue.model import Release
 from ..pythons.interpreter import Interpreter
 from ..pythons.versions import asked_version, is_prerelease, listed, matches, number
 from ..request import Request
-from .machine_rules import FitMachine
+from .machine import FitMachine
 from .reasons import Reasons
 
 # virtualenv makes environments from this version on; an older interpreter makes its own.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .choice import Refusal, RefusalKind
+from .models import Refusal, RefusalKind
 
 
 class Reasons:

@@ -12,7 +12,7 @@ from .. import durable
 from ..container.prepare import Prepared, held_as, wiring_sentence
 from ..engine import EngineImage, Start
 from ..engines import engine_storage, starting
-from ..plan.plan import ImagePlan, StepName
+from ..plan.models import ImagePlan, StepName
 from ..registry import client as registry
 from ..transaction import held_file, outside
 from ..transaction.interfaces import BuildResult, Details, Stage

@@ -7,11 +7,11 @@ from typing import Literal
 
 import msgspec
 
-from ..fit.choice import ImageChoice
-from ..fit.room import RoomAt
+from ..fit.disk_space import DiskSpace
+from ..fit.models import ImageChoice
 from ..registry import reference
 from ..registry.image import Image
-from .plan import ImagePlan, Room, Step
+from .models import ImagePlan, Room, Step
 from .rooms import Wanted, asked, check_name, check_writable
 from .shared import VERIFY_SECONDS, number, rate, reasons, verify_and_swap
 
@@ -55,10 +55,10 @@ class ImageSurroundings(msgspec.Struct, frozen=True, kw_only=True):
 
     directory: str  # that holds the versions
     version: str  # the new version's name in it
-    place: RoomAt  # of the directory
-    store: RoomAt
-    storage: RoomAt | None = None  # of the engine
-    temporary: RoomAt | None = None  # where the engine copies, or unpacks, on its way
+    place: DiskSpace  # of the directory
+    store: DiskSpace
+    storage: DiskSpace | None = None  # of the engine
+    temporary: DiskSpace | None = None  # where the engine copies, or unpacks, on its way
     in_store: Mapping[str, int] = {}  # sha256 → bytes
     held: bool = False  # the engine has the image already: nothing is fetched
     remarks: list[str] = []  # what was noticed on the way, a sentence each

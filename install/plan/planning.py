@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..fit.choice import Choice
+from ..fit.models import Choice
 from ..lockfile import LockedPackage, Lockfile
-from .plan import PlannedPackage, Step, WheelPlan
+from .models import PlannedPackage, Step, WheelPlan
 from .rooms import MIB, Surroundings, check_path, check_places, rooms
 from .shared import VERIFY_SECONDS, number, rate, reasons, verify_and_swap
 

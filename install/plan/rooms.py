@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from ...exit_codes import Cannot, UsageError
-from ..fit.room import RoomAt
-from .plan import Room
+from ..fit.disk_space import DiskSpace
+from .models import Room
 
 MIB = 1024 * 1024
 
@@ -39,9 +39,9 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     directory: str  # that holds the versions
     version: str  # the new version's name in it
     installer: str  # "uv 0.13.9"
-    environment: RoomAt
-    store: RoomAt
-    unpacked: RoomAt  # uv's cache
+    environment: DiskSpace
+    store: DiskSpace
+    unpacked: DiskSpace  # uv's cache
     in_store: Mapping[str, int] = {}  # sha256 → bytes
     in_unpacked: frozenset[str] = frozenset()  # names of files that uv has unpacked already
     remarks: list[str] = []  # what was noticed on the way, a sentence each
@@ -61,7 +61,7 @@ class Amounts(Protocol):
 class Wanted(NamedTuple):
     """Bytes that something will take at a place."""
 
-    place: RoomAt
+    place: DiskSpace
     what: str  # "fetched files"
     size: int
     estimated: bool
@@ -118,7 +118,7 @@ def check_places(here: Surroundings, *, with_uv: bool) -> None:
         )
 
 
-def check_writable(places: Iterable[tuple[RoomAt, str, str]]) -> None:
+def check_writable(places: Iterable[tuple[DiskSpace, str, str]]) -> None:
     """Raises Cannot for the first (place, what for, hint) that this user cannot write to."""
     for place, what, hint in places:
         if place.read_only:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..fit.choice import Judged
-from .plan import Step
+from ..fit.models import Judged
+from .models import Step
 
 ASSUMED_RATE = 12.5e6  # bytes a second: 100 Mbit/s
 DISK_RATE = 100e6  # bytes a second, read, hashed and written

@@ -11,7 +11,7 @@ import msgspec
 
 from ... import json_text
 from ...reports.page import Page
-from ..images.catalogue import OWN
+from ..catalogue.containers import OWN
 from ..transaction.listing import EnvironmentState, Listing, VersionState
 from ..transaction.prune import Pruned
 from ..transaction.rollback import RolledBack

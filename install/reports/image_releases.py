@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ...reports.page import Page
-from ..fit.choice import ImageCandidate, ImageFit, Refusal
+from ..fit.models import ImageCandidate, ImageFit, Refusal
 from .release_table import NOT_KNOWN, about, as_json, fits, nothing, table, three
 
 SCHEMA = 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...invocation import in_place
 from ...reports.page import Page
-from ..images.catalogue import OWN
+from ..catalogue.containers import OWN
 from ..transaction.record import Installed
 from .plan_json import Environment
 from .plan_text import activation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..plan.plan import ImagePlan
+from ..plan.models import ImagePlan
 from .amounts import size
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from ... import json_text
-from ..plan.plan import AnyPlan
+from ..plan.models import AnyPlan
 
 Result = Literal["installed", "planned", "already", "refused", "failed"]
 

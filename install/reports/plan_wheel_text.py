@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...reports.page import KEY, Page
-from ..plan.plan import PlannedPackage, WheelPlan
+from ..plan.models import PlannedPackage, WheelPlan
 from .amounts import size
 
 _LARGEST = 5  # packages that a short plan names

@@ -9,7 +9,7 @@ import msgspec
 
 from ... import json_text
 from ...reports.page import Page
-from ..fit.choice import Judged, Refusal, RefusalKind
+from ..fit.models import Judged, Refusal, RefusalKind
 
 NOT_KNOWN = "not known"
 

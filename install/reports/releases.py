@@ -8,8 +8,8 @@ from functools import partial
 import msgspec
 
 from ...reports.page import Page
-from ..fit.choice import Candidate, Refusal, StackFit
 from ..fit.gpu_rules import needed_driver
+from ..fit.models import Candidate, Refusal, StackFit
 from ..pythons.versions import number
 from .release_table import NOT_KNOWN, as_json, fits, nothing, table, three
 

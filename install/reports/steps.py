@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..plan.plan import AnyPlan, Step, StepName, WheelPlan
+from ..plan.models import AnyPlan, Step, StepName, WheelPlan
 from .amounts import size
 
 

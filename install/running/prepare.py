@@ -10,31 +10,31 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...exit_codes import Cannot, EnvcheckError, UsageError
-from .. import places, pylock
+from .. import places, pylock, survey, validate
 from ..bundle.reading import Bundle
 from ..catalogue import load as catalogue
 from ..catalogue.model import Stack
-from ..fit import choose
-from ..fit.choice import Choice
-from ..fit.room import RoomAt
+from ..fit import select
+from ..fit.disk_space import DiskSpace
+from ..fit.models import Choice
 from ..index import early
 from ..index.routes import Routes
 from ..index.views import OpenIndex
 from ..lockfile import Lockfile
 from ..network.public_index import PublicIndex
 from ..plan import planning, rooms
-from ..plan.plan import WheelPlan
+from ..plan.models import WheelPlan
 from ..pythons.interpreter import Interpreter
 from ..request import Request
+from ..store import fetch_rate
+from ..store.fetch_rate import Meter
 from ..store.progress import Fetching
 from ..store.store import Store
+from ..survey import Machine
 from ..transaction import layout
 from ..transaction.layout import Root
-from ..wheels import checking, toolchain, uv_cache
-from . import added, rate, survey, wishes
-from .added import Added, damage
-from .rate import Meter
-from .survey import Machine
+from ..wheels import added, checking, toolchain, uv_cache
+from ..wheels.added import Added, damage
 
 if TYPE_CHECKING:
     from ..network.session import Session
@@ -89,7 +89,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
                 if self.store.has(file.sha256)
             },
             in_unpacked=self._unpacked(),
-            rate=rate.read(),
+            rate=fetch_rate.read(),
             remarks=[
                 *self.remarks,
                 *damage(root, pylock.digest(self.lock)),
@@ -114,7 +114,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
             if package.version.replace("-", "_") in there.get(package.name, ())
         )
 
-    def _room(self, path: str) -> RoomAt:
+    def _room(self, path: str) -> DiskSpace:
         return survey.room_for(path, self.machine.snapshot)
 
 
@@ -142,7 +142,7 @@ def prepare(
     by_lock: install what this lock says, although the request names none. keep_added: with what the user
     added to the version in use.
     """
-    wishes.check(request)
+    validate.check(request)
     bundle = _opened(request, exits)
     wish = _wish(request, bundle, by_lock)
     say("looking at this machine")
@@ -158,7 +158,7 @@ def prepare(
     fetcher = exits.enter_context(Fetcher(store, session, jobs, meter))
     ways = _Ways(request, session, store, fetcher)
     machine = survey.look(wish.request, collected=collected, known=ways.begin)
-    choice = choose.choose(
+    choice = select.choose(
         wish.request,
         machine.snapshot,
         machine.interpreters,
@@ -233,7 +233,7 @@ class _Ways:
         assert self._public is not None, "only a bundle does without"
         if stack.name not in self._made:
             self._made[stack.name] = Routes(
-                stack, wishes.meant_for(stack, self._request), self._public
+                stack, validate.meant_for(stack, self._request), self._public
             )
         return self._made[stack.name]
 

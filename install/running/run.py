@@ -13,7 +13,7 @@ from ...exit_codes import Cannot, UsageError
 from .. import durable, places, pylock
 from ..catalogue.model import Stack
 from ..lockfile import Lockfile
-from ..plan.plan import AnyPlan, StepName, WheelPlan
+from ..plan.models import AnyPlan, StepName, WheelPlan
 from ..request import Request
 from ..signals import ending_raises
 from ..transaction import in_use, noop
@@ -173,7 +173,7 @@ def _provided(there: Installed) -> dict[str, str]:
 
 def _execute(prepared: Prepared, plan: WheelPlan, how: How, told: Told) -> Installed:
     from ..transaction.execute import execute
-    from ..transaction.verify import DoctorVerifier
+    from ..verify import DoctorVerifier
     from ..wheels.artifact import LockedPackages
     from ..wheels.builder import WheelBuilder
 

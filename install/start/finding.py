@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 from ...exit_codes import NotStarted
-from .. import last
-from ..transaction import layout, roots
+from ..transaction import last_install, layout, roots
 from ..transaction.layout import Root, Version
 
 _NOTHING = "envcheck install --mode wheel, or --mode container, installs one"
@@ -35,7 +34,7 @@ def _named(word: str) -> Root:
 
 
 def _last() -> Root:
-    prefix = last.read()
+    prefix = last_install.read()
     if prefix is not None:
         return Root(Path(prefix).parent)
     names = ", ".join(roots.name_of(root) for root in roots.known())

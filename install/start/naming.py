@@ -7,10 +7,9 @@ from pathlib import Path
 import msgspec
 
 from ...exit_codes import UsageError
-from .. import last
 from ..engine import Start
 from ..registry import reference
-from ..transaction import guard, roots
+from ..transaction import guard, last_install, roots
 from ..transaction.layout import Root
 from . import start_file
 
@@ -33,7 +32,7 @@ def start_of(image: str, engine: str = "") -> Start | None:
 
 
 def _last_first() -> list[Root]:
-    prefix = last.read()
+    prefix = last_install.read()
     newest = None if prefix is None else Path(prefix).parent
     return sorted(roots.known(), key=lambda root: root.path != newest)
 

@@ -15,7 +15,7 @@ import msgspec
 from ... import __version__
 from ...exit_codes import Cannot, PutBack
 from .. import durable
-from ..plan.plan import Plan, StepName
+from ..plan.models import Plan, StepName
 from ..request import Request
 from ..signals import ending_raises, held_back
 from . import activation, file_list, guard, in_use, layout, noop, record, removal, roots, swap, undo

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .. import last
-from . import roots
+from . import last_install, roots
 from .journal import Journal
 from .layout import Root
 
@@ -35,7 +34,7 @@ def remember(root: Root) -> str:
     """Make it the environment installed last, and one of those that are listed. Gives "", or why not."""
     try:
         roots.register(root)
-        last.write(str(root.current))
+        last_install.write(str(root.current))
     except OSError as error:
         found = "envcheck doctor has to be told of it by --target"
         return f"it could not be recorded as the one installed last ({_said(error, root)}): {found}"

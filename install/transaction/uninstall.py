@@ -11,8 +11,7 @@ import msgspec
 
 from ...checks.shell import word
 from ...exit_codes import Cannot, NotPutBack, UsageError
-from .. import last
-from . import busy, file_list, guard, outside, removal, roots, swap, undo
+from . import busy, file_list, guard, last_install, outside, removal, roots, swap, undo
 from .journal import Journal
 from .layout import Root, Version
 from .locking import RootLock
@@ -94,7 +93,7 @@ def uninstall(
             if not version_id:
                 swap.clear(root)  # first: from here on nothing looks installed
                 with suppress(OSError):  # what names it then names nothing
-                    last.forget(str(root.current))
+                    last_install.forget(str(root.current))
             for version in chosen:
                 tell(f"removing {version.directory}")
                 removal.discard(root, version)

@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...exit_codes import Cannot, CouldNotLook
-from ..fit.choice import Choice
+from ..fit.models import Choice
 from ..index.server import IndexServer
 from ..index.views import ClosedIndex
 from ..lockfile import Lockfile
-from ..plan.plan import StepName
+from ..plan.models import StepName
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
 from ..request import Request
-from ..running.added import Added
-from ..running.rate import Meter
+from ..store.fetch_rate import Meter
 from ..transaction.interfaces import BuildResult, Details, Stage
 from ..transaction.layout import Version
 from . import environment, toolchain
+from .added import Added
 
 if TYPE_CHECKING:
     from ..store.fetch import Fetcher

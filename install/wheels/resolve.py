@@ -20,7 +20,7 @@ from packaging.version import Version
 from ...exit_codes import Cannot, CouldNotLook
 from ..catalogue.model import Sdist, Stack
 from ..catalogue.pythons import seed
-from ..fit.choice import Choice
+from ..fit.models import Choice
 from ..lockfile import LockedPackage, Lockfile
 from ..pythons.interpreter import Interpreter
 from ..pythons.wheel_tags import tags

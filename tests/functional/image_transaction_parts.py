@@ -11,7 +11,7 @@ import pytest
 
 from envcheck.install import durable
 from envcheck.install.engine import EngineImage, Start, Wiring
-from envcheck.install.plan.plan import Plan
+from envcheck.install.plan.models import Plan
 from envcheck.install.request import Request
 from envcheck.install.transaction import layout, outside
 from envcheck.install.transaction.execute import execute

@@ -28,7 +28,7 @@ from envcheck.install import places
 from envcheck.install.transaction import noop
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.locking import RootLock
-from envcheck.install.transaction.verify import DoctorVerifier
+from envcheck.install.verify import DoctorVerifier
 
 XDG = ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
 

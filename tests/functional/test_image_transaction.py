@@ -26,9 +26,8 @@ from processes import wait_for
 from transaction_parts import holds, in_child, install, is_tidy, start, wait
 
 from envcheck.exit_codes import Cannot, CouldNotLook, NotPutBack, PutBack
-from envcheck.install import last
 from envcheck.install.request import Request
-from envcheck.install.transaction import noop, outside, record, roots
+from envcheck.install.transaction import last_install, noop, outside, record, roots
 from envcheck.install.transaction.journal import IMAGE_STEPS, Journal
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.listing import look_at
@@ -64,7 +63,7 @@ def failing(
 
 def test_installed_and_recorded(root: Path, engine: FakeEngine) -> None:
     done = install_image(root, "1", engine)
-    assert done.version == "1-tf1-00000000" and done.prefix == last.read()
+    assert done.version == "1-tf1-00000000" and done.prefix == last_install.read()
     assert done.notes == ["memlock cannot be set here"]
     is_tidy(root, versions=1)
     version = Root(root).version(done.version)

@@ -13,7 +13,7 @@ from wheel_maker import sdist, sha256, wheel
 
 from envcheck.exit_codes import Cannot, CouldNotLook
 from envcheck.install.catalogue.model import Build, Release, Sdist, Stack
-from envcheck.install.fit.choice import Candidate, Choice
+from envcheck.install.fit.models import Candidate, Choice
 from envcheck.install.index.simple import ProjectFile
 from envcheck.install.index.views import OpenIndex
 from envcheck.install.lockfile import Lockfile

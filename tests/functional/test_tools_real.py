@@ -13,7 +13,7 @@ from pythons import need
 
 from envcheck.install import pylock
 from envcheck.install.catalogue import load
-from envcheck.install.fit.choice import Candidate, Choice
+from envcheck.install.fit.models import Candidate, Choice
 from envcheck.install.index.routes import Routes
 from envcheck.install.index.server import IndexServer
 from envcheck.install.index.views import ClosedIndex, OpenIndex

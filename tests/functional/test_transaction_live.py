@@ -30,8 +30,7 @@ from transaction_parts import (
 )
 
 from envcheck.exit_codes import CouldNotLook, NotPutBack, PutBack
-from envcheck.install import last
-from envcheck.install.transaction import locking, noop, record, removal, roots
+from envcheck.install.transaction import last_install, locking, noop, record, removal, roots
 from envcheck.install.transaction.journal import WHEEL_STEPS, Journal
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.locking import Locked, RootLock
@@ -61,7 +60,7 @@ def test_installed_and_recorded(root: Path) -> None:
     done = install(root, "1")
     assert not done.already and done.before == ""
     assert done.version.startswith("1-py") and str((root / "current").readlink()) == done.version
-    assert done.prefix == str(root / "current") == last.read()
+    assert done.prefix == str(root / "current") == last_install.read()
     assert runs(root) == "1"
     is_tidy(root, versions=1)
     version = Root(root).version(done.version)
@@ -203,13 +202,13 @@ def test_control_c_while_it_is_undone_changes_nothing(
 
 def test_control_c_at_the_swap_comes_too_late(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(root, "1")
-    write = last.write
+    write = last_install.write
 
     def interrupted(prefix: str) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         write(prefix)
 
-    monkeypatch.setattr(last, "write", interrupted)
+    monkeypatch.setattr(last_install, "write", interrupted)
     told = root.parent / "told"
     assert in_child(lambda: install(root, "2", tell=told.write_text)) == 130
     assert told.read_text() == "tiny 2 is installed: it was too late to stop"
@@ -253,10 +252,10 @@ def test_the_disk_full_after_the_swap_is_told_of_and_repaired_later(
         raise OSError(errno.ENOSPC, "No space left on device", "/state")
 
     with monkeypatch.context() as patched:
-        patched.setattr(last, "write", full)
+        patched.setattr(last_install, "write", full)
         done = install(root, "1")
     assert len(done.notes) == 1 and "(/state: No space left on device)" in done.notes[0]
-    assert runs(root) == "1" and last.read() is None
+    assert runs(root) == "1" and last_install.read() is None
     install(root, "2")
     assert [entry.step for entry in Journal(Root(root).journal).entries()].count("done") == 2
 

@@ -10,7 +10,8 @@ import pytest
 from transaction_parts import TinyBuilder, install, runs
 
 from envcheck.exit_codes import Cannot, CouldNotLook, PutBack
-from envcheck.install import last, places
+from envcheck.install import places
+from envcheck.install.transaction import last_install
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import uninstall
@@ -41,7 +42,7 @@ def test_a_rollback_of_one_leaves_another_the_last_installed(root: Path, tmp_pat
     rollback(Root(root))
     other = install(tmp_path / "other", "1")
     uninstall(Root(root), gone)
-    assert last.read() == other.prefix
+    assert last_install.read() == other.prefix
 
 
 def test_what_a_log_is_said_to_hold_is_found_where_it_went(root: Path) -> None:

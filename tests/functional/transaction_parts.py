@@ -14,7 +14,7 @@ from typing import Any
 from envcheck.exit_codes import EnvcheckError
 from envcheck.install import pylock
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
-from envcheck.install.plan.plan import PlannedPackage, WheelPlan
+from envcheck.install.plan.models import PlannedPackage, WheelPlan
 from envcheck.install.request import Request
 from envcheck.install.transaction import layout
 from envcheck.install.transaction.execute import execute

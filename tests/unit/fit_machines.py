@@ -12,9 +12,9 @@ import whole
 
 from envcheck.data import packages, releases
 from envcheck.install.catalogue.model import Release, Stack
-from envcheck.install.fit.choice import Candidate, StackFit
+from envcheck.install.fit.disk_space import DiskSpace
 from envcheck.install.fit.fit import fit
-from envcheck.install.fit.room import RoomAt
+from envcheck.install.fit.models import Candidate, StackFit
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
 from envcheck.snapshot import Snapshot
@@ -82,7 +82,7 @@ def interpreter(version: str = "3.11.7", **changes: Any) -> Interpreter:
 PYTHONS = [interpreter(f"3.{minor}.1") for minor in (12, 11, 10, 9, 8, 6)]
 
 
-def room(**changes: Any) -> RoomAt:
+def room(**changes: Any) -> DiskSpace:
     values: dict[str, Any] = {
         "path": "/data/envs",
         "device": 1,
@@ -92,7 +92,7 @@ def room(**changes: Any) -> RoomAt:
         "writable": True,
         "free_inodes": None,
     }
-    return RoomAt(**{**values, **changes})
+    return DiskSpace(**{**values, **changes})
 
 
 @cache
@@ -175,7 +175,9 @@ def load(name: str) -> Stack:
     return STACKS[name]()
 
 
-def judged(stack: Stack, snapshot: Snapshot, place: RoomAt | None = None, **wish: Any) -> StackFit:
+def judged(
+    stack: Stack, snapshot: Snapshot, place: DiskSpace | None = None, **wish: Any
+) -> StackFit:
     return fit(stack, snapshot, PYTHONS, [], Request(**wish), place)
 
 

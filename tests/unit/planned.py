@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from envcheck.install.catalogue.model import Build, Index, Release, Sdist, Stack
-from envcheck.install.fit.choice import Candidate, Choice
-from envcheck.install.fit.room import RoomAt
+from envcheck.install.fit.disk_space import DiskSpace
+from envcheck.install.fit.models import Candidate, Choice
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
-from envcheck.install.plan.plan import WheelPlan
+from envcheck.install.plan.models import WheelPlan
 from envcheck.install.plan.planning import plan
 from envcheck.install.plan.rooms import Surroundings
 from envcheck.install.pythons.interpreter import Interpreter
@@ -105,8 +105,8 @@ def choice(of: Stack | None = None, **changes: Any) -> Choice:
     )
 
 
-def room(path: str, device: int = 1, free_mib: int | None = 100_000, **changes: Any) -> RoomAt:
-    whole = RoomAt(
+def room(path: str, device: int = 1, free_mib: int | None = 100_000, **changes: Any) -> DiskSpace:
+    whole = DiskSpace(
         path=path,
         device=device,
         free_mib=free_mib,

@@ -10,9 +10,9 @@ import pytest
 
 from envcheck.exit_codes import Cannot, ExitCode, UsageError
 from envcheck.install.catalogue.model import Stack
-from envcheck.install.fit.choice import Choice
-from envcheck.install.fit.choose import choose
-from envcheck.install.fit.room import RoomAt
+from envcheck.install.fit.disk_space import DiskSpace
+from envcheck.install.fit.models import Choice
+from envcheck.install.fit.select import choose
 from envcheck.install.request import Request
 from envcheck.snapshot import Snapshot
 
@@ -32,7 +32,7 @@ class Index:
 
 
 def chosen(
-    snapshot: Snapshot, index: Index | None = None, room: RoomAt | None = None, **wish: Any
+    snapshot: Snapshot, index: Index | None = None, room: DiskSpace | None = None, **wish: Any
 ) -> Choice:
     wanted = Request(**wish)
     return choose(wanted, snapshot, m.PYTHONS, [], index or Index(), room=room, load=m.load)

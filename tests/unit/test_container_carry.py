@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from envcheck.install.catalogue import containers
 from envcheck.install.container import carry
-from envcheck.install.images import catalogue
 from envcheck.install.request import Request
 
 
-@pytest.mark.parametrize("stack", [catalogue.own(), *catalogue.flavours()])
+@pytest.mark.parametrize("stack", [containers.own(), *containers.flavours()])
 def test_a_container_that_nobody_could_look_into_is_not_verified(
-    monkeypatch: pytest.MonkeyPatch, stack: catalogue.ImageStack
+    monkeypatch: pytest.MonkeyPatch, stack: containers.ImageStack
 ) -> None:
     class Stop(Exception):
         pass

@@ -14,7 +14,7 @@ from build import document
 from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
 from envcheck.facts.target import Environment
-from envcheck.install.fit.naming import named
+from envcheck.install.fit.overrides import named
 from envcheck.snapshot import Snapshot
 
 NOT_COLLECTED = Unavailable(unavailable="not-collected")

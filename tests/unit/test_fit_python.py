@@ -7,8 +7,8 @@ from typing import Any
 import fit_machines as m
 import pytest
 
-from envcheck.install.fit.choice import Candidate
 from envcheck.install.fit.fit import fit
+from envcheck.install.fit.models import Candidate
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.pythons.versions import asked_version, matches
 from envcheck.install.pythons.wheel_tags import tags

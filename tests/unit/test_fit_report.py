@@ -8,7 +8,7 @@ from typing import Any
 import fit_machines as m
 import whole
 
-from envcheck.install.fit.choice import StackFit
+from envcheck.install.fit.models import StackFit
 from envcheck.install.reports.releases import Chosen, build, pythons, render, render_json
 from envcheck.snapshot import Snapshot
 

@@ -11,8 +11,8 @@ import fit_machines as m
 import pytest
 import whole
 
-from envcheck.install.fit import room
-from envcheck.install.fit.room import RoomAt
+from envcheck.install.fit import disk_space
+from envcheck.install.fit.disk_space import DiskSpace
 
 
 def file_system(**changes: Any) -> Any:
@@ -32,9 +32,9 @@ def test_a_path_that_is_not_there_yet_has_its_parent_s_room(
 ) -> None:
     asked: list[Path] = []
     monkeypatch.setattr(os, "statvfs", lambda path: asked.append(path) or file_system()(path))
-    found = room.room_at(tmp_path / "envs" / "tensorflow")
+    found = disk_space.room_at(tmp_path / "envs" / "tensorflow")
     assert asked == [tmp_path]
-    assert found == RoomAt(
+    assert found == DiskSpace(
         path=str(tmp_path / "envs" / "tensorflow"),
         device=tmp_path.stat().st_dev,
         free_mib=512,
@@ -58,28 +58,28 @@ def test_what_the_file_system_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: Any, expected: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(os, "statvfs", file_system(**facts))
-    found = room.room_at(tmp_path)
+    found = disk_space.room_at(tmp_path)
     assert {name: getattr(found, name) for name in expected} == expected
 
 
 def test_a_file_in_the_way_is_no_place_to_write(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert not room.room_at(tmp_path / "file" / "envs").writable
+    assert not disk_space.room_at(tmp_path / "file" / "envs").writable
     (tmp_path / "link").symlink_to("/nowhere/at/all")
-    assert not room.room_at(tmp_path / "link").writable
+    assert not disk_space.room_at(tmp_path / "link").writable
 
 
 def test_the_snapshot_adds_network_and_quota() -> None:
     disk = whole.disk("/data", "environments", network=True, quota_free_mib=3)
-    found = room.with_disk(m.room(free_mib=9), disk)
+    found = disk_space.with_disk(m.room(free_mib=9), disk)
     assert (found.path, found.network, found.free_mib) == ("/data/envs", True, 3)
-    unlimited = room.with_disk(m.room(free_mib=9), whole.disk("/data", "environments"))
+    unlimited = disk_space.with_disk(m.room(free_mib=9), whole.disk("/data", "environments"))
     assert (unlimited.network, unlimited.free_mib) == (False, 9)
 
 
 def test_another_machine_s_room_comes_from_its_snapshot() -> None:
     disk = whole.disk("/home", "environments", free_mib=77, noexec=True, writable=whole.ABSENT)
-    found = room.room_of_snapshot(m.machine(disks=[disk]))
+    found = disk_space.room_of_snapshot(m.machine(disks=[disk]))
     assert found is not None
     assert (found.path, found.free_mib, found.noexec, found.writable) == ("/home", 77, True, True)
-    assert room.room_of_snapshot(m.machine(disks=[])) is None
+    assert disk_space.room_of_snapshot(m.machine(disks=[])) is None

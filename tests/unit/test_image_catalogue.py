@@ -9,13 +9,7 @@ import pytest
 from envcheck.data import table
 from envcheck.data.data_centre_gpus import is_data_centre
 from envcheck.data.releases import month_key, releases
-from envcheck.install.images.catalogue import (
-    ImageRelease,
-    by_reference,
-    flavours,
-    own,
-    stack,
-)
+from envcheck.install.catalogue.containers import ImageRelease, by_reference, flavours, own, stack
 
 ROWS = {row["release"]: row for row in table("releases")}
 SISTERS = {row["release"]: row for row in table("releases_sister")}

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envcheck.exit_codes import Cannot, UsageError
-from envcheck.install.fit.choice import ImageChoice
+from envcheck.install import validate
+from envcheck.install.catalogue.containers import flavours
 from envcheck.install.fit.image_choose import choose
 from envcheck.install.fit.image_fit import judge
-from envcheck.install.images.catalogue import flavours
+from envcheck.install.fit.models import ImageChoice
 from envcheck.install.request import Request
-from envcheck.install.running import wishes
 from envcheck.snapshot import Snapshot
 
 H100 = m.machine(["H100"], "535.54.03")
@@ -119,7 +119,7 @@ def test_bad_words_are_one_sentence(wish: dict[str, str], words: str, hint: str)
     assert words in str(error) and hint in error.hint
     # And before anything is looked at.
     with pytest.raises(UsageError, match=re.escape(words)):
-        wishes.check(Request(mode="container", **wish))
+        validate.check(Request(mode="container", **wish))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_bad_words_are_one_sentence(wish: dict[str, str], words: str, hint: str)
     [{}, {"release": "23.3"}, {"stack": "ngc-tf2"}, {"image": "x/y:1"}, {"path": "/nowhere/a:b"}],
 )
 def test_good_words_are_looked_at_no_further(wish: dict[str, Any]) -> None:
-    wishes.check(Request(mode="container", **wish))
+    validate.check(Request(mode="container", **wish))
 
 
 def test_nothing_fits_a_machine_without_a_gpu_and_says_it_once() -> None:

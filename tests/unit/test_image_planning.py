@@ -14,7 +14,7 @@ from planned import room, sha256
 
 from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install.plan.image_planning import UNPACKED_PER_COMPRESSED, unpacked_bytes
-from envcheck.install.plan.plan import WheelPlan
+from envcheck.install.plan.models import WheelPlan
 from envcheck.install.plan.shared import ASSUMED_RATE, VERIFY_SECONDS
 from envcheck.install.reports import plan_json, plan_text
 from envcheck.install.reports.plan_json import Envelope

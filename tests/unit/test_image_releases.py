@@ -7,8 +7,8 @@ from typing import Any
 
 import fit_machines as m
 
+from envcheck.install.catalogue.containers import flavours, stack
 from envcheck.install.fit.image_fit import judge
-from envcheck.install.images.catalogue import flavours, stack
 from envcheck.install.reports.image_releases import ImageChosen, build, render, render_json
 from envcheck.snapshot import Snapshot
 

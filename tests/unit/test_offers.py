@@ -17,7 +17,7 @@ from envcheck.exit_codes import Cannot
 from envcheck.install.catalogue import load
 from envcheck.install.engines import choose as engines
 from envcheck.install.fit import image_choose
-from envcheck.install.fit.choose import choose
+from envcheck.install.fit.select import choose
 from envcheck.install.reports import image_releases, releases
 from envcheck.install.request import Request
 from envcheck.snapshot import Snapshot

@@ -11,7 +11,7 @@ from planned import GAST, MIB, NVIDIA, PUBLIC, interpreter, lock, package, stack
 from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
 from envcheck.install.index.simple import ProjectFile
 from envcheck.install.lockfile import Lockfile
-from envcheck.install.running import rate
+from envcheck.install.store import fetch_rate
 from envcheck.install.store.progress import Fetching
 from envcheck.install.wheels.checking import check_fits, located, public_of
 
@@ -101,7 +101,7 @@ def test_the_public_index_is_what_no_other_claims() -> None:
 def clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[float]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     now = [100.0]
-    monkeypatch.setattr("envcheck.install.running.rate.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("envcheck.install.store.fetch_rate.time.monotonic", lambda: now[0])
     return now
 
 
@@ -111,18 +111,18 @@ def told(fetched: int, files: int = 1) -> Fetching:
 
 def test_the_rate_is_that_of_the_time_in_which_bytes_came(clock: list[float]) -> None:
     shown: list[Fetching] = []
-    meter = rate.Meter(shown.append)
+    meter = fetch_rate.Meter(shown.append)
     for moment, fetched in ((100, 0), (130, 1), (140, 50_000_000), (170, 50_000_000)):
         clock[0] = float(moment)
         meter(told(fetched))
     meter.keep()
-    assert rate.read() == 5e6
+    assert fetch_rate.read() == 5e6
     assert len(shown) == 4
     meter(told(0, files=0))
     assert len(shown) == 4, "nothing is fetched, and nothing shown"
 
 
 def test_little_says_nothing_of_a_rate(clock: list[float]) -> None:
-    rate.keep(1000, 10.0)
-    rate.keep(10**9, 0.1)
-    assert rate.read() == 0.0
+    fetch_rate.keep(1000, 10.0)
+    fetch_rate.keep(10**9, 0.1)
+    assert fetch_rate.read() == 0.0

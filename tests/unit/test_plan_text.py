@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from planned import MIB, NVIDIA, choice, lock, package, planned, stack, stored
 
-from envcheck.install.plan.plan import WheelPlan
+from envcheck.install.plan.models import WheelPlan
 from envcheck.install.reports import amounts, installed, plan_json, plan_text
 from envcheck.install.reports.plan_json import Envelope, Environment, Failure
 

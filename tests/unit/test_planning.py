@@ -20,7 +20,7 @@ from planned import (
 )
 
 from envcheck.exit_codes import Cannot, UsageError
-from envcheck.install.fit.choice import Candidate, Refusal
+from envcheck.install.fit.models import Candidate, Refusal
 from envcheck.install.plan.rooms import check_path
 from envcheck.install.plan.shared import ASSUMED_RATE, DISK_RATE, VERIFY_SECONDS
 

@@ -9,7 +9,7 @@ import pytest
 from packaging.version import Version
 
 from envcheck.install.catalogue.model import Build, Release, Sdist, Stack
-from envcheck.install.fit.choice import Candidate, Choice
+from envcheck.install.fit.models import Candidate, Choice
 from envcheck.install.index.simple import ProjectFile
 from envcheck.install.pythons.wheel_tags import tags
 from envcheck.install.wheels import resolve

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.running.survey import Aside
+from envcheck.install.survey import Aside
 
 
 def test_an_answer_comes_from_a_thread_that_no_end_waits_for() -> None:

@@ -11,12 +11,13 @@ import msgspec
 import pytest
 
 from envcheck.exit_codes import Cannot, UsageError
-from envcheck.install import last, places
+from envcheck.install import places
 from envcheck.install.request import Request
 from envcheck.install.transaction import (
     activation,
     file_list,
     history,
+    last_install,
     layout,
     noop,
     record,
@@ -326,7 +327,7 @@ def test_a_swap_that_was_not_recorded_is_completed(root: Root) -> None:
         "swapped",
         "done",
     ]
-    assert (root.path / B).exists() and last.read() == str(root.current)
+    assert (root.path / B).exists() and last_install.read() == str(root.current)
 
 
 def test_what_current_names_is_never_removed(root: Root) -> None:
@@ -472,17 +473,17 @@ def test_a_user_without_a_home_is_told_so(monkeypatch: pytest.MonkeyPatch, root:
     with pytest.raises(Cannot, match="HOME is not set") as told:
         places.environments()
     assert "XDG_DATA_HOME" in told.value.hint
-    assert last.read() is None and layout.look(root)
+    assert last_install.read() is None and layout.look(root)
 
 
 def test_the_last_install_is_written_whole_and_forgotten() -> None:
-    last.write("/somewhere/current")
-    assert last.read() == "/somewhere/current"
+    last_install.write("/somewhere/current")
+    assert last_install.read() == "/somewhere/current"
     assert names(places.state()) == {"last-install.json"}
-    last.forget("/elsewhere/current")
-    assert last.read() == "/somewhere/current"
-    last.forget("/somewhere/current")
-    assert last.read() is None
+    last_install.forget("/elsewhere/current")
+    assert last_install.read() == "/somewhere/current"
+    last_install.forget("/somewhere/current")
+    assert last_install.read() is None
 
 
 def test_a_record_keeps_no_password() -> None:

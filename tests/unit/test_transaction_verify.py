@@ -13,7 +13,7 @@ from whole import with_target
 from envcheck.collection import Collected
 from envcheck.exit_codes import Cannot, CouldNotLook, EnvcheckError, PutBack, UsageError
 from envcheck.install.transaction.interfaces import Verdict
-from envcheck.install.transaction.verify import DoctorVerifier
+from envcheck.install.verify import DoctorVerifier
 from envcheck.snapshot import Snapshot, load
 
 NEW, OLD = Path("/envs/new"), Path("/envs/old")

@@ -136,10 +136,10 @@ def test_a_check_reads_no_file_and_no_clock() -> None:
 
 
 def test_install_is_never_imported_under_its_second_name() -> None:
-    import envcheck.install.last
+    import envcheck.install.transaction.last_install
 
     assert "install" not in sys.modules
-    assert Path(envcheck.install.last.__file__).name == "last.py"
+    assert Path(envcheck.install.transaction.last_install.__file__).name == "last_install.py"
     assert not [path for path in CORE if "install" in tops(path)]
 
 

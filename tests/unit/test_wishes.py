@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from envcheck.exit_codes import UsageError
+from envcheck.install import validate
 from envcheck.install.catalogue.load import load
 from envcheck.install.request import Request
-from envcheck.install.running import wishes
 
 NVIDIA = "nvidia=https://mirror.test/nvidia/"
 PUBLIC = "https://mirror.test/simple/"
@@ -23,20 +23,20 @@ PUBLIC = "https://mirror.test/simple/"
 )
 def test_an_index_that_cannot_be_is_refused(index: str, expected: str) -> None:
     with pytest.raises(UsageError, match=expected) as caught:
-        wishes.check(Request(indexes=[index]))
+        validate.check(Request(indexes=[index]))
     assert "secret" not in f"{caught.value} {caught.value.hint}"
 
 
 def test_plain_http_is_allowed_by_name_and_on_this_machine() -> None:
-    wishes.check(Request(indexes=["http://mirror.test/"], allow_insecure=["mirror.test"]))
-    wishes.check(Request(indexes=["http://127.0.0.1:8000/simple/"]))
+    validate.check(Request(indexes=["http://mirror.test/"], allow_insecure=["mirror.test"]))
+    validate.check(Request(indexes=["http://127.0.0.1:8000/simple/"]))
 
 
 def test_where_envcheck_chooses_an_index_goes_to_the_stack_that_has_it() -> None:
     asked = Request(indexes=[NVIDIA, PUBLIC])
-    assert wishes.meant_for(load("nvidia-tf1"), asked) == asked
-    assert wishes.meant_for(load("tensorflow"), asked).indexes == [PUBLIC]
+    assert validate.meant_for(load("nvidia-tf1"), asked) == asked
+    assert validate.meant_for(load("tensorflow"), asked).indexes == [PUBLIC]
     named = Request(stack="tensorflow", indexes=[NVIDIA])
-    assert wishes.meant_for(load("tensorflow"), named) == named  # and is refused by its routes
+    assert validate.meant_for(load("tensorflow"), named) == named  # and is refused by its routes
     typo = Request(indexes=["nvdia=https://mirror.test/"])
-    assert wishes.meant_for(load("tensorflow"), typo) == typo
+    assert validate.meant_for(load("tensorflow"), typo) == typo

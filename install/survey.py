@@ -11,18 +11,18 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from ... import collection
-from ...collection import Collected
-from ...facts.host import Disk
-from ...snapshot import Snapshot
-from .. import places
-from ..catalogue.model import PUBLIC
-from ..fit.room import RoomAt, room_at, with_disk
-from ..network.public_index import PublicIndex, public_index
-from ..pythons import finding
-from ..pythons.interpreter import Interpreter
-from ..request import Request
-from ..wheels import uv
+from .. import collection
+from ..collection import Collected
+from ..facts.host import Disk
+from ..snapshot import Snapshot
+from . import places
+from .catalogue.model import PUBLIC
+from .fit.disk_space import DiskSpace, room_at, with_disk
+from .network.public_index import PublicIndex, public_index
+from .pythons import finding
+from .pythons.interpreter import Interpreter
+from .request import Request
+from .wheels import uv
 
 T = TypeVar("T")
 
@@ -107,19 +107,19 @@ class Aside(threading.Thread, Generic[T]):
         return self._answer[0]
 
 
-def room(request: Request, snapshot: Snapshot) -> RoomAt:
+def room(request: Request, snapshot: Snapshot) -> DiskSpace:
     """Where the environment will lie, before its name is known."""
     return room_for(request.path or str(places.environments()), snapshot)
 
 
-def room_for(path: str, snapshot: Snapshot) -> RoomAt:
+def room_for(path: str, snapshot: Snapshot) -> DiskSpace:
     """The room at a path, with what the Snapshot knows beyond it of the same file system."""
     found = room_at(path)
     disk = _disk(found, snapshot)
     return with_disk(found, disk) if disk is not None else found
 
 
-def _disk(found: RoomAt, snapshot: Snapshot) -> Disk | None:
+def _disk(found: DiskSpace, snapshot: Snapshot) -> Disk | None:
     probe = snapshot.machine.host
     for disk in probe.facts.disks if probe is not None and probe.facts is not None else []:
         try:

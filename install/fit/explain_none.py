@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .choice import Judged, Refusal
+from .models import Judged, Refusal
 
 # What says most about why nothing works here comes first.
 _WEIGHT = ("gpu", "architecture", "libc", "cpu", "driver", "capability", "place", "disk", "python")

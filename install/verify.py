@@ -9,17 +9,17 @@ from pathlib import Path
 
 import msgspec
 
-from ... import collection
-from ... import snapshot as snapshots
-from ...checks.engine import diagnose
-from ...checks.model import CheckResult, Diagnosis
-from ...collection import Collected, Kernels
-from ...exit_codes import EnvcheckError
-from ...reports import json_report
-from ...reports.model import build
-from ...snapshot import Snapshot
-from .interfaces import Verdict
-from .record import Health
+from .. import collection
+from .. import snapshot as snapshots
+from ..checks.engine import diagnose
+from ..checks.model import CheckResult, Diagnosis
+from ..collection import Collected, Kernels
+from ..exit_codes import EnvcheckError
+from ..reports import json_report
+from ..reports.model import build
+from ..snapshot import Snapshot
+from .transaction.interfaces import Verdict
+from .transaction.record import Health
 
 # How a target is looked at: ``collection.collect``, as the doctor calls it.
 Look = Callable[[Path], Collected]

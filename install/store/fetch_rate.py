@@ -14,7 +14,7 @@ from ...exit_codes import Cannot
 from .. import places
 
 if TYPE_CHECKING:
-    from ..store.progress import Fetching
+    from .progress import Fetching
 
 # Bytes and seconds below which a rate says more about latency than about the line.
 _ENOUGH_BYTES = 8 * 1024 * 1024

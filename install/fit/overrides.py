@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from .choice import AnyRelease, Judged, Refusal
+from .models import AnyRelease, Judged, Refusal
 
 C = TypeVar("C", bound=Judged)
 

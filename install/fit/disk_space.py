@@ -17,7 +17,7 @@ T = TypeVar("T")
 _MIB = 1024 * 1024
 
 
-class RoomAt(msgspec.Struct, frozen=True, kw_only=True):
+class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
     """The file system under one path, looked at where its nearest existing parent is."""
 
     path: str  # as asked
@@ -30,13 +30,13 @@ class RoomAt(msgspec.Struct, frozen=True, kw_only=True):
     network: bool | None = None  # only the Snapshot knows: ``with_disk``
 
 
-def room_at(path: str | Path) -> RoomAt:
+def room_at(path: str | Path) -> DiskSpace:
     """Look at a path that need not exist. Raises nothing: what cannot be had is None."""
     nearest = _nearest(Path(path).absolute())
     try:
         state, device = os.statvfs(nearest), nearest.stat().st_dev
     except OSError:
-        return RoomAt(
+        return DiskSpace(
             path=str(path),
             device=-1,
             free_mib=None,
@@ -45,7 +45,7 @@ def room_at(path: str | Path) -> RoomAt:
             writable=False,
             free_inodes=None,
         )
-    return RoomAt(
+    return DiskSpace(
         path=str(path),
         device=device,
         free_mib=state.f_bavail * state.f_frsize // _MIB if state.f_blocks else None,
@@ -56,7 +56,7 @@ def room_at(path: str | Path) -> RoomAt:
     )
 
 
-def with_disk(room: RoomAt, disk: Disk) -> RoomAt:
+def with_disk(room: DiskSpace, disk: Disk) -> DiskSpace:
     """The room with what the Snapshot says beyond it of the same place: its network, this user's quota."""
     free = [room.free_mib, _known(disk.quota_free_mib)]
     return msgspec.structs.replace(
@@ -66,7 +66,7 @@ def with_disk(room: RoomAt, disk: Disk) -> RoomAt:
     )
 
 
-def room_of_snapshot(snapshot: Snapshot, role: str = "environments") -> RoomAt | None:
+def room_of_snapshot(snapshot: Snapshot, role: str = "environments") -> DiskSpace | None:
     """The room on another machine, from its Snapshot alone; None where that does not say."""
     host = snapshot.machine.host
     disks = [] if host is None or host.facts is None else host.facts.disks
@@ -74,7 +74,7 @@ def room_of_snapshot(snapshot: Snapshot, role: str = "environments") -> RoomAt |
     if disk is None:
         return None
     writable = _known(disk.writable)
-    room = RoomAt(
+    room = DiskSpace(
         path=disk.path,
         device=-1,
         free_mib=_known(disk.free_mib),

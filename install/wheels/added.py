@@ -8,7 +8,7 @@ import msgspec
 
 from .. import drift
 from ..drift import some
-from ..fit.choice import Choice
+from ..fit.models import Choice
 from ..lockfile import LockedPackage, Lockfile
 from ..transaction import condition
 from ..transaction.layout import Root
@@ -72,7 +72,7 @@ def look(
 def _resolved(
     lock: Lockfile, wanted: dict[str, str], choice: Choice, indexes: OpenIndex
 ) -> tuple[list[LockedPackage], dict[str, str]]:
-    from ..wheels import resolve
+    from . import resolve
 
     interpreter = choice.candidate.interpreter
     return resolve.beside(lock, wanted, choice, indexes=indexes, interpreter=interpreter)

@@ -14,11 +14,11 @@ from ..catalogue import load as catalogue
 from ..catalogue.model import Stack
 from ..pythons.interpreter import Interpreter
 from ..request import Request
-from .choice import Candidate, Choice, Judged, StackFit
+from .disk_space import DiskSpace
+from .explain_none import by_weight, nearest, sentences, why_none
 from .fit import fit
-from .naming import named
-from .room import RoomAt
-from .telling import by_weight, nearest, sentences, why_none
+from .models import Candidate, Choice, Judged, StackFit
+from .overrides import named
 
 # Without a stack's name: the first of these that fits and whose index answers.
 DEFAULTS = ("nvidia-tf1", "tensorflow")
@@ -35,7 +35,7 @@ def choose(
     obtainable: Sequence[str],
     answers: Answers,
     *,
-    room: RoomAt | None = None,
+    room: DiskSpace | None = None,
     load: Callable[[str], Stack] | None = None,
 ) -> Choice:
     """The stack and the release for this request.
@@ -57,7 +57,7 @@ class _Chooser:
         interpreters: Sequence[Interpreter] | None,
         obtainable: Sequence[str],
         answers: Answers,
-        room: RoomAt | None,
+        room: DiskSpace | None,
         load: Callable[[str], Stack] | None,
     ) -> None:
         self._load = load or catalogue.load

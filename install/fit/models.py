@@ -6,8 +6,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from ..catalogue.containers import ImageRelease, ImageStack
 from ..catalogue.model import Release, Stack
-from ..images.catalogue import ImageRelease, ImageStack
 from ..pythons.interpreter import Interpreter
 
 RefusalKind = Literal[

@@ -6,14 +6,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ...exit_codes import UsageError
-from ..catalogue import load as catalogue
-from ..catalogue.model import Stack
-from ..fit import choose, image_words
-from ..network import addresses
-from ..plan import rooms
-from ..request import Request
-from ..transaction import layout
+from ..exit_codes import UsageError
+from .catalogue import load as catalogue
+from .catalogue.model import Stack
+from .fit import image_words, select
+from .network import addresses
+from .plan import rooms
+from .request import Request
+from .transaction import layout
 
 
 def check(request: Request) -> None:
@@ -39,7 +39,7 @@ def meant_for(stack: Stack, request: Request) -> Request:
     """Where envcheck chooses the stack, an index of one that it passes over says nothing to the others."""
     if request.stack:
         return request
-    others = {index.name for name in choose.DEFAULTS for index in catalogue.load(name).indexes}
+    others = {index.name for name in select.DEFAULTS for index in catalogue.load(name).indexes}
     others -= {index.name for index in stack.indexes}
     kept = [index for index in request.indexes if index.partition("=")[0] not in others]
     return msgspec.structs.replace(request, indexes=kept)

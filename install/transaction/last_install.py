@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from ..exit_codes import Cannot, UsageError
-from . import places
+from ...exit_codes import Cannot, UsageError
+from .. import places
 
 
 class LastInstall(msgspec.Struct, frozen=True):
@@ -30,8 +30,8 @@ def read() -> str | None:
 
     Also where the directory belongs to another user by now, who would have us start what lies in it.
     """
-    from .transaction import guard
-    from .transaction.layout import Root
+    from . import guard
+    from .layout import Root
 
     prefix = _recorded()
     try:
@@ -43,7 +43,7 @@ def read() -> str | None:
 
 
 def _recorded() -> str | None:
-    from . import durable
+    from .. import durable
 
     try:
         prefix = durable.load(record_path(), LastInstall).prefix
@@ -54,7 +54,7 @@ def _recorded() -> str | None:
 
 def write(prefix: str) -> None:
     """Remember the environment in that directory as the one installed last. Raises OSError."""
-    from . import durable
+    from .. import durable
 
     path = record_path()
     path.parent.mkdir(parents=True, exist_ok=True)

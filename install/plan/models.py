@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from ..images.catalogue import OWN
+from ..catalogue.containers import OWN
 
 StepName = Literal[
     "python", "resolve", "fetch", "create", "install", "configure", "wire", "verify", "swap"

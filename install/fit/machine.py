@@ -41,7 +41,7 @@ class FitMachine(msgspec.Struct, frozen=True, kw_only=True):
     windows_driver: bool  # WSL: its version is not one of Linux's
 
 
-def read(snapshot: Snapshot) -> FitMachine:
+def machine_of(snapshot: Snapshot) -> FitMachine:
     view = View(snapshot)
     probe = snapshot.machine.host
     host = Host() if probe is None or probe.facts is None else probe.facts
