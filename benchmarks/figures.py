@@ -149,8 +149,8 @@ def hung_probe(figures: Figures, rounds: int) -> None:
 def diagnosis(figures: Figures, rounds: int) -> None:
     """Of demos: a machine without micro-kernels, and one with them at all levels, its report included."""
     from envcheck.checks.engine import diagnose
+    from envcheck.facts.snapshot import load
     from envcheck.reports.model import build
-    from envcheck.snapshot import load
 
     plain = (DEMOS / "heat.json").read_bytes()
     full = (DEMOS / "healthy.json").read_bytes()

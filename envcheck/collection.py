@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from . import snapshot as snapshots
 from .collector.runtime import process
 from .collector.runtime.child import PACKAGE
 from .exit_codes import CouldNotLook, UsageError
-from .snapshot import Snapshot
+from .facts import snapshot as snapshots
+from .facts.snapshot import Snapshot
 
 # The collector bounds every probe; this bounds the collector.
 DEADLINE = 300.0

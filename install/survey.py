@@ -14,7 +14,7 @@ import msgspec
 from .. import collection
 from ..collection import Collected
 from ..facts.host import Disk
-from ..snapshot import Snapshot
+from ..facts.snapshot import Snapshot
 from . import places
 from .catalogue.model import PUBLIC
 from .fit.disk_space import DiskSpace, room_at, with_disk

@@ -10,14 +10,14 @@ from pathlib import Path
 import msgspec
 
 from .. import collection
-from .. import snapshot as snapshots
 from ..checks.engine import diagnose
-from ..checks.model import CheckResult, Diagnosis
 from ..collection import Collected, Kernels
 from ..exit_codes import EnvcheckError
+from ..facts import snapshot as snapshots
+from ..facts.snapshot import Snapshot
+from ..findings.model import CheckResult, Diagnosis
 from ..reports import json_report
 from ..reports.model import build
-from ..snapshot import Snapshot
 from .transaction.interfaces import Verdict
 from .transaction.record import Health
 

@@ -23,7 +23,7 @@ from whole import whole
 from envcheck.facts.base import Probe
 from envcheck.facts.gpu import Gpu, NvLink
 from envcheck.facts.pci import Pci
-from envcheck.snapshot import Collector, Document, Snapshot
+from envcheck.facts.snapshot import Collector, Document, Snapshot
 
 FOLDER = Path(__file__).parents[1] / "envcheck" / "data" / "demos"
 

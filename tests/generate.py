@@ -10,7 +10,7 @@ from pathlib import Path
 import demos
 import pictures
 
-from envcheck.checks.registry import AREAS, all_checks
+from envcheck.checks.registry import all_checks, areas
 
 CODES = Path(__file__).resolve().parents[1] / "docs" / "codes.md"
 
@@ -26,15 +26,19 @@ The titles say what holds when it passes.
 def codes() -> str:
     """The page of codes: a table for each area."""
     lines = [INTRODUCTION]
-    for area, name in AREAS.items():
+    for area in areas().values():
         lines += [
-            f"## {name}",
+            f"## {area.title}",
             "",
-            f"For `--only` and `--skip`: `{area}`",
+            f"For `--only` and `--skip`: `{area.name}`",
             "",
             "| code | title |",
             "|---|---|",
-            *(f"| {check.code} | {check.title} |" for check in all_checks() if check.area == area),
+            *(
+                f"| {check.code} | {check.title} |"
+                for check in all_checks()
+                if check.area == area.name
+            ),
             "",
         ]
     return "\n".join(lines)

@@ -14,10 +14,10 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from envcheck.checks.engine import diagnose
+from envcheck.facts.snapshot import load
 from envcheck.reports import tensorcores, terminal
 from envcheck.reports.model import build
 from envcheck.reports.page import Page
-from envcheck.snapshot import load
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 WIDTH = 80

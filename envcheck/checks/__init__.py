@@ -1,1 +1,1 @@
-"""Judgement: pure functions from a Snapshot to findings, one file an area."""
+"""Judgement: pure functions from a Snapshot to findings. A package an area; `registry` imports them all."""

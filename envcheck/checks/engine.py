@@ -7,12 +7,22 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from ..snapshot import MACHINE_SECTIONS, TARGET_SECTIONS, Document, Snapshot
+from ..facts.missing import CannotJudge
+from ..facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS, Document, Snapshot
+from ..facts.view import SnapshotView
+from ..findings.model import (
+    CheckResult,
+    Diagnosis,
+    Finding,
+    Passed,
+    Remedy,
+    Unjudged,
+    Verdict,
+    unjudged,
+)
 from . import purpose
-from .model import CannotJudge, CheckResult, Diagnosis, Finding, Passed, Remedy, Unjudged
-from .registry import TARGET_AREAS, Check, Verdict, all_checks
-from .system import adapted
-from .view import View, unjudged
+from .registry import Check, all_checks, areas
+from .system_commands import adapted
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 
@@ -26,7 +36,7 @@ def diagnose(
     """Judge a Snapshot. ``only`` and ``skip`` hold codes or areas; what they leave out is skipped."""
     every = tuple(all_checks() if checks is None else checks)
     chosen = {check.code for check in every if is_chosen(check, only, skip)}
-    view = View(snapshot if len(chosen) == len(every) else _needed(snapshot, every, chosen))
+    view = SnapshotView(snapshot if len(chosen) == len(every) else _needed(snapshot, every, chosen))
     results = [
         _result(
             check,
@@ -71,10 +81,10 @@ def _with_sections(document: Document, needed: frozenset[str]) -> Document:
     return msgspec.structs.replace(document, **dict.fromkeys(others))
 
 
-def _judge(check: Check, view: View) -> list[Verdict]:
+def _judge(check: Check, view: SnapshotView) -> list[Verdict]:
     verdicts: list[Verdict] = []
     try:
-        if check.area in TARGET_AREAS:
+        if areas()[check.area].of_target:
             _ = view.target  # raises Skip where none was looked at
         verdicts.extend(check.judge(view))
     except CannotJudge as why:
@@ -114,7 +124,7 @@ def _headed(finding: Finding, check: Check) -> Finding:
     return finding if finding.headline else msgspec.structs.replace(finding, headline=check.problem)
 
 
-def _for_this_machine(result: CheckResult, view: View) -> CheckResult:
+def _for_this_machine(result: CheckResult, view: SnapshotView) -> CheckResult:
     """The result, with remedies whose commands work on the machine that it is about."""
     findings = [
         finding

@@ -6,13 +6,14 @@ import re
 from collections import Counter
 
 from ..facts.base import Unavailable
+from ..facts.evidence import Evidence
 from ..facts.host import Host
 from ..facts.kernel import Kernel, KernelEvent
+from ..facts.missing import CannotJudge, Skip
 from ..facts.pci import PciDevice
-from .driver_common import on_wsl
-from .model import CannotJudge, Evidence, Skip
-from .system import on_system
-from .view import View, facts_of, known, need
+from ..facts.view import SnapshotView, facts_of, known, need
+from .root_causes import on_wsl
+from .system_commands import on_system
 
 ON_WSL = "on WSL the GPU's kernel driver is Windows' own"
 # sysfs name of NVIDIA's own drivers, by what they drive.
@@ -22,14 +23,14 @@ PASSTHROUGH = ("vfio_pci", "nvgrace_gpu_vfio_pci", "nvidia_vgpu_vfio", "pci_stub
 RHEL_FAMILY = ("rhel", "centos", "rocky", "almalinux", "ol", "fedora", "amzn")
 
 
-def pci_devices(view: View) -> list[PciDevice]:
+def pci_devices(view: SnapshotView) -> list[PciDevice]:
     """NVIDIA's devices on the bus; raises CannotJudge on WSL and where nobody could look."""
     if on_wsl(view):
         raise Skip(ON_WSL)
     return need(facts_of(view.machine.pci, "PCI devices").devices, "PCI devices")
 
 
-def pci_gpus(view: View) -> list[PciDevice]:
+def pci_gpus(view: SnapshotView) -> list[PciDevice]:
     """The GPUs on the bus; raises CannotJudge where there are none, too."""
     gpus = [device for device in pci_devices(view) if device.kind == "gpu"]
     if not gpus:
@@ -37,7 +38,7 @@ def pci_gpus(view: View) -> list[PciDevice]:
     return gpus
 
 
-def kernel_facts(view: View) -> Kernel:
+def kernel_facts(view: SnapshotView) -> Kernel:
     """The kernel's facts on a machine that has, or may have, a GPU; raises CannotJudge elsewhere."""
     facts = facts_of(view.machine.kernel, "the kernel's facts")
     if on_wsl(view):
@@ -55,7 +56,7 @@ def kernel_facts(view: View) -> Kernel:
     return facts
 
 
-def known_kernel(view: View) -> Kernel | None:
+def known_kernel(view: SnapshotView) -> Kernel | None:
     """The kernel's facts, or None where there are none."""
     probe = view.machine.kernel
     return None if probe is None else probe.facts
@@ -69,7 +70,7 @@ def is_loaded(kernel: Kernel, module: str = "nvidia") -> bool | None:
     return None if modules is None else any(entry.name == module for entry in modules)
 
 
-def driver_runs(view: View, kernel: Kernel) -> bool | None:
+def driver_runs(view: SnapshotView, kernel: Kernel) -> bool | None:
     """Whether the nvidia module is at work: loaded, or, where a sandbox hides that, listing GPUs."""
     return True if listed_gpus(view) else is_loaded(kernel)
 
@@ -94,7 +95,7 @@ def label(device: PciDevice) -> str:
     return f"{kind} {device.address}" + (f" ({name})" if name else "")
 
 
-def device_evidence(view: View, device: PciDevice, *fields: str) -> list[Evidence]:
+def device_evidence(view: SnapshotView, device: PciDevice, *fields: str) -> list[Evidence]:
     """The Evidence for some of a device's facts."""
     probe = view.machine.pci
     devices = known(probe.facts.devices) if probe is not None and probe.facts is not None else None
@@ -105,7 +106,7 @@ def device_evidence(view: View, device: PciDevice, *fields: str) -> list[Evidenc
     ]
 
 
-def event_evidence(view: View, event: KernelEvent) -> Evidence:
+def event_evidence(view: SnapshotView, event: KernelEvent) -> Evidence:
     """The Evidence for a line of the kernel log: its text, how often it came, when the last time."""
     seconds = known(event.seconds)
     when = f" ({seconds:.0f} s after boot)" if seconds is not None else ""
@@ -113,7 +114,7 @@ def event_evidence(view: View, event: KernelEvent) -> Evidence:
     return view.evidence("machine.kernel.log", f"{times}{event.text}{when}")
 
 
-def listed_gpus(view: View) -> dict[str, str]:
+def listed_gpus(view: SnapshotView) -> dict[str, str]:
     """{PCI address: name} of the GPUs that the driver itself lists; empty where it lists none."""
     try:
         gpus = view.gpus
@@ -134,13 +135,13 @@ def mode_bits(mode: str) -> int:
     return int(mode, 8) if re.fullmatch("[0-7]{1,6}", mode) else 0
 
 
-def host_facts(view: View) -> Host:
+def host_facts(view: SnapshotView) -> Host:
     """The host's facts; all of them unknown where nobody looked."""
     probe = view.machine.host
     return Host() if probe is None or probe.facts is None else probe.facts
 
 
-def is_virtual(view: View) -> bool:
+def is_virtual(view: SnapshotView) -> bool:
     """Whether this is a virtual machine; raises CannotJudge where that is not known."""
     hypervisor = host_facts(view).hypervisor
     if isinstance(hypervisor, Unavailable):
@@ -150,12 +151,12 @@ def is_virtual(view: View) -> bool:
     return True
 
 
-def distribution(view: View) -> str:
+def distribution(view: SnapshotView) -> str:
     """ "ubuntu", "debian", "rhel" (and its relatives), or what else os-release says; "" if unknown."""
     name = known(host_facts(view).os_id) or ""
     return "rhel" if name in RHEL_FAMILY else name
 
 
-def rebuild_initramfs(view: View) -> list[str]:
+def rebuild_initramfs(view: SnapshotView) -> list[str]:
     """The commands that put a change of modprobe.d into the initial RAM disk."""
     return on_system(view, "initramfs")

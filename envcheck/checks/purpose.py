@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..data.packages import TENSORFLOWS
 from ..data.versions import parse_version
+from ..facts.missing import CannotJudge
 from ..facts.target import Distribution
-from .model import CannotJudge
+from ..facts.view import SnapshotView, known
 from .target import FRAMEWORKS, framework, installed
-from .view import View, known
 
 # The check that finds no GPU: where the target needs none, it is skipped, and what follows from it too.
 NO_GPU = "PCI-001"
@@ -25,7 +25,7 @@ CPU_TENSORFLOWS = frozenset(
 _FOR_GPUS = ("cupy-cuda", "tensorrt", "onnxruntime-gpu", "jax-cuda", "nvidia-dali")
 
 
-def cpu_builds(view: View) -> list[str]:
+def cpu_builds(view: SnapshotView) -> list[str]:
     """The target's frameworks, where none was built for GPUs ("tensorflow-cpu 2.21.0").
 
     Empty where one was, where there is no framework, and where nothing in the Snapshot says so.

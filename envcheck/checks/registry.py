@@ -1,66 +1,45 @@
-"""The list of all checks, each with its stable code and what `envcheck explain` says of it."""
+"""The list of all checks, each with its stable code and what `envcheck explain` says of it.
+
+An area is a package in this folder whose ``__init__`` has an ``AREA``. Every module of it is imported
+when the list is first asked for, and registers its checks by the decorator `check`.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+import pkgutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from .model import Finding, Passed, Unjudged
+from ..facts.view import SnapshotView
+from ..findings.model import Verdict
 
-if TYPE_CHECKING:
-    from .view import View
+Judge = Callable[[SnapshotView], Iterable[Verdict]]
 
-Verdict = Finding | Unjudged | Passed
-Judge = Callable[["View"], Iterable[Verdict]]
-
-# In the order of the chain from the hardware up to the framework, which is the order of the report.
-AREAS = {
-    "host": "Host",
-    "pci": "PCI",
-    "kernel": "Kernel",
-    "driver": "Driver",
-    "gpu": "GPUs",
-    "container": "Containers",
-    "boundary": "Boundary",
-    "config": "pip and uv",
-    "packages": "Packages",
-    "libraries": "Libraries",
-    "framework": "Framework",
-    "environment": "Environment",
-    "tensorcores": "Tensor Cores",
-}
-# What these are about is the target alone: where none was looked at, they say so and nothing else.
-TARGET_AREAS = frozenset(
-    ("boundary", "config", "packages", "libraries", "framework", "environment")
+# The Snapshot's sections that many areas rest on.
+MACHINE = frozenset(("host", "pci", "kernel", "nvml", "nvidia_smi"))
+TARGET = frozenset(
+    ("interpreter", "environment", "packages", "lock", "loader", "tensorflow", "torch", "jax")
 )
-# The Snapshot's sections that an area's checks rest on: with --only and --skip, nothing else is collected
-# or looked at. The host's are always among them, for they say how a remedy is to be written.
-_MACHINE = ("host", "pci", "kernel", "nvml", "nvidia_smi")
-_TARGET = ("interpreter", "environment", "packages", "lock", "loader", "tensorflow", "torch", "jax")
-NEEDS = {
-    "host": frozenset(("host", "kernel")),
-    "pci": frozenset(_MACHINE),
-    "kernel": frozenset((*_MACHINE, "cuda")),
-    "driver": frozenset((*_MACHINE, "cuda")),
-    "gpu": frozenset((*_MACHINE, "cuda")),
-    "container": frozenset((*_MACHINE, "containers")),
-    "boundary": frozenset((*_MACHINE, "cuda", "containers", "interpreter", "environment")),
-    "config": frozenset(("host", "interpreter", "packaging_config", "packages")),
-    "packages": frozenset((*_MACHINE, "cuda", *_TARGET)),
-    "libraries": frozenset((*_MACHINE, "cuda", *_TARGET)),
-    "framework": frozenset((*_MACHINE, "cuda", *_TARGET)),
-    "environment": frozenset((*_MACHINE, "cuda", *_TARGET)),
-    "tensorcores": frozenset((*_MACHINE, "cuda", *_TARGET, "micro_kernels")),
-}
 
-# Narrower, for checks of these areas that ask no framework.
-LOCK_ALONE = frozenset(("host", "interpreter", "lock"))
-PACKAGES_ALONE = frozenset(("host", "interpreter", "packages"))
-VARIABLES_ALONE = frozenset((*_MACHINE, "cuda", "interpreter", "environment", "packages"))
+
+class Area(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of checks: a package in this folder, or what another package adds.
+
+    position: its place in the report, from the hardware (10) up to Tensor Cores (130).
+    needs: the Snapshot's sections that its checks rest on: with --only and --skip, nothing else is
+    collected or looked at. The host's are always among them, for they say how a remedy is to be written.
+    of_target: its checks are about the target alone, and are skipped where none was looked at.
+    """
+
+    name: str
+    title: str
+    position: int
+    needs: frozenset[str]
+    of_target: bool = False
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -87,9 +66,10 @@ class Check(msgspec.Struct, frozen=True):
     @property
     def sections(self) -> frozenset[str]:
         """The Snapshot's sections that it rests on."""
-        return self.needs or NEEDS[self.area]
+        return self.needs or areas()[self.area].needs
 
 
+_areas: dict[str, Area] = {}
 _checks: dict[str, Check] = {}
 
 
@@ -101,32 +81,66 @@ def check(
     about: str,
     sources: Iterable[str],
     follows: Iterable[str] = (),
-    area: str = "",
     needs: frozenset[str] = frozenset(),
 ) -> Callable[[Judge], Judge]:
-    """Register the decorated generator as the check ``code``.
+    """Register the decorated generator as the check ``code``, in the AREA of its module or package.
 
-    Its area is its module's name; a module that an area's own module imports names the ``area``.
     ``needs``: as of Check.
     It yields Findings, Passed and Unjudged, or raises CannotJudge; yielding nothing is a pass.
     """
 
     def register(judge: Judge) -> Judge:
-        where = area or judge.__module__.rpartition(".")[2]
-        if code in _checks or where not in AREAS:
-            raise ValueError(f"{code} is registered twice, or {where} is not an area")
+        area = _area_around(judge.__module__)
+        if code in _checks:
+            raise ValueError(f"{code} is registered twice")
+        if _areas.setdefault(area.name, area) != area:
+            raise ValueError(f"the area {area.name} is registered twice")
         _checks[code] = Check(
-            code, where, title, about, tuple(sources), tuple(follows), judge, problem, needs
+            code, area.name, title, about, tuple(sources), tuple(follows), judge, problem, needs
         )
         return judge
 
     return register
 
 
+def _area_around(module: str) -> Area:
+    """The AREA of a module, or of the nearest package around it."""
+    name = module
+    while name:
+        area = getattr(sys.modules.get(name), "AREA", None)
+        if isinstance(area, Area):
+            return area
+        name = name.rpartition(".")[0]
+    raise ValueError(f"neither {module} nor a package around it has an AREA")
+
+
+@cache
+def _load() -> None:
+    for package in _modules(__package__ or ""):
+        if package.ispkg:
+            for module in _modules(package.name):
+                importlib.import_module(module.name)
+
+
+def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:
+    found = importlib.import_module(package)
+    return pkgutil.iter_modules(found.__path__, f"{package}.")
+
+
+@cache
+def areas() -> dict[str, Area]:
+    """Every area by its name, in the report's order."""
+    _load()
+    return {a.name: a for a in sorted(_areas.values(), key=lambda a: (a.position, a.name))}
+
+
+def area_title(name: str) -> str:
+    """An area's title; the name itself where no check here is of that area."""
+    return areas()[name].title if name in areas() else name
+
+
 @cache
 def all_checks() -> tuple[Check, ...]:
-    """Every check, by area in AREAS' order, then by code."""
-    for area in AREAS:
-        importlib.import_module(f".{area}", __package__)
-    order = list(AREAS)
+    """Every check, by area in the report's order, then by code."""
+    order = list(areas())
     return tuple(sorted(_checks.values(), key=lambda c: (order.index(c.area), c.code)))

@@ -10,18 +10,18 @@ from packaging.version import Version
 from ..data.packages import TENSORFLOWS, component
 from ..data.versions import parse_version
 from ..facts.base import Probe, Unavailable
+from ..facts.missing import CannotJudge, Skip
 from ..facts.target import Distribution, Framework, Library
-from .model import CannotJudge, Skip
-from .registry import Verdict
-from .shell import word, words
-from .view import View, facts_of, known, unjudged
+from ..facts.view import SnapshotView, facts_of, known
+from ..findings.model import Verdict, unjudged
+from ..findings.shell import word, words
 
 PLACE = "target.packages.distributions"  # in the Snapshot, for evidence
 
 FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 
 
-def installed(view: View) -> dict[str, Distribution]:
+def installed(view: SnapshotView) -> dict[str, Distribution]:
     """The target's distributions by normalised name: of each name the one that Python imports."""
     found: dict[str, Distribution] = {}
     for one in facts_of(view.target.packages, "the target's packages").distributions:
@@ -53,13 +53,13 @@ def named(distribution: Distribution) -> str:
     return f"{distribution.name} {distribution.version}"
 
 
-def python(view: View) -> str:
+def python(view: SnapshotView) -> str:
     """The target's interpreter as a word of a shell command."""
     probe = view.target.interpreter
     return "python3" if probe is None or probe.facts is None else word(probe.facts.executable)
 
 
-def python_version(view: View) -> tuple[int, int] | None:
+def python_version(view: SnapshotView) -> tuple[int, int] | None:
     """The target's Python as (major, minor); None where it is not known."""
     probe = view.target.interpreter
     version = "" if probe is None or probe.facts is None else probe.facts.version
@@ -67,17 +67,17 @@ def python_version(view: View) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
-def pip_install(view: View, *requirements: str) -> str:
+def pip_install(view: SnapshotView, *requirements: str) -> str:
     """The command that installs these into the target."""
     return f"{python(view)} -m pip install {words(list(requirements))}"
 
 
-def pip_uninstall(view: View, *names: str) -> str:
+def pip_uninstall(view: SnapshotView, *names: str) -> str:
     return f"{python(view)} -m pip uninstall -y {words(list(names))}"
 
 
 def each_framework(
-    view: View, judge: Callable[[Framework], Iterable[Verdict]], imported: bool = True
+    view: SnapshotView, judge: Callable[[Framework], Iterable[Verdict]], imported: bool = True
 ) -> Iterator[Verdict]:
     """Judge framework by framework; a missing fact leaves that framework unjudged, and no other.
 
@@ -103,17 +103,17 @@ def imported_framework(probe: Probe[Framework] | None, title: str) -> Framework:
     return framework
 
 
-def framework_facts(view: View) -> list[Framework]:
+def framework_facts(view: SnapshotView) -> list[Framework]:
     """The frameworks that were looked at and answered, in FRAMEWORKS' order."""
     probes = (getattr(view.target, name) for name in FRAMEWORKS)
     return [probe.facts for probe in probes if probe is not None and probe.facts is not None]
 
 
-def framework(view: View, name: str) -> Framework | None:
+def framework(view: SnapshotView, name: str) -> Framework | None:
     return next((one for one in framework_facts(view) if one.name == name), None)
 
 
-def imports(view: View, name: str) -> bool:
+def imports(view: SnapshotView, name: str) -> bool:
     """It was imported: proof that beats what versions let one expect."""
     facts = framework(view, name)
     return facts is not None and facts.imported
@@ -123,7 +123,7 @@ def sees_gpus(facts: Framework) -> bool:
     return bool(known(facts.gpus))
 
 
-def gpus_present(view: View) -> bool | None:
+def gpus_present(view: SnapshotView) -> bool | None:
     """Whether the machine has an NVIDIA GPU; None where nothing in the Snapshot says so."""
     if _driver_gpus(view):
         return True
@@ -137,7 +137,7 @@ def gpus_present(view: View) -> bool | None:
     return any(device.kind == "gpu" for device in devices)
 
 
-def need_gpus(view: View) -> None:
+def need_gpus(view: SnapshotView) -> None:
     """Raises Skip on a machine without an NVIDIA GPU, or one of which that is not known."""
     present = gpus_present(view)
     if present is None:
@@ -146,14 +146,14 @@ def need_gpus(view: View) -> None:
         raise Skip("this machine has no NVIDIA GPU")
 
 
-def _driver_gpus(view: View) -> bool:
+def _driver_gpus(view: SnapshotView) -> bool:
     try:
         return bool(view.gpus)
     except CannotJudge:
         return False
 
 
-def loader_libraries(view: View) -> list[Library]:
+def loader_libraries(view: SnapshotView) -> list[Library]:
     """What the target's loader finds ("dlopen") and what its wheels hold ("wheel")."""
     return facts_of(view.target.loader, "the target's libraries").libraries
 
@@ -184,6 +184,6 @@ def directory(library: Library) -> str:
     return (known(library.path) or "").rpartition("/")[0]
 
 
-def variables(view: View) -> dict[str, str]:
+def variables(view: SnapshotView) -> dict[str, str]:
     """The target's environment variables that change how a GPU stack behaves."""
     return facts_of(view.target.environment, "the target's environment variables").variables

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .model import CannotJudge
-from .view import View, known
+from ..facts.missing import CannotJudge
+from ..facts.view import SnapshotView, known
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 
@@ -32,7 +32,7 @@ class Choice(NamedTuple):
     certain: bool
 
 
-def devices(view: View) -> tuple[list[Device], bool]:
+def devices(view: SnapshotView) -> tuple[list[Device], bool]:
     """(the GPUs that the target has, whether they stand in CUDA's order), without CUDA_VISIBLE_DEVICES.
 
     From libcuda itself, else from the driver's list, whose order is CUDA's only where all GPUs are
@@ -63,7 +63,7 @@ def devices(view: View) -> tuple[list[Device], bool]:
     return gpus, len({gpu.name for gpu in gpus}) < 2 or _by_bus(view)
 
 
-def visible(view: View) -> Choice:
+def visible(view: SnapshotView) -> Choice:
     """What the target's frameworks may use: all devices, or those that the variable leaves.
 
     Raises CannotJudge where the machine's GPUs are not known.
@@ -75,7 +75,7 @@ def visible(view: View) -> Choice:
     return choose(value, everything, ordered, _instances(view), view.snapshot.redacted)
 
 
-def setting(view: View) -> str | None:
+def setting(view: SnapshotView) -> str | None:
     """The variable's value in the target; None where it is not set or not known."""
     probe = view.target.environment
     return None if probe is None or probe.facts is None else probe.facts.variables.get(VARIABLE)
@@ -124,7 +124,7 @@ def _means(entry: str, uuid: str, redacted: bool) -> bool:
     return bool(uuid) and (entry == uuid or (not redacted and uuid.startswith(entry)))
 
 
-def _instances(view: View) -> list[str] | None:
+def _instances(view: SnapshotView) -> list[str] | None:
     """UUIDs of the MIG instances on all GPUs; None where those of one are not known."""
     found: list[str] = []
     try:
@@ -145,7 +145,7 @@ def _instances(view: View) -> list[str] | None:
     return found
 
 
-def _by_bus(view: View) -> bool:
+def _by_bus(view: SnapshotView) -> bool:
     probe = view.target.environment
     variables = {} if probe is None or probe.facts is None else probe.facts.variables
     return variables.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"

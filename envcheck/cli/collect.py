@@ -40,7 +40,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from .. import snapshot as snapshots
+    from ..facts import snapshot as snapshots
 
     wanted = kernels.wanted(arguments)
     files.check_writable(arguments.output)

@@ -34,13 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     import shtab
 
-    from ..checks.registry import AREAS, all_checks
+    from ..checks.registry import all_checks, areas
     from ..install.catalogue import load
     from ..reports.explain import PAGES
     from .main import build_parser
 
     parser = build_parser()
-    named = [*AREAS, *(check.code for check in all_checks())]
+    named = [*areas(), *(check.code for check in all_checks())]
     for action in _actions(parser):
         if action.metavar in _PATHS:
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab's way

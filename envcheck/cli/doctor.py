@@ -12,8 +12,8 @@ from .parser import Parser
 from .style import style_for
 
 if TYPE_CHECKING:
-    from ..checks.model import Diagnosis
     from ..collection import Collected
+    from ..findings.model import Diagnosis
     from ..reports.model import Report
 
 EPILOG = """\
@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
             quiet=arguments.quiet,
         )
     if arguments.save is not None:
-        from .. import snapshot as snapshots
+        from ..facts import snapshot as snapshots
 
         files.write(arguments.save, snapshots.dump(collected.snapshot), "--save")
     diagnosis = diagnose(collected.snapshot, only, skip)
@@ -184,20 +184,20 @@ def _exit_code(diagnosis: Diagnosis, fail_on: str) -> ExitCode:
 
 def _selection(words: list[str]) -> list[str]:
     """Codes and areas as the registry writes them; raises UsageError for one that does not exist."""
-    from ..checks.registry import AREAS, all_checks
+    from ..checks.registry import all_checks, areas
 
     codes = {check.code for check in all_checks()}
     chosen = []
     for word in (part for words_ in words for part in words_.split(",") if part):
         if word.upper() in codes:
             chosen.append(word.upper())
-        elif word.lower() in AREAS:
+        elif word.lower() in areas():
             chosen.append(word.lower())
         else:
-            near = did_you_mean(word, [*AREAS, *codes])
+            near = did_you_mean(word, [*areas(), *codes])
             raise UsageError(
                 f"{word}: neither a check's code nor an area{near}"
-                f"{'' if near else ': there are ' + ', '.join(AREAS)}",
+                f"{'' if near else ': there are ' + ', '.join(areas())}",
                 hint="envcheck explain lists all codes",
             )
     return chosen

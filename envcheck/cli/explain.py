@@ -7,7 +7,7 @@ import re
 import sys
 from typing import Any
 
-from ..checks.registry import AREAS, Check, all_checks
+from ..checks.registry import Check, all_checks, areas
 from ..exit_codes import ExitCode, UsageError
 from ..suggestions import did_you_mean
 from . import files
@@ -61,7 +61,7 @@ def _text(asked: str, words: list[str], style: dict[str, Any]) -> str:
     is_code = re.fullmatch(r"[A-Za-z]{2,5}-?\d+", asked)  # of no check
     if not is_code and (found := search(words, checks.values())):
         return explain.explain_found(asked, found, **style)
-    near = did_you_mean(asked, [*checks, *AREAS, *explain.PAGES])
+    near = did_you_mean(asked, [*checks, *areas(), *explain.PAGES])
     shown = asked if len(asked) < _LONG else f"{asked[:_LONG]}…"
     raise UsageError(f'no check mentions "{shown}"{near}', hint="envcheck explain lists all codes")
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..exit_codes import Cannot
+from ..facts.snapshot import Snapshot
 from ..install.catalogue.containers import flavours
 from ..install.catalogue.model import Stack
 from ..install.engines import choose as engine_choice
@@ -18,7 +19,6 @@ from ..install.pythons.interpreter import Interpreter
 from ..install.reports.image_releases import ImageChosen
 from ..install.reports.releases import Chosen
 from ..install.request import Request
-from ..snapshot import Snapshot
 
 _MAY_BE = "what is not known of this machine may yet rule it out"
 _SILENT = "its index does not answer"

@@ -13,10 +13,10 @@ from .parser import Parser
 from .style import style_for
 
 if TYPE_CHECKING:
+    from ..facts.snapshot import Snapshot
     from ..install.catalogue.model import Stack
     from ..install.fit.models import StackFit
     from ..install.request import Request
-    from ..snapshot import Snapshot
     from .offers import Known
 
 EPILOG = """\

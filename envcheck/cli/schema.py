@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     files.check_writable(arguments.output)
     if arguments.which == "snapshot":
-        from .. import snapshot
+        from ..facts import snapshot
 
         schema = snapshot.schema()
     else:

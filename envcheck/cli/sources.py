@@ -12,11 +12,11 @@ from pathlib import Path
 import msgspec
 
 from .. import collection
-from .. import snapshot as snapshots
 from ..collection import Collected, Inside, Kernels
 from ..exit_codes import CouldNotLook, UsageError
+from ..facts import snapshot as snapshots
+from ..facts.snapshot import Snapshot
 from ..install.engine import ENGINES
-from ..snapshot import Snapshot
 from . import words
 
 

@@ -8,8 +8,8 @@ from typing import get_args
 
 import msgspec
 
-from ..checks.model import Remedy
 from ..facts.micro_kernels import Mode, Setting
+from ..findings.model import Remedy
 from ..safe_text import LONGEST
 from ..tensorcores.judged import Judged
 from .plain import ranges

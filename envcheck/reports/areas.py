@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..checks.model import CheckResult, Outcome
-from ..checks.registry import AREAS
-from ..checks.view import is_container
-from ..snapshot import Snapshot
+from ..checks.registry import area_title
+from ..checks.registry import areas as all_areas
+from ..facts.snapshot import Snapshot
+from ..facts.view import is_container
+from ..findings.model import CheckResult, Outcome
 from ..tensorcores.judged import Judged
 from .model import Report, by_area, count, tally, was_left_out
 from .plain import code_ranges, roots
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 
 _ROOT = "only root may read its facts"
 
-# The areas that are about a target, and what they are called where none was looked at.
-_TARGET_AREAS = ("boundary", "config", "packages", "libraries", "framework", "environment")
+# What the areas of a target are called where none was looked at.
 _TARGET = "Target"
 
 # No area tells more facts than these, however many it has.
@@ -119,13 +119,14 @@ def _lines(report: Report, snapshot: Snapshot) -> list[_Line]:
     for area, results in areas.items():
         outcome = area_outcome(results)
         why = _why_skipped(results, ends) if outcome == "skipped" else []
-        lines.append(_Line(AREAS.get(area, area), outcome, why, area, results))
+        lines.append(_Line(area_title(area), outcome, why, area, results))
     return lines
 
 
 def _folded(areas: dict[str, list[CheckResult]]) -> dict[str, list[CheckResult]]:
     """Areas of a target that was not looked at as one, if the one reason for all of them is that."""
-    target = {area: results for area, results in areas.items() if area in _TARGET_AREAS}
+    of_target = {area.name for area in all_areas().values() if area.of_target}
+    target = {area: results for area, results in areas.items() if area in of_target}
     together = [result for results in target.values() for result in results]
     if len(target) < 2 or len({(r.outcome, r.reason, r.consequence_of) for r in together}) > 1:
         return areas

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..checks.model import CheckResult, Outcome
+from ..findings.model import CheckResult, Outcome
 from .model import Report
 from .page import Page
 from .plain import Group, code_ranges, evidence_text, gaps, gist, grouped, roots, unmentioned

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from ..snapshot import Snapshot
+from ..facts.snapshot import Snapshot
 from .headlines import Headline, headlines
 from .model import Report
 from .page import TOKEN, Page, unchanged

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 
-from ..checks.registry import AREAS, Check
+from ..checks.registry import Check, area_title, areas
 from .page import Page
 
 # The pages by name, each with the area that it is listed under, "" where all are: NAME.txt in pages/.
@@ -23,7 +23,7 @@ def explain(
     """All that envcheck knows of a check; ``titles`` maps other checks' codes to their titles."""
     page = Page(width=width, colour=colour, utf8=utf8)
     page.paragraph((check.code, "code"), (check.title, "heading"), hanging=2)
-    page.paragraph((f"Area: {AREAS.get(check.area, check.area)} ({check.area})", ""), hanging=2)
+    page.paragraph((f"Area: {area_title(check.area)} ({check.area})", ""), hanging=2)
     for paragraph in check.about.split("\n\n"):
         page.blank()
         page.paragraph((paragraph, ""))
@@ -53,17 +53,17 @@ def explain_all(
 ) -> str:
     """The table of all codes with their titles, area by area."""
     page = Page(width=width, colour=colour, utf8=utf8)
-    areas: dict[str, list[Check]] = {}
+    by_area: dict[str, list[Check]] = {}
     for check in checks:
-        areas.setdefault(check.area, []).append(check)
-    code_cells = max((len(c.code) for these in areas.values() for c in these), default=0) + 2
-    for area, these in areas.items():
-        page.paragraph((f"{AREAS.get(area, area)} ({area})", "heading"))
+        by_area.setdefault(check.area, []).append(check)
+    code_cells = max((len(c.code) for these in by_area.values() for c in these), default=0) + 2
+    for area, these in by_area.items():
+        page.paragraph((f"{area_title(area)} ({area})", "heading"))
         for check in these:
             page.entry(check.code, check.title, code_cells)
         page.blank()
     for name, area in PAGES.items():
-        if area in areas or (not area and areas.keys() >= AREAS.keys()):
+        if area in by_area or (not area and by_area.keys() >= areas().keys()):
             page.paragraph((f"{_title(name)}:", ""))
             page.command(f"envcheck explain {name}")
     page.paragraph(("What one of them means:", ""))

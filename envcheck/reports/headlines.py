@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..checks.model import CannotJudge, CheckResult, Level
-from ..checks.view import known, view_of
-from ..snapshot import Snapshot
+from ..facts.missing import CannotJudge
+from ..facts.snapshot import Snapshot
+from ..facts.view import known, view_of
+from ..findings.model import CheckResult, Level
 from .plain import ranges, roots
 
 # A headline that begins with one of these says something of devices, and follows their name.

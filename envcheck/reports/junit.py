@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 import msgspec
 
 from .. import safe_text
-from ..checks.model import CheckResult
-from ..checks.registry import AREAS
+from ..checks.registry import area_title
+from ..findings.model import CheckResult
 from .model import Counts, Report, by_area, count
 from .plain import finding_lines, gist
 
@@ -41,7 +41,7 @@ def _stricter(report: Report) -> Report:
 
 
 def _suite(report: Report, area: str, results: list[CheckResult]) -> ET.Element:
-    suite = ET.Element("testsuite", {"name": AREAS.get(area, area), **_numbers(count(results))})
+    suite = ET.Element("testsuite", {"name": area_title(area), **_numbers(count(results))})
     suite.set("timestamp", report.machine.collected_at)
     properties = ET.SubElement(suite, "properties")
     for name, value in _properties(report):

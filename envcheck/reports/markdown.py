@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from .. import safe_text
-from ..checks.model import CheckResult
-from ..snapshot import Snapshot
+from ..facts.snapshot import Snapshot
+from ..findings.model import CheckResult
 from .areas import statuses
 from .machine import facts
 from .model import Report, verdict

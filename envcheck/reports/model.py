@@ -11,10 +11,10 @@ from collections.abc import Iterable
 import msgspec
 
 from .. import __version__
-from ..checks.model import CheckResult, Diagnosis, Outcome
-from ..checks.view import known
 from ..facts.host import Host
-from ..snapshot import Snapshot
+from ..facts.snapshot import Snapshot
+from ..facts.view import known
+from ..findings.model import CheckResult, Diagnosis, Outcome
 from ..tensorcores.judge import judge
 from ..tensorcores.judged import Judged
 from .alike import ordered

@@ -17,7 +17,7 @@ from rich.segment import Segment, Segments
 from rich.style import Style
 
 from .. import safe_text
-from ..checks.model import Outcome
+from ..findings.model import Outcome
 from .plain import SIGNS, WORDS
 
 # No command of ours is as long; what a hostile or broken Snapshot holds may be.

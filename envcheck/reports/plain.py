@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from ..checks.model import CheckResult, Evidence, Finding, Level, Outcome, Remedy
+from ..facts.evidence import Evidence
+from ..findings.model import CheckResult, Finding, Level, Outcome, Remedy
 
 # What carries the meaning: the words where there is no colour, or no character for a sign.
 WORDS: dict[Outcome, str] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from ..checks.driver_libcuda import library_version
-from ..checks.view import is_container, known
+from ..checks.driver.libcuda import library_version
+from ..facts.snapshot import Document, Snapshot
 from ..facts.target import Framework, Library
-from ..snapshot import Document, Snapshot
+from ..facts.view import is_container, known
 from ..tensorcores.judged import Judged
 from .machine import cuda_version, driver_version, facts, gpu_groups, gpu_phrase
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ..checks.model import CheckResult, Remedy
-from ..snapshot import Snapshot
+from ..facts.snapshot import Snapshot
+from ..findings.model import CheckResult, Remedy
 from ..tensorcores.circumstances import TITLES
 from ..tensorcores.judged import Judged, Line
 from .alike import Alike, folded

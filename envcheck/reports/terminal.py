@@ -7,7 +7,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from ..snapshot import Snapshot
+from ..facts.snapshot import Snapshot
 from .areas import area_lines, skipped_lines, status_lines
 from .blocks import blocks
 from .headlines import headlines

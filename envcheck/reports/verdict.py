@@ -7,11 +7,11 @@ from typing import Literal
 
 import msgspec
 
-from ..checks.model import CheckResult
-from ..checks.registry import AREAS
-from ..checks.view import known
+from ..checks.registry import area_title
+from ..facts.snapshot import Document, Snapshot
 from ..facts.target import Framework
-from ..snapshot import Document, Snapshot
+from ..facts.view import known
+from ..findings.model import CheckResult
 from ..tensorcores.circumstances import TITLES
 from ..tensorcores.judged import Judged
 from .headlines import Headline, headlines
@@ -75,7 +75,7 @@ def verdict_of(
             items=[one.text for one in found],
         )
     if left_out:
-        areas = dict.fromkeys(AREAS.get(r.area, r.area) for r in judgements)
+        areas = dict.fromkeys(area_title(r.area) for r in judgements)
         lead = "no problem in what was asked for"
         return Verdict(sign="pass", word=f"OK: {lead}", lead=lead, items=[", ".join(areas)])
     if machine.gpus is None:

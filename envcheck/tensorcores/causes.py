@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from ..checks.model import Remedy
-from ..checks.shell import word
-from ..checks.view import known
 from ..facts.base import Unavailable
+from ..facts.view import known
+from ..findings.model import Remedy
+from ..findings.shell import word
 from . import not_engaged
 from .circumstances import OVERRIDE, Setup, Why, again
 from .signatures import EMULATED

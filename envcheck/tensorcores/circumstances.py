@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..checks.model import Remedy
-from ..checks.shell import word
-from ..checks.view import View, known
 from ..facts.micro_kernels import LevelRun, ModeRun
+from ..facts.view import SnapshotView, known
+from ..findings.model import Remedy
+from ..findings.shell import word
 from .judged import Line, Verdict
 from .peaks import Chip
 from .signatures import Reading
@@ -77,7 +77,7 @@ def again(setup: Setup, *options: str) -> str:
     return command(setup.run, setup.target, *options)
 
 
-def directory(view: View) -> str:
+def directory(view: SnapshotView) -> str:
     """The target as `--target` has it: its directory, or its container; "" where there is none."""
     target = view.snapshot.target
     location = "" if target is None else target.location

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
-from ..checks.view import known
 from ..data import table
 from ..facts.base import Unavailable
 from ..facts.micro_kernels import Gpm, LevelRun, Mode, ModeRun
+from ..facts.view import known
 from .judged import Line, Word
 from .kernel_names import classify
 from .rates import name, question

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..checks.view import View, known, view_of
 from ..facts.micro_kernels import Level, Mode
-from ..snapshot import Snapshot
+from ..facts.snapshot import Snapshot
+from ..facts.view import SnapshotView, known, view_of
 from . import causes
 from .circumstances import Setup, directory
 from .judged import Judged, Line, Verdict
@@ -58,7 +58,7 @@ def cases(snapshot: Snapshot) -> tuple[Case, ...]:
 
 
 @lru_cache(maxsize=1)  # for all checks and the report on the same Snapshot
-def _cases(view: View) -> tuple[Case, ...]:
+def _cases(view: SnapshotView) -> tuple[Case, ...]:
     seen = list(all_seen(view))
     controls: dict[Place, Verdict] = {}
     for one in seen:
@@ -207,7 +207,7 @@ def _why_not_run(seen: Seen) -> str:
     return seen.mode.reason or seen.mode.outcome
 
 
-def _variables(view: View) -> dict[str, str]:
+def _variables(view: SnapshotView) -> dict[str, str]:
     target = view.snapshot.target
     probe = None if target is None else target.environment
     return {} if probe is None or probe.facts is None else probe.facts.variables

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from ..checks.model import Remedy
 from ..facts.micro_kernels import Level, Mode, Setting
+from ..findings.model import Remedy
 
 Word = Literal["tensor", "not tensor", "cannot tell"]
 Verdict = Literal[

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..checks.model import Remedy
-from ..checks.view import known
 from ..data.versions import parse_version
+from ..facts.view import known
+from ..findings.model import Remedy
 from .circumstances import OVERRIDE, Setup, Why, again
 from .rates import name, question
 

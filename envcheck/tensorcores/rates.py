@@ -14,8 +14,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..checks.view import known
 from ..facts.micro_kernels import LevelRun, Mode, ModeRun, Rate
+from ..facts.view import known
 from .judged import Line, Word
 from .peaks import Chip, tflops
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..checks.model import CannotJudge
-from ..checks.view import View, gpu_name, known
 from ..facts.gpu import Gpu
 from ..facts.micro_kernels import Level, LevelRun, MicroKernels, Mode, ModeRun, Setting, Signature
+from ..facts.missing import CannotJudge
+from ..facts.view import SnapshotView, gpu_name, known
 from .hardware import hardware
 from .judged import Line
 from .peaks import Chip, chip
@@ -53,14 +53,14 @@ class Seen(NamedTuple):
         return self.mode.setting == "control" or (plain and self.run.level != "L2")
 
 
-def all_seen(view: View) -> Iterator[Seen]:
+def all_seen(view: SnapshotView) -> Iterator[Seen]:
     """Every run, in the Snapshot's order; modes that a level did not come to are there with the reason."""
     gpus, reader = _gpus(view), _Reader()
     for path, facts in _facts(view):
         yield from _all_seen(gpus, reader, path, facts)
 
 
-def _facts(view: View) -> Iterator[tuple[str, MicroKernels]]:
+def _facts(view: SnapshotView) -> Iterator[tuple[str, MicroKernels]]:
     documents = {"machine": view.snapshot.machine, "target": view.snapshot.target}
     for name_, document in documents.items():
         probe = None if document is None else document.micro_kernels
@@ -160,7 +160,7 @@ def subject(gpus: Mapping[str, Gpu], run: LevelRun) -> str:
     return gpu_name(gpu) + (f", MIG instance {uuid}" if uuid.startswith("MIG-") else "")
 
 
-def _gpus(view: View) -> dict[str, Gpu]:
+def _gpus(view: SnapshotView) -> dict[str, Gpu]:
     """By PCI address; none where the driver was not asked."""
     try:
         gpus = view.gpus

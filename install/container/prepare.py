@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...checks.view import known
 from ...exit_codes import CouldNotLook
-from ...snapshot import Snapshot
+from ...facts.snapshot import Snapshot
+from ...facts.view import known
 from .. import places, survey, validate
 from ..catalogue import containers
 from ..engine import EngineImage

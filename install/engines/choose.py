@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
-from ...checks.container import wake
-from ...checks.container_common import containers_of
+from ...checks.container.engines import wake
+from ...checks.containers import containers_of
 from ...checks.engine import diagnose
-from ...checks.model import CannotJudge, Finding, Remedy
 from ...checks.registry import all_checks
-from ...checks.system import adapted, on_system
-from ...checks.view import View, known
+from ...checks.system_commands import adapted, on_system
 from ...exit_codes import Cannot
 from ...facts.base import Unavailable
 from ...facts.containers import Engine
-from ...snapshot import Snapshot
+from ...facts.missing import CannotJudge
+from ...facts.snapshot import Snapshot
+from ...facts.view import SnapshotView, known
+from ...findings.model import Finding, Remedy
 from ..engine import ENGINES, EngineName, Wiring
 from . import wiring
 from .gpus import expected
@@ -78,7 +79,7 @@ def choose(name: str, snapshot: Snapshot, needed_mib: int = 0) -> EngineChoice:
 
 def install_one(snapshot: Snapshot) -> str:
     """The hint that brings an engine to this machine."""
-    view = View(snapshot)
+    view = SnapshotView(snapshot)
     remedy = adapted(view, Remedy("", on_system(view, "podman")))
     return f"install one: {' && '.join(remedy.commands) or 'podman, as your distribution has it'}"
 
@@ -113,7 +114,7 @@ class _Look:
     """One Snapshot's engines, with what the checks on containers say of each."""
 
     def __init__(self, snapshot: Snapshot, needed_mib: int) -> None:
-        self.view = view = View(snapshot)
+        self.view = view = SnapshotView(snapshot)
         try:
             self.containers = containers_of(view)
         except CannotJudge as why:

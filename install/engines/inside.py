@@ -7,12 +7,12 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...checks.shell import word
-from ...checks.view import known
 from ...collection import Inside
 from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ...facts.containers import Engine
-from ...snapshot import Snapshot
+from ...facts.snapshot import Snapshot
+from ...facts.view import known
+from ...findings.shell import word
 from ..engine import ENGINES, EngineImage, EngineName, Start
 from ..registry.image import Blob, Image
 from . import command, image_inspect, running, starting, wiring

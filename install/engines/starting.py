@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...checks.view import View, known
 from ...facts.host import Host
-from ...snapshot import Snapshot
+from ...facts.snapshot import Snapshot
+from ...facts.view import SnapshotView, known
 from ..engine import EngineImage, Start
 from ..registry.image import Image
 from .choose import EngineChoice
@@ -29,7 +29,7 @@ def start(
 
     environment: the stack's. What could not be set is in ``remarks``.
     """
-    view = View(snapshot)
+    view = SnapshotView(snapshot)
     host = view.machine.host
     facts = host.facts if host is not None and host.facts is not None else Host()
     engine = choice.engine

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ...checks.container_common import (
+from ...checks.containers import (
     DOCKER_GPUS_BY_CDI,
     KIND,
     PODMAN_CDI,
     at_least,
     docker_uses_cdi,
 )
-from ...checks.view import known
 from ...data import cdi_versions
 from ...facts.containers import CdiSpec, Containers, Engine
+from ...facts.view import known
 from ..engine import Wiring
 
 ALL = f"{KIND}=all"

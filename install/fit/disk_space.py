@@ -10,7 +10,7 @@ import msgspec
 
 from ...facts.base import Unavailable
 from ...facts.host import Disk
-from ...snapshot import Snapshot
+from ...facts.snapshot import Snapshot
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from packaging.version import Version
 
 from ...data.versions import parse_version
-from ...snapshot import Snapshot
+from ...facts.snapshot import Snapshot
 from ..catalogue.model import Release, Stack
 from ..pythons.interpreter import Interpreter
 from ..pythons.versions import listed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...data.releases import month_key
 from ...exit_codes import Cannot
-from ...snapshot import Snapshot
+from ...facts.snapshot import Snapshot
 from ..catalogue import containers
 from ..catalogue.containers import ImageStack
 from ..request import Request

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...snapshot import Snapshot
+from ...facts.snapshot import Snapshot
 from ..catalogue.containers import ImageRelease, ImageStack
 from ..pythons.versions import listed
 from . import image_rules

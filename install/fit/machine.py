@@ -6,13 +6,13 @@ from typing import Literal
 
 import msgspec
 
-from ...checks.driver_common import driver_version, on_windows, on_wsl
-from ...checks.model import CannotJudge
-from ...checks.view import View, known
+from ...checks.root_causes import driver_version, on_windows, on_wsl
 from ...checks.visible import Device, devices, visible
 from ...facts.gpu import Gpu
 from ...facts.host import Host
-from ...snapshot import Document, Snapshot
+from ...facts.missing import CannotJudge
+from ...facts.snapshot import Document, Snapshot
+from ...facts.view import SnapshotView, known
 
 GpuState = Literal[
     "there",  # the driver lists it
@@ -42,7 +42,7 @@ class FitMachine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def machine_of(snapshot: Snapshot) -> FitMachine:
-    view = View(snapshot)
+    view = SnapshotView(snapshot)
     probe = snapshot.machine.host
     host = Host() if probe is None or probe.facts is None else probe.facts
     listed, cards = _listed(view), _cards(view)
@@ -63,7 +63,7 @@ def machine_of(snapshot: Snapshot) -> FitMachine:
     )
 
 
-def _listed(view: View) -> list[Device] | None:
+def _listed(view: SnapshotView) -> list[Device] | None:
     """The GPUs that libcuda or the driver lists; None where neither could be asked."""
     try:
         return devices(view)[0]
@@ -80,7 +80,7 @@ def _device(gpu: Gpu) -> Device:
     return Device(*(known(fact) or "" for fact in facts))
 
 
-def _cards(view: View) -> int | None:
+def _cards(view: SnapshotView) -> int | None:
     """How many GPUs the PCI bus shows; None where it is not known, and in WSL, which shows none."""
     probe = view.machine.pci
     found = None if probe is None or probe.facts is None else known(probe.facts.devices)
@@ -97,7 +97,7 @@ def _state(listed: list[Device] | None, cards: int | None, driver: str) -> GpuSt
     return "not-known" if cards is None and listed is None else "absent"
 
 
-def _usable(view: View, listed: list[Device]) -> list[Device]:
+def _usable(view: SnapshotView, listed: list[Device]) -> list[Device]:
     """Those that CUDA_VISIBLE_DEVICES leaves, where the Snapshot has a target's environment."""
     if view.snapshot.target is None:
         return listed

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ...exit_codes import Cannot, UsageError
-from ...snapshot import Snapshot
+from ...facts.snapshot import Snapshot
 from ..catalogue import load as catalogue
 from ..catalogue.model import Stack
 from ..pythons.interpreter import Interpreter

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...checks.shell import word
 from ...exit_codes import UsageError
+from ...findings.shell import word
 
 if TYPE_CHECKING:
     from .layout import Root

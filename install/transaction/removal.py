@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from ...checks.shell import word
+from ...findings.shell import word
 from .. import durable
 from . import guard, outside
 from .interfaces import RemovalError as RemovalError

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from ...checks.shell import word
 from ...exit_codes import Cannot, NotPutBack, UsageError
+from ...findings.shell import word
 from . import busy, file_list, guard, last_install, outside, removal, roots, swap, undo
 from .journal import Journal
 from .layout import Root, Version

@@ -27,7 +27,7 @@ from envcheck.collector.kernels.options import Options
 from envcheck.collector.kernels.selection import Device
 from envcheck.collector.runtime import orphans, process
 from envcheck.facts.micro_kernels import LevelRun, ModeRun
-from envcheck.snapshot import load
+from envcheck.facts.snapshot import load
 
 COLLECTOR = probing.REPOSITORY / "envcheck/collector"
 OLDEST = find(6) or sys.executable

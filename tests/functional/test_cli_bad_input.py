@@ -12,7 +12,7 @@ from cli import PYTHON, called, envcheck, environment, refused
 from h100 import empty_machine
 
 from envcheck import __version__
-from envcheck.snapshot import dump
+from envcheck.facts.snapshot import dump
 
 
 def script(path: Path, text: str) -> Path:

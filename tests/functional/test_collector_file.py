@@ -13,7 +13,7 @@ import pytest
 from cli import envcheck, environment
 from pythons import MINORS, need
 
-from envcheck.snapshot import Snapshot, load
+from envcheck.facts.snapshot import Snapshot, load
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from targets import config, good_snapshot, interpreter, judge
 
-from envcheck.checks.model import Finding
 from envcheck.facts.target import ConfigFile, ConfigSetting
+from envcheck.findings.model import Finding
 
 NGC = "https://pypi.ngc.nvidia.com"
 WRITTEN = f"""[global]

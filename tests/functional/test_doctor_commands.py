@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from envcheck.checks.model import CheckResult, Diagnosis, Finding, Remedy
+from envcheck.facts.snapshot import SCHEMA, Collector, Document, Snapshot
+from envcheck.findings.model import CheckResult, Diagnosis, Finding, Remedy
 from envcheck.reports import commands
 from envcheck.reports.model import build
-from envcheck.snapshot import SCHEMA, Collector, Document, Snapshot
 
 
 def nothing_known() -> Snapshot:

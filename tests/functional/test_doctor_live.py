@@ -17,7 +17,7 @@ import pytest
 from cli import PYTHON, envcheck, environment
 from processes import wait_for
 
-from envcheck.snapshot import load
+from envcheck.facts.snapshot import load
 
 NAP = 100_000_000 + os.getpid()  # seconds: this process's own, whatever else runs these tests here
 

@@ -15,8 +15,8 @@ from engine_images import held, served
 from podman import PodmanWorld
 
 from envcheck import collection
-from envcheck.checks.view import known
 from envcheck.exit_codes import CouldNotLook, PutBack, UsageError
+from envcheck.facts.view import known
 from envcheck.install.engine import Start, Wiring
 from envcheck.install.engines import command, engine_storage, running, starting
 from envcheck.install.engines.choose import choose

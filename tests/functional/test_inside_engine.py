@@ -19,7 +19,7 @@ from envcheck.checks.engine import diagnose
 from envcheck.collection import Collected, Inside, Kernels
 from envcheck.exit_codes import UsageError
 from envcheck.facts.base import Probe
-from envcheck.snapshot import TARGET_SECTIONS
+from envcheck.facts.snapshot import TARGET_SECTIONS
 
 REF = "image:registry.test/tf:1"
 
@@ -194,7 +194,7 @@ def test_what_went_wrong_this_time(engine: Path, text: str, outcome: str, words:
 HANGS = """\
 import sys
 from envcheck.collector import inside, main
-from envcheck.snapshot import TARGET_SECTIONS
+from envcheck.facts.snapshot import TARGET_SECTIONS
 inside.DEADLINE, inside.GRACE = 2.0, 0.5
 sys.exit(main.main(["--no-kernels", "--inside", sys.argv[1]]))
 """

@@ -19,7 +19,7 @@ from envcheck.collector.runtime import child
 from envcheck.facts.base import Unavailable
 from envcheck.facts.kernel import Kernel
 from envcheck.facts.pci import Pci
-from envcheck.snapshot import Snapshot
+from envcheck.facts.snapshot import Snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = {"pci": Pci, "kernel": Kernel}

@@ -16,7 +16,7 @@ from cli import envcheck, environment
 from processes import running, wait_for
 from pythons import find
 
-from envcheck.snapshot import Document, Snapshot, load
+from envcheck.facts.snapshot import Document, Snapshot, load
 
 OLDEST = find(6) or sys.executable  # where most of this is hardest
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from machine import envcheck
 
-from envcheck.snapshot import load
+from envcheck.facts.snapshot import load
 
 pytestmark = pytest.mark.gpu
 

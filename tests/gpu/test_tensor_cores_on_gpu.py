@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from machine import envcheck
 
-from envcheck.snapshot import Snapshot, dump, load
+from envcheck.facts.snapshot import Snapshot, dump, load
 from envcheck.tensorcores.judge import judge
 from envcheck.tensorcores.judged import Judged
 

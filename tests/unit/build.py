@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from envcheck.checks import registry
 from envcheck.checks.registry import Check
 from envcheck.facts.base import Probe
 from envcheck.facts.gpu import Gpu, NvidiaSmi, Nvml
-from envcheck.snapshot import SCHEMA, Collector, Document, Snapshot
+from envcheck.facts.snapshot import SCHEMA, Collector, Document, Snapshot
 
 
 def ok(facts: Any, source: str = "test") -> Probe[Any]:
@@ -41,8 +40,7 @@ def gpu_snapshot(*gpus: Gpu, **machine: Any) -> Snapshot:
 
 def area_checks(area: str) -> list[Check]:
     """The checks of one area, by code, without those of the others."""
-    importlib.import_module(f"envcheck.checks.{area}")
-    return sorted((c for c in registry._checks.values() if c.area == area), key=lambda c: c.code)
+    return [c for c in registry.all_checks() if c.area == area]
 
 
 __all__ = ["Gpu", "NvidiaSmi", "Nvml", "area_checks", "document", "gpu_snapshot", "ok", "snapshot"]

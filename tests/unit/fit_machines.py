@@ -11,13 +11,13 @@ import msgspec
 import whole
 
 from envcheck.data import packages, releases
+from envcheck.facts.snapshot import Snapshot
 from envcheck.install.catalogue.model import Release, Stack
 from envcheck.install.fit.disk_space import DiskSpace
 from envcheck.install.fit.fit import fit
 from envcheck.install.fit.models import Candidate, StackFit
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
-from envcheck.snapshot import Snapshot
 
 # Driver → the newest CUDA that it supports, as nvidia-smi prints it.
 DRIVERS = {

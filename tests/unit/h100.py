@@ -23,7 +23,7 @@ from envcheck.facts.gpu import (
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import DeviceNode, DriverFile, Kernel, KernelModule, Service
 from envcheck.facts.pci import Pci, PciDevice
-from envcheck.snapshot import SCHEMA, Snapshot
+from envcheck.facts.snapshot import SCHEMA, Snapshot
 
 NOT_SUPPORTED = Unavailable(unavailable="not-supported")
 ABSENT = Unavailable(unavailable="absent", detail="nothing there")

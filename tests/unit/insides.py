@@ -12,8 +12,8 @@ from envcheck.facts.containers import CdiSpec, Containers, Engine
 from envcheck.facts.gpu import CudaDriver, Gpu, NvidiaSmi, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import DeviceNode, Kernel
+from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Environment
-from envcheck.snapshot import Snapshot
 
 DRIVER = "550.54.15"
 LIBCUDA = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 
 from envcheck.checks import registry
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import CheckResult, Finding
-from envcheck.snapshot import Snapshot
+from envcheck.facts.snapshot import Snapshot
+from envcheck.findings.model import CheckResult, Finding
 
 AREAS = ("driver", "gpu")
 
 
 def checks_of(areas: Iterable[str] = AREAS) -> list[registry.Check]:
     """The checks of these areas, without asking for those of the others."""
-    for area in areas:
-        importlib.import_module(f"envcheck.checks.{area}")
-    return sorted((c for c in registry._checks.values() if c.area in areas), key=lambda c: c.code)
+    return [c for c in registry.all_checks() if c.area in areas]
 
 
 def results(

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from reported import eight_gpus
 
-from envcheck.checks.model import CheckResult, Diagnosis, Remedy
+from envcheck.findings.model import CheckResult, Diagnosis, Remedy
 from envcheck.reports.model import Report, build
 from envcheck.tensorcores.judged import Judged, Line
 

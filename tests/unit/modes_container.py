@@ -10,8 +10,8 @@ from targets import good_target
 from whole import ABSENT, blind, containers, docker, in_container, kernel, nodes, seeing, whole
 
 from envcheck.facts.gpu import NvidiaSmi
+from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Environment
-from envcheck.snapshot import Snapshot
 
 
 def selinux() -> Snapshot:

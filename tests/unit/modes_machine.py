@@ -39,7 +39,7 @@ from envcheck.facts.base import StuckProcess
 from envcheck.facts.gpu import LostGpu, NvidiaSmi, NvLink
 from envcheck.facts.kernel import KernelModule, Service
 from envcheck.facts.pci import Pci
-from envcheck.snapshot import Snapshot
+from envcheck.facts.snapshot import Snapshot
 
 
 def mismatch() -> Snapshot:

@@ -10,7 +10,7 @@ from whole import ABSENT, blind, broken, kernel, nodes, whole
 from envcheck.facts.gpu import CudaDriver, NvidiaSmi
 from envcheck.facts.kernel import Service
 from envcheck.facts.pci import Pci
-from envcheck.snapshot import Snapshot
+from envcheck.facts.snapshot import Snapshot
 
 UPGRADED = "535.129.03"
 NOT_INSTALLED = Service(name="nvidia-fabricmanager", installed=False, running=False)

@@ -23,8 +23,8 @@ from whole import ABSENT, blind, broken, dead, host, kernel, nodes, seeing, whol
 
 from envcheck.facts.kernel import KernelModule
 from envcheck.facts.pci import Pci
+from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Environment, FrameworkGpu, HorovodExtension, Loader
-from envcheck.snapshot import Snapshot
 
 
 def mixed_cudnn(origin: str, folder: str) -> Snapshot:

@@ -26,8 +26,8 @@ from whole import (
 from envcheck.facts.base import Unavailable
 from envcheck.facts.kernel import KernelModule, Service
 from envcheck.facts.pci import Pci
+from envcheck.facts.snapshot import Document, Snapshot
 from envcheck.facts.target import Environment, FrameworkGpu, Loader
-from envcheck.snapshot import Document, Snapshot
 
 
 def desktop(target: Document | None = None, **changes: object) -> Snapshot:

@@ -6,14 +6,15 @@ from typing import Any
 
 from build import Gpu, document, gpu_snapshot, snapshot
 
-from envcheck.checks.model import CheckResult, Diagnosis, Evidence, Finding, Remedy, Unjudged
 from envcheck.facts.base import Unavailable
+from envcheck.facts.evidence import Evidence
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import Kernel
 from envcheck.facts.pci import Pci, PciDevice
+from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Environment, Framework, Interpreter
+from envcheck.findings.model import CheckResult, Diagnosis, Finding, Remedy, Unjudged
 from envcheck.reports.model import Report, build
-from envcheck.snapshot import Snapshot
 
 # What facts may hold that a report must show as it is, and never act upon.
 NASTY = "[bold red]boo[/] \x1b[31mred\x1b[0m \x07 a\tb [link=x]y[/link] :smile: ‮evil"

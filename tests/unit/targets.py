@@ -8,11 +8,11 @@ import msgspec
 from build import area_checks, document, ok, snapshot
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import CheckResult
 from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.gpu import CudaDevice, CudaDriver, Gpu, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.pci import Pci, PciDevice
+from envcheck.facts.snapshot import Document, Snapshot
 from envcheck.facts.target import (
     ConfigFile,
     ConfigSetting,
@@ -26,7 +26,7 @@ from envcheck.facts.target import (
     Packages,
     PackagingConfig,
 )
-from envcheck.snapshot import Document, Snapshot
+from envcheck.findings.model import CheckResult
 
 SITE = "<home-1>/venv/lib/python3.11/site-packages"
 PYTHON = "<home-1>/venv/bin/python"

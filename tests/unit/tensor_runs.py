@@ -13,7 +13,6 @@ import targets
 from build import ok
 from msgspec.structs import replace
 
-from envcheck.checks.view import View
 from envcheck.collector.kernels import TYPES
 from envcheck.collector.kernels.vectors import SETS, SIZES, VECTORS, Vector, encode, text
 from envcheck.facts.gpu import Gpu
@@ -30,7 +29,8 @@ from envcheck.facts.micro_kernels import (
     Setting,
     Signature,
 )
-from envcheck.snapshot import SCHEMA, Snapshot
+from envcheck.facts.snapshot import SCHEMA, Snapshot
+from envcheck.facts.view import SnapshotView
 from envcheck.tensorcores.chains import chain, integer_dot
 from envcheck.tensorcores.formats import convert, decode, product
 from envcheck.tensorcores.model import multiply_add
@@ -356,7 +356,7 @@ def with_micro_kernels(whole: Snapshot, framework: str, cublas: str = "12.9.1") 
     machine = MACHINES["H100"]
     below: list[LevelRun] = []
     above: list[LevelRun] = []
-    for number, gpu in enumerate(View(whole).gpus):
+    for number, gpu in enumerate(SnapshotView(whole).gpus):
         here: Any = {"pci_address": gpu.pci_address, "index": number, "uuid": gpu.uuid}
         below.append(level_run(machine, "L0", **here))
         used: Any = here | {"library_version": cublas}

@@ -26,13 +26,13 @@ from msgspec.structs import replace
 from targets import bare_machine, good_target, gpu
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import CheckResult, Finding
 from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.gpu import NvidiaSmi
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import Kernel
-from envcheck.snapshot import Snapshot
+from envcheck.facts.snapshot import Snapshot
+from envcheck.findings.model import CheckResult, Finding
 
 CHECKS = area_checks("boundary")
 DOCKER = Engine(name="docker", path="/usr/bin/docker", server_version="25.0.1", cdi_enabled=True)

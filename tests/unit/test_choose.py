@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from envcheck.exit_codes import Cannot, ExitCode, UsageError
+from envcheck.facts.snapshot import Snapshot
 from envcheck.install.catalogue.model import Stack
 from envcheck.install.fit.disk_space import DiskSpace
 from envcheck.install.fit.models import Choice
 from envcheck.install.fit.select import choose
 from envcheck.install.request import Request
-from envcheck.snapshot import Snapshot
 
 SILENT = "its index pypi.ngc.nvidia.com does not answer"
 

@@ -8,7 +8,7 @@ import pytest
 from test_report_verdict import hot
 
 from envcheck.cli.main import run
-from envcheck.snapshot import dump
+from envcheck.facts.snapshot import dump
 
 VERDICT = "1 problem: GPU 3 is throttled by heat"
 

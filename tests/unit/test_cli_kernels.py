@@ -10,7 +10,6 @@ import pytest
 from h100 import machine
 
 from envcheck import collection
-from envcheck import snapshot as snapshots
 from envcheck.cli import kernels, sources
 from envcheck.cli.main import run
 from envcheck.cli.parser import Parser
@@ -18,6 +17,7 @@ from envcheck.collection import Collected, Kernels
 from envcheck.collector import main as collector_main
 from envcheck.collector.kernels import LEVELS, MODES, attempts, campaign
 from envcheck.exit_codes import UsageError
+from envcheck.facts import snapshot as snapshots
 
 
 def parsed(*argv: str) -> argparse.Namespace:

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from envcheck.checks.registry import AREAS, all_checks
+from envcheck.checks.registry import all_checks, areas
 from envcheck.cli.commands import COMMANDS, HEADINGS
 from envcheck.cli.main import build_parser, run
 from envcheck.cli.parser import Parser
@@ -116,7 +116,7 @@ def test_completion_knows_codes_and_areas(shell: str, capsys: pytest.CaptureFixt
     assert run(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert all(check.code in script for check in all_checks())
-    assert all(re.search(rf"\b{area}\b", script) for area in AREAS)
+    assert all(re.search(rf"\b{area}\b", script) for area in areas())
 
 
 def test_control_c_waits_for_an_import(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,9 @@ from targets import (
     variable,
 )
 
-from envcheck.checks.model import CheckResult
-from envcheck.checks.pipconfig import Entry, host_of
+from envcheck.checks.config.common import Entry, host_of
 from envcheck.facts.target import ConfigFile, ConfigSetting, PackagingConfig
+from envcheck.findings.model import CheckResult
 
 CODES = [f"CFG-{number:03d}" for number in range(1, 8)]
 NGC = "https://pypi.ngc.nvidia.com"

@@ -9,13 +9,13 @@ from build import area_checks, ok, snapshot
 from msgspec.structs import replace
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import CheckResult, Finding
 from envcheck.facts.base import Unavailable
 from envcheck.facts.containers import CdiSpec, Containers, Engine
 from envcheck.facts.gpu import Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import DeviceNode, Kernel
 from envcheck.facts.pci import Pci, PciDevice
+from envcheck.findings.model import CheckResult, Finding
 
 CHECKS = area_checks("container")
 ABSENT = Unavailable(unavailable="absent")

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from envcheck import snapshot as snapshots
 from envcheck.checks.engine import diagnose
+from envcheck.facts import snapshot as snapshots
 from envcheck.reports import json_report
 from envcheck.reports.model import build
 

@@ -11,7 +11,7 @@ import pytest
 from envcheck.checks.engine import diagnose
 from envcheck.cli.demo import NAMES
 from envcheck.cli.main import run
-from envcheck.snapshot import dump, load
+from envcheck.facts.snapshot import dump, load
 
 # What each shows: the codes that fail or warn by themselves.
 SHOWS = {

@@ -15,7 +15,7 @@ from h100 import (
 )
 from judged import results
 
-from envcheck.snapshot import Snapshot
+from envcheck.facts.snapshot import Snapshot
 
 PCIE_X8 = {"pcie_width": 8}
 FAULTS = {

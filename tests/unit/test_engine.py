@@ -9,23 +9,17 @@ from build import Gpu, Nvml, gpu_snapshot, snapshot
 from h100 import empty_machine, machine
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import (
-    CheckResult,
-    CouldNotRun,
-    Finding,
-    NeedsRoot,
-    NotKnown,
-    Passed,
-    Skip,
-)
-from envcheck.checks.registry import AREAS, TARGET_AREAS, Check, Verdict, all_checks
-from envcheck.checks.view import View, need
+from envcheck.checks.gpus import each_gpu
+from envcheck.checks.registry import Check, all_checks, areas
 from envcheck.facts.base import Unavailable
-from envcheck.snapshot import Snapshot
+from envcheck.facts.missing import CouldNotRun, NeedsRoot, NotKnown, Skip
+from envcheck.facts.snapshot import Snapshot
+from envcheck.facts.view import SnapshotView, need
+from envcheck.findings.model import CheckResult, Finding, Passed, Verdict
 
 
 def a_check(
-    judge: Callable[[View], Iterable[Verdict]], code: str = "T-1", **options: object
+    judge: Callable[[SnapshotView], Iterable[Verdict]], code: str = "T-1", **options: object
 ) -> Check:
     fields = {
         "area": "gpu",
@@ -38,13 +32,13 @@ def a_check(
     return Check(code=code, judge=judge, **fields)  # type: ignore[arg-type]
 
 
-def result_of(judge: Callable[[View], Iterable[Verdict]]) -> CheckResult:
+def result_of(judge: Callable[[SnapshotView], Iterable[Verdict]]) -> CheckResult:
     (result,) = diagnose(snapshot(), checks=[a_check(judge)]).results
     return result
 
 
-def raises(error: Exception) -> Callable[[View], Iterable[Verdict]]:
-    def judge(view: View) -> Iterable[Verdict]:
+def raises(error: Exception) -> Callable[[SnapshotView], Iterable[Verdict]]:
+    def judge(view: SnapshotView) -> Iterable[Verdict]:
         raise error
         yield
 
@@ -98,7 +92,7 @@ def test_a_check_that_crashes_is_itself_a_finding() -> None:
     ],
 )
 def test_a_missing_fact_is_never_a_pass(reason: str, outcome: str) -> None:
-    def judge(view: View) -> Iterable[Verdict]:
+    def judge(view: SnapshotView) -> Iterable[Verdict]:
         need(Unavailable(unavailable=reason), "it")  # type: ignore[arg-type]
         yield Passed("never reached")
 
@@ -113,11 +107,11 @@ def test_a_gpu_without_the_fact_is_unjudged_and_the_others_are_judged() -> None:
         temperature_c=Unavailable(unavailable="lost", detail="gone"),
     )
 
-    def judge(view: View) -> Iterable[Verdict]:
+    def judge(view: SnapshotView) -> Iterable[Verdict]:
         def one(gpu: Gpu) -> Iterable[Verdict]:
             yield Passed(f"{need(gpu.temperature_c, 'temperature')} C")
 
-        yield from view.each_gpu(one)
+        yield from each_gpu(view, one)
 
     (result,) = diagnose(gpu_snapshot(whole, mute), checks=[a_check(judge)]).results
     assert result.outcome == "could-not-run"
@@ -134,14 +128,14 @@ def test_nvml_and_nvidia_smi_are_matched_by_address_never_by_index() -> None:
             Gpu(index=1, pci_address="0000:02:00.0", name="other", temperature_c=2),
         ]
     )
-    view = View(snapshot(nvml=nvml, nvidia_smi=smi))
+    view = SnapshotView(snapshot(nvml=nvml, nvidia_smi=smi))
     assert [(gpu.name, gpu.temperature_c) for gpu in view.gpus] == [("B", 2), ("A", 1)]
     assert view.gpu_evidence(view.gpus[0], "temperature_c").fact == (
         "machine.nvidia_smi.gpus[1].temperature_c"
     )
 
 
-def failing(view: View) -> Iterable[Verdict]:
+def failing(view: SnapshotView) -> Iterable[Verdict]:
     yield Finding("fail", "broken")
 
 
@@ -162,7 +156,7 @@ def test_what_follows_from_a_failure_is_its_consequence_down_the_chain() -> None
     assert results["C"].reason == "skipped because of A: no answer"
 
 
-def finding_at(level: str, *addresses: str) -> Callable[[View], Iterable[Verdict]]:
+def finding_at(level: str, *addresses: str) -> Callable[[SnapshotView], Iterable[Verdict]]:
     return lambda view: [Finding(level, "broken", f"GPU at {at}") for at in addresses]  # type: ignore[arg-type]
 
 
@@ -183,8 +177,8 @@ ONE, TWO = "0000:01:00.0", "0000:02:00.0"
     ],
 )
 def test_one_devices_trouble_explains_that_devices_alone(
-    cause: Callable[[View], Iterable[Verdict]],
-    effect: Callable[[View], Iterable[Verdict]],
+    cause: Callable[[SnapshotView], Iterable[Verdict]],
+    effect: Callable[[SnapshotView], Iterable[Verdict]],
     explained: bool,
 ) -> None:
     checks = [a_check(cause, "A"), a_check(effect, "B", follows=("A",))]
@@ -206,7 +200,7 @@ def test_every_registered_check_is_whole() -> None:
     codes = {check.code for check in checks}
     assert len(codes) == len(checks) > 0
     for check in checks:
-        assert check.area in AREAS
+        assert check.area in areas()
         assert check.title and check.about and check.sources, check.code
         assert set(check.follows) <= codes, f"{check.code} follows {set(check.follows) - codes}"
 
@@ -220,8 +214,8 @@ def test_every_check_yields_a_result_for_a_snapshot_that_knows_nothing() -> None
 
 @pytest.mark.parametrize("build", [snapshot, machine, empty_machine])
 def test_without_a_target_every_check_of_one_says_the_same(build: Callable[[], Snapshot]) -> None:
-    results = [r for r in diagnose(build()).results if r.area in TARGET_AREAS]
-    assert {r.area for r in results} == TARGET_AREAS
+    results = [r for r in diagnose(build()).results if areas()[r.area].of_target]
+    assert {r.area for r in results} == {area.name for area in areas().values() if area.of_target}
     reason = "no target environment was looked at (--target)"
     assert {(r.outcome, r.reason) for r in results} == {("skipped", reason)}
 

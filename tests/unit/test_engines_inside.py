@@ -14,9 +14,9 @@ from targets import ABSENT, bare_machine, gpu, machine
 from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.containers import Containers, Engine
+from envcheck.facts.snapshot import Snapshot
 from envcheck.install.engine import EngineImage, Start, Wiring
 from envcheck.install.engines import image_inspect, inside
-from envcheck.snapshot import Snapshot
 
 REF = "registry.test/tf:1"
 PODMAN = Engine(

@@ -27,11 +27,11 @@ from targets import (
 )
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import CheckResult
 from envcheck.checks.visible import Device, choose
 from envcheck.facts.gpu import CudaDriver, Gpu, MigInstance, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.target import Environment
+from envcheck.findings.model import CheckResult
 
 CODES = [f"ENV-{number:03d}" for number in range(1, 13)]
 

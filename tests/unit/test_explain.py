@@ -12,10 +12,11 @@ import msgspec
 import pytest
 from msgspec.structs import fields
 
-from envcheck.checks.registry import AREAS, Check, Verdict
-from envcheck.checks.view import View
+from envcheck.checks.registry import Check, areas
 from envcheck.collector.kernels.vectors import VECTORS, encode
 from envcheck.facts.micro_kernels import Level
+from envcheck.facts.view import SnapshotView
+from envcheck.findings.model import Verdict
 from envcheck.install.catalogue.model import Build, Index, Release, Stack
 from envcheck.install.catalogue.schema import read
 from envcheck.reports.explain import PAGES, explain, explain_all, explain_page
@@ -24,7 +25,7 @@ from envcheck.tensorcores.judged import Verdict as Word
 from envcheck.tensorcores.model import multiply_add
 
 
-def nothing(view: View) -> Iterator[Verdict]:
+def nothing(view: SnapshotView) -> Iterator[Verdict]:
     yield from ()
 
 
@@ -117,7 +118,7 @@ def test_a_stack_that_follows_the_page_is_one() -> None:
 
 
 def test_the_table_of_all_codes_names_every_page() -> None:
-    everything = [msgspec.structs.replace(HOST, area=area) for area in AREAS]
+    everything = [msgspec.structs.replace(HOST, area=area) for area in areas()]
     for name in PAGES:
         assert f"envcheck explain {name}\n" in explain_all(everything)
     assert "envcheck explain stack-file" not in explain_all([HOST])

@@ -8,23 +8,23 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from envcheck.checks.model import Finding
-from envcheck.checks.registry import Check, Verdict, all_checks
+from envcheck.checks.registry import Check, all_checks
 from envcheck.checks.search import said, search
-from envcheck.checks.view import View
 from envcheck.cli.main import run
+from envcheck.facts.view import SnapshotView
+from envcheck.findings.model import Finding, Verdict
 
 REAL = all_checks()[0]
 CODES = [check.code for check in all_checks()]
 ADVICE = "Have the frobnicator replaced"
 
 
-def silent(view: View) -> Iterator[Verdict]:
+def silent(view: SnapshotView) -> Iterator[Verdict]:
     """Mentions a zebra, where nobody is shown it."""
     yield from ()
 
 
-def yields(view: View) -> Iterator[Verdict]:
+def yields(view: SnapshotView) -> Iterator[Verdict]:
     number = len(str(view))
     advice = [f"{ADVICE} by {name} of them" for name in ("one", "two")]
     yield Finding("fail", f"{number} quuxes are broken: {advice}", None)

@@ -21,7 +21,7 @@ from targets import dist
 from whole import broken, diagnosed, independent, unbound, unloaded, whole, xid
 
 from envcheck.facts.base import Unavailable
-from envcheck.snapshot import Snapshot
+from envcheck.facts.snapshot import Snapshot
 
 ECC = {"ecc_uncorrected_volatile": 1, "ecc_uncorrected_aggregate": 1}
 REMAP = ECC | {

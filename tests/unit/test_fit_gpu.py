@@ -13,9 +13,9 @@ from build import document
 
 from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
+from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Environment
 from envcheck.install.fit.overrides import named
-from envcheck.snapshot import Snapshot
 
 NOT_COLLECTED = Unavailable(unavailable="not-collected")
 

@@ -8,9 +8,9 @@ from typing import Any
 import fit_machines as m
 import whole
 
+from envcheck.facts.snapshot import Snapshot
 from envcheck.install.fit.models import StackFit
 from envcheck.install.reports.releases import Chosen, build, pythons, render, render_json
-from envcheck.snapshot import Snapshot
 
 NOBODY = Chosen(refused="no stack fits this machine", hint="buy one")
 

@@ -33,14 +33,14 @@ from targets import (
     with_variables,
 )
 
-from envcheck.checks.causes import IMPORT, NO_GPU, SIGNALS, explain, install_library
 from envcheck.checks.engine import diagnose
 from envcheck.checks.fitness import code_for, newest_tensorflow, ptx_runs, tensorflow_list
-from envcheck.checks.model import CheckResult
+from envcheck.checks.framework.causes import IMPORT, NO_GPU, SIGNALS, explain, install_library
 from envcheck.facts.base import Probe, StuckProcess
 from envcheck.facts.gpu import CudaDriver
 from envcheck.facts.host import Host
 from envcheck.facts.target import Environment, Framework, FrameworkGpu, Loader
+from envcheck.findings.model import CheckResult
 
 CODES = [f"FRM-{number:03d}" for number in range(1, 8)]
 GPU_CODES = ["FRM-002", "FRM-003", "FRM-004", "FRM-005"]

@@ -8,10 +8,10 @@ from build import document
 from captures import H100_MIG, H200, RTX_4080, path
 from judged import results
 
-from envcheck.checks.model import CheckResult
 from envcheck.collector.smi.document import read_document
 from envcheck.facts.gpu import NvidiaSmi
-from envcheck.snapshot import SCHEMA, Snapshot
+from envcheck.facts.snapshot import SCHEMA, Snapshot
+from envcheck.findings.model import CheckResult
 
 # What each of them deserves to be told: an old driver, a lowered limit, a driver that comes and goes.
 WARNINGS = {

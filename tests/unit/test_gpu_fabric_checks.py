@@ -25,7 +25,7 @@ from envcheck.facts.gpu import GpuPair, GpuProcess, NvLink
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import Service
 from envcheck.facts.pci import Pci
-from envcheck.snapshot import Snapshot
+from envcheck.facts.snapshot import Snapshot
 
 
 def all_gpus(**changes: Any) -> list[Any]:

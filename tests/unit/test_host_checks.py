@@ -9,12 +9,12 @@ from build import area_checks, document, snapshot
 from msgspec.structs import replace
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import CheckResult
 from envcheck.facts.base import Unavailable
 from envcheck.facts.host import Disk, Host
 from envcheck.facts.kernel import DeviceNode, Kernel
 from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.target import Framework
+from envcheck.findings.model import CheckResult
 
 ABSENT = Unavailable(unavailable="absent")
 CHECKS = area_checks("host")

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from h100 import machine
 
-from envcheck import snapshot as snapshots
 from envcheck.cli import words
 from envcheck.cli.main import run
+from envcheck.facts import snapshot as snapshots
 
 ALL = pytest.mark.parametrize("text", hostile.TEXTS.values(), ids=hostile.TEXTS)
 

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envcheck.exit_codes import Cannot, UsageError
+from envcheck.facts.snapshot import Snapshot
 from envcheck.install import validate
 from envcheck.install.catalogue.containers import flavours
 from envcheck.install.fit.image_choose import choose
 from envcheck.install.fit.image_fit import judge
 from envcheck.install.fit.models import ImageChoice
 from envcheck.install.request import Request
-from envcheck.snapshot import Snapshot
 
 H100 = m.machine(["H100"], "535.54.03")
 

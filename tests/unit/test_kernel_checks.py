@@ -10,7 +10,6 @@ import pytest
 from build import snapshot
 from judged import results
 
-from envcheck.checks.model import CheckResult, Finding
 from envcheck.data.kernel import flavour_for, flavours, xids
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import CudaDriver, Nvml
@@ -27,7 +26,8 @@ from envcheck.facts.kernel import (
     Service,
 )
 from envcheck.facts.pci import Pci
-from envcheck.snapshot import Snapshot
+from envcheck.facts.snapshot import Snapshot
+from envcheck.findings.model import CheckResult, Finding
 
 ABSENT = Unavailable(unavailable="absent")
 CLOSED = Unavailable(unavailable="no-permission")

@@ -23,8 +23,8 @@ from targets import (
 )
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import CheckResult
 from envcheck.facts.target import Framework, FrameworkGpu, Library, Loader
+from envcheck.findings.model import CheckResult
 
 CODES = [f"LIB-{number:03d}" for number in range(1, 11)]
 BLIND: dict[str, Any] = {"gpus": [], "libraries": []}

@@ -45,8 +45,8 @@ from envcheck.facts.base import Unavailable
 from envcheck.facts.containers import Engine
 from envcheck.facts.gpu import Nvml
 from envcheck.facts.pci import Pci
+from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Environment, Loader
-from envcheck.snapshot import Snapshot
 
 UNKNOWN = Unavailable(unavailable="not-collected")
 

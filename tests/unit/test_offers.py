@@ -14,13 +14,13 @@ from envcheck.cli import offers, selection, stacks
 from envcheck.cli.main import build_parser
 from envcheck.cli.offers import Known
 from envcheck.exit_codes import Cannot
+from envcheck.facts.snapshot import Snapshot
 from envcheck.install.catalogue import load
 from envcheck.install.engines import choose as engines
 from envcheck.install.fit import image_choose
 from envcheck.install.fit.select import choose
 from envcheck.install.reports import image_releases, releases
 from envcheck.install.request import Request
-from envcheck.snapshot import Snapshot
 
 MACHINES = {
     "H100": m.machine(),

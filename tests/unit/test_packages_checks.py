@@ -31,11 +31,11 @@ from targets import (
 )
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import CheckResult
-from envcheck.checks.requirements import marker_environment, requirements, unmet
-from envcheck.checks.wheels import System, misfit
+from envcheck.checks.packages.requirements import marker_environment, requirements, unmet
+from envcheck.checks.packages.wheel_tags import System, misfit
+from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Distribution, HorovodExtension, Loader
-from envcheck.snapshot import Snapshot
+from envcheck.findings.model import CheckResult
 
 CODES = [f"PKG-{number:03d}" for number in range(1, 16)]
 

@@ -9,13 +9,13 @@ import pytest
 from build import document, snapshot
 from judged import results
 
-from envcheck.checks.model import CheckResult
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import GpuPair, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import Kernel, KernelEvent, KernelModule
 from envcheck.facts.pci import Pci, PciDevice
-from envcheck.snapshot import SCHEMA, Snapshot
+from envcheck.facts.snapshot import SCHEMA, Snapshot
+from envcheck.findings.model import CheckResult
 
 ABSENT = Unavailable(unavailable="absent")
 CLOSED = Unavailable(unavailable="no-permission")

@@ -18,10 +18,10 @@ from targets import (
 )
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import CheckResult
+from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Distribution, Framework, Loader
+from envcheck.findings.model import CheckResult
 from envcheck.reports.model import status_of
-from envcheck.snapshot import Snapshot
 
 CPU = dist("tensorflow_cpu", "2.21.0", normalized="tensorflow-cpu")
 TORCH_CPU = dist("torch", "2.9.1+cpu")

@@ -22,10 +22,10 @@ from envcheck.tensorcores import kernel_names
 # Patterns that are made when they are used: of escaped names, or of rows of tables, which are tried
 # where they stand; or of short texts alone.
 MADE_LATER = {
-    "checks/causes.py",  # rows of IMPORT, NO_GPU, …
-    "checks/kernel_load.py",  # rows
+    "checks/framework/causes.py",  # rows of IMPORT, NO_GPU, …
+    "checks/kernel/loading.py",  # rows
     "checks/search.py",  # an escaped word, in envcheck's own texts
-    "checks/version_causes.py",  # rows
+    "checks/framework/version_causes.py",  # rows
     "collector/inside_troubles.py",  # rows; an escaped cookie
     "collector/nvml/binding.py",  # the name of a file
     "collector/linux/pci_names.py",  # a vendor's number

@@ -49,18 +49,18 @@ from whole import (
     with_target,
 )
 
-from envcheck.checks.causes import IMPORT, explain, install_library
 from envcheck.checks.engine import diagnose
+from envcheck.checks.framework.causes import IMPORT, explain, install_library
 from envcheck.checks.registry import all_checks
-from envcheck.checks.shell import word
 from envcheck.facts.base import Facts
 from envcheck.facts.containers import CdiSpec
 from envcheck.facts.gpu import GpuPair
 from envcheck.facts.kernel import DeviceNode
 from envcheck.facts.micro_kernels import Hardware
 from envcheck.facts.pci import Pci
+from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import ConfigSetting, Loader
-from envcheck.snapshot import Snapshot
+from envcheck.findings.shell import word
 
 BUSY: Any = {"index": 1, "pci_address": "0000:02:00.0", "outcome": "busy", "modes": []}
 # All that a shell minds, in one text.

@@ -10,7 +10,7 @@ from reported import consequence, finding, report_of, result
 from test_report_verdict import hot
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import Remedy
+from envcheck.findings.model import Remedy
 from envcheck.reports import commands
 from envcheck.reports.model import build
 

@@ -15,10 +15,11 @@ from reported import consequence, could_not_run, eight_gpus, finding, report_of,
 from test_report_verdict import hot, no_gpu
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import Evidence, Remedy
+from envcheck.facts.evidence import Evidence
+from envcheck.facts.snapshot import Snapshot, load
+from envcheck.findings.model import Remedy
 from envcheck.reports import terminal
 from envcheck.reports.model import build
-from envcheck.snapshot import Snapshot, load
 
 
 def shown(snapshot: Snapshot, **style: Any) -> list[str]:

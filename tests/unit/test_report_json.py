@@ -23,16 +23,16 @@ from reported import (
     skipped,
 )
 
-from envcheck.checks.model import Diagnosis, Unjudged
 from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.gpu import Gpu, NvidiaSmi, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.pci import Pci, PciDevice
+from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Distribution, Packages
+from envcheck.findings.model import Diagnosis, Unjudged
 from envcheck.reports import json_report
 from envcheck.reports.machine import describe_machine, describe_target
 from envcheck.reports.model import SCHEMA, build, count, status_of, tally, worst
-from envcheck.snapshot import Snapshot
 
 
 def as_json(*results: Any, facts: Snapshot | None = None) -> dict[str, Any]:

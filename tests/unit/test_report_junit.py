@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from reported import NASTY, could_not_run, eight_gpus, every_outcome, finding, report_of, result
 
 from envcheck import safe_text
-from envcheck.checks.model import CheckResult, Evidence, Remedy, Unjudged
+from envcheck.facts.evidence import Evidence
 from envcheck.facts.host import Host
+from envcheck.findings.model import CheckResult, Remedy, Unjudged
 from envcheck.reports import junit
 
 

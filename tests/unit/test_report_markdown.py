@@ -13,8 +13,9 @@ from reported import NASTY, could_not_run, eight_gpus, every_outcome, finding, r
 from test_report_verdict import hot
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import Evidence, Remedy
+from envcheck.facts.evidence import Evidence
 from envcheck.facts.host import Host
+from envcheck.findings.model import Remedy
 from envcheck.reports import markdown
 from envcheck.reports.model import build
 

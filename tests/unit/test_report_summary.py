@@ -9,7 +9,7 @@ import pytest
 from build import Gpu, Nvml, document, snapshot
 from reported import eight_gpus
 
-from envcheck.checks.registry import AREAS
+from envcheck.checks.registry import areas
 from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.gpu import CudaDriver
@@ -40,7 +40,7 @@ def target(area: str, **probes: Any) -> list[str]:
     return area_facts(area, snapshot(document("path:/venv", **probes)))
 
 
-@pytest.mark.parametrize("area", [*AREAS, "no such area"])
+@pytest.mark.parametrize("area", [*areas(), "no such area"])
 def test_a_snapshot_that_knows_nothing_says_nothing(area: str) -> None:
     crashed: Probe[Any] = Probe(outcome="crashed", reason="signal 11")
     assert area_facts(area, snapshot()) == []
@@ -48,7 +48,7 @@ def test_a_snapshot_that_knows_nothing_says_nothing(area: str) -> None:
     assert target(area) == []
 
 
-@pytest.mark.parametrize("area", AREAS)
+@pytest.mark.parametrize("area", areas())
 def test_every_area_has_something_to_tell_of_a_working_machine(area: str) -> None:
     working = eight_gpus()
     if area in ("container", "config", "packages", "libraries", "tensorcores", "boundary"):

@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from judged_rows import DASH, GPU_0, MISALIGNED, NAME, NOT, fp32, h100, judged, line, unhappy
 from reported import NASTY, eight_gpus, finding, no_gpu, result, skipped
 
-from envcheck.checks.model import CheckResult, Diagnosis, Remedy
 from envcheck.facts.base import Probe
 from envcheck.facts.micro_kernels import LevelRun, MicroKernels
+from envcheck.facts.snapshot import Snapshot
+from envcheck.findings.model import CheckResult, Diagnosis, Remedy
 from envcheck.reports import json_report, model, terminal
 from envcheck.reports.alike import folded, ordered
 from envcheck.reports.page import Page
 from envcheck.reports.summary import area_facts
 from envcheck.reports.tensorcores import section
-from envcheck.snapshot import Snapshot
 from envcheck.tensorcores.judged import Judged, Verdict
 
 VERDICTS = get_args(Verdict)

@@ -25,11 +25,12 @@ from reported import (
 )
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import CheckResult, Evidence, Remedy, Unjudged
+from envcheck.facts.evidence import Evidence
 from envcheck.facts.host import Host
+from envcheck.facts.snapshot import Snapshot
+from envcheck.findings.model import CheckResult, Remedy, Unjudged
 from envcheck.reports import terminal
 from envcheck.reports.model import was_left_out
-from envcheck.snapshot import Snapshot
 
 
 def shown(*results: CheckResult, facts: Snapshot | None = None, **style: Any) -> str:

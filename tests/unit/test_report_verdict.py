@@ -14,10 +14,10 @@ from tensor_runs import with_micro_kernels
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.pci import Pci
+from envcheck.facts.snapshot import Snapshot
 from envcheck.reports import terminal
 from envcheck.reports.headlines import phrase
 from envcheck.reports.model import Report, build
-from envcheck.snapshot import Snapshot
 
 LONG = "a finding that takes a lot of the line and then some more of it"
 

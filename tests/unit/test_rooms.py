@@ -39,10 +39,8 @@ STILL_UP = {
     ("reports", "install/fit"),
     ("reports", "install/wheels"),
     ("single_file", "collection"),
-    ("tensorcores", "checks"),
 }
 STILL_CIRCLES = [
-    {"envcheck.checks.registry", "envcheck.checks.view"},
     {"envcheck.collection", "envcheck.single_file"},
     {"envcheck.install.container.carry", "envcheck.install.running.run"},
     {"envcheck.install.index.handler", "envcheck.install.index.server"},

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from envcheck.collector import documents as collector_documents
 from envcheck.collector import facts as collector_facts
 from envcheck.facts.base import Reason
-from envcheck.snapshot import LIMIT, SCHEMA, Document, Snapshot, SnapshotError, dump, load
+from envcheck.facts.snapshot import LIMIT, SCHEMA, Document, Snapshot, SnapshotError, dump, load
 
 GOOD = dump(gpu_snapshot(Gpu(index=0, name="NVIDIA H100 80GB HBM3", temperature_c=40)))
 

@@ -12,14 +12,14 @@ from targets import replace as with_probes
 from test_failure_modes import OTHERS, ROWS
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import Remedy
-from envcheck.checks.system import Code, adapted, on_system
-from envcheck.checks.view import View
+from envcheck.checks.system_commands import Code, adapted, on_system
 from envcheck.data import table
 from envcheck.data.system_commands import system_commands
 from envcheck.facts.base import Unavailable
 from envcheck.facts.host import Host
-from envcheck.snapshot import Snapshot
+from envcheck.facts.snapshot import Snapshot
+from envcheck.facts.view import SnapshotView
+from envcheck.findings.model import Remedy
 
 ABSENT = Unavailable(unavailable="absent")
 
@@ -50,8 +50,8 @@ MANAGERS = {
 MANAGERS |= {"zypper", "pacman", "apk", "emerge"}
 
 
-def view(**host: Any) -> View:
-    return View(snapshot(host=Host(**host)))
+def view(**host: Any) -> SnapshotView:
+    return SnapshotView(snapshot(host=Host(**host)))
 
 
 def machines() -> list[Snapshot]:
@@ -90,7 +90,7 @@ def test_no_remedy_names_another_systems_package_manager(name: str) -> None:
 def test_a_relative_is_known_by_what_it_is_like(like: list[str], name: str) -> None:
     assert on_system(view(os_id=name, os_like=like), "podman")
     assert on_system(view(os_id=name), "podman") == []
-    assert on_system(View(snapshot()), "podman") == []
+    assert on_system(SnapshotView(snapshot()), "podman") == []
 
 
 def test_what_a_snapshot_says_is_quoted_and_our_own_code_is_not() -> None:
@@ -131,7 +131,7 @@ def test_root_needs_no_sudo_which_may_not_be_there() -> None:
     assert (
         adapted(view(is_root=False, container=ABSENT), Remedy("Do.", COMMANDS)).commands == COMMANDS
     )
-    assert adapted(View(snapshot()), Remedy("Do.", COMMANDS)).commands == COMMANDS
+    assert adapted(SnapshotView(snapshot()), Remedy("Do.", COMMANDS)).commands == COMMANDS
 
 
 def test_in_a_container_what_only_its_host_can_do_is_a_comment() -> None:

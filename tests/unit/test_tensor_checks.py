@@ -25,13 +25,13 @@ from tensor_runs import (
 )
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import CheckResult
-from envcheck.checks.registry import AREAS, TARGET_AREAS, Check
+from envcheck.checks.registry import Check, areas
 from envcheck.facts.base import Probe
 from envcheck.facts.kernel import Kernel
 from envcheck.facts.micro_kernels import Hardware, Level, LevelRun, Mode, ModeRun, Output, Setting
+from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Environment
-from envcheck.snapshot import Snapshot
+from envcheck.findings.model import CheckResult
 
 A100, H100, V100 = (MACHINES[name] for name in ("A100", "H100", "V100"))
 CODES = [
@@ -96,7 +96,7 @@ def cuda_cores(code: str) -> dict[str, Any]:
 
 
 def test_the_area_is_the_last_and_the_machine_s() -> None:
-    assert list(AREAS)[-1] == "tensorcores" and "tensorcores" not in TARGET_AREAS
+    assert list(areas())[-1] == "tensorcores" and not areas()["tensorcores"].of_target
     assert [check.code for check in area_checks("tensorcores")] == CODES
     for check in area_checks("tensorcores"):
         assert check.about.endswith(".") and check.sources and check.follows

@@ -19,9 +19,9 @@ from test_remedies import assert_safe
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.micro_kernels import LevelRun, MicroKernels, ModeRun, Signature
+from envcheck.facts.snapshot import Snapshot, dump, load
 from envcheck.reports import json_report, junit, terminal
 from envcheck.reports.model import build
-from envcheck.snapshot import Snapshot, dump, load
 
 # What a shell, a terminal, XML or a table minds, and what the judgement looks for in texts.
 TEXTS = [

@@ -22,8 +22,8 @@ from tensor_runs import (
 )
 
 from envcheck.facts.micro_kernels import Hardware, Level, LevelRun, Mode, ModeRun, Output, Setting
+from envcheck.facts.snapshot import dump, load
 from envcheck.facts.target import Environment
-from envcheck.snapshot import dump, load
 from envcheck.tensorcores.judge import cases, judge
 from envcheck.tensorcores.judged import Judged
 

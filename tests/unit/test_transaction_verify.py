@@ -12,9 +12,9 @@ from whole import with_target
 
 from envcheck.collection import Collected
 from envcheck.exit_codes import Cannot, CouldNotLook, EnvcheckError, PutBack, UsageError
+from envcheck.facts.snapshot import Snapshot, load
 from envcheck.install.transaction.interfaces import Verdict
 from envcheck.install.verify import DoctorVerifier
-from envcheck.snapshot import Snapshot, load
 
 NEW, OLD = Path("/envs/new"), Path("/envs/old")
 

@@ -16,10 +16,10 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from targets import dist, good_snapshot, judge, not_imported, packages
 
-from envcheck.checks.model import Finding
-from envcheck.checks.version_causes import SIGNS
+from envcheck.checks.framework.version_causes import SIGNS
 from envcheck.data import table
 from envcheck.data.numpy_names import numpy_name
+from envcheck.findings.model import Finding
 
 # Requires-Dist of tensorflow-cpu 2.18.0 and 2.20.0, as their wheels have them.
 TF_2_18 = [

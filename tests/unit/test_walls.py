@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from envcheck.checks.registry import all_checks
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "envcheck"
 COLLECTOR = sorted((PACKAGE / "collector").rglob("*.py"))
@@ -15,7 +17,7 @@ INSTALL = sorted((PACKAGE / "install").rglob("*.py"))  # a link, which the next 
 CORE = sorted(
     {*(p for p in PACKAGE.rglob("*.py") if PACKAGE / "collector" not in p.parents), *INSTALL}
 )
-CHECKS = sorted((PACKAGE / "checks").glob("*.py"))
+CHECKS = sorted((PACKAGE / "checks").rglob("*.py"))
 
 
 @cache
@@ -156,3 +158,17 @@ def test_starting_the_command_line_imports_nothing_heavy() -> None:
             if isinstance(node, (ast.Import, ast.ImportFrom))
         }
         assert not at_the_top & {"rich", "msgspec", "rich_argparse", "shtab", "packaging"}, path
+
+
+def test_every_module_of_the_checks_registers_a_check_or_is_imported_by_one() -> None:
+    """A file of checks that the registry does not reach would vanish in silence."""
+    names = {
+        ".".join(("envcheck", *path.relative_to(PACKAGE).with_suffix("").parts)): path
+        for path in CHECKS
+        if path.name != "__init__.py"
+    }
+    registered = {check.judge.__module__ for check in all_checks()}
+    everywhere = frozenset().union(*(imports(path) for path in CORE))
+    for name in names:
+        used = any(inside(found, name) for found in everywhere)
+        assert name in registered or used, f"{name} has no check, and nothing imports it"

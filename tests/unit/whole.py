@@ -9,7 +9,6 @@ import targets
 from build import document
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.model import CheckResult
 from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.host import Disk, Host
@@ -22,8 +21,9 @@ from envcheck.facts.kernel import (
     ModuleFile,
 )
 from envcheck.facts.pci import Pci
+from envcheck.facts.snapshot import SCHEMA, Document, Snapshot
 from envcheck.facts.target import FrameworkGpu
-from envcheck.snapshot import SCHEMA, Document, Snapshot
+from envcheck.findings.model import CheckResult
 
 ABSENT = Unavailable(unavailable="absent")
 RELEASE = "5.15.0-113-generic"

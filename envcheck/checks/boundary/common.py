@@ -1,0 +1,81 @@
+"""What the checks on a container's boundary share: its engine, and how it is started with GPUs."""
+
+from __future__ import annotations
+
+import re
+
+from ...data.releases import by_month
+from ...facts.containers import Containers
+from ...facts.kernel import DeviceNode
+from ...facts.missing import CannotJudge, Skip
+from ...facts.view import SnapshotView, known
+from ...findings.model import Remedy
+from ...findings.shell import word
+from ..containers import CDI_GENERATE, docker_uses_cdi, nvidia_specs
+
+VARIABLE = "NVIDIA_VISIBLE_DEVICES"
+_GPU_NODE = re.compile(r"/dev/nvidia\d+$")
+_MONTH = re.compile(r"[:/](\d\d\.\d\d)-tf[12]")
+
+
+def engine(view: SnapshotView) -> str:
+    """The engine that runs the container, as its inside shows ("podman"); "" where it does not."""
+    host = view.inside.host
+    return "" if host is None or host.facts is None else known(host.facts.container) or ""
+
+
+def fresh(view: SnapshotView) -> bool:
+    """envcheck itself started the container, with all GPUs; otherwise somebody else did."""
+    return view.inside.location.startswith("image:")
+
+
+def image(view: SnapshotView) -> str:
+    """The image as a word of a command."""
+    kind, _, reference = view.inside.location.partition(":")
+    return word(reference) if kind == "image" else "IMAGE"
+
+
+def need_host_gpus(view: SnapshotView) -> None:
+    """Raises Skip where the host itself has no GPU that answers."""
+    try:
+        found = view.gpus
+    except CannotJudge:
+        raise Skip("the host's own driver lists no GPU") from None
+    if not found:
+        raise Skip("the host's driver reports no GPU")
+
+
+def nodes(view: SnapshotView) -> list[DeviceNode] | None:
+    """The GPUs' own device nodes inside; None where nobody looked."""
+    kernel = view.inside.kernel
+    found = None if kernel is None or kernel.facts is None else known(kernel.facts.device_nodes)
+    return None if found is None else [node for node in found if _GPU_NODE.match(node.path)]
+
+
+def release_branches(view: SnapshotView) -> tuple[str, ...]:
+    """The driver branches of the image's compat libraries, by its release; () where not known."""
+    month = _MONTH.search(view.inside.location)
+    release = None if month is None else by_month(month[1])
+    return () if release is None else release.compat_branches
+
+
+def with_gpus(view: SnapshotView, text: str) -> Remedy:
+    """``text``, and the commands that start the container with its GPUs."""
+    host = view.machine.containers
+    containers = None if host is None else host.facts
+    return Remedy(text, _commands(view, engine(view), containers))
+
+
+def _commands(view: SnapshotView, name: str, containers: Containers | None) -> list[str]:
+    specs = containers is not None and bool(nvidia_specs(view))
+    device = f"--device nvidia.com/gpu=all {image(view)}"
+    if name == "docker":
+        ours = [] if containers is None else [e for e in containers.engines if e.name == "docker"]
+        if specs and any(map(docker_uses_cdi, ours)):
+            return [f"docker run {device}"]
+        return [f"docker run --gpus all {image(view)}"]
+    if name == "apptainer":
+        return [f"apptainer run --nv {image(view)}"]
+    if name == "enroot":
+        return [f"NVIDIA_VISIBLE_DEVICES=all enroot start {image(view)}"]
+    return ([] if specs else [CDI_GENERATE]) + [f"podman run {device}"]

@@ -1,0 +1,81 @@
+"""Checks on the room that a container leaves to GPU work: shared memory, locked memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView, facts_of, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..host.limits import DEFAULT_SHM_MIB
+from ..registry import check
+from .common import engine, image
+
+
+@check(
+    "BND-006",
+    title="/dev/shm inside is large enough",
+    problem="/dev/shm in the container is too small",
+    about="NCCL, and data loaders with worker processes, exchange data through /dev/shm. A container gets"
+    " 64 MB of it unless told otherwise; what does not fit ends in 'No space left on device', a bus error or"
+    " a hang of all ranks. As HOST-008, for the container that was looked into.",
+    sources=("nccl#290", "nccl#342", "NVIDIA containers user guide, --shm-size"),
+)
+def shared_memory(view: SnapshotView) -> Iterator[Verdict]:
+    host = facts_of(view.inside.host, "the container's limits")
+    total = need(host.shm_total_mib, "/dev/shm inside")
+    if total > DEFAULT_SHM_MIB:
+        yield Passed(f"{total} MiB")
+        return
+    yield Finding(
+        "warn",
+        f"/dev/shm has {total} MiB in the container: NCCL between GPUs and data loaders with workers need"
+        " more, and die or hang.",
+        subject=view.inside.location,
+        evidence=[view.evidence("target.host.shm_total_mib")],
+        remedy=_remedy(view, "--shm-size=1g"),
+    )
+
+
+@check(
+    "BND-007",
+    title="The container may lock memory for RDMA",
+    problem="the container may lock too little memory",
+    about="RDMA (InfiniBand, RoCE), which NCCL uses between machines, pins the memory it registers, and the"
+    " limit on locked memory counts that. Judged where the host has an RDMA device. As HOST-009, for the"
+    " container that was looked into.",
+    sources=("NVIDIA containers user guide, --ulimit memlock", "getrlimit(2)"),
+)
+def locked_memory(view: SnapshotView) -> Iterator[Verdict]:
+    host = facts_of(view.inside.host, "the container's limits")
+    limit = need(host.memlock_kib, "the limit on locked memory inside")
+    outside = view.machine.host
+    devices = (
+        None if outside is None or outside.facts is None else known(outside.facts.rdma_devices)
+    )
+    if limit == -1:
+        yield Passed("no limit")
+        return
+    if not devices:
+        raise Skip("the host has no RDMA device")
+    yield Finding(
+        "warn",
+        f"The container may lock only {limit} KiB of memory, and {', '.join(devices)} need more: NCCL over"
+        " RDMA cannot register its buffers.",
+        subject=view.inside.location,
+        evidence=[
+            view.evidence("target.host.memlock_kib"),
+            view.evidence("machine.host.rdma_devices"),
+        ],
+        remedy=_remedy(view, "--ulimit memlock=-1"),
+    )
+
+
+def _remedy(view: SnapshotView, option: str) -> Remedy:
+    text = "Start the container with more; it cannot be raised from inside."
+    name = engine(view)
+    if name in ("apptainer", "enroot"):
+        return Remedy("Raise it on the host: this engine's containers have the host's.")
+    return Remedy(
+        text, [f"{name if name in ('podman', 'docker') else 'docker'} run {option} {image(view)}"]
+    )

@@ -1,0 +1,77 @@
+"""The check on the version of CDI specifications: does the engine that is here read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...data import cdi_versions
+from ...facts.containers import CdiSpec, Engine
+from ...facts.missing import NotKnown, Skip
+from ...facts.view import SnapshotView, known, need
+from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.shell import word
+from ..containers import KIND, NO_DEVICE_NODES, containers_of, evidence, need_gpus, serving
+from ..registry import check
+from ..system_commands import on_system
+
+
+@check(
+    "CTR-007",
+    title="The engine reads the version of the CDI specification",
+    problem="podman cannot read the CDI specification",
+    about="A CDI specification names the version of the CDI format that it is written in. podman passes over"
+    " one that is newer than itself without a word, and then says 'unresolvable CDI devices"
+    " nvidia.com/gpu=all': toolkit 1.19.1 writes 0.7.0, which the podman of Debian 12 and Ubuntu 24.04 does"
+    " not read. Judged by the version in each specification and what is known of the podman that is here.",
+    sources=(
+        "nvidia-container-toolkit#1860",
+        "nvidia-container-toolkit#1940",
+        "nvidia-container-toolkit#38",
+        "CDI specification, SPEC.md",
+    ),
+    follows=NO_DEVICE_NODES,
+)
+def cdi_version_is_read(view: SnapshotView) -> Iterator[Verdict]:
+    need_gpus(view)
+    specs = need(containers_of(view).cdi_specs, "CDI specifications")
+    judged = [(place, spec) for place, spec in enumerate(specs) if known(spec.kind) == KIND]
+    if not judged:
+        raise Skip("there is no CDI specification of NVIDIA's GPUs")
+    engine = next((engine for engine in serving(view) if engine.name == "podman"), None)
+    if engine is None:
+        raise Skip("podman is not installed")
+    release = need(engine.server_version, "podman's version")
+    for place, spec in judged:
+        version = known(spec.version)
+        rejected = None if version is None else cdi_versions.rejects("podman", release, version)
+        if rejected:
+            yield _unread(view, engine, place, spec)
+        elif rejected is None:
+            why = NotKnown(f"whether podman {release} reads CDI {version or 'of this version'}")
+            yield Unjudged("skipped", str(why), spec.path)
+        else:
+            yield Passed(f"{spec.path}: CDI {version}, which podman {release} reads", spec.path)
+
+
+def _unread(view: SnapshotView, engine: Engine, place: int, spec: CdiSpec) -> Finding:
+    release = known(engine.server_version) or ""
+    least = cdi_versions.rejected_from("podman", release)
+    return Finding(
+        "warn",
+        f"{spec.path} is of CDI version {known(spec.version)}, and podman {release} reads none from {least}"
+        " on: `podman run --device nvidia.com/gpu=all` ends with 'unresolvable CDI devices'.",
+        subject=spec.path,
+        evidence=[
+            view.evidence(f"machine.containers.cdi_specs[{place}].version"),
+            evidence(view, engine, "server_version"),
+        ],
+        remedy=Remedy(
+            "Upgrade podman; or write the specification with a toolkit that is older (1.18.2 writes one"
+            " that podman 4.9 reads).",
+            [
+                *on_system(view, "podman-versions"),
+                *on_system(view, "older-toolkit"),
+                f"sudo nvidia-ctk cdi generate --output={word(spec.path)}",
+            ],
+        ),
+    )

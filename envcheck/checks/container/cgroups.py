@@ -1,0 +1,170 @@
+"""Checks on who lets a container's processes open the GPUs' device nodes: cgroups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.containers import Engine
+from ...facts.kernel import DeviceNode
+from ...facts.missing import NotKnown, Skip
+from ...facts.view import SnapshotView, facts_of, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..containers import (
+    CDI_GENERATE,
+    DOCKER_GPUS_BY_CDI,
+    NO_DEVICE_NODES,
+    NO_GPU,
+    at_least,
+    containers_of,
+    evidence,
+    need_gpus,
+    nvidia_specs,
+    rootful_docker,
+    serving,
+)
+from ..registry import check
+
+UDEV_RULE = (
+    'echo \'ACTION=="add", DEVPATH=="/bus/pci/drivers/nvidia",'
+    ' RUN+="/usr/bin/nvidia-ctk system create-dev-char-symlinks --create-all"\''
+    " | sudo tee /lib/udev/rules.d/71-nvidia-dev-char.rules"
+)
+
+
+@check(
+    "CTR-003",
+    title="Running containers keep their GPUs",
+    problem="running containers can lose their GPUs",
+    about="With the systemd cgroup driver, a `systemctl daemon-reload` (which every package upgrade may do)"
+    " makes systemd rewrite a container's device rules, and it finds device nodes by their links in"
+    " /dev/char. NVIDIA's driver makes none, so a container that got its GPU from NVIDIA's hook loses it in"
+    " the middle of a run: 'Failed to initialize NVML: Unknown Error', with all well on the host. Judged by"
+    " the engine's cgroup driver, the links, and whether a CDI specification offers the other way.",
+    sources=("nvidia-container-toolkit#48", "nvidia-container-toolkit#1227", "nvidia-docker#1730"),
+    follows=NO_DEVICE_NODES,
+)
+def containers_keep_gpus(view: SnapshotView) -> Iterator[Verdict]:
+    need_gpus(view)
+    engine = rootful_docker(view)
+    driver = need(engine.cgroup_driver, "docker's cgroup driver")
+    if driver != "systemd":
+        yield Passed(f"docker's cgroup driver is {driver}")
+        return
+    if "nvidia" not in (known(engine.runtimes) or []) and not known(containers_of(view).hook_path):
+        raise Skip("docker has no GPU runtime")
+    unlinked = _unlinked(view)
+    if not unlinked:
+        yield Passed("/dev/char has the links")
+    elif nvidia_specs(view):
+        by_cdi = at_least(known(engine.server_version), DOCKER_GPUS_BY_CDI)
+        yield Passed(
+            "by CDI" + ("" if by_cdi else ", with --device nvidia.com/gpu=all, not with --gpus")
+        )
+    else:
+        yield _trap(view, engine, unlinked)
+
+
+def _unlinked(view: SnapshotView) -> list[DeviceNode]:
+    """NVIDIA's device nodes without a link in /dev/char; raises Skip where nobody looked."""
+    kernel = facts_of(view.machine.kernel, "device nodes")
+    nodes = [
+        n for n in need(kernel.device_nodes, "device nodes") if n.path.startswith("/dev/nvidia")
+    ]
+    if all(known(node.char_link) is None for node in nodes):
+        raise Skip("links in /dev/char: not known")
+    return [node for node in nodes if known(node.char_link) is False]
+
+
+def _trap(view: SnapshotView, engine: Engine, unlinked: list[DeviceNode]) -> Finding:
+    return Finding(
+        "warn",
+        "Running docker containers lose their GPUs at the next `systemctl daemon-reload`: docker uses the"
+        f" systemd cgroup driver, and /dev/char has no link to {unlinked[0].path}.",
+        subject=engine.name,
+        evidence=[
+            evidence(view, engine, "cgroup_driver"),
+            view.evidence(
+                "machine.kernel.device_nodes", ", ".join(n.path for n in unlinked) + ": no link"
+            ),
+            view.evidence("machine.containers.cdi_specs"),
+        ],
+        remedy=Remedy(
+            "Create the links, now and at every boot, or give containers their GPUs by CDI (--device"
+            " nvidia.com/gpu=all); containers that run already must be created again.",
+            [
+                "sudo nvidia-ctk system create-dev-char-symlinks --create-all",
+                UDEV_RULE,
+                CDI_GENERATE,
+            ],
+        ),
+    )
+
+
+@check(
+    "CTR-005",
+    title="The toolkit's no-cgroups setting fits the engine",
+    problem="the toolkit's no-cgroups does not fit the engine",
+    about="With no-cgroups = true in the toolkit's configuration, NVIDIA's hook leaves a container's device"
+    " rules alone. A rootless engine needs that, for it may not write them; under docker's own root server"
+    " it leaves the container without access: 'Failed to initialize NVML: Unknown Error' from the start."
+    " Both cannot be had with one configuration, except by CDI. Judged where docker would call the hook:"
+    " not in CDI mode, not in WSL2, and not where docker's --gpus goes by CDI.",
+    sources=(
+        "nvidia-container-toolkit#381",
+        "nvidia-container-toolkit#85",
+        "libnvidia-container#154",
+    ),
+    follows=NO_GPU,
+)
+def no_cgroups_fits(view: SnapshotView) -> Iterator[Verdict]:
+    need_gpus(view)
+    containers = containers_of(view)
+    need(containers.toolkit_config, "the toolkit's configuration")
+    docker = next((e for e in serving(view) if e.name == "docker"), None)
+    if docker is None or known(docker.rootless) is None:
+        raise Skip("no docker server answers")
+    mode = known(containers.toolkit_mode)
+    by_cdi = nvidia_specs(view) and at_least(known(docker.server_version), DOCKER_GPUS_BY_CDI)
+    host = view.machine.host
+    wsl = host is not None and host.facts is not None and known(host.facts.wsl) is True
+    if mode == "cdi" or by_cdi or wsl:
+        raise Skip("docker's containers get their GPUs without the hook's device rules")
+    off = known(containers.toolkit_no_cgroups) is True
+    if off and not known(docker.rootless):
+        yield _misfit(view, docker, "false")
+    elif not off and known(docker.rootless):
+        by_itself = at_least(known(containers.toolkit_version), (1, 18))
+        if by_itself is None:
+            raise NotKnown("whether the toolkit's version sets no-cgroups for a rootless docker")
+        if by_itself:
+            yield Passed("no-cgroups = false, which this toolkit handles by itself")
+        else:
+            yield _misfit(view, docker, "true")
+    else:
+        yield Passed(f"no-cgroups = {'true' if off else 'false'}")
+
+
+def _misfit(view: SnapshotView, docker: Engine, wanted: str) -> Finding:
+    message = (
+        "The toolkit's no-cgroups is true and docker's server runs as root: its containers see GPUs that"
+        " they may not open (NVML: Unknown Error)."
+        if wanted == "false"
+        else "docker runs rootless and the toolkit's no-cgroups is not true: NVIDIA's hook may not write"
+        " device rules, and no container with a GPU starts."
+    )
+    return Finding(
+        "warn",
+        message,
+        subject=docker.name,
+        evidence=[
+            view.evidence("machine.containers.toolkit_no_cgroups"),
+            evidence(view, docker, "rootless"),
+        ],
+        remedy=Remedy(
+            "Change the setting, or give containers their GPUs by CDI, which does without it.",
+            [
+                f"sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups={wanted} --in-place",
+                CDI_GENERATE,
+            ],
+        ),
+    )

@@ -1,0 +1,97 @@
+"""What the checks on container engines share."""
+
+from __future__ import annotations
+
+import re
+
+from ..facts.base import Unavailable
+from ..facts.containers import CdiSpec, Containers, Engine
+from ..facts.evidence import Evidence
+from ..facts.missing import Skip
+from ..facts.view import SnapshotView, facts_of, known
+
+# Failures that explain why no GPU can be handed out.
+NO_GPU = ("PCI-001",)
+# And why a device node is missing.
+NO_DEVICE_NODES = ("PCI-001", "PCI-002", "KRN-001", "KRN-002")
+
+KIND = "nvidia.com/gpu"
+CDI_GENERATE = "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+PODMAN_CDI = (4, 1)
+DOCKER_CDI = (28, 2)  # on by default from here on
+DOCKER_GPUS_BY_CDI = (29, 2)  # --gpus asks for CDI devices from here on
+
+
+def containers_of(view: SnapshotView) -> Containers:
+    return facts_of(view.machine.containers, "container engines")
+
+
+def need_gpus(view: SnapshotView) -> None:
+    """Raises Skip unless this machine has an NVIDIA GPU that its own containers could use."""
+    containers_of(view)
+    pci = view.machine.pci
+    devices = known(pci.facts.devices) if pci is not None and pci.facts is not None else None
+    if any(d.kind == "gpu" and known(d.driver) != "vfio-pci" for d in devices or []):
+        return
+    for section in (
+        view.machine.nvml,
+        view.machine.nvidia_smi,
+    ):  # in WSL2, no PCI device shows them
+        count = known(section.facts.gpu_count) if section is not None and section.facts else None
+        if count:
+            return
+    if devices is None:
+        raise Skip("whether there is an NVIDIA GPU here is not known")
+    raise Skip("no NVIDIA GPU that a container could be given")
+
+
+def serving(view: SnapshotView) -> list[Engine]:
+    """The engines on this machine that would start a container; raises Skip where there are none."""
+    engines = containers_of(view).engines
+    if not engines:
+        raise Skip("no container engine is installed")
+    local = [engine for engine in engines if known(engine.remote) is not True]
+    if not local:
+        raise Skip("the container engine's server is not on this machine")
+    ready = [engine for engine in local if not _silent(engine)]
+    if not ready:
+        raise Skip("no container engine answers")
+    return ready
+
+
+def _silent(engine: Engine) -> bool:
+    return engine.name in ("docker", "podman") and isinstance(engine.server_version, Unavailable)
+
+
+def rootful_docker(view: SnapshotView) -> Engine:
+    """The docker on this machine whose server runs as root; raises Skip where there is none."""
+    for engine in serving(view):
+        if engine.name == "docker" and known(engine.rootless) is False:
+            return engine
+    raise Skip("no docker server that runs as root answers")
+
+
+def nvidia_specs(view: SnapshotView) -> list[CdiSpec]:
+    """The CDI specifications of NVIDIA's GPUs, and those that could not be read."""
+    specs = known(containers_of(view).cdi_specs) or []
+    return [spec for spec in specs if known(spec.kind) in (KIND, None)]
+
+
+def docker_uses_cdi(engine: Engine) -> bool:
+    return (
+        known(engine.cdi_enabled) is True
+        or at_least(known(engine.server_version), DOCKER_CDI) is True
+    )
+
+
+def evidence(view: SnapshotView, engine: Engine, field: str, value: object = None) -> Evidence:
+    """The Evidence for one engine's fact."""
+    position = containers_of(view).engines.index(engine)
+    shown = getattr(engine, field) if value is None else value
+    return view.evidence(f"machine.containers.engines[{position}].{field}", shown)
+
+
+def at_least(version: str | None, least: tuple[int, int]) -> bool | None:
+    """Whether a version ("4.9.4-rhel") is ``least`` or newer; None where it cannot be told."""
+    match = re.match(r"(\d+)\.(\d+)", version or "")
+    return None if match is None else (int(match.group(1)), int(match.group(2))) >= least

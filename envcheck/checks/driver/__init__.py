@@ -1,0 +1,12 @@
+"""Checks on the driver: NVML, nvidia-smi, libcuda, and whether they agree."""
+
+from __future__ import annotations
+
+from ..registry import MACHINE, Area
+
+AREA = Area(
+    name="driver",
+    title="Driver",
+    position=40,
+    needs=MACHINE | {"cuda"},
+)

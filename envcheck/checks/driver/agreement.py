@@ -1,0 +1,217 @@
+"""Checks that lay the driver's accounts side by side: NVML, nvidia-smi, PCI and CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.base import Unavailable
+from ...facts.evidence import Evidence
+from ...facts.gpu import Gpu, NvidiaSmi, Nvml
+from ...facts.missing import CannotJudge, Skip
+from ...facts.pci import PciDevice
+from ...facts.view import SnapshotView, facts_of, gpu_name, known, need, show
+from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ...findings.shell import word
+from ..registry import check
+from ..root_causes import NO_GPUS, container, on_wsl
+
+# What does not change from one moment to the next, and the difference that rounding may make.
+_SAME_FIELDS = {"uuid": 0, "name": 0, "memory_total_mib": 1, "mig_enabled": 0}
+
+
+@check(
+    "DRV-006",
+    title="NVML and nvidia-smi agree",
+    problem="NVML and nvidia-smi disagree",
+    about="nvidia-smi is a program over NVML, so both must tell the same: driver version, number of GPUs,"
+    " and for each GPU (matched by its PCI address) UUID, name, memory and MIG mode. Where they do not, an"
+    " nvidia-smi or a libnvidia-ml of another driver is in the way, and tools built on one will not fit"
+    " those built on the other. What changes by the moment, such as temperature, is not compared.",
+    sources=("nvidia-smi(1)", "nvml.h"),
+    follows=(*NO_GPUS, "DRV-003", "DRV-010", "GPU-001"),
+)
+def nvml_and_smi_agree(view: SnapshotView) -> Iterator[Verdict]:
+    nvml = facts_of(view.machine.nvml, "NVML")
+    smi = facts_of(view.machine.nvidia_smi, "nvidia-smi")
+    need(nvml.gpus, "NVML's GPUs")
+    need(smi.gpus, "nvidia-smi's GPUs")
+    differences = list(_differences(view, nvml, smi))
+    if not differences:
+        yield Passed("versions, count, addresses, UUIDs, names, memory and MIG are the same")
+        return
+    what = ", ".join(dict.fromkeys(name for name, _ in differences))
+    yield Finding(
+        "warn",
+        f"NVML and nvidia-smi tell different things ({what}): one of them belongs to another driver, or"
+        " the GPUs changed between the two.",
+        evidence=[evidence for _, pair in differences for evidence in pair],
+        remedy=Remedy(
+            "See which nvidia-smi and which libnvidia-ml are found, and run envcheck again.",
+            ["type -a nvidia-smi", "ldconfig -p | grep libnvidia-ml", "nvidia-smi -L"],
+        ),
+    )
+
+
+def _differences(
+    view: SnapshotView, nvml: Nvml, smi: NvidiaSmi
+) -> Iterator[tuple[str, list[Evidence]]]:
+    for field, name in (("driver_version", "driver version"), ("gpu_count", "number of GPUs")):
+        here, there = known(getattr(nvml, field)), known(getattr(smi, field))
+        if here is not None and there is not None and here != there:
+            paths = (f"machine.nvml.{field}", f"machine.nvidia_smi.{field}")
+            yield name, [view.evidence(path) for path in paths]
+    theirs = {gpu.pci_address: (place, gpu) for place, gpu in enumerate(known(smi.gpus) or [])}
+    for place, gpu in enumerate(known(nvml.gpus) or []):
+        if known(gpu.pci_address) is None or gpu.pci_address not in theirs:
+            continue
+        other_place, other = theirs[gpu.pci_address]
+        for field, rounding in _SAME_FIELDS.items():
+            if _differ(getattr(gpu, field), getattr(other, field), rounding):
+                yield (
+                    f"{field} of {gpu_name(gpu)}",
+                    [
+                        view.evidence(f"machine.nvml.gpus[{place}].{field}", getattr(gpu, field)),
+                        view.evidence(
+                            f"machine.nvidia_smi.gpus[{other_place}].{field}", getattr(other, field)
+                        ),
+                    ],
+                )
+
+
+def _differ(here: object, there: object, rounding: int) -> bool:
+    first, second = known(here), known(there)
+    if first is None or second is None:
+        return False
+    if rounding and isinstance(first, int) and isinstance(second, int):
+        return abs(first - second) > rounding
+    return first != second
+
+
+@check(
+    "DRV-007",
+    title="Every GPU on the bus reaches CUDA",
+    problem="is not visible to CUDA",
+    about="A GPU passes through a chain: the PCI bus, the driver (NVML), CUDA, the framework. The first"
+    " link that drops it is the finding. Counted are GPUs that are bound to the nvidia driver: those handed"
+    " to vfio-pci are meant to be elsewhere, and one that no driver took is PCI-003's. A container sees the"
+    " GPUs that it was given, so there the bus is not compared; a GPU with MIG on is not compared with"
+    " CUDA, which shows one MIG instance at most.",
+    sources=(
+        "NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245",
+        "CUDA C Programming Guide, device enumeration",
+    ),
+    follows=(*NO_GPUS, "PCI-004", "KRN-009", "KRN-013", "GPU-001"),
+)
+def chain_drops_no_gpu(view: SnapshotView) -> Iterator[Verdict]:
+    nvml = facts_of(view.machine.nvml, "NVML")
+    gpus = need(nvml.gpus, "NVML's GPUs")
+    for link in (_bus_to_driver, _driver_to_cuda):
+        try:
+            yield from link(view, nvml, gpus)
+        except CannotJudge as why:
+            yield unjudged(why)
+
+
+def _bus_to_driver(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Iterator[Verdict]:
+    if container(view):
+        raise Skip("PCI against NVML: a container sees the GPUs that it was given")
+    if on_wsl(view):
+        raise Skip("PCI against NVML: WSL has no PCI devices of its own")
+    pci = facts_of(view.machine.pci, "PCI devices")
+    devices = [device for device in need(pci.devices, "PCI devices") if _is_ours(device)]
+    seen = {known(gpu.pci_address) for gpu in gpus} | {
+        known(lost.pci_address) for lost in nvml.lost
+    }
+    nameless = sum(known(gpu.pci_address) is None for gpu in gpus)
+    nameless += sum(known(lost.pci_address) is None for lost in nvml.lost)
+    missing = [device for device in devices if device.address not in seen]
+    if len(missing) <= nameless:
+        lost = f" and {len(nvml.lost)} lost (GPU-001)" if nvml.lost else ""
+        yield Passed(f"{_gpus(len(devices))} on the bus, {len(gpus)} in NVML{lost}")
+        return
+    excluded = _excluded(view)
+    for device in missing:
+        yield _dropped_by_driver(view, device, excluded)
+
+
+def _is_ours(device: PciDevice) -> bool:
+    """Whether NVML should list it. PCI-003 has those that no driver took, PCI-004 those off the bus."""
+    unbound = isinstance(device.driver, Unavailable) and device.driver.unavailable == "absent"
+    ours = device.kind == "gpu" and not unbound and known(device.driver) in ("nvidia", None)
+    return ours and known(device.answers) is not False
+
+
+def _excluded(view: SnapshotView) -> str:
+    """The GPUs that the module was told to leave alone, as its parameter has them."""
+    kernel = view.machine.kernel
+    parameters = {} if kernel is None or kernel.facts is None else kernel.facts.driver_parameters
+    for name in ("ExcludedGpus", "GpuBlacklist"):
+        value = parameters.get(name, "").strip().strip('"')
+        if value:
+            return value
+    return ""
+
+
+def _dropped_by_driver(view: SnapshotView, device: PciDevice, excluded: str) -> Finding:
+    name = known(device.name) or device.device_id
+    evidence = [
+        view.evidence(
+            "machine.pci.devices", f"{device.address} {name}, driver {show(device.driver)}"
+        ),
+        view.evidence("machine.nvml.gpu_count"),
+    ]
+    if excluded:
+        evidence.append(
+            view.evidence("machine.kernel.driver_parameters", f"ExcludedGpus: {excluded}")
+        )
+    reason = (
+        "the module is told to leave GPUs out" if excluded else "the driver did not bring it up"
+    )
+    return Finding(
+        "warn" if excluded else "fail",
+        f"The GPU at {device.address} is on the PCI bus and NVML does not list it: {reason}, so no program"
+        " can use it.",
+        subject=f"{name} at {device.address}",
+        evidence=evidence,
+        remedy=Remedy(
+            "Look in the kernel's log for why the driver gave it up; then rescan or reboot, and reseat the"
+            " GPU where it stays away.",
+            [
+                f"sudo dmesg | grep -iE {word(f'nvrm|xid|{device.address[:-2]}')}",
+                f"cat {word(f'/sys/bus/pci/devices/{device.address}/enable')}",
+                "sudo reboot",
+            ],
+        ),
+    )
+
+
+def _driver_to_cuda(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Iterator[Verdict]:
+    cuda = facts_of(view.machine.cuda, "libcuda")
+    if known(cuda.init_code) not in (0, None):
+        raise Skip("NVML against CUDA: CUDA does not start (DRV-004)")
+    devices = need(cuda.devices, "CUDA's devices")
+    if any(known(gpu.mig_enabled) for gpu in gpus):
+        raise Skip("NVML against CUDA: with MIG on, CUDA shows one MIG instance at most")
+    if len(devices) >= len(gpus):
+        yield Passed(f"{len(devices)} in CUDA")
+        return
+    addresses = {known(device.pci_address) for device in devices}
+    missing = [gpu_name(gpu) for gpu in gpus if known(gpu.pci_address) not in addresses]
+    names = ", ".join(missing) if None not in addresses else f"{len(gpus) - len(devices)} of them"
+    yield Finding(
+        "fail",
+        f"NVML lists {_gpus(len(gpus))} and CUDA sees {len(devices)}: no program can compute on {names}.",
+        subject=names if None not in addresses else "",
+        evidence=[
+            view.evidence("machine.nvml.gpu_count", len(gpus)),
+            view.evidence("machine.cuda.device_count", len(devices)),
+        ],
+        remedy=Remedy(
+            "Look in the kernel's log, and see whether this user may open their device nodes.",
+            ["ls -l /dev/nvidia*", "nvidia-smi -L", "sudo dmesg | grep -iE 'nvrm|xid'"],
+        ),
+    )
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU{'' if count == 1 else 's'}"

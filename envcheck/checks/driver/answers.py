@@ -1,0 +1,251 @@
+"""Checks on the driver: does NVML answer, does nvidia-smi, do module and libraries belong together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...facts.base import Unavailable
+from ...facts.evidence import Evidence
+from ...facts.gpu import NvidiaSmi
+from ...facts.kernel import Kernel
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView, facts_of, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..registry import check
+from ..root_causes import NO_DRIVER, NO_GPUS, REBOOT, container, driver_libraries, on_wsl
+from ..system_commands import on_system
+from .error_codes import NVIDIA_SMI, NVIDIA_SMI_FAULTS, NVML, Code
+from .hang import stuck_in
+
+MISMATCH_CODE = 18
+MISMATCH_WORDS = "driver/library version mismatch"
+_COMPAT_OR_OTHER = re.compile(r"/compat/|cuda-compat|/stubs/|/i386-linux-gnu/|/lib32/")
+
+
+@check(
+    "DRV-001",
+    title="NVML answers",
+    problem="NVML does not answer",
+    about="NVML is the library through which nvidia-smi, schedulers and monitoring ask the driver."
+    " Where it does not start, no tool can list a GPU, and CUDA usually does not start either."
+    " Judged by what nvmlInit returns in a process of its own; its error code tells a missing library"
+    " from a module that is not loaded, a version mismatch, a lack of permission and a lost GPU.",
+    sources=("nvml.h, nvmlReturn_t", "nvidia-container-toolkit#33, #48, #1227"),
+    follows=(*NO_DRIVER, "KRN-006", "DRV-010", "DRV-002", "ENV-002", "ENV-009"),
+)
+def nvml_answers(view: SnapshotView) -> Iterator[Verdict]:
+    if stuck_in(view.machine.nvml):
+        yield _hangs(view)
+        return
+    nvml = facts_of(view.machine.nvml, "NVML")
+    code = need(nvml.init_code, "NVML's answer")
+    if code == 0:
+        count, version = known(nvml.gpu_count), known(nvml.driver_version)
+        gpus = "" if count is None else f", {count} GPU{'' if count == 1 else 's'}"
+        yield Passed(f"driver {version or 'of a version not told'}{gpus}")
+        return
+    error = known(nvml.init_error) or "an error without a name"
+    told = NVML.get(code, Code(f"NVML error {code}", error, NVML[999].remedy, NVML[999].commands))
+    evidence = [view.evidence("machine.nvml.init_code", f"{code} ({told.name})")]
+    if known(nvml.init_error):
+        evidence.append(view.evidence("machine.nvml.init_error"))
+    yield Finding(
+        "fail",
+        f"NVML does not start: {told.meaning}; no tool can see the GPUs.",
+        evidence=evidence,
+        remedy=_nvml_remedy(view, code, told),
+    )
+
+
+def _hangs(view: SnapshotView) -> Finding:
+    """No GPU can be judged by NVML then: this is what those checks follow from, and DRV-010 is why."""
+    return Finding(
+        "fail",
+        "NVML hangs in the kernel: no tool can see the GPUs.",
+        evidence=[view.evidence("machine.nvml")],
+        remedy=Remedy("See DRV-010.", [REBOOT]),
+    )
+
+
+def _nvml_remedy(view: SnapshotView, code: int, told: Code) -> Remedy:
+    if container(view):
+        return Remedy(
+            "Start a new container with the GPUs: one whose library is missing was started without"
+            " them (or without the driver capability utility), and a running one loses them when"
+            " systemd reloads its cgroup rules.",
+            ["docker run --rm --gpus all ubuntu nvidia-smi -L"],
+        )
+    commands = list(told.commands)
+    if code == 12:
+        commands += driver_libraries(view)
+    return Remedy(told.remedy, commands)
+
+
+@check(
+    "DRV-002",
+    title="Kernel module and driver libraries are of one version",
+    problem="kernel module and driver libraries do not match",
+    about="The driver's kernel module and its user-space libraries must be of the same version."
+    " After an upgrade the new libraries are on disk while the old module is still loaded; from then on"
+    " no new program can use the GPU, though running ones go on. Judged by NVML's and nvidia-smi's own"
+    " error (18, 'Driver/library version mismatch'), and by the module's version against that of"
+    " libnvidia-ml on disk where NVML does not answer.",
+    sources=("lyulyul/shine-cluster#30", "mozilla/translations#1167", "nvml.h, nvmlReturn_t 18"),
+    follows=("PCI-001", "KRN-001"),
+)
+def module_matches_libraries(view: SnapshotView) -> Iterator[Verdict]:
+    if on_wsl(view):
+        raise Skip("on WSL the kernel module is Windows' own")
+    symptoms = _mismatch_symptoms(view)
+    kernel = None if view.machine.kernel is None else view.machine.kernel.facts
+    module = None if kernel is None else known(kernel.driver_version)
+    libraries = _library_versions(kernel) if kernel is not None else []
+    answers = view.machine.nvml is not None and _nvml_code(view) == 0
+    differs = bool(module and libraries and module not in libraries and not answers)
+    if symptoms or differs:
+        evidence = list(symptoms)
+        if module:
+            evidence.append(view.evidence("machine.kernel.driver_version"))
+        if libraries:
+            evidence.append(view.evidence("machine.kernel.driver_files", ", ".join(libraries)))
+        yield Finding("fail", _mismatch_message(module, libraries), "", evidence, _reload(view))
+        return
+    need(
+        facts_of(view.machine.kernel, "the loaded module").driver_version,
+        "the loaded module's version",
+    )
+    if not answers and not libraries:
+        raise Skip("the driver libraries' version: neither NVML nor a file tells it")
+    yield Passed(f"both are {module}")
+
+
+def _nvml_code(view: SnapshotView) -> int | None:
+    probe = view.machine.nvml
+    return None if probe is None or probe.facts is None else known(probe.facts.init_code)
+
+
+def _mismatch_symptoms(view: SnapshotView) -> list[Evidence]:
+    found = []
+    if _nvml_code(view) == MISMATCH_CODE:
+        found.append(view.evidence("machine.nvml.init_code", f"{MISMATCH_CODE} ({NVML[18].name})"))
+    smi = None if view.machine.nvidia_smi is None else view.machine.nvidia_smi.facts
+    if smi is not None and known(smi.exit_code) == MISMATCH_CODE:
+        found.append(view.evidence("machine.nvidia_smi.exit_code"))
+    if smi is not None and MISMATCH_WORDS in (known(smi.message) or "").lower():
+        found.append(view.evidence("machine.nvidia_smi.message"))
+    return found
+
+
+def _library_versions(kernel: Kernel) -> list[str]:
+    """The versions of libnvidia-ml on disk, each once; compat, 32-bit and stub directories left out."""
+    files = [
+        file
+        for file in known(kernel.driver_files) or []
+        if file.library == "libnvidia-ml"
+        and not _COMPAT_OR_OTHER.search(file.path)
+        and file.version.count(".") > 0
+    ]
+    return list(dict.fromkeys(file.version for file in files))
+
+
+def _mismatch_message(module: str | None, libraries: list[str]) -> str:
+    if module and libraries and module not in libraries:
+        return (
+            f"The loaded kernel module is {module} and the driver's libraries are"
+            f" {' and '.join(libraries)}: no program can use a GPU until they match."
+        )
+    return (
+        "The loaded kernel module and the driver's libraries are of different versions: no program can"
+        " use a GPU until they match."
+    )
+
+
+def _reload(view: SnapshotView) -> Remedy:
+    return Remedy(
+        "Stop what uses the GPUs and reload the modules, or reboot; then hold the packages, so that an"
+        " unattended upgrade does not do it again.",
+        [
+            "sudo systemctl stop nvidia-persistenced",
+            "sudo modprobe -r nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia",
+            f"{REBOOT}  # where the modules are in use",
+            *on_system(view, "hold-driver"),
+        ],
+    )
+
+
+@check(
+    "DRV-003",
+    title="nvidia-smi answers",
+    problem="nvidia-smi does not work",
+    about="nvidia-smi is what people and scripts ask first. Where it is missing or broken while NVML"
+    " works, training is not affected, yet scripts, health checks and container tools are: a warning."
+    " Its exit code tells the reason; output that is no document means that something else bears its"
+    " name.",
+    sources=("nvidia-smi(1), RETURN VALUE",),
+    follows=(*NO_GPUS, "DRV-010", "GPU-001"),
+)
+def nvidia_smi_answers(view: SnapshotView) -> Iterator[Verdict]:
+    smi = facts_of(view.machine.nvidia_smi, "nvidia-smi")
+    if view.machine.origin == "nvidia-smi":
+        raise Skip("nvidia-smi was not run: the snapshot was made from what it once printed")
+    works = _nvml_code(view) == 0
+    if isinstance(smi.path, Unavailable) and smi.path.unavailable == "absent" and works:
+        yield _smi_missing(view)
+        return
+    path = need(smi.path, "nvidia-smi")
+    code = need(smi.exit_code, "nvidia-smi's answer")
+    if code != 0:
+        yield _smi_failed(view, smi, code, works)
+    elif known(smi.form) is None and known(smi.gpus) is None:
+        yield Finding(
+            "warn",
+            "nvidia-smi reports success and prints something that is not its document: scripts that"
+            " rely on it read nonsense.",
+            subject=path,
+            evidence=[
+                view.evidence("machine.nvidia_smi.path"),
+                view.evidence("machine.nvidia_smi.message"),
+            ],
+            remedy=Remedy("See whether another program bears its name.", ["type -a nvidia-smi"]),
+        )
+    else:
+        yield Passed(path if known(smi.schema) is None else f"{path}, schema {known(smi.schema)}")
+
+
+def _smi_missing(view: SnapshotView) -> Finding:
+    return Finding(
+        "warn",
+        "nvidia-smi is not installed though the driver works: scripts and health checks that call it"
+        " will fail.",
+        evidence=[
+            view.evidence("machine.nvidia_smi.path"),
+            view.evidence("machine.nvml.init_code", 0),
+        ],
+        remedy=Remedy(
+            "Install the driver's tools (in a container: start it with the driver capability utility).",
+            driver_libraries(view),
+        ),
+    )
+
+
+def _smi_failed(view: SnapshotView, smi: NvidiaSmi, code: int, works: bool) -> Finding:
+    if code < 0:
+        what = f"died by signal {-code}"
+    else:
+        what = f"exits with {code} ({NVIDIA_SMI.get(code, 'a code without a documented meaning')})"
+    evidence = [view.evidence("machine.nvidia_smi.exit_code")]
+    if known(smi.message):
+        evidence.append(view.evidence("machine.nvidia_smi.message"))
+    harmless = works and code not in NVIDIA_SMI_FAULTS
+    return Finding(
+        "warn" if harmless else "fail",
+        f"nvidia-smi {what}"
+        + (", though NVML answers: scripts that call it will fail." if harmless else "."),
+        subject=known(smi.path) or "",
+        evidence=evidence,
+        remedy=Remedy(
+            "Run it by hand, and look at the kernel's log.",
+            ["nvidia-smi; echo $?", "sudo dmesg | grep -iE 'nvrm|xid'"],
+        ),
+    )

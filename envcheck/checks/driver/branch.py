@@ -1,0 +1,158 @@
+"""The check on the driver's branch: which CUDA it runs by itself, and what stands in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from ...data.cuda import (
+    beyond_table,
+    compatible_majors,
+    first_compatible_driver,
+    newest_cuda_for,
+    rows_for,
+)
+from ...data.versions import parse_version
+from ...facts.evidence import Evidence
+from ...facts.missing import NotKnown
+from ...facts.view import SnapshotView, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..registry import check
+from ..root_causes import DATA_CENTRE_BRANDS, NO_GPUS, branch, driver_version, on_windows
+from ..system_commands import on_system
+
+
+@check(
+    "DRV-008",
+    title="The driver's branch and the CUDA it runs",
+    problem="the driver's branch and its CUDA do not match",
+    about="A driver runs every CUDA up to the one that it was released with, and, from 450.80.02 on,"
+    " newer minor versions of the same major one (minor-version compatibility: everything but PTX and"
+    " features that need the newer driver). An older driver is a warning, since each CUDA then needs its"
+    " own toolkit's driver. Where the CUDA version that libcuda reports belongs to another branch than"
+    " the driver, a libcuda of another driver stands in front of its own: a warning, unless it is a newer"
+    " one on data-centre GPUs alone, or one that was seen to start (forward compatibility).",
+    sources=(
+        "NVIDIA CUDA Toolkit release notes, tables 2 and 3",
+        "NVIDIA CUDA Compatibility guide",
+    ),
+    follows=(*NO_GPUS, "DRV-005", "FRM-003"),
+)
+def driver_branch(view: SnapshotView) -> Iterator[Verdict]:
+    version, path = driver_version(view)
+    driver = need(version, "the driver's version")
+    parsed = parse_version(driver)
+    if parsed is None:
+        raise NotKnown(f"driver version '{driver}' is not in the table's form")
+    if parsed < Version(first_compatible_driver()):
+        yield _too_old(view, driver, path)
+    elif on_windows(view):
+        yield Passed(f"{driver} (the table's drivers are Linux')")
+    else:
+        yield from _foreign_libcuda(view, driver, path)
+        yield Passed(_supports(view, driver))
+
+
+def _supports(view: SnapshotView, driver: str) -> str:
+    newest = newest_cuda_for(driver)
+    if newest is None:
+        raise NotKnown(f"driver {driver} is older than the table")
+    if beyond_table(driver):
+        told = next(_claims(view), None)
+        cuda = f"CUDA {told[0]}, as it says itself" if told else f"at least CUDA {newest.minor}"
+    else:
+        cuda = f"CUDA {newest.minor}"
+    minors = [f"{major}.x" for major in compatible_majors(driver) if major >= newest.version.major]
+    more = f"; any {minors[-1]} by minor-version compatibility" if minors else ""
+    compat = _compat_packages(view)
+    return f"{driver} supports {cuda}{more}{compat}"
+
+
+def _compat_packages(view: SnapshotView) -> str:
+    kernel = view.machine.kernel
+    packages = (
+        None if kernel is None or kernel.facts is None else known(kernel.facts.driver_packages)
+    )
+    names = [package.name for package in packages or [] if package.name.startswith("cuda-compat")]
+    return f"; {', '.join(names)} installed (forward compatibility)" if names else ""
+
+
+def _too_old(view: SnapshotView, driver: str, path: str) -> Finding:
+    newest = newest_cuda_for(driver)
+    limit = (
+        f"CUDA {newest.minor} is the newest that it runs"
+        if newest
+        else "it is older than CUDA 10.0's"
+    )
+    return Finding(
+        "warn",
+        f"Driver {driver} has no minor-version compatibility (that begins with"
+        f" {first_compatible_driver()}): {limit}, and newer frameworks will not see the GPU.",
+        evidence=[view.evidence(path)],
+        remedy=Remedy(
+            "Upgrade the driver to a current branch that still supports the GPU.",
+            on_system(view, "update-driver"),
+        ),
+    )
+
+
+def _claims(view: SnapshotView) -> Iterator[tuple[str, Evidence]]:
+    """The CUDA versions that the driver's user-space part reports, with their evidence."""
+    for section, field in (
+        ("nvml", "cuda_version"),
+        ("nvidia_smi", "cuda_version"),
+        ("cuda", "driver_api_version"),
+    ):
+        probe = getattr(view.machine, section)
+        value = None if probe is None or probe.facts is None else known(getattr(probe.facts, field))
+        if value:
+            yield value, view.evidence(f"machine.{section}.{field}")
+
+
+def _forward_compatible(view: SnapshotView) -> bool:
+    """Whether a libcuda newer than the driver was seen to start, or may be expected to."""
+    cuda = view.machine.cuda
+    code = None if cuda is None or cuda.facts is None else known(cuda.facts.init_code)
+    if code is not None:
+        return code == 0
+    brands = {known(gpu.brand) for gpu in view.gpus}
+    return bool(brands) and brands <= set(DATA_CENTRE_BRANDS)
+
+
+def _foreign_libcuda(view: SnapshotView, driver: str, path: str) -> Iterator[Finding]:
+    """A finding where a CUDA version reported belongs to another branch than the driver.
+
+    Branches are compared, not versions: a driver may come before its toolkit (550.40.07 has CUDA 12.4,
+    whose toolkit ships 550.54.14), and 565 reports 12.7, of which there is no toolkit.
+    """
+    own, newest = branch(driver), newest_cuda_for(driver)
+    if newest is None or beyond_table(driver):
+        return
+    for cuda, evidence in _claims(view):
+        rows = rows_for(".".join(cuda.split(".")[:2]))
+        theirs = branch(rows[0].toolkit_driver) if rows else ""
+        if not theirs or theirs == own or rows[0].minor == newest.minor:
+            continue
+        if int(theirs) > int(own) and _forward_compatible(view):
+            continue
+        yield Finding(
+            "warn",
+            f"libcuda reports CUDA {cuda}, which came with driver branch {theirs}, and the driver is"
+            f" {driver}:"
+            + (
+                " a forward-compatibility library is in use, which works on data-centre GPUs only."
+                if int(theirs) > int(own)
+                else " an older driver's library stands in front of its own."
+            ),
+            evidence=[evidence, view.evidence(path)],
+            remedy=Remedy(
+                "See which libcuda the loader finds; upgrade the driver rather than rely on the other one.",
+                [
+                    "ldconfig -p | grep libcuda.so.1",
+                    "echo $LD_LIBRARY_PATH",
+                    *on_system(view, "cuda-compat"),
+                ],
+            ),
+        )
+        return

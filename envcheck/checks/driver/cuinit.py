@@ -1,0 +1,215 @@
+"""The check on cuInit: the door that every CUDA program goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.base import Unavailable
+from ...facts.evidence import Evidence
+from ...facts.gpu import CudaDriver
+from ...facts.kernel import DeviceNode
+from ...facts.view import SnapshotView, facts_of, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.shell import word
+from ..registry import check
+from ..root_causes import (
+    NO_GPUS,
+    container,
+    device_node,
+    driver_libraries,
+    install_fabric_manager,
+    on_wsl,
+    service,
+)
+from .error_codes import CUDA, Code
+
+UVM = "/dev/nvidia-uvm"
+
+
+@check(
+    "DRV-004",
+    title="CUDA starts (cuInit)",
+    problem="CUDA does not start",
+    about="Every CUDA program, and so every framework, begins with cuInit in libcuda. nvidia-smi and"
+    " NVML do not go through it, so they may be fine where CUDA is not: without the nvidia-uvm module it"
+    " returns 999, without a running fabric manager 802, with a libcuda that does not belong to the"
+    " loaded module 803 or 804, and where it finds no GPU 100. Judged by what cuInit returned in a"
+    " process of its own, without CUDA_VISIBLE_DEVICES; the likely cause is taken from the device nodes,"
+    " services and modules.",
+    sources=(
+        "cuda.h, CUresult",
+        "gpu-burn#60; gorgonia/cu#2 (999 without nvidia-uvm)",
+        "pytorch#35710 (802 without the fabric manager)",
+        "numba#9732; mistral-inference#144 (803, 804)",
+    ),
+    follows=(
+        *(*NO_GPUS, "KRN-006", "KRN-007", "DRV-005", "DRV-009", "DRV-010", "GPU-001", "GPU-011"),
+        *("GPU-012", "ENV-002", "ENV-009"),
+    ),
+)
+def cuda_starts(view: SnapshotView) -> Iterator[Verdict]:
+    probe = view.machine.cuda
+    if probe is not None and probe.outcome == "crashed" and "signal" in probe.reason:
+        yield _crashed(view, probe.reason, probe.evidence)
+        return
+    cuda = facts_of(probe, "libcuda")
+    path = cuda.library_path
+    if isinstance(path, Unavailable) and path.unavailable == "absent":
+        yield _no_libcuda(view, cuda)
+        return
+    code = need(cuda.init_code, "cuInit's answer")
+    if code == 0:
+        yield Passed(_told(cuda))
+        return
+    told = CUDA.get(code) or Code(
+        known(cuda.init_name) or f"CUDA error {code}",
+        "an error that envcheck's table does not have",
+        CUDA[999].remedy,
+        CUDA[999].commands,
+    )
+    meaning, remedy, evidence = _cause(view, code, told)
+    yield Finding(
+        "fail",
+        f"cuInit fails with {code} ({told.name}): {meaning}; no framework can use a GPU.",
+        evidence=[view.evidence("machine.cuda.init_code"), *evidence],
+        remedy=remedy,
+    )
+
+
+def _told(cuda: CudaDriver) -> str:
+    version, count = known(cuda.driver_api_version), known(cuda.device_count)
+    words = [f"driver API {version}"] if version else []
+    if count is not None:
+        words.append(f"{count} device{'' if count == 1 else 's'}")
+    return ", ".join(words) or "cuInit succeeds"
+
+
+def _crashed(view: SnapshotView, reason: str, evidence: str) -> Finding:
+    return Finding(
+        "fail",
+        f"Loading libcuda and calling cuInit crashes ({reason}): every CUDA program will crash alike.",
+        evidence=[view.evidence("machine.cuda", evidence or reason)],
+        remedy=Remedy(
+            "See which libcuda the loader finds, and reinstall the driver's libraries.",
+            ["ldconfig -p | grep libcuda", *driver_libraries(view)],
+        ),
+    )
+
+
+def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:
+    evidence = [view.evidence("machine.cuda.library_path")]
+    if known(cuda.load_error):
+        evidence.append(view.evidence("machine.cuda.load_error"))
+    if on_wsl(view):
+        remedy = Remedy(
+            "Install NVIDIA's driver in Windows, none inside WSL, and restart WSL from Windows.",
+            ["ls /usr/lib/wsl/lib/", "wsl.exe --shutdown"],
+        )
+    elif container(view):
+        remedy = Remedy(
+            "Start the container with the GPUs and the driver capability compute.",
+            [
+                "docker run --rm --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ubuntu nvidia-smi"
+            ],
+        )
+    else:
+        remedy = Remedy(
+            "Install the driver's compute libraries of the loaded module's version.",
+            ["ldconfig -p | grep libcuda", *driver_libraries(view)],
+        )
+    return Finding(
+        "fail",
+        "The loader finds no libcuda.so.1, the driver's CUDA library: no framework can use a GPU.",
+        evidence=evidence,
+        remedy=remedy,
+    )
+
+
+def _cause(view: SnapshotView, code: int, told: Code) -> tuple[str, Remedy, list[Evidence]]:
+    """What explains this code here: (meaning, remedy, evidence), the table's own where nothing does."""
+    if code in (3, 100, 304, 999):
+        found = _node_cause(view, code)
+        if found is not None:
+            return found
+    if code == 802:
+        return _fabric_cause(view, told)
+    if code == 999 and container(view):
+        return (
+            "the container has lost, or never had, a device node that CUDA needs",
+            Remedy(
+                "Recreate the container; a running one loses its GPUs when systemd reloads its cgroup"
+                " rules.",
+                [f"ls -l /dev/nvidia* {UVM}", "docker run --rm --gpus all ubuntu nvidia-smi -L"],
+            ),
+            [view.evidence("machine.host.container")],
+        )
+    return told.meaning, Remedy(told.remedy, list(told.commands)), []
+
+
+def _node_cause(view: SnapshotView, code: int) -> tuple[str, Remedy, list[Evidence]] | None:
+    node = device_node(view, UVM)
+    if node is None and code == 999:
+        return (
+            "there is no /dev/nvidia-uvm, since the nvidia-uvm module is not loaded or made no node",
+            Remedy(
+                "Load the module and make its nodes, and have it loaded at every boot.",
+                [
+                    "sudo nvidia-modprobe -c 0 -u",
+                    "echo nvidia-uvm | sudo tee /etc/modules-load.d/nvidia-uvm.conf",
+                ],
+            ),
+            [view.evidence("machine.kernel.device_nodes", f"no {UVM}"), *_module_evidence(view)],
+        )
+    if isinstance(node, DeviceNode) and not node.usable:
+        return (
+            f"this user may not open {UVM}",
+            Remedy(
+                "Give the user the node's group, or make the node accessible by a udev rule.",
+                [f"ls -l {UVM}", f"sudo usermod -aG {word(node.group)} $USER  # then log in again"],
+            ),
+            [
+                view.evidence(
+                    "machine.kernel.device_nodes",
+                    f"{UVM}: mode {node.mode}, {node.owner}:{node.group}, not usable by this user",
+                )
+            ],
+        )
+    return None
+
+
+def _module_evidence(view: SnapshotView) -> list[Evidence]:
+    kernel = view.machine.kernel
+    modules = None if kernel is None or kernel.facts is None else known(kernel.facts.modules)
+    if modules is None:
+        return []
+    return [view.evidence("machine.kernel.modules", ", ".join(module.name for module in modules))]
+
+
+def _fabric_cause(view: SnapshotView, told: Code) -> tuple[str, Remedy, list[Evidence]]:
+    remedy = fabric_remedy(view)
+    manager = service(view, "nvidia-fabricmanager")
+    if manager is None:
+        return told.meaning, remedy, []
+    state = (
+        "is not installed"
+        if known(manager.installed) is False
+        else "is not running"
+        if known(manager.running) is False
+        else "has not set it up"
+    )
+    return (
+        f"the machine's GPU fabric is not set up, and nvidia-fabricmanager {state}",
+        remedy,
+        [view.evidence("machine.kernel.services", f"nvidia-fabricmanager {state}")],
+    )
+
+
+def fabric_remedy(view: SnapshotView) -> Remedy:
+    return Remedy(
+        "Install and start the fabric manager of exactly the driver's version.",
+        [
+            *install_fabric_manager(view),
+            "sudo systemctl enable --now nvidia-fabricmanager",
+            "systemctl status nvidia-fabricmanager",
+        ],
+    )

@@ -1,0 +1,81 @@
+"""The check on what hangs in the kernel while it asks the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...facts.base import Probe, StuckProcess
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..registry import check
+from ..root_causes import REBOOT
+
+_ASKING = (
+    ("machine", ("nvml", "nvidia_smi", "cuda")),
+    ("target", ("tensorflow", "torch", "jax")),
+)
+
+
+@check(
+    "DRV-010",
+    title="Nothing that asks the driver hangs in the kernel",
+    problem="the driver hangs in the kernel",
+    about="A driver or a GPU that does not answer any more may hold whoever asks it inside the kernel, where"
+    " not even SIGKILL ends a process: nvidia-smi, monitoring and training then hang one after the other,"
+    " and stay until a reboot. Judged by the processes with which envcheck itself asked NVML, nvidia-smi,"
+    " libcuda and the frameworks, and which it had to leave behind. A failure.",
+    sources=("leptonai/gpud#117", "NVIDIA/gpu-monitoring-tools#46"),
+    follows=("PCI-001",),
+)
+def nothing_hangs(view: SnapshotView) -> Iterator[Verdict]:
+    asked = dict(_asked(view))
+    if not asked:
+        raise Skip("nothing asked the driver in this snapshot")
+    hanging = {path: stuck for path, probe in asked.items() if (stuck := stuck_in(probe))}
+    if not hanging:
+        yield Passed("everything that asked the driver came back")
+        return
+    processes = [process for stuck in hanging.values() for process in stuck]
+    yield Finding(
+        "fail",
+        "What asks the driver hangs in the kernel and cannot be killed: the driver or a GPU does not answer,"
+        " and whatever else asks it will hang too.",
+        subject=", ".join(f"process {process.pid}" for process in processes),
+        evidence=[
+            view.evidence(
+                f"{path}.stuck",
+                f"{process.command} (process {process.pid}, state {process.state or 'not known'})",
+            )
+            for path, stuck in hanging.items()
+            for process in stuck
+        ],
+        remedy=Remedy(
+            "Look at the kernel's log for the reason, then reboot: such a process goes only then.",
+            [
+                *(f"sudo cat /proc/{process.pid}/stack" for process in processes[:1]),
+                "sudo dmesg | grep -iE 'nvrm|xid'",
+                REBOOT,
+            ],
+        ),
+    )
+
+
+def _asked(view: SnapshotView) -> Iterator[tuple[str, Probe[Any]]]:
+    for name, sections in _ASKING:
+        document = getattr(view.snapshot, name)
+        if document is None or document.origin != "live":
+            continue
+        for section in sections:
+            probe = getattr(document, section)
+            if probe is not None:
+                yield f"{name}.{section}", probe
+
+
+def stuck_in(probe: Probe[Any] | None) -> list[StuckProcess]:
+    """The processes that a probe had to leave behind, each once: its own, and what it started."""
+    if probe is None:
+        return []
+    inside: list[StuckProcess] = getattr(probe.facts, "stuck", [])
+    return list({process.pid: process for process in [*probe.stuck, *inside]}.values())

@@ -1,0 +1,257 @@
+"""Checks on environment variables that hide GPUs, or choose which one is meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...facts.missing import NotKnown, Skip
+from ...facts.view import SnapshotView, is_container, known
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..registry import check
+from ..root_causes import NO_GPUS_THERE
+from ..target import framework_facts, need_gpus, sees_gpus, variables
+from ..visible import VARIABLE, devices, visible
+from . import VARIABLES_ALONE
+from .common import CUDA_GUIDE, misset, told
+
+_TOOLKIT = "NVIDIA Container Toolkit's documentation, environment variables"
+
+
+@check(
+    "ENV-001",
+    needs=VARIABLES_ALONE,
+    title="CUDA_VISIBLE_DEVICES leaves the GPUs visible",
+    problem="CUDA_VISIBLE_DEVICES hides GPUs",
+    about=(
+        "CUDA shows a process only the devices that this variable names, in its order, and stops at the "
+        "first entry that names none: empty, -1, an index beyond the last GPU, a UUID of another machine, "
+        "or a word such as 'all'. Tools that ask the driver still list every GPU. A failure where nothing "
+        "is left, a warning where an entry cuts the list short; a list of GPUs that are there is a choice "
+        "and passes."
+    ),
+    sources=(CUDA_GUIDE,),
+    follows=NO_GPUS_THERE,
+)
+def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
+    values = variables(view)
+    value = values.get(VARIABLE)
+    if value is None:
+        yield Passed(f"{VARIABLE} is not set")
+        return
+    need_gpus(view)
+    total = len(devices(view)[0])
+    choice = visible(view)
+    evidence = [told(view, VARIABLE), view.evidence("seen.cuda.device_count", total)]
+    remedy = Remedy(
+        "Unset it, or name GPUs that are there (index or UUID, separated by commas).",
+        [f"unset {VARIABLE}", "nvidia-smi -L"],
+    )
+    if not choice.chosen:
+        what = (
+            "is empty" if not value.strip() else f"is {value!r}, which names no GPU of this machine"
+        )
+        yield Finding(
+            "fail",
+            f"{VARIABLE} {what}: it hides all {total} GPU{'' if total == 1 else 's'} from CUDA.",
+            subject=VARIABLE,
+            evidence=evidence,
+            remedy=remedy,
+        )
+    elif choice.stopped_at is not None:
+        left = len(choice.chosen)
+        entry = choice.stopped_at or "(empty)"
+        yield Finding(
+            "warn",
+            f"{VARIABLE}={value} ends at {entry}, which names no GPU: CUDA sees only the {left} before it.",
+            subject=VARIABLE,
+            evidence=evidence,
+            remedy=remedy,
+        )
+    elif not choice.certain and len(set(choice.chosen)) < len(choice.chosen):
+        yield Finding(
+            "warn",
+            f"{VARIABLE}={value} names a GPU twice: what CUDA makes of that is not defined.",
+            subject=VARIABLE,
+            evidence=evidence,
+            remedy=remedy,
+        )
+    elif not choice.certain:
+        raise NotKnown(f"which GPUs {VARIABLE}={value} means on this machine")
+    else:
+        yield Passed(f"{VARIABLE}={value}: {len(choice.chosen)} of {total}")
+
+
+@check(
+    "ENV-002",
+    needs=VARIABLES_ALONE,
+    title="The container was given its GPUs",
+    problem="the container was given no GPU",
+    about=(
+        "The container toolkit reads NVIDIA_VISIBLE_DEVICES when a container starts: none gives it the "
+        "driver without a GPU, void or nothing gives it neither. A failure where it says so and the "
+        "container sees no GPU; with CDI the toolkit itself sets void and brings the GPUs along another "
+        "way."
+    ),
+    sources=(_TOOLKIT,),
+    follows=("PCI-001",),
+)
+def container_devices(view: SnapshotView) -> Iterator[Verdict]:
+    value = variables(view).get("NVIDIA_VISIBLE_DEVICES")
+    if not _in_container(view):
+        raise Skip("not in a container")
+    if value is None:
+        raise Skip("NVIDIA_VISIBLE_DEVICES is not set")
+    if is_container(view.target):
+        raise Skip("seen from outside, too: BND-002 compares")
+    if value.strip().lower() not in ("", "void", "none"):
+        yield Passed(f"NVIDIA_VISIBLE_DEVICES={value}")
+        return
+    if _sees_any(view):
+        yield Passed(f"NVIDIA_VISIBLE_DEVICES={value}, and the GPUs came another way")
+        return
+    yield Finding(
+        "fail",
+        f"This container was started with NVIDIA_VISIBLE_DEVICES={value or '(empty)'}: it has no GPU.",
+        subject="NVIDIA_VISIBLE_DEVICES",
+        evidence=[told(view, "NVIDIA_VISIBLE_DEVICES")],
+        remedy=Remedy(
+            "Start it with GPUs.",
+            ["docker run --gpus all IMAGE", "podman run --device nvidia.com/gpu=all IMAGE"],
+        ),
+    )
+
+
+def _in_container(view: SnapshotView) -> bool:
+    host = view.seen.host
+    return host is not None and host.facts is not None and known(host.facts.container) is not None
+
+
+def _sees_any(view: SnapshotView) -> bool:
+    cuda, nvml = view.seen.cuda, view.seen.nvml
+    counts = [
+        None if cuda is None or cuda.facts is None else known(cuda.facts.device_count),
+        None if nvml is None or nvml.facts is None else known(nvml.facts.gpu_count),
+    ]
+    return any(counts)
+
+
+@check(
+    "ENV-003",
+    needs=VARIABLES_ALONE,
+    title="CUDA counts GPUs in the order nvidia-smi does",
+    problem="CUDA and nvidia-smi number the GPUs differently",
+    about=(
+        "Without CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA puts the fastest GPU first, while nvidia-smi counts by "
+        "PCI address. On a machine with different GPUs, index 0 is then not the same GPU for both, and "
+        "CUDA_VISIBLE_DEVICES picks another one than its user meant. A warning there; with equal GPUs it "
+        "makes no difference."
+    ),
+    sources=(CUDA_GUIDE,),
+    follows=NO_GPUS_THERE,
+)
+def device_order(view: SnapshotView) -> Iterator[Verdict]:
+    order = variables(view).get("CUDA_DEVICE_ORDER")
+    if order == "PCI_BUS_ID":
+        yield Passed("CUDA_DEVICE_ORDER=PCI_BUS_ID")
+        return
+    need_gpus(view)
+    listed = devices(view)[0]
+    names = list(dict.fromkeys(device.name for device in listed if device.name))
+    if len(names) < 2 and len(listed) > 1 and not all(device.name for device in listed):
+        raise NotKnown("whether all GPUs are of one kind")
+    if len(names) < 2:
+        yield Passed("all GPUs are of one kind")
+        return
+    yield Finding(
+        "warn",
+        f"This machine has different GPUs ({', '.join(names)}) and CUDA_DEVICE_ORDER is "
+        f"{order or 'not set'}: CUDA's index of a GPU is not nvidia-smi's.",
+        subject="CUDA_DEVICE_ORDER",
+        evidence=[
+            *([told(view, "CUDA_DEVICE_ORDER")] if order is not None else []),
+            view.evidence("seen.cuda.devices", ", ".join(names)),
+        ],
+        remedy=Remedy("Set it, before CUDA starts.", ["export CUDA_DEVICE_ORDER=PCI_BUS_ID"]),
+    )
+
+
+@check(
+    "ENV-008",
+    title="TensorFlow may say why it sees no GPU",
+    problem="TensorFlow's messages are switched off",
+    about=(
+        "TF_CPP_MIN_LOG_LEVEL of 2 or more hides warnings, and with them the one line in which TensorFlow "
+        "says which library it could not load. envcheck's own look at TensorFlow ignores the variable. A "
+        "warning where TensorFlow sees no GPU on a machine that has some; otherwise a matter of taste."
+    ),
+    sources=("tensorflow#85311, #96707",),
+    follows=(*NO_GPUS_THERE, "DRV-004", "FRM-005", "ENV-001", "FRM-002"),
+)
+def hidden_log(view: SnapshotView) -> Iterator[Verdict]:
+    value = variables(view).get("TF_CPP_MIN_LOG_LEVEL")
+    if value is None or not value.strip().isdecimal() or int(value) < 2:
+        yield Passed("TensorFlow's warnings are not hidden")
+        return
+    tensorflow = [one for one in framework_facts(view) if one.name == "tensorflow" and one.imported]
+    blind = [one for one in tensorflow if known(one.gpus) is not None and not sees_gpus(one)]
+    if not blind:
+        yield Passed(f"TF_CPP_MIN_LOG_LEVEL={value}")
+        return
+    need_gpus(view)
+    yield misset(
+        view,
+        "TF_CPP_MIN_LOG_LEVEL",
+        f"TF_CPP_MIN_LOG_LEVEL={value} hides the reason why TensorFlow sees no GPU.",
+        "Unset it until the GPUs are seen.",
+    )
+
+
+@check(
+    "ENV-009",
+    needs=VARIABLES_ALONE,
+    title="The container has the driver's compute part",
+    problem="the container lacks parts of the driver",
+    about=(
+        "NVIDIA_DRIVER_CAPABILITIES says which driver libraries the container toolkit mounts: without "
+        "compute there is no libcuda, and no framework finds a GPU; without utility there is no "
+        "nvidia-smi and no NVML. Judged in a container where it is set: a failure where CUDA or NVML does "
+        "not start for want of it, a warning without utility where nobody asked NVML."
+    ),
+    sources=(_TOOLKIT,),
+    follows=("PCI-001",),
+)
+def driver_capabilities(view: SnapshotView) -> Iterator[Verdict]:
+    value = variables(view).get("NVIDIA_DRIVER_CAPABILITIES")
+    if not _in_container(view):
+        raise Skip("not in a container")
+    if not value:
+        raise Skip("NVIDIA_DRIVER_CAPABILITIES is not set")
+    words = set(re.split(r"[\s,]+", value.strip().lower()))
+    cuda = view.seen.cuda
+    starts = cuda is not None and cuda.facts is not None and known(cuda.facts.init_code) == 0
+    lacking = (
+        [] if "all" in words else [word for word in ("compute", "utility") if word not in words]
+    )
+    if "compute" in lacking and starts:
+        lacking.remove("compute")
+    nvml = view.seen.nvml
+    answer = None if nvml is None or nvml.facts is None else known(nvml.facts.init_code)
+    if "utility" in lacking and answer == 0:
+        lacking.remove("utility")
+    if not lacking:
+        yield Passed(f"NVIDIA_DRIVER_CAPABILITIES={value}")
+        return
+    effect = (
+        "no framework finds a GPU" if "compute" in lacking else "nvidia-smi and NVML are missing"
+    )
+    yield Finding(
+        "fail" if "compute" in lacking or answer is not None else "warn",
+        f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {' and '.join(lacking)}: {effect}.",
+        subject="NVIDIA_DRIVER_CAPABILITIES",
+        evidence=[told(view, "NVIDIA_DRIVER_CAPABILITIES")],
+        remedy=Remedy(
+            "Start the container with both.",
+            ["docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE"],
+        ),
+    )

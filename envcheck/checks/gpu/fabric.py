@@ -1,0 +1,292 @@
+"""Checks on what joins GPUs to each other: NVLink, the NVSwitch fabric, peer-to-peer access."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.evidence import Evidence
+from ...facts.gpu import Gpu, GpuPair, NvLink
+from ...facts.missing import NotKnown, Skip
+from ...facts.view import SnapshotView, facts_of, gpu_name, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..driver.cuinit import fabric_remedy
+from ..gpus import address_of, finding, judge_gpus, reset, together
+from ..registry import check
+from ..root_causes import NO_GPUS, service
+
+_UNFINISHED = ("not started", "in progress")
+_NONE_HERE = ("n/a", "not supported", "")
+_MANAGER = "nvidia-fabricmanager"
+_NOT_READY = 802  # CUDA_ERROR_SYSTEM_NOT_READY
+
+
+@check(
+    "GPU-012",
+    title="The NVSwitch fabric is set up",
+    problem="has not joined the NVSwitch fabric",
+    about="On machines with NVSwitch the fabric manager has to join each GPU to the fabric before CUDA"
+    " starts: until the fabric's state is 'Completed', with success, cuInit returns 802, or GPUs reach each"
+    " other over PCIe alone, many times slower and without any error. An unhealthy fabric is a failure"
+    " too, one of limited capacity a warning. nvidia-smi -L and the NVLink states look fine all the while."
+    " Where the driver does not tell the state (before Hopper), an NVSwitch without a running fabric"
+    " manager is judged by whether CUDA starts.",
+    sources=(
+        "pytorch#35710",
+        "NVIDIA Fabric Manager User Guide",
+        "NVSentinel#883 (Completed, with an error as status)",
+    ),
+    follows=(*NO_GPUS, "KRN-011"),
+)
+def fabric_is_set_up(view: SnapshotView) -> Iterator[Verdict]:
+    verdicts = list(judge_gpus(view, lambda gpu: _fabric(view, gpu)))
+    if all(not isinstance(verdict, (Finding, Passed)) for verdict in verdicts):
+        found = list(_manager_missing(view))
+        yield from found or verdicts
+    else:
+        yield from verdicts
+
+
+def _fabric(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    state = need(gpu.fabric_state, "the fabric's state").strip()
+    status = (known(gpu.fabric_status) or "").strip()
+    health = (known(gpu.fabric_health) or "").strip().lower()
+    if state.lower() in _NONE_HERE:
+        raise Skip("the GPU is not part of a fabric")
+    fields = "fabric_state fabric_status fabric_health"
+    if state.lower() in _UNFINISHED:
+        yield _unfinished(view, gpu, state, fields)
+    elif status and status.lower() not in ("success", *_NONE_HERE):
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            f"Joining the NVSwitch fabric ended in an error ('{status}'): GPUs reach each other over PCIe"
+            " alone, many times slower.",
+            fields,
+            fabric_remedy(view),
+        )
+    elif health == "unhealthy":
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            "The NVSwitch fabric is unhealthy at this GPU: exchange between GPUs is slow or fails.",
+            fields,
+            reset(gpu, "Look at the fabric manager's log, and reset the GPUs and NVSwitches."),
+        )
+    elif health == "limited capacity":
+        yield finding(
+            view,
+            "warn",
+            gpu,
+            "The NVSwitch fabric has limited capacity at this GPU: exchange between GPUs is slower.",
+            fields,
+            Remedy("Look at the fabric manager's log.", [f"journalctl -u {_MANAGER} -n 100"]),
+        )
+    elif state.lower() != "completed" or health not in ("healthy", *_NONE_HERE):
+        raise NotKnown(f"a fabric in state '{state}', with health '{health}'")
+    else:
+        yield Passed(f"fabric {state.lower()}")
+
+
+def _unfinished(view: SnapshotView, gpu: Gpu, state: str, fields: str) -> Finding:
+    """The finding on a GPU that has not joined; CUDA on a GPU by itself may do without the fabric."""
+    code = _cuda_code(view)
+    alone = len(view.gpus) == 1 and code == 0
+    if alone:
+        effect = "CUDA starts on it nevertheless, and would not together with other GPUs."
+    elif code == 0:
+        effect = "CUDA starts, and GPUs reach each other over PCIe alone, many times slower."
+    else:
+        effect = "no CUDA program starts."
+    found = finding(
+        view,
+        "warn" if alone else "fail",
+        gpu,
+        f"The GPU has not joined the NVSwitch fabric (state '{state}'): {effect}",
+        fields,
+        fabric_remedy(view),
+    )
+    found.evidence.extend(_manager_evidence(view))
+    return found
+
+
+def _cuda_code(view: SnapshotView) -> int | None:
+    cuda = view.machine.cuda
+    return None if cuda is None or cuda.facts is None else known(cuda.facts.init_code)
+
+
+def _manager_evidence(view: SnapshotView) -> list[Evidence]:
+    manager = service(view, _MANAGER)
+    if manager is None:
+        return []
+    running = {True: "running", False: "not running", None: "not known"}[known(manager.running)]
+    installed = {True: "installed", False: "not installed", None: ""}[known(manager.installed)]
+    version = known(manager.version)
+    told = ", ".join(
+        part for part in (installed, version and f"version {version}", running) if part
+    )
+    return [view.evidence("machine.kernel.services", f"{_MANAGER}: {told}")]
+
+
+def has_nvswitch(view: SnapshotView) -> bool:
+    pci = view.machine.pci
+    devices = None if pci is None or pci.facts is None else known(pci.facts.devices)
+    return any(device.kind == "nvswitch" for device in devices or [])
+
+
+def _manager_missing(view: SnapshotView) -> Iterator[Finding]:
+    """NVSwitches without a running fabric manager, where the GPUs do not tell the fabric's state."""
+    manager = service(view, _MANAGER)
+    code = _cuda_code(view)
+    if (
+        not has_nvswitch(view)
+        or manager is None
+        or known(manager.running) is not False
+        or code == 0
+    ):
+        return
+    yield Finding(
+        "fail" if code == _NOT_READY else "warn",
+        "This machine has NVSwitches and its fabric manager is not running: CUDA does not start, or GPUs"
+        " reach each other over PCIe alone.",
+        evidence=[
+            view.evidence("machine.pci.devices", "NVSwitch present"),
+            *_manager_evidence(view),
+            *([view.evidence("machine.cuda.init_code")] if code is not None else []),
+        ],
+        remedy=fabric_remedy(view),
+    )
+
+
+# Errors since the driver was loaded, of which a few are normal on a link; recoveries retrain it.
+_LINK_LIMITS = {"crc_errors": 1000, "replay_errors": 1000, "recovery_errors": 10}
+
+
+@check(
+    "GPU-013",
+    title="Every NVLink is up and clean",
+    problem="has NVLinks that are down or have errors",
+    about="An NVLink that is down among others that are up, or that counts errors by the thousand, costs"
+    " bandwidth between GPUs, and may make collectives hang. A GPU is compared with the others of its"
+    " name, since boards differ in the links that are wired; GPUs without any active link are judged only"
+    " where the machine has NVSwitches. Both are warnings.",
+    sources=("nvidia-smi nvlink -s, -e", "NVSentinel#890"),
+    follows=(*NO_GPUS, "GPU-012"),
+)
+def nvlinks_are_up(view: SnapshotView) -> Iterator[Verdict]:
+    most: dict[str, int] = {}
+    for gpu in view.gpus:
+        if known(gpu.mig_enabled):
+            continue
+        name, links = known(gpu.name) or "", known(gpu.nvlinks) or []
+        most[name] = max(most.get(name, 0), len(_active(links)))
+    return judge_gpus(view, lambda gpu: _links(view, gpu, most))
+
+
+def _active(links: list[NvLink]) -> list[NvLink]:
+    return [link for link in links if known(link.active)]
+
+
+def _links(view: SnapshotView, gpu: Gpu, most: dict[str, int]) -> Iterator[Verdict]:
+    if known(gpu.mig_enabled):
+        raise Skip("MIG is on: its instances do not use NVLink")
+    links = need(gpu.nvlinks, "the NVLinks")
+    active, peers = len(_active(links)), most[known(gpu.name) or ""]
+    if peers == 0:
+        raise Skip("no NVLink is in use")
+    if active < peers and (active or has_nvswitch(view)):
+        down = [str(link.link) for link in links if known(link.active) is False]
+        yield _link_finding(
+            view,
+            gpu,
+            f"{active} NVLinks are up, {peers} on its peers: exchange with other GPUs is slower.",
+            f"links {', '.join(down) or 'not listed'} are down",
+        )
+        return
+    noisy = [
+        f"link {link.link}: {known(getattr(link, counter))} {counter.replace('_', ' ')}"
+        for link in links
+        for counter, limit in _LINK_LIMITS.items()
+        if (known(getattr(link, counter)) or 0) >= limit
+    ]
+    if noisy:
+        yield _link_finding(
+            view,
+            gpu,
+            "NVLink counts many errors: bandwidth is lost, and collectives may hang.",
+            "; ".join(noisy[:6]),
+        )
+    else:
+        yield Passed(f"{active} links up" if active else "no NVLink in use")
+
+
+def _link_finding(view: SnapshotView, gpu: Gpu, message: str, told: str) -> Finding:
+    found = finding(
+        view,
+        "warn",
+        gpu,
+        message,
+        "nvlinks",
+        Remedy(
+            "See which links are down or count errors; reset the GPUs, and reseat the board or bridge if it"
+            " stays.",
+            [
+                f"nvidia-smi nvlink -s -i {address_of(gpu)}",
+                f"nvidia-smi nvlink -e -i {address_of(gpu)}",
+            ],
+        ),
+    )
+    path = found.evidence[0].fact if found.evidence else "machine.nvml.gpus"
+    return Finding(found.level, message, found.subject, [view.evidence(path, told)], found.remedy)
+
+
+@check(
+    "GPU-019",
+    title="GPUs on one NVSwitch fabric reach each other directly",
+    problem="GPUs have no peer-to-peer access",
+    about="On a machine with NVSwitches every GPU reads every other's memory directly (peer to peer). Where"
+    " a pair does not, exchange between the two goes through the host's memory: a warning. On machines"
+    " without NVSwitch, peer-to-peer access depends on chipset, board and product line, and its lack is no"
+    " fault. GPUs with MIG on have no peer-to-peer access by design.",
+    sources=("nvml.h, nvmlDeviceGetP2PStatus", "NVIDIA Fabric Manager User Guide"),
+    follows=(*NO_GPUS, "GPU-012"),
+)
+def peers_are_reached(view: SnapshotView) -> Iterator[Verdict]:
+    pairs = need(facts_of(view.machine.nvml, "NVML").pairs, "the GPUs' topology")
+    if len(view.gpus) < 2:
+        raise Skip("there is one GPU alone")
+    if not has_nvswitch(view):
+        raise Skip("this machine has no NVSwitch")
+    on_mig = {known(gpu.pci_address) for gpu in view.gpus if known(gpu.mig_enabled)}
+    judged = [pair for pair in pairs if not {pair.first, pair.second} & on_mig]
+    told = [pair for pair in judged if known(pair.p2p_read) is not None]
+    if not told:
+        raise Skip("no pair of GPUs tells whether it has peer-to-peer access")
+    yield from together(_pairs(view, told))
+
+
+def _pairs(view: SnapshotView, pairs: list[GpuPair]) -> Iterator[Verdict]:
+    bad = [pair for pair in pairs if (known(pair.p2p_read) or "").lower() != "ok"]
+    if not bad:
+        yield Passed(f"{len(pairs)} pairs")
+        return
+    names = {known(gpu.pci_address): gpu_name(gpu) for gpu in view.gpus}
+    first = bad[0]
+    yield Finding(
+        "warn",
+        f"{len(bad)} of {len(pairs)} pairs of GPUs have no peer-to-peer access though the machine has"
+        " NVSwitches: exchange between them goes through the host, many times slower.",
+        f"{names.get(first.first, first.first)} and {names.get(first.second, first.second)}"
+        + (f", and {len(bad) - 1} more pairs" if len(bad) > 1 else ""),
+        [
+            view.evidence(
+                "machine.nvml.pairs", f"{pair.first} to {pair.second}: {known(pair.p2p_read)}"
+            )
+            for pair in bad[:4]
+        ],
+        Remedy(
+            "Look at the topology, and at the fabric manager's log.",
+            ["nvidia-smi topo -p2p r", f"journalctl -u {_MANAGER} -n 100"],
+        ),
+    )

@@ -1,0 +1,202 @@
+"""Checks on heat, power and what holds the clocks back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.gpu import Gpu
+from ...facts.missing import NotKnown, Skip
+from ...facts.view import SnapshotView, known, need
+from ...findings.model import Passed, Remedy, Verdict
+from ..gpus import address_of, finding, judge_gpus
+from ..registry import check
+from ..root_causes import NO_GPUS
+
+WARM_C = 5  # degrees below its slowdown threshold from which on a GPU counts as hot
+POWER_TOLERANCE = 0.01  # of the default limit: what rounding and the driver's own steps make of it
+
+_COOLING = Remedy(
+    "Look at fans, airflow, dust and the room's temperature; passively cooled boards need the server's"
+    " own fans.",
+    ["nvidia-smi -q -d TEMPERATURE", "nvidia-smi dmon -s pc"],
+)
+
+
+@check(
+    "GPU-007",
+    title="The GPUs are cool enough",
+    problem="is too hot",
+    about="At its slowdown temperature a GPU lowers its clocks by itself, a few degrees above that it"
+    " switches off. Judged against the GPU's own threshold, as a temperature or as the degrees that are"
+    " left (T.Limit), whichever the driver gives: at the threshold is a failure, within 5 degrees of it a"
+    " warning. The same GPU idle is cooler: a healthy value without load says nothing about training.",
+    sources=("nvidia-smi(1), Temperature", "NVSentinel#890; pytorch#153195"),
+    follows=(*NO_GPUS, "GPU-008"),
+)
+def gpus_are_cool(view: SnapshotView) -> Iterator[Verdict]:
+    return judge_gpus(view, lambda gpu: _temperature(view, gpu))
+
+
+def _degrees_left(gpu: Gpu) -> int | None:
+    """Degrees to the slowdown temperature; None where the driver gives neither them nor it."""
+    now, threshold = known(gpu.temperature_c), known(gpu.temperature_slowdown_c)
+    left = known(gpu.temperature_margin_c)
+    return threshold - now if left is None and now is not None and threshold is not None else left
+
+
+def _temperature(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    now, left = known(gpu.temperature_c), _degrees_left(gpu)
+    if left is None:
+        need(gpu.temperature_c, "the temperature")
+        left = need(gpu.temperature_margin_c, "the temperature's threshold")
+    at = "" if now is None else f" ({now} °C)"
+    if left <= 0:
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            f"The GPU is at or above its slowdown temperature{at}: it lowers its clocks, and training"
+            " slows down with it.",
+            "temperature_c temperature_slowdown_c temperature_margin_c",
+            _COOLING,
+        )
+    elif left <= WARM_C:
+        yield finding(
+            view,
+            "warn",
+            gpu,
+            f"The GPU is {left} degree{'' if left == 1 else 's'} below its slowdown temperature{at}: under"
+            " more load it will lower its clocks.",
+            "temperature_c temperature_slowdown_c temperature_margin_c",
+            _COOLING,
+            "is nearly too hot",
+        )
+    else:
+        yield Passed("below the slowdown temperature")
+
+
+# Clock-event reason: (level, message, remedy); and those that are normal, the power cap at full load too.
+_REASONS = {
+    "hw_thermal_slowdown": (
+        "fail",
+        "The hardware holds the clocks down because of heat (half or less): training runs at a fraction of"
+        " the GPU's speed.",
+        _COOLING,
+    ),
+    "hw_power_brake_slowdown": (
+        "fail",
+        "The machine's power brake holds the clocks down: its power supply or rack asks the GPU to slow"
+        " down, and training runs at a fraction of the GPU's speed.",
+        Remedy(
+            "Look at the power supplies, their redundancy and cables, and at the power limits that the"
+            " server's management controller sets.",
+            ["nvidia-smi -q -d PERFORMANCE,POWER", "sudo ipmitool sdr type 'Power Supply'"],
+        ),
+    ),
+    "hw_slowdown": (
+        "warn",
+        "The hardware holds the clocks down, and does not say whether for heat or power: training runs"
+        " slower than it could.",
+        Remedy(
+            "Watch the reasons under load, and look at cooling and power.",
+            ["nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"],
+        ),
+    ),
+    "sw_thermal_slowdown": (
+        "warn",
+        "The driver holds the clocks down to keep the GPU or its memory below the temperature allowed:"
+        " training runs slower than it could.",
+        _COOLING,
+    ),
+}
+_THROTTLED = {
+    "hw_thermal_slowdown": "is throttled by heat",
+    "hw_power_brake_slowdown": "is throttled by the power brake",
+    "hw_slowdown": "is throttled by its hardware",
+    "sw_thermal_slowdown": "is throttled by heat",
+}
+_NORMAL = {
+    "gpu_idle",
+    "sw_power_cap",
+    "applications_clocks_setting",
+    "sync_boost",
+    "display_clocks_setting",
+}
+_EXPLAINS_HW = {"hw_thermal_slowdown", "hw_power_brake_slowdown"}
+
+
+@check(
+    "GPU-008",
+    title="Nothing but the power cap holds the clocks back",
+    problem="is throttled",
+    about="The driver tells why a GPU's clocks are below their maximum. Idle and the software power cap are"
+    " normal: a GPU at full load runs at its power limit. A hardware thermal slowdown or a power brake cut"
+    " the clocks to half or less: failures, and a common reason for a machine that is silently slow. A"
+    " software thermal slowdown, or a hardware one without its reason, is a warning.",
+    sources=(
+        "nvml.h, nvmlClocksEventReasons",
+        "NVSentinel#890; pytorch#153195; tensorflow#42572",
+    ),
+    follows=NO_GPUS,
+)
+def clocks_are_free(view: SnapshotView) -> Iterator[Verdict]:
+    return judge_gpus(view, lambda gpu: _clock_reasons(view, gpu))
+
+
+def _clock_reasons(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    active = set(need(gpu.clock_event_reasons, "the clock-event reasons"))
+    told = [reason for reason in _REASONS if reason in active]
+    if active & _EXPLAINS_HW and "hw_slowdown" in told:
+        told.remove("hw_slowdown")
+    left = _degrees_left(gpu)
+    if told == ["sw_thermal_slowdown"] and left is not None and left <= 0:
+        raise Skip("the GPU is too hot, and holds its clocks down for that (GPU-007)")
+    for reason in told:
+        level, message, remedy = _REASONS[reason]
+        yield finding(
+            view,
+            level,
+            gpu,
+            message,
+            "clock_event_reasons clock_sm_mhz clock_sm_max_mhz temperature_c power_draw_w",
+            remedy,
+            _THROTTLED[reason],
+        )
+    unheard = sorted(active - _NORMAL - set(_REASONS))
+    if unheard:
+        raise NotKnown(f"the clock-event reason {', '.join(unheard)}")
+    if not told:
+        yield Passed("no slowdown")
+
+
+@check(
+    "GPU-009",
+    title="The power limit is the board's default",
+    problem="has a lowered power limit",
+    about="A power limit below the board's default caps the clocks under load, often without anybody"
+    " remembering who set it: a warning. A limit above the default is the owner's business.",
+    sources=("nvidia-smi(1), Power Readings", "NVSentinel#890"),
+    follows=NO_GPUS,
+)
+def power_limit_is_default(view: SnapshotView) -> Iterator[Verdict]:
+    return judge_gpus(view, lambda gpu: _power_limit(view, gpu))
+
+
+def _power_limit(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    limit = need(gpu.power_limit_w, "the power limit")
+    default = need(gpu.power_default_limit_w, "the default power limit")
+    if limit < default * (1 - POWER_TOLERANCE):
+        yield finding(
+            view,
+            "warn",
+            gpu,
+            f"The power limit is {limit:g} W and the board's default {default:g} W: under load the GPU runs"
+            " at lower clocks than it could.",
+            "power_limit_w power_default_limit_w",
+            Remedy(
+                "Set the default again, if nobody needs the lower limit.",
+                [f"sudo nvidia-smi -i {address_of(gpu)} -pl {default:g}"],
+            ),
+        )
+    else:
+        yield Passed("no lower than the default")

@@ -1,0 +1,198 @@
+"""Checks on whether each GPU still answers, and on what the driver wants done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.evidence import Evidence
+from ...facts.gpu import Gpu, LostGpu
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView, gpu_name, known, need, show
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.shell import word
+from ..driver.error_codes import NVML, Code
+from ..gpus import (
+    VITAL,
+    each_gpu,
+    finding,
+    gpu_path,
+    is_lost,
+    judge_gpus,
+    reset,
+    together,
+    troubled,
+)
+from ..registry import check
+from ..root_causes import NO_GPUS, REBOOT, container
+
+_KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
+_PERMISSION = 4
+
+
+@check(
+    "GPU-001",
+    title="No GPU is lost",
+    problem="is lost",
+    about="A GPU that has fallen off the bus, that hangs, or whose firmware died is still counted and does"
+    " not answer any more; whatever runs on it hangs or dies, and often the whole job with it. The signs"
+    " are NVML errors that are not 'not supported': GPU is lost, unknown error, reset required. An error"
+    " on a fact that every GPU has (UUID, name, memory, temperature) is a failure; one on a side fact"
+    " alone is a warning, and so is a GPU that only this user may not open.",
+    sources=(
+        "NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245",
+        "NVIDIA GPU debug guidelines; XID 79",
+    ),
+    follows=(*NO_GPUS, "PCI-004", "KRN-006"),
+)
+def no_gpu_is_lost(view: SnapshotView) -> Iterator[Verdict]:
+    probe = view.machine.nvml
+    lost = probe.facts.lost if probe is not None and probe.facts is not None else []
+    for place, entry in enumerate(lost):
+        yield _lost(view, place, entry)
+    if view.gpus or not lost:
+        yield from together(each_gpu(view, lambda gpu: _troubled(view, gpu)))
+
+
+def _lost(view: SnapshotView, place: int, entry: LostGpu) -> Finding:
+    address = known(entry.pci_address)
+    where = f"GPU {entry.index}" + (f" at {address}" if address else "")
+    told = NVML.get(entry.code, Code(f"NVML error {entry.code}", entry.error, NVML[999].remedy))
+    evidence = [
+        view.evidence(f"machine.nvml.lost[{place}]", f"{entry.error} ({entry.code}, {told.name})")
+    ]
+    if entry.code == _PERMISSION:
+        remedy = Remedy(told.remedy, list(told.commands))
+        message = f"{where} is closed to this user, whose programs do not find it."
+        return Finding("warn", message, where, evidence, remedy)
+    return Finding(
+        "fail",
+        f"{where} does not answer the driver: {told.meaning}; what runs on it hangs or dies.",
+        where,
+        evidence + _log_evidence(view, address),
+        _bring_back(view, address),
+    )
+
+
+def _bring_back(view: SnapshotView, address: str | None) -> Remedy:
+    if container(view):
+        return Remedy(
+            "See whether the host still has the GPU; where it does, recreate the container: a running"
+            " one loses its GPUs when systemd reloads its cgroup rules.",
+            ["nvidia-smi -L  # on the host", "docker run --rm --gpus all ubuntu nvidia-smi -L"],
+        )
+    commands = [_KERNEL_LOG]
+    if address:
+        commands.append(f"sudo nvidia-smi --gpu-reset -i {word(address)}")
+    return Remedy(
+        "Take the machine out of service, keep the kernel's log, and reset the GPU or reboot. Where it"
+        " happens again, reseat the GPU, and have it replaced (RMA) if that does not help.",
+        [*commands, "sudo nvidia-bug-report.sh", REBOOT],
+    )
+
+
+def _log_evidence(view: SnapshotView, address: str | None) -> list[Evidence]:
+    kernel = view.machine.kernel
+    events = None if kernel is None or kernel.facts is None else known(kernel.facts.log)
+    about = [
+        event
+        for event in events or []
+        if event.kind in ("xid", "fallen-off-bus")
+        and address
+        and known(event.pci_address) == address
+    ]
+    return [view.evidence("machine.kernel.log", event.text) for event in about[-2:]]
+
+
+def _troubled(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    errors = troubled(gpu)
+    if not errors:
+        yield Passed("every GPU answers")
+        return
+    fatal = is_lost(gpu)
+    names = [name for name, _ in errors if not fatal or name in VITAL] or [errors[0][0]]
+    evidence = [
+        view.evidence(f"{gpu_path(view, gpu)}.{name}", show(fact))
+        for name, fact in errors
+        if name in names[:3]
+    ]
+    if fatal:
+        yield Finding(
+            "fail",
+            "The GPU is still listed and answers with errors alone: it is lost, and what runs on it hangs"
+            " or dies.",
+            gpu_name(gpu),
+            evidence + _log_evidence(view, known(gpu.pci_address)),
+            _bring_back(view, known(gpu.pci_address)),
+        )
+        return
+    yield Finding(
+        "warn",
+        f"The driver gives an error for {', '.join(names[:3])} of a GPU that otherwise answers: it may be"
+        " about to fail.",
+        gpu_name(gpu),
+        evidence,
+        Remedy("Look in the kernel's log; reset the GPU if it stays.", [_KERNEL_LOG]),
+    )
+
+
+# The faults that make the driver ask for a recovery.
+_ASKED_FOR_BY = ("GPU-002", "GPU-003", "GPU-004", "GPU-005", "GPU-012")
+# What the driver asks for, in NVML's and nvidia-smi's words (lower case), and how to do it.
+_ACTIONS = {
+    "reset": "The driver asks for a reset of the GPU.",
+    "gpu reset": "The driver asks for a reset of the GPU.",
+    "bus reset": "The driver asks for a reset of the GPU through its bus (--gpu-reset bus).",
+    "drain and reset": "The driver asks that the GPU be drained of work and reset.",
+    "drain p2p": "The driver asks that peer-to-peer traffic with the GPU be stopped, then a reset.",
+}
+_FINE = ("none", "n/a", "")
+
+
+@check(
+    "GPU-006",
+    title="The driver asks for no recovery of a GPU",
+    problem="needs a reset",
+    about="After an error the driver says itself what a GPU needs: nothing, a reset, a reboot, or to be"
+    " drained of work first (recovery action, drivers from 560 on; 'reset required' in older ones)."
+    " Anything but nothing is a failure, since the GPU's results and its neighbours' are not to be relied"
+    " on until it is done.",
+    sources=("nvml.h, nvmlDeviceGpuRecoveryAction_t", "nvidia-smi(1), GPU Recovery Action"),
+    follows=(*NO_GPUS, "GPU-001", "KRN-008", *_ASKED_FOR_BY),
+)
+def no_recovery_needed(view: SnapshotView) -> Iterator[Verdict]:
+    return judge_gpus(view, lambda gpu: _recovery(view, gpu))
+
+
+def _recovery(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    action = known(gpu.recovery_action)
+    required = known(gpu.reset_required)
+    if action is not None and action.strip().lower() not in _FINE:
+        words = action.strip().lower()
+        remedy = (
+            reset(gpu, _ACTIONS[words])
+            if words in _ACTIONS
+            else Remedy(f"The driver asks for: {action}.", [_KERNEL_LOG, REBOOT])
+        )
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            f"The driver asks for recovery of this GPU ({action}): until then its results are not to be"
+            " relied on.",
+            "recovery_action",
+            remedy,
+        )
+    elif required:
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            "The GPU must be reset before it can be used again.",
+            "reset_required",
+            reset(gpu, "The driver asks for it."),
+        )
+    elif action is None and required is None:
+        need(gpu.recovery_action, "the recovery action")
+        raise Skip("the recovery action is not told")
+    else:
+        yield Passed("no recovery action is asked for")

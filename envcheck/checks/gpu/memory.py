@@ -1,0 +1,234 @@
+"""Checks on the health of the GPUs' memory: ECC errors, remapped rows, retired pages, repairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.gpu import Gpu
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView, known, need
+from ...findings.model import Passed, Remedy, Verdict
+from ..gpus import address_of, finding, judge_gpus, replace, reset
+from ..registry import check
+from ..root_causes import NO_GPUS
+
+MEMORY_ERRORS = "NVIDIA GPU Memory Error Management"
+
+# Volta and older retire pages, of which a board has 64; with 60 gone it is due for replacement.
+RETIRED_PAGES_LIMIT = 60
+RETIRED_PAGES_CAPACITY = 64
+
+
+@check(
+    "GPU-002",
+    title="No uncorrectable memory error",
+    problem="has uncorrectable memory errors",
+    about="ECC corrects single-bit errors and detects larger ones. An uncorrectable error since the"
+    " driver was loaded (volatile) has killed the program that met it, and where it could not be contained"
+    " the results of others are not to be trusted: a failure, until the GPU is reset and proves itself."
+    " One in the board's life alone (aggregate) is a warning. Corrected errors are what ECC is for.",
+    sources=(MEMORY_ERRORS, "XID 48, 94, 95"),
+    follows=(*NO_GPUS, "GPU-003", "GPU-004", "GPU-005"),
+)
+def no_uncorrectable_error(view: SnapshotView) -> Iterator[Verdict]:
+    return judge_gpus(view, lambda gpu: _ecc(view, gpu))
+
+
+def _ecc(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    enabled = need(gpu.ecc_enabled, "ECC")
+    pending = known(gpu.ecc_pending)
+    if pending is not None and pending != enabled:
+        yield finding(
+            view,
+            "warn",
+            gpu,
+            f"ECC will be turned {'on' if pending else 'off'} at the GPU's next reset: memory and speed"
+            " will differ after it.",
+            "ecc_enabled ecc_pending",
+            reset(gpu, "The change waits for a reset."),
+        )
+    if not enabled:
+        yield Passed("ECC is off")
+        return
+    recent = need(gpu.ecc_uncorrected_volatile, "uncorrectable errors since the driver was loaded")
+    ever = known(gpu.ecc_uncorrected_aggregate)
+    if recent > 0:
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            f"{_errors(recent)} since the driver was loaded: the programs that met"
+            f" {'it' if recent == 1 else 'them'} died or computed wrongly.",
+            "ecc_uncorrected_volatile ecc_uncorrected_aggregate",
+            reset(
+                gpu,
+                "A reset retires or remaps the bad memory; if the errors come back, ask for an RMA.",
+            ),
+        )
+    elif ever:
+        yield finding(
+            view,
+            "warn",
+            gpu,
+            f"{_errors(ever)} in the board's life, none since the driver was loaded: keep an eye on it.",
+            "ecc_uncorrected_aggregate ecc_uncorrected_volatile",
+            Remedy(
+                "Nothing now; look again after some days of load.",
+                [f"nvidia-smi -q -d ECC,ROW_REMAPPER -i {address_of(gpu)}"],
+            ),
+        )
+    else:
+        yield Passed("no uncorrectable error")
+
+
+def _errors(count: int) -> str:
+    return f"{count} uncorrectable memory error{'' if count == 1 else 's'}"
+
+
+@check(
+    "GPU-003",
+    title="Row remapping is complete",
+    problem="has incomplete row remapping",
+    about="GPUs since Ampere replace a bad row of memory by a spare one; that takes effect at the next"
+    " reset. A remapping that failed means that the spare rows are used up: the board is due for"
+    " replacement. One that is pending is a failure too: the memory has had an uncorrectable error, the"
+    " repair waits for one command, and until then the GPU works around the bad page (data-centre parts)"
+    " or goes on using it (others). Rows that were remapped in the past are no fault.",
+    sources=(MEMORY_ERRORS, "XID 63, 64"),
+    follows=NO_GPUS,
+)
+def remapping_is_complete(view: SnapshotView) -> Iterator[Verdict]:
+    return judge_gpus(view, lambda gpu: _remap(view, gpu))
+
+
+def _remap(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    failed, pending = known(gpu.remap_failed), known(gpu.remap_pending)
+    if failed is None and pending is None:
+        need(gpu.remap_failed, "row remapping")
+    if failed:
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            "A row of memory could not be remapped: the spare rows are used up, and errors will go on.",
+            "remap_failed remap_uncorrectable",
+            replace(gpu, "The row-remapping failure flag is NVIDIA's criterion for an RMA."),
+        )
+    if pending:
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            "A row of memory waits for its remapping: the memory has had errors, and the repair takes"
+            " effect only at a reset.",
+            "remap_pending remap_correctable remap_uncorrectable",
+            reset(gpu, "The reset puts the spare row in place."),
+        )
+    if not failed and not pending:
+        rows = (known(gpu.remap_correctable) or 0) + (known(gpu.remap_uncorrectable) or 0)
+        yield Passed(f"{rows} rows remapped" if rows else "no row remapped")
+
+
+@check(
+    "GPU-004",
+    title="Page retirement is complete, and pages are left",
+    problem="has bad memory pages",
+    about="GPUs before Ampere retire a page of memory after a double-bit error or two single-bit ones;"
+    " that takes effect when the driver is reloaded or the GPU is reset. A retirement that is pending"
+    " is a failure, since the bad page is still in use. A board has room for 64 retired pages; at 60 it is"
+    " due for replacement.",
+    sources=("NVIDIA Dynamic Page Retirement", "XID 48, 63"),
+    follows=NO_GPUS,
+)
+def retirement_is_complete(view: SnapshotView) -> Iterator[Verdict]:
+    return judge_gpus(view, lambda gpu: _retired(view, gpu))
+
+
+def _retired(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    pending = known(gpu.retired_pending)
+    counts = [known(gpu.retired_single_bit), known(gpu.retired_double_bit)]
+    if pending is None and counts == [None, None]:
+        need(gpu.retired_pending, "retired pages")
+    pages = sum(count or 0 for count in counts)
+    if pending:
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            "A page of memory waits for its retirement: it is known to be bad, and still in use.",
+            "retired_pending retired_single_bit retired_double_bit",
+            reset(gpu, "The page is retired when the GPU is reset or the driver reloaded."),
+        )
+    if pages >= RETIRED_PAGES_LIMIT:
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            f"{pages} pages of memory are retired, of {RETIRED_PAGES_CAPACITY} that a board can retire: soon"
+            " bad memory will stay in use.",
+            "retired_single_bit retired_double_bit",
+            replace(
+                gpu, f"A board with {RETIRED_PAGES_LIMIT} retired pages is due for replacement."
+            ),
+        )
+    if not pending and pages < RETIRED_PAGES_LIMIT:
+        yield Passed(f"{pages} pages retired" if pages else "no page retired")
+
+
+# Fact, whether a reset mends it, what is wrong.
+_REPAIRS = (
+    (
+        "unrepairable_memory",
+        False,
+        "The GPU's memory has a fault that its own repair cannot mend: errors will go on.",
+        "The driver calls the memory unrepairable.",
+    ),
+    (
+        "sram_threshold_exceeded",
+        False,
+        "Uncorrectable errors in the GPU's on-chip memory are past the threshold for replacement.",
+        "The SRAM threshold flag is NVIDIA's criterion for an RMA.",
+    ),
+    (
+        "channel_repair_pending",
+        True,
+        "A memory channel waits for its repair: the memory has had errors, and the repair takes effect only"
+        " at a reset.",
+        "The reset repairs the channel.",
+    ),
+    (
+        "tpc_repair_pending",
+        True,
+        "A group of multiprocessors waits for its repair, which takes effect only at a reset.",
+        "The reset repairs it.",
+    ),
+)
+
+
+@check(
+    "GPU-005",
+    title="No repair is pending, and none is impossible",
+    problem="has a pending memory repair",
+    about="Recent GPUs mend memory channels and groups of multiprocessors at a reset, and say when they"
+    " cannot any more. A repair that is pending is a failure that goes with a reset; memory that is"
+    " unrepairable, and on-chip memory (SRAM) with more errors than the threshold, are failures that go"
+    " with the board alone.",
+    sources=(MEMORY_ERRORS, "nvidia-smi(1), ECC Errors"),
+    follows=NO_GPUS,
+)
+def no_repair_pending(view: SnapshotView) -> Iterator[Verdict]:
+    return judge_gpus(view, lambda gpu: _repairs(view, gpu))
+
+
+def _repairs(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    told = [entry for entry in _REPAIRS if known(getattr(gpu, entry[0])) is not None]
+    if not told:
+        for name, *_ in _REPAIRS:
+            need(getattr(gpu, name), "the repair status")
+        raise Skip("the repair status is not told")
+    faults = [entry for entry in told if known(getattr(gpu, entry[0]))]
+    for name, by_reset, message, reason in faults:
+        remedy = reset(gpu, reason) if by_reset else replace(gpu, reason)
+        yield finding(view, "fail", gpu, message, name, remedy)
+    if not faults:
+        yield Passed("nothing to repair")

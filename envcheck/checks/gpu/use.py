@@ -1,0 +1,102 @@
+"""The check on who is using the GPUs before anything is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.gpu import Gpu, GpuProcess
+from ...facts.view import SnapshotView, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..gpus import address_of, finding, judge_gpus
+from ..registry import check
+from ..root_causes import NO_GPUS, container, on_windows, on_wsl, service
+
+FULL = 0.9  # of the memory in use: TensorFlow and JAX ask for nearly all that there is
+HELD = 0.25  # of the memory in use without a process that owns it
+HELD_MIB = 2048
+_MPS = "nvidia-cuda-mps-control"
+
+
+@check(
+    "GPU-016",
+    title="The GPUs' memory is free",
+    problem="has little free memory",
+    about="What other processes hold is missing when training starts, and TensorFlow and JAX ask for nearly"
+    " all of it: memory that is nine tenths full is a warning, and so is memory that is in use though no"
+    " process is listed (a crashed job, or one in another container). An MPS control daemon that nobody"
+    " uses is a warning too: CUDA programs go through its server, and fail when that fails.",
+    sources=("nvidia-smi(1), Processes", "NVIDIA Multi-Process Service"),
+    follows=NO_GPUS,
+)
+def memory_is_free(view: SnapshotView) -> Iterator[Verdict]:
+    yield from judge_gpus(view, lambda gpu: _memory(view, gpu))
+    yield from _forgotten_mps(view)
+
+
+def _memory(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    total = need(gpu.memory_total_mib, "the memory")
+    used = need(gpu.memory_used_mib, "the memory in use")
+    processes = known(gpu.processes)
+    share = used / total if total else 0.0
+    if share >= FULL:
+        yield finding(
+            view,
+            "warn",
+            gpu,
+            f"{used} of {total} MiB are in use{_by(processes)}: what starts now will run out of memory.",
+            "memory_used_mib memory_total_mib",
+            Remedy(
+                "See who uses the GPU, and stop it if it is left over.",
+                [
+                    "nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory,name --format=csv",
+                    f"sudo fuser -v /dev/nvidia*  # GPU {address_of(gpu)}",
+                ],
+            ),
+        )
+    elif processes == [] and share >= HELD and used >= HELD_MIB and _sees_processes(view):
+        yield finding(
+            view,
+            "warn",
+            gpu,
+            f"{used} MiB are in use and no process is listed: a crashed job may hold them, or a process in"
+            " a container.",
+            "memory_used_mib memory_total_mib",
+            Remedy(
+                "See who has the device open, and stop it if it is left over.",
+                ["sudo fuser -v /dev/nvidia*", "docker ps"],
+            ),
+        )
+    else:
+        yield Passed("memory is free")
+
+
+def _sees_processes(view: SnapshotView) -> bool:
+    """Whether the list of processes is whole: not in a container, on Windows, or from a saved file."""
+    known_place = view.machine.host is not None and view.machine.origin == "live"
+    return known_place and not (container(view) or on_wsl(view) or on_windows(view))
+
+
+def _by(processes: list[GpuProcess] | None) -> str:
+    names = [known(process.name) or f"process {process.pid}" for process in processes or []]
+    shown = ", ".join(dict.fromkeys(name.rpartition("/")[2] for name in names[:4]))
+    return f" by {shown}" if shown else ""
+
+
+def _forgotten_mps(view: SnapshotView) -> Iterator[Finding]:
+    """An MPS daemon without clients, on GPUs whose compute mode is not the one meant for it."""
+    daemon = service(view, _MPS)
+    if daemon is None or not known(daemon.running):
+        return
+    for gpu in view.gpus:
+        processes = known(gpu.processes)
+        if processes is None or any("C" in process.kind for process in processes):
+            return
+        if "exclusive" in (known(gpu.compute_mode) or "").lower():
+            return
+    yield Finding(
+        "warn",
+        "An MPS control daemon is running and nothing uses it: CUDA programs of its user go through its"
+        " server, and fail with it.",
+        evidence=[view.evidence("machine.kernel.services", f"{_MPS} is running")],
+        remedy=Remedy("Stop it, if nobody needs it.", ["echo quit | sudo nvidia-cuda-mps-control"]),
+    )

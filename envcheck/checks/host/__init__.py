@@ -1,0 +1,12 @@
+"""Checks on the host: hardware, system, disks, limits."""
+
+from __future__ import annotations
+
+from ..registry import Area
+
+AREA = Area(
+    name="host",
+    title="Host",
+    position=10,
+    needs=frozenset(("host", "kernel")),
+)

@@ -1,0 +1,123 @@
+"""The check on room for environments, caches and temporary files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.host import Disk
+from ...facts.missing import CannotJudge
+from ...facts.view import SnapshotView, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ...findings.shell import word
+from ..registry import check
+from .places import (
+    DEAD,
+    NAMES,
+    VARIABLES,
+    by_mount,
+    disks,
+    evidence,
+    framework_installed,
+    gigabytes,
+    mount,
+    roles,
+)
+
+# Measured for tensorflow[and-cuda] 2.21, 43 packages: 6.36 GB installed, from 3.28 GB of wheels.
+ENVIRONMENT_MIB = 6066
+WHEELS_MIB = 3129
+FULL_MIB = 100  # below it, a disk counts as full
+ENVIRONMENT_INODES = 50_000
+FULL_INODES = 1_000
+USES = ("home", "cache", "environments", "temporary")
+
+
+@check(
+    "HOST-005",
+    title="Enough disk space for environments and caches",
+    problem="too little disk space",
+    about="A TensorFlow environment with its CUDA libraries takes 6.36 GB, and the wheels it comes"
+    " from 3.28 GB, in pip's or uv's cache or among the temporary files; without room, an installation"
+    " stops half way. Judged by what this user may still write on each file system: free blocks"
+    " (without those kept for root), free inodes, and the quota where one is known. A target that has"
+    " a framework already needs no such room. The lines for inodes (50,000) and for 'full' (100 MiB)"
+    " are envcheck's own.",
+    sources=("measured: tensorflow[and-cuda] 2.21, 43 packages", "pip#5816", "pip#12868"),
+    follows=(DEAD,),
+)
+def room(view: SnapshotView) -> Iterator[Verdict]:
+    for group in by_mount(disks(view, *USES)):
+        try:
+            yield from _space(view, group)
+            yield from _inodes(view, group)
+        except CannotJudge as why:
+            yield unjudged(why, mount(group[0]))
+
+
+def _needed(held: list[str]) -> int:
+    """MiB that installing takes on a file system with these roles."""
+    environment = ENVIRONMENT_MIB if "environments" in held else 0
+    # Installers keep the wheels in their cache or among the temporary files, not in both.
+    return environment + (WHEELS_MIB if "cache" in held or "temporary" in held else 0)
+
+
+def _space(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
+    disk, held = group[0], roles(*group)
+    field, left = "free_mib", "free"
+    free = need(disk.free_mib, f"free space of {disk.path}")
+    quota = known(disk.quota_free_mib)
+    if quota is not None and quota < free:
+        field, left, free = "quota_free_mib", "of this user's quota left", quota
+    needed = 0 if framework_installed(view) else _needed(held)
+    if free >= max(needed, FULL_MIB):
+        yield Passed(f"{mount(disk)} has {gigabytes(free)} {left}", mount(disk))
+        return
+    if free < FULL_MIB:
+        what = f"{_name(group)} is full, {free} MiB {left}: every program that writes there fails."
+    else:
+        what = (
+            f"{_name(group)} has {gigabytes(free)} {left}: installing TensorFlow with its CUDA libraries"
+            f" takes up to {gigabytes(needed)} there and would stop with 'No space left on device'."
+        )
+    moved = [VARIABLES[role] for role in held if role in VARIABLES]
+    yield Finding(
+        "fail" if free < FULL_MIB else "warn",
+        what,
+        subject=mount(disk),
+        evidence=[evidence(view, disk, field)],
+        remedy=Remedy(
+            "Make room, or send environments, caches and temporary files to a larger disk.",
+            [
+                f"df -h {word(mount(disk))}",
+                "python3 -m pip cache purge",
+                *(f"export {name}=/path/on/a/larger/disk" for name in moved),
+            ],
+        ),
+    )
+
+
+def _inodes(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
+    disk = group[0]
+    free = known(disk.free_inodes)
+    installing = "environments" in roles(*group) and not framework_installed(view)
+    if free is None or free >= (ENVIRONMENT_INODES if installing else FULL_INODES):
+        return
+    yield Finding(
+        "fail" if free < FULL_INODES else "warn",
+        f"{_name(group)} has {free} free inodes: there is no room for an environment's tens of thousands"
+        " of files, however many bytes are free.",
+        subject=mount(disk),
+        evidence=[evidence(view, disk, "free_inodes")],
+        remedy=Remedy(
+            "Remove directories with many small files, or use another file system.",
+            [
+                f"df -i {word(mount(disk))}",
+                f"sudo du --inodes -x -d 3 {word(mount(disk))} | sort -n | tail",
+            ],
+        ),
+    )
+
+
+def _name(group: list[Disk]) -> str:
+    """A sentence's subject: the mount point and what is kept there."""
+    return f"{mount(group[0])} ({', '.join(NAMES[role] for role in roles(*group))})"

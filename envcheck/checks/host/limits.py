@@ -1,0 +1,135 @@
+"""Checks on the limits that a container or a login puts on processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView, facts_of, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..nvidia_devices import mode_bits
+from ..registry import check
+from .places import host_of
+
+DEFAULT_SHM_MIB = 64  # what docker, podman and Kubernetes give a container that asks for nothing
+LEAST_OPEN_FILES = 1024  # the distributions' own soft limit
+
+RUN = "docker run --gpus all --shm-size=1g --ulimit memlock=-1 --ulimit stack=67108864 IMAGE"
+KUBERNETES = "kubectl explain pod.spec.volumes.emptyDir.medium   # Memory, mounted at /dev/shm"
+
+
+@check(
+    "HOST-008",
+    title="/dev/shm is large enough",
+    problem="/dev/shm is too small",
+    about="NCCL, and data loaders with worker processes, exchange data through /dev/shm. A container gets"
+    " 64 MB of it unless told otherwise; what does not fit ends in 'No space left on device', a bus error"
+    " or a hang of all ranks. Judged in containers only: a host gives half of its memory.",
+    sources=("nccl#290", "nccl#342", "NVIDIA containers user guide, --shm-size"),
+)
+def shared_memory(view: SnapshotView) -> Iterator[Verdict]:
+    host = host_of(view)
+    total = need(host.shm_total_mib, "/dev/shm")
+    container = known(host.container)
+    if container is None or total > DEFAULT_SHM_MIB:
+        yield Passed(f"{total} MiB")
+        return
+    yield Finding(
+        "warn",
+        f"/dev/shm has {total} MiB in this container: NCCL between GPUs and data loaders with workers"
+        " need more, and die or hang.",
+        evidence=[
+            view.evidence("machine.host.shm_total_mib"),
+            view.evidence("machine.host.container"),
+        ],
+        remedy=Remedy(
+            "Start the container with more shared memory; it cannot be enlarged from inside.",
+            [KUBERNETES if container == "kubernetes" else RUN],
+        ),
+    )
+
+
+@check(
+    "HOST-009",
+    title="Process limits leave room for GPU work",
+    problem="process limits are too low",
+    about="RDMA (InfiniBand, RoCE), which NCCL uses between machines, pins the memory it registers, and the"
+    " limit on locked memory counts that: in a container without --ulimit memlock=-1 registration fails."
+    " Outside of containers 8 MiB is the distributions' default and no finding, nor is it one without an"
+    " RDMA device. Fewer than 1024 open files is less than any distribution gives.",
+    sources=("NVIDIA containers user guide, --ulimit memlock", "getrlimit(2)"),
+)
+def limits(view: SnapshotView) -> Iterator[Verdict]:
+    host = host_of(view)
+    memlock = need(host.memlock_kib, "the limit on locked memory")
+    files = known(host.open_files)
+    devices = known(host.rdma_devices)
+    if memlock != -1 and devices and known(host.container):
+        yield Finding(
+            "warn",
+            f"This container may lock only {memlock} KiB of memory, and {', '.join(devices)} need more: NCCL"
+            " over RDMA cannot register its buffers.",
+            evidence=[
+                view.evidence("machine.host.memlock_kib"),
+                view.evidence("machine.host.rdma_devices"),
+            ],
+            remedy=Remedy("Start the container without that limit.", [RUN]),
+        )
+    if files is not None and 0 <= files < LEAST_OPEN_FILES:
+        yield Finding(
+            "warn",
+            f"A process may open only {files} files: data loaders run into 'Too many open files'.",
+            evidence=[view.evidence("machine.host.open_files")],
+            remedy=Remedy(
+                "Raise the limit.", ["ulimit -n 65536", "docker run --ulimit nofile=65536 IMAGE"]
+            ),
+        )
+    locked = "no limit on locked memory" if memlock == -1 else f"{memlock} KiB of locked memory"
+    yield Passed(
+        locked if files is None else f"{locked}, {'any number of' if files == -1 else files} files"
+    )
+
+
+@check(
+    "HOST-010",
+    title="SELinux lets this container use the GPUs",
+    problem="SELinux keeps the container from the GPUs",
+    about="Where the host enforces SELinux, a container's label (container_t) may not open device nodes"
+    " that nobody labelled for it, whatever their mode says: NVML then reports 'Insufficient Permissions'."
+    " Judged by device nodes that every user may open by their mode, and this process may not.",
+    sources=("nvidia-container-toolkit#33", "container-selinux, boolean container_use_devices"),
+    follows=("PCI-001", "KRN-001", "KRN-006"),
+)
+def selinux(view: SnapshotView) -> Iterator[Verdict]:
+    host = host_of(view)
+    if known(host.container) is None:
+        raise Skip("not in a container")
+    label = known(host.selinux_label) or ""
+    if known(host.selinux) != "enforcing" and "container_t" not in label:
+        raise Skip("SELinux does not confine this container")
+    nodes = need(facts_of(view.machine.kernel, "device nodes").device_nodes, "device nodes")
+    nodes = [node for node in nodes if node.path.startswith("/dev/nvidia")]
+    if not nodes:
+        raise Skip("no NVIDIA device node here")
+    denied = [node for node in nodes if not node.usable and mode_bits(node.mode) & 0o006 == 0o006]
+    if not denied:
+        yield Passed(f"{len(nodes)} device nodes")
+        return
+    yield Finding(
+        "warn",
+        f"{denied[0].path} is open to everybody by its mode, and this process may not use it: SELinux keeps"
+        " the container from the GPU.",
+        evidence=[
+            view.evidence(
+                "machine.kernel.device_nodes", ", ".join(f"{n.path} {n.mode}" for n in denied)
+            ),
+            view.evidence("machine.host.selinux_label"),
+        ],
+        remedy=Remedy(
+            "Allow containers to use devices on the host, or start this one without the label.",
+            [
+                "sudo setsebool -P container_use_devices on",
+                "podman run --security-opt=label=disable --device nvidia.com/gpu=all IMAGE",
+            ],
+        ),
+    )

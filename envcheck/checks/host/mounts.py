@@ -1,0 +1,165 @@
+"""Checks on how the file systems for environments and caches are mounted, and whether they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.base import Unavailable
+from ...facts.host import Disk
+from ...facts.missing import CannotJudge
+from ...facts.view import SnapshotView, known, need
+from ...findings.model import Finding, Level, Passed, Remedy, Verdict, unjudged
+from ...findings.shell import word
+from ..registry import check
+from .places import (
+    DEAD,
+    NAMES,
+    VARIABLES,
+    by_mount,
+    disks,
+    evidence,
+    framework_installed,
+    host_of,
+    mount,
+    roles,
+)
+
+# What it does to the user where a directory with this role cannot be written; the worst first.
+CLOSED: dict[str, tuple[Level, str]] = {
+    "temporary": ("fail", "pip, compilers and TensorFlow cannot write their temporary files."),
+    "environments": ("warn", "no environment can be installed there."),
+    "cache": ("warn", "downloads are not kept, and installers may refuse to work without a cache."),
+}
+
+
+@check(
+    "HOST-006",
+    title="Environments can be written and run where they go",
+    problem="a directory cannot be written, or is noexec",
+    about="An environment's libraries are mapped into memory as programs. On a file system mounted"
+    " noexec that fails with 'failed to map segment from shared object', after an installation that"
+    " seemed to go well. On one that is read-only, or closed to this user, nothing can be installed."
+    " A noexec directory for temporary files is common hardening and no failure: only packages that"
+    " are built from source mind.",
+    sources=("mount(8), noexec", "mmap(2), EPERM", "Python's tempfile documentation, TMPDIR"),
+    follows=(DEAD,),
+)
+def usable(view: SnapshotView) -> Iterator[Verdict]:
+    places = disks(view, "environments", "cache", "temporary", "target")
+    for disk in places:
+        try:
+            yield from _noexec(view, disk)
+            yield from _closed(view, disk)
+        except CannotJudge as why:
+            yield unjudged(why, disk.path)
+    hardened = any("temporary" in disk.roles and known(disk.noexec) for disk in places)
+    note = ", temporary files noexec: set TMPDIR to build packages from source" if hardened else ""
+    yield Passed("writable and executable" + note)
+
+
+def _noexec(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
+    libraries = [role for role in roles(disk) if role in ("environments", "target")]
+    if not libraries or not need(disk.noexec, f"mount options of {disk.path}"):
+        return
+    yield Finding(
+        "fail",
+        f"{mount(disk)} is mounted noexec, and {NAMES[libraries[0]]} is there ({disk.path}): no library"
+        " of an environment can be loaded from it.",
+        subject=disk.path,
+        evidence=[evidence(view, disk, "noexec")],
+        remedy=Remedy(
+            "Mount it with exec (and take noexec out of /etc/fstab), or keep environments elsewhere.",
+            [
+                f"sudo mount -o remount,exec {word(mount(disk))}",
+                "export XDG_DATA_HOME=/path/on/another/disk",
+            ],
+        ),
+    )
+
+
+def _closed(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
+    role = next((role for role in CLOSED if role in disk.roles), None)
+    if role is None or (role == "environments" and framework_installed(view)):
+        return
+    if need(disk.read_only, f"mount options of {disk.path}"):
+        field, why = "read_only", "read-only"
+    elif known(disk.writable) is False:
+        field, why = "writable", "not writable for this user"
+    else:
+        return
+    level, effect = CLOSED[role]
+    yield Finding(
+        level,
+        f"{disk.path} ({NAMES[role]}) is {why}: {effect}",
+        subject=disk.path,
+        evidence=[evidence(view, disk, field)],
+        remedy=Remedy(
+            "Use a directory that this user may write to.",
+            [
+                f"ls -ld {word(disk.path)}",
+                f"export {VARIABLES[role]}=/path/to/a/writable/directory",
+            ],
+        ),
+    )
+
+
+@check(
+    DEAD,
+    title="Environments and caches are on disks that answer, and are local",
+    problem="a disk does not answer, or is remote",
+    about="On a network file system, installing and importing the many small files of an environment"
+    " is slow, and the locks of pip's and uv's caches may not work. A mount whose server is gone is"
+    " worse: every program that touches it hangs. Judged by the file system's type, and by whether it"
+    " answered in time. In WSL2 a Windows drive (9p) is as slow as a network file system and counts"
+    " as one.",
+    sources=("proc(5), mountinfo", "uv documentation, cache directory", "microsoft/WSL#4197"),
+)
+def local(view: SnapshotView) -> Iterator[Verdict]:
+    for group in by_mount(host_of(view).disks):
+        free = group[0].free_mib
+        if isinstance(free, Unavailable) and free.unavailable == "timeout":
+            yield _dead(view, group)
+    for group in by_mount(disks(view, "cache", "environments")):
+        yield from _remote(view, group)
+
+
+def _dead(view: SnapshotView, group: list[Disk]) -> Finding:
+    where = mount(group[0])
+    names = " or ".join(NAMES[role] for role in roles(*group))
+    return Finding(
+        "fail",
+        f"The file system at {where} does not answer: every program that opens a file in {names} hangs.",
+        subject=where,
+        evidence=[evidence(view, group[0], "free_mib")],
+        remedy=Remedy(
+            "See whether its server is up and reachable; unmount it lazily where it is gone for good.",
+            [
+                "grep -E ' (nfs4?|cifs|smb3|lustre|ceph|9p|fuse[^ ]*) ' /proc/mounts",
+                *([f"sudo umount -l {word(where)}"] if known(group[0].mount_point) else []),
+            ],
+        ),
+    )
+
+
+def _remote(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
+    disk = group[0]
+    filesystem = known(disk.filesystem)
+    windows = filesystem == "9p" and known(host_of(view).wsl) is True
+    if not known(disk.network) and not windows:
+        if filesystem:
+            yield Passed(f"{mount(disk)} is {filesystem}", mount(disk))
+        return
+    kind = "a Windows drive" if windows else f"{filesystem}, a network file system"
+    held = [role for role in roles(*group) if role in ("cache", "environments")]
+    names = " and ".join(NAMES[role] for role in held)
+    yield Finding(
+        "warn",
+        f"{names[0].upper()}{names[1:]} ({disk.path}) is on {kind}: installing and importing many small"
+        " files is slow there, and cache locks may not work.",
+        subject=disk.path,
+        evidence=[evidence(view, disk, "filesystem")],
+        remedy=Remedy(
+            "Keep them on a local disk of this machine.",
+            [f"export {VARIABLES[role]}=/path/on/a/local/disk" for role in held],
+        ),
+    )

@@ -1,0 +1,71 @@
+"""What the checks on the host share: its facts, and the directories that matter by their roles."""
+
+from __future__ import annotations
+
+from ...facts.evidence import Evidence
+from ...facts.host import Disk, Host
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView, facts_of, known
+
+NAMES = {
+    "home": "the home directory",
+    "cache": "the cache",
+    "environments": "the place for environments",
+    "temporary": "the directory for temporary files",
+    "target": "the target",
+}
+# The variables that move them elsewhere.
+VARIABLES = {"environments": "XDG_DATA_HOME", "cache": "XDG_CACHE_HOME", "temporary": "TMPDIR"}
+# The check that fails where a file system does not answer, which explains what the others miss.
+DEAD = "HOST-007"
+
+
+def host_of(view: SnapshotView) -> Host:
+    return facts_of(view.machine.host, "the host's facts")
+
+
+def gigabytes(mib: int) -> str:
+    """Decimal gigabytes, as disks and downloads are counted: "6.4 GB"."""
+    return f"{mib * 1048576 / 1e9:.1f} GB"
+
+
+def disks(view: SnapshotView, *roles: str) -> list[Disk]:
+    """The disks with one of these roles; raises Skip where the snapshot has none."""
+    found = [disk for disk in host_of(view).disks if set(disk.roles) & set(roles)]
+    if not found:
+        raise Skip("disks: not in this snapshot")
+    return found
+
+
+def by_mount(group: list[Disk]) -> list[list[Disk]]:
+    """The disks in groups that share one file system."""
+    groups: dict[str, list[Disk]] = {}
+    for disk in group:
+        groups.setdefault(mount(disk), []).append(disk)
+    return list(groups.values())
+
+
+def mount(disk: Disk) -> str:
+    """Where the disk's file system is mounted, or the directory itself where that is not known."""
+    return known(disk.mount_point) or disk.path
+
+
+def roles(*group: Disk) -> list[str]:
+    """The roles that these disks have together, in NAMES' order."""
+    held = {role for disk in group for role in disk.roles}
+    return [role for role in NAMES if role in held]
+
+
+def evidence(view: SnapshotView, disk: Disk, field: str, value: object = None) -> Evidence:
+    """The Evidence for one disk's fact."""
+    path = f"machine.host.disks[{host_of(view).disks.index(disk)}].{field}"
+    return view.evidence(path, getattr(disk, field) if value is None else value)
+
+
+def framework_installed(view: SnapshotView) -> bool:
+    """Whether the target has a framework already, so that no room is needed for installing one."""
+    target = view.snapshot.target
+    if target is None:
+        return False
+    probes = (target.tensorflow, target.torch, target.jax)
+    return any(p.facts.imported for p in probes if p is not None and p.facts is not None)

@@ -1,0 +1,181 @@
+"""Checks on the driver's device nodes: there, usable by this user, and the one for unified memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...facts.kernel import DeviceNode, Kernel
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.shell import word
+from ..nvidia_devices import host_facts, is_loaded, kernel_facts, mode_bits
+from ..registry import check
+from ..root_causes import container
+
+CONTROL = "/dev/nvidiactl"
+UVM = "/dev/nvidia-uvm"
+GPU_NODE = re.compile(r"/dev/nvidia\d+\Z")
+OPEN_TO_ALL = "options nvidia NVreg_DeviceFileMode=0666"
+AGAIN = Remedy(
+    "Start a new container with the GPUs: nodes cannot be added to a running one.",
+    ["docker run --rm --gpus all ubuntu nvidia-smi -L"],
+)
+
+
+@check(
+    "KRN-006",
+    title="The device nodes exist, and this user may use them",
+    problem="the GPUs' device nodes cannot be used",
+    about="Programs reach the GPU through /dev/nvidiactl and one /dev/nvidiaN for each GPU. They are"
+    " made when the driver is first used; in a container, when it is started. Where this user may not"
+    " read and write them, every program of the user finds no GPU, while root's do. Nodes under"
+    " /dev/nvidia-caps belong to MIG and are closed on purpose: they are not judged.",
+    sources=("nvidia-container-toolkit#33", "NVIDIA driver README, device node access"),
+    follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "ENV-002"),
+)
+def nodes_usable(view: SnapshotView) -> Iterator[Verdict]:
+    kernel = kernel_facts(view)
+    if is_loaded(kernel) is False:
+        raise Skip("the nvidia module is not loaded")
+    nodes = need(kernel.device_nodes, "the device nodes")
+    control = [node for node in nodes if node.path == CONTROL]
+    gpus = [node for node in nodes if GPU_NODE.match(node.path)]
+    if not control or not gpus:
+        yield _missing(view, CONTROL if not control else "/dev/nvidia0")
+        return
+    closed = [node for node in control + gpus if not node.usable]
+    if closed:
+        yield _closed(
+            view, closed, everything=bool(control[0] in closed or len(closed) == len(gpus))
+        )
+    else:
+        yield Passed(f"{CONTROL} and {len(gpus)} of /dev/nvidiaN, mode {gpus[0].mode}")
+
+
+def _missing(view: SnapshotView, path: str) -> Verdict:
+    if _driver_answers(view):
+        return Passed("made on demand: the driver answers")
+    return Finding(
+        "fail",
+        f"There is no {path}: no program reaches the driver, though its module is loaded.",
+        subject=path,
+        evidence=[view.evidence("machine.kernel.device_nodes")],
+        remedy=AGAIN
+        if container(view)
+        else Remedy(
+            "Make the nodes; nvidia-modprobe (setuid root) or nvidia-persistenced does it at each boot.",
+            ["sudo nvidia-modprobe -c 0 -u", "sudo systemctl enable --now nvidia-persistenced"],
+        ),
+    )
+
+
+def _driver_answers(view: SnapshotView) -> bool:
+    """Whether NVML started and listed a GPU: it makes the nodes that it needs."""
+    probe = view.machine.nvml
+    return bool(
+        probe is not None
+        and probe.facts is not None
+        and known(probe.facts.init_code) == 0
+        and known(probe.facts.gpus)
+    )
+
+
+def _closed(view: SnapshotView, nodes: list[DeviceNode], everything: bool) -> Finding:
+    told = ", ".join(f"{n.path} {n.mode} {n.owner}:{n.group}" for n in nodes[:6])
+    evidence = [view.evidence("machine.kernel.device_nodes", told)]
+    confined = container(view) is not None and known(host_facts(view).selinux) == "enforcing"
+    if confined:
+        evidence.append(view.evidence("machine.host.selinux"))
+    return Finding(
+        "fail" if everything else "warn",
+        "This user may not read and write "
+        + (
+            "the driver's device nodes: no program of this user finds a GPU."
+            if everything
+            else "some GPUs' device nodes: programs of this user do not find those GPUs."
+        ),
+        subject=", ".join(node.path for node in nodes[:6]),
+        evidence=evidence,
+        remedy=_open(nodes[0], confined),
+    )
+
+
+def _open(node: DeviceNode, confined: bool) -> Remedy:
+    if confined:
+        return Remedy(
+            "SELinux keeps containers off devices: allow it on the host.",
+            ["sudo setsebool -P container_use_devices on"],
+        )
+    if node.group not in ("root", "0") and mode_bits(node.mode) & 0o060 == 0o060:
+        return Remedy(
+            f"Add the user to the group {node.group}, and log in again.",
+            [f'sudo usermod -aG {word(node.group)} "$USER"', f"newgrp {word(node.group)}"],
+        )
+    return Remedy(
+        "Let the driver make its nodes readable and writable for all, as is its default (or give them a"
+        " group of your own with NVreg_DeviceFileGID), and reboot.",
+        [
+            f"echo '{OPEN_TO_ALL}' | sudo tee /etc/modprobe.d/nvidia-nodes.conf",
+            f"sudo chmod 0666 {word(node.path)}  # until the reboot",
+        ],
+    )
+
+
+@check(
+    "KRN-007",
+    title="nvidia-uvm is loaded",
+    problem="the nvidia-uvm module is not loaded",
+    about="CUDA needs a second kernel module, nvidia-uvm, and its node /dev/nvidia-uvm. Without it"
+    " nvidia-smi is fine, and cuInit fails with error 999 ('unknown'): frameworks report no GPU. It is"
+    " loaded on demand by nvidia-modprobe where that is installed setuid root, so where cuInit works, all"
+    " is well.",
+    sources=("gpu-burn#60", "gorgonia/cu#2"),
+    follows=("PCI-001", "PCI-002", "KRN-001", "KRN-002", "DRV-002", "KRN-006", "KRN-011"),
+)
+def uvm_loaded(view: SnapshotView) -> Iterator[Verdict]:
+    kernel = kernel_facts(view)
+    if is_loaded(kernel) is False:
+        raise Skip("the nvidia module is not loaded")
+    cuda = view.machine.cuda
+    code = None if cuda is None or cuda.facts is None else known(cuda.facts.init_code)
+    if code == 0:
+        yield Passed("cuInit works")
+        return
+    nodes = need(kernel.device_nodes, "the device nodes")
+    node = next((node for node in nodes if node.path == UVM), None)
+    if node is not None and is_loaded(kernel, "nvidia_uvm") is not False:
+        yield from _usable(view, node)
+    elif code is None:
+        raise Skip("nothing has asked for it yet: libcuda was not tried")
+    else:
+        yield _no_uvm(view, kernel, node, code)
+
+
+def _usable(view: SnapshotView, node: DeviceNode) -> Iterator[Verdict]:
+    if node.usable:
+        yield Passed(f"{UVM}, mode {node.mode}")
+    else:
+        yield _closed(view, [node], everything=True)
+
+
+def _no_uvm(view: SnapshotView, kernel: Kernel, node: DeviceNode | None, code: int) -> Finding:
+    evidence = [view.evidence("machine.cuda.init_code")]
+    if is_loaded(kernel, "nvidia_uvm") is False:
+        evidence.append(view.evidence("machine.kernel.modules", "nvidia_uvm is not among them"))
+    if node is None:
+        evidence.append(view.evidence("machine.kernel.device_nodes", f"no {UVM}"))
+    return Finding(
+        "fail",
+        f"The module nvidia-uvm is not ready, and cuInit fails with error {code}: nvidia-smi works, and"
+        " no CUDA program does.",
+        subject=UVM,
+        evidence=evidence,
+        remedy=AGAIN
+        if container(view)
+        else Remedy(
+            "Load it and make its node; nvidia-persistenced or this command at boot keeps it so.",
+            ["sudo nvidia-modprobe -u -c 0", "sudo modprobe nvidia-uvm"],
+        ),
+    )

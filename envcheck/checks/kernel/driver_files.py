@@ -1,0 +1,92 @@
+"""What the checks on the kernel side of the driver share: what is installed, and how to repair it."""
+
+from __future__ import annotations
+
+import re
+
+from ...facts.kernel import DkmsState, DriverFile, Kernel, ModuleFile
+from ...facts.view import SnapshotView, known
+from ...findings.shell import word
+from ..root_causes import branch
+from ..system_commands import Code, on_system
+
+MODPROBE = "sudo modprobe nvidia"
+LOG = "sudo dmesg | grep -iE 'nvrm|nvidia'"
+# DKMS modules of NVIDIA's that are not the driver.
+NOT_THE_DRIVER = ("nvidia-fs", "nvidia-peermem", "nvidia-p2p")
+# Packages that hold a part of the driver itself, by the start of their names.
+DRIVER_PACKAGE = re.compile(
+    r"(nvidia-(driver|dkms|kernel|utils|headless|compute-utils|open|tesla|legacy)|libnvidia-compute"
+    r"|libnvidia-ml|libcuda1|linux-(modules|objects)-nvidia|kmod-nvidia|akmod-nvidia|dkms-nvidia"
+    r"|xorg-x11-drv-nvidia|cuda-drivers)"
+)
+# Libraries that are meant to be of another version: CUDA's forward compatibility, WSL's own, 32 bits.
+BESIDE = re.compile(r"/compat/|/wsl/|/i386-linux-gnu/|/lib32/")
+DRIVER_VERSION = re.compile(r"(?:\d+:)?(\d{3,}\.\d+(?:\.\d+)?)")
+
+
+def upstream(version: str) -> str:
+    """The driver's own version in a package's: "1:535.183.01-0ubuntu1" is "535.183.01"; "" if none."""
+    match = DRIVER_VERSION.match(version)
+    return match.group(1) if match else ""
+
+
+def driver_packages(kernel: Kernel) -> list[str]:
+    """The driver's installed packages as "NAME VERSION"."""
+    return [
+        f"{package.name} {package.version}"
+        for package in known(kernel.driver_packages) or []
+        if DRIVER_PACKAGE.match(package.name) and upstream(package.version)
+    ]
+
+
+def driver_files(kernel: Kernel) -> list[DriverFile]:
+    """The driver's own libraries on disk."""
+    return [file for file in known(kernel.driver_files) or [] if not BESIDE.search(file.path)]
+
+
+def module_files(kernel: Kernel) -> list[ModuleFile]:
+    return known(kernel.module_files) or []
+
+
+def dkms(kernel: Kernel) -> list[DkmsState]:
+    """The driver's own entries in DKMS."""
+    return [state for state in known(kernel.dkms) or [] if state.module not in NOT_THE_DRIVER]
+
+
+def built_for(kernel: Kernel) -> set[str]:
+    """The kernels that have the driver's module, by files on disk and by DKMS."""
+    kernels = {file.kernel for file in module_files(kernel)}
+    kernels |= {known(state.kernel) or "" for state in dkms(kernel) if state.state == "installed"}
+    return kernels - {""}
+
+
+def installed_version(kernel: Kernel) -> str:
+    """The version of the driver that is on disk for the running kernel, or of any; "" if unknown."""
+    release = known(kernel.release)
+    files = sorted(module_files(kernel), key=lambda file: file.kernel != release)
+    versions = [known(file.version) for file in files] + [state.version for state in dkms(kernel)]
+    versions += [upstream(text.split()[-1]) for text in driver_packages(kernel)]
+    return next((version for version in versions if version), "")
+
+
+def install_driver(view: SnapshotView) -> list[str]:
+    """The commands that install a driver on this distribution; none where they are not known."""
+    return on_system(view, "install-driver")
+
+
+def build_module(view: SnapshotView, release: str = "") -> list[str]:
+    """The commands that let DKMS build the module, for the running kernel or for another one."""
+    running = not release
+    headers = on_system(view, "kernel-headers", release=release or Code("$(uname -r)"))
+    if running:
+        return [*headers, "sudo dkms autoinstall", MODPROBE]
+    return [*headers, f"sudo dkms autoinstall -k {word(release)}"]
+
+
+def install_flavour(view: SnapshotView, kernel: Kernel, flavour: str) -> list[str]:
+    """The commands that put the open or the proprietary modules in the other ones' place."""
+    if known(kernel.runfile_installer):
+        return [f"sudo sh NVIDIA-Linux-*.run --kernel-module-type={flavour}"]
+    number = branch(known(kernel.driver_version) or installed_version(kernel))
+    return on_system(view, f"flavour-{flavour}", branch=number)

@@ -1,0 +1,203 @@
+"""Checks on what is installed and running around the driver: reboots due, doubles, fabric manager."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...facts.kernel import DriverFile, Kernel
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.shell import word
+from ..nvidia_devices import kernel_facts, pci_devices
+from ..registry import check
+from ..root_causes import REBOOT, container, install_fabric_manager, service
+from ..system_commands import on_system
+from .driver_files import driver_files, driver_packages, upstream
+
+GPU_OR_KERNEL = re.compile(r"linux-(image|modules|headers|generic|base)|nvidia|cuda|libcuda")
+FABRIC_MANAGER = "nvidia-fabricmanager"
+
+
+@check(
+    "KRN-004",
+    title="No reboot is pending for the kernel or the driver",
+    problem="a reboot is pending",
+    about="After an upgrade of the kernel or the driver, Debian's and Ubuntu's tools note that a reboot"
+    " is needed. Until then the old kernel and the old module run beside the new files; what breaks then"
+    " breaks at the next reload or reboot. Other packages that ask for a reboot do not count here.",
+    sources=("lyulyul/shine-cluster#30", "update-notifier's /run/reboot-required"),
+    follows=("PCI-001", "DRV-002"),
+)
+def no_reboot_pending(view: SnapshotView) -> Iterator[Verdict]:
+    kernel = kernel_facts(view)
+    if not need(kernel.reboot_required, "whether a reboot is pending"):
+        yield Passed("none")
+        return
+    asking = known(kernel.reboot_required_by)
+    ours = [name for name in asking or [] if GPU_OR_KERNEL.match(name)]
+    if asking and not ours:
+        yield Passed(f"one is, but only for {', '.join(asking[:4])}")
+        return
+    evidence = [view.evidence("machine.kernel.reboot_required")]
+    if ours:
+        evidence.append(view.evidence("machine.kernel.reboot_required_by", ", ".join(ours)))
+    yield Finding(
+        "warn",
+        "A reboot is pending after an upgrade"
+        + (f" of {', '.join(ours[:4])}" if ours else "")
+        + ": what runs now is not what is installed.",
+        evidence=evidence,
+        remedy=Remedy("Reboot when the machine is idle.", [REBOOT]),
+    )
+
+
+@check(
+    "KRN-005",
+    title="One driver installation, not two",
+    problem="two driver installations are mixed",
+    about="A driver from NVIDIA's runfile installer and one from packages overwrite each other's files,"
+    " and the next upgrade of the packages breaks the mixture. Driver libraries of two versions in the"
+    " loader's directories are the same trouble: which one a program gets is a matter of chance. CUDA's"
+    " compat directories, WSL's and 32-bit ones are not counted.",
+    sources=("NVIDIA driver README, installation", "lyulyul/shine-cluster#30"),
+    follows=("PCI-001",),
+)
+def one_installation(view: SnapshotView) -> Iterator[Verdict]:
+    kernel = kernel_facts(view)
+    runfile, packages = known(kernel.runfile_installer), driver_packages(kernel)
+    if runfile and packages:
+        yield Finding(
+            "warn",
+            "The driver was installed by NVIDIA's runfile installer and by packages: they overwrite each"
+            " other, and the next upgrade leaves a mixture that does not work.",
+            subject=runfile,
+            evidence=[
+                view.evidence("machine.kernel.runfile_installer"),
+                view.evidence("machine.kernel.driver_packages", ", ".join(packages[:6])),
+            ],
+            remedy=Remedy(
+                "Remove the runfile's installation, then reinstall the packages.",
+                [f"sudo {word(runfile)}", *_reinstall(view, packages)],
+            ),
+        )
+    need(kernel.driver_files, "driver libraries")
+    files = driver_files(kernel)
+    versions = sorted({file.version for file in files})
+    if len(versions) > 1:
+        yield Finding(
+            "warn",
+            f"Driver libraries of {len(versions)} versions, {', '.join(versions)}, are where the loader"
+            " looks: programs may get the wrong one.",
+            evidence=[view.evidence("machine.kernel.driver_files", _paths(files))],
+            remedy=_extra_libraries(view, kernel, files),
+        )
+    if not (runfile and packages) and len(versions) <= 1:
+        yield Passed(_origin(versions, runfile, packages))
+
+
+def _origin(versions: list[str], runfile: str | None, packages: list[str]) -> str:
+    origin = "from the runfile installer" if runfile else "from packages" if packages else ""
+    return f"{versions[0]} {origin}".strip() if versions else "no driver libraries"
+
+
+def _paths(files: list[DriverFile]) -> str:
+    return ", ".join(file.path for file in files[:6])
+
+
+def _reinstall(view: SnapshotView, packages: list[str]) -> list[str]:
+    return on_system(view, "reinstall", names=[text.split()[0] for text in packages[:3]])
+
+
+def _extra_libraries(view: SnapshotView, kernel: Kernel, files: list[DriverFile]) -> Remedy:
+    loaded = known(kernel.driver_version)
+    extra = [file.path for file in files if file.version != loaded]
+    if loaded is None or len(extra) == len(files):
+        return Remedy(
+            "Find out which one belongs to the driver, and remove the other.",
+            on_system(view, "owner", names=[file.path for file in files[:6]]),
+        )
+    return Remedy(
+        f"The loaded module is {loaded}: remove the others (the package that owns them, or, where none"
+        " does, the files).",
+        [*on_system(view, "owner", names=extra[:6]), "sudo ldconfig"],
+    )
+
+
+@check(
+    "KRN-011",
+    title="The fabric manager runs where there are NVSwitches",
+    problem="the fabric manager does not run",
+    about="On machines with NVSwitches (HGX, DGX) the fabric manager has to run, in exactly the driver's"
+    " version, before CUDA can start: without it nvidia-smi lists the GPUs, and every CUDA program fails"
+    " with error 802. Where the GPUs report their fabric as completed, it was set up, perhaps by another"
+    " machine, and this passes. In a container the host's services cannot be seen.",
+    sources=("pytorch#35710", "NVIDIA fabric manager user guide"),
+    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002"),
+)
+def fabric_manager(view: SnapshotView) -> Iterator[Verdict]:
+    kernel = kernel_facts(view)
+    switches = [device for device in pci_devices(view) if device.kind == "nvswitch"]
+    if not switches:
+        raise Skip("no NVSwitch on the PCI bus")
+    if _fabric_completed(view):
+        yield Passed("the GPUs report the fabric as completed")
+        return
+    if container(view):
+        raise Skip("the host's services cannot be seen from a container")
+    entry = service(view, FABRIC_MANAGER)
+    if entry is None:
+        raise Skip("the fabric manager: not in this snapshot")
+    if not need(entry.running, "whether the fabric manager runs"):
+        yield _not_running(view, kernel, len(switches), known(entry.installed) is True)
+        return
+    version, driver = known(entry.version), known(kernel.driver_version)
+    if version and driver and upstream(version) not in ("", driver):
+        yield _other_version(view, upstream(version), driver)
+        return
+    yield Passed(f"running{f', {version}' if version else ''}; {len(switches)} NVSwitches")
+
+
+def _fabric_completed(view: SnapshotView) -> bool:
+    """Whether every GPU that the driver lists says that its fabric is set up."""
+    probe = view.machine.nvml
+    gpus = None if probe is None or probe.facts is None else known(probe.facts.gpus)
+    return bool(gpus) and all(known(gpu.fabric_state) == "Completed" for gpu in gpus or [])
+
+
+def _not_running(view: SnapshotView, kernel: Kernel, switches: int, installed: bool) -> Finding:
+    driver = known(kernel.driver_version)
+    start = f"sudo systemctl enable --now {FABRIC_MANAGER}"
+    return Finding(
+        "fail",
+        f"The fabric manager {'does not run' if installed else 'is not installed'} on this machine with"
+        f" {switches} NVSwitches: nvidia-smi lists the GPUs, and every CUDA program fails with error 802.",
+        evidence=[
+            view.evidence("machine.kernel.services", f"{FABRIC_MANAGER}: not running"),
+            view.evidence("machine.pci.devices", f"{switches} NVSwitches"),
+        ],
+        remedy=Remedy(
+            "Start it; it has to be of exactly the driver's version"
+            + (f", {driver}." if driver else "."),
+            [start, f"journalctl -u {FABRIC_MANAGER} -n 30"]
+            if installed
+            else [*install_fabric_manager(view), start],
+        ),
+    )
+
+
+def _other_version(view: SnapshotView, version: str, driver: str) -> Finding:
+    return Finding(
+        "fail",
+        f"The fabric manager is {version} and the driver {driver}: it refuses to work with another"
+        " version, and CUDA programs fail with error 802.",
+        evidence=[
+            view.evidence("machine.kernel.services", f"{FABRIC_MANAGER} {version}"),
+            view.evidence("machine.kernel.driver_version"),
+        ],
+        remedy=Remedy(
+            "Install the fabric manager of the driver's version.",
+            [*install_fabric_manager(view), f"sudo systemctl restart {FABRIC_MANAGER}"],
+        ),
+    )

@@ -1,0 +1,273 @@
+"""Checks on whether the kernel takes the driver's module, and whether the module takes the GPUs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...data.kernel import flavour_for
+from ...facts.base import Unavailable
+from ...facts.evidence import Evidence
+from ...facts.kernel import Kernel, KernelEvent
+from ...facts.missing import CannotJudge, NotKnown
+from ...facts.pci import PciDevice
+from ...facts.view import SnapshotView, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ..nvidia_devices import (
+    device_evidence,
+    distribution,
+    driver_runs,
+    event_evidence,
+    host_facts,
+    is_loaded,
+    kernel_facts,
+    label,
+    listed_gpus,
+    pci_gpus,
+)
+from ..registry import check
+from ..root_causes import REBOOT
+from .driver_files import LOG, MODPROBE, build_module, built_for, install_flavour, module_files
+
+ENROL = {"ubuntu": "/var/lib/shim-signed/mok/MOK.der"}
+ENROL_ELSEWHERE = "/var/lib/dkms/mok.pub"
+MODULE = re.compile(r"^(nvidia[\w-]*)[: ]|'(nvidia[\w-]*)'")
+HARMLESS = "verification failed"  # the kernel takes the module all the same, and is tainted
+WRONG_FLAVOUR = {
+    "requires use of the NVIDIA open kernel modules": "open",
+    "not supported by open nvidia.ko": "proprietary",
+}
+
+
+class LoadError(NamedTuple):
+    """Words in the kernel log by which a module's failure to load is known, and what they mean."""
+
+    pattern: str
+    meaning: str  # completes "The kernel module NAME ..."
+    remedy: str
+    rebuild: bool
+
+
+LOAD_ERRORS = (
+    LoadError(
+        r"version magic|disagrees about version|Invalid module|unknown relocation",
+        "was built for another kernel than the running one",
+        "Rebuild it for this kernel.",
+        True,
+    ),
+    LoadError(
+        r"Unknown symbol|exports duplicate symbol",
+        "does not fit the running kernel, or another module of another version is in its way",
+        "Rebuild it; on cloud kernels install linux-modules-extra-$(uname -r), which holds what"
+        " nvidia-drm builds on.",
+        True,
+    ),
+    LoadError(
+        r"Legacy drivers|not supported by the NVIDIA",
+        "does not support this GPU: it needs another branch of the driver, which the message names",
+        "Install the branch that supports this GPU.",
+        False,
+    ),
+    LoadError(
+        r"No NVIDIA (GPU|devices|graphics adapter)|probe routine",
+        "found no GPU that it could start, and gave up",
+        "Look for the reason in the lines before it.",
+        False,
+    ),
+)
+
+
+@check(
+    "KRN-002",
+    title="The kernel accepts the driver's module",
+    problem="the kernel refuses the driver's module",
+    about="With Secure Boot the kernel refuses a module that is not signed by a key it knows: DKMS says"
+    " 'installed' and the module is not loaded. Other refusals have their own words in the kernel log: a"
+    " module of another kernel, missing symbols, a GPU that this branch does not support. Judged by the"
+    " kernel log since boot, and only where the module in question is not loaded now; a mere 'module"
+    " verification failed' is no refusal.",
+    sources=(
+        "canonical/nvidia-graphics-drivers#61",
+        "lcp/mokutil#69",
+        "Linux kernel, module loader",
+    ),
+    follows=("PCI-001", "PCI-002", "KRN-009"),
+)
+def module_accepted(view: SnapshotView) -> Iterator[Verdict]:
+    kernel = kernel_facts(view)
+    runs = driver_runs(view, kernel)
+    if runs is None:
+        need(kernel.modules, "the loaded modules")
+    log = known(kernel.log)
+    if log is None and runs:
+        yield Passed("the module is loaded")
+        return
+    refused = _refusals(kernel, need(kernel.log, "the kernel log") if log is None else log)
+    if runs:
+        refused.pop("nvidia", None)
+    for module, events in refused.items():
+        yield _refused(view, module, events)
+    if not refused:
+        yield Passed("nothing was refused since boot")
+
+
+def _refusals(kernel: Kernel, log: list[KernelEvent]) -> dict[str, list[KernelEvent]]:
+    """The refusals of modules that are not loaded now, by the module's name."""
+    refused: dict[str, list[KernelEvent]] = {}
+    for event in log:
+        if event.kind not in ("module-rejected", "module-error") and not _load_error(event):
+            continue
+        named = MODULE.search(event.text)
+        module = (named.group(1) or named.group(2)).replace("-", "_") if named else "nvidia"
+        if HARMLESS in event.text or is_loaded(kernel, module):
+            continue
+        if named or event.kind == "nvrm" or _could_load(kernel):
+            refused.setdefault(module, []).append(event)
+    return refused
+
+
+def _could_load(kernel: Kernel) -> bool:
+    """Whether a refusal that names no module may have been of the driver's: there has to be one."""
+    return known(kernel.module_files) is None or known(kernel.release) in built_for(kernel)
+
+
+def _load_error(event: KernelEvent) -> LoadError | None:
+    if event.kind not in ("module-error", "nvrm"):
+        return None
+    return next((error for error in LOAD_ERRORS if re.search(error.pattern, event.text)), None)
+
+
+def _refused(view: SnapshotView, module: str, events: list[KernelEvent]) -> Finding:
+    evidence = [event_evidence(view, event) for event in events[-3:]]
+    consequence = (
+        "nothing can use the GPU" if module == "nvidia" else "what builds on it does not work"
+    )
+    if any(event.kind == "module-rejected" for event in events):
+        host = view.machine.host
+        if host is not None and host.facts is not None:
+            evidence.append(view.evidence("machine.host.secure_boot"))
+        secure = known(host_facts(view).secure_boot) is not False
+        return Finding(
+            "fail",
+            f"The kernel refuses the module {module}, since "
+            + ("Secure Boot is on and " if secure else "")
+            + f"no key that it knows has signed it: {consequence}.",
+            evidence=evidence,
+            remedy=_enrol(view),
+        )
+    error = next((found for event in events if (found := _load_error(event))), None)
+    meaning = error.meaning if error else "could not be loaded"
+    text = error.remedy if error else "Read the kernel log."
+    return Finding(
+        "fail",
+        f"The kernel module {module} {meaning}: {consequence}.",
+        evidence=evidence,
+        remedy=Remedy(text, build_module(view) if error and error.rebuild else [LOG]),
+    )
+
+
+def _enrol(view: SnapshotView) -> Remedy:
+    key = ENROL.get(distribution(view), ENROL_ELSEWHERE)
+    return Remedy(
+        "Enrol the key that DKMS signs with (the machine owner key): choose a password, reboot, and take"
+        " 'Enroll MOK' on the blue screen that comes up once. Or switch Secure Boot off in the firmware.",
+        ["mokutil --sb-state", f"sudo mokutil --import {key}", REBOOT, MODPROBE],
+    )
+
+
+@check(
+    "KRN-009",
+    title="The module's flavour fits the GPUs",
+    problem="needs another flavour of kernel module",
+    about="NVIDIA's kernel modules come in two flavours. Blackwell and newer GPUs, and Grace Hopper, work"
+    " with the open one only; GPUs before Turing with the proprietary one only; the others with both."
+    " With the wrong one the module loads, cannot start the GPU, and nvidia-smi finds no devices. Judged"
+    " by the device's PCI id against a table, and by the driver's own words in the kernel log; a GPU that"
+    " the driver lists is healthy.",
+    sources=(
+        "NVIDIA driver installation guide, Kernel Modules",
+        "NVIDIA developer blog, transition to open-source GPU kernel modules",
+        "NVIDIA/open-gpu-kernel-modules#19",
+    ),
+    follows=("PCI-001", "PCI-002"),
+)
+def flavour_fits(view: SnapshotView) -> Iterator[Verdict]:
+    kernel = kernel_facts(view)
+    told = _told_flavours(view, kernel)
+    try:
+        gpus = pci_gpus(view)
+    except CannotJudge:
+        if not told:
+            raise
+        gpus = []
+    flavour, path = _flavour(kernel)
+    if flavour is None and not told:
+        need(kernel.driver_flavour, "the module's flavour")
+    listed = listed_gpus(view)
+    unknown = False
+    for gpu in gpus:
+        words = told.pop(gpu.address, None)
+        if gpu.address in listed:
+            continue
+        if words is not None and words[0] != flavour:
+            yield _wrong(view, kernel, label(gpu), words[0], [words[1]])
+        elif flavour is not None and flavour_for(gpu.device_id) is None:
+            unknown = True
+            why = NotKnown(f"which module drives device id {gpu.device_id}")
+            yield unjudged(why, label(gpu))
+        elif flavour is not None:
+            yield from _by_table(view, kernel, gpu, flavour, path)
+    for address, (needed, line) in told.items():
+        if needed != flavour:
+            yield _wrong(view, kernel, f"GPU {address}" if address else "", needed, [line])
+    if flavour and not unknown:
+        yield Passed(f"the {flavour} module")
+
+
+def _by_table(
+    view: SnapshotView, kernel: Kernel, gpu: PciDevice, flavour: str, path: str
+) -> Iterator[Verdict]:
+    row = flavour_for(gpu.device_id)
+    if row is not None and row.flavour not in ("either", flavour):
+        subject = label(gpu) if known(gpu.name) else f"{label(gpu)} ({row.gpus})"
+        evidence = [*device_evidence(view, gpu, "device_id"), view.evidence(path, flavour)]
+        yield _wrong(view, kernel, subject, row.flavour, evidence)
+
+
+def _flavour(kernel: Kernel) -> tuple[str | None, str]:
+    """The flavour of the loaded module, else of the one on disk for this kernel; and the fact's path."""
+    if not isinstance(kernel.driver_flavour, Unavailable):
+        return kernel.driver_flavour, "machine.kernel.driver_flavour"
+    for file in module_files(kernel):
+        if file.kernel == known(kernel.release) and not isinstance(file.flavour, Unavailable):
+            return file.flavour, "machine.kernel.module_files"
+    return None, "machine.kernel.driver_flavour"
+
+
+def _told_flavours(view: SnapshotView, kernel: Kernel) -> dict[str, tuple[str, Evidence]]:
+    """{address: (flavour that the driver asks for, its words)} from the kernel log."""
+    told = {}
+    for event in known(kernel.log) or []:
+        for words, flavour in WRONG_FLAVOUR.items():
+            if words in event.text and "vGPU" not in event.text:
+                told[known(event.pci_address) or ""] = flavour, event_evidence(view, event)
+    return told
+
+
+def _wrong(
+    view: SnapshotView, kernel: Kernel, subject: str, needed: str, evidence: list[Evidence]
+) -> Finding:
+    other = "proprietary" if needed == "open" else "open"
+    return Finding(
+        "fail",
+        f"This GPU works with NVIDIA's {needed} kernel module only, and the {other} one is installed:"
+        " the driver cannot start it, and nvidia-smi does not list it.",
+        subject=subject,
+        evidence=evidence,
+        remedy=Remedy(
+            f"Install the {needed} flavour in the other one's place, and reboot.",
+            [*install_flavour(view, kernel, needed), REBOOT],
+        ),
+        headline=f"needs NVIDIA's {needed} kernel module",
+    )

@@ -1,0 +1,83 @@
+"""Which requirements of the installed distributions are not met, as the target's Python reads them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion
+
+from ...data.versions import parse_version
+from ...facts.target import Distribution, Interpreter
+from ...facts.view import known
+
+
+class Unmet(NamedTuple):
+    """One requirement that does not hold. ``found`` is None where the distribution is not there."""
+
+    requirement: Requirement
+    found: Distribution | None
+
+
+def marker_environment(interpreter: Interpreter) -> dict[str, str]:
+    """What environment markers (PEP 508) mean in the target; nothing of envcheck's own Python."""
+    version = interpreter.version.rstrip("+")
+    return {
+        "implementation_name": interpreter.implementation.lower(),
+        "implementation_version": version,
+        "os_name": "posix",
+        "platform_machine": interpreter.architecture,
+        "platform_python_implementation": interpreter.implementation,
+        "platform_release": "",
+        "platform_system": "Linux",
+        "platform_version": "",
+        "python_full_version": version,
+        "python_version": ".".join(version.split(".")[:2]),
+        "sys_platform": "linux",
+        "extra": "",
+    }
+
+
+@lru_cache(maxsize=4096)  # the same wheels are met again and again
+def _parsed(text: str) -> Requirement:
+    return Requirement(text)
+
+
+def requirements(distribution: Distribution, environment: dict[str, str]) -> list[Requirement]:
+    """What a distribution requires there, without its extras; what cannot be read is left out."""
+    found = []
+    for text in known(distribution.requires) or []:
+        try:
+            requirement = _parsed(text)
+            if requirement.marker is None or requirement.marker.evaluate(environment):
+                found.append(requirement)
+        except (InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName, InvalidVersion):
+            continue
+    return found
+
+
+def unmet(
+    distribution: Distribution,
+    installed: dict[str, Distribution],
+    environment: dict[str, str],
+) -> list[Unmet]:
+    """The requirements that do not hold. ``installed`` is by normalised name.
+
+    The Snapshot holds the distributions of this field only: a name that is not in it counts as
+    missing where it is one of NVIDIA's, and as unknown otherwise.
+    """
+    broken = []
+    for requirement in requirements(distribution, environment):
+        name = canonicalize_name(requirement.name)
+        found = installed.get(name)
+        if found is None:
+            if name.startswith("nvidia-") or name == "tensorrt":
+                broken.append(Unmet(requirement, None))
+            continue
+        version = parse_version(found.version)
+        if version is not None and not requirement.specifier.contains(version, prereleases=True):
+            broken.append(Unmet(requirement, found))
+    return broken

@@ -1,0 +1,209 @@
+"""Checks on what stands between a GPU and the rest: its link, errors on it, and what redirects it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from ...facts.gpu import Gpu, GpuPair
+from ...facts.missing import CannotJudge, Skip
+from ...facts.pci import PciDevice
+from ...facts.view import SnapshotView, facts_of, known, need
+from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ...findings.shell import word
+from ..nvidia_devices import device_evidence, is_virtual, label, pci_gpus
+from ..registry import check
+from ..root_causes import REBOOT
+from ..system_commands import on_system
+
+# Ways between two GPUs that pass nothing but PCIe switches.
+BELOW_SWITCHES = ("PIX", "PXB")
+TRANSLATING = ("DMA", "DMA-FQ")
+
+
+def _each(
+    gpus: list[PciDevice], judge: Callable[[PciDevice], Iterable[Verdict]]
+) -> Iterator[Verdict]:
+    """Judge GPU by GPU; one that lacks a fact is left unjudged, and no other. What passed is summed up."""
+    passed: Counter[str] = Counter()
+    for gpu in gpus:
+        try:
+            for verdict in judge(gpu):
+                if isinstance(verdict, Passed):
+                    passed[verdict.detail] += 1
+                else:
+                    yield verdict
+        except CannotJudge as why:
+            yield unjudged(why, label(gpu))
+    for detail, count in passed.items():
+        yield Passed(detail if len(gpus) == 1 else f"{detail} ({count} GPUs)")
+
+
+@check(
+    "PCI-005",
+    title="The PCIe link has all the lanes that card and slot share",
+    problem="has too few PCIe lanes",
+    about="A link that came up with fewer lanes than both the card and the slot have is a sign of bad"
+    " seating, a dirty contact or a damaged riser, and slows every copy between host and GPU. Judged"
+    " against the narrower of the two: a x16 card in a x8 slot is healthy at x8. The link's speed is not"
+    " judged here, since GPUs lower it when they are idle. In a virtual machine the slot is made up, and"
+    " nothing is judged.",
+    sources=(
+        "pytorch#153195",
+        "Linux kernel documentation, sysfs-bus-pci",
+        "healthy T4 and L40S machines",
+    ),
+    follows=("PCI-001", "PCI-004"),
+)
+def link_width(view: SnapshotView) -> Iterator[Verdict]:
+    gpus = pci_gpus(view)
+    if is_virtual(view):
+        raise Skip("a virtual machine's slots are made up")
+    yield from _each(gpus, lambda gpu: _width(view, gpu))
+
+
+def _width(view: SnapshotView, gpu: PciDevice) -> Iterator[Verdict]:
+    if known(gpu.answers) is False:
+        raise Skip("it does not answer")
+    if known(gpu.power_state) not in (None, "D0", "unknown"):
+        raise Skip(f"it is asleep ({known(gpu.power_state)})")
+    width = need(gpu.link_width, "the link's width")
+    card = need(gpu.max_link_width, "the card's lanes")
+    slot = need(gpu.slot_max_link_width, "the slot's lanes")
+    if width >= min(card, slot):
+        yield Passed(f"x{width}")
+        return
+    yield Finding(
+        "warn",
+        f"The PCIe link runs with {width} lanes, while the card has {card} and the slot {slot}: copies"
+        f" between host and GPU reach at most {width / min(card, slot):.0%} of their speed.",
+        subject=label(gpu),
+        evidence=device_evidence(view, gpu, "link_width", "max_link_width", "slot_max_link_width"),
+        remedy=Remedy(
+            "Reseat the card and its riser; look for a firmware setting that splits the slot.",
+            [f"sudo lspci -vv -s {word(gpu.address)} | grep -E 'LnkCap|LnkSta'"],
+        ),
+    )
+
+
+@check(
+    "PCI-006",
+    title="No PCIe errors beyond correctable ones",
+    problem="has PCIe errors",
+    about="The kernel counts the errors that a device reports on its link since boot. Correctable ones"
+    " are repaired by the link itself and are not judged; uncorrectable ones lose a transfer, and mostly"
+    " the job with it. They point at the slot, a riser, a switch or the board.",
+    sources=("Linux kernel documentation, sysfs-bus-pci-devices-aer_stats",),
+    follows=("PCI-001", "PCI-004"),
+)
+def link_errors(view: SnapshotView) -> Iterator[Verdict]:
+    yield from _each(pci_gpus(view), lambda gpu: _errors(view, gpu))
+
+
+def _errors(view: SnapshotView, gpu: PciDevice) -> Iterator[Verdict]:
+    fatal = need(gpu.aer_fatal, "the PCIe error counters")
+    nonfatal = need(gpu.aer_nonfatal, "the PCIe error counters")
+    if not fatal and not nonfatal:
+        yield Passed("none since boot")
+        return
+    yield Finding(
+        "warn",
+        f"The PCIe link has reported {fatal} fatal and {nonfatal} non-fatal uncorrectable errors since"
+        " boot: transfers were lost, and jobs may have failed with them.",
+        subject=label(gpu),
+        evidence=device_evidence(view, gpu, "aer_fatal", "aer_nonfatal"),
+        remedy=Remedy(
+            "Watch whether the counters grow under load; then reseat the card, and try another slot.",
+            [
+                f"grep . /sys/bus/pci/devices/{word(gpu.address)}/aer_dev_*fatal",
+                "sudo dmesg | grep -iE 'aer|pcieport'",
+            ],
+        ),
+    )
+
+
+@check(
+    "PCI-007",
+    title="Nothing redirects transfers between GPUs",
+    problem="transfers between GPUs are redirected",
+    about="GPUs of one machine copy directly to each other over PCIe where no NVLink joins them. An IOMMU"
+    " that translates addresses (not identity, iommu=pt) breaks that on bare metal: CUDA does not support"
+    " it, and transfers hang or bring wrong data. Access Control Services on a PCIe switch send each"
+    " transfer up to the processor and back, which is slow. Judged only for pairs of GPUs that the driver"
+    " says can reach each other directly and that NVLink does not join.",
+    sources=(
+        "NVIDIA CUDA programming guide, IOMMU on Linux",
+        "NVIDIA NCCL user guide, troubleshooting: PCI Access Control Services",
+    ),
+    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002", "DRV-001"),
+)
+def peer_transfers(view: SnapshotView) -> Iterator[Verdict]:
+    gpus = pci_gpus(view)
+    if len(gpus) < 2:
+        raise Skip("there is one GPU only")
+    if is_virtual(view):
+        raise Skip("in a virtual machine the host decides this")
+    pairs = _direct_pairs(view)
+    if not pairs:
+        yield Passed("no pair of GPUs depends on direct transfers over PCIe")
+        return
+    found = list(_redirected(view, gpus, pairs))
+    yield from found
+    if not any(isinstance(verdict, Finding) for verdict in found):
+        yield Passed(f"{len(pairs)} pairs of GPUs reach each other directly")
+
+
+def _direct_pairs(view: SnapshotView) -> list[GpuPair]:
+    """The pairs that reach each other over PCIe, and have no NVLink to do it better."""
+    nvml = facts_of(view.machine.nvml, "which GPUs reach each other directly")
+    pairs = need(nvml.pairs, "which GPUs reach each other directly")
+    linked = {known(gpu.pci_address) for gpu in view.gpus if _has_nvlink(gpu)}
+    return [
+        pair
+        for pair in pairs
+        if known(pair.p2p_read) == "ok" and not (pair.first in linked and pair.second in linked)
+    ]
+
+
+def _has_nvlink(gpu: Gpu) -> bool:
+    return any(known(link.active) for link in known(gpu.nvlinks) or [])
+
+
+def _redirected(
+    view: SnapshotView, gpus: list[PciDevice], pairs: list[GpuPair]
+) -> Iterator[Verdict]:
+    pci = facts_of(view.machine.pci, "PCI devices")
+    mode = known(pci.iommu_mode) or ""
+    if any(part in TRANSLATING for part in mode.split(",")):
+        yield Finding(
+            "warn",
+            "The IOMMU translates the GPUs' addresses: direct transfers between them are not supported"
+            " that way, and hang, fail or bring wrong data.",
+            evidence=[
+                view.evidence("machine.pci.iommu_mode"),
+                view.evidence("machine.nvml.pairs", f"{len(pairs)} pairs with direct access"),
+            ],
+            remedy=Remedy(
+                "Let the IOMMU pass addresses through: add iommu=pt to the kernel's command line"
+                " (GRUB_CMDLINE_LINUX in /etc/default/grub), or switch it off in the firmware. Until then"
+                " NCCL_P2P_DISABLE=1 keeps NCCL off direct transfers.",
+                [*on_system(view, "boot-options", options="iommu=pt"), REBOOT],
+            ),
+        )
+    below = [pair for pair in pairs if known(pair.level) in BELOW_SWITCHES]
+    if not below:
+        return
+    ports = need(pci.acs_ports, "Access Control Services of the bridges above the GPUs")
+    meant = {address for pair in below for address in (pair.first, pair.second)}
+    slots = sorted({known(gpu.slot) or "" for gpu in gpus if gpu.address in meant} & set(ports))
+    if slots:
+        yield Finding(
+            "warn",
+            "Access Control Services are on in the PCIe switches above the GPUs: transfers between GPUs"
+            " of one switch take the way through the processor, at a fraction of the speed.",
+            evidence=[view.evidence("machine.pci.acs_ports", ", ".join(slots))],
+            remedy=Remedy(
+                "Switch ACS off in the firmware where it can be; else on those ports, after each boot.",
+                [f"sudo setpci -s {word(slot)} ECAP_ACS+0x6.w=0000" for slot in slots],
+            ),
+        )

@@ -1,0 +1,91 @@
+"""What the checks on the driver and the GPUs share: root codes, and a few facts about the place."""
+
+from __future__ import annotations
+
+from ..data.versions import parse_version
+from ..facts.base import NOT_COLLECTED, Maybe, Unavailable
+from ..facts.kernel import DeviceNode, Service
+from ..facts.view import SnapshotView, known
+from .system_commands import on_system
+
+# Failures that explain why no driver answers: no device, another driver, none, no module, a rejected one.
+NO_DRIVER = ("PCI-001", "PCI-002", "PCI-003", "KRN-001", "KRN-002")
+# Failures that explain why no GPU can be judged. PCI-002 and PCI-003 are not among them: they may be
+# about one GPU of several, and where they are about all of them KRN-001 or DRV-001 fails too.
+NO_GPUS = ("PCI-001", "KRN-001", "KRN-002", "DRV-002", "DRV-001")
+
+# And why a target, which may be a container, has none.
+NO_GPUS_THERE = (*NO_GPUS, "BND-002", "BND-003", "BND-005")
+
+# NVML's brand of boards without a display that are meant for computing: Tesla, and since 2020 plain NVIDIA.
+DATA_CENTRE_BRANDS = ("Tesla", "NVIDIA")
+
+REBOOT = "sudo reboot"
+
+
+def container(view: SnapshotView) -> str | None:
+    """The kind of container that the facts were gathered in ("docker"), None outside of one."""
+    host = view.machine.host
+    return known(host.facts.container) if host is not None and host.facts is not None else None
+
+
+def on_wsl(view: SnapshotView) -> bool:
+    host = view.machine.host
+    return host is not None and host.facts is not None and known(host.facts.wsl) is True
+
+
+def on_windows(view: SnapshotView) -> bool:
+    """Whether the document was written on Windows: its GPUs have a driver model."""
+    for section in (view.machine.nvml, view.machine.nvidia_smi):
+        gpus = None if section is None or section.facts is None else known(section.facts.gpus)
+        if any(known(gpu.driver_model) for gpu in gpus or []):
+            return True
+    return False
+
+
+def driver_version(view: SnapshotView) -> tuple[Maybe[str], str]:
+    """The driver's version and the path of the fact: from NVML, else nvidia-smi, else the module."""
+    missing: Maybe[str] = NOT_COLLECTED
+    for section in ("nvml", "nvidia_smi", "kernel"):
+        probe = getattr(view.machine, section)
+        if probe is None or probe.facts is None:
+            continue
+        version: Maybe[str] = probe.facts.driver_version
+        if not isinstance(version, Unavailable):
+            return version, f"machine.{section}.driver_version"
+        if missing is NOT_COLLECTED:
+            missing = version
+    return missing, "machine.nvml.driver_version"
+
+
+def branch(version: str | None) -> str:
+    """A driver's branch as packages are named after it: "535"; "" where it cannot be told."""
+    parsed = parse_version(version) if version else None
+    return str(parsed.major) if parsed is not None else ""
+
+
+def device_node(view: SnapshotView, path: str) -> DeviceNode | bool | None:
+    """The device node; None where it is not there, False where nobody looked."""
+    kernel = view.machine.kernel
+    nodes = None if kernel is None or kernel.facts is None else known(kernel.facts.device_nodes)
+    if nodes is None:
+        return False
+    return next((node for node in nodes if node.path == path), None)
+
+
+def service(view: SnapshotView, name: str) -> Service | None:
+    kernel = view.machine.kernel
+    services = kernel.facts.services if kernel is not None and kernel.facts is not None else []
+    return next((entry for entry in services if entry.name == name), None)
+
+
+def driver_libraries(view: SnapshotView) -> list[str]:
+    """The commands that install the driver's user-space part, of the loaded module's branch."""
+    return on_system(view, "driver-libraries", branch=branch(known(driver_version(view)[0])))
+
+
+def install_fabric_manager(view: SnapshotView) -> list[str]:
+    """The commands that install the fabric manager of the driver's version; [] where that is not known."""
+    driver = known(driver_version(view)[0]) or ""
+    number = branch(driver)
+    return on_system(view, "fabric-manager", branch=number, driver=driver) if number else []

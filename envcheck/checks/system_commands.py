@@ -1,0 +1,73 @@
+"""Commands as the machine takes them: in its package manager's words, and by a user that may run them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..data.system_commands import system_commands
+from ..facts.host import Host
+from ..facts.view import SnapshotView, known
+from ..findings.model import Remedy
+from ..findings.shell import word, words
+
+# What a container cannot do for the machine below it.
+_HOSTS_OWN = re.compile(
+    r"\b(?:reboot|poweroff|dmesg|modprobe|update-initramfs|dracut|mkinitcpio|mkinitfs|dkms|mokutil|setpci|setsebool"
+    r"|nvidia-modprobe|update-grub|grub2?-mkconfig|grubby|ubuntu-drivers|systemctl|journalctl|fuser"
+    r"|nvidia-persistenced|/etc/modprobe\.d|/etc/modules-load\.d|nvidia-cuda-mps-control"
+    r"|nvidia-smi (?:--gpu-reset|mig|-c|-pm|-i \S+ -(?:mig|pl|c|pm))"
+    r"|nvidia-(?:ctk|driver|utils|compute|open|kernel|fabric)|akmod-nvidia|kernel-devel|linux-headers)"
+)
+_ON_HOST = "# on the host: "
+_SUDO = re.compile(r"(^|[|;&(]\s*|\bxargs )sudo (?=[A-Za-z/])")
+
+
+class Code(str):
+    """A shell's code of our own, which goes into a command as it is."""
+
+
+def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> list[str]:
+    """The commands that do ``what`` (of system_commands.csv) on this distribution; [] if not known.
+
+    values: what stands in them, as words of a shell; a sequence becomes several words.
+    """
+    host = _host(view)
+    names = [known(host.os_id) or "", *(known(host.os_like) or [])]
+    if any(name.startswith("opensuse") for name in names):
+        names.append("opensuse")
+    quoted = {
+        key: value
+        if isinstance(value, Code)
+        else word(value)
+        if isinstance(value, str)
+        else words(list(value))
+        for key, value in values.items()
+    }
+    return [command.format(**quoted) for command in system_commands(what, names)]
+
+
+def adapted(view: SnapshotView, remedy: Remedy) -> Remedy:
+    """A remedy whose commands work where they are pasted: without sudo for root, who may have none; in
+    a container, what only its host can do is a comment."""
+    host = _host(view)
+    inside = known(host.container) is not None
+    commands = [
+        _adapted(command, known(host.is_root) is True, inside) for command in remedy.commands
+    ]
+    hosts = bool(commands) and all(command.startswith(_ON_HOST) for command in commands)
+    text = f"Outside of this container, on its host: {remedy.text}" if hosts else remedy.text
+    return Remedy(text, list(dict.fromkeys(commands)))
+
+
+def _adapted(command: str, is_root: bool, inside: bool) -> str:
+    if inside and not command.startswith("#") and _HOSTS_OWN.search(command):
+        return _ON_HOST + command
+    if not is_root:
+        return command
+    return _SUDO.sub(r"\1", re.sub(r"^sudoedit ", '"${EDITOR:-vi}" ', command))
+
+
+def _host(view: SnapshotView) -> Host:
+    probe = view.machine.host
+    return Host() if probe is None or probe.facts is None else probe.facts

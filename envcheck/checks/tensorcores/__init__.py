@@ -1,0 +1,12 @@
+"""Checks on Tensor Cores: did they do the work."""
+
+from __future__ import annotations
+
+from ..registry import MACHINE, TARGET, Area
+
+AREA = Area(
+    name="tensorcores",
+    title="Tensor Cores",
+    position=130,
+    needs=MACHINE | TARGET | {"cuda", "micro_kernels"},
+)

@@ -1,0 +1,120 @@
+"""The check on what plain FP32 products do in each framework, as the user has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...data.versions import parse_version
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView, known
+from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...tensorcores.circumstances import OVERRIDE, TITLES
+from ...tensorcores.judge import Case
+from ...tensorcores.not_engaged import off_by_default, older_than_tf32
+from ...tensorcores.signatures import EMULATED
+from ..gpus import together
+from ..registry import check
+from .common import (
+    NOTHING_RUNS,
+    SOURCES,
+    all_cases,
+    level_cases,
+    lines_of,
+    not_run,
+    run_again,
+    said,
+)
+
+_ENGAGED = ("proven", "indicated")
+
+
+@check(
+    "TC-310",
+    title="Plain FP32 products do what the framework is known for",
+    problem="does not run plain FP32 as expected",
+    about=(
+        "What products of FP32 matrices do in each framework, with the settings that the user has: "
+        "TensorFlow runs them in TF32 from 2.4 on, PyTorch keeps them in FP32 since 1.12 unless it is "
+        "asked, JAX leans to TF32, and newer cuBLAS can emulate FP32 on Tensor Cores. Each is told as a "
+        f"detail, with how to change it, and whether {OVERRIDE}=0 reaches it (it does not reach kernels of "
+        "XLA's own). A warning where TensorFlow "
+        "should use TF32 and does not, since something in the environment keeps it from that, or where "
+        "it cannot be told."
+    ),
+    sources=(
+        *SOURCES,
+        "TensorFlow 2.4 release notes; PyTorch 1.12 release notes; cuBLAS documentation",
+    ),
+    follows=(*NOTHING_RUNS, "TC-402", "FRM-001", "FRM-007", "FRM-005", "FRM-002", "ENV-004"),
+)
+def plain_products(view: SnapshotView) -> Iterator[Verdict]:
+    cases = [case for case in level_cases(view, "L2") if case.judged.setting == "default"]
+    if not cases:
+        raise Skip("the default setting was not run")
+    yield from together(_default(view, case) for case in cases)
+
+
+def _default(view: SnapshotView, case: Case) -> Finding | Unjudged | Passed:
+    judged, run = case.judged, case.seen.run
+    title = TITLES[judged.framework]
+    if judged.verdict == "could not run":
+        return not_run(case)
+    if judged.verdict in _ENGAGED and case.seen.reading.unit.endswith(EMULATED):
+        return Passed(f"{title} emulates FP32 on Tensor Cores{_reached(view, case)}", title)
+    if judged.verdict in _ENGAGED:
+        return Passed(f"{title} runs them in TF32 on Tensor Cores{_reached(view, case)}", title)
+    if judged.verdict == "not engaged":
+        if case.seen.chip.has("tf32") is False or not _expected(
+            judged.framework, known(run.framework_version) or ""
+        ):
+            how = _how(judged.remedy)
+            return Passed(
+                f"{title} runs them in FP32: {said(judged.cause).rstrip('.')}{how}", title
+            )
+        return Finding(
+            "warn",
+            f"{title} runs FP32 products on CUDA cores, though it is known to use TF32 for them: "
+            f"{said(judged.cause)}",
+            judged.subject,
+            lines_of(view, case),
+            judged.remedy or run_again(view, case),
+        )
+    return Finding(
+        "warn",
+        f"Whether {title} runs plain FP32 products in TF32 on Tensor Cores cannot be told: "
+        f"{judged.reason}.",
+        judged.subject,
+        lines_of(view, case),
+        judged.remedy or run_again(view, case),
+    )
+
+
+def _expected(framework: str, version: str) -> bool:
+    """Whether the framework uses TF32 unless it is told not to; in JAX that is its backend's choice."""
+    if framework == "jax" or parse_version(version) is None:
+        return False
+    return not off_by_default(framework, version) and not older_than_tf32(framework, version)
+
+
+def _how(remedy: Remedy | None) -> str:
+    if remedy is None:
+        return ""
+    return (
+        f" ({remedy.text.rstrip('.')}{': ' if remedy.commands else ''}{'; '.join(remedy.commands)})"
+    )
+
+
+def _reached(view: SnapshotView, case: Case) -> str:
+    """Whether the override switches off what the default does, on the same GPU."""
+    for other in all_cases(view):
+        same = (other.judged.subject, other.judged.framework) == (
+            case.judged.subject,
+            case.judged.framework,
+        )
+        if not same or other.judged.setting != "override":
+            continue
+        if other.judged.verdict == "not engaged":
+            return f"; {OVERRIDE}=0 switches that off"
+        if other.judged.verdict in _ENGAGED:
+            return f"; {OVERRIDE}=0 does not reach them"
+    return ""

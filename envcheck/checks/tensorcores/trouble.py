@@ -1,0 +1,181 @@
+"""Checks on what went wrong with the micro-kernels: wrong results, dead processes, slow or busy GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.evidence import Evidence
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView, known
+from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...tensorcores.causes import LOOK_FOR_XIDS, STICKY
+from ...tensorcores.circumstances import TITLES
+from ...tensorcores.judge import Case
+from ..gpus import together
+from ..nvidia_devices import event_evidence, known_kernel
+from ..registry import check
+from ..root_causes import NO_GPUS_THERE
+from .common import NOTHING_RUNS, SOURCES, any_cases, lines_of, products, run_again, where
+
+_DIED = {"timeout": "hung", "crashed": "died", "error": "broke its CUDA context"}
+
+
+@check(
+    "TC-401",
+    title="Products are computed right",
+    problem="has computed wrong results",
+    about=(
+        "Every result of the micro-kernels is compared, bit by bit, with what each known unit makes of "
+        "the same numbers. A failure where an integer product is not exact, or where one product gave "
+        "results that no single unit gives: the GPU, its memory or its driver computes wrong, which "
+        "training would not notice. Arithmetic that is consistent and merely not known is no failure."
+    ),
+    sources=SOURCES,
+    follows=(*NO_GPUS_THERE, "GPU-001", "GPU-002", "GPU-003"),
+)
+def results_are_right(view: SnapshotView) -> Iterator[Verdict]:
+    cases = [case for case in any_cases(view) if case.seen.mode.signatures]
+    if not cases:
+        raise Skip("no product gave a result")
+    wrong = [case for case in cases if case.seen.reading.wrong]
+    if not wrong:
+        yield Passed("every result is one that a known unit gives")
+    for case in wrong:
+        yield Finding(
+            "fail",
+            f"{products(case.judged.mode)} {where(case)} came out wrong: {case.seen.reading.wrong}",
+            case.judged.subject,
+            [view.evidence(f"{case.seen.path}.signatures", case.judged.bits.text)],
+            Remedy(
+                "Take no result from this GPU: look at its ECC counters and the kernel's log, and run "
+                "the vendor's diagnostic.",
+                ["nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE", "sudo dcgmi diag -r 3"],
+            ),
+        )
+
+
+@check(
+    "TC-402",
+    title="Every kernel finishes",
+    problem="has kernels that failed or hung",
+    about=(
+        "Each level runs in processes of its own. A failure where a mode gave no answer in time, its "
+        "process died, or an error broke the CUDA context: the same will happen to training. The Xid in "
+        "the kernel's log tells what the GPU itself saw."
+    ),
+    sources=("CUDA driver API, CUresult", "NVIDIA Xid catalog"),
+    follows=(*NOTHING_RUNS, "GPU-001", "FRM-001", "FRM-007"),
+)
+def kernels_come_back(view: SnapshotView) -> Iterator[Verdict]:
+    seen: set[str] = set()
+    cases = any_cases(view)
+    for case in cases:
+        how = _death(case)
+        if not how or case.seen.path in seen:
+            continue
+        seen.add(case.seen.path)  # a level that died as a whole is told once
+        reported = ".modes[" in case.seen.path
+        what = products(case.judged.mode) if reported else "The process that multiplies"
+        yield Finding(
+            "fail",
+            f"{what} {where(case)} {how}: {case.seen.mode.reason.rstrip('.') or 'no reason was given'}.",
+            case.judged.subject or TITLES[case.judged.framework],
+            [
+                view.evidence(case.seen.path, f"{case.seen.mode.outcome}: {case.seen.mode.reason}"),
+                *_xids(view, case),
+            ],
+            LOOK_FOR_XIDS,
+        )
+    if not any(case.seen.mode.outcome != "not-run" for case in cases):
+        raise Skip("nothing was run")
+    if not seen:
+        yield Passed("nothing hung or died")
+
+
+def _death(case: Case) -> str:
+    outcome = case.seen.mode.outcome
+    if outcome == "error" and not STICKY.search(case.seen.mode.reason):
+        return ""
+    return _DIED.get(outcome, "")
+
+
+def _xids(view: SnapshotView, case: Case) -> list[Evidence]:
+    """What the kernel's log says of this GPU."""
+    kernel = known_kernel(view)
+    address = known(case.seen.run.pci_address)
+    if kernel is None or address is None:
+        return []
+    return [
+        event_evidence(view, event)
+        for event in known(kernel.log) or []
+        if event.kind in ("xid", "fallen-off-bus") and known(event.pci_address) == address
+    ]
+
+
+@check(
+    "TC-403",
+    title="Tensor Cores are as fast as their clock allows",
+    problem="has slow Tensor Cores",
+    about=(
+        "The rate of each mode, as a share of the chip's peak at the clock that was seen. A warning "
+        "below two fifths of it, or where heat or a power brake held the clock under three fifths of "
+        "its maximum, with what the driver says holds it back. The software power cap alone is normal at "
+        "full load. Kernels that cannot reach the peak by nature (mma.sync on Hopper) are not judged."
+    ),
+    sources=("envcheck/data: gpus.csv, sm_throughput.csv", "nvml.h, nvmlClocksEventReasons"),
+    follows=(*NO_GPUS_THERE, "GPU-007", "GPU-008", "GPU-009"),
+)
+def fast_enough(view: SnapshotView) -> Iterator[Verdict]:
+    cases = [case for case in any_cases(view) if case.judged.verdict in ("proven", "indicated")]
+    if not any(case.judged.share is not None for case in cases):
+        raise Skip("no rate can be compared with a known peak")
+    slow = [case for case in cases if case.seen.speed.low]
+    if not slow:
+        yield Passed("nothing is far below its peak")
+    yield from together(_slow(view, case) for case in slow)
+
+
+def _slow(view: SnapshotView, case: Case) -> Finding:
+    judged = case.judged
+    ran = "below its peak"
+    if judged.share is not None:
+        ran = f"at {judged.share:.0%} of the peak that its clock allows"
+    why = judged.slow.rstrip(".") or "the driver gives no reason"
+    return Finding(
+        "warn",
+        f"{products(judged.mode)} {where(case)} ran {ran}: {why[:1].lower()}{why[1:]}.",
+        judged.subject,
+        [lines_of(view, case)[1]],
+        Remedy(
+            "Watch clocks, power and temperature while it runs again.",
+            [
+                "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER,TEMPERATURE",
+                *run_again(view, case).commands,
+            ],
+        ),
+    )
+
+
+@check(
+    "TC-404",
+    title="Every GPU was tested",
+    problem="is in use and was left alone",
+    about=(
+        "A GPU that another process computes on is left alone, since the micro-kernels would disturb "
+        "that, and be disturbed. Skipped for these, with who uses it; --busy-ok runs them anyway."
+    ),
+    sources=("nvidia-smi(1), Processes and Utilization",),
+    follows=NO_GPUS_THERE,
+)
+def left_alone(view: SnapshotView) -> Iterator[Verdict]:
+    busy = {
+        case.judged.subject: case for case in any_cases(view) if case.seen.run.outcome == "busy"
+    }
+    if all(case.seen.run.outcome == "not-run" for case in any_cases(view)):
+        raise Skip("nothing was run")
+    if not busy:
+        yield Passed("none was in use, or --busy-ok was given")
+    for subject, case in busy.items():
+        remedy = case.judged.remedy
+        how = remedy.commands[0] if remedy is not None and remedy.commands else "--busy-ok"
+        yield Unjudged("skipped", f"in use: {case.seen.run.reason} (to run it: {how})", subject)

@@ -1,0 +1,154 @@
+"""The Snapshot: everything that envcheck knows about a machine, typed, versioned and validated.
+
+The collector writes it (as plain JSON, without these types); everything else reads it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+import msgspec
+
+from .. import json_text
+from .base import Facts, Probe
+from .containers import Containers
+from .gpu import CudaDriver, NvidiaSmi, Nvml
+from .host import Host
+from .kernel import Kernel
+from .micro_kernels import MicroKernels
+from .pci import Pci
+from .target import Environment, Framework, Interpreter, Loader, Lock, Packages, PackagingConfig
+
+SCHEMA = 1
+
+
+class Collector(Facts, frozen=True, kw_only=True):
+    version: str
+    python: str
+
+
+class Document(Facts, frozen=True, kw_only=True):
+    """One place's facts: a machine, or a target (an environment, an image, a running container).
+
+    A probe that was not asked for is null; one that was and failed says so in its outcome.
+    """
+
+    origin: Literal["live", "nvidia-smi"]
+    location: str  # "machine", "path:DIR", "image:REF", "container:ID"
+    collected_at: str  # UTC, "2026-11-20T18:24:52Z"
+    collector: Collector
+    # machine; of a container what it sees of its machine: host, kernel, nvml, nvidia_smi, cuda
+    host: Probe[Host] | None = None
+    pci: Probe[Pci] | None = None
+    kernel: Probe[Kernel] | None = None
+    nvml: Probe[Nvml] | None = None
+    nvidia_smi: Probe[NvidiaSmi] | None = None
+    cuda: Probe[CudaDriver] | None = None
+    containers: Probe[Containers] | None = None
+    # target
+    interpreter: Probe[Interpreter] | None = None
+    environment: Probe[Environment] | None = None
+    packages: Probe[Packages] | None = None
+    packaging_config: Probe[PackagingConfig] | None = None
+    lock: Probe[Lock] | None = None
+    loader: Probe[Loader] | None = None
+    tensorflow: Probe[Framework] | None = None
+    torch: Probe[Framework] | None = None
+    jax: Probe[Framework] | None = None
+    # both: L0 in the machine's document (where it ran in a container, too), L1 and L2 in the target's
+    micro_kernels: Probe[MicroKernels] | None = None
+
+
+# The probes of a machine and those of a target; what a container sees of its machine is in its own document.
+MACHINE_SECTIONS = frozenset(("host", "pci", "kernel", "nvml", "nvidia_smi", "cuda", "containers"))
+TARGET_SECTIONS = frozenset(
+    (
+        "interpreter",
+        "environment",
+        "packages",
+        "packaging_config",
+        "lock",
+        "loader",
+        "tensorflow",
+        "torch",
+        "jax",
+    )
+)
+
+
+class Snapshot(Facts, frozen=True, kw_only=True, omit_defaults=False):
+    schema: int
+    redacted: bool
+    machine: Document
+    target: Document | None = None
+    simulated: str = ""  # what a made-up Snapshot shows; of a real machine's it is empty
+
+
+LIMIT = 64 * 1024 * 1024  # bytes; a Snapshot of a large machine has well under one megabyte
+
+
+class _Header(msgspec.Struct):
+    schema: int | None = None
+    machine: msgspec.Raw = msgspec.Raw()
+
+
+class SnapshotError(ValueError):
+    """The text is not a Snapshot: one sentence that names the place."""
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[Snapshot]:
+    return msgspec.json.Decoder(Snapshot)
+
+
+def load(data: bytes) -> Snapshot:
+    """The Snapshot in this JSON text; raises SnapshotError with the place of the first thing wrong."""
+    if len(data) > LIMIT:
+        raise SnapshotError(f"larger than {LIMIT // 1048576} MiB: this is not a Snapshot")
+    if not data.strip():
+        raise SnapshotError("it is empty")
+    try:
+        try:
+            found = _decoder().decode(data)
+        except msgspec.ValidationError:
+            header = msgspec.json.decode(data, type=_Header)
+            if header.schema is None or not header.machine:
+                raise SnapshotError(
+                    'it is JSON, and not a Snapshot: "schema" and "machine" are not both there'
+                ) from None
+            _refuse_newer(header.schema)
+            raise
+        _refuse_newer(found.schema)
+        return found
+    except msgspec.ValidationError as error:
+        newer = "; is it from a newer envcheck?" if "unknown field" in str(error) else ""
+        raise SnapshotError(f"it does not fit the schema: {error}{newer}") from None
+    except msgspec.DecodeError as error:
+        raise SnapshotError(f"it is not whole JSON: {error}") from None
+    except UnicodeDecodeError as error:
+        raise SnapshotError(f"it is not UTF-8: byte {error.start} cannot be read") from None
+    except RecursionError:
+        raise SnapshotError("it is nested too deeply to be a Snapshot") from None
+
+
+def _refuse_newer(schema: int) -> None:
+    if schema > SCHEMA:
+        raise SnapshotError(
+            f"it is a Snapshot of schema {schema}, and this envcheck reads schema {SCHEMA}:"
+            " upgrade envcheck"
+        )
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) that every Snapshot obeys."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A Snapshot of envcheck",
+        **msgspec.json.schema(Snapshot),
+    }
+
+
+def dump(snapshot: Snapshot) -> bytes:
+    """The Snapshot as indented JSON, ending in a newline."""
+    return json_text.render(snapshot).encode()

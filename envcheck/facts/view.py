@@ -1,0 +1,245 @@
+"""A Snapshot as checks like to read it: facts that are there, or the reason why a check cannot judge."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from .base import Facts, Probe, Unavailable
+from .evidence import Evidence
+from .gpu import Gpu
+from .missing import CannotJudge, CouldNotRun, NeedsRoot, Skip
+from .snapshot import Document, Snapshot
+
+T = TypeVar("T")
+
+# What a container's own document says of the machine below it.
+SEEN = ("host", "kernel", "nvml", "nvidia_smi", "cuda")
+
+
+def known(value: T | Unavailable) -> T | None:
+    """The value, or None where there is none, whatever the reason."""
+    return None if isinstance(value, Unavailable) else value
+
+
+def need(value: T | Unavailable, what: str) -> T:
+    """The value of a fact that the check cannot do without; raises CannotJudge where there is none."""
+    if not isinstance(value, Unavailable):
+        return value
+    raise _cannot_judge(value, what)
+
+
+def _cannot_judge(missing: Unavailable, what: str) -> CannotJudge:
+    detail = f" ({missing.detail.splitlines()[0]})" if missing.detail else ""
+    match missing.unavailable:
+        case "not-collected":
+            return Skip(f"{what}: not in this snapshot")
+        case "absent":
+            return Skip(f"{what}: there is none here{detail}")
+        case "not-supported":
+            return Skip(f"{what}: not supported here{detail}")
+        case "no-permission":
+            return NeedsRoot(f"{what}: only root may read it")
+        case "lost":
+            return CouldNotRun(f"{what}: the GPU did not answer{detail}")
+        case "timeout":
+            return CouldNotRun(f"{what}: no answer in time{detail}")
+        case "error":
+            return CouldNotRun(f"{what}: {missing.detail or 'an error'}")
+
+
+def facts_of(probe: Probe[T] | None, what: str) -> T:
+    """A probe's facts; raises Skip where it was not asked for, CouldNotRun where it failed."""
+    if probe is None:
+        raise Skip(f"{what}: not in this snapshot")
+    if probe.facts is None:
+        words = probe.evidence.strip().splitlines()
+        raise CouldNotRun(
+            f"{what}: {probe.reason or probe.outcome}"
+            + (f" ({words[-1].strip()})" if words else "")
+        )
+    return probe.facts
+
+
+class SnapshotView:
+    """Read access to one Snapshot. Everything here is pure."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    @property
+    def machine(self) -> Document:
+        return self.snapshot.machine
+
+    @property
+    def target(self) -> Document:
+        """The target's document; raises Skip where no target was looked at."""
+        if self.snapshot.target is None:
+            raise Skip("no target environment was looked at (--target)")
+        return self.snapshot.target
+
+    @property
+    def inside(self) -> Document:
+        """The target's document where that is a container; raises Skip otherwise."""
+        if not is_container(self.target):
+            raise Skip("the target is not a container")
+        return self.target
+
+    @cached_property
+    def seen(self) -> Document:
+        """The machine as the target's processes see it: what a container told of it comes first."""
+        target = self.snapshot.target
+        if target is None:
+            return self.machine
+        own = {name: getattr(target, name) for name in SEEN}
+        own = {name: probe for name, probe in own.items() if probe is not None}
+        return msgspec.structs.replace(self.machine, **own)
+
+    @cached_property
+    def gpus(self) -> list[Gpu]:
+        """The GPUs that the driver knows: NVML's facts, completed by nvidia-smi's (same PCI address).
+
+        Raises CannotJudge where neither could be asked; an empty list is a driver without a GPU.
+        """
+        return driver_gpus(self.machine)
+
+    @cached_property
+    def seen_gpus(self) -> list[Gpu]:
+        """As ``gpus``, of what the target's processes see of the machine."""
+        return driver_gpus(self.seen)
+
+    def evidence(self, path: str, value: object = None) -> Evidence:
+        """The Evidence for a fact by its path, "machine.SECTION.FIELD[.…]", with its source.
+
+        "seen.…" is the target's own section where it has one, else the machine's. ``value`` replaces the
+        fact's own value where that is long or nested.
+        """
+        document, section, *rest = path.split(".")
+        if document == "seen":
+            own = getattr(self.snapshot.target, section, None) is not None
+            document = "target" if own else "machine"
+            path = ".".join([document, section, *rest])
+        probe: Any = getattr(getattr(self.snapshot, document), section, None)
+        source = ""
+        found: Any = None
+        if probe is not None:
+            field = rest[0].partition("[")[0] if rest else ""
+            source = probe.sources.get(field, probe.sources.get("*", ""))
+            found = getattr(probe.facts, field, None) if probe.facts is not None else probe.reason
+        return Evidence(path, show(found if value is None else value), source)
+
+    def gpu_evidence(self, gpu: Gpu, field: str) -> Evidence:
+        """The Evidence for one GPU's fact, from whichever of NVML and nvidia-smi has it."""
+        for section in ("nvml", "nvidia_smi"):
+            probe: Any = getattr(self.machine, section)
+            for position, candidate in self._gpus_by_address[section].get(gpu.pci_address, ()):
+                if known(getattr(candidate, field)) is None:
+                    continue
+                source = probe.sources.get(f"gpus.{field}", probe.sources.get("gpus", ""))
+                return Evidence(
+                    f"machine.{section}.gpus[{position}].{field}",
+                    show(getattr(candidate, field)),
+                    source or probe.sources.get("*", ""),
+                )
+        return Evidence(f"machine.nvml.gpus.{field}", show(getattr(gpu, field)))
+
+    @cached_property
+    def _gpus_by_address(self) -> dict[str, dict[object, list[tuple[int, Gpu]]]]:
+        """For NVML and nvidia-smi: the GPUs at each PCI address, with their places in the list."""
+        places: dict[str, dict[object, list[tuple[int, Gpu]]]] = {}
+        for section in ("nvml", "nvidia_smi"):
+            found = places.setdefault(section, {})
+            for position, gpu in enumerate(_gpu_list(getattr(self.machine, section)) or []):
+                found.setdefault(gpu.pci_address, []).append((position, gpu))
+        return places
+
+
+class _Same:
+    """A Snapshot as the key of a cache: equal where it is the same object, which stays as it is."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.snapshot is other.snapshot
+
+    def __hash__(self) -> int:
+        return id(self.snapshot)
+
+
+def view_of(snapshot: Snapshot) -> SnapshotView:
+    """The view on this very Snapshot: the same for checks and report, so that GPUs are put together once."""
+    return _view(_Same(snapshot))
+
+
+@lru_cache(maxsize=1)
+def _view(same: _Same) -> SnapshotView:
+    return SnapshotView(same.snapshot)
+
+
+def is_container(document: Document | None) -> bool:
+    return document is not None and document.location.startswith(("image:", "container:"))
+
+
+def driver_gpus(document: Document) -> list[Gpu]:
+    """The GPUs of a document's driver: NVML's facts, completed by nvidia-smi's (same PCI address).
+
+    Raises CannotJudge where neither could be asked; an empty list is a driver without a GPU.
+    """
+    nvml = _gpu_list(document.nvml)
+    smi = _gpu_list(document.nvidia_smi)
+    if nvml is None and smi is None:
+        if document.nvml is None:
+            facts_of(document.nvidia_smi, "GPUs")
+        raise CouldNotRun("neither NVML nor nvidia-smi could list the GPUs")
+    if nvml is None or smi is None:
+        return cast(list[Gpu], nvml if smi is None else smi)
+    others = {gpu.pci_address: gpu for gpu in smi if known(gpu.pci_address)}
+    merged = [_merge(gpu, others.pop(gpu.pci_address, None)) for gpu in nvml]
+    return merged + list(others.values())
+
+
+def gpu_name(gpu: Gpu) -> str:
+    """How a GPU is called in findings: nvidia-smi's index, its name, its PCI address."""
+    index, name, address = known(gpu.index), known(gpu.name), known(gpu.pci_address)
+    words = ["GPU" if index is None else f"GPU {index}"]
+    if name:
+        words.append(name)
+    if address:
+        words.append(f"at {address}")
+    return " ".join(words)
+
+
+def show(value: object) -> str:
+    """A fact's value as one short line."""
+    if isinstance(value, Unavailable):
+        return value.unavailable + (f": {value.detail}" if value.detail else "")
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(show(item) for item in value) or "none"
+    if isinstance(value, Facts):
+        return msgspec.json.encode(value).decode()
+    return str(value)
+
+
+def _gpu_list(probe: Any) -> list[Gpu] | None:
+    if probe is None or probe.facts is None:
+        return None
+    return cast("list[Gpu] | None", known(probe.facts.gpus))
+
+
+def _merge(first: Gpu, second: Gpu | None) -> Gpu:
+    """``first`` with its missing facts taken from ``second``; a lost fact stays lost."""
+    if second is None:
+        return first
+    filled = {}
+    for field in Gpu.__struct_fields__:
+        value = getattr(first, field)
+        if isinstance(value, Unavailable) and value.unavailable not in ("lost", "error", "timeout"):
+            filled[field] = getattr(second, field)
+    return msgspec.structs.replace(first, **filled)

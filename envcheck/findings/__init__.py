@@ -1,0 +1,1 @@
+"""What checks say: findings, what they are about, and their remedies."""

@@ -1,0 +1,74 @@
+"""What checks say: findings with their evidence and remedy, and each check's outcome."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from ..facts.evidence import Evidence
+from ..facts.missing import CannotJudge
+
+Level = Literal["fail", "warn"]
+Outcome = Literal["pass", "warn", "fail", "skipped", "could-not-run"]
+
+
+class Remedy(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What to do, in one sentence, and the commands to paste (none where none would help)."""
+
+    text: str
+    commands: list[str] = []
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    level: Level
+    message: str  # one sentence: what is wrong, and what it does to the user
+    subject: str = ""  # "GPU 0000:01:00.0", a path, a package; empty: the whole machine or target
+    evidence: list[Evidence] = []
+    remedy: Remedy | None = None
+    headline: str = (
+        ""  # for a verdict of one line, as Check.problem, which stands in where it is empty
+    )
+
+
+class Unjudged(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A subject that the check applies to and could not judge."""
+
+    outcome: Literal["skipped", "could-not-run"]
+    reason: str
+    subject: str = ""
+    needs_root: bool = False
+
+
+class Passed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A subject that was judged and is healthy; ``detail`` is worth a reader's time."""
+
+    detail: str
+    subject: str = ""
+
+
+Verdict = Finding | Unjudged | Passed
+
+
+def unjudged(why: CannotJudge, subject: str = "") -> Unjudged:
+    return Unjudged(why.outcome, str(why), subject, why.needs_root)
+
+
+class CheckResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One check's outcome in one run. ``reason`` is set for skipped and could-not-run."""
+
+    code: str
+    area: str
+    title: str
+    outcome: Outcome
+    reason: str = ""
+    detail: str = ""  # of a pass
+    consequence_of: str = ""  # the code of the failed check that this one's findings follow from
+    findings: list[Finding] = []
+    unjudged: list[Unjudged] = []
+
+
+class Diagnosis(msgspec.Struct, frozen=True):
+    """Every registered check's result, in registry order."""
+
+    results: list[CheckResult]
