@@ -43,10 +43,7 @@ def run(
     has written to stderr since the last call; what it raises ends the program. orphaned: the signal that it
     gets when envcheck dies; SIGTERM for one that must unlock what it holds.
     """
-    tied = [sys.executable, "-I", "-S", "-c", _TIE, os.getpid(), int(orphaned), *argv]
-    child = process.Child(
-        tied, deadline, env=dict(env), cwd=None if cwd is None else str(cwd), grace=GRACE
-    )
+    child = _child(argv, deadline, env, cwd, orphaned)
 
     def look() -> None:
         if tick is not None:
@@ -54,3 +51,24 @@ def run(
 
     process.run_all([child], look)
     return child.result
+
+
+def run_side_by_side(
+    commands: Sequence[Sequence[str | Path]], *, deadline: float, env: Mapping[str, str], cwd: Path
+) -> list[Any]:
+    """Run several programs at once, each with the deadline (seconds): their results, in order."""
+    children = [_child(argv, deadline, env, cwd, signal.SIGKILL) for argv in commands]
+    process.run_all(children)
+    return [child.result for child in children]
+
+
+def _child(
+    argv: Sequence[str | Path],
+    deadline: float,
+    env: Mapping[str, str],
+    cwd: Path | None,
+    orphaned: int,
+) -> Any:
+    tied = [sys.executable, "-I", "-S", "-c", _TIE, os.getpid(), int(orphaned), *argv]
+    where = None if cwd is None else str(cwd)
+    return process.Child(tied, deadline, env=dict(env), cwd=where, grace=GRACE)

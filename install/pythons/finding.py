@@ -1,4 +1,8 @@
-"""Finds the Python interpreters of this machine, and asks each of them what it is."""
+"""Finds the Python interpreters of this machine, and asks each of them what it is.
+
+python-discovery and `uv python list` look on the PATH: of pyenv's versions they find the one that is switched
+on. An old release needs an old Python, so all of them are listed here.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...exit_codes import UsageError
-from . import managed
-from .asked import Answer, Silence, ask
+from . import uv_pythons
 from .interpreter import Interpreter
-from .managed import obtainable
+from .probe import Answer, NoAnswer, ask
+from .uv_pythons import obtainable
 from .versions import asked_version, matches
 from .wheel_tags import tags
 
@@ -91,7 +95,7 @@ def _places() -> Iterator[_Place]:
             yield from _in_folder(Path(folder), "PATH")
     for version in sorted(_entries(pyenv / "versions"), key=_by_number, reverse=True):
         yield _Place(str(pyenv / "versions" / version / "bin" / "python"), "pyenv")
-    for path in managed.managed():
+    for path in uv_pythons.installed():
         yield _Place(path, "uv")
     for name in _ALWAYS:
         yield from _in_folder(Path(name), name)
@@ -133,7 +137,7 @@ def _ask_all(places: list[_Place]) -> tuple[list[Interpreter], dict[str, str]]:
     for place in ordered:
         path = bases.get(place.path, place.path)
         answer = answers[path]
-        if isinstance(answer, Silence):
+        if isinstance(answer, NoAnswer):
             silence[place.path] = answer.why
             continue
         path = _own_path(path, answer)

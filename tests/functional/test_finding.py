@@ -15,7 +15,7 @@ import pytest
 import pythons
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.pythons import asked, finding, managed
+from envcheck.install.pythons import finding, probe, uv_pythons
 from envcheck.install.pythons.interpreter import Interpreter
 
 
@@ -132,7 +132,7 @@ def test_envcheck_s_own_python_is_one(machine: Path, monkeypatch: pytest.MonkeyP
 def test_what_hangs_is_left_and_what_is_broken_passed_over(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asked, "DEADLINE", 3.0)
+    monkeypatch.setattr(probe, "DEADLINE", 3.0)
     script(machine / "bin" / "python3.1", "sleep 600")
     script(machine / "bin" / "python3.2", "echo 'no such version' >&2; exit 127")
     script(machine / "bin" / "python3.3", "echo hello")
@@ -249,7 +249,7 @@ def test_no_uv_is_no_error(machine: Path, monkeypatch: pytest.MonkeyPatch) -> No
         raise FileNotFoundError("uv")
 
     monkeypatch.setattr(uv, "find_uv_bin", missing)
-    assert managed.obtainable() == [] and managed.managed() == []
+    assert uv_pythons.obtainable() == [] and uv_pythons.installed() == []
 
 
 def test_control_c_ends_those_that_hang(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,7 +258,7 @@ def test_control_c_ends_those_that_hang(machine: Path, monkeypatch: pytest.Monke
         machine / "bin" / "python3.1", f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600"
     )
     script(machine / "bin" / "python3.2", "exec sleep 600")
-    monkeypatch.setattr(asked, "DEADLINE", 120.0)
+    monkeypatch.setattr(probe, "DEADLINE", 120.0)
     monkeypatch.setenv("PATH", f"{machine}/bin:/usr/bin:/bin")
 
     def interrupt() -> None:

@@ -12,7 +12,7 @@ WRITERS = {
     "cli/files.py",
     "cli/words.py",
     "__main__.py",  # words of its own alone
-    "install/pythons/asking.py",  # its answer, which envcheck reads
+    "install/pythons/probe_script.py",  # its answer, which envcheck reads
     "install/start/container.py",  # through safe_text, in the container
 }
 

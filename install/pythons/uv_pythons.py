@@ -27,7 +27,7 @@ class _Listed(msgspec.Struct):
     implementation: str = ""
 
 
-def managed() -> list[str]:
+def installed() -> list[str]:
     """Paths of the interpreters that uv has installed; empty where there is no uv."""
     listed = _list("--only-installed", "--managed-python", "--no-python-downloads")
     return [entry.path for entry in listed if entry.path]
