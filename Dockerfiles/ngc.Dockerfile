@@ -1,51 +1,52 @@
-# An NGC image with envcheck in it, written by envcheck 0.2.0.
-#   docker build -t tensorflow-envcheck DIRECTORY     (a builder with cache mounts)
+# Written by envcheck 0.2.0: an NGC image with envcheck in it.
+#   docker build -t tensorflow-envcheck DIRECTORY     (BuildKit, or podman 4 and newer)
+#   docker buildx build --provenance=mode=max --sbom=true --push -t REGISTRY/tensorflow-envcheck DIRECTORY
 #   docker run --rm --gpus all tensorflow-envcheck envcheck doctor --target /usr/bin/python3
-# Its entrypoint, its command and its working directory stay as they are.
+# Any of NVIDIA's images; its entrypoint and command stay, user and working directory are new.
 
-# Any of NVIDIA's, of any Python: a tag moves, a digest does not.
-#   docker build --build-arg BASE=NAME@sha256:DIGEST …
+# A tag moves, a digest does not. For another BASE give its digest too: it becomes a label.
+#   --build-arg BASE=NAME@sha256:DIGEST --build-arg BASE_DIGEST=sha256:DIGEST
 ARG BASE=nvcr.io/nvidia/tensorflow:25.02-tf2-py3@sha256:c83b37d26f19ab00d8a13cf974edd079c3d099918ec3110c304a989d6e2f75d5
-
-# envcheck needs Python 3.10 or newer, whatever BASE has; this one runs on glibc 2.17 or newer.
-FROM ${BASE} AS python
-USER root
-ARG PYTHON_URL=https://github.com/astral-sh/python-build-standalone/releases/download/20260807/cpython-3.12.13%2B20260807-x86_64-unknown-linux-gnu-install_only_stripped.tar.gz
-ARG PYTHON_SHA256=506191be3ee7bd190a8834dcdc1b3bc70aab50608deccc711935aa007239cabd
-ADD ${PYTHON_URL} /tmp/python.tar.gz
-RUN echo "$PYTHON_SHA256  /tmp/python.tar.gz" | sha256sum -c - \
- && mkdir -p /opt && tar -xzf /tmp/python.tar.gz -C /opt \
- && /opt/python/bin/python3 -c 'import ssl, sys; assert sys.version_info[:2] == (3, 12), sys.version'
-
 FROM ${BASE}
 ARG BASE
+ARG BASE_DIGEST=sha256:c83b37d26f19ab00d8a13cf974edd079c3d099918ec3110c304a989d6e2f75d5
 USER root
+RUN case "$BASE" in *"$BASE_DIGEST") ;; *) echo "BASE_DIGEST is not the digest in BASE" >&2; exit 1;; esac
 
-# The public index or a mirror of it; empty: pip's own. An address with a password in it stays in
-# the image's history: use one without. PIP_CERT: a file with the mirror's authorities, in BASE or
-# mounted while building.
-ARG INDEX_URL=
-ARG PIP_CERT=
+# uv's own settings, for the build alone. A mirror of the public index (without a password: it stays in the
+# image's history), one of python-build-standalone, and a file with their authorities, mounted while building.
+ARG UV_DEFAULT_INDEX=
+ARG UV_PYTHON_INSTALL_MIRROR=
+ARG SSL_CERT_FILE=
+ARG UV_PYTHON_INSTALL_DIR=/opt/python
+ARG UV_CACHE_DIR=/var/cache/uv
+ARG UV_LINK_MODE=copy
+ARG UV_COMPILE_BYTECODE=1
+ARG UV_NO_CONFIG=1
 
 # envcheck itself, in an environment of its own: `envcheck doctor`.
-COPY --from=python /opt/python /opt/python
-COPY envcheck-requirements.txt envcheck-itself.txt envcheck_gpu-*.whl /opt/lock/
-RUN --mount=type=cache,target=/var/cache/pip \
-    /opt/python/bin/python3 -m venv /opt/envcheck \
- && PIP_CONSTRAINT= /opt/envcheck/bin/python -m pip install --no-deps --require-hashes \
-      --cache-dir /var/cache/pip --only-binary=:all: \
-      ${INDEX_URL:+--index-url "$INDEX_URL"} -r /opt/lock/envcheck-requirements.txt \
- && PIP_CONSTRAINT= /opt/envcheck/bin/python -m pip install --no-deps --require-hashes \
-      --cache-dir /var/cache/pip --only-binary=:all: \
-      --no-index --find-links /opt/lock -r /opt/lock/envcheck-itself.txt \
+COPY envcheck-*.txt envcheck_gpu-*.whl /opt/lock/
+RUN --mount=type=bind,source=envcheck-uv,target=/usr/bin/uv --mount=type=cache,target=/var/cache/uv \
+    uv venv --python 3.12 /opt/envcheck \
+ && uv pip install --python /opt/envcheck/bin/python --no-deps --require-hashes \
+      --only-binary :all: -r /opt/lock/envcheck-requirements.txt \
+ && uv pip install --python /opt/envcheck/bin/python --no-deps --require-hashes \
+      --no-index --find-links /opt/lock -r /opt/lock/envcheck-itself.txt
+RUN ln -s /opt/envcheck/bin/envcheck /usr/local/bin/envcheck \
  && /opt/envcheck/bin/envcheck collector --output /opt/envcheck/envcheck-collector.pyz \
- && ln -s /opt/envcheck/bin/envcheck /usr/local/bin/envcheck
+ && useradd --create-home --uid 10001 envcheck
 
-LABEL org.opencontainers.image.base.name="$BASE" \
+# Where this image's own sources are: --build-arg SOURCE=https://… --build-arg REVISION=COMMIT
+ARG SOURCE=
+ARG REVISION=
+LABEL org.opencontainers.image.source="$SOURCE" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="$BASE" \
+      org.opencontainers.image.base.digest="$BASE_DIGEST" \
       envcheck.version="0.2.0" \
       envcheck.lock="sha256:46e90a56c0c8f4ad783a4e4f630be86e702104b7a0261ae8264483865e36e142"
 # Unhealthy when NVML has lost the GPUs that it was given. In docker's format only: podman build --format docker
 HEALTHCHECK --interval=60s --timeout=20s --start-period=10s --retries=2 \
   CMD ["/opt/envcheck/bin/python", "-I", "/opt/envcheck/envcheck-collector.pyz", "--health"]
-RUN useradd --create-home --uid 10001 envcheck
 USER 10001
+WORKDIR /home/envcheck

@@ -33,7 +33,6 @@ MORE = """\
   envcheck install --image registry.example/team/tf:1
   envcheck install --offline /media/usb/bundle.tar
   envcheck install --mode container --offline /media/usb/ngc.tar
-  envcheck install tensorflow --dockerfile > Dockerfile
   envcheck install tensorflow --dockerfile DIR
   envcheck install --mode container --dockerfile DIR"""
 
@@ -65,11 +64,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--plan", action="store_true", help="show what would happen, and stop")
     parser.add_argument(
         "--dockerfile",
-        nargs="?",
-        const=True,
         metavar="DIR",
-        help="write a Dockerfile in place of installing: to standard output, or with all that it needs"
-        " into DIR",
+        help="in place of installing, write a Dockerfile with all that it needs into DIR",
     )
     parser.add_argument(
         "--upgrade",
@@ -119,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
         from ..install.running import run as running
 
         how = running.How(
-            until="lock" if arguments.dockerfile else "plan" if arguments.plan else "installed",
+            until="plan" if arguments.plan else "installed",
             upgrade=arguments.upgrade,
             fresh=arguments.fresh,
             keep_added=arguments.keep_added,
@@ -137,7 +133,7 @@ def _context(arguments: argparse.Namespace, request: Request, face: faces.Faces)
     from ..install.export import build_context as making
 
     folder = selection.absolute_output(arguments.dockerfile, "--dockerfile")
-    how = making.How(
+    how = making.BuildOptions(
         upgrade=arguments.upgrade, jobs=arguments.jobs, say=face.say, fetching=face.fetching
     )
     make = making.make_over if arguments.mode == "container" else making.make
@@ -191,7 +187,7 @@ class _InstallFaces(faces.Faces):
     def __init__(self, arguments: argparse.Namespace) -> None:
         super().__init__(quiet=arguments.quiet)
         self._verbose = arguments.verbose
-        self._only_planned = arguments.plan or arguments.dockerfile
+        self._only_planned = arguments.plan
         self._json = arguments.format == "json"
         self._yes = arguments.yes
         self.plan: AnyPlan | None = None
@@ -216,8 +212,6 @@ def _render(arguments: argparse.Namespace, outcome: Outcome) -> str:
     if arguments.format == "json":
         code = ExitCode.INTERRUPTED if outcome.result == "refused" else ExitCode.HEALTHY
         return _envelope(outcome.result, code, None, outcome.plan, _environment(outcome))
-    if arguments.dockerfile:
-        return _dockerfile(outcome)
     style = style_of(sys.stdout)
     look: dict[str, Any] = style._asdict()
     if outcome.result == "planned" and outcome.plan is not None:
@@ -242,16 +236,6 @@ def _environment(outcome: Outcome) -> Environment | None:
     if outcome.installed is None:
         return None
     return installed.environment_of(outcome.installed, outcome.provided)
-
-
-def _dockerfile(outcome: Outcome) -> str:
-    from .. import __version__
-    from ..install import pylock
-    from ..reports import dockerfile
-
-    assert outcome.stack is not None and outcome.lock is not None, "it was planned"
-    options = dockerfile.Options(envcheck=__version__, digest=pylock.digest(outcome.lock))
-    return dockerfile.render(outcome.stack, outcome.lock, options)
 
 
 def _envelope(

@@ -97,12 +97,6 @@ def refuse_other_mode(arguments: argparse.Namespace, besides: str = "") -> None:
 
     besides: options that say something to both modes here.
     """
-    if arguments.mode == "container" and getattr(arguments, "dockerfile", None) is True:
-        raise UsageError(
-            "--mode container --dockerfile needs a directory: envcheck itself goes into the image,"
-            " and lies beside the Dockerfile",
-            hint="--dockerfile DIR",
-        )
     other, options = (
         ("wheel", _OF_WHEELS) if arguments.mode == "container" else ("container", _OF_CONTAINERS)
     )
@@ -119,7 +113,7 @@ def refuse_other_mode(arguments: argparse.Namespace, besides: str = "") -> None:
 
 def builds_image(arguments: argparse.Namespace) -> bool:
     """Whether a directory is to be written that an image is built from."""
-    return isinstance(getattr(arguments, "dockerfile", None), str)
+    return getattr(arguments, "dockerfile", None) is not None
 
 
 def _jobs(text: str) -> int:

@@ -16,8 +16,6 @@ import msgspec
 
 from ... import __version__
 from ...exit_codes import Cannot, UsageError
-from ...reports import dockerfile
-from ...reports.dockerfile import inside, options
 from .. import places, pylock
 from ..catalogue.model import Stack
 from ..lockfile import Lockfile
@@ -27,19 +25,17 @@ from ..registry import reference
 from ..request import Request
 from ..signals import ending_raises
 from ..store.progress import Fetching
-from . import context_writer as writing
-from . import own_lock as needs
-from . import own_wheel
-from . import requirement_lists as listing
+from ..wheels import uv
+from . import context_writer, dockerfile, own_lock, own_wheel, requirement_lists
 from .own_wheel import OwnWheel
 
 PYLOCK = "pylock.toml"
-_GLIBC = "2.17"  # envcheck's own wheels have to run wherever a base may come from
+_GLIBC = "2.17"  # the oldest that the wheels of what envcheck needs have to run on
 
 Say = Callable[[str], None]
 
 
-class How(msgspec.Struct, frozen=True, kw_only=True):
+class BuildOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How it is made, and who is told how far it is."""
 
     upgrade: bool = False  # resolve again what the directory holds already
@@ -57,28 +53,33 @@ class _Locked(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, bytes]
 
 
-def make(request: Request, folder: Path, how: How) -> list[str]:
+def make(request: Request, folder: Path, options: BuildOptions) -> list[str]:
     """Write the context of a wheel stack: the names of its files. Only from the main thread.
 
     Raises EnvcheckError.
     """
-    writing.check(folder)
+    context_writer.check(folder)
     own = own_wheel.build()
     with ending_raises(), ExitStack() as exits:
-        made = _kept(request, folder, how) or _locked(request, how, exits)
+        made = _kept(request, folder, options) or _locked(request, options, exits)
         lock = made.lock
-        context = _context(lock.python, lock.architecture)
-        runs_on = context.standalone.python if context.standalone else lock.python
-        listed = _needs(request, folder, own, _interpreter(runs_on, lock.architecture), how)
+        if tuple(map(int, lock.python.split("."))) < dockerfile.OLDEST:
+            raise Cannot(
+                f"the Dockerfile's uv makes environments for Python 3.8 and newer, and this lock is for"
+                f" {lock.python}",
+                "choose a release for a newer Python, or build upon NVIDIA's image: --mode container",
+            )
+        runs_on = _interpreter(dockerfile.envcheck_python(lock.python), lock.architecture)
+        listed = _needs(request, folder, own, runs_on, options)
     text = dockerfile.render(
-        made.stack,
-        lock,
-        dockerfile.Options(envcheck=__version__, digest=made.digest, context=context),
+        made.stack, lock, dockerfile.Options(envcheck=__version__, digest=made.digest)
     )
-    return _written(folder, {**made.files, **_itself(own), inside.NEEDS: listed}, text)
+    return _written(
+        folder, {**made.files, **_itself(own), requirement_lists.ENVCHECK: listed}, text
+    )
 
 
-def make_over(request: Request, folder: Path, how: How) -> list[str]:
+def make_over(request: Request, folder: Path, options: BuildOptions) -> list[str]:
     """The same for an image that has its framework already: the request's (NAME@sha256:DIGEST), or the
     pinned one."""
     image = request.image
@@ -89,92 +90,87 @@ def make_over(request: Request, folder: Path, how: How) -> list[str]:
             f"--image {image}: a Dockerfile is built upon a digest, because a tag moves",
             hint=f"{image}@sha256:… with the digest that the registry names",
         )
-    writing.check(folder)
-    if listing.held(folder) is not None:
+    context_writer.check(folder)
+    if requirement_lists.held(folder) is not None:
         raise UsageError(f"--dockerfile {folder}: this directory holds the lists of a wheel stack")
     own = own_wheel.build()
-    architecture = platform.machine()
-    brought = options.standalone(architecture)
-    if brought is None:
-        raise Cannot(f"no Python that envcheck could bring to an image of {architecture} is known")
     with ending_raises():
-        interpreter = _interpreter(brought.python, architecture)
-        listed = _needs(request, folder, own, interpreter, how)
-    context = dockerfile.Context(standalone=brought)
-    text = dockerfile.render_over(
+        interpreter = _interpreter(dockerfile.PYTHON, platform.machine())
+        listed = _needs(request, folder, own, interpreter, options)
+    text = dockerfile.render_over_image(
         dockerfile.Options(
-            envcheck=__version__, digest=listing.digest(listed), base=image, context=context
+            envcheck=__version__, digest=requirement_lists.digest(listed), base=image
         )
     )
-    return _written(folder, {**_itself(own), inside.NEEDS: listed}, text)
+    return _written(folder, {**_itself(own), requirement_lists.ENVCHECK: listed}, text)
 
 
 def _written(folder: Path, files: dict[str, bytes], text: str) -> list[str]:
-    files = {**files, "Dockerfile": text.encode()}
-    writing.write(folder, files)
+    files = {**files, context_writer.UV: _uv().read_bytes(), "Dockerfile": text.encode()}
+    context_writer.write(folder, files)
     return sorted(files)
 
 
-def _kept(request: Request, folder: Path, how: How) -> _Locked | None:
+def _uv() -> Path:
+    """The program that the build runs: envcheck's own."""
+    found = uv.binary()
+    if found is None:
+        raise Cannot("no uv runs here, and the Dockerfile needs one beside it", "pip install uv")
+    return found
+
+
+def _kept(request: Request, folder: Path, options: BuildOptions) -> _Locked | None:
     """The lock that the directory holds, unless something else is asked for."""
-    if how.upgrade or request.stack or request.release or request.lock or request.python:
+    if options.upgrade or request.stack or request.release or request.lock or request.python:
         return None
-    kept = listing.read(folder)
+    kept = requirement_lists.read(folder)
     if kept is None:
         return None
-    names = list(listing.texts(kept.stack, kept.lock))
+    names = list(requirement_lists.texts(kept.stack, kept.lock))
     if (folder / PYLOCK).exists():
         names.append(PYLOCK)
     files = {name: (folder / name).read_bytes() for name in names}
     return _Locked(stack=kept.stack, lock=kept.lock, digest=kept.digest, files=files)
 
 
-def _locked(request: Request, how: How, exits: ExitStack) -> _Locked:
+def _locked(request: Request, options: BuildOptions, exits: ExitStack) -> _Locked:
     from ..running import prepare
 
-    prepared = prepare.prepare(request, how.jobs, how.say, how.fetching, exits)
+    prepared = prepare.prepare(request, options.jobs, options.say, options.fetching, exits)
     stack, lock = prepared.choice.stack, prepared.lock
-    files = {name: text.encode() for name, text in listing.texts(stack, lock).items()}
+    files = {name: text.encode() for name, text in requirement_lists.texts(stack, lock).items()}
     files[PYLOCK] = b"# written by envcheck\n" + pylock.text(lock).encode()
     return _Locked(stack=stack, lock=lock, digest=pylock.digest(lock), files=files)
 
 
-def _context(python: str, architecture: str) -> dockerfile.Context:
-    """Raises Cannot where neither the base's Python is new enough nor another is known."""
-    if not options.is_too_old(python):
-        return dockerfile.Context()
-    brought = options.standalone(architecture)
-    if brought is None:
-        raise Cannot(
-            f"envcheck needs Python 3.10 or newer, the image has {python}, and for {architecture} no other"
-            " is known",
-            hint="--dockerfile without a directory makes an image without envcheck",
-        )
-    return dockerfile.Context(standalone=brought)
-
-
 def _itself(own: OwnWheel) -> dict[str, bytes]:
     line = f"{own_wheel.DISTRIBUTION}=={__version__} --hash=sha256:{own.sha256}"
-    return {inside.ITSELF: listing.text([line]).encode(), own.name: own.data}
+    return {requirement_lists.ITSELF: requirement_lists.text([line]).encode(), own.name: own.data}
 
 
 def _needs(
-    request: Request, folder: Path, own: OwnWheel, interpreter: Interpreter, how: How
+    request: Request, folder: Path, own: OwnWheel, interpreter: Interpreter, options: BuildOptions
 ) -> bytes:
     """The list of what envcheck needs: the directory's own, where it is for this Python."""
-    there = folder / inside.NEEDS
-    found = listing.read_of(there)
+    there = folder / requirement_lists.ENVCHECK
+    found = requirement_lists.read_of(there)
     wanted = (__version__, interpreter.minor, interpreter.architecture)
-    if found and wanted == (found.release, found.python, found.architecture) and not how.upgrade:
+    if (
+        found
+        and wanted == (found.release, found.python, found.architecture)
+        and not options.upgrade
+    ):
         return there.read_bytes()
-    how.say(f"resolving what envcheck itself needs, for Python {interpreter.minor}")
-    lock = _resolved(request, own, interpreter, how)
+    options.say(f"resolving what envcheck itself needs, for Python {interpreter.minor}")
+    lock = _resolved(request, own, interpreter, options)
     packages = [package for package in lock.packages if package.name != "pip"]
     lines = pylock.for_pip(lock, packages).splitlines()
-    return listing.text(lines, listing.of(lock)).encode()
+    return requirement_lists.text(lines, requirement_lists.of(lock)).encode()
 
 
-def _resolved(request: Request, own: OwnWheel, interpreter: Interpreter, how: How) -> Lockfile:
+def _resolved(
+    request: Request, own: OwnWheel, interpreter: Interpreter, options: BuildOptions
+) -> Lockfile:
     from ..network.public_index import public_index
     from ..network.session import Session
     from ..store.fetch import Fetcher
@@ -184,9 +180,9 @@ def _resolved(request: Request, own: OwnWheel, interpreter: Interpreter, how: Ho
     store = Store(places.store())
     with (
         Session(request.allow_insecure) as session,
-        Fetcher(store, session, how.jobs, Meter(how.fetching)) as fetcher,
+        Fetcher(store, session, options.jobs, Meter(options.fetching)) as fetcher,
     ):
-        return needs.lock_of(
+        return own_lock.lock_of(
             own,
             interpreter,
             request,

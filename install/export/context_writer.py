@@ -15,7 +15,8 @@ from ...exit_codes import Cannot, UsageError
 
 _STAGE = ".envcheck-"
 _TEXTS = ("Dockerfile", "requirements*.txt", "envcheck-*.txt", "pylock.toml")
-_WHEELS = ("envcheck_gpu-*.whl",)  # its name says whose it is
+UV = "envcheck-uv"  # a program, as the wheel its name says whose it is
+_BINARIES = ("envcheck_gpu-*.whl", UV)
 
 
 def check(folder: Path) -> None:
@@ -52,11 +53,11 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
             for name, data in files.items():
                 made = Path(stage) / name
                 made.write_bytes(data)
-                made.chmod(0o644)  # whoever builds may be another
+                made.chmod(0o755 if name == UV else 0o644)  # whoever builds may be another
             (folder / "Dockerfile").unlink(missing_ok=True)
             for name in sorted(files, key="Dockerfile".__eq__):
                 (Path(stage) / name).replace(folder / name)
-        for path in _there(folder, (*_TEXTS, *_WHEELS)):
+        for path in _there(folder, (*_TEXTS, *_BINARIES)):
             if path.name not in files:
                 path.unlink()
     except OSError as error:

@@ -30,7 +30,7 @@ Result = Literal["installed", "planned", "already", "refused"]
 class How(msgspec.Struct, frozen=True, kw_only=True):
     """How an installation is carried out, as far as it does not change what is installed."""
 
-    until: Literal["lock", "plan", "installed"] = "installed"  # where it stops
+    until: Literal["plan", "installed"] = "installed"  # where it stops
     upgrade: bool = False
     fresh: bool = False  # a new version, as locked, although one is there
     keep_added: bool = False  # with what the user has added to the version in use
@@ -88,8 +88,6 @@ def install(request: Request, how: How, told: Told) -> Outcome:
             keep_added=how.keep_added,
         )
         stack, lock = prepared.choice.stack, prepared.lock
-        if how.until == "lock":
-            return Outcome(result="planned", stack=stack, lock=lock)
         plan = prepared.plan()
         wanted = _is_there(prepared, how) or told.agreed(plan)
         if how.until == "plan" or not wanted:

@@ -1,17 +1,15 @@
 """Stand-ins for the bases of images: the test image with a whole Python of another version and what a build
-needs; and for the standalone Python that envcheck brings, an archive of one of this machine's.
+needs, and beside an old one the Python that envcheck runs under, in the place of uv's.
 
 They are named as stand-ins: nothing of Ubuntu's or NVIDIA's is in them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import ssl
 import subprocess
-import tarfile
 from pathlib import Path
 
 import base_files
@@ -68,7 +66,6 @@ def _base(world: PodmanWorld, name: str, minor: int) -> str:
     tree = world.folder / f"python-3.{minor}"
     _copy(prefix(minor), tree)
     programs = [Path(shutil.which(name) or pytest.skip(f"no {name} here")) for name in _PROGRAMS]
-    # Also of the one that envcheck brings: what a stand-in of it loads, the real one has inside.
     pythons_here = [prefix(minor), prefix(12)]
     binaries = [*programs, *(b for one in pythons_here for b in _binaries(one))]
     found = {f"usr-lib/{path.name}": path for path in base_files.libraries(binaries)}
@@ -76,6 +73,15 @@ def _base(world: PodmanWorld, name: str, minor: int) -> str:
         if (_LIBRARIES / library).exists():
             found[f"usr-lib/{library}"] = (_LIBRARIES / library).resolve()
     all_files: Files = {"python": tree, "useradd": _USERADD, **found}
+    own: list[str] = []
+    if minor != 12:
+        _copy(prefix(12), tree.with_name("python-own"))
+        all_files["python-own"] = tree.with_name("python-own")
+        own = [
+            "COPY python-own /opt/own",
+            "RUN rm /opt/own/bin/python3",
+            "ENV PATH=$PATH:/opt/own/bin",
+        ]
     all_files |= {f"programs/{path.name}": path for path in programs}
     recipe = [
         f"FROM {world.image('base')}",
@@ -84,24 +90,15 @@ def _base(world: PodmanWorld, name: str, minor: int) -> str:
         f"COPY usr-lib {_LIBRARIES}/",
         "COPY programs /usr/bin/",
         "COPY useradd /usr/sbin/useradd",
+        *own,
         f"RUN chmod 755 /usr/sbin/useradd && ldconfig && cd /usr/local/bin && rm -f python python3"
         f" && ln -s python3.{minor} python3",
         "",
     ]
     made = world.build(name, "\n".join(recipe), all_files)
     shutil.rmtree(tree)
+    shutil.rmtree(tree.with_name("python-own"), ignore_errors=True)
     return made
-
-
-def standalone(folder: Path, minor: int = 12) -> tuple[Path, str]:
-    """An archive with "python/" at its top, and its sha256: for PYTHON_URL and PYTHON_SHA256."""
-    tree = folder / "python"
-    _copy(prefix(minor), tree)
-    archive = folder / "python.tar.gz"
-    with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
-        tar.add(tree, "python")
-    shutil.rmtree(tree)
-    return archive, hashlib.sha256(archive.read_bytes()).hexdigest()
 
 
 def certificate() -> str:

@@ -38,8 +38,8 @@ def test_a_directory_gets_all_that_an_image_is_built_from(
     assert done.returncode == 0, done.stderr.decode()
     own = own_wheel.build()
     assert sorted(path.name for path in folder.iterdir()) == [
-        "Dockerfile", "envcheck-itself.txt", "envcheck-requirements.txt", own.name, "pylock.toml",
-        "requirements-pip.txt", "requirements.txt",
+        "Dockerfile", "envcheck-itself.txt", "envcheck-requirements.txt", "envcheck-uv", own.name,
+        "pylock.toml", "requirements.txt",
     ]  # fmt: skip
     assert done.stdout.decode().split() == [str(p) for p in sorted(folder.iterdir())]
     lists = {path.name: path.read_text() for path in folder.glob("*.txt")}
@@ -51,7 +51,7 @@ def test_a_directory_gets_all_that_an_image_is_built_from(
     )
     assert not any("127.0.0.1" in text for text in lists.values())
     dockerfile = (folder / "Dockerfile").read_text()
-    assert "127.0.0.1" not in dockerfile and f"'{MINOR} x86_64'" in dockerfile
+    assert "127.0.0.1" not in dockerfile and f"uv venv --python {MINOR} " in dockerfile
     for name in re.findall(r"/opt/lock/(\S+\.txt)", dockerfile):
         assert name in lists
 
@@ -100,8 +100,3 @@ def test_what_does_not_go_together(
     done = home.envcheck("install", "--dockerfile", tmp_path / "context", *options)
     assert words in refused(done)
     assert not (tmp_path / "context").exists()
-
-
-def test_over_a_container_there_is_no_one_text(home: Home) -> None:
-    done = home.envcheck("install", "--mode", "container", "--dockerfile")
-    assert "--mode container --dockerfile needs a directory" in refused(done)

@@ -16,6 +16,7 @@ from installing import Home
 from wheel_maker import sha256, wheel
 
 from envcheck.install.catalogue.load import seed
+from envcheck.install.export import own_wheel
 
 SDIST = """
 [[indexes]]
@@ -37,10 +38,10 @@ TOOLS = ("setuptools-59.6.0-py3-none-any.whl", "wheel-0.37.1-py2.py3-none-any.wh
 
 
 def commands(dockerfile: str) -> list[str]:
-    """Every RUN as a shell gets it, but those that change a system."""
-    joined = dockerfile.replace("\\\n", "")
+    """Every RUN of the stack's environment, as a shell gets it."""
+    joined = re.sub(r"--mount=\S+ ", "", dockerfile.replace("\\\n", ""))
     runs = [line.removeprefix("RUN ") for line in joined.splitlines() if line.startswith("RUN ")]
-    return [run for run in runs if not run.startswith(("useradd", "apt-get"))]
+    return [run for run in runs if "/opt/venv" in run]
 
 
 def test_its_commands_make_the_environment_of_the_lock(tmp_path: Path) -> None:
@@ -48,26 +49,37 @@ def test_its_commands_make_the_environment_of_the_lock(tmp_path: Path) -> None:
     real = [f"{pin.replace('==', '-')}-py3-none-any.whl" for pin in seed(MINOR)]
     public, own = tmp_path / "public", tmp_path / "own"
     registry.fetch(public, *real, *TOOLS, "gast-0.2.2.tar.gz")
+    for requirement in own_wheel.build().requires:
+        wheel(public, requirement.partition(">")[0].partition(";")[0], "90.0")
     wheel(public, "demo-framework", "1.0", requires=["demo-own", "gast==0.2.2"])
     wheel(own, "demo-own", "3.0")
     wheel(public, "demo-own", "4.0", modules={"wrong_index.py": ""})
+    context, root = tmp_path / "context", tmp_path / "root of the image"
+    root.mkdir()
     with serve(public, tmp_path / "p") as first, serve(own, tmp_path / "o") as second:
         more = SDIST.format(url=second.url, sha256=sha256(public / "gast-0.2.2.tar.gz"))
         stack = stack_file(tmp_path / "demo.toml", "1.0", more=more)
         told = Home(tmp_path / "home").envcheck(
             "install", "--stack", stack, "--index", first.url, "--python", sys.executable,
-            "--dockerfile",
+            "--dockerfile", context,
         )  # fmt: skip
         assert told.returncode == 0, told.stderr.decode()
-        dockerfile = told.stdout.decode()
-        root = tmp_path / "image root"
-        (root / "bin").mkdir(parents=True)
+        dockerfile = (context / "Dockerfile").read_text()
+        (root / "bin").mkdir()
         (root / "bin" / "python3").symlink_to(Path(sys.executable).resolve())
+        (root / "bin" / "uv").symlink_to(context / "envcheck-uv")
         arguments = dict(re.findall(r"^ARG (\w+)=(.*)$", dockerfile, re.MULTILINE))
-        assert arguments["OWN_INDEX_URL"] == second.url and arguments["INDEX_URL"] == ""
-        variables = {**arguments, "INDEX_URL": first.url, "PATH": f"{root}/bin:/usr/bin:/bin"}
+        assert arguments["OWN_INDEX_URL"] == second.url and arguments["UV_DEFAULT_INDEX"] == ""
+        variables = {
+            **arguments,
+            "UV_DEFAULT_INDEX": first.url,
+            "UV_CACHE_DIR": str(tmp_path / "cache"),
+            "UV_PYTHON_INSTALL_DIR": str(tmp_path / "pythons"),
+            "PATH": f"{root}/bin:/usr/bin:/bin",
+        }
         for command in commands(dockerfile):
-            for place in ("/opt/venv", "/tmp/build-tools", "/tmp/requirements.txt"):
+            command = command.replace("/opt/lock", shlex.quote(str(context)))
+            for place in ("/opt/venv", "/tmp/build-tools"):
                 command = command.replace(place, shlex.quote(f"{root}/{place.replace('/', '_')}"))
             done = subprocess.run(
                 ["sh", "-c", command],
@@ -86,7 +98,7 @@ def test_its_commands_make_the_environment_of_the_lock(tmp_path: Path) -> None:
         timeout=60,
         check=True,
     ).stdout.split()
-    assert set(listed) >= {"demo-framework==1.0", "demo-own==3.0", "gast==0.2.2", *seed(MINOR)}
+    assert set(listed) == {"demo-framework==1.0", "demo-own==3.0", "gast==0.2.2", *seed(MINOR)}
     assert sorted(p.name for p in root.iterdir() if not p.name.startswith(".")) == [
         "_opt_venv",
         "bin",

@@ -1,16 +1,14 @@
-"""The Dockerfiles with a context, built by podman on stand-ins for Ubuntu, NVIDIA's image and Python."""
+"""The Dockerfiles, built by podman on stand-ins for Ubuntu and NVIDIA's image.
+
+Their Pythons are in the stand-ins: no test here has uv fetch one."""
 
 from __future__ import annotations
 
-import http.server
 import json
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ from installing import Home
 from podman import PodmanWorld
 from wheel_maker import wheel
 
-from envcheck.reports.dockerfile import inside, options
+from envcheck.install.export import dockerfile, requirement_lists
 
 REPOSITORY = Path(__file__).parents[2]
 NOBODY = "10001"
@@ -50,11 +48,11 @@ def write(home: Home, folder: Path, *arguments: str, code: int = 0) -> str:
 
 def build(world: PodmanWorld, name: str, context: Path, *more: str, **arguments: str) -> str:
     """The image, in docker's format: with its health check."""
-    values = {**arguments}
+    values = {"BASE_DIGEST": "", **arguments}
     mounts: list[str] = []
     if certificate := buildable.certificate():
         mounts = ["--volume", f"{certificate}:/run/authorities.crt:ro"]
-        values["PIP_CERT"] = "/run/authorities.crt"
+        values["SSL_CERT_FILE"] = "/run/authorities.crt"
     told = [word for key, value in values.items() for word in ("--build-arg", f"{key}={value}")]
     world.podman(
         "build", "--quiet", "--layers=false", "--format", "docker", "--pull=never",
@@ -81,40 +79,10 @@ def doctor(world: PodmanWorld, image: str, *arguments: str) -> dict[str, str]:
     return {result["code"]: result["outcome"] for result in found["results"]}
 
 
-@contextmanager
-def web(folder: Path) -> Iterator[str]:
-    """The folder's files at http://127.0.0.1:PORT."""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *arguments: Any) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), partial(Quiet, directory=str(folder))
-    )
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 @pytest.fixture(scope="module")
 def public() -> str:
     """This machine's index, from which the build gets envcheck's own needs."""
     return the_registry()[1]
-
-
-@pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Build arguments for a stand-in of the Python that envcheck brings."""
-    folder = tmp_path_factory.mktemp("standalone")
-    archive, digest = buildable.standalone(folder)
-    with web(folder) as address:
-        yield {"PYTHON_URL": f"{address}/{archive.name}", "PYTHON_SHA256": digest}
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +104,7 @@ def wheel_image(
             "--index", public,
         )  # fmt: skip
         name = "localhost/envcheck-test/wheel-image:1"
-        yield build(podman_world, name, folder / "context", BASE=base, INDEX_URL=public)
+        yield build(podman_world, name, folder / "context", BASE=base, UV_DEFAULT_INDEX=public)
 
 
 def test_a_stacks_image_holds_the_lock_and_a_doctor_and_nobody_is_root(
@@ -179,7 +147,7 @@ def test_the_health_check_is_in_the_image_and_sees_lost_gpus(
 
 @pytest.mark.slow
 def test_nvidias_image_keeps_its_entrypoint_and_gets_a_doctor(
-    podman_world: PodmanWorld, public: str, python: dict[str, str], tmp_path: Path
+    podman_world: PodmanWorld, public: str, tmp_path: Path
 ) -> None:
     """Upon Python 3.8, as 23.03's is, with pip constrained as NVIDIA's images do."""
     script = '#!/bin/sh\necho "== a stand-in for NVIDIA =="\nexec "$@"\n'
@@ -196,30 +164,30 @@ def test_nvidias_image_keeps_its_entrypoint_and_gets_a_doctor(
     assert (context / "Dockerfile").read_bytes() == committed.read_bytes()
     image = build(
         podman_world, "localhost/envcheck-test/ngc:1", context,
-        "--file", str(committed), BASE=base, INDEX_URL=public, **python,
+        "--file", str(committed), BASE=base, UV_DEFAULT_INDEX=public,
     )  # fmt: skip
     told = run(podman_world, image)
     assert "a stand-in for NVIDIA" in told and f"uid={NOBODY}" in told
-    assert config(podman_world, image)["WorkingDir"] == "/workspace"
+    assert config(podman_world, image)["WorkingDir"] == "/home/envcheck"
     assert run(podman_world, image, "python3", "--version").split()[-2:][1].startswith("3.8.")
     outcomes = doctor(podman_world, image, "--target", "/usr/local/bin/python3")
     assert len(outcomes) > 50
 
 
-def test_a_python_that_is_another_is_refused(
-    podman_world: PodmanWorld, python: dict[str, str], tmp_path: Path
+def test_a_digest_that_is_not_the_bases_is_refused(
+    podman_world: PodmanWorld, tmp_path: Path
 ) -> None:
     context = tmp_path / "context"
     shutil.copytree(REPOSITORY / "Dockerfiles/ngc", context)
     write(Home(tmp_path / "home"), context, "--mode", "container")
-    values = {**python, "PYTHON_SHA256": "0" * 64, "BASE": buildable.base(podman_world, 12)}
-    with pytest.raises(Exception, match="did NOT match"):
+    values = {"BASE_DIGEST": "sha256:00", "BASE": buildable.base(podman_world, 12)}
+    with pytest.raises(Exception, match="not the digest in BASE"):
         build(podman_world, "localhost/envcheck-test/refused:1", context, **values)
 
 
 @pytest.mark.slow
 def test_nvidias_tensorflow_1_on_stand_ins_for_both_indexes(
-    podman_world: PodmanWorld, python: dict[str, str], public: str, tmp_path: Path
+    podman_world: PodmanWorld, public: str, tmp_path: Path
 ) -> None:
     base = buildable.base(podman_world, 8)
     recipe = nvidia_index.build(tmp_path / "indexes")
@@ -231,7 +199,7 @@ def test_nvidias_tensorflow_1_on_stand_ins_for_both_indexes(
         serve(recipe.public, tmp_path / "p") as stand_in,
     ):
         context.mkdir()
-        needs = REPOSITORY / "Dockerfiles/ngc" / inside.NEEDS
+        needs = REPOSITORY / "Dockerfiles/ngc" / requirement_lists.ENVCHECK
         shutil.copy(needs, context)  # from the real index, which the stand-in is not
         write(
             home, context, "--stack", "nvidia-tf1", "--release", "23.03", "--python",
@@ -246,7 +214,7 @@ def test_nvidias_tensorflow_1_on_stand_ins_for_both_indexes(
         image = build(
             podman_world, "localhost/envcheck-test/wheel-tf1:1", context, "--file",
             str(REPOSITORY / "Dockerfiles/wheel-tf1.Dockerfile"), BASE=base,
-            INDEX_URL=stand_in.url, NVIDIA_INDEX_URL=nvidia.url, **python,
+            UV_DEFAULT_INDEX=stand_in.url, NVIDIA_INDEX_URL=nvidia.url,
         )  # fmt: skip
     assert not recipe.sprung()
     say = "import tensorflow, horovod; print(tensorflow.__version__)"
@@ -267,7 +235,7 @@ def test_tensorflow_2_for_real_from_the_committed_lock(
     image = build(
         podman_world, "localhost/envcheck-test/wheel-tf2:1", context, "--file",
         str(REPOSITORY / "Dockerfiles/wheel-tf2.Dockerfile"),
-        BASE=buildable.base(podman_world, 12), INDEX_URL=public,
+        BASE=buildable.base(podman_world, 12), UV_DEFAULT_INDEX=public,
     )  # fmt: skip
     say = "import tensorflow; print(tensorflow.__version__)"
     told = run(podman_world, image, "python", "-c", say).strip()
@@ -286,15 +254,13 @@ def _both(folder: Path, context: Path, scratch: Path, public: str) -> None:
     """What envcheck needs, real, on the stand-in for the public index."""
     pinned = [
         line.split()[0].partition("==")
-        for line in (context / inside.NEEDS).read_text().splitlines()
+        for line in (context / requirement_lists.ENVCHECK).read_text().splitlines()
         if "==" in line and not line.startswith("#")
     ]
     words = [f"{name}=={version}" for name, _, version in pinned]
-    wanted = options.standalone("x86_64")
-    assert wanted is not None
     command = [
         sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
-        "--python-version", wanted.python, "--platform", "manylinux2014_x86_64", "--platform",
+        "--python-version", dockerfile.PYTHON, "--platform", "manylinux2014_x86_64", "--platform",
         "manylinux_2_17_x86_64", "--index-url", public, "--dest", str(folder), *words,
     ]  # fmt: skip
     subprocess.run(command, check=True, timeout=120, capture_output=True, cwd=scratch)

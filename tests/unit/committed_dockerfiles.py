@@ -10,13 +10,11 @@ from pathlib import Path
 
 from envcheck import __version__
 from envcheck.install.catalogue.load import load
-from envcheck.install.export import requirement_lists as listing
+from envcheck.install.export import requirement_lists
+from envcheck.install.export.dockerfile import Options, render, render_over_image
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
-from envcheck.reports.dockerfile import Context, Options, inside, render, render_over
-from envcheck.reports.dockerfile.options import is_too_old, standalone
 
 FOLDER = Path(__file__).parents[2] / "Dockerfiles"
-_BROUGHT = Context(standalone=standalone("x86_64"))
 
 
 def texts() -> dict[str, str]:
@@ -43,19 +41,19 @@ def _wheel_tf1() -> str:
         ],
         provided=stack.provides,
     )
-    return render(stack, lock, Options(envcheck=__version__, digest=None, context=_BROUGHT))
+    return render(stack, lock, Options(envcheck=__version__, digest=None))
 
 
 def _wheel_tf2() -> str:
-    kept = listing.read(FOLDER / "wheel-tf2")
-    assert kept is not None and not is_too_old(kept.lock.python)
-    options = Options(envcheck=__version__, digest=kept.digest, context=Context())
+    kept = requirement_lists.read(FOLDER / "wheel-tf2")
+    assert kept is not None
+    options = Options(envcheck=__version__, digest=kept.digest)
     return render(kept.stack, kept.lock, options)
 
 
 def _ngc() -> str:
-    digest = listing.digest((FOLDER / "ngc" / inside.NEEDS).read_bytes())
-    return render_over(Options(envcheck=__version__, digest=digest, context=_BROUGHT))
+    digest = requirement_lists.digest((FOLDER / "ngc" / requirement_lists.ENVCHECK).read_bytes())
+    return render_over_image(Options(envcheck=__version__, digest=digest))
 
 
 def _package(name: str, index: str) -> LockedPackage:

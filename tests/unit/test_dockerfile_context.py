@@ -8,17 +8,15 @@ from pathlib import Path
 import pytest
 from planned import GAST, SETUPTOOLS, lock, stack
 
-from envcheck.exit_codes import UsageError
+from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install import pylock
 from envcheck.install.catalogue import load as catalogue
-from envcheck.install.export import build_context as making
-from envcheck.install.export import context_writer as writing
-from envcheck.install.export import requirement_lists as listing
+from envcheck.install.export import build_context, context_writer, requirement_lists
+from envcheck.install.export.dockerfile import Options, render
 from envcheck.install.lockfile import Lockfile
 from envcheck.install.request import Request
-from envcheck.reports.dockerfile import Context, Options, render
 
-OPTIONS = Options(envcheck="0.1.0", context=Context())
+OPTIONS = Options(envcheck="0.1.0", digest="d")
 
 
 @pytest.fixture
@@ -27,18 +25,21 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(folder: Path, locked: Lockfile) -> None:
-    for name, text in listing.texts(stack(), locked).items():
+    for name, text in requirement_lists.texts(stack(), locked).items():
         (folder / name).write_text(text)
 
 
 def test_what_is_read_back_gives_the_same_dockerfile(tmp_path: Path, known: None) -> None:
     locked = lock(*lock().packages, GAST, building=[SETUPTOOLS], provided={"nvidia-pyindex": "x"})
     put(tmp_path, locked)
-    kept = listing.read(tmp_path)
+    kept = requirement_lists.read(tmp_path)
     assert kept is not None
     assert kept.digest == pylock.digest(locked)
     assert render(kept.stack, kept.lock, OPTIONS) == render(stack(), locked, OPTIONS)
-    assert listing.texts(kept.stack, kept.lock).keys() == listing.texts(stack(), locked).keys()
+    assert (
+        requirement_lists.texts(kept.stack, kept.lock).keys()
+        == requirement_lists.texts(stack(), locked).keys()
+    )
     mine = [(p.name, p.version, p.file.sha256, p.file.kind) for p in kept.lock.packages]
     assert sorted(mine) == sorted(
         (p.name, p.version, p.file.sha256, p.file.kind) for p in locked.packages
@@ -46,36 +47,36 @@ def test_what_is_read_back_gives_the_same_dockerfile(tmp_path: Path, known: None
 
 
 def test_no_address_is_in_a_list() -> None:
-    for text in listing.texts(stack(), lock()).values():
+    for text in requirement_lists.texts(stack(), lock()).values():
         assert "://" not in text and text.count("sha256:") == text.count("==")
 
 
 def test_lists_of_two_locks_are_refused(tmp_path: Path, known: None) -> None:
     put(tmp_path, lock())
-    other = listing.texts(stack(), lock(release="23.02"))
+    other = requirement_lists.texts(stack(), lock(release="23.02"))
     (tmp_path / "requirements.txt").write_text(other["requirements.txt"])
     with pytest.raises(UsageError, match="of several locks"):
-        listing.read(tmp_path)
+        requirement_lists.read(tmp_path)
 
 
 def test_a_line_without_a_hash_is_refused_by_its_number(tmp_path: Path, known: None) -> None:
     put(tmp_path, lock())
     with (tmp_path / "requirements.txt").open("a") as file:
         file.write("numpy\n")
-    with pytest.raises(UsageError, match=r"requirements.txt:3: this is not NAME==VERSION"):
-        listing.read(tmp_path)
+    with pytest.raises(UsageError, match=r"requirements.txt:4: this is not NAME==VERSION"):
+        requirement_lists.read(tmp_path)
 
 
 def test_a_directory_without_lists_is_no_lock(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("numpy\n")
-    assert listing.read(tmp_path) is None
+    assert requirement_lists.read(tmp_path) is None
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "requirements-dev.txt", "pylock.toml"])
 def test_what_is_somebody_elses_is_not_written_over(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("FROM scratch\n")
     with pytest.raises(UsageError, match=f"{name} exists, and envcheck did not make it"):
-        writing.write(tmp_path, {"Dockerfile": b"# envcheck\n"})
+        context_writer.write(tmp_path, {"Dockerfile": b"# envcheck\n"})
     assert (tmp_path / name).read_text() == "FROM scratch\n"
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -83,9 +84,9 @@ def test_what_is_somebody_elses_is_not_written_over(tmp_path: Path, name: str) -
 def test_what_envcheck_wrote_before_goes_and_the_rest_stays(tmp_path: Path) -> None:
     folder = tmp_path / "new"
     old = {"requirements-nvidia.txt": b"# written by envcheck\n", "Dockerfile": b"# envcheck\n"}
-    writing.write(folder, {**old, "envcheck_gpu-0.0.9-py3-none-any.whl": b"old"})
+    context_writer.write(folder, {**old, "envcheck_gpu-0.0.9-py3-none-any.whl": b"old"})
     (folder / "train.py").write_text("pass\n")
-    writing.write(folder, {"Dockerfile": b"# envcheck, again\n"})
+    context_writer.write(folder, {"Dockerfile": b"# envcheck, again\n"})
     assert sorted(p.name for p in folder.iterdir()) == ["Dockerfile", "train.py"]
     assert (folder / "Dockerfile").read_bytes() == b"# envcheck, again\n"
     assert (folder / "Dockerfile").stat().st_mode & 0o777 == 0o644
@@ -102,12 +103,21 @@ def test_a_place_that_cannot_be(tmp_path: Path, make: Callable[[Path], object], 
     make(tmp_path / "file")
     place = tmp_path / "file" if (tmp_path / "file").exists() else tmp_path / "a" / "b"
     with pytest.raises(UsageError, match=words):
-        writing.check(place)
+        context_writer.check(place)
 
 
 def test_an_image_without_a_digest_is_refused(tmp_path: Path) -> None:
-    how = making.How(say=print, fetching=print)
+    how = build_context.BuildOptions(say=print, fetching=print)
     request = Request(mode="container", image="nvcr.io/nvidia/tensorflow:23.03-tf1-py3")
     with pytest.raises(UsageError, match="built upon a digest"):
-        making.make_over(request, tmp_path / "context", how)
+        build_context.make_over(request, tmp_path / "context", how)
     assert not (tmp_path / "context").exists()
+
+
+def test_a_python_that_uv_makes_no_environment_for_is_refused(tmp_path: Path, known: None) -> None:
+    put(tmp_path, lock(python="3.6"))
+    before = sorted(tmp_path.iterdir())
+    options = build_context.BuildOptions(say=print, fetching=print)
+    with pytest.raises(Cannot, match=r"Python 3\.8 and newer, and this lock is for 3\.6"):
+        build_context.make(Request(), tmp_path, options)
+    assert sorted(tmp_path.iterdir()) == before

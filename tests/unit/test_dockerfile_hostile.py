@@ -8,12 +8,11 @@ import hostile
 import msgspec
 import pytest
 from planned import GAST, SETUPTOOLS, lock, stack
-from test_dockerfile import CONTEXT
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.export import build_context as making
+from envcheck.install.export import build_context
+from envcheck.install.export.dockerfile import Options, render, render_over_image
 from envcheck.install.request import Request
-from envcheck.reports.dockerfile import Options, render, render_over
 
 replace = msgspec.structs.replace
 
@@ -36,9 +35,9 @@ GOOD = lock(*lock().packages, GAST, building=[SETUPTOOLS])
 
 
 @pytest.mark.parametrize("text", hostile.TEXTS.values(), ids=hostile.TEXTS)
-@pytest.mark.parametrize("context", [None, CONTEXT], ids=["alone", "context"])
-def test_a_lock_adds_no_instruction(text: str, context: object) -> None:
-    options = Options(envcheck="1", digest="d", context=context)  # type: ignore[arg-type]
+@pytest.mark.parametrize("digest", [None, "d"])
+def test_a_lock_adds_no_instruction(text: str, digest: str | None) -> None:
+    options = Options(envcheck="1", digest=digest)
     good = render(stack(), replace(GOOD, provided={"x": "y"}), options)
     for field in ("stack", "release", "created_at"):
         assert_the_same(render(stack(), replace(GOOD, **{field: text}), options), good)
@@ -53,18 +52,20 @@ def test_a_stack_and_an_image_add_none_either(text: str) -> None:
     good = render(replace(stack(), environment={"A": "b"}), GOOD, options)
     evil = replace(stack(), title=text, environment={"A": text})
     assert_the_same(render(evil, GOOD, options), good)
-    based = Options(envcheck="1", digest="d", base=text, context=CONTEXT)
-    assert_the_same(render_over(based), render_over(replace(based, base="x")))
+    based = Options(envcheck="1", digest="d", base=text)
+    assert_the_same(render_over_image(based), render_over_image(replace(based, base="x")))
 
 
 def test_a_value_that_looks_like_a_build_argument_is_a_value() -> None:
     evil = replace(stack(), title='"$BASE" evil="yes"')
-    assert r'description="\"\$BASE\" evil=\"yes\""' in render(evil, GOOD, Options(envcheck="1"))
+    assert r'description="\"\$BASE\" evil=\"yes\""' in render(
+        evil, GOOD, Options(envcheck="1", digest=None)
+    )
 
 
 @pytest.mark.parametrize("name", ["a\nRUN evil@sha256:" + "0" * 64, "x@sha256:0\nRUN evil"])
 def test_the_name_of_an_image_is_a_name(name: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(UsageError, match="not an image's name"):
-        how = making.How(say=print, fetching=print)
-        making.make_over(Request(image=name, mode="container"), tmp_path, how)
+        how = build_context.BuildOptions(say=print, fetching=print)
+        build_context.make_over(Request(image=name, mode="container"), tmp_path, how)
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envcheck.exit_codes import Cannot, UsageError
-from envcheck.install.export import context_writer as writing
+from envcheck.install.export import context_writer
 
 OLD = {"Dockerfile": b"# envcheck 1\n", "requirements.txt": b"# envcheck 1\n"}
 NEW = {"Dockerfile": b"# envcheck 2\n", "requirements-pip.txt": b"# envcheck 2\n"}
@@ -25,9 +25,9 @@ def there(folder: Path) -> dict[str, bytes]:
 
 def test_what_was_there_before_goes(tmp_path: Path) -> None:
     folder = tmp_path / "context"
-    writing.write(folder, OLD)
+    context_writer.write(folder, OLD)
     (folder / "notes.md").write_bytes(b"mine")
-    writing.write(folder, NEW)
+    context_writer.write(folder, NEW)
     assert there(folder) == {**NEW, "notes.md": b"mine"}
 
 
@@ -36,7 +36,7 @@ def test_a_disk_that_refuses_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     folder = tmp_path / "context"
-    writing.write(folder, OLD)
+    context_writer.write(folder, OLD)
 
     def refuse(path: Path, data: bytes) -> int:
         raise OSError(number, os.strerror(number), str(path))
@@ -44,7 +44,7 @@ def test_a_disk_that_refuses_leaves_what_was_there(
     monkeypatch.setattr(Path, "write_bytes", refuse)
     for place in (folder, tmp_path / "new"):
         with pytest.raises((Cannot, UsageError), match=f"--dockerfile {place}: ") as refused:
-            writing.write(place, NEW)
+            context_writer.write(place, NEW)
         assert isinstance(refused.value, Cannot) == (number == errno.ENOSPC)
     assert there(folder) == OLD and not (tmp_path / "new").exists()
 
@@ -54,7 +54,7 @@ def test_where_the_dockerfile_is_the_rest_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     folder = tmp_path / "context"
-    writing.write(folder, OLD)
+    context_writer.write(folder, OLD)
     moved: list[str] = []
     replace = Path.replace
 
@@ -67,18 +67,18 @@ def test_where_the_dockerfile_is_the_rest_is_whole(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", kill)
         try:
-            writing.write(folder, NEW)
+            context_writer.write(folder, NEW)
         except Killed:
             assert "Dockerfile" not in there(folder)
     (folder / ".envcheck-left").mkdir()
-    writing.write(folder, NEW)
+    context_writer.write(folder, NEW)
     assert there(folder) == NEW
 
 
 def test_a_name_that_is_no_file_is_somebody_elses(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "Dockerfile")
     with pytest.raises(UsageError, match="envcheck did not make it"):
-        writing.check(tmp_path)
+        context_writer.check(tmp_path)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -86,4 +86,4 @@ def test_no_permission_is_said_before_the_work(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     for folder in (tmp_path, tmp_path / "new"):
         with pytest.raises(UsageError, match="no permission to write"):
-            writing.check(folder)
+            context_writer.check(folder)

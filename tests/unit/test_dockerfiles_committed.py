@@ -8,8 +8,7 @@ import pytest
 from committed_dockerfiles import FOLDER, texts
 
 from envcheck import __version__
-from envcheck.install.export import requirement_lists as listing
-from envcheck.reports.dockerfile import inside
+from envcheck.install.export import requirement_lists
 
 WRITE = "python tests/unit/committed_dockerfiles.py writes it"
 
@@ -29,13 +28,13 @@ def test_everything_in_them_is_pinned() -> None:
 
 
 def test_the_committed_lists_are_locks_and_name_no_host() -> None:
-    kept = listing.read(FOLDER / "wheel-tf2")
+    kept = requirement_lists.read(FOLDER / "wheel-tf2")
     assert kept is not None and kept.lock.stack == "tensorflow"
     assert len(kept.lock.packages) > 40 and len(kept.digest) == 64
     for path in sorted(FOLDER.glob("*/*.txt")):
         assert "://" not in path.read_text(), path
     for folder in ("wheel-tf2", "ngc"):
-        of = listing.read_of(FOLDER / folder / inside.NEEDS)
+        of = requirement_lists.read_of(FOLDER / folder / requirement_lists.ENVCHECK)
         assert of is not None and (of.release, of.python) == (__version__, "3.12"), (
             f"envcheck install --dockerfile Dockerfiles/{folder} writes it anew"
         )

@@ -21,23 +21,10 @@ ROOMS = rooms.room_arrows(ARROWS)
 STILL_UP = {
     ("install/bundle", "install/export"),
     ("install/container", "install/running"),
-    ("install/drift", "install/wheels"),
-    ("install/engines", "install/transaction"),
-    ("install/fit", "install/images"),
     ("install/images", "install/container"),
     ("install/images", "install/export"),
-    ("install/index", "install/wheels"),
     ("install/network", "install/registry"),
-    ("install/network", "install/index"),
-    ("install/plan", "install/images"),
-    ("install/plan", "install/wheels"),
-    ("install/registry", "install/wheels"),
-    ("install/store", "install/wheels"),
-    ("install/transaction", "install/last"),
     ("install/transaction", "install/wheels"),
-    ("install/wheels", "install/running"),
-    ("reports", "install/fit"),
-    ("reports", "install/wheels"),
     ("single_file", "collection"),
 }
 STILL_CIRCLES = [
