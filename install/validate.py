@@ -7,9 +7,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ..exit_codes import UsageError
+from .catalogue import containers
 from .catalogue import load as catalogue
 from .catalogue.model import Stack
-from .fit import image_words, select
+from .fit import select
 from .network import addresses
 from .plan import rooms
 from .request import Request
@@ -19,7 +20,12 @@ from .transaction import layout
 def check(request: Request) -> None:
     """Raises UsageError for what is wrong whatever the machine is: before looking at it takes a second."""
     if request.mode == "container":
-        image_words.check(request)
+        if request.image:
+            select.image_of(request)
+        else:
+            left = containers.among(request.stack, request.flavour)
+            if request.release:
+                containers.find(left, request.release)
         if request.path:
             rooms.check_name(request.path, "")
             layout.look(layout.root_of(request, ""))

@@ -12,9 +12,8 @@ from ..facts.snapshot import Snapshot
 from ..install.catalogue.containers import flavours
 from ..install.catalogue.model import Stack
 from ..install.engines import choose as engine_choice
-from ..install.fit import image_choose
 from ..install.fit.disk_space import DiskSpace
-from ..install.fit.select import choose
+from ..install.fit.select import choose, choose_image
 from ..install.pythons.interpreter import Interpreter
 from ..install.reports.image_releases import ImageChosen
 from ..install.reports.releases import Chosen
@@ -85,15 +84,15 @@ def _container(request: Request, snapshot: Snapshot) -> ImageChosen:
     named = next((one.name for one in flavours() if one.flavour == request.flavour), "")
     command = f"envcheck install {named or '--mode container'}"
     try:
-        choice = image_choose.choose(request, snapshot)
+        choice = choose_image(request, snapshot)
         engine = engine_choice.choose("", snapshot)
     except Cannot as error:
         return ImageChosen(command=command, refused=str(error).rstrip("."), hint=error.hint)
     return ImageChosen(
         command=command,
         stack=choice.stack.name,
-        release=choice.release.release if choice.release is not None else "",
-        reference=choice.reference,
+        release=choice.candidate.release.release,
+        reference=choice.candidate.release.reference,
         engine=engine.name,
-        reasons=choice.reasons + [_MAY_BE] * choice.open,
+        reasons=choice.reasons + [_MAY_BE] * choice.candidate.open,
     )

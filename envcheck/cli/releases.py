@@ -102,8 +102,8 @@ def _wheels(arguments: argparse.Namespace, as_json: bool, look: dict[str, Any]) 
 
 
 def _containers(arguments: argparse.Namespace, as_json: bool, look: dict[str, Any]) -> str:
-    from ..install.fit import image_words
-    from ..install.fit.image_fit import judge
+    from ..install.catalogue.containers import among
+    from ..install.fit.fit import fit_images
     from ..install.reports import image_releases as report
     from ..install.request import Request
     from ..reports.machine import describe_machine
@@ -111,11 +111,11 @@ def _containers(arguments: argparse.Namespace, as_json: bool, look: dict[str, An
 
     flavour = stacks.containers().get(arguments.stack or "", arguments.flavour)
     request = Request(mode="container", flavour=flavour)
-    wanted = image_words.stacks(request)
+    wanted = among("", flavour)
     snapshot = _snapshot(arguments)
     matrix = report.build(
         describe_machine(snapshot).summary,
-        [judge(stack, snapshot) for stack in wanted],
+        [fit_images(stack, snapshot) for stack in wanted],
         *offers.of_containers(request, snapshot),
     )
     return report.render_json(matrix) if as_json else report.render(matrix, **look)

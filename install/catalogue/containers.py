@@ -6,12 +6,14 @@ source was seen: it is shown as "not known", and nothing is decided by what the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Literal
 
 import msgspec
 
 from ...data import releases as months
+from ...exit_codes import UsageError
 
 Flavour = Literal["tf1", "tf2"]
 FLAVOURS: tuple[Flavour, ...] = ("tf1", "tf2")
@@ -40,7 +42,7 @@ class ImageStack(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str  # "ngc-tf1", "image"
     title: str
-    flavour: str  # "tf1", "tf2"; "" of one's own
+    flavour: Literal["tf1", "tf2", ""]  # "" of one's own
     must_pass: list[str] = []  # checks of the doctor without which it is not installed
     environment: dict[str, str] = {}  # what the container is started with
     architectures: list[str] = []  # that the tables are about
@@ -74,6 +76,22 @@ def stack(flavour: Flavour) -> ImageStack:
 def own() -> ImageStack:
     """The stack of an image that its user names: it need not have TensorFlow at all."""
     return ImageStack(name=OWN, title="an image of your own", flavour="")
+
+
+def unlisted(reference: str, tag: str) -> ImageRelease:
+    """The release of an image of which no table says anything."""
+    return ImageRelease(
+        release=tag,
+        reference=reference,
+        tensorflow="",
+        python="",
+        ubuntu="",
+        cuda="",
+        min_driver="",
+        compat_branches=(),
+        min_capability="",
+        source="",
+    )
 
 
 def by_reference(reference: str) -> tuple[ImageStack, ImageRelease] | None:
@@ -134,3 +152,73 @@ def _source(month: months.Release) -> str:
     columns = ("min_driver", "compat", "min_cc", "cuda", "python", "ubuntu")
     cells = [f"{name}={month.sources[name]}" for name in columns if name in month.sources]
     return "releases.csv" + (f" ({', '.join(cells)})" if cells else "")
+
+
+def among(name: str, flavour: str) -> list[ImageStack]:
+    """The stacks of this name and flavour, "" for any. Raises UsageError where there is none."""
+    known = flavours()
+    names = [stack.name for stack in known]
+    if name and name not in names:
+        raise UsageError(
+            f'no stack "{name}" among the containers: there are {" and ".join(names)}',
+            "--flavour tf1 or tf2 names one; --image REF takes any other image",
+        )
+    left = [stack for stack in known if flavour in ("", stack.flavour) and name in ("", stack.name)]
+    if not left:
+        raise UsageError(f"--flavour {flavour} is not {name}: name one of both")
+    return left
+
+
+def find(left: Sequence[ImageStack], release: str) -> list[ImageRelease]:
+    """The releases of that name: one of each stack at most. Raises UsageError, naming the nearest."""
+    found = [one for stack in left for one in stack.releases if _is(one, release)]
+    if not found:
+        raise _no_release(left, release)
+    return found
+
+
+def _is(release: ImageRelease, asked: str) -> bool:
+    """By "23.03", "23.3", or its tag: "23.03-tf1-py3"."""
+    wanted = _month(asked)
+    tag = release.reference.rpartition(":")[2]
+    return asked == tag or (wanted is not None and months.month_key(release.release) == wanted)
+
+
+def _month(text: str) -> tuple[int, int] | None:
+    try:
+        year, number = months.month_key(text)
+    except ValueError:
+        return None
+    return (year, number) if 1 <= number <= 12 else None
+
+
+def _no_release(left: Sequence[ImageStack], asked: str) -> UsageError:
+    wanted = _month(asked)
+    names = {release.release for stack in left for release in stack.releases}
+    if wanted is None:
+        ordered = sorted(names, key=months.month_key)
+        near = f"a release is a month, {ordered[0]} to {ordered[-1]}"
+    else:
+        near = f"the nearest: {' and '.join(_nearest(names, wanted))}"
+    elsewhere = [
+        f"--flavour {stack.flavour} has it"
+        for stack in flavours()
+        if any(_is(release, asked) for release in stack.releases)
+    ]
+    among = f"{left[0].name} has" if len(left) == 1 else "the containers have"
+    return UsageError(
+        f'{among} no release "{asked}"; {near}',
+        "; ".join([*elsewhere, "`envcheck releases --mode container` shows all of them"]),
+    )
+
+
+def _nearest(names: Iterable[str], wanted: tuple[int, int]) -> list[str]:
+    """The two months nearest in time, the older first."""
+
+    def in_months(name: str) -> int:
+        year, number = months.month_key(name)
+        return year * 12 + number
+
+    at = wanted[0] * 12 + wanted[1]
+    near = sorted(sorted(names, key=in_months), key=lambda name: abs(in_months(name) - at))
+    return sorted(near[:2], key=in_months)

@@ -18,10 +18,10 @@ from ..engine import EngineImage
 from ..engines import choose as engine_choice
 from ..engines import engine_storage
 from ..engines.choose import EngineChoice
-from ..fit import image_choose
 from ..fit.disk_space import DiskSpace
 from ..fit.machine import machine_of
 from ..fit.models import ImageChoice
+from ..fit.select import choose_image
 from ..images import image_lock
 from ..images.archive_reading import Archive
 from ..plan import image_planning
@@ -69,7 +69,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
         layout.look(root)
         wanted = layout.image_version_id(
             release_of(self.choice, self.image),
-            "image" if self.choice.release is None else _flavour(self.choice),
+            self.choice.stack.flavour or "image",
             image_lock.digest(self.image),
         )
         here = image_planning.ImageSurroundings(
@@ -132,13 +132,15 @@ def prepare(
         )
     archive = Archive(request.offline, machine) if request.offline else None
     wish = request if archive is None else _of_archive(request, archive.image)
-    choice = image_choose.choose(wish, snapshot)
+    choice = choose_image(wish, snapshot)
     engine = engine_choice.choose(request.engine, snapshot)
     if archive is not None:
         image = archive.image
     else:
-        say(f"asking for {choice.reference}")
-        image = registry.resolve(session, reference.parse(choice.reference), machine)
+        say(f"asking for {choice.candidate.release.reference}")
+        image = registry.resolve(
+            session, reference.parse(choice.candidate.release.reference), machine
+        )
     held = engine_storage.has(held_as(engine, image))
     if not held:  # an engine with room for it, where one that comes first has none
         needed = image_planning.unpacked_bytes(image) >> 20
@@ -180,9 +182,7 @@ def name_of(choice: ImageChoice, image: Image) -> str:
 
 
 def release_of(choice: ImageChoice, image: Image) -> str:
-    if choice.release is not None:
-        return choice.release.release
-    return reference.parse(image.reference).tag or "untagged"
+    return choice.candidate.release.release or "untagged"
 
 
 def engine_label(engine: EngineChoice) -> str:
@@ -201,9 +201,4 @@ def _of_archive(request: Request, image: Image) -> Request:
     if found is None:
         return msgspec.structs.replace(request, image=image.reference)
     stack, release = found
-    flavour: containers.Flavour = "tf1" if stack.flavour == "tf1" else "tf2"
-    return msgspec.structs.replace(request, flavour=flavour, release=release.release)
-
-
-def _flavour(choice: ImageChoice) -> containers.Flavour:
-    return "tf1" if choice.stack.flavour == "tf1" else "tf2"
+    return msgspec.structs.replace(request, flavour=stack.flavour, release=release.release)

@@ -9,9 +9,9 @@ from pathlib import Path
 from ... import __version__
 from ...exit_codes import CouldNotLook
 from .. import places, survey
-from ..fit import image_choose
 from ..fit.machine import machine_of
 from ..fit.models import ImageChoice
+from ..fit.select import choose_image
 from ..images import archive, layers
 from ..lockfile import LockedFile
 from ..network.session import Session
@@ -55,9 +55,11 @@ def make(
         fetcher = exits.enter_context(Fetcher(store, session, jobs, Meter(fetching)))
         say("looking at this machine")
         machine = survey.look(request)
-        choice = image_choose.choose(request, machine.snapshot)
-        say(f"asking for {choice.reference}")
-        image = registry.resolve(session, reference.parse(choice.reference), _architecture(machine))
+        choice = choose_image(request, machine.snapshot)
+        say(f"asking for {choice.candidate.release.reference}")
+        image = registry.resolve(
+            session, reference.parse(choice.candidate.release.reference), _architecture(machine)
+        )
         say(f"resolving what envcheck itself needs, for Python {own_parts.listed(list(runners))}")
         assert machine.public is not None, "a bundle is not made from a bundle"
         tools = {
@@ -115,7 +117,7 @@ def _manifest(
         mode="container",
         envcheck=__version__,
         stack=choice.stack.name,
-        release="" if choice.release is None else choice.release.release,
+        release=choice.candidate.release.release,
         image=image.reference,
         digest=image.manifest.digest,
         architecture=architecture,

@@ -1,24 +1,24 @@
-"""Which releases of a stack work on a machine, and all reasons against the others. Pure."""
+"""Which releases of a stack work on a machine, and all reasons against the others; for both modes. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from packaging.version import Version
 
 from ...data.versions import parse_version
 from ...facts.snapshot import Snapshot
+from ..catalogue.containers import ImageRelease, ImageStack
 from ..catalogue.model import Release, Stack
 from ..pythons.interpreter import Interpreter
 from ..pythons.versions import listed
 from ..request import Request
-from .cpu_rules import cpu
+from . import image_rules
 from .disk_space import DiskSpace
 from .gpu_rules import gpu
 from .machine import FitMachine, machine_of
-from .models import Candidate, StackFit
+from .models import ImageFit, Reasons, StackFit
 from .python_rules import python
-from .reasons import Reasons
 
 # An environment with TensorFlow has some twenty thousand files.
 _FEW_INODES = 50_000
@@ -31,34 +31,45 @@ def fit(
     obtainable: Sequence[str],
     request: Request,
     room: DiskSpace | None = None,
+    allow_no_gpu: bool | None = None,
 ) -> StackFit:
     """Judge every release of a stack, newest first.
 
     interpreters: those of the machine; None where they are not known (a Snapshot of another one).
     obtainable: minor versions of Python that could be got. room: of the directory to install into; None
-    where it is not known. What the Snapshot does not know is a note, and never a pass in silence.
+    where it is not known. allow_no_gpu: in place of the request's. What the Snapshot does not know is a
+    note, and never a pass in silence.
     """
     machine = machine_of(snapshot)
+    without = request.allow_no_gpu if allow_no_gpu is None else allow_no_gpu
     candidates = []
     for release in stack.releases:
         reasons = Reasons()
         _release(release, reasons)
         _machine(stack, release, machine, reasons)
         if stack.gpu:
-            gpu(machine, release, request.allow_no_gpu, reasons)
+            gpu(machine, release, without, reasons)
         found, to_get = python(release, machine, interpreters, obtainable, request, reasons)
         _place(release, room, reasons)
-        candidates.append(
-            Candidate(
-                release=release,
-                refusals=reasons.refusals,
-                notes=reasons.notes,
-                open=reasons.open,
-                interpreter=found,
-                python_to_get=to_get,
-            )
-        )
+        candidates.append(reasons.about(release, found, to_get))
     return StackFit(stack=stack, candidates=candidates)
+
+
+def fit_images(stack: ImageStack, snapshot: Snapshot, *, allow_no_gpu: bool = False) -> ImageFit:
+    """Judge every release of a flavour of NVIDIA's containers, newest first.
+
+    The machine's glibc and Pythons do not matter: the image has its own. What the Snapshot does not know
+    is a note, and never a pass in silence.
+    """
+    machine = machine_of(snapshot)
+    candidates = []
+    for release in stack.releases:
+        reasons = Reasons()
+        _image_architecture(stack, release, machine, reasons)
+        _cpu(stack.cpu_flags, machine, reasons)
+        image_rules.gpu(machine, stack, release, allow_no_gpu, reasons)
+        candidates.append(reasons.about(release))
+    return ImageFit(stack=stack, candidates=candidates)
 
 
 def _release(release: Release, reasons: Reasons) -> None:
@@ -83,8 +94,48 @@ def _machine(stack: Stack, release: Release, machine: FitMachine, reasons: Reaso
             f"is built for {listed(built)}, and this machine is {machine.architecture}",
             f"a stack of your own may have wheels for {machine.architecture}: --stack FILE",
         )
-    cpu(stack.cpu_flags, machine, reasons)
+    _cpu(stack.cpu_flags, machine, reasons)
     _libc(stack, release, machine, reasons)
+
+
+def _image_architecture(
+    stack: ImageStack, release: ImageRelease, machine: FitMachine, reasons: Reasons
+) -> None:
+    """The registry knows better what there is; the tables know of no other architecture."""
+    known = stack.architectures
+    if not machine.architecture:
+        reasons.unknown(
+            f"The machine's architecture is not known; the tables are about {listed(known)}."
+        )
+    elif machine.architecture not in known:
+        reasons.refuse(
+            "not-known",
+            f"may not be there for {machine.architecture}: it is known only for {listed(known)}",
+            f"--release {release.release} asks the registry",
+            overridable=True,
+        )
+
+
+def _cpu(needed: Sequence[str], machine: FitMachine, reasons: Reasons) -> None:
+    """CPU flags are x86's: another architecture's code does without."""
+    if not needed or machine.architecture not in ("x86_64", ""):
+        return
+    if machine.cpu_flags is None:
+        reasons.unknown(
+            f"It needs a CPU with {_flags(needed)}; whether this one has them is not known."
+        )
+        return
+    missing = [flag for flag in needed if flag not in machine.cpu_flags]
+    if missing:
+        reasons.refuse(
+            "cpu",
+            f"needs a CPU with {_flags(missing)}, which this machine's CPU lacks",
+            "a virtual machine may hide it: let its CPU model pass it through",
+        )
+
+
+def _flags(flags: Iterable[str]) -> str:
+    return listed([flag.upper() for flag in flags])
 
 
 def _libc(stack: Stack, release: Release, machine: FitMachine, reasons: Reasons) -> None:

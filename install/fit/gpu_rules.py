@@ -14,7 +14,7 @@ from ...data.versions import parse_version
 from ..catalogue.model import Release
 from ..pythons.versions import listed
 from .machine import FitMachine
-from .reasons import Reasons
+from .models import Reasons
 
 UPDATE = "update the driver; envcheck doctor says how it was installed"
 

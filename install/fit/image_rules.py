@@ -17,7 +17,7 @@ from ..catalogue.containers import ImageRelease, ImageStack
 from ..pythons.versions import listed
 from .gpu_rules import UPDATE, by_toolkit, without
 from .machine import FitMachine
-from .reasons import Reasons
+from .models import Reasons
 
 
 def gpu(

@@ -1,8 +1,8 @@
-"""What fits this machine: the types of the answer, from the reasons up to the choice."""
+"""What fits this machine: the types of the answer, from the reasons up to the choice, for both modes."""
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -45,77 +45,98 @@ class AnyRelease(Protocol):
     def sister(self) -> dict[str, str]: ...
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """One release, judged: what both modes say."""
+class AnyStack(Protocol):
+    """What choosing needs of a stack, of wheels or of containers."""
 
-    release: AnyRelease
+    @property
+    def name(self) -> str: ...
+
+
+S = TypeVar("S", bound=AnyStack)
+R = TypeVar("R", bound=AnyRelease)
+
+
+class JudgedRelease(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
+    """One release, judged."""
+
+    release: R
     refusals: list[Refusal] = []
-    notes: list[
-        str
-    ] = []  # what to know although it fits: "CUDA 12.5 by minor-version compatibility"
-    open: bool = (
-        False  # something of the machine that may rule it out is not known: a note says what
-    )
+    # What to know although it fits: "CUDA 12.5 by minor-version compatibility".
+    notes: list[str] = []
+    # Something of the machine that may rule it out is not known: a note says what.
+    open: bool = False
+    interpreter: Interpreter | None = None  # of wheels alone, as the next one
+    python_to_get: str = ""  # "3.8": no interpreter is there, and uv has this one
 
     @property
     def fits(self) -> bool:
         return not self.refusals
 
 
-class Candidate(Judged, frozen=True, kw_only=True):
-    """One release of wheels."""
-
-    release: Release
-    interpreter: Interpreter | None = None
-    python_to_get: str = ""  # "3.8": no interpreter is there, and uv has this one
-
-
-class ImageCandidate(Judged, frozen=True, kw_only=True):
-    """One release of a container."""
-
-    release: ImageRelease
-
-
-class StackFit(msgspec.Struct, frozen=True, kw_only=True):
+class Fit(msgspec.Struct, Generic[S, R], frozen=True, kw_only=True):
     """One stack's releases, newest first, judged for this machine."""
 
-    stack: Stack
-    candidates: list[Candidate]
+    stack: S
+    candidates: list[JudgedRelease[R]]
 
     @property
-    def best(self) -> Candidate | None:
+    def best(self) -> JudgedRelease[R] | None:
         """The newest that fits."""
         return next((candidate for candidate in self.candidates if candidate.fits), None)
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class Selection(msgspec.Struct, Generic[S, R], frozen=True, kw_only=True):
     """What will be installed, and why this."""
 
-    stack: Stack
-    candidate: Candidate
+    stack: S
+    candidate: JudgedRelease[R]
     reasons: list[str] = []  # "nvidia-tf1 was skipped: its index does not answer"
-    newer_refused: list[Candidate] = []  # newer releases of the same stack, with their refusals
+    newer_refused: list[JudgedRelease[R]] = []  # newer releases of the same stack
 
 
-class ImageFit(msgspec.Struct, frozen=True, kw_only=True):
-    """One flavour's containers, newest first, judged for this machine."""
-
-    stack: ImageStack
-    candidates: list[ImageCandidate]
-
-    @property
-    def best(self) -> ImageCandidate | None:
-        """The newest that fits."""
-        return next((candidate for candidate in self.candidates if candidate.fits), None)
+Candidate = JudgedRelease[Release]
+StackFit = Fit[Stack, Release]
+Choice = Selection[Stack, Release]
+ImageCandidate = JudgedRelease[ImageRelease]
+ImageFit = Fit[ImageStack, ImageRelease]
+ImageChoice = Selection[ImageStack, ImageRelease]
 
 
-class ImageChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Which image will be installed, and why this."""
+class Reasons:
+    """Collects what is to be said of one release.
 
-    stack: ImageStack
-    reference: str
-    release: ImageRelease | None  # None: an image of one's own, of which nothing is known
-    reasons: list[str] = []
-    newer_refused: list[ImageCandidate] = []  # newer releases of the same flavour
-    notes: list[str] = []
-    open: bool = False  # of the machine something is not known that may rule it out
+    Refusals are predicates of the release ("needs …, and this machine has …"); notes are sentences.
+    """
+
+    def __init__(self) -> None:
+        self.refusals: list[Refusal] = []
+        self.notes: list[str] = []
+        self.open = False
+
+    def refuse(
+        self, kind: RefusalKind, sentence: str, hint: str = "", *, overridable: bool = False
+    ) -> None:
+        self.refusals.append(
+            Refusal(kind=kind, sentence=sentence, hint=hint, overridable=overridable)
+        )
+
+    def note(self, sentence: str) -> None:
+        self.notes.append(sentence)
+
+    def unknown(self, sentence: str) -> None:
+        """A note of what is not known of the machine, and may yet rule the release out."""
+        self.notes.append(sentence)
+        self.open = True
+
+    def about(
+        self, release: R, interpreter: Interpreter | None = None, python_to_get: str = ""
+    ) -> JudgedRelease[R]:
+        """The release with all that was collected."""
+        return JudgedRelease(
+            release=release,
+            refusals=self.refusals,
+            notes=self.notes,
+            open=self.open,
+            interpreter=interpreter,
+            python_to_get=python_to_get,
+        )

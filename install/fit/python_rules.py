@@ -9,7 +9,7 @@ from ..pythons.interpreter import Interpreter
 from ..pythons.versions import asked_version, is_prerelease, listed, matches, number
 from ..request import Request
 from .machine import FitMachine
-from .reasons import Reasons
+from .models import Reasons
 
 # virtualenv makes environments from this version on; an older interpreter makes its own.
 _VIRTUALENV_FROM = (3, 9)

@@ -9,7 +9,6 @@ import msgspec
 
 from ..fit.disk_space import DiskSpace
 from ..fit.models import ImageChoice
-from ..registry import reference
 from ..registry.image import Image
 from .models import ImagePlan, Room, Step
 from .rooms import Wanted, asked, check_name, check_writable
@@ -91,10 +90,10 @@ def plan(
     speed, speed_from = rate(here.rate, offline=here.offline)
     return ImagePlan(
         stack=choice.stack.name,
-        release=choice.release.release if choice.release else reference.parse(image.reference).tag,
+        release=choice.candidate.release.release,
         title=choice.stack.title,
         reasons=reasons(choice.reasons, choice.newer_refused),
-        notes=[*choice.notes, *here.remarks],
+        notes=[*choice.candidate.notes, *here.remarks],
         directory=here.directory,
         version=here.version,
         steps=_steps(choice, image, sums, engine, wiring, here),
@@ -198,12 +197,11 @@ def _seconds(sums: _Sums, speed: float) -> float:
 
 
 def _contents(choice: ImageChoice) -> dict[str, str]:
-    release = choice.release
-    if release is None:
-        return {}
-    return {
+    release = choice.candidate.release
+    known = {
         "TensorFlow": release.tensorflow,
         "CUDA": release.cuda,
         "Python": release.python,
         "Ubuntu": release.ubuntu,
     }
+    return known if any(known.values()) else {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from ..fit.models import Judged
+from ..fit.models import JudgedRelease
 from .models import Step
 
 ASSUMED_RATE = 12.5e6  # bytes a second: 100 Mbit/s
@@ -12,7 +13,7 @@ DISK_RATE = 100e6  # bytes a second, read, hashed and written
 VERIFY_SECONDS = 12.0  # importing a framework, once for the machine and once for the environment
 
 
-def reasons(chosen: Sequence[str], newer_refused: Sequence[Judged]) -> list[str]:
+def reasons(chosen: Sequence[str], newer_refused: Sequence[JudgedRelease[Any]]) -> list[str]:
     """Why this and no newer one; releases that are skipped for the same reasons are told together."""
     newer: dict[str, list[str]] = {}
     for candidate in newer_refused:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from ... import json_text
 from ...reports.page import Page
-from ..fit.models import Judged, Refusal, RefusalKind
+from ..fit.models import JudgedRelease, Refusal, RefusalKind
 
 NOT_KNOWN = "not known"
 
@@ -90,7 +90,7 @@ def as_json(releases: msgspec.Struct) -> str:
     return json_text.render(releases)
 
 
-def fits(candidate: Judged) -> str:
+def fits(candidate: JudgedRelease[Any]) -> str:
     """ "yes", "no", "if-named", or "perhaps" where not everything is known of the machine."""
     if candidate.refusals:
         named = all(refusal.overridable for refusal in candidate.refusals)

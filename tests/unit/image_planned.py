@@ -8,8 +8,8 @@ import fit_machines as m
 import msgspec
 from planned import room, sha256
 
-from envcheck.install.fit.image_choose import choose
 from envcheck.install.fit.models import ImageChoice
+from envcheck.install.fit.select import choose_image as choose
 from envcheck.install.plan import image_planning
 from envcheck.install.plan.image_planning import ImageSurroundings
 from envcheck.install.plan.models import ImagePlan

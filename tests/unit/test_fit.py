@@ -11,8 +11,8 @@ import whole
 from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
 from envcheck.install.catalogue.load import load
+from envcheck.install.fit.explain_none import named
 from envcheck.install.fit.fit import fit
-from envcheck.install.fit.overrides import named
 from envcheck.install.request import Request
 
 NOT_COLLECTED = Unavailable(unavailable="not-collected")

@@ -15,7 +15,7 @@ from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Environment
-from envcheck.install.fit.overrides import named
+from envcheck.install.fit.explain_none import named
 
 NOT_COLLECTED = Unavailable(unavailable="not-collected")
 

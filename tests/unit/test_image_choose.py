@@ -14,9 +14,9 @@ from envcheck.exit_codes import Cannot, UsageError
 from envcheck.facts.snapshot import Snapshot
 from envcheck.install import validate
 from envcheck.install.catalogue.containers import flavours
-from envcheck.install.fit.image_choose import choose
-from envcheck.install.fit.image_fit import judge
+from envcheck.install.fit.fit import fit_images as judge
 from envcheck.install.fit.models import ImageChoice
+from envcheck.install.fit.select import choose_image as choose
 from envcheck.install.request import Request
 
 H100 = m.machine(["H100"], "535.54.03")
@@ -34,8 +34,8 @@ def refused(error: type[Exception], snapshot: Snapshot = H100, **wish: Any) -> A
 
 def test_the_flavour_whose_newest_that_fits_is_the_newest() -> None:
     choice = chosen()
-    assert choice.reference == "nvcr.io/nvidia/tensorflow:23.06-tf2-py3"
-    assert (choice.stack.name, choice.release and choice.release.release) == ("ngc-tf2", "23.06")
+    assert choice.candidate.release.reference == "nvcr.io/nvidia/tensorflow:23.06-tf2-py3"
+    assert (choice.stack.name, choice.candidate.release.release) == ("ngc-tf2", "23.06")
     assert choice.reasons == [
         "23.06 is the newest release of ngc-tf2 that fits this machine",
         "ngc-tf1 was skipped: its newest that fits is older, 23.03; --flavour tf1 takes it",
@@ -46,7 +46,7 @@ def test_the_flavour_whose_newest_that_fits_is_the_newest() -> None:
 
 def test_of_two_that_are_equally_new_the_living_one() -> None:
     choice = chosen(m.machine(["A100"], "470.82.01"))
-    assert (choice.stack.name, choice.release and choice.release.release) == ("ngc-tf2", "23.01")
+    assert (choice.stack.name, choice.candidate.release.release) == ("ngc-tf2", "23.01")
     assert choice.reasons[1] == (
         "ngc-tf1 23.01 fits as well, and TensorFlow 2 is still developed; --flavour tf1 takes it"
     )
@@ -55,7 +55,7 @@ def test_of_two_that_are_equally_new_the_living_one() -> None:
 @pytest.mark.parametrize("wish", [{"flavour": "tf1"}, {"stack": "ngc-tf1"}])
 def test_a_flavour_can_be_named(wish: dict[str, str]) -> None:
     choice = chosen(**wish)
-    assert choice.reference == "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+    assert choice.candidate.release.reference == "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
     assert choice.reasons == [
         "23.03 is the newest release of ngc-tf1",
     ]
@@ -64,13 +64,15 @@ def test_a_flavour_can_be_named(wish: dict[str, str]) -> None:
 @pytest.mark.parametrize("release", ["22.10", "22.10-tf1-py3"])
 def test_a_release_can_be_named(release: str) -> None:
     choice = chosen(release=release, flavour="tf1")
-    assert choice.reference == "nvcr.io/nvidia/tensorflow:22.10-tf1-py3"
+    assert choice.candidate.release.reference == "nvcr.io/nvidia/tensorflow:22.10-tf1-py3"
     assert choice.reasons == ["22.10 of ngc-tf1 was named"]
     assert choice.newer_refused == []
 
 
 def test_a_month_without_its_zero_is_the_same() -> None:
-    assert chosen(release="23.3", flavour="tf1").release == chosen(release="23.03-tf1-py3").release
+    assert (
+        chosen(release="23.3", flavour="tf1").candidate == chosen(release="23.03-tf1-py3").candidate
+    )
 
 
 def test_a_release_of_both_flavours_takes_the_living_one_and_says_so() -> None:
@@ -81,8 +83,8 @@ def test_a_release_of_both_flavours_takes_the_living_one_and_says_so() -> None:
 
 def test_naming_a_release_of_which_the_driver_is_not_known_takes_it() -> None:
     choice = chosen(release="25.02")
-    assert choice.release is not None and choice.release.release == "25.02"
-    assert choice.notes[1].startswith("Same-month base image: driver 560")
+    assert choice.candidate.release.release == "25.02"
+    assert choice.candidate.notes[1].startswith("Same-month base image: driver 560")
 
 
 def test_a_named_release_that_cannot_is_refused_with_what_would() -> None:
@@ -133,11 +135,13 @@ def test_good_words_are_looked_at_no_further(wish: dict[str, Any]) -> None:
 def test_nothing_fits_a_machine_without_a_gpu_and_says_it_once() -> None:
     error = refused(Cannot, m.without_gpu())
     assert str(error) == (
-        "no container of NVIDIA's fits this machine: it needs an NVIDIA GPU, and this machine has no"
+        "neither ngc-tf2 nor ngc-tf1 fits this machine: it needs an NVIDIA GPU, and this machine has no"
         " NVIDIA GPU"
     )
     assert error.hint == "--allow-no-gpu installs the GPU build anyway (unverified)"
-    assert chosen(m.without_gpu(), allow_no_gpu=True).reference.endswith(":23.06-tf2-py3")
+    assert chosen(m.without_gpu(), allow_no_gpu=True).candidate.release.reference.endswith(
+        ":23.06-tf2-py3"
+    )
 
 
 def test_a_newer_gpu_gets_the_release_to_name() -> None:
@@ -154,9 +158,9 @@ def test_where_nothing_can_be_done_wheels_are_named() -> None:
 
 def test_an_image_of_one_s_own_is_taken_as_it_is() -> None:
     choice = chosen(m.without_gpu(), image="quay.io/me/train:1")
-    assert (choice.stack.name, choice.release) == ("image", None)
-    assert choice.reference == "quay.io/me/train:1"
-    assert choice.notes == [
+    assert (choice.stack.name, choice.candidate.release.release) == ("image", "1")
+    assert choice.candidate.release.reference == "quay.io/me/train:1"
+    assert choice.candidate.notes == [
         "What it needs of the driver and of the GPUs is not known.",
         "This machine has no NVIDIA GPU: nothing that needs one can be verified.",
     ]
@@ -166,7 +170,7 @@ def test_of_an_image_of_nvidia_s_all_is_told_and_nothing_refused() -> None:
     old = m.machine(["A100"], "460.32.03")
     choice = chosen(old, image="nvcr.io/nvidia/tensorflow:22.10-tf2-py3")
     assert choice.stack.name == "image"
-    assert choice.notes[0].startswith("22.10 needs driver 520 or newer")
+    assert choice.candidate.notes[0].startswith("22.10 needs driver 520 or newer")
 
 
 @given(
@@ -189,5 +193,4 @@ def test_what_is_taken_fits_and_nothing_newer_does(driver: str, gpu: str, flavou
     except Cannot as error:
         assert not fitting and error.hint
         return
-    assert choice.release is not None
-    assert (choice.release.release, choice.stack.name) == max(fitting)
+    assert (choice.candidate.release.release, choice.stack.name) == max(fitting)

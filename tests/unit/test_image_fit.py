@@ -18,10 +18,10 @@ from envcheck.data.data_centre_gpus import is_data_centre
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
 from envcheck.install.catalogue.containers import stack
-from envcheck.install.fit.image_fit import judge
+from envcheck.install.fit.explain_none import named
+from envcheck.install.fit.fit import fit_images as judge
 from envcheck.install.fit.image_rules import covering
 from envcheck.install.fit.models import ImageCandidate, ImageFit
-from envcheck.install.fit.overrides import named
 
 ROWS = [row for row in table("releases") if row["tag_tf2"]]
 DRIVERS = [

@@ -9,7 +9,7 @@ import fit_machines as m
 
 from envcheck.facts.snapshot import Snapshot
 from envcheck.install.catalogue.containers import flavours, stack
-from envcheck.install.fit.image_fit import judge
+from envcheck.install.fit.fit import fit_images as judge
 from envcheck.install.reports.image_releases import ImageChosen, build, render, render_json
 
 TAKEN = ImageChosen(stack="ngc-tf2", release="23.06", reference="nvcr.io/x:23.06", reasons=["so"])

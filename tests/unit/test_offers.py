@@ -17,8 +17,7 @@ from envcheck.exit_codes import Cannot
 from envcheck.facts.snapshot import Snapshot
 from envcheck.install.catalogue import load
 from envcheck.install.engines import choose as engines
-from envcheck.install.fit import image_choose
-from envcheck.install.fit.select import choose
+from envcheck.install.fit.select import choose, choose_image
 from envcheck.install.reports import image_releases, releases
 from envcheck.install.request import Request
 
@@ -111,7 +110,7 @@ def test_a_command_in_a_refusal_s_hint_is_not_refused(
     def choice(command: str) -> object:
         request = asked_for(command)
         if request.mode == "container":
-            return image_choose.choose(request, MACHINES[machine])
+            return choose_image(request, MACHINES[machine])
         known = Known(MACHINES[machine], PYTHONS[pythons], ["3.12"], m.room())
         return choose(request, *known[:3], lambda stack: "", room=known.room)
 
@@ -147,12 +146,14 @@ def test_the_same_for_containers(
     assert told
     for command, said in told:
         try:
-            choice = image_choose.choose(asked_for(command), snapshot)
+            choice = choose_image(asked_for(command), snapshot)
         except Cannot as error:
             assert said.startswith(f"would install nothing: {error}.")
             continue
         if installed:
-            assert said.startswith(f"would install {choice.reference} into podman: ")
+            assert said.startswith(
+                f"would install {choice.candidate.release.reference} into podman: "
+            )
         else:
             assert said.startswith("would install nothing: no container engine is installed here")
 
