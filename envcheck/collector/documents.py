@@ -1,6 +1,5 @@
 """The documents that a Snapshot is made of, and their redaction."""
 
-import importlib
 import json
 import os
 import sys
@@ -23,8 +22,8 @@ def document(origin, location):
     }
 
 
-def section(module, result):
-    """A probe's section of the Snapshot, from what became of its process."""
+def section(probe, result):
+    """A Probe's section of the Snapshot, from what became of its process."""
     outcome = {"timeout": "timeout", "not-started": "refused"}.get(result.outcome, "crashed")
     answer = None
     reason = ""
@@ -43,11 +42,8 @@ def section(module, result):
     if result.stuck:
         told["stuck"] = [result.stuck]
     if answer is not None:
-        after = getattr(
-            importlib.import_module("envcheck.collector.probes." + module), "after", None
-        )
-        if after is not None:
-            after(answer["facts"], result.stderr.decode("utf-8", "replace"))
+        if probe.after is not None:
+            probe.after(answer["facts"], result.stderr.decode("utf-8", "replace"))
         told["facts"] = answer["facts"]
         told["sources"] = answer.get("sources", {})
     return told

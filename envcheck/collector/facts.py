@@ -49,6 +49,15 @@ class Facts(object):
         if source:
             self.sources["*"] = source
 
+    @classmethod
+    def of(cls, values):
+        """Facts of a plain dictionary. Raises TypeError for anything else."""
+        if not isinstance(values, dict):
+            raise TypeError("collect() returned %s, not a dict" % type(values).__name__)
+        facts = cls()
+        facts.values = values
+        return facts
+
     def put(self, name, value, source=None):
         self.values[name] = value
         if source:

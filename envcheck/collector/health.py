@@ -10,6 +10,7 @@ import sys
 from .runtime import process
 from .runtime.child import BOOTSTRAP, parse
 
+PROBE = "envcheck.collector.probes.nvml"
 DEADLINE = 10.0  # seconds; NVML answers in one, and a driver that hangs never does
 WELL, NOT_WELL = 0, 1  # docker knows no other exit status of a health check
 
@@ -26,7 +27,7 @@ _NO_GPU_HERE = "no GPU was given to this container"
 def run(root, pynvml):
     """Print one line and return the exit status. root: of this package; pynvml: the binding's path."""
     params = json.dumps({"pynvml": pynvml})
-    argv = [sys.executable or "python3", "-I", "-S", "-c", BOOTSTRAP, root, "nvml", params]
+    argv = [sys.executable or "python3", "-I", "-S", "-c", BOOTSTRAP, root, PROBE, params]
     child = process.Child(argv, DEADLINE, cwd="/", tied=True)
     process.run_all([child])
     status, words = judge(child.result)

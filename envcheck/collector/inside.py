@@ -9,18 +9,11 @@ import binascii
 import json
 import os
 
-from . import inside_troubles
+from . import foreign, inside_troubles
 from .inside_troubles import Failed, Refused
 from .kernels import options as kernel_options
 from .runtime import scratch
 
-# What a container sees of the machine below it; the rest is the host's business.
-SEEN = ("host", "kernel", "nvml", "nvidia_smi", "cuda")
-OWN = ("interpreter", "environment", "packages", "packaging_config", "lock", "loader") + (
-    "tensorflow",
-    "torch",
-    "jax",
-)
 OUTCOMES = ("ok", "timeout", "crashed", "refused")
 DEADLINE = 240.0  # seconds: its start, all probes (each has a deadline of its own), and its end
 KERNELS = 900.0 + 300.0  # seconds more: as in the campaign, none is started after the first
@@ -69,15 +62,18 @@ class Look(object):
         self._environment = told.get("environment")
         self._script = told["script"]
         self._folder = os.path.dirname(file) if told.get("once") else None
+        self._machine = self._target = ()  # names of probes
         self._cookie = binascii.hexlify(os.urandom(8)).decode("ascii")
 
-    def start(self, launch, deadline, kernels, cwd, only=None):
+    def start(self, launch, deadline, kernels, cwd, machine, target):
         """launch(argv, deadline, cwd, env, …): a process.Child. deadline, kernels: as Run has them.
 
-        cwd: the engine's: podman's conmon may leave a file "oom" there. only: of the probes, these.
+        cwd: the engine's: podman's conmon may leave a file "oom" there. machine, target: the names of the
+        probes to run inside: what a container sees of the machine below it, and its own.
         """
-        probes = [name for name in SEEN + OWN if only is None or name in only]
-        arguments = ["--probes", ",".join(probes)] + kernel_options.arguments(kernels)
+        self._machine, self._target = machine, target
+        probes = ",".join(list(machine) + list(target))
+        arguments = ["--probes", probes] + kernel_options.arguments(kernels)
         if deadline is not None:
             arguments += ["--deadline", "%g" % deadline]
         bound = DEADLINE if deadline is None else deadline + BEYOND_PROBES
@@ -115,10 +111,17 @@ class Look(object):
                 where["interpreter"]["stuck"] = [self.child.result.stuck]
             return []
         machine, target = answer["snapshot"]["machine"], answer["snapshot"]["target"]
-        for document, fields in ((machine, SEEN), (target, OWN + ("micro_kernels",))):
-            for field in fields:
-                if document.get(field) is not None:
-                    where[field] = _section(document[field])
+        parts = ((machine, self._machine), (target, list(self._target) + ["micro_kernels"]))
+        extensions = {}
+        for document, names in parts:
+            if isinstance(document.get("extensions"), dict):
+                extensions.update(document["extensions"])
+            for name in names:
+                if document.get(name) is not None:
+                    where[name] = _section(document[name])
+                elif name in extensions:
+                    told = foreign.bounded(_section(extensions[name]))
+                    where.setdefault("extensions", {})[name] = told
         if machine.get("micro_kernels") is not None:
             kernels = _section(machine["micro_kernels"])
             if isinstance(kernels.get("facts"), dict):

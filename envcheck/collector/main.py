@@ -127,6 +127,7 @@ def _look(options, parent, folder):
         scratch=folder,
         kernels=options.kernels,
         only=options.probes,
+        probe_files=dict(options.probe_file),
     )
     try:
         look = None if options.inside is None else inside.Look(options.inside)
@@ -186,6 +187,13 @@ def _options(argv):
     parser.add_argument("--parent", metavar="PID", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--inside", metavar="FILE", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--probe-file",
+        action="append",
+        default=[],
+        type=lambda text: text.partition("=")[::2],
+        help=argparse.SUPPRESS,
+    )
     # Between a collector and the one that it sends into a container.
     parser.add_argument("--frame", metavar="COOKIE", help=argparse.SUPPRESS)
     parser.add_argument("--probes", type=lambda text: text.split(","), help=argparse.SUPPRESS)

@@ -86,7 +86,7 @@ _OF_THE_FIELD = frozenset(
 )
 
 _OF_HOMES = frozenset(("home", "homes", "users", "people"))
-_SERIAL_KEYS = frozenset(("serial",))
+_SERIAL_KEYS = frozenset(("serial", "serial_number", "board_serial"))
 _NAME_KEYS = frozenset(("hostname", "user", "owner", "group"))
 _EMPTY = frozenset(("", "N/A", "0", "None"))
 
@@ -147,9 +147,9 @@ class Redactor(object):
             return {self._text(k, ""): self._walk(v, k) for k, v in value.items()}
         if isinstance(value, list):
             return [self._walk(item, key) for item in value]
-        if isinstance(value, str):
-            return self._text(value, key)
-        return value
+        if key in _SERIAL_KEYS and isinstance(value, int) and value and value is not True:
+            return self._token("serial", str(value))  # of another package's probe
+        return self._text(value, key) if isinstance(value, str) else value
 
     def _text(self, text, key):
         text = mask(text)

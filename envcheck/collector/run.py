@@ -1,16 +1,14 @@
 """Runs the probes side by side, each in a process of its own, and puts a Snapshot together."""
 
-import importlib
 import json
 import os
 import sys
 import time
 
-from . import inside
+from . import foreign, inside, probes
 from .documents import document, section
 from .kernels.campaign import Campaign, Interpreter
 from .kernels.selection import NoSuchGpu
-from .probes import FRAMEWORKS, MACHINE, TARGET
 from .runtime import bounded, handshake, orphans, process, scratch
 from .runtime.child import BOOTSTRAP
 
@@ -26,13 +24,16 @@ class BadTarget(Exception):
 
 
 class Running(object):
-    """One probe's process, and the place in the Snapshot that its outcome goes to."""
+    """One probe's process, and the part of a document that its section goes to."""
 
-    def __init__(self, document, field, module, child):
-        self.document = document
-        self.field = field
-        self.module = module
+    def __init__(self, place, probe, child):
+        self.place = place
+        self.probe = probe
         self.child = child
+
+    @property
+    def name(self):
+        return self.probe.name
 
 
 class Run(object):
@@ -46,23 +47,25 @@ class Run(object):
         scratch=None,
         kernels=None,
         only=None,
+        probe_files=None,
     ):
         """params: what every machine probe gets. deadline: seconds, instead of each probe's own.
 
         on_progress(names of what runs, done, total) is called again and again, and may raise to stop.
         scratch: an empty directory for the target's Python, which looks for modules where it works, or for
         the container's engine; close() removes it. kernels: the micro-kernels' Options; without them none
-        is run. only: of the probes, these.
+        is run. only: of the probes, these. probe_files: {name: path} of other packages' probes.
         """
         self.params = params or {}
         self.deadline = deadline
         self.on_progress = on_progress
-        self.probes = []
+        self.running = []
         self.children = []
         self.scratch = scratch
         self.kernels = kernels
         self.names = []  # of other hosts and users, to be redacted: [(host, user, home)]
         self._only = only
+        self._foreign, self._refused = foreign.find(probe_files or {})
         self._look = None
         self._stuck = set()
 
@@ -93,7 +96,8 @@ class Run(object):
         greeting = interpreter = None
         if look is not None:
             self._look = look
-            look.start(self._start, self.deadline, self.kernels, self.scratch or "/", self._only)
+            names = (self._wanted_inside("machine"), self._wanted_inside("target"))
+            look.start(self._start, self.deadline, self.kernels, self.scratch or "/", *names)
         if target is not None:
             interpreter, kind = _resolve(target)
             script = [interpreter, "-B", "-c", handshake.SCRIPT]
@@ -103,11 +107,14 @@ class Run(object):
             if target is not None:
                 params["paths"] = [os.path.abspath(target)]  # its disk is looked at, too
             seen = {} if look is None else look.seen
-            for field, module in MACHINE.items():
-                if isinstance(seen.get(field), dict):
-                    documents["machine"][field] = seen[field]
-                elif self._wanted(field):
-                    self._probe(documents["machine"], _isolated(), field, module, params, "/")
+            place = documents["machine"]
+            for probe in self._chosen("machine"):
+                if isinstance(seen.get(probe.name), dict):
+                    place[probe.name] = seen[probe.name]
+                else:
+                    self._probe(place, _isolated(), probe, params, "/")
+            for name, why in self._refused.items():
+                place.setdefault("extensions", {})[name] = {"outcome": "refused", "reason": why}
         if greeting is not None:
             process.run_all([greeting], self._watch)
             hello = _greet(target, interpreter, greeting.result)
@@ -122,8 +129,9 @@ class Run(object):
             }
             self._start_target(where, interpreter, hello)
         process.run_all(self.children, self._watch)
-        for probe in self.probes:
-            probe.document[probe.field] = section(probe.module, probe.child.result)
+        for one in self.running:
+            told = section(one.probe, one.child.result)
+            one.place[one.name] = foreign.bounded(told) if one.probe in self._foreign else told
         if look is not None:
             self._put_inside(documents)
         self._name_stuck(self._sweep())
@@ -178,41 +186,50 @@ class Run(object):
 
     def _with_new(self, field, machine):
         """The machine's document as a probe tells it now; as it was, where the probe does not answer."""
-        module = MACHINE[field]
-        child = self._start(*self._command(_isolated(), module, self.params, "/"))
+        probe = probes.load(field)
+        child = self._start(*self._command(_isolated(), probe, self.params, "/"))
         process.run_all([child], self._watch)
-        fresh = section(module, child.result)
+        fresh = section(probe, child.result)
         return dict(machine, **{field: fresh}) if fresh["outcome"] == "ok" else machine
 
     def _name_stuck(self, left):
         """Put each process that had to be left behind into the section of the probe it came from."""
-        sessions = {probe.child.pid: probe for probe in self.probes}
+        sessions = {one.child.pid: one for one in self.running}
         for session, told in left:
-            probe = sessions.get(session, self.probes[0])
-            probe.document[probe.field].setdefault("stuck", []).append(told)
+            one = sessions.get(session, self.running[0])
+            one.place[one.name].setdefault("stuck", []).append(told)
 
     def _start_target(self, where, interpreter, hello):
         python = [interpreter, "-B"]  # no bytecode: the target is left as it was found
-        for field, module in FRAMEWORKS.items():  # first: they take longest
-            if field in hello.get("frameworks", ()) and self._wanted(field):
-                self._probe(where, python, field, module, {}, self.scratch)
-        for field, module in TARGET.items():
-            if self._wanted(field):
-                self._probe(where, python, field, module, {}, self.scratch)
+        there = hello.get("frameworks", ())
+        for probe in self._chosen("target"):
+            if probe.imports is None or probe.imports in there:
+                self._probe(where, python, probe, {}, self.scratch)
 
-    def _wanted(self, field):
-        return self._only is None or field in self._only
+    def _chosen(self, document):
+        """The probes that write this document, envcheck's own first."""
+        found = list(probes.of(document).values())
+        found += [probe for probe in self._foreign if probe.document == document]
+        return [probe for probe in found if self._only is None or probe.name in self._only]
 
-    def _probe(self, where, python, field, module, params, cwd):
-        child = self._start(*self._command(python, module, params, cwd))
-        self.probes.append(Running(where, field, module, child))
+    def _wanted_inside(self, document):
+        """The names of the probes that run in a container for this document."""
+        found = self._chosen(document)
+        if document == "machine":
+            return [probe.name for probe in found if probe.in_container]
+        greeted = ["interpreter"] if self._only is None or "interpreter" in self._only else []
+        return greeted + [probe.name for probe in found]
 
-    def _command(self, python, module, params, cwd):
+    def _probe(self, place, python, probe, params, cwd):
+        child = self._start(*self._command(python, probe, params, cwd))
+        if probe in self._foreign:
+            place = place.setdefault("extensions", {})
+        self.running.append(Running(place, probe, child))
+
+    def _command(self, python, probe, params, cwd):
         """What ``_start`` is to be given for a probe."""
-        deadline = (
-            self.deadline or importlib.import_module("envcheck.collector.probes." + module).DEADLINE
-        )
-        return python + ["-c", BOOTSTRAP, ROOT, module, json.dumps(params)], deadline, cwd
+        argv = python + ["-c", BOOTSTRAP, ROOT, probe.module, json.dumps(params)]
+        return argv, self.deadline or probe.deadline, cwd
 
     def _start(self, argv, deadline, cwd, env=None, **more):
         child = process.Child(argv, deadline, cwd=cwd, env=env, tied=True, **more)
@@ -220,7 +237,7 @@ class Run(object):
         return child
 
     def _watch(self):
-        running = [probe.field for probe in self.probes if probe.child.poll() is None]
+        running = [one.name for one in self.running if one.child.poll() is None]
         if self._look is None:
             self._tell(running)
         elif self._look.child.poll() is None:
@@ -231,9 +248,8 @@ class Run(object):
     def _tell(self, running, done=0, more=0):
         """Progress: beside the probes that do not run any more, ``done`` of ``more``."""
         if self.on_progress is not None:
-            probes = len(self.probes)
-            over = sum(probe.child.result is not None for probe in self.probes)
-            self.on_progress(running, over + done, probes + more)
+            over = sum(one.child.result is not None for one in self.running)
+            self.on_progress(running, over + done, len(self.running) + more)
 
 
 def _isolated():

@@ -210,7 +210,7 @@ def test_kill_9_leaves_nothing(
     assert wait_for(lambda: sum(c.startswith(b"sleep") for _, _, c in running(tmp_path)) >= 3)
     processes = running(tmp_path)
     (worker,) = [pid for pid, parent, _ in processes if parent == collector.pid]
-    (probe,) = [pid for pid, parent, c in processes if parent == worker and b"_torch" in c]
+    (probe,) = [pid for pid, parent, c in processes if parent == worker and b"probes.torch" in c]
     os.kill({"guard": collector.pid, "worker": worker, "probe": probe}[victim], signal.SIGKILL)
     stdout, stderr = collector.communicate(timeout=20)
     if victim == "guard":

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from envcheck.collector import inside
+from envcheck.collector import inside, probes
 from envcheck.collector.documents import document, snapshot
 from envcheck.collector.inside import Failed, Look, begin, end
 from envcheck.collector.kernels import options
@@ -17,6 +17,10 @@ from envcheck.collector.redact import Redactor
 from envcheck.collector.runtime.process import Result
 
 REF = "image:registry.test/tf:1"
+NAMES = (
+    [name for name, probe in probes.of("machine").items() if probe.in_container],
+    ["interpreter", *probes.of("target"), "acme_fans"],
+)
 
 
 class Started:
@@ -39,7 +43,7 @@ def look(tmp_path: Path, told: Any, around: str = "") -> tuple[Look, dict[str, A
         cookie = argv[argv.index("envcheck") + 1]
         return Started((around + begin(cookie) + text + end(cookie) + around).encode())
 
-    made.start(launch, None, None, "/work")
+    made.start(launch, None, None, "/work", *NAMES)
     assert seen["more"]["stdin"] == "/dev/null", "the script goes in by standard input"
     assert "--no-kernels" in seen["argv"]
     return made, {"machine": document("live", "machine"), "target": None}
@@ -64,7 +68,7 @@ def test_what_it_was_sent_with_is_removed_once_it_is_read(tmp_path: Path) -> Non
         (folder / "inside.json").write_text(json.dumps(request))
         made = Look(str(folder / "inside.json"))
         assert folder.is_dir()
-        made.start(lambda *arguments, **more: Started(), None, None, "/")
+        made.start(lambda *arguments, **more: Started(), None, None, "/", [], [])
         assert folder.is_dir() is not once
 
 
@@ -81,11 +85,11 @@ OK = {"outcome": "ok", "seconds": 0.1, "facts": {}}
 def test_the_target_is_what_the_inside_tells_of_itself_and_sees_of_the_machine(
     tmp_path: Path,
 ) -> None:
-    seen = dict.fromkeys(inside.SEEN, OK)
+    seen = dict.fromkeys(NAMES[0], OK)
     documents, names = put(tmp_path, answer({"packages": OK}, pci=OK, containers=OK, **seen))
     target = documents["target"]
     assert {name for name, value in target.items() if isinstance(value, dict)} == {
-        *inside.SEEN,
+        *NAMES[0],
         "packages",
         "collector",
     }
@@ -107,6 +111,23 @@ def test_a_section_that_is_none_counts_as_crashed_and_no_other(
     documents, _ = put(tmp_path, answer({"packages": nonsense, "loader": OK}))
     assert documents["target"]["packages"]["outcome"] == "crashed"
     assert documents["target"]["loader"]["outcome"] == "ok"
+
+
+def test_other_packages_facts_come_back_and_are_bounded(tmp_path: Path) -> None:
+    deep: Any = {}
+    for _ in range(40):
+        deep = {"a": deep}
+    for facts, outcome in (
+        ({"rpm": 5}, "ok"),
+        (deep, "crashed"),
+        ({"a": "x" * 2_000_000}, "crashed"),
+    ):
+        extensions = {"acme_fans": dict(OK, facts=facts), "unasked": OK}
+        documents, _ = put(tmp_path, answer({"extensions": extensions}))
+        assert list(documents["target"]["extensions"]) == ["acme_fans"]
+        assert documents["target"]["extensions"]["acme_fans"]["outcome"] == outcome
+    documents, _ = put(tmp_path, answer({"extensions": 5}))
+    assert "extensions" not in documents["target"]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from envcheck.checks.registry import Check, all_checks, areas
 from envcheck.cli import sources
 from envcheck.cli.main import run
 from envcheck.collection import Collected
-from envcheck.collector.probes import FRAMEWORKS, MACHINE, TARGET
+from envcheck.collector import probes
 from envcheck.facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS, Document, Snapshot
 from envcheck.findings.model import CheckResult
 
@@ -55,8 +55,8 @@ def test_a_check_says_the_same_with_its_declared_sections_alone(area: str) -> No
 
 
 def test_every_area_and_no_other_section_is_named() -> None:
-    assert set(MACHINE) == MACHINE_SECTIONS
-    assert {"interpreter", *TARGET, *FRAMEWORKS} == TARGET_SECTIONS
+    assert set(probes.of("machine")) == MACHINE_SECTIONS
+    assert {"interpreter", *probes.of("target")} == TARGET_SECTIONS
     for check in all_checks():
         assert "host" in check.sections, check.code  # which says how a remedy is written
         assert check.sections <= MACHINE_SECTIONS | TARGET_SECTIONS | {"micro_kernels"}

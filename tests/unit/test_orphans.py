@@ -52,13 +52,14 @@ def test_a_process_knows_itself() -> None:
 def test_what_must_be_left_behind_is_named_by_the_probe_it_came_from() -> None:
     from types import SimpleNamespace
 
+    from envcheck.collector import probes
     from envcheck.collector.run import Run, Running
 
     machine = {name: {"outcome": "timeout"} for name in ("host", "nvml")}
     run = Run()
-    run.probes = [
-        Running(machine, "host", "host", SimpleNamespace(pid=10)),
-        Running(machine, "nvml", "nvml", SimpleNamespace(pid=11)),
+    run.running = [
+        Running(machine, probes.load("host"), SimpleNamespace(pid=10)),
+        Running(machine, probes.load("nvml"), SimpleNamespace(pid=11)),
     ]
     hung, escaped = ({"pid": pid, "command": "c", "state": "D"} for pid in (12, 13))
     run._name_stuck([(11, hung), (99, escaped)])

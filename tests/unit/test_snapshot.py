@@ -89,11 +89,14 @@ def test_no_mutation_raises_anything_else(position: int, patch: bytes) -> None:
 def test_collector_and_core_agree_on_schema_reasons_and_probes() -> None:
     from typing import get_args
 
-    from envcheck.collector.probes import FRAMEWORKS, MACHINE, TARGET
+    from envcheck.checks.view import SEEN
+    from envcheck.collector import probes
 
     assert collector_documents.SCHEMA == SCHEMA
     assert set(collector_facts.REASONS) == set(get_args(Reason))
-    assert {*MACHINE, *TARGET, *FRAMEWORKS} <= set(Document.__struct_fields__)
+    machine = probes.of("machine")
+    assert {*machine, *probes.of("target")} <= set(Document.__struct_fields__)
+    assert {name for name, probe in machine.items() if probe.in_container} == set(SEEN)
 
 
 def test_an_empty_machine_is_a_snapshot() -> None:

@@ -4,8 +4,9 @@ import os
 import re
 
 from ..facts import known
-from ..probes import FRAMEWORKS
 from .records import key
+
+FRAMEWORKS = ("tensorflow", "torch", "jax")  # as level2.SIDES has them
 
 # At L2: what a process of its own is started for, since cuBLAS reads the override but once.
 _AS_THE_USER_HAS_IT = ("default", "switch-on", "switch-off", "half")

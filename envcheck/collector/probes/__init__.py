@@ -1,28 +1,56 @@
-"""One file a probe. Each has DEADLINE, in seconds, and ``collect(context)``, which returns Facts.
+"""The probes, a file each, found by walking this folder; a file's name is its section in the Snapshot.
+
+Each file says DOCUMENT, "machine" or "target"; DEADLINE, in seconds; and has ``collect(context)``, which
+returns Facts. A probe of the target that needs a module to be found there names it: IMPORTS. A probe of
+the machine that tells something else in a container says IN_CONTAINER = True.
 
 A probe runs in a process of its own. It may fail in any way it likes: what it raises, how it dies, or
 that it never answers becomes the probe's outcome.
 """
 
-# The Snapshot's field for each probe, and the module that fills it.
-MACHINE = {
-    "host": "host",
-    "pci": "pci",
-    "kernel": "kernel",
-    "nvml": "nvml",
-    "nvidia_smi": "nvidia_smi",
-    "cuda": "cuda",
-    "containers": "containers",
-}
-TARGET = {
-    "environment": "environment",
-    "packages": "packages",
-    "packaging_config": "packaging_config",
-    "lock": "lock",
-    "loader": "loader",
-}
-FRAMEWORKS = {
-    "tensorflow": "tensorflow",
-    "torch": "torch",
-    "jax": "jax",
-}
+import importlib
+import pkgutil
+
+DOCUMENTS = ("machine", "target")
+
+
+class NotAProbe(Exception):
+    """A file is no probe: one sentence that says what is missing."""
+
+
+class Probe(object):
+    """A probe as the process that starts it sees it."""
+
+    def __init__(self, name, said, module, after=None):
+        """said: {"DOCUMENT", "DEADLINE", …}, the file's constants. Raises NotAProbe.
+
+        module: what its process imports, a dotted name or a file's path. after(facts, stderr): a function
+        for the facts that are known only when that process has ended.
+        """
+        self.name = name
+        self.document = said.get("DOCUMENT")
+        self.deadline = said.get("DEADLINE")
+        self.imports = said.get("IMPORTS")
+        self.in_container = said.get("IN_CONTAINER") is True
+        self.module = module
+        self.after = after
+        if self.document not in DOCUMENTS:
+            raise NotAProbe('its DOCUMENT is neither "machine" nor "target"')
+        number = isinstance(self.deadline, (int, float)) and not isinstance(self.deadline, bool)
+        if not number or not 0 < self.deadline <= 120:
+            raise NotAProbe("its DEADLINE is not a number of seconds, above 0 and up to 120")
+
+
+def of(document):
+    """{name: Probe} of those that write this document; those that import a framework take longest: first."""
+    found = [load(name) for _finder, name, _package in pkgutil.iter_modules(__path__)]
+    found = [probe for probe in found if probe.document == document]
+    return {p.name: p for p in sorted(found, key=lambda p: (p.imports is None, p.name))}
+
+
+def load(name):
+    """The Probe of a file in this folder. Raises NotAProbe."""
+    module = importlib.import_module(__name__ + "." + name)
+    if not hasattr(module, "collect"):
+        raise NotAProbe("probes/%s.py has no collect(context)" % name)
+    return Probe(name, vars(module), module.__name__, getattr(module, "after", None))

@@ -8,6 +8,7 @@ from ..containers import limits, specs
 from ..facts import Facts, from_error, unavailable
 from ..runtime import bounded, process, programs
 
+DOCUMENT = "machine"
 DEADLINE = 8
 ANSWER = 5.0  # seconds that an engine may take
 STORAGE = 1.0  # seconds that its storage's file system may take

@@ -7,6 +7,8 @@ from ..cuda.libcuda import SONAME, Cuda, CudaError
 from ..cuda.mapped import mapped_library
 from ..facts import Facts, from_error, unavailable
 
+DOCUMENT = "machine"
+IN_CONTAINER = True
 DEADLINE = 20
 
 # The user's choice of devices is the environment checks' business: this is about what the machine has.

@@ -5,6 +5,7 @@ import re
 from ..credentials import SECRET_NAME, strip
 from ..facts import Facts
 
+DOCUMENT = "target"
 DEADLINE = 5
 
 _VALUE_LIMIT = 4096  # characters

@@ -7,6 +7,8 @@ from .. import account
 from ..facts import Facts, from_error, unavailable
 from ..linux import disk, limits, security, virtualization
 
+DOCUMENT = "machine"
+IN_CONTAINER = True
 DEADLINE = 5
 
 # The instruction sets that wheels, or the libraries in them, are built for or choose between.

@@ -7,6 +7,8 @@ from ..cuda import libraries
 from ..facts import unavailable
 from ..framework import after  # noqa: F401  (the runner's hook)
 
+DOCUMENT = "target"
+IMPORTS = "jax"
 DEADLINE = 90
 
 # Where JAX keeps what it knows of its CUDA half: a plugin, or in older ones jaxlib itself.

@@ -16,6 +16,8 @@ from ..linux.kernel_log import read_log
 from ..linux.modules import blacklisted, dkms_states, loaded_modules, module_files
 from ..linux.services import services
 
+DOCUMENT = "machine"
+IN_CONTAINER = True
 DEADLINE = 6
 
 RELEASE = "/proc/sys/kernel/osrelease"

@@ -9,6 +9,7 @@ from .. import files
 from ..facts import Facts, from_error, unavailable
 from ..packaging import distributions, toml
 
+DOCUMENT = "target"
 DEADLINE = 20
 
 _LIMIT = 8 << 20  # bytes of a lock

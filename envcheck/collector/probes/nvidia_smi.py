@@ -6,6 +6,8 @@ from ..facts import Facts
 from ..runtime import programs
 from ..smi.document import read_document
 
+DOCUMENT = "machine"
+IN_CONTAINER = True
 DEADLINE = 12
 RUN_DEADLINE = 10  # seconds for nvidia-smi itself
 

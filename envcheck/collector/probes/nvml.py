@@ -9,6 +9,8 @@ from ..facts import Facts, unavailable
 from ..nvml import gpu, topology
 from ..nvml.binding import Binding, code_of, load, reason_fact, text, version, words_of
 
+DOCUMENT = "machine"
+IN_CONTAINER = True
 DEADLINE = 12
 
 # In the collector that was built into one file.

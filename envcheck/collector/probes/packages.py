@@ -13,6 +13,7 @@ from .. import files
 from ..facts import Facts, from_error, unavailable
 from ..packaging import distributions
 
+DOCUMENT = "target"
 DEADLINE = 20
 
 _MODULE_LIMIT = 16 << 20  # bytes

@@ -5,6 +5,7 @@ import sys
 from ..facts import Facts, is_unavailable
 from ..packaging import configuration
 
+DOCUMENT = "target"
 DEADLINE = 10
 
 _NGC = "pypi.ngc.nvidia.com"

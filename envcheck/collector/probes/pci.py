@@ -7,6 +7,7 @@ from ..facts import Facts, from_error, is_unavailable, unavailable
 from ..linux.pci_acs import acs_redirects
 from ..linux.pci_names import device_names
 
+DOCUMENT = "machine"
 DEADLINE = 5
 
 DEVICES = "/sys/bus/pci/devices"

@@ -7,6 +7,8 @@ from .. import framework
 from ..facts import is_unavailable, unavailable
 from ..framework import after  # noqa: F401  (the runner's hook)
 
+DOCUMENT = "target"
+IMPORTS = "tensorflow"
 DEADLINE = 90
 
 _DESCRIPTION = re.compile(

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-from ..facts import Context, dumps
+from ..facts import Context, Facts, dumps
 from . import shadows
 
 # What stands between the marks is the answer, whatever a chatty sitecustomize or library prints.
@@ -35,14 +35,25 @@ def main(module, params):
     params = json.loads(params)
     context = Context(dict(os.environ), root=params.pop("root", "/"), params=params)
     with shadows.hidden():
-        probe = importlib.import_module("envcheck.collector.probes." + module)
+        probe = _from_file(module) if module.startswith("/") else importlib.import_module(module)
     facts = probe.collect(context)
+    if not isinstance(facts, Facts):  # another package's probe need not know this class
+        facts = Facts.of(facts)
     answer.write(BEGIN + dumps({"facts": facts.values, "sources": facts.sources}) + END)
     answer.flush()
     with contextlib.suppress(Exception):  # a framework may have put something of its own there
         sys.stderr.flush()
     # Libraries that a probe loaded may crash or hang in their exit handlers: the answer is out.
     os._exit(0)
+
+
+def _from_file(path):
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location("foreign_probe", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def parse(stdout):
@@ -52,7 +63,10 @@ def parse(stdout):
     stop = stdout.rfind(end)
     if start < 0 or stop < start:
         raise ValueError("no facts in its output")
-    answer = json.loads(stdout[start + len(begin) : stop].decode("utf-8"))
+    try:
+        answer = json.loads(stdout[start + len(begin) : stop].decode("utf-8"))
+    except RecursionError:
+        raise ValueError("its facts are nested too deeply")
     if not isinstance(answer, dict) or not isinstance(answer.get("facts"), dict):
         raise ValueError("no facts in its output")
     return answer
