@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from . import nvidia_ml_py, plugins
 from .collector.runtime import process
 from .collector.runtime.child import PACKAGE
 from .exit_codes import CouldNotLook, UsageError
@@ -117,9 +117,11 @@ def collect(
         argv += ["--deadline", str(deadline)]
     if only:
         argv += ["--probes", ",".join(sorted(only))]
-    pynvml = pynvml_file()
+    pynvml = nvidia_ml_py.file()
     if pynvml is not None:
         argv += ["--pynvml", str(pynvml)]
+    if nvidia_smi is None:
+        argv += [f"--probe-file={name}={file}" for name, file in foreign_probes().items()]
     bound = DEADLINE if deadline is None else max(DEADLINE, deadline + 2 * BEYOND_PROBES)
     if kernels is not None:
         argv += kernels.argv()
@@ -130,6 +132,11 @@ def collect(
         grace = GRACE if inside is None else ENGINE_GRACE
         child = process.Child(argv + arguments, bound, grace=grace, limit=snapshots.LIMIT)
         return _read(_run(child, progress))
+
+
+def foreign_probes() -> dict[str, Path]:
+    """{name: file} of the probes that other packages add."""
+    return plugins.files("envcheck.probes", snapshots.MACHINE_SECTIONS | snapshots.TARGET_SECTIONS)
 
 
 @contextmanager
@@ -143,7 +150,7 @@ def _sent_inside(inside: Inside | None, seen: Snapshot | None) -> Iterator[list[
     made = tempfile.TemporaryDirectory(prefix="envcheck-inside-", ignore_cleanup_errors=True)
     with made as folder:
         script, request = Path(folder, "collector.py"), Path(folder, "inside.json")
-        script.write_bytes(single_file.build_script())
+        script.write_bytes(single_file.build_script(foreign_probes()))
         told = msgspec.to_builtins(inside) | {"script": str(script), "once": True}
         if seen is not None:
             told["seen"] = msgspec.json.decode(snapshots.dump(seen))["machine"]
@@ -164,17 +171,6 @@ def _run(child: Any, progress: Progress | None) -> Any:
 
     process.run_all([child], watch)
     return child.result
-
-
-def pynvml_file() -> Path | None:
-    """nvidia-ml-py's module beside envcheck, or what stands in its place."""
-    found = importlib.util.find_spec("pynvml")
-    if found is None or not found.origin:
-        return None
-    path = Path(found.origin)
-    # An old "pynvml" package of the same name hides the file, which is newer.
-    beside = path.parent.with_suffix(".py")
-    return beside if path.name == "__init__.py" and beside.is_file() else path
 
 
 def _read(result: Any) -> Collected:

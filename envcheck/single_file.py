@@ -11,9 +11,10 @@ import base64
 import importlib.metadata
 import io
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
-from .collection import pynvml_file
+from . import nvidia_ml_py
 from .exit_codes import CouldNotLook
 
 _PACKAGE = Path(__file__).parent
@@ -137,12 +138,12 @@ sys.exit(main())
 '''
 
 
-def build_pyz() -> bytes:
-    """The collector, pynvml and its licence as an executable zip."""
+def build_pyz(probes: Mapping[str, Path]) -> bytes:
+    """The collector, pynvml and its licence, and other packages' probes, as an executable zip."""
     buffer = io.BytesIO()
     buffer.write(b"#!/usr/bin/env python3\n")
     with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in sorted(_contents().items()):
+        for name, data in sorted(_contents(probes).items()):
             entry = zipfile.ZipInfo(name, _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
@@ -150,20 +151,24 @@ def build_pyz() -> bytes:
     return buffer.getvalue()
 
 
-def build_script() -> bytes:
+def build_script(probes: Mapping[str, Path]) -> bytes:
     """The same as one plain Python file."""
     from . import __version__
 
-    text = base64.b64encode(build_pyz()).decode()
+    text = base64.b64encode(build_pyz(probes)).decode()
     package = "\n".join(text[at : at + 100] for at in range(0, len(text), 100))
     return _SCRIPT.format(version=__version__, old=_OLD, package=package).encode()
 
 
-def _contents() -> dict[str, bytes]:
+def _contents(probes: Mapping[str, Path]) -> dict[str, bytes]:
     files = {"__main__.py": _MAIN.encode(), "envcheck/__init__.py": b""}
     for path in (_PACKAGE / "collector").rglob("*.py"):
         files["envcheck/" + path.relative_to(_PACKAGE).as_posix()] = path.read_bytes()
     files.update(_pynvml())
+    if probes:
+        folder = "envcheck/collector/foreign_probes/"
+        files[folder + "__init__.py"] = b""
+        files.update({f"{folder}{name}.py": file.read_bytes() for name, file in probes.items()})
     licence = _own_licence()
     if licence is not None:
         files["LICENSE"] = licence
@@ -172,7 +177,7 @@ def _contents() -> dict[str, bytes]:
 
 def _pynvml() -> dict[str, bytes]:
     """nvidia-ml-py's one module, its version and its licence, as ``envcheck.collector.vendor``."""
-    module = pynvml_file()
+    module = nvidia_ml_py.file()
     if module is None or module.name != "pynvml.py":
         raise CouldNotLook(
             "nvidia-ml-py is not installed beside envcheck: pip install nvidia-ml-py"

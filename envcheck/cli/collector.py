@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from .. import single_file
+    from .. import collection, plugins, single_file
 
     output = arguments.output
     builders = {".pyz": single_file.build_pyz, ".py": single_file.build_script}
@@ -37,7 +37,10 @@ def run(arguments: argparse.Namespace) -> int:
     if suffix not in builders:
         raise UsageError(f"--output {output}: the name must end in .pyz or .py")
     files.check_writable(output)
-    files.write(output, builders[suffix]())
+    probes = collection.foreign_probes()
+    for problem in plugins.problems():
+        words.say(f"{problem.package}: the probe {problem.name} is not in it: {problem.reason}")
+    files.write(output, builders[suffix](probes))
     if Path(output).is_file():
         umask = os.umask(0)
         os.umask(umask)

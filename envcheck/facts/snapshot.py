@@ -6,7 +6,7 @@ The collector writes it (as plain JSON, without these types); everything else re
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -21,6 +21,7 @@ from .pci import Pci
 from .target import Environment, Framework, Interpreter, Loader, Lock, Packages, PackagingConfig
 
 SCHEMA = 1
+ExtensionName = Annotated[str, msgspec.Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 
 
 class Collector(Facts, frozen=True, kw_only=True):
@@ -58,6 +59,8 @@ class Document(Facts, frozen=True, kw_only=True):
     jax: Probe[Framework] | None = None
     # both: L0 in the machine's document (where it ran in a container, too), L1 and L2 in the target's
     micro_kernels: Probe[MicroKernels] | None = None
+    # other packages' probes, by their names
+    extensions: dict[ExtensionName, Probe[dict[str, Any]]] = {}
 
 
 # The probes of a machine and those of a target; what a container sees of its machine is in its own document.

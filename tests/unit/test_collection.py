@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from envcheck import collection
+from envcheck import collection, nvidia_ml_py
 from envcheck.collector.documents import document
 from envcheck.collector.runtime import process
 from envcheck.exit_codes import CouldNotLook, UsageError
@@ -126,10 +126,10 @@ def test_the_file_is_taken_where_an_old_package_of_its_name_hides_it(
 ) -> None:
     monkeypatch.delitem(sys.modules, "pynvml", raising=False)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    assert collection.pynvml_file() is None
+    assert nvidia_ml_py.file() is None
     (tmp_path / "pynvml").mkdir()
     package = tmp_path / "pynvml/__init__.py"
     package.write_text("")
-    assert collection.pynvml_file() == package
+    assert nvidia_ml_py.file() == package
     (tmp_path / "pynvml.py").write_text("")
-    assert collection.pynvml_file() == tmp_path / "pynvml.py"
+    assert nvidia_ml_py.file() == tmp_path / "pynvml.py"

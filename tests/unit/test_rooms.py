@@ -25,10 +25,8 @@ STILL_UP = {
     ("install/images", "install/export"),
     ("install/network", "install/registry"),
     ("install/transaction", "install/wheels"),
-    ("single_file", "collection"),
 }
 STILL_CIRCLES = [
-    {"envcheck.collection", "envcheck.single_file"},
     {"envcheck.install.container.carry", "envcheck.install.running.run"},
     {"envcheck.install.index.handler", "envcheck.install.index.server"},
     {"envcheck.install.transaction.guard", "envcheck.install.transaction.layout"},

@@ -89,8 +89,8 @@ def test_no_mutation_raises_anything_else(position: int, patch: bytes) -> None:
 def test_collector_and_core_agree_on_schema_reasons_and_probes() -> None:
     from typing import get_args
 
-    from envcheck.checks.view import SEEN
     from envcheck.collector import probes
+    from envcheck.facts.view import SEEN
 
     assert collector_documents.SCHEMA == SCHEMA
     assert set(collector_facts.REASONS) == set(get_args(Reason))

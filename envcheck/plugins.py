@@ -1,0 +1,117 @@
+"""What other packages add to envcheck by entry points. What cannot be loaded is kept as a Problem.
+
+Groups: "envcheck.checks" and "envcheck.reports" name an object; "envcheck.probes" names a module and
+"envcheck.stacks" a package, of which only the place of the files is taken.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Collection
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_NAME_LIMIT = 64  # characters
+
+
+class Problem(msgspec.Struct, frozen=True, order=True):
+    """Something of another package that envcheck goes on without. reason: ends a sentence, no full stop."""
+
+    group: str
+    name: str
+    package: str
+    reason: str
+
+
+_problems: set[Problem] = set()
+
+
+def problems() -> list[Problem]:
+    """What of the groups asked for so far could not be loaded."""
+    return sorted(_problems)
+
+
+def objects(group: str, reserved: Collection[str] = ()) -> dict[str, Any]:
+    """{entry point's name: the object that it names}, loaded. reserved: names of envcheck's own."""
+    return _each(group, reserved, lambda entry: entry.load())
+
+
+def files(group: str, reserved: Collection[str] = ()) -> dict[str, Path]:
+    """{entry point's name: the file of the module that it names}; the module itself is not imported."""
+    return _each(group, reserved, _file)
+
+
+def add_problem(group: str, name: str, reason: str) -> None:
+    """Something that was loaded and then turned out to be of no use."""
+    package = next((_package(e) for e in entry_points(group) if e.name == name), "")
+    _problems.add(Problem(group, name, package, reason))
+
+
+@cache
+def entry_points(group: str) -> tuple[EntryPoint, ...]:
+    """The entry points of a group, by name and package."""
+    if not _is_any_installed():
+        return ()  # without the 40 ms that importing importlib.metadata takes
+    from importlib import metadata
+
+    return tuple(sorted(metadata.entry_points(group=group), key=lambda e: (e.name, _package(e))))
+
+
+def _each(
+    group: str, reserved: Collection[str], get: Callable[[EntryPoint], Any]
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for entry in entry_points(group):
+        try:
+            if entry.name in reserved:
+                raise ValueError("envcheck itself has one of this name")
+            if entry.name in found:
+                raise ValueError("another package has one of this name")
+            if not entry.name.isidentifier() or len(entry.name) > _NAME_LIMIT:
+                raise ValueError("its name is not a Python identifier of at most 64 characters")
+            found[entry.name] = get(entry)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - SystemExit, too: it is a stranger's code
+            reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+            _problems.add(Problem(group, entry.name, _package(entry), reason))
+    return found
+
+
+def _file(entry: EntryPoint) -> Path:
+    from importlib.util import find_spec
+
+    spec = find_spec(entry.module)
+    if spec is None or not spec.origin or not Path(spec.origin).is_file():
+        raise ValueError(f"there is no file of a module {entry.module}")
+    return Path(spec.origin)
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else ""
+
+
+@cache
+def _is_any_installed() -> bool:
+    for folder in sys.path:
+        try:
+            entries = [
+                e for e in os.scandir(folder) if e.name.endswith((".dist-info", ".egg-info"))
+            ]
+        except OSError:
+            continue
+        for entry in entries:
+            try:
+                text = Path(entry.path, "entry_points.txt").read_bytes()
+            except OSError:
+                continue
+            if b"[envcheck." in text:
+                return True
+    return False

@@ -1,0 +1,140 @@
+"""Other packages' probes, as real processes: whatever one does, it is a fact, and the others are there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pythons import need
+
+from envcheck import plugins, single_file
+from envcheck.facts import snapshot
+
+HEAD = 'DOCUMENT = "machine"\nDEADLINE = 2\n'
+BODIES = {
+    "good": "return {'rpm': 4200, 'where': context.read('/proc/version')[:5], 'home': '/home/ann/x'}",
+    "hangs": "import time; time.sleep(60)",
+    "ignores": "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)",
+    "forks": "import os, time; os.fork() or os.setsid(); time.sleep(60)",
+    "raises": "raise ValueError('no such fan')",
+    "exits": "raise SystemExit(3)",
+    "dies": "import os; os.kill(os.getpid(), 11)",
+    "floods": "import os\n    while True: os.write(1, b'x' * 65536)",
+    "says_much": "return {'a': 'x' * (2 << 20)}",
+    "is_deep": "d = {}\n    for _ in range(50): d = {'d': d}\n    return d",
+    "is_very_deep": "d = {}\n    for _ in range(900): d = {'d': d}\n    return d",
+    "is_a_list": "return [1]",
+    "is_nothing": "pass",
+    "is_no_json": "return {'a': object()}",
+    "is_odd": "return {'nan': float('nan'), 'half': '\\udcff', 1: 1 << 70, 'serial': 123456789}",
+    "prints": "print('<<<envcheck facts'); return {'a': 1}",
+    "imports_ours": (
+        "from envcheck.collector.facts import Facts\n"
+        "    facts = Facts('a file'); facts.put('a', 1); return facts"
+    ),
+}
+CRASHED = [
+    "raises",
+    "exits",
+    "dies",
+    "floods",
+    "says_much",
+    "is_deep",
+    "is_very_deep",
+    "is_a_list",
+    "is_nothing",
+    "is_no_json",
+]
+
+
+def written(folder: Path) -> dict[str, Path]:
+    for name, body in BODIES.items():
+        (folder / f"{name}.py").write_text(f"{HEAD}\n\ndef collect(context):\n    {body}\n")
+    (folder / "broken.py").write_text("def f(:")
+    (folder / "of_the_target.py").write_text(
+        HEAD.replace("machine", "target")
+        + "def collect(context):\n    import sys\n    return {'prefix': sys.prefix}\n"
+    )
+    return {path.stem: path for path in folder.glob("*.py")}
+
+
+def collected(argv: list[str], **more: Any) -> snapshot.Snapshot:
+    done = subprocess.run(argv, capture_output=True, timeout=100, check=False, **more)
+    assert done.returncode == 0, done.stderr.decode()
+    return snapshot.load(done.stdout)
+
+
+@pytest.mark.parametrize("how", ["beside", "in one file"])
+def test_whatever_a_foreign_probe_does_is_a_fact(tmp_path: Path, how: str) -> None:
+    files = written(tmp_path)
+    arguments = ["--no-kernels", "--target", sys.executable]
+    arguments += ["--probes", ",".join(["host", "interpreter", *files])]
+    if how == "beside":
+        argv = [sys.executable, "-m", "envcheck.collector", *arguments]
+        found = collected(argv + [f"--probe-file={n}={path}" for n, path in files.items()])
+    else:
+        argv = [os.fspath(need(6)), "-", *arguments]
+        found = collected(argv, input=single_file.build_script(files))
+    extensions = found.machine.extensions
+    assert found.target is not None and found.machine.host is not None
+    assert found.machine.host.outcome == "ok"
+    facts = extensions["good"].facts
+    assert facts == {"rpm": 4200, "where": "Linux", "home": facts and facts["home"]}
+    assert "ann" not in json.dumps(facts)
+    assert {n for n, p in extensions.items() if p.outcome == "timeout"} == {
+        "hangs",
+        "ignores",
+        "forks",
+    }
+    assert {n for n, p in extensions.items() if p.outcome == "crashed"} == set(CRASHED)
+    assert all(extensions[name].reason for name in CRASHED)
+    assert "no such fan" in extensions["raises"].evidence
+    assert extensions["broken"].outcome == "refused"
+    assert extensions["imports_ours"].facts == extensions["prints"].facts == {"a": 1}
+    assert extensions["imports_ours"].sources == {"*": "a file"}
+    odd = extensions["is_odd"].facts
+    assert odd is not None and odd["serial"].startswith("<serial-")
+    assert odd["nan"]["unavailable"] == "error" and odd["1"] == 1 << 70
+    prefix = found.target.extensions["of_the_target"].facts
+    assert prefix == {"prefix": sys.prefix}
+    for name in BODIES:
+        running = subprocess.run(["pgrep", "-f", str(tmp_path / name)], capture_output=True)
+        assert not running.stdout, name
+    assert snapshot.load(snapshot.dump(found)) == found
+
+
+def test_a_probe_that_cannot_be_found_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "acme-1.dist-info").mkdir()
+    (tmp_path / "acme-1.dist-info/METADATA").write_text("Name: acme\nVersion: 1\n")
+    (tmp_path / "acme-1.dist-info/entry_points.txt").write_text(
+        "[envcheck.probes]\nfans = acme_fans\nmissing = no_such_module.at_all\nnvml = acme_fans\n"
+        "dies = acme_dies.inner\n[envcheck.reports]\na-b = acme_fans:collect\nx = acme_fans:nothing\n"
+    )
+    (tmp_path / "acme_fans.py").write_text("raise AssertionError('nobody imports this')")
+    (tmp_path / "acme_dies").mkdir()
+    (tmp_path / "acme_dies/__init__.py").write_text("raise SystemExit(1)")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.entry_points.cache_clear()
+    plugins._is_any_installed.cache_clear()
+    monkeypatch.setattr(plugins, "_problems", set())
+    try:
+        assert plugins.files("envcheck.probes", ["nvml"]) == {"fans": tmp_path / "acme_fans.py"}
+        assert plugins.objects("envcheck.reports") == {}
+        assert plugins.objects("envcheck.checks") == {}
+        told = {p.name: p for p in plugins.problems()}
+        assert {p.package for p in told.values()} == {"acme"}
+        assert told["nvml"].reason == "envcheck itself has one of this name"
+        assert told["missing"].reason == "ModuleNotFoundError: No module named 'no_such_module'"
+        assert told["dies"].reason == "SystemExit: 1"
+        assert "identifier" in told["a-b"].reason
+        assert told["x"].reason == "AssertionError: nobody imports this"
+    finally:
+        plugins.entry_points.cache_clear()
+        plugins._is_any_installed.cache_clear()
