@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tarfile
 import tempfile
 from contextlib import ExitStack
@@ -13,13 +14,16 @@ from typing import BinaryIO
 import msgspec
 
 from ...exit_codes import UsageError
-from ..export.bundle_writer import FILES, FORMAT, LOCK, MANIFEST, STACK, Manifest
+from .. import durable
 from ..lockfile import LockedFile, Lockfile
 from ..store import errors
 from ..store.store import Store
+from . import index
+from .index import BundleIndex, Entry
 
 _CHUNK = 1 << 20
-_LARGEST_TEXT = 16 * 1024 * 1024  # bytes of a manifest, lock or stack
+_LARGEST_TEXT = 16 * 1024 * 1024  # bytes of an index, lock or stack
+_COPY_AGAIN = "copy the bundle again from where it was made"
 _HINT = "envcheck bundle writes one, as a directory or as a .tar"
 
 
@@ -35,8 +39,8 @@ class Bundle:
         try:
             if not path.is_dir():
                 self._read_table(path)
-            self.manifest = self._read_manifest()
-            if self.manifest.mode != "wheel":
+            self.index = self._read_index()
+            if self.index.mode != "wheel":
                 raise self._holds_image()
         except BaseException:
             self._open.close()
@@ -55,14 +59,14 @@ class Bundle:
 
     @property
     def lock_text(self) -> str:
-        return self._text(LOCK)
+        return self._text(index.LOCK)
 
     @property
     def stack_text(self) -> str:
-        return self._text(STACK)
+        return self._text(index.STACK)
 
     def check(self, lock: Lockfile) -> None:
-        """Whether the lock's files are in it, as its manifest tells."""
+        """Whether the lock's files are in it, as its index tells."""
         for file in lock.files:
             self._check_listed(file)
 
@@ -74,8 +78,8 @@ class Bundle:
                 self._adopt_one(file, store)
 
     def _check_listed(self, file: LockedFile) -> None:
-        name = f"{FILES}/{file.name}"
-        listed = self.manifest.files.get(name)
+        name = f"{index.FILES}/{file.name}"
+        listed = self.index.files.get(name)
         if listed is None:
             raise UsageError(f"{self.place}: its lock needs {file.name}, which is not in it", _HINT)
         if listed.sha256 != file.sha256:
@@ -83,13 +87,13 @@ class Bundle:
 
     def _adopt_one(self, file: LockedFile, store: Store) -> None:
         """Hashed while it is copied: a link would let whoever edits the bundle change the store."""
-        name = f"{FILES}/{file.name}"
+        name = f"{index.FILES}/{file.name}"
         place = store.path(file.sha256)
         try:
             store.make_room_for(place)
             with (
                 tempfile.TemporaryDirectory(dir=place.parent, prefix=".bundle-") as folder,
-                self._source(name) as source,
+                self._source(name, self.index.files[name]) as source,
             ):
                 copy = Path(folder) / file.sha256
                 found = _copied(source, copy)
@@ -101,8 +105,8 @@ class Bundle:
         store.touch(file.sha256)
 
     def _text(self, name: str) -> str:
-        data = self._small(name)
-        listed = self.manifest.files.get(name)
+        listed = self.index.files.get(name)
+        data = self._small(name, listed)
         found = hashlib.sha256(data).hexdigest()
         if listed is None or listed.sha256 != found:
             raise self._damaged(name, listed.sha256 if listed else "no hash at all", found)
@@ -111,48 +115,67 @@ class Bundle:
         except UnicodeDecodeError:
             raise UsageError(f"{self.place}: {name} is not UTF-8 text", _HINT) from None
 
-    def _read_manifest(self) -> Manifest:
+    def _read_index(self) -> BundleIndex:
+        data = self._small(index.NAME)
         try:
-            header = msgspec.json.decode(self._small(MANIFEST), type=_Header)
-            if header.format > FORMAT:
+            header = durable.decode(data, _Header)
+            if header.format > index.FORMAT:
                 raise UsageError(
                     f"{self.place}: a bundle of format {header.format}, and this envcheck reads format"
-                    f" {FORMAT}",
+                    f" {index.FORMAT}",
                     "install the envcheck that is in it: sh setup.sh, in the bundle",
                 )
-            return msgspec.json.decode(self._small(MANIFEST), type=Manifest)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"{self.place}: not a bundle: {MANIFEST}: {error}", _HINT) from None
+            return durable.decode(data, BundleIndex)
+        except msgspec.DecodeError as error:
+            raise UsageError(f"{self.place}: not a bundle: {index.NAME}: {error}", _HINT) from None
 
-    def _small(self, name: str) -> bytes:
-        with self._source(name) as source:
-            return source.read(_LARGEST_TEXT)
+    def _small(self, name: str, listed: Entry | None = None) -> bytes:
+        with self._source(name, listed) as source:
+            data = source.read(_LARGEST_TEXT + 1)
+        if len(data) > _LARGEST_TEXT:
+            raise UsageError(
+                f"{self.place}: not a bundle: {name} has more than {_LARGEST_TEXT >> 20} MiB", _HINT
+            )
+        return data
 
-    def _source(self, name: str) -> BinaryIO:
+    def _source(self, name: str, listed: Entry | None = None) -> BinaryIO:
+        """A regular file of the size that is listed, so that nothing endless is read."""
         if self._tar is not None:
             member = self._members.get(name)
             data = self._tar.extractfile(member) if member is not None else None
-            if data is None:
+            if member is None or data is None:
                 raise UsageError(f"{self.place}: not a bundle: {name} is not in it", _HINT)
-            return data  # type: ignore[return-value]
-        try:
-            return (Path(self.place) / name).open("rb")
-        except OSError as error:
+            size = member.size
+        else:
+            try:
+                data = os.fdopen(durable.opened(Path(self.place) / name, os.O_RDONLY), "rb")
+            except OSError as error:
+                raise UsageError(
+                    f"{self.place}: not a bundle: {name}: {error.strerror}", _HINT
+                ) from None
+            size = os.fstat(data.fileno()).st_size
+        if listed is not None and size != listed.size:
+            data.close()
             raise UsageError(
-                f"{self.place}: not a bundle: {name}: {error.strerror}", _HINT
-            ) from None
+                f"{self.place}: {name} is damaged: it should have {listed.size} bytes, and has {size}",
+                _COPY_AGAIN,
+            )
+        return data  # type: ignore[return-value]
 
     def _read_table(self, path: Path) -> None:
         """The tar's members by their name inside the bundle; nothing is unpacked by a name in it."""
         try:
-            self._tar = self._open.enter_context(tarfile.TarFile.taropen(path))  # noqa: SIM115
+            file = self._open.enter_context(
+                os.fdopen(durable.opened(path.resolve(), os.O_RDONLY), "rb")
+            )
+            self._tar = self._open.enter_context(tarfile.TarFile.taropen(str(path), fileobj=file))  # noqa: SIM115
             for member in self._tar:
                 parts = PurePosixPath(member.name).parts
                 if member.name == "oci-layout":
                     raise self._holds_image()
                 if member.isfile() and len(parts) > 1:
                     self._members["/".join(parts[1:])] = member
-        except tarfile.TarError as error:
+        except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
             raise UsageError(f"{path}: not a bundle: not a whole tar: {error}", _HINT) from None
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror or error}", _HINT) from None
@@ -166,7 +189,7 @@ class Bundle:
     def _damaged(self, name: str, wanted: str, found: str) -> UsageError:
         return UsageError(
             f"{self.place}: {name} is damaged: it should have sha256 {wanted}, and has {found}",
-            "copy the bundle again from where it was made",
+            _COPY_AGAIN,
         )
 
 

@@ -9,6 +9,9 @@ from pathlib import Path
 from ... import __version__
 from ...exit_codes import CouldNotLook
 from .. import places, survey
+from ..bundle import writing
+from ..bundle.index import BundleIndex, Entry
+from ..bundle.writing import Content
 from ..fit.machine import machine_of
 from ..fit.models import ImageChoice
 from ..fit.select import choose_image
@@ -25,10 +28,8 @@ from ..store.fetch_rate import Meter
 from ..store.progress import Fetching
 from ..store.store import Store
 from ..survey import Machine
-from . import bundle_writer as writing
 from . import own_lock as needs
 from . import own_parts, own_wheel
-from .bundle_writer import Content, Listed, Manifest
 
 Say = Callable[[str], None]
 
@@ -41,7 +42,7 @@ def make(
     jobs: int = 8,
     say: Say,
     fetching: Callable[[Fetching], None],
-) -> Manifest:
+) -> BundleIndex:
     """Write a bundle with the image for machines like this one. Only from the main thread.
 
     pythons: as ``own_parts.interpreters`` takes them. Raises EnvcheckError.
@@ -112,8 +113,8 @@ def _manifest(
     pythons: list[str],
     architecture: str,
     contents: dict[str, Content],
-) -> Manifest:
-    return Manifest(
+) -> BundleIndex:
+    return BundleIndex(
         mode="container",
         envcheck=__version__,
         stack=choice.stack.name,
@@ -123,5 +124,5 @@ def _manifest(
         architecture=architecture,
         created_at=image.created_at,
         pythons=pythons,
-        files={name: Listed(c.sha256, c.size) for name, c in sorted(contents.items())},
+        files={name: Entry(c.sha256, c.size) for name, c in sorted(contents.items())},
     )

@@ -11,12 +11,13 @@ from packaging.specifiers import SpecifierSet
 from ... import __version__
 from ...exit_codes import Cannot, UsageError
 from .. import pylock
+from ..bundle import writing
+from ..bundle.index import OWN
+from ..bundle.writing import Content
 from ..lockfile import LockedFile, Lockfile
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
-from . import bundle_writer as writing
 from . import own_wheel, setup_script
-from .bundle_writer import OWN, Content
 from .own_wheel import OwnWheel
 
 

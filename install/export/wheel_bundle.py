@@ -14,6 +14,9 @@ import tomli_w
 
 from ... import __version__
 from .. import pylock
+from ..bundle import writing
+from ..bundle.index import FILES, LOCK, STACK, BundleIndex, Entry
+from ..bundle.writing import Content
 from ..fit.models import Choice
 from ..lockfile import Lockfile
 from ..pythons.interpreter import Interpreter
@@ -22,10 +25,8 @@ from ..running import prepare
 from ..running.prepare import Prepared
 from ..signals import ending_raises
 from ..store.progress import Fetching
-from . import bundle_writer as writing
 from . import own_lock as needs
 from . import own_parts, own_wheel
-from .bundle_writer import FILES, LOCK, STACK, Content, Listed, Manifest
 from .own_wheel import OwnWheel
 
 Say = Callable[[str], None]
@@ -39,7 +40,7 @@ def make(
     jobs: int = 8,
     say: Say,
     fetching: Callable[[Fetching], None],
-) -> Manifest:
+) -> BundleIndex:
     """Write a bundle for machines like this one. Only from the main thread. Raises EnvcheckError.
 
     pythons: as ``own_parts.interpreters`` takes them.
@@ -59,7 +60,7 @@ def make(
         fetcher.want_all(files)
         fetcher.wait()
         contents = _contents(prepared, own, tools, output)
-        manifest = Manifest(
+        manifest = BundleIndex(
             envcheck=__version__,
             stack=prepared.lock.stack,
             release=prepared.lock.release,
@@ -67,7 +68,7 @@ def make(
             architecture=prepared.lock.architecture,
             created_at=prepared.lock.created_at,
             pythons=list(tools),
-            files={name: Listed(c.sha256, c.size) for name, c in sorted(contents.items())},
+            files={name: Entry(c.sha256, c.size) for name, c in sorted(contents.items())},
         )
         say(f"writing {output}")
         writing.write(output, manifest, contents)

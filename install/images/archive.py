@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from ..export import bundle_writer as writing
-from ..export.bundle_writer import Content
+from ..bundle import writing
+from ..bundle.writing import Content
 from ..registry import reference
 from ..registry.image import Blob, Image
 from . import docker_archive, image_lock

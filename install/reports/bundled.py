@@ -6,14 +6,15 @@ import shlex
 from pathlib import Path
 
 from ...reports.page import Page
-from ..export.bundle_writer import OWN, Manifest, is_tar
+from ..bundle.index import OWN, BundleIndex
+from ..bundle.writing import is_tar
 from .amounts import size
 
 _KEY = 12
 
 
 def render(
-    manifest: Manifest, place: Path, *, width: int = 80, colour: bool = False, utf8: bool = True
+    manifest: BundleIndex, place: Path, *, width: int = 80, colour: bool = False, utf8: bool = True
 ) -> str:
     """The last words. place: of the bundle."""
     page = Page(width=width, colour=colour, utf8=utf8)
@@ -38,7 +39,7 @@ def render(
     return page.text()
 
 
-def _commands(manifest: Manifest, place: Path) -> list[str]:
+def _commands(manifest: BundleIndex, place: Path) -> list[str]:
     """An image stays in its tar, which is installed from as it is."""
     if not is_tar(place):
         return [f"sh {shlex.quote(place.name)}/setup.sh"]

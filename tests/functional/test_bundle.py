@@ -23,11 +23,12 @@ from installing import Home
 from wheel_maker import wheel
 
 from envcheck.exit_codes import CouldNotLook, UsageError
+from envcheck.install.bundle import writing
+from envcheck.install.bundle.index import BundleIndex, Entry
 from envcheck.install.bundle.reading import Bundle
+from envcheck.install.bundle.writing import Content
 from envcheck.install.catalogue.load import seed
-from envcheck.install.export import bundle_writer as writing
 from envcheck.install.export import own_wheel
-from envcheck.install.export.bundle_writer import Content, Listed, Manifest
 
 
 def alone(
@@ -168,7 +169,7 @@ def test_a_tar_that_is_not_whole(bundle: Path, tmp_path: Path) -> None:
     with tarfile.open(whole, "w") as tar:
         tar.add(bundle, "demo")
     with Bundle(str(whole)) as read:
-        assert read.manifest.stack == "demo" and "demo-lib" in read.lock_text
+        assert read.index.stack == "demo" and "demo-lib" in read.lock_text
     cut = tmp_path / "cut.tar"
     cut.write_bytes(whole.read_bytes()[:-200_000])
     with pytest.raises(UsageError, match="not a whole tar"):
@@ -231,9 +232,9 @@ def test_a_damaged_store_makes_no_bundle(tmp_path: Path) -> None:
     file = tmp_path / "wheel"
     file.write_bytes(b"spoilt")
     content = Content(source=file, sha256="0" * 64, size=6)
-    manifest = Manifest(
+    manifest = BundleIndex(
         envcheck="0", stack="s", release="1", python="3.8", architecture="x86_64", created_at="",
-        pythons=[], files={"files/wheel": Listed("0" * 64, 6)},
+        pythons=[], files={"files/wheel": Entry("0" * 64, 6)},
     )  # fmt: skip
     for target in (tmp_path / "folder", tmp_path / "file.tar"):
         with pytest.raises(CouldNotLook, match="damaged"):
@@ -269,7 +270,7 @@ def test_envchecks_own_wheel_is_right(tmp_path: Path) -> None:
     subprocess.run([*pip, "--target", site, path], check=True, env=environment(), timeout=60)
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from envcheck.install.bundle import own_wheel\n"
+        "from envcheck.install.export import own_wheel\n"
         "assert own_wheel.__file__.startswith(sys.argv[1]), own_wheel.__file__\n"
         "made = own_wheel.build(); print(made.sha256, *made.requires)"
     )

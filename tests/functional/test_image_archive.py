@@ -270,7 +270,7 @@ def test_a_full_disk_leaves_nothing(saved: Path, tmp_path: Path) -> None:
             pytest.raises(Cannot, match=r"^/.*: No space left"),
             pytest.MonkeyPatch.context() as m,
         ):
-            m.setattr("envcheck.install.export.bundle_writer.check_room", lambda *_: None)
+            m.setattr("envcheck.install.bundle.writing.check_room", lambda *_: None)
             archive.write(small / "image.tar", read.image, path)
         assert not list(small.iterdir())
     finally:

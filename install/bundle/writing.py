@@ -11,18 +11,12 @@ import tarfile
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import msgspec
 
 from ...exit_codes import Cannot, CouldNotLook, UsageError
-
-FORMAT = 1
-MANIFEST = "bundle.json"
-LOCK = "pylock.toml"
-STACK = "stack.toml"
-FILES = "files"
-OWN = "envcheck"  # the folder for envcheck itself
+from .index import NAME, BundleIndex
 
 OPTION = "--output "
 _CHUNK = 1 << 20
@@ -40,41 +34,17 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         return cls(source=data, sha256=hashlib.sha256(data).hexdigest(), size=len(data))
 
 
-class Listed(msgspec.Struct, frozen=True):
-    sha256: str
-    size: int
-
-
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """``bundle.json``: what is in the bundle, and what it is for. It lists every file but itself."""
-
-    kind: Literal["envcheck bundle"] = "envcheck bundle"
-    format: int = FORMAT
-    envcheck: str
-    mode: Literal["wheel", "container"] = "wheel"
-    stack: str
-    release: str
-    python: str = ""  # of the wheel mode
-    image: str = ""  # of the container mode: "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
-    digest: str = ""  # its manifest's, "sha256:…"
-    architecture: str
-    created_at: str  # the lock's: the same lock gives the same bundle
-    pythons: list[str]  # that envcheck's own wheels are for
-    files: dict[str, Listed]
-
-
-def write(target: Path, manifest: Manifest, contents: Mapping[str, Content]) -> None:
+def write(target: Path, index: BundleIndex, contents: Mapping[str, Content]) -> None:
     """Write a directory, or a tar where the name ends in .tar; it appears when it is whole.
 
     An image's files lie at the top of its tar, where engines look for them; a wheel bundle's in a directory.
     Raises UsageError where it exists or cannot be written, Cannot where there is no room for it,
     CouldNotLook for a source that is not what its hash says. Of what failed, nothing is left.
     """
-    whole = {
-        MANIFEST: Content.of(msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
-    }
+    text = msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n"
+    whole = {NAME: Content.of(text)}
     whole |= dict(sorted(contents.items()))
-    put(target, whole, top="" if manifest.mode == "container" else f"{target.stem}/")
+    put(target, whole, top="" if index.mode == "container" else f"{target.stem}/")
 
 
 def put(target: Path, contents: Mapping[str, Content], *, top: str, option: str = OPTION) -> None:

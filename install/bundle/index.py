@@ -1,0 +1,39 @@
+"""``bundle.json``: what a bundle holds, and what it is for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+FORMAT = 1
+NAME = "bundle.json"
+LOCK = "pylock.toml"
+STACK = "stack.toml"
+FILES = "files"  # the folder for the lock's files
+OWN = "envcheck"  # the folder for envcheck itself
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One file of a bundle."""
+
+    sha256: str
+    size: int  # bytes
+
+
+class BundleIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """It lists every file but itself."""
+
+    kind: Literal["envcheck bundle"] = "envcheck bundle"
+    format: int = FORMAT
+    envcheck: str
+    mode: Literal["wheel", "container"] = "wheel"
+    stack: str
+    release: str
+    python: str = ""  # of the wheel mode
+    image: str = ""  # of the container mode: "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+    digest: str = ""  # its manifest's, "sha256:…"
+    architecture: str
+    created_at: str  # the lock's: the same lock gives the same bundle
+    pythons: list[str]  # that envcheck's own wheels are for
+    files: dict[str, Entry]

@@ -1,0 +1,151 @@
+"""A bundle comes from anybody: nothing endless is read, and what it is not is said in one sentence."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from envcheck.exit_codes import UsageError
+from envcheck.install.bundle import writing
+from envcheck.install.bundle.index import BundleIndex, Entry
+from envcheck.install.bundle.reading import Bundle
+from envcheck.install.bundle.writing import Content
+from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
+from envcheck.install.store.store import Store
+
+WHEEL = Content.of(b"a wheel")
+NAME = "demo-1-py3-none-any.whl"
+FILES = {
+    f"files/{NAME}": WHEEL,
+    "pylock.toml": Content.of(b"a lock."),
+    "stack.toml": Content.of(b""),
+}
+LOCK = Lockfile(
+    stack="demo",
+    release="1",
+    python="3.12",
+    architecture="x86_64",
+    packages=[
+        LockedPackage(
+            name="demo",
+            version="1",
+            index="",
+            file=LockedFile(name=NAME, url="", sha256=WHEEL.sha256),
+        )
+    ],
+)
+
+
+def index(**changes: object) -> BundleIndex:
+    files = {name: Entry(content.sha256, content.size) for name, content in FILES.items()}
+    made = BundleIndex(
+        envcheck="0", stack="demo", release="1", python="3.12", architecture="x86_64",
+        created_at="", pythons=[], files=files,
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    writing.write(tmp_path / "bundle", index(), FILES)
+    return tmp_path / "bundle"
+
+
+def adopt(place: Path) -> Store:
+    store = Store(place.parent / "store")
+    with Bundle(str(place)) as read:
+        read.adopt(LOCK, store)
+    return store
+
+
+def test_a_good_one_is_taken(bundle: Path) -> None:
+    assert adopt(bundle).path(WHEEL.sha256).read_bytes() == b"a wheel"
+
+
+def link(to: str) -> Callable[[Path], None]:
+    return lambda path: path.symlink_to(to)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (link("/dev/zero"), "a symbolic link, which is not followed"),
+        (os.mkfifo, "not a regular file"),
+        (Path.mkdir, "not a regular file"),
+        (lambda path: path.write_bytes(b"a longer wheel"), "should have 7 bytes, and has 14"),
+        (lambda path: path.write_bytes(b"a w4eel"), "should have sha256"),
+    ],
+    ids=["link", "fifo", "directory", "longer", "other"],
+)
+@pytest.mark.parametrize("name", [f"files/{NAME}", "pylock.toml"])
+def test_a_file_that_is_none(
+    bundle: Path, name: str, make: Callable[[Path], object], words: str
+) -> None:
+    (bundle / name).unlink()
+    make(bundle / name)
+    with pytest.raises(UsageError, match=words) as refused:
+        adopt(bundle)
+        with Bundle(str(bundle)) as read:
+            _ = read.lock_text
+    assert Path(name).name in str(refused.value)
+    assert not list((bundle.parent / "store").rglob("*.whl"))
+
+
+def test_a_place_that_blocks_its_reader_is_no_bundle(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "bundle.tar")
+    with pytest.raises(UsageError, match="not a regular file"):
+        Bundle(str(tmp_path / "bundle.tar"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"format": ' + b"1" * 5000 + b"}",
+        b'{"a": ' + b"[" * 100_000,
+        b'{"format": 1, "files": ' + b'{"a": ' * 100_000,
+        b'{"format": 1, "created_at": "\xff"}',
+        b"[]",
+    ],
+    ids=["integer", "deep", "deep files", "not utf-8", "list"],
+)
+def test_an_index_that_no_envcheck_wrote(bundle: Path, text: bytes) -> None:
+    (bundle / "bundle.json").write_bytes(text)
+    with pytest.raises(UsageError, match=r"not a bundle: bundle\.json: "):
+        Bundle(str(bundle))
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, b"3"])
+def test_what_is_no_file_in_a_tar_is_not_in_it(bundle: Path, kind: bytes) -> None:
+    path = bundle.parent / "bundle.tar"
+    with tarfile.open(path, "w") as tar:
+        for name in ("bundle.json", "pylock.toml", "stack.toml"):
+            tar.add(bundle / name, f"b/{name}")
+        member = tarfile.TarInfo(f"b/files/{NAME}")
+        member.type, member.linkname = kind, "/dev/zero"
+        tar.addfile(member)
+    with pytest.raises(UsageError, match="is not in it"):
+        adopt(path)
+
+
+def test_a_hole_in_a_tar_is_not_a_wheel(bundle: Path) -> None:
+    """A sparse member claims a size that takes no room in the archive."""
+    path = bundle.parent / "bundle.tar"
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as tar:
+        for name in ("bundle.json", "pylock.toml", "stack.toml"):
+            tar.add(bundle / name, f"b/{name}")
+        member = tarfile.TarInfo(f"b/files/{NAME}")
+        member.pax_headers = {
+            "GNU.sparse.major": "1", "GNU.sparse.minor": "0",
+            "GNU.sparse.name": member.name, "GNU.sparse.realsize": str(1 << 50),
+        }  # fmt: skip
+        data = b"0\n".ljust(512, b"\0")
+        member.size = len(data)
+        tar.addfile(member, io.BytesIO(data))
+    with pytest.raises(UsageError, match=f"should have 7 bytes, and has {1 << 50}"):
+        adopt(path)
