@@ -14,7 +14,7 @@ from .fit import select
 from .network import addresses
 from .plan import rooms
 from .request import Request
-from .transaction import layout
+from .transaction import guard, layout
 
 
 def check(request: Request) -> None:
@@ -28,11 +28,11 @@ def check(request: Request) -> None:
                 containers.find(left, request.release)
         if request.path:
             rooms.check_name(request.path, "")
-            layout.look(layout.root_of(request, ""))
+            guard.look(layout.root_of(request, ""))
         return
     if request.path:
         rooms.check_path(request.path, "")
-        layout.look(layout.root_of(request, ""))
+        guard.look(layout.root_of(request, ""))
     for index in request.indexes:
         _check_index(index, request.allow_insecure)
     if request.stack and not request.offline:

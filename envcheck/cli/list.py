@@ -22,11 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..install.engines.image_store import EngineImages
     from ..install.reports import environments
     from ..install.transaction.listing import listing
 
     files.check_writable(arguments.output)
-    found = listing()
+    found = listing(EngineImages())
     if arguments.format == "json":
         text = environments.render_json(found)
     else:

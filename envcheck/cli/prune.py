@@ -34,14 +34,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..install.engines.image_store import EngineImages
     from ..install.reports import environments as report
     from ..install.transaction import roots
     from ..install.transaction.prune import prune
+    from ..install.wheels import uv_cache
 
     chosen = None
     if arguments.name:
         chosen = [roots.find(arguments.name, any_owner=arguments.allow_other_owner)]
-    done = prune(chosen, keep=arguments.keep, dry_run=arguments.dry_run, tell=words.say)
+    done = prune(
+        chosen,
+        keep=arguments.keep,
+        dry_run=arguments.dry_run,
+        images=EngineImages(),
+        cache=uv_cache,
+        tell=words.say,
+    )
     if arguments.format == "json":
         text = report.render_json(done)
     else:

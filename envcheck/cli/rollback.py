@@ -30,11 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..install.engines.image_store import EngineImages
     from ..install.reports import environments as report
     from ..install.transaction import roots
     from ..install.transaction.rollback import rollback
 
     root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
-    done = rollback(root, roots.version_id(root, arguments.to), wait=arguments.wait, tell=words.say)
+    to = roots.version_id(root, arguments.to)
+    done = rollback(root, to, images=EngineImages(), wait=arguments.wait, tell=words.say)
     files.write(None, lines_in_place(report.rolled_back(done, **style_of(sys.stdout)._asdict())))
     return ExitCode.HEALTHY

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ..exit_codes import EnvcheckError, ExitCode, NotStarted
 from ..install.start import finding
 from ..install.start.options import Options
-from ..install.transaction import busy
+from ..install.transaction import lock
 from ..install.transaction.layout import Version
 from .parser import Parser
 
@@ -75,7 +75,7 @@ def options(arguments: argparse.Namespace) -> Options:
 def version(arguments: argparse.Namespace) -> Version:
     """The one to start, which is seen to be in use from here on. Raises NotStarted, UsageError."""
     found = finding.find(arguments.name or arguments.path, arguments.version)
-    busy.hold(found)
+    lock.hold(found)
     return found
 
 

@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from ..install.engines.image_store import EngineImages
     from ..install.reports import environments as report
     from ..install.transaction import roots, uninstall
 
@@ -47,6 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
         if not environments.agreed(asked):
             words.say("nothing was removed")
             return ExitCode.INTERRUPTED
-    done = uninstall.uninstall(root, only, wait=arguments.wait, tell=words.say)
+    done = uninstall.uninstall(
+        root, only, images=EngineImages(), wait=arguments.wait, tell=words.say
+    )
     files.write(None, lines_in_place(report.uninstalled(done, **style_of(sys.stdout)._asdict())))
     return ExitCode.HEALTHY

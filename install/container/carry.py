@@ -11,6 +11,7 @@ from ... import collection
 from ...collection import Collected, Kernels
 from ...exit_codes import CouldNotLook
 from ..engines import inside
+from ..engines.image_store import EngineImages
 from ..images import layers
 from ..images.artifact import LockedImage
 from ..images.builder import ImageBuilder
@@ -44,6 +45,7 @@ def carry_out(prepared: Prepared, plan: ImagePlan, how: How, told: Told) -> Inst
             request,
             ImageBuilder(prepared, plan, told.step),
             verifier,
+            images=EngineImages(),
             wait=how.wait,
             tell=told.say,
             step=told.step,

@@ -33,7 +33,7 @@ from ..store import fetch_rate
 from ..store.fetch_rate import Meter
 from ..store.progress import Fetching
 from ..store.store import Store
-from ..transaction import layout
+from ..transaction import guard, layout
 from ..transaction.layout import Root
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     def plan(self) -> ImagePlan:
         """Raises UsageError for a path that cannot be, or is somebody else's; Cannot for want of room."""
         root = self.root
-        layout.look(root)
+        guard.look(root)
         wanted = layout.image_version_id(
             release_of(self.choice, self.image),
             self.choice.stack.flavour or "image",

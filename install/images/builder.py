@@ -14,7 +14,7 @@ from ..engine import EngineImage, Start
 from ..engines import engine_storage, starting
 from ..plan.models import ImagePlan, StepName
 from ..registry import client as registry
-from ..transaction import held_file, outside
+from ..transaction import engine_images
 from ..transaction.interfaces import BuildResult, Details, Stage
 from ..transaction.layout import Version
 from . import archive
@@ -67,14 +67,14 @@ class ImageBuilder:
         """Say what the engine is about to get, before it does."""
         self._step("resolve")
         engine = self._prepared.engine
-        tag = held_file.tag_of(self._prepared.root.path.name, version.id)
+        tag = engine_images.tag_of(self._prepared.root.path.name, version.id)
         file = _FILES.get(engine.name, "")
         held = held_as(
             engine, self._prepared.image, str(version.directory / file) if file else "", tag
         )
         self._there = not engine.files and engine_storage.has(held)
         held = msgspec.structs.replace(held, before=self._there)
-        self._held = outside.hold(version, held)
+        self._held = engine_images.hold(version, held)
         return {"tag": self._held.tag or self._held.image_id}
 
     def _pull(self, version: Version) -> Details:
@@ -88,7 +88,7 @@ class ImageBuilder:
             prepared.fetcher.want_all(registry.layers(prepared.image))
         self._held = self._load(held, tmp) if prepared.engine.loads else self._take(held, tmp)
         prepared.meter.keep()
-        outside.hold(version, self._held)
+        engine_images.hold(version, self._held)
         return {"id": self._held.image_id}
 
     def _take(self, held: EngineImage, tmp: Path) -> EngineImage:

@@ -31,7 +31,7 @@ from ..store.fetch_rate import Meter
 from ..store.progress import Fetching
 from ..store.store import Store
 from ..survey import Machine
-from ..transaction import layout
+from ..transaction import guard, layout
 from ..transaction.layout import Root
 from ..wheels import added, checking, toolchain, uv_cache
 from ..wheels.added import Added, damage
@@ -74,7 +74,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
         directory = str(root.path)
         version = layout.version_id(self.lock.release, self.lock.python, pylock.digest(self.lock))
         rooms.check_path(directory, version)
-        layout.look(root)
+        guard.look(root)
         toolchain.check(self.lock, self.choice.stack)
         here = rooms.Surroundings(
             directory=directory,

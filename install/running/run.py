@@ -12,11 +12,12 @@ import msgspec
 from ...exit_codes import Cannot, UsageError
 from .. import durable, places, pylock
 from ..catalogue.model import Stack
+from ..engines.image_store import EngineImages
 from ..lockfile import Lockfile
 from ..plan.models import AnyPlan, StepName, WheelPlan
 from ..request import Request
 from ..signals import ending_raises
-from ..transaction import in_use, noop
+from ..transaction import current, existing
 from ..transaction.layout import Root, Version
 from ..transaction.record import Installed
 
@@ -70,7 +71,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def install(request: Request, how: How, told: Told) -> Outcome:
     """Carry out a request. Only from the main thread. Raises EnvcheckError."""
-    there = None if how.upgrade else noop.look(request)
+    there = None if how.upgrade else existing.look(request, EngineImages())
     if there is not None and how.until == "installed" and not how.fresh:
         return Outcome(result="already", installed=_again(there), provided=_provided(there))
     with ending_raises(), _cache_needed(), ExitStack() as exits:
@@ -111,7 +112,7 @@ def _is_there(prepared: Prepared, how: How) -> bool:
         return False
     root, digest = prepared.root, pylock.digest(prepared.lock)
     request = prepared.request
-    return any(look(root, request, digest) for look in (noop.in_root, noop.beside))
+    return any(look(root, request, digest) for look in (existing.in_root, existing.beside))
 
 
 def _lock_of(there: Installed | None) -> Path | None:
@@ -155,7 +156,7 @@ def _cache_needed() -> Iterator[None]:
 
 def _again(there: Installed) -> Installed:
     """It is the one installed last from here on: another may have been installed since."""
-    if note := in_use.remember(Root(Path(there.directory))):
+    if note := current.remember(Root(Path(there.directory))):
         return msgspec.structs.replace(there, notes=[*there.notes, note])
     return there
 
@@ -201,6 +202,7 @@ def _execute(prepared: Prepared, plan: WheelPlan, how: How, told: Told) -> Insta
         request,
         builder,
         verifier,
+        images=EngineImages(),
         wait=how.wait,
         tell=told.say,
         step=told.step,

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from ...exit_codes import NotStarted
-from ..transaction import last_install, layout, roots
+from ..transaction import guard, last_install, layout, roots
 from ..transaction.layout import Root, Version
 
 _NOTHING = "envcheck install --mode wheel, or --mode container, installs one"
@@ -20,7 +20,7 @@ def find(word: str = "", version: str = "") -> Version:
     NotStarted, UsageError.
     """
     root = _named(word) if word else _last()
-    if not layout.is_root(root.path):
+    if not guard.is_root(root.path):
         raise NotStarted(f"{root.path}: no environment of envcheck's is there any more", _NOTHING)
     named = version or (_version_in(word, root) if word else "")
     return _asked_for(root, named) if named else _in_use(root)
@@ -37,7 +37,7 @@ def _last() -> Root:
     prefix = last_install.read()
     if prefix is not None:
         return Root(Path(prefix).parent)
-    names = ", ".join(roots.name_of(root) for root in roots.known())
+    names = ", ".join(root.name for root in roots.known())
     if names:
         raise NotStarted(
             f"none of the environments is the one installed last; there are {names}",

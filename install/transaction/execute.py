@@ -18,11 +18,12 @@ from .. import durable
 from ..plan.models import Plan, StepName
 from ..request import Request
 from ..signals import ending_raises, held_back
-from . import activation, file_list, guard, in_use, layout, noop, record, removal, roots, swap, undo
+from . import current, existing, file_list, guard, layout, record, recovery, removal, roots
+from .engine_images import NO_ENGINES, ImageStore
 from .interfaces import Artifact, Builder, BuildResult, NotVerified, Verdict, Verifier
 from .journal import Journal
-from .layout import Root
-from .locking import RootLock
+from .layout import Root, Version
+from .lock import RootLock
 from .record import Installed, Record
 
 Tell = Callable[[str], None]
@@ -36,6 +37,7 @@ def execute(
     builder: Builder,
     verifier: Verifier,
     *,
+    images: ImageStore = NO_ENGINES,
     wait: float | None = None,
     tell: Tell = lambda sentence: None,
     step: TellStep = lambda name: None,
@@ -44,7 +46,8 @@ def execute(
 ) -> Installed:
     """Install what the plan says, or leave everything as it was. Only from the main thread.
 
-    wait: seconds to wait for another envcheck in the same root, None: until it is done. tell: gets a
+    images: the engines', where a version may be an image. wait: seconds to wait for another envcheck in the
+    same root, None: until it is done. tell: gets a
     sentence now and then. step: gets each of the plan's steps that begins here; the builder tells of its own.
     fresh: also where a version by the same lock is there. journal: the root's own.
 
@@ -53,7 +56,7 @@ def execute(
     """
     root = Root(Path(plan.directory), any_owner=request.allow_other_owner)
     journal = journal or Journal(root.journal)
-    layout.look(root)
+    guard.look(root)
     with (
         ending_raises(),
         RootLock(
@@ -61,27 +64,25 @@ def execute(
             f"envcheck install {plan.stack}",
             wait=wait,
             tell=tell,
-            prepare=lambda: layout.claim(root),
-        ) as held,
+            prepare=lambda: guard.claim(root),
+        ),
     ):
-        undo.recovered(root, journal, tell)
-        if not fresh and (there := noop.in_root(root, request, artifact.digest)):
+        recovery.recover(root, journal, images, tell)
+        if not fresh and (there := existing.in_root(root, request, artifact.digest, images)):
             return _confirmed(root, there, request)
-        if not fresh and (there := noop.beside(root, request, artifact.digest)):
+        if not fresh and (there := existing.beside(root, request, artifact.digest, images)):
             return _in_use_again(root, journal, there)
         with suppress(OSError):  # done again after the swap; here, so that `list` finds what fails
             roots.register(root)
         transaction = _Transaction(root, journal, plan, artifact, request)
-        what = plan.called
         try:
             transaction.build(builder, verifier, step)
-            undo.check_still_ours(held, root)
             step("swap")
             with held_back():
                 return transaction.commit()
         except BaseException as error:
             with held_back():
-                undo.undo(root, journal, transaction.version, what, error, tell)
+                recovery.undo(root, journal, transaction.version, images, plan.called, error, tell)
             raise
 
 
@@ -117,7 +118,7 @@ class _Transaction:
         durable.write(version.own / self.artifact.file_name, self.artifact.text().encode())
         for stage in builder.stages():
             details = stage.act(version)
-            activation.hide(version)  # also what a package's scripts have brought
+            hide_activation(version)  # also what a package's scripts have brought
             journal.append(version.id, stage.step, **details)
         self._refuse_foreign_records()
         step("verify")
@@ -129,9 +130,9 @@ class _Transaction:
 
     def commit(self) -> Installed:
         """Swap it in. Raises OSError where that fails, and then nothing was changed."""
-        activation.reveal(self.version)
-        swap.swap(self.root, self.version.id)
-        note = in_use.note(self.root, self.journal, self.version.id, self.before or "")
+        reveal_activation(self.version)
+        current.swap(self.root, self.version.id)
+        note = current.note(self.root, self.journal, self.version.id, self.before or "")
         noted = record.read(self.version)
         assert noted is not None, "it was written a moment ago"
         return Installed(
@@ -211,7 +212,7 @@ class _Transaction:
 def _confirmed(root: Root, there: Installed, request: Request) -> Installed:
     """It is there already, by this lock; this request is noted down, so that the next look is a short one."""
     noted = there.record
-    note = in_use.remember(root)
+    note = current.remember(root)
     with suppress(OSError):  # the next look then takes longer, and that is all
         noted = msgspec.structs.replace(
             noted, request=record.public(request), inputs=record.inputs(request)
@@ -226,8 +227,8 @@ def _in_use_again(root: Root, journal: Journal, there: Installed) -> Installed:
     """A version by this lock was installed before another one: no second copy of it is made."""
     try:
         with held_back():
-            swap.swap(root, there.version)
-            note = in_use.note(root, journal, there.version, there.before)
+            current.swap(root, there.version)
+            note = current.note(root, journal, there.version, there.before)
     except OSError as error:
         raise Cannot(
             f"{error.filename or root.current}: cannot be changed: {error.strerror}",
@@ -236,3 +237,22 @@ def _in_use_again(root: Root, journal: Journal, there: Installed) -> Installed:
     said = f"it was installed before, and is in use again in place of {there.before or 'none'}"
     notes = [said, *there.notes, *([note] if note else [])]
     return msgspec.structs.replace(there, notes=notes)
+
+
+def hide_activation(version: Version) -> None:
+    """Move bin/activate* out of sight until the version is verified; those hidden before are replaced."""
+    if (version.directory / "bin").is_dir():
+        version.activate.mkdir(parents=True, exist_ok=True)
+        _move_activation(version.directory / "bin", version.activate)
+
+
+def reveal_activation(version: Version) -> None:
+    if version.activate.is_dir():
+        _move_activation(version.activate, version.directory / "bin")
+        version.activate.rmdir()
+
+
+def _move_activation(source: Path, target: Path) -> None:
+    for name in sorted(os.listdir(source)):  # noqa: PTH208 - names are all that is asked for
+        if name.lower().startswith(("activate", "deactivate")):  # activate.csh, Activate.ps1 …
+            (source / name).replace(target / name)

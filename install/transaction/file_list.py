@@ -34,12 +34,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     changed: list[str] = []
     added: list[str] = []  # by the user's own `pip install`, as a rule
     unreadable: str = ""  # there is no manifest to compare with
-    outside: str = ""  # what is wrong with what an engine holds for it, a sentence
+    image: str = ""  # what is wrong with what an engine holds for it, a sentence
 
     @property
     def intact(self) -> bool:
         """Whether all that was installed is there; more may be."""
-        return not (self.missing or self.changed or self.unreadable or self.outside)
+        return not (self.missing or self.changed or self.unreadable or self.image)
 
     def sentences(self) -> list[str]:
         """One for each kind, with the first few paths; none where nothing differs."""
@@ -49,7 +49,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
             (self.added, "was added", "were added"),
         ]
         told = [_sentence(*kind) for kind in kinds if kind[0]]
-        return [*filter(None, [self.unreadable, self.outside]), *told]
+        return [*filter(None, [self.unreadable, self.image]), *told]
 
 
 class Usage(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
-"""Whose a root is, and that nothing in it leads elsewhere: asked before anything in it is changed.
+"""Whether a directory is a root of ours, whose it is, and that nothing in it leads elsewhere.
 
 Whoever may write to a directory may have prepared it. What a record says is checked where it is read; here it
-is the directory itself, and envcheck's own places in it.
+is the directory itself, and envcheck's own places in it, before anything in it is changed.
 """
 
 from __future__ import annotations
@@ -12,19 +12,85 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ...exit_codes import UsageError
+import msgspec
+
+from ...exit_codes import Cannot, UsageError
 from ...findings.shell import word
+from .. import durable, places
+from .layout import OWN, Root, now
 
-if TYPE_CHECKING:
-    from .layout import Root
+LAYOUT = 1
 
+_MODE = 0o775  # of what a root is made with, whatever umask allows
 _OPTION = "--allow-other-owner works in it anyway"
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """``owner.json``: this directory is envcheck's, and in this layout."""
+
+    owner: str
+    layout: int
+    created_at: str
 
 
 class UnsafeRoot(UsageError):
     """A root in which nothing is changed: another user may have prepared it."""
+
+
+def is_root(path: Path) -> bool:
+    """Whether a root of ours is there. Raises UsageError for one in a newer layout."""
+    try:
+        owner = durable.load(path / OWN / "owner.json", Owner)
+    except (OSError, msgspec.DecodeError):
+        return False
+    if owner.owner == "envcheck" and owner.layout > LAYOUT:
+        raise UsageError(
+            f"{path}: was made by a newer envcheck, and this one does not know its layout",
+            hint="use the newer envcheck",
+        )
+    return owner.owner == "envcheck"
+
+
+def look(root: Root) -> bool:
+    """Whether there is a root of ours; False where one can be made.
+
+    Touches nothing. Raises UsageError for a directory that is not ours, that another user may have
+    prepared, or that can never be.
+    """
+    path = root.path
+    _refuse_by_name(path)
+    try:
+        check_kinds(root)
+        ours = is_root(path)
+        # Asked once more: another envcheck may have claimed it since.
+        if not ours and path.exists() and not _is_bare(path) and not is_root(path):
+            raise UsageError(
+                f"{path}: this directory exists, is not empty, and was not made by envcheck",
+                hint="name an empty directory with --path, or a new one",
+            )
+        check_owner(root)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    return ours
+
+
+def claim(root: Root) -> None:
+    """Make it ours, where it is not. Raises UsageError as ``look``, Cannot where it cannot be made."""
+    if look(root):
+        return
+    owner = Owner("envcheck", LAYOUT, now())
+    try:
+        root.path.mkdir(_MODE, parents=True, exist_ok=True)
+        root.own.mkdir(_MODE, exist_ok=True)
+        durable.write(root.owner, msgspec.json.encode(owner))
+        durable.sync_directory(root.path)
+        durable.sync_directory(root.path.parent)
+    except OSError as error:
+        raise Cannot(
+            f"{error.filename or root.path}: cannot be made: {error.strerror}",
+            hint="name another directory with --path",
+        ) from None
 
 
 def check(root: Root) -> None:
@@ -44,7 +110,7 @@ def is_safe(root: Root) -> bool:
 
 def check_kinds(root: Root) -> None:
     """Raises UnsafeRoot where one of envcheck's places is a link, or anything else that it never makes."""
-    if _mode(root.path) == stat.S_IFLNK:
+    if _kind(root.path) == stat.S_IFLNK:
         raise UnsafeRoot(
             f"{root.path}: this is a symbolic link",
             hint=f"name what it leads to: {os.path.realpath(root.path)}",
@@ -86,7 +152,7 @@ def directory(name: str | Path, within: int | None = None) -> Iterator[int]:
 
 
 def _expect(path: Path, kind: int, called: str) -> None:
-    found = _mode(path)
+    found = _kind(path)
     if found in (None, kind):
         return
     what = "a symbolic link" if found == stat.S_IFLNK else f"not a {called}"
@@ -118,7 +184,7 @@ def _user(uid: int) -> str:
         return f"user {uid}"
 
 
-def _mode(path: Path) -> int | None:
+def _kind(path: Path) -> int | None:
     status = _status(path)
     return None if status is None else stat.S_IFMT(status.st_mode)
 
@@ -128,3 +194,42 @@ def _status(path: Path) -> os.stat_result | None:
         return path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def _refuse_by_name(path: Path) -> None:
+    if not path.is_absolute():
+        raise UsageError(f"{path}: this is not an absolute path")
+    plain = Path(os.path.normpath(path))
+    if plain == Path("/"):
+        raise UsageError(
+            "/: an environment cannot take the whole file system", hint="name a directory in it"
+        )
+    if _is_home(plain):
+        raise UsageError(f"{path}: this is your home directory", hint="name a directory in it")
+    # os.path's, which take what may not be looked at for what is not there.
+    above = next(place for place in (path, *plain.parents) if os.path.exists(place))  # noqa: PTH110
+    if not os.path.isdir(above):  # noqa: PTH112
+        what = "this" if above == path else str(above)
+        raise UsageError(f"{path}: {what} is a file, and an environment needs a directory")
+    for parent in plain.parents:
+        if is_root(parent):
+            raise UsageError(
+                f"{path}: lies inside {parent}, another environment of envcheck's",
+                hint="name a directory outside of it",
+            )
+
+
+def _is_home(path: Path) -> bool:
+    try:
+        home = places.home()
+        return path == home or path.samefile(home)
+    except (OSError, Cannot):
+        return False
+
+
+def _is_bare(path: Path) -> bool:
+    """Whether nothing is in it, or only what an envcheck left that was killed while it claimed it."""
+    names = os.listdir(path)  # noqa: PTH208 - names are all that is asked for
+    if names == [OWN]:
+        return all(name.startswith(".owner.json.") for name in os.listdir(path / OWN))  # noqa: PTH208
+    return not names

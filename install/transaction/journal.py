@@ -10,46 +10,15 @@ from typing import Literal
 import msgspec
 
 from .. import durable
-from .layout import VersionId, now
+from . import guard
+from .layout import Root, VersionId, now
 
 # What has been done. "begun" comes before anything is; "undone" and "removed" say that nothing of the
 # version is left. "swapped" is also written by a rollback. "held": what an engine is about to hold is written
 # down, and "pulled" comes when it does.
-Step = Literal[
-    "begun",
-    "python",
-    "fetched",
-    "created",
-    "installed",
-    "held",
-    "pulled",
-    "configured",
-    "verified",
-    "swapped",
-    "done",
-    "undone",
-    "removed",
-]
-WHEEL_STEPS: tuple[Step, ...] = (
-    "begun",
-    "python",
-    "fetched",
-    "created",
-    "installed",
-    "configured",
-    "verified",
-    "swapped",
-    "done",
-)
-IMAGE_STEPS: tuple[Step, ...] = (
-    "begun",
-    "held",
-    "pulled",
-    "configured",
-    "verified",
-    "swapped",
-    "done",
-)
+_Building = Literal["begun", "python", "fetched", "created", "installed", "configured"]
+_OfImages = Literal["held", "pulled"]
+Step = _Building | _OfImages | Literal["verified", "swapped", "done", "undone", "removed"]
 FINISHED: frozenset[Step] = frozenset({"swapped", "done"})
 OVER: frozenset[Step] = frozenset({"undone", "removed"})
 
@@ -64,7 +33,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Journal:
-    """JSON lines that are only ever appended."""
+    """JSON lines that are only appended, in a root's ``.envcheck/``, which is never reached by a link."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -73,18 +42,19 @@ class Journal:
         """Write one entry and wait until it is on the disk. Raises OSError."""
         entry = Entry(time=now(), version=version, step=step, details=details)
         line = msgspec.json.encode(entry) + b"\n"
-        fresh = not self._path.exists()
-        handle = self._opened()
-        try:
-            with durable.named(self._path):
-                size = os.fstat(handle).st_size
-                if size and os.pread(handle, 1, size - 1) != b"\n":
-                    line = b"\n" + line  # a torn line, which must not take this one with it
-                _write_all(handle, line)
-                os.fsync(handle)
-        finally:
-            os.close(handle)
-        if fresh:
+        with guard.directory(self._path.parent) as own:
+            handle = self._opened(own)
+            try:
+                with durable.named(self._path):
+                    size = os.fstat(handle).st_size
+                    if size and os.pread(handle, 1, size - 1) != b"\n":
+                        line = b"\n" + line  # a torn line, which must not take this one with it
+                    while line:
+                        line = line[os.write(handle, line) :]
+                    os.fsync(handle)
+            finally:
+                os.close(handle)
+        if not size:
             durable.sync_directory(self._path.parent)
 
     def entries(self) -> list[Entry]:
@@ -96,9 +66,14 @@ class Journal:
         lines = enumerate(self._read(), start=1)
         return [number for number, line in lines if isinstance(line, msgspec.ValidationError)]
 
+    def last_steps(self) -> dict[str, Step]:
+        """Each version's last step."""
+        return {entry.version: entry.step for entry in self.entries()}
+
     def _read(self) -> Iterator[Entry | msgspec.DecodeError]:
         try:
-            lines = durable.read(self._path).splitlines()
+            with guard.directory(self._path.parent) as own:
+                lines = durable.read(self._path, within=own).splitlines()
         except OSError:
             return
         for line in lines:
@@ -107,23 +82,20 @@ class Journal:
             except msgspec.DecodeError as error:
                 yield error
 
-    def _opened(self) -> int:
+    def _opened(self, own: int) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-        handle = durable.opened(self._path, flags)
+        handle = durable.opened(self._path, flags, own)
         if os.fstat(handle).st_nlink <= 1:
             return handle
         os.close(handle)
-        durable.write(
-            self._path, durable.read(self._path)
-        )  # another file's name must not get lines
-        return durable.opened(self._path, flags)
+        copy = durable.read(self._path, within=own)  # another file's name must not get lines
+        durable.write(self._path, copy, within=own)
+        return durable.opened(self._path, flags, own)
 
 
-def last_steps(entries: list[Entry]) -> dict[str, Step]:
-    """Each version's last step."""
-    return {entry.version: entry.step for entry in entries}
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(handle, data) :]
+def unfinished(root: Root, journal: Journal) -> list[str]:
+    """Versions that were begun, neither swapped in nor taken back, and of which something is there."""
+    current = root.current_id()
+    over = FINISHED | OVER
+    names = [name for name, step in journal.last_steps().items() if step not in over]
+    return [name for name in names if name != current and os.path.lexists(root.path / name)]

@@ -11,7 +11,9 @@ from pathlib import Path
 import msgspec
 
 from ...exit_codes import Cannot, UsageError
-from .. import places
+from .. import durable, places
+from . import guard
+from .layout import Root
 
 
 class LastInstall(msgspec.Struct, frozen=True):
@@ -30,9 +32,6 @@ def read() -> str | None:
 
     Also where the directory belongs to another user by now, who would have us start what lies in it.
     """
-    from . import guard
-    from .layout import Root
-
     prefix = _recorded()
     try:
         if prefix is not None:
@@ -43,8 +42,6 @@ def read() -> str | None:
 
 
 def _recorded() -> str | None:
-    from .. import durable
-
     try:
         prefix = durable.load(record_path(), LastInstall).prefix
     except (OSError, Cannot, msgspec.DecodeError):
@@ -54,8 +51,6 @@ def _recorded() -> str | None:
 
 def write(prefix: str) -> None:
     """Remember the environment in that directory as the one installed last. Raises OSError."""
-    from .. import durable
-
     path = record_path()
     path.parent.mkdir(parents=True, exist_ok=True)
     durable.write(path, msgspec.json.encode(LastInstall(prefix)))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Literal
 
 import msgspec
 
-from . import condition, file_list, locking, outside, record, roots
-from .journal import Journal
+from . import engine_images, existing, file_list, lock, record, roots
+from .engine_images import NO_ENGINES, ImageStore
+from .journal import Journal, unfinished
 from .layout import Root, Version
-from .recover import unfinished
+from .record import Record
 
 SCHEMA = 1
 
@@ -67,66 +68,71 @@ class EnvironmentState(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
 
 
-class _Held(TypedDict, total=False):
-    mode: Mode
-    engine: str
-    image: str
-
-
 class Listing(msgspec.Struct, frozen=True):
     schema: int
     environments: list[EnvironmentState]
 
 
-def listing() -> Listing:
+def listing(images: ImageStore = NO_ENGINES) -> Listing:
     """Every environment of this user."""
-    return Listing(SCHEMA, [look_at(root) for root in roots.known()])
+    return Listing(SCHEMA, [look_at(root, images) for root in roots.known()])
 
 
-def look_at(root: Root) -> EnvironmentState:
-    holder = locking.holder_at_work(root)
+def look_at(root: Root, images: ImageStore = NO_ENGINES) -> EnvironmentState:
+    holder = lock.holder_at_work(root)
     begun = set(unfinished(root, Journal(root.journal)))
     current = root.current_id()
     there = root.versions()
-    versions = [_version(v, v.id == current, v.id in begun, holder is not None) for v in there]
+    versions = [
+        _damaged(v, v.id == current, v.id in begun, holder is not None)
+        if v.id in begun or (noted := record.read(v)) is None
+        else _verified(v, v.id == current, noted, images)
+        for v in there
+    ]
     dangling = root.current.is_symlink() and not root.version(current or ".").is_there
     versions.sort(key=lambda v: (v.verified_at, v.version), reverse=True)
     newest = versions[0] if versions else None
-    told = next((version for version in versions if version.in_use), newest)
+    shown = next((version for version in versions if version.in_use), newest)
     return EnvironmentState(
-        name=roots.name_of(root),
+        name=root.name,
         directory=str(root.path),
         prefix=str(root.current),
-        mode=told.mode if told else "wheel",
-        engine=told.engine if told else "",
-        image=told.image if told else "",
-        digest=told.digest if told else "",
+        mode=shown.mode if shown else "wheel",
+        engine=shown.engine if shown else "",
+        image=shown.image if shown else "",
+        digest=shown.digest if shown else "",
         current=current or "",
         status="broken link" if dangling else "installed" if current else "nothing in use",
         versions=versions,
         bytes_total=file_list.usage([version.directory for version in there]).total
-        + outside.image_bytes(there),
+        + engine_images.bytes_held(there),
         at_work=str(holder) if holder else "",
         foreign=[str(path) for path in root.foreign()],
     )
 
 
-def _version(version: Version, in_use: bool, begun: bool, at_work: bool) -> VersionState:
-    noted = record.read(version)
+def _damaged(version: Version, in_use: bool, begun: bool, at_work: bool) -> VersionState:
+    """One that was never finished, or whose record is gone."""
     used = file_list.usage([version.directory])
-    if noted is None or begun:
-        built: VersionStatus = "being built" if at_work else "unfinished"
-        return VersionState(
-            version=version.id,
-            in_use=in_use,
-            status=built if begun else "without a record",
-            changes=[],
-            bytes_total=used.total,
-            bytes_shared=used.shared,
-            **_held(version),
-        )
-    changes = condition.of(version).changes
-    images = outside.image_bytes([version])
+    built: VersionStatus = "being built" if at_work else "unfinished"
+    image = engine_images.of(version)
+    return VersionState(
+        version=version.id,
+        in_use=in_use,
+        status=built if begun else "without a record",
+        changes=[],
+        bytes_total=used.total,
+        bytes_shared=used.shared,
+        mode="container" if image or version.is_container else "wheel",
+        engine=image.engine if image else "",
+        image=image.reference if image else "",
+    )
+
+
+def _verified(version: Version, in_use: bool, noted: Record, images: ImageStore) -> VersionState:
+    used = file_list.usage([version.directory])
+    changes = existing.condition(version, images).changes
+    image_bytes = engine_images.bytes_held([version])
     return VersionState(
         version=version.id,
         in_use=in_use,
@@ -139,19 +145,11 @@ def _version(version: Version, in_use: bool, begun: bool, at_work: bool) -> Vers
         verified_at=noted.verified_at,
         verdict=noted.health.verdict,
         envcheck=noted.envcheck,
-        bytes_total=used.total + images,
+        bytes_total=used.total + image_bytes,
         bytes_shared=used.shared,
         mode=noted.mode,
         engine=noted.engine,
         image=noted.image,
         digest=noted.image_digest,
-        image_bytes=images,
+        image_bytes=image_bytes,
     )
-
-
-def _held(version: Version) -> _Held:
-    """What is known of an image before there is a record."""
-    held = outside.held_by(version)
-    if held is None:
-        return {"mode": "container"} if version.is_container else {}
-    return {"mode": "container", "engine": held.engine, "image": held.reference}

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from ...exit_codes import Cannot, NotPutBack, UsageError
 from .. import durable, places
 from ..store.store import Store
-from ..wheels import uv_cache
-from . import busy, file_list, guard, history, outside, record, removal, roots, undo
-from .journal import Journal
+from . import engine_images, existing, file_list, guard, lock, record, recovery, removal, roots
+from .engine_images import NO_ENGINES, ImageStore
+from .interfaces import RemovalError
+from .journal import Journal, unfinished
 from .layout import Root, Version
-from .locking import RootLock
-from .recover import unfinished
+from .lock import RootLock
 
 KEEP = 1  # versions beside the one in use, so that a rollback has somewhere to go
 
 _HASH = re.compile(r"\b[0-9a-f]{64}\b")
+
+
+class PackageCache(Protocol):
+    """uv's cache of unpacked wheels."""
+
+    def superfluous(self, kept: Iterable[tuple[str, str]]) -> list[str]:
+        """Names of which it holds other versions than ``kept`` ones, (name, version) each."""
+
+    def clean(self, names: list[str]) -> str:
+        """Let go of these, and of what nothing refers to any more. Gives "", or why it could not."""
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +66,8 @@ def prune(
     *,
     keep: int = KEEP,
     dry_run: bool = False,
+    images: ImageStore = NO_ENGINES,
+    cache: PackageCache | None = None,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> Pruned:
     """Remove all but the version in use and ``keep`` before it, from ``chosen`` roots (all, where None).
@@ -67,16 +80,18 @@ def prune(
     for root in chosen or []:
         guard.check(root)
     with ExitStack() as locks:
-        work = _Work(keep, dry_run)
+        work = _Work(keep, dry_run, images, tell)
         every = _every(chosen or [])
         before = 0 if dry_run else _bytes(every)
         wanted = {root.path for root in (every if chosen is None else chosen)}
         for root in every:
-            work.take(root, root.path in wanted, locks, tell)
-        images = work.image_bytes()
-        work.remove_versions(tell)
-        work.remove_files(tell)
-        freed = images + (work.expected() if dry_run else before - _bytes(every))
+            work.take(root, root.path in wanted, locks)
+        image_bytes = work.image_bytes()
+        work.remove_versions()
+        work.remove_files()
+        if cache is not None:
+            work.clean(cache)
+        freed = image_bytes + (work.expected() if dry_run else before - _bytes(every))
     return Pruned(
         dry_run=dry_run,
         kept=work.kept,
@@ -92,9 +107,13 @@ def prune(
 class _Work:
     """What is decided, while one root after the other is looked at."""
 
-    def __init__(self, keep: int, dry_run: bool) -> None:
+    def __init__(
+        self, keep: int, dry_run: bool, images: ImageStore, tell: Callable[[str], None]
+    ) -> None:
         self._keep = keep
         self._dry_run = dry_run
+        self._images = images
+        self._tell = tell
         self._going: list[tuple[Root, Version]] = []
         self._staying: list[Version] = []
         self._busy = False
@@ -104,7 +123,7 @@ class _Work:
         self.packages: list[str] = []
         self.notes: list[str] = []
 
-    def take(self, root: Root, wanted: bool, locks: ExitStack, tell: Callable[[str], None]) -> None:
+    def take(self, root: Root, wanted: bool, locks: ExitStack) -> None:
         """Decide on a root's versions; its lock is held from here on."""
         journal = Journal(root.journal)
         try:
@@ -120,62 +139,60 @@ class _Work:
             self.notes.append(f"{reason}: it is kept, and so are downloads")
             self._staying += root.versions()
             return
-        name = roots.name_of(root)
         for version in map(root.version, unfinished(root, journal)):
             if version.is_directory:
                 self._let_go(root, version)
         if not self._dry_run:
-            undo.recovered(root, journal, tell)
+            recovery.recover(root, journal, self._images, self._tell)
         current = root.current_id()
-        usable = history.usable(root, journal)
+        usable = existing.usable(root, journal)
         beside = [version for version in usable if version != current]
         going = {version.id for its_root, version in self._going if its_root is root}
         for version in root.versions():
             if version.id in going:
                 continue
             why = _why(version.id, current, beside, self._keep, wanted)
-            if not why and busy.is_busy(version):
+            if not why and lock.is_busy(version):
                 why = "a command that envcheck run started is running in it"
             if version.id in usable and not why:
                 self._let_go(root, version)
                 continue
             self._staying.append(version)
+            why = why or "not known: it has no record"
             self.kept.append(
                 Kept(
-                    environment=name,
+                    environment=root.name,
                     version=version.id,
                     bytes_total=_bytes_of(version),
-                    why=why or "not known: it has no record",
+                    why=why,
                 )
             )
 
     def _let_go(self, root: Root, version: Version) -> None:
         size = _bytes_of(version)
         self._going.append((root, version))
-        self.removed.append(
-            Removed(environment=roots.name_of(root), version=version.id, bytes_total=size)
-        )
+        self.removed.append(Removed(environment=root.name, version=version.id, bytes_total=size))
 
     def image_bytes(self) -> int:
         """What engines let go of, before they do."""
-        return outside.freed_bytes([version for _, version in self._going])
+        return engine_images.bytes_freed([version for _, version in self._going])
 
-    def remove_versions(self, tell: Callable[[str], None]) -> None:
+    def remove_versions(self) -> None:
         for root, version in self._going if not self._dry_run else ():
             if not version.is_directory:
                 continue  # it was unfinished
-            tell(f"removing {version.directory}")
+            self._tell(f"removing {version.directory}")
             try:
-                removal.discard(root, version)
+                removal.discard(root, version, self._images)
                 Journal(root.journal).append(version.id, "removed", why="prune")
-            except (OSError, removal.RemovalError) as error:
+            except (OSError, RemovalError) as error:
                 raise NotPutBack(
                     f"{version.directory}: not all of it could be removed: {error}",
                     hint=getattr(error, "hint", "") or "remove it yourself, and try again",
                 ) from None
 
-    def remove_files(self, tell: Callable[[str], None]) -> None:
-        """The store's, and uv's unpacked ones."""
+    def remove_files(self) -> None:
+        """The store's, that no lock of a version that stays names."""
         if self._busy:
             return
         locks = [_text(version.lock) for version in self._staying]
@@ -185,13 +202,20 @@ class _Work:
             if entry.sha256 not in hashes:
                 self.files += 1
                 self.files_bytes += entry.size if self._dry_run else store.remove(entry.sha256)
+
+    def clean(self, cache: PackageCache) -> None:
+        """Have uv let go of what it has unpacked."""
+        if self._busy:
+            return
         noted = filter(None, map(record.read, self._staying))
-        self.packages = uv_cache.superfluous(
+        self.packages = cache.superfluous(
             pair for one in noted for part in (one.versions, one.building) for pair in part.items()
         )
-        if not self._dry_run and self.packages:
-            tell("uv cleans its cache")
-        if not self._dry_run and (why := uv_cache.clean(self.packages)):
+        if self._dry_run:
+            return
+        if self.packages:
+            self._tell("uv cleans its cache")
+        if why := cache.clean(self.packages):
             self.notes.append(f"{why}: unpacked wheels were kept")
 
     def expected(self) -> int:
@@ -220,7 +244,7 @@ def _why(version: str, current: str | None, beside: list[str], keep: int, wanted
 
 
 def _bytes_of(version: Version) -> int:
-    return file_list.usage([version.directory]).total + outside.image_bytes([version])
+    return file_list.usage([version.directory]).total + engine_images.bytes_held([version])
 
 
 def _bytes(every: list[Root]) -> int:

@@ -8,24 +8,31 @@ from pathlib import Path
 
 from ...findings.shell import word
 from .. import durable
-from . import guard, outside
-from .interfaces import RemovalError as RemovalError
+from . import engine_images, guard
+from .engine_images import ImageStore
+from .interfaces import RemovalError
 from .layout import Root, Version
 
 
-def discard(root: Root, version: Version) -> None:
+def discard(root: Root, version: Version, images: ImageStore) -> None:
     """Remove a version, and before it what an engine holds for it, which its directory alone tells of.
 
-    Killed in between, it no longer looks like one, and the next run goes on. What has its name and is no
-    directory is not envcheck's. Raises RemovalError where the engine does not let go; then the
-    version is as it was.
+    Raises RemovalError where the engine does not let go; then the version is as it was.
     """
     if version.is_directory:
-        outside.release(version)
+        engine_images.release(version, images)
+    take_away(root, version)
+
+
+def take_away(root: Root, version: Version) -> None:
+    """Remove its directory. What has its name and is no directory is not envcheck's. Raises RemovalError.
+
+    Killed in between, it no longer looks like a version, and the next run goes on.
+    """
     try:
         with guard.opened(root) as (top, own):
             if _kind(version.id, top) == stat.S_IFDIR:
-                _take_away(root, version, top, own)
+                _move_away(root, version, top, own)
     except FileNotFoundError:
         return  # the root itself is gone
     except OSError as error:
@@ -62,7 +69,7 @@ def wipe(name: str, within: int, parent: Path) -> None:
         ) from None
 
 
-def _take_away(root: Root, version: Version, top: int, own: int) -> None:
+def _move_away(root: Root, version: Version, top: int, own: int) -> None:
     try:
         if _kind(root.removing.name, own) is None:
             os.mkdir(root.removing.name, dir_fd=own)
@@ -115,7 +122,7 @@ def _allow(name: str, within: int) -> None:
 
 
 def _kind(name: str, within: int) -> int | None:
-    """What it is, by ``stat.S_IFMT``, a link as such; None: nothing."""
+    """``stat.S_IFMT`` of it, of a link itself; None: nothing is there."""
     try:
         return stat.S_IFMT(os.stat(name, dir_fd=within, follow_symlinks=False).st_mode)
     except FileNotFoundError:

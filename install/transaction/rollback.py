@@ -8,10 +8,11 @@ import msgspec
 
 from ...exit_codes import Cannot, UsageError
 from .. import durable
-from . import condition, history, in_use, record, swap, undo
+from . import current, existing, record, recovery
+from .engine_images import NO_ENGINES, ImageStore
 from .journal import Journal
-from .layout import Root, Version
-from .locking import RootLock
+from .layout import Root
+from .lock import RootLock
 
 
 class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +27,7 @@ def rollback(
     root: Root,
     to: str = "",
     *,
+    images: ImageStore = NO_ENGINES,
     wait: float | None = None,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> RolledBack:
@@ -36,23 +38,24 @@ def rollback(
     """
     journal = Journal(root.journal)
     with RootLock(root, "envcheck rollback", wait=wait, tell=tell):
-        undo.recovered(root, journal, tell)
+        recovery.recover(root, journal, images, tell)
         before = root.current_id()
         chosen = _choose(root, journal, to, before)
-        found = condition.of(root.version(chosen))
+        found = existing.condition(root.version(chosen), images)
         if not found.usable:
+            noted = record.read(root.version(chosen))
             raise Cannot(
                 f"{chosen} is not what was installed: {'; '.join(found.changes)}",
-                hint=f"envcheck install --mode {_mode(root.version(chosen))} makes a new version",
+                hint=f"envcheck install --mode {noted.mode if noted else 'wheel'} makes a new version",
             )
         try:
-            swap.swap(root, chosen)
+            current.swap(root, chosen)
         except OSError as error:
             raise Cannot(
                 f"{error.filename or root.current}: cannot be changed: {error.strerror}",
                 hint=durable.advice(error),
             ) from None
-        note = in_use.note(root, journal, chosen, before or "")
+        note = current.note(root, journal, chosen, before or "")
     return RolledBack(
         directory=str(root.path),
         version=chosen,
@@ -62,10 +65,10 @@ def rollback(
     )
 
 
-def _choose(root: Root, journal: Journal, to: str, current: str | None) -> str:
-    there = history.usable(root, journal)
-    others = [name for name in there if name != current]
-    if to and to == current:
+def _choose(root: Root, journal: Journal, to: str, in_use: str | None) -> str:
+    there = existing.usable(root, journal)
+    others = [name for name in there if name != in_use]
+    if to and to == in_use:
         raise UsageError(f"{to}: this version is in use already")
     if to and to not in there:
         raise UsageError(
@@ -76,8 +79,3 @@ def _choose(root: Root, journal: Journal, to: str, current: str | None) -> str:
     if not others:
         raise Cannot(f"{root.path}: there is no other version to go back to")
     return to or others[0]
-
-
-def _mode(version: Version) -> str:
-    noted = record.read(version)
-    return "wheel" if noted is None else noted.mode

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,7 +11,8 @@ import msgspec
 
 from ...exit_codes import UsageError
 from .. import durable, places
-from .layout import Root, is_root
+from . import guard
+from .layout import Root
 
 
 def known() -> list[Root]:
@@ -46,29 +46,6 @@ def find(word: str, *, any_owner: bool = False) -> Root:
     return Root(_find(word), any_owner=any_owner)
 
 
-def _find(word: str) -> Path:
-    roots = known()
-    names = ", ".join(name_of(root) for root in roots)
-    if not word:
-        if len(roots) == 1:
-            return roots[0].path
-        raise UsageError(
-            f"which environment? There are {names}" if roots else "there is no environment yet",
-            hint="name one" if roots else "envcheck install makes one",
-        )
-    for root in roots:
-        if word == name_of(root):
-            return root.path
-    path = Path(os.path.abspath(os.path.expanduser(word)))  # noqa: PTH100, PTH111 - links stay
-    for candidate in (path, path.parent):
-        if _is_root(candidate):
-            return candidate
-    raise UsageError(
-        f"{word}: there is no such environment" + (f"; there are {names}" if names else ""),
-        hint="envcheck list shows all of them",
-    )
-
-
 def version_id(root: Root, word: str) -> str:
     """The id of the one version that begins with the word; the word itself where none does.
 
@@ -84,9 +61,27 @@ def version_id(root: Root, word: str) -> str:
     return found[0] if found else word
 
 
-def name_of(root: Root) -> str:
-    """ "tensorflow" under the environments' directory, the path elsewhere."""
-    return root.path.name if root.path.parent == places.environments() else str(root.path)
+def _find(word: str) -> Path:
+    roots = known()
+    names = ", ".join(root.name for root in roots)
+    if not word:
+        if len(roots) == 1:
+            return roots[0].path
+        raise UsageError(
+            f"which environment? There are {names}" if roots else "there is no environment yet",
+            hint="name one" if roots else "envcheck install makes one",
+        )
+    for root in roots:
+        if word == root.name:
+            return root.path
+    path = Path(os.path.abspath(os.path.expanduser(word)))  # noqa: PTH100, PTH111 - links stay
+    for candidate in (path, path.parent):
+        if _is_root(candidate):
+            return candidate
+    raise UsageError(
+        f"{word}: there is no such environment" + (f"; there are {names}" if names else ""),
+        hint="envcheck list shows all of them",
+    )
 
 
 def _record() -> Path:
@@ -103,26 +98,27 @@ def _registered() -> list[str]:
 
 def _change(path: Path, *, add: bool) -> None:
     with _locked():
-        paths = set(_registered()) - {str(path)}
-        durable.write(
-            _record(), msgspec.json.encode(sorted(paths | ({str(path)} if add else set())))
-        )
+        paths = set(_registered()) - {str(path)} | ({str(path)} if add else set())
+        durable.write(_record(), msgspec.json.encode(sorted(paths)))
 
 
 @contextmanager
 def _locked() -> Iterator[None]:
     """Two envchecks in different roots write the same list."""
+    from filelock import FileLock  # a look at what is installed does without
+
     places.state().mkdir(parents=True, exist_ok=True)
-    with os.fdopen(
-        durable.opened(places.state() / "environments.lock", os.O_RDWR | os.O_CREAT)
-    ) as file:
-        with suppress(OSError):  # without locks there, at worst one of two is not remembered
-            fcntl.flock(file, fcntl.LOCK_EX)
+    lock = FileLock(places.state() / "environments.lock")
+    with suppress(OSError):  # without locks there, at worst one of two is not remembered
+        lock.acquire()
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _is_root(path: Path) -> bool:
     try:
-        return is_root(path)
+        return guard.is_root(path)
     except UsageError:
         return True  # in a newer layout: ours, and whoever opens it says so

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import msgspec
 
-from ...exit_codes import Cannot, NotPutBack, UsageError
+from ...exit_codes import Cannot, NotPutBack, PutBack, UsageError
 from ...findings.shell import word
-from . import busy, file_list, guard, last_install, outside, removal, roots, swap, undo
+from . import current, engine_images, file_list, guard, last_install, lock, recovery, removal, roots
+from .engine_images import NO_ENGINES, ImageStore
+from .interfaces import RemovalError
 from .journal import Journal
 from .layout import Root, Version
-from .locking import RootLock
+from .lock import RootLock
 
 
 class Uninstalled(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +40,7 @@ def check(root: Root, version_id: str = "") -> list[Version]:
     guard.check(root)
     chosen = _chosen(root, version_id)
     for version in chosen:
-        if busy.is_busy(version):
+        if lock.is_busy(version):
             raise Cannot(
                 f"{version.directory}: a command that envcheck run started is still running in it",
                 hint=f"stop it first; fuser -v {word(str(version.files))} shows its processes",
@@ -67,51 +69,50 @@ def _chosen(root: Root, version_id: str) -> list[Version]:
 def bytes_of(versions: list[Version]) -> int:
     """What they take: their directories, and their images in engines."""
     used = file_list.usage([version.directory for version in versions])
-    return used.total + outside.image_bytes(versions)
+    return used.total + engine_images.bytes_held(versions)
 
 
 def uninstall(
     root: Root,
     version_id: str = "",
     *,
+    images: ImageStore = NO_ENGINES,
     wait: float | None = None,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> Uninstalled:
     """Remove one version, or the whole environment with its marker.
 
-    What lies in the directory and is not of the layout stays, and is named. Raises UsageError as
-    ``check``, NotPutBack where something could not be removed.
+    What lies in the directory and is not of the layout stays, and is named. Raises UsageError and Cannot as
+    ``check``, PutBack where an engine did not let go of the first image, and nothing has changed, NotPutBack
+    where something could not be removed.
     """
     journal = Journal(root.journal)
     with RootLock(root, "envcheck uninstall", wait=wait, tell=tell):
-        undo.recovered(root, journal, tell)
+        recovery.recover(root, journal, images, tell)
         chosen = check(root, version_id)
         used = file_list.usage([version.directory for version in chosen])
-        image_bytes = outside.freed_bytes(chosen)
-        images, images_left = outside.images(chosen)
+        image_bytes = engine_images.bytes_freed(chosen)
+        names, names_left = engine_images.names(chosen)
+        _release(root, chosen, images)
         try:
             if not version_id:
-                swap.clear(root)  # first: from here on nothing looks installed
+                current.clear(root)  # first: from here on nothing looks installed
                 with suppress(OSError):  # what names it then names nothing
                     last_install.forget(str(root.current))
             for version in chosen:
                 tell(f"removing {version.directory}")
-                removal.discard(root, version)
+                removal.take_away(root, version)
                 journal.append(version.id, "removed")
             if not version_id:
                 with suppress(OSError):
                     roots.forget(root)
-        except removal.RemovalError as stays:
-            raise NotPutBack(
-                f"{root.path}: not all of it could be removed: {stays}",
-                hint=stays.hint or "remove it yourself, and try again",
+        except RemovalError as error:
+            raise _left(
+                root, str(error), error.hint or "remove it yourself, and try again"
             ) from None
         except OSError as error:
-            raise NotPutBack(
-                f"{root.path}: not all of it could be removed: {error.filename or root.journal}:"
-                f" {error.strerror}",
-                hint="repair that, then run again",
-            ) from None
+            why = f"{error.filename or root.journal}: {error.strerror}"
+            raise _left(root, why, "repair that, then run again") from None
         left = [] if version_id else _dissolve(root)
     return Uninstalled(
         directory=str(root.path),
@@ -119,18 +120,36 @@ def uninstall(
         whole=not version_id,
         freed=used.total - used.shared + image_bytes,
         left=[str(path) for path in left],
-        images=images,
-        images_left=images_left,
+        images=names,
+        images_left=names_left,
     )
+
+
+def _release(root: Root, chosen: list[Version], images: ImageStore) -> None:
+    """Have engines let go, of the version in use last: a container may run that envcheck did not start."""
+    in_use = root.current_id()
+    released = False
+    for version in sorted(chosen, key=lambda one: one.id == in_use):
+        try:
+            engine_images.release(version, images)
+        except RemovalError as error:
+            if released:
+                raise _left(root, str(error), error.hint) from None
+            raise PutBack(f"{root.path}: nothing was removed: {error}", hint=error.hint) from None
+        released = released or version.is_container
+
+
+def _left(root: Root, why: str, hint: str) -> NotPutBack:
+    return NotPutBack(f"{root.path}: not all of it could be removed: {why}", hint=hint)
 
 
 def _dissolve(root: Root) -> list[Path]:
     """Remove our own files, the marker last: what is cut off in between is still ours. Gives what stays."""
     left = root.foreign()
-    with suppress(OSError, removal.RemovalError), guard.opened(root) as (top, own):
+    with suppress(OSError, RemovalError), guard.opened(root) as (top, own):
         names = os.listdir(own)  # noqa: PTH208 - of a descriptor
         for name in sorted(names, key=lambda name: (name == root.owner.name, name)):
-            with suppress(OSError, removal.RemovalError):
+            with suppress(OSError, RemovalError):
                 removal.wipe(name, own, root.own)
         os.rmdir(root.own.name, dir_fd=top)  # not empty: an install that waited is there
     with suppress(OSError):  # not empty: somebody else's

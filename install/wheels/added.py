@@ -10,7 +10,7 @@ from .. import drift
 from ..drift import some
 from ..fit.models import Choice
 from ..lockfile import LockedPackage, Lockfile
-from ..transaction import condition
+from ..transaction import existing
 from ..transaction.layout import Root
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def damage(root: Root, digest: str) -> list[str]:
     current = root.current_id()
     if current is None or digest[:8] not in current or not root.version(current).is_directory:
         return []
-    found = condition.of(root.version(current))
+    found = existing.condition(root.version(current))
     if found.usable:
         return []
     return [f"{current} is damaged, and a new version takes its place: {'; '.join(found.changes)}"]

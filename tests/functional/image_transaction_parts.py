@@ -7,18 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from envcheck.exit_codes import CouldNotLook
 from envcheck.install import durable
 from envcheck.install.engine import EngineImage, Start, Wiring
 from envcheck.install.plan.models import Plan
 from envcheck.install.request import Request
-from envcheck.install.transaction import layout, outside
+from envcheck.install.transaction import engine_images, layout
+from envcheck.install.transaction.engine_images import ImageStore
 from envcheck.install.transaction.execute import execute
 from envcheck.install.transaction.interfaces import (
     BuildResult,
     Details,
-    RemovalError,
     Stage,
     Verdict,
 )
@@ -29,7 +28,7 @@ SIZE = 5_000_000  # bytes that the stand-in says of every image
 
 
 class FakeEngine:
-    """Images by id, each a file with its names: the keeper and what it keeps. It stands in for podman."""
+    """Images by id, each a file with its names: the store and its program. It stands in for podman."""
 
     def __init__(self, storage: Path) -> None:
         self.storage = storage
@@ -46,14 +45,14 @@ class FakeEngine:
         """The user has the image already, by a name of theirs."""
         self._write(image_id(release), {name})
 
-    def intact(self, held: EngineImage) -> str:
+    def has(self, held: EngineImage) -> bool:
         if not self.answers:
-            return "podman does not answer"
-        return "" if held.tag in self.names(held.image_id) else "its image is gone"
+            raise CouldNotLook("podman does not answer")
+        return held.tag in self.names(held.image_id)
 
     def release(self, held: EngineImage) -> None:
         if not self.answers:
-            raise RemovalError(f"the image {held.tag}: podman does not answer")
+            raise CouldNotLook("podman does not answer")
         if not self._file(held.image_id).exists():
             return
         names = self.names(held.image_id) - {held.tag}
@@ -80,13 +79,6 @@ class FakeEngine:
 
     def _write(self, image: str, names: set[str]) -> None:
         durable.write(self._file(image), json.dumps(sorted(names)).encode())
-
-
-def keeping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    """One that every transaction of the test takes for its engine."""
-    made = FakeEngine(tmp_path / "engine")
-    monkeypatch.setattr(outside, "keeper", made)
-    return made
 
 
 def digest(release: str) -> str:
@@ -149,12 +141,12 @@ class ImageBuilder:
     def _hold(self, version: Version) -> Details:
         self._pass("hold")
         before = bool(self._engine.names(image_id(self._release)))
-        outside.hold(version, held(version, self._release, before))
+        engine_images.hold(version, held(version, self._release, before))
         self._pass("was held")
         return {}
 
     def _pull(self, version: Version) -> Details:
-        written = outside.held_by(version)
+        written = engine_images.of(version)
         assert written is not None
         self._engine.pull(written, self._pass)
         return {}
@@ -192,13 +184,17 @@ class ImageJudge:
     """A verifier that finds the image where it should be, and has nothing against it but what it is given."""
 
     def __init__(
-        self, failures: list[str] | None = None, at: Callable[[str], None] = lambda step: None
+        self,
+        engine: ImageStore,
+        failures: list[str] | None = None,
+        at: Callable[[str], None] = lambda step: None,
     ) -> None:
+        self._engine = engine
         self._failures = failures or []
         self._at = at
 
     def verify(self, directory: Path, old: Path | None) -> Verdict:
-        assert outside.intact(Version(directory)) == ""
+        assert engine_images.trouble(Version(directory), self._engine) == ""
         self._at("verify")
         health = Health(verdict="Healthy")
         return Verdict(health=health, failures=self._failures, report=b'{"a": "report"}\n')
@@ -227,24 +223,28 @@ def image_request(root: Path, release: str = "") -> Request:
     return Request(mode="container", release=release, path=str(root))
 
 
-def install_image(root: Path, release: str, engine: FakeEngine, **options: Any) -> Installed:
+def install_image(root: Path, release: str, engine: ImageStore, **options: Any) -> Installed:
     """One installation; builder, verifier and request may be given."""
-    builder = options.pop("builder", None) or ImageBuilder(release, engine)
-    verifier = options.pop("verifier", None) or ImageJudge()
+    builder = options.pop("builder", None)
+    if builder is None:
+        assert isinstance(engine, FakeEngine)
+        builder = ImageBuilder(release, engine)
+    verifier = options.pop("verifier", None) or ImageJudge(engine)
     asked = options.pop("request", None) or image_request(root, release)
-    return execute(planned(root, release), TinyImage(release), asked, builder, verifier, **options)
+    plan, image = planned(root, release), TinyImage(release)
+    return execute(plan, image, asked, builder, verifier, images=engine, **options)
 
 
 def image_in_use(root: Path, engine: FakeEngine) -> str:
     """The release that would be started: its image is in the engine."""
     version = Root(root).version(Root(root).current_id() or "nothing")
-    assert outside.intact(version) == "" and version.start.is_file()
+    assert engine_images.trouble(version, engine) == "" and version.start.is_file()
     return json.loads(version.start.read_text())["image"].removeprefix("sha256:").lstrip("0")
 
 
 def nothing_is_held_that_no_version_tells_of(root: Path, engine: FakeEngine) -> None:
     """What the engine has by envcheck's names is in some version's ``held.json``."""
-    told = {one.tag for version in Root(root).versions() if (one := outside.held_by(version))}
+    told = {one.tag for version in Root(root).versions() if (one := engine_images.of(version))}
     there = {name for names in engine.images().values() for name in names}
     assert {name for name in there if name.startswith("localhost/envcheck/")} <= told
 

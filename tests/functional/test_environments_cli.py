@@ -25,9 +25,9 @@ from transaction_parts import (
 from envcheck.collection import Collected, collect
 from envcheck.exit_codes import PutBack
 from envcheck.install import places
-from envcheck.install.transaction import noop
+from envcheck.install.transaction import existing
 from envcheck.install.transaction.layout import Root
-from envcheck.install.transaction.locking import RootLock
+from envcheck.install.transaction.lock import RootLock
 from envcheck.install.verify import DoctorVerifier
 
 XDG = ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
@@ -260,7 +260,7 @@ def test_the_real_doctor_verifies_and_looks_there_afterwards(root: Path) -> None
     report = json.loads(Root(root).version(done.version).doctor.read_text())
     assert report["target"]["location"].endswith(done.version)
     assert done.record.health.verdict == report["verdict"]
-    assert runs(root) == "1" and noop.look(request(root, "1")) is not None
+    assert runs(root) == "1" and existing.look(request(root, "1")) is not None
     seen = json.loads(envcheck("collect", "--no-redact").stdout)["target"]
     assert seen["location"] == f"path:{root}/current"
 

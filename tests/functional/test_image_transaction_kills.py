@@ -16,13 +16,12 @@ from image_transaction_parts import (
     image_in_use,
     image_request,
     install_image,
-    keeping,
     nothing_is_held_that_no_version_tells_of,
 )
-from transaction_parts import DyingJournal, die, in_child, is_tidy
+from transaction_parts import IMAGE_STEPS, DyingJournal, die, in_child, is_tidy
 
-from envcheck.install.transaction import noop
-from envcheck.install.transaction.journal import IMAGE_STEPS, Journal
+from envcheck.install.transaction import existing
+from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.uninstall import uninstall
 
@@ -30,8 +29,8 @@ pytestmark = pytest.mark.usefixtures("scratch_home")
 
 
 @pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    return keeping(tmp_path, monkeypatch)
+def engine(tmp_path: Path) -> FakeEngine:
+    return FakeEngine(tmp_path / "engine")
 
 
 @pytest.fixture
@@ -67,7 +66,7 @@ def after_the_kill(root: Path, engine: FakeEngine, *, swapped: bool | None = Non
     assert image_in_use(root, engine) == "2"
     is_tidy(root, versions=2)
     holds_exactly(root, engine, {"1", "2"})
-    there = noop.look(image_request(root, "2"))
+    there = existing.look(image_request(root, "2"), images=engine)
     assert there is not None and there.already and not there.notes
 
 
@@ -88,7 +87,7 @@ def test_killed_in_the_middle_of_a_step(one: Path, engine: FakeEngine, step: str
         if now == step:
             die()
 
-    builder, judge = ImageBuilder("2", engine, at), ImageJudge(at=at)
+    builder, judge = ImageBuilder("2", engine, at), ImageJudge(engine, at=at)
     killed = in_child(lambda: install_image(one, "2", engine, builder=builder, verifier=judge))
     assert killed == -signal.SIGKILL
     assert ("2" in engine.images()) == (step in ("pulled", "configure", "verify"))
@@ -124,7 +123,7 @@ def test_killed_at_every_change_of_a_file(one: Path, engine: FakeEngine, of_the_
         nothing_is_held_that_no_version_tells_of(one, engine)
         if not of_the_user:
             after_the_kill(one, engine)
-        assert in_child(lambda: uninstall(Root(one))) == 0
+        assert in_child(lambda: uninstall(Root(one), images=engine)) == 0
         assert engine.images() == ({"2": {"mine:1"}} if of_the_user else {})
         number += 1
     assert number > 30, "there are that many changes at least"
@@ -136,13 +135,13 @@ def test_killed_at_every_change_while_it_is_removed(one: Path, engine: FakeEngin
     again, number = Again(one, engine), 0
     while True:
         again()
-        ended = in_child(lambda: changing(number, die, lambda: uninstall(Root(one))))  # noqa: B023
+        ended = in_child(lambda: changing(number, die, lambda: uninstall(Root(one), images=engine)))  # noqa: B023
         if ended == NEVER:
             break
         assert ended == -signal.SIGKILL
         nothing_is_held_that_no_version_tells_of(one, engine)
         if Root(one).owner.exists():
-            assert in_child(lambda: uninstall(Root(one))) == 0
+            assert in_child(lambda: uninstall(Root(one), images=engine)) == 0
         assert engine.images() == {}
         number += 1
     assert number > 10

@@ -15,11 +15,12 @@ from image_transaction_parts import FakeEngine, ImageBuilder, image_request, ins
 from podman import PodmanWorld
 from transaction_parts import die, in_child
 
-from envcheck.exit_codes import Cannot, NotPutBack, PutBack
+from envcheck.exit_codes import Cannot, PutBack
 from envcheck.install import places
 from envcheck.install.engine import EngineImage
 from envcheck.install.engines import engine_storage
-from envcheck.install.transaction import noop, outside
+from envcheck.install.engines.image_store import EngineImages
+from envcheck.install.transaction import engine_images, existing
 from envcheck.install.transaction.interfaces import Details
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.rollback import rollback
@@ -61,11 +62,13 @@ class PodmanBuilder(ImageBuilder):
             reference=f"localhost/envcheck-test/transaction:{self._release}",
             before=False,
         )
-        outside.hold(version, msgspec.structs.replace(wanted, before=engine_storage.has(wanted)))
+        engine_images.hold(
+            version, msgspec.structs.replace(wanted, before=engine_storage.has(wanted))
+        )
         return {}
 
     def _pull(self, version: Version) -> Details:
-        held = outside.held_by(version)
+        held = engine_images.of(version)
         assert held is not None
         world = self._archives.world
         world.podman("load", "--quiet", "--input", self._archives.path(self._release))
@@ -101,8 +104,7 @@ def put(
     root: Path, release: str, archives: Archives, at: Callable[[str], None] = lambda step: None
 ) -> str:
     builder = PodmanBuilder(release, archives, at)
-    engine = FakeEngine(places.home() / "none")
-    return install_image(root, release, engine, builder=builder).version
+    return install_image(root, release, EngineImages(), builder=builder).version
 
 
 def there(archives: Archives) -> set[str]:
@@ -119,10 +121,10 @@ def test_held_listed_gone_and_let_go(root: Path, archives: Archives) -> None:
     assert put(root, "2", archives) == two, "nothing was done"
     told = json.loads(envcheck("list", "--format", "json").stdout)["environments"][0]
     assert [version["status"] for version in told["versions"]] == ["verified", "verified"]
-    assert rollback(Root(root)).version == one
+    assert rollback(Root(root), images=EngineImages()).version == one
     archives.world.podman("rmi", "--force", archives.ids["2"])
     with pytest.raises(Cannot, match="is not in podman any more"):
-        rollback(Root(root))
+        rollback(Root(root), images=EngineImages())
     told = json.loads(envcheck("list", "--format", "json").stdout)["environments"][0]
     changes = {version["version"]: version["changes"] for version in told["versions"]}
     assert changes[one] == [] and "is not in podman any more" in changes[two][0]
@@ -145,7 +147,10 @@ def test_killed_with_its_image_in_podman_the_next_run_takes_it_back(
     assert result.returncode == 3
     assert b"removing what an interrupted installation left" in result.stderr
     assert there(archives) == {"1"}
-    assert outside.intact(Root(root).version(Root(root).current_id() or "")) == ""
+    assert (
+        engine_images.trouble(Root(root).version(Root(root).current_id() or ""), EngineImages())
+        == ""
+    )
 
 
 def test_undone_and_a_podman_that_does_not_answer(
@@ -163,10 +168,10 @@ def test_undone_and_a_podman_that_does_not_answer(
     broken.write_text("[")
     with monkeypatch.context() as patched:
         patched.setenv("CONTAINERS_STORAGE_CONF", str(broken))
-        assert noop.in_root(Root(root), image_request(root, "1")) is None
-        with pytest.raises(NotPutBack) as left:
-            uninstall(Root(root))
+        assert existing.in_root(Root(root), image_request(root, "1"), images=EngineImages()) is None
+        with pytest.raises(PutBack) as left:
+            uninstall(Root(root), images=EngineImages())
     assert "podman" in str(left.value) and "held.json" in left.value.hint
     assert f"rmi localhost/envcheck/tiny:{version}" in left.value.hint
-    uninstall(Root(root))
+    uninstall(Root(root), images=EngineImages())
     assert there(archives) == set() and not root.exists()

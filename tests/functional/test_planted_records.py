@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from planted import IMAGE, VALID, fingerprint, outside_of
-from transaction_parts import install, request
+from transaction_parts import IMAGE_STEPS, WHEEL_STEPS, install, request
 
-from envcheck.exit_codes import EnvcheckError
+from envcheck.exit_codes import EnvcheckError, NotPutBack
 from envcheck.install.engines import client
-from envcheck.install.transaction import listing, noop, outside
-from envcheck.install.transaction.journal import IMAGE_STEPS, WHEEL_STEPS
+from envcheck.install.engines.image_store import EngineImages
+from envcheck.install.transaction import existing, listing
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.prune import prune
 from envcheck.install.transaction.rollback import rollback
@@ -85,7 +85,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     def ask(program: str, arguments: list[str], **options: Any) -> None:
         told.append([program, *arguments])
-        raise outside.RemovalError("there is no engine here")
+        raise NotPutBack("there is no engine here")
 
     monkeypatch.setattr(client, "ask", ask)
     monkeypatch.setattr("envcheck.install.engines.image_inspect.ask", ask)
@@ -131,12 +131,12 @@ def test_nothing_outside_changes(
         root.current.symlink_to(current.replace("OUTSIDE", str(there)))
     before = fingerprint(there)
     for command in (
-        lambda: listing.look_at(root),
-        lambda: noop.look(request(path, "1")),
-        lambda: rollback(root, wait=0),
-        lambda: install(path, "2", wait=0),
-        lambda: prune([root], keep=0),
-        lambda: uninstall(root, wait=0),
+        lambda: listing.look_at(root, images=EngineImages()),
+        lambda: existing.look(request(path, "1"), images=EngineImages()),
+        lambda: rollback(root, wait=0, images=EngineImages()),
+        lambda: install(path, "2", wait=0, images=EngineImages()),
+        lambda: prune([root], keep=0, images=EngineImages()),
+        lambda: uninstall(root, wait=0, images=EngineImages()),
     ):
         with suppress(EnvcheckError):
             command()

@@ -13,7 +13,7 @@ from cli import environment
 from transaction_parts import TinyBuilder, install, is_tidy, runs
 
 from envcheck.exit_codes import Cannot, PutBack
-from envcheck.install.transaction import busy
+from envcheck.install.transaction import lock
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.prune import prune
 from envcheck.install.transaction.uninstall import uninstall
@@ -57,9 +57,9 @@ def test_what_runs_keeps_its_version(tmp_path: Path, script: str) -> None:
         assert [kept.why for kept in done.kept if kept.version == old] == [
             "a command that envcheck run started is running in it"
         ]
-        assert not busy.is_busy(Root(root).version(new))
+        assert not lock.is_busy(Root(root).version(new))
         assert runs(root) == "2" and version.directory.is_dir()
-    assert not busy.is_busy(version)
+    assert not lock.is_busy(version)
     assert [removed.version for removed in prune(keep=0).removed] == [old]
     uninstall(Root(root))
     assert not root.exists()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from disk_changes import NEVER, changing, full
 from transaction_parts import (
+    WHEEL_STEPS,
     DyingJournal,
     Judge,
     TinyBuilder,
@@ -30,8 +31,7 @@ from transaction_parts import (
     wait,
 )
 
-from envcheck.install.transaction import noop
-from envcheck.install.transaction.journal import WHEEL_STEPS
+from envcheck.install.transaction import existing
 from envcheck.install.transaction.layout import Root
 
 pytestmark = pytest.mark.usefixtures("scratch_home")
@@ -74,7 +74,7 @@ def after_the_kill(
     assert in_child(lambda: install(root, "2", wait=5)) == 0
     assert look(root) == "2"
     is_tidy(root, versions=2)
-    there = noop.look(request(root, "2"))
+    there = existing.look(request(root, "2"))
     assert there is not None and there.already and not there.notes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 from processes import wait_for
 from transaction_parts import (
+    WHEEL_STEPS,
     Judge,
     TinyBuilder,
     die,
@@ -30,10 +32,10 @@ from transaction_parts import (
 )
 
 from envcheck.exit_codes import CouldNotLook, NotPutBack, PutBack
-from envcheck.install.transaction import last_install, locking, noop, record, removal, roots
-from envcheck.install.transaction.journal import WHEEL_STEPS, Journal
+from envcheck.install.transaction import existing, last_install, record, removal, roots
+from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
-from envcheck.install.transaction.locking import Locked, RootLock
+from envcheck.install.transaction.lock import Locked, RootLock
 from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import uninstall
 
@@ -84,9 +86,9 @@ def test_a_second_version_replaces_the_first_which_stays(root: Path) -> None:
 
 def test_an_equal_request_does_nothing(root: Path) -> None:
     installed = install(root, "1")
-    there = noop.look(request(root, "1"))
+    there = existing.look(request(root, "1"))
     assert there is not None and there.already and there.version == installed.version
-    assert noop.look(request(root, "2")) is None
+    assert existing.look(request(root, "2")) is None
     builder = TinyBuilder("1")
     assert install(root, "1", builder=builder).already
     assert builder.done == []
@@ -97,14 +99,14 @@ def test_another_request_that_comes_to_the_same_lock_does_nothing_either(root: P
     builder = TinyBuilder("1")
     assert install(root, "1", builder=builder, request=request(root)).already
     assert builder.done == []
-    assert noop.look(request(root)) is not None, "and the next look is a short one"
+    assert existing.look(request(root)) is not None, "and the next look is a short one"
 
 
 def test_what_was_damaged_is_built_anew(root: Path) -> None:
     first = install(root, "1")
     file = next((root / "current").glob("lib/*/site-packages/tiny.py"))
     file.write_text("broken")
-    assert noop.look(request(root, "1")) is None
+    assert existing.look(request(root, "1")) is None
     again = install(root, "1")
     assert again.version == first.version + "-2" and runs(root) == "1"
 
@@ -113,7 +115,7 @@ def test_what_the_user_added_is_no_damage_and_is_told(root: Path) -> None:
     install(root, "1")
     packages = next((root / "current").glob("lib/*/site-packages"))
     (packages / "mine.py").write_text("")
-    there = noop.look(request(root, "1"))
+    there = existing.look(request(root, "1"))
     assert there is not None
     assert len(there.notes) == 1 and "mine.py was added" in there.notes[0]
 
@@ -122,7 +124,7 @@ def test_the_look_finds_an_environment_without_being_told_where(tmp_path: Path) 
     asked = request(tmp_path).__class__(stack="tiny")
     there = tmp_path / "XDG_DATA_HOME" / "envcheck" / "envs" / "tiny"
     install(there, "1", request=asked)
-    found = noop.look(asked)
+    found = existing.look(asked)
     assert found is not None and found.directory == str(there)
 
 
@@ -314,17 +316,14 @@ def test_waiting_ends_by_control_c(root: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
-def test_without_flock_the_holder_s_heartbeat_is_the_lock(
+def test_without_flock_an_existence_lock_is_the_lock(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     def unsupported(handle: int, how: int) -> None:
         raise OSError(number, os.strerror(number))
 
     install(root, "1")
-    monkeypatch.setattr(locking.fcntl, "flock", unsupported)
-    monkeypatch.setattr(locking, "HEARTBEAT", 0.05)
-    monkeypatch.setattr(locking, "SILENCE_HERE", 1.0)
-    monkeypatch.setattr(locking, "SILENCE_ELSEWHERE", 1.0)
+    monkeypatch.setattr(fcntl, "flock", unsupported)
     held = tmp_path / "held"
 
     def hold() -> None:
@@ -335,7 +334,7 @@ def test_without_flock_the_holder_s_heartbeat_is_the_lock(
     child = start(hold)
     assert wait_for(held.exists)
     with pytest.raises(Locked, match=rf"process {child}, holding"):
-        install(root, "2", wait=1.5)
+        install(root, "2", wait=0.5)
     os.kill(child, signal.SIGKILL)
     wait(child)
     install(root, "2", wait=10)
@@ -348,8 +347,8 @@ def test_a_look_is_quick_and_imports_little(root: Path) -> None:
     script = (
         "import sys\n"
         "from envcheck.install.request import Request\n"
-        "from envcheck.install.transaction import noop\n"
-        f"assert noop.look(Request(stack='tiny', release='1', path={str(root)!r})).already\n"
+        "from envcheck.install.transaction import existing\n"
+        f"assert existing.look(Request(stack='tiny', release='1', path={str(root)!r})).already\n"
         "heavy = {'requests', 'virtualenv', 'packaging', 'rich', 'tomli_w', 'uv', 'filelock'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )

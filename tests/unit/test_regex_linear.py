@@ -33,7 +33,7 @@ MADE_LATER = {
     "collector/packaging/toml.py",  # two words and a number of digits
     "data/data_centre_gpus.py",  # rows
     "install/engines/troubles.py",  # rows
-    "install/transaction/held_file.py",  # an escaped name, of the names of files
+    "install/transaction/engine_images.py",  # an escaped name, of the names of files
     "tensorcores/kernel_names.py",  # rows
     "tensorcores/peaks.py",  # rows
 }

@@ -14,19 +14,20 @@ from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install import places
 from envcheck.install.request import Request
 from envcheck.install.transaction import (
-    activation,
+    current,
+    existing,
     file_list,
-    history,
+    guard,
     last_install,
     layout,
-    noop,
     record,
-    recover,
+    recovery,
     removal,
     roots,
-    swap,
 )
-from envcheck.install.transaction.journal import Journal
+from envcheck.install.transaction.engine_images import NO_ENGINES
+from envcheck.install.transaction.execute import hide_activation, reveal_activation
+from envcheck.install.transaction.journal import Journal, unfinished
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.record import Health, Record
 from envcheck.install.wheels import uv_cache
@@ -40,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("scratch_home")
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
     made = Root(tmp_path / "root")
-    layout.claim(made)
+    guard.claim(made)
     return made
 
 
@@ -81,7 +82,7 @@ def versioned(root: Root, version_id: str, at: str = "2026-11-21T17:00:00Z") -> 
     file_list.write(version)
     record.write(version, noted(version_id, at))
     before = root.current_id() or ""
-    swap.swap(root, version_id)
+    current.swap(root, version_id)
     journal = Journal(root.journal)
     journal.append(version_id, "begun")
     journal.append(version_id, "swapped", before=before)
@@ -95,28 +96,28 @@ def versioned(root: Root, version_id: str, at: str = "2026-11-21T17:00:00Z") -> 
 def test_what_is_not_there_or_empty_can_be_claimed(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for path in (tmp_path / "new" / "deep", tmp_path / "empty"):
-        assert not layout.look(Root(path))
-        layout.claim(Root(path))
-        assert layout.look(Root(path)) and layout.is_root(path)
+        assert not guard.look(Root(path))
+        guard.claim(Root(path))
+        assert guard.look(Root(path)) and guard.is_root(path)
 
 
 def test_what_a_killed_claim_left_can_be_claimed(tmp_path: Path) -> None:
     own = tmp_path / "root" / ".envcheck"
     own.mkdir(parents=True)
     (own / ".owner.json.123").write_text("{")
-    layout.claim(Root(tmp_path / "root"))
-    assert layout.is_root(tmp_path / "root")
+    guard.claim(Root(tmp_path / "root"))
+    assert guard.is_root(tmp_path / "root")
 
 
 def test_a_full_directory_is_not_ours(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "file").write_text("")
     with pytest.raises(UsageError, match="exists, is not empty, and was not made by envcheck"):
-        layout.look(Root(tmp_path / "theirs"))
+        guard.look(Root(tmp_path / "theirs"))
     (tmp_path / "theirs" / ".envcheck").mkdir()
     (tmp_path / "theirs" / ".envcheck" / "owner.json").write_text('{"owner": "somebody"}')
     with pytest.raises(UsageError, match="was not made by envcheck"):
-        layout.look(Root(tmp_path / "theirs"))
+        guard.look(Root(tmp_path / "theirs"))
 
 
 def test_places_that_can_never_be_one(tmp_path: Path, root: Root) -> None:
@@ -134,13 +135,13 @@ def test_places_that_can_never_be_one(tmp_path: Path, root: Root) -> None:
         Path("relative"): "not an absolute path",
     }.items():
         with pytest.raises(UsageError, match=why):
-            layout.look(Root(path))
+            guard.look(Root(path))
 
 
 def test_a_newer_layout_is_left_alone(root: Root) -> None:
     root.owner.write_text('{"owner": "envcheck", "layout": 2, "created_at": ""}')
     with pytest.raises(UsageError, match="newer envcheck"):
-        layout.look(root)
+        guard.look(root)
 
 
 def test_a_version_s_name() -> None:
@@ -283,12 +284,12 @@ def test_activation_scripts_are_hidden_and_come_back(root: Root) -> None:
     scripts = ["activate", "activate.csh", "Activate.ps1", "deactivate.bat"]
     for name in [*scripts, "python"]:
         (version.directory / "bin" / name).write_text("1")
-    activation.hide(version)
+    hide_activation(version)
     assert names(version.directory / "bin") == {"python"}
     (version.directory / "bin" / "activate").write_text("2")
-    activation.hide(version)
+    hide_activation(version)
     file_list.write(version)
-    activation.reveal(version)
+    reveal_activation(version)
     assert names(version.directory / "bin") == {*scripts, "python"}
     assert (version.directory / "bin" / "activate").read_text() == "2"
     assert file_list.intact(version.directory) == [], "they were noted down where they are now"
@@ -307,10 +308,10 @@ def test_what_was_begun_is_removed(root: Root) -> None:
     journal = Journal(root.journal)
     journal.append(B, "begun")
     journal.append(B, "created")
-    assert recover.unfinished(root, journal) == [B]
-    recover.recover(root, journal, quiet)
+    assert unfinished(root, journal) == [B]
+    recovery.recover(root, journal, NO_ENGINES, quiet)
     assert not (root.path / B).exists() and (root.path / A).exists()
-    assert recover.unfinished(root, journal) == []
+    assert unfinished(root, journal) == []
 
 
 def test_a_swap_that_was_not_recorded_is_completed(root: Root) -> None:
@@ -320,7 +321,7 @@ def test_a_swap_that_was_not_recorded_is_completed(root: Root) -> None:
     lines = root.journal.read_text().splitlines(keepends=True)
     root.journal.write_text("".join(lines[:-2]))
     journal.append(B, "verified")
-    recover.recover(root, journal, quiet)
+    recovery.recover(root, journal, NO_ENGINES, quiet)
     assert [e.step for e in journal.entries() if e.version == B] == [
         "begun",
         "verified",
@@ -334,13 +335,13 @@ def test_what_current_names_is_never_removed(root: Root) -> None:
     versioned(root, A)
     journal = Journal(root.journal)
     journal.append(A, "begun")
-    recover.recover(root, journal, quiet)
+    recovery.recover(root, journal, NO_ENGINES, quiet)
     assert (root.path / A).exists()
 
 
 def test_what_was_on_its_way_out_goes(root: Root) -> None:
     (root.removing / A / "deep").mkdir(parents=True)
-    recover.recover(root, Journal(root.journal), quiet)
+    recovery.recover(root, Journal(root.journal), NO_ENGINES, quiet)
     assert not root.removing.exists()
 
 
@@ -350,7 +351,7 @@ def test_write_protected_directories_go_too(root: Root) -> None:
     deep.mkdir()
     (deep / "file").write_text("")
     deep.chmod(0o500)
-    removal.discard(root, version)
+    removal.discard(root, version, NO_ENGINES)
     assert not version.directory.exists() and not root.removing.exists()
 
 
@@ -370,7 +371,7 @@ def test_what_stays_is_named_with_its_whole_path(
 
     monkeypatch.setattr(os, "unlink", refuse)
     with pytest.raises(removal.RemovalError) as left:
-        removal.discard(root, version)
+        removal.discard(root, version, NO_ENGINES)
     assert str(left.value) == f"{root.removing}/{A}/lib/stays: Operation not permitted"
     monkeypatch.undo()
     removal.empty(root)
@@ -385,12 +386,12 @@ def test_versions_by_when_they_were_in_use(root: Root) -> None:
     versioned(root, B, "2026-11-21T11:00:00Z")
     versioned(root, C, "2026-11-21T12:00:00Z")
     journal = Journal(root.journal)
-    assert history.usable(root, journal) == [C, B, A]
-    swap.swap(root, A)
+    assert existing.usable(root, journal) == [C, B, A]
+    current.swap(root, A)
     journal.append(A, "swapped", before=C)
-    assert history.usable(root, journal) == [A, C, B]
+    assert existing.usable(root, journal) == [A, C, B]
     journal.append(B, "begun")
-    assert history.usable(root, journal) == [A, C], "begun anew, and not finished"
+    assert existing.usable(root, journal) == [A, C], "begun anew, and not finished"
 
 
 # The look
@@ -399,16 +400,16 @@ def test_versions_by_when_they_were_in_use(root: Root) -> None:
 def test_the_look_wants_the_same_wish_and_the_same_inputs(root: Root) -> None:
     versioned(root, A)
     asked = Request(stack="tiny")
-    assert noop.in_root(root, asked) is not None
-    assert noop.in_root(root, Request(stack="other")) is None
+    assert existing.in_root(root, asked) is not None
+    assert existing.in_root(root, Request(stack="other")) is None
     record.write(root.version(A), noted(A, inputs="of another envcheck"))
-    assert noop.in_root(root, asked) is None
-    assert noop.in_root(root, asked, "1" * 64) is not None, "the lock is the same"
-    assert noop.in_root(root, asked, "2" * 64) is None
+    assert existing.in_root(root, asked) is None
+    assert existing.in_root(root, asked, "1" * 64) is not None, "the lock is the same"
+    assert existing.in_root(root, asked, "2" * 64) is None
     other_index = Request(stack="tiny", indexes=["https://x.test/simple"])
-    assert noop.in_root(root, other_index, "1" * 64) is not None, "it says whence all came"
+    assert existing.in_root(root, other_index, "1" * 64) is not None, "it says whence all came"
     other_index = Request(stack="tiny", path=str(root.path))
-    assert noop.in_root(root, other_index, "1" * 64) is None
+    assert existing.in_root(root, other_index, "1" * 64) is None
 
 
 def test_a_named_file_s_content_counts(tmp_path: Path) -> None:
@@ -425,7 +426,7 @@ def test_a_named_file_s_content_counts(tmp_path: Path) -> None:
 def test_an_unfinished_version_is_not_taken_for_installed(root: Root) -> None:
     versioned(root, A)
     Journal(root.journal).append(A, "begun")
-    assert noop.in_root(root, Request(stack="tiny")) is None
+    assert existing.in_root(root, Request(stack="tiny")) is None
 
 
 # uv's cache
@@ -447,7 +448,7 @@ def test_what_uv_holds_beyond_the_kept_versions_is_superfluous() -> None:
 
 def test_roots_by_name_and_by_path(tmp_path: Path, root: Root) -> None:
     named = Root(places.environments() / "tiny")
-    layout.claim(named)
+    guard.claim(named)
     assert [found.path for found in roots.known()] == [named.path]
     roots.register(root)
     roots.register(named)
@@ -473,7 +474,7 @@ def test_a_user_without_a_home_is_told_so(monkeypatch: pytest.MonkeyPatch, root:
     with pytest.raises(Cannot, match="HOME is not set") as told:
         places.environments()
     assert "XDG_DATA_HOME" in told.value.hint
-    assert last_install.read() is None and layout.look(root)
+    assert last_install.read() is None and guard.look(root)
 
 
 def test_the_last_install_is_written_whole_and_forgotten() -> None:

@@ -10,7 +10,7 @@ from test_transaction import versioned
 from envcheck.cli.main import run
 from envcheck.exit_codes import NotStarted, UsageError
 from envcheck.install.start import finding
-from envcheck.install.transaction import layout, roots
+from envcheck.install.transaction import guard, roots
 from envcheck.install.transaction.layout import Root
 
 pytestmark = pytest.mark.usefixtures("scratch_home")
@@ -22,7 +22,7 @@ OLD, NEW, COPY = "2.20.0-py3.11-1f0c9a2b", "2.21.0-py3.11-0a1b2c3d", "2.21.0-py3
 def root(tmp_path: Path) -> Root:
     """Three versions, the last of them in use."""
     made = Root(tmp_path / "tensorflow")
-    layout.claim(made)
+    guard.claim(made)
     for hour, version in enumerate((OLD, NEW, COPY)):
         versioned(made, version, at=f"2026-11-21T{hour:02}:00:00Z")
     return made

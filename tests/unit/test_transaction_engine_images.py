@@ -10,21 +10,22 @@ import msgspec
 import pytest
 from test_transaction import noted, versioned
 
-from envcheck.exit_codes import CouldNotLook, NotPutBack
+from envcheck.exit_codes import CouldNotLook, EnvcheckError, NotPutBack
 from envcheck.install.engine import EngineImage
-from envcheck.install.engines import engine_storage
 from envcheck.install.request import Request
 from envcheck.install.transaction import (
+    engine_images,
+    existing,
     file_list,
+    guard,
     layout,
     listing,
-    noop,
-    outside,
     record,
+    recovery,
     removal,
     roots,
-    undo,
 )
+from envcheck.install.transaction.engine_images import NO_ENGINES, ImageStore
 from envcheck.install.transaction.interfaces import RemovalError
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
@@ -49,7 +50,7 @@ pytestmark = pytest.mark.usefixtures("scratch_home")
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
     made = Root(tmp_path / "root")
-    layout.claim(made)
+    guard.claim(made)
     return made
 
 
@@ -60,28 +61,28 @@ def held_as(version_id: str, **changes: Any) -> EngineImage:
 
 
 class Asked:
-    """A keeper that says what it is given, and what it was asked."""
+    """Engines that say what they are given, and what they were asked."""
 
-    def __init__(self, wrong: str = "", left: RemovalError | None = None) -> None:
-        self.wrong = wrong
-        self.left = left
+    def __init__(self) -> None:
+        self.there = True
+        self.refusal: EnvcheckError | None = None
         self.released: list[str] = []
         self.kept: list[str] = []  # untagged alone
 
-    def intact(self, held: EngineImage) -> str:
-        return self.wrong
+    def has(self, held: EngineImage) -> bool:
+        if self.refusal is not None:
+            raise self.refusal
+        return self.there
 
     def release(self, held: EngineImage) -> None:
-        if self.left is not None:
-            raise self.left
+        if self.refusal is not None:
+            raise self.refusal
         (self.kept if held.before else self.released).append(held.tag)
 
 
 @pytest.fixture
-def keeper(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    made = Asked()
-    monkeypatch.setattr(outside, "keeper", made)
-    return made
+def engines() -> Asked:
+    return Asked()
 
 
 def imaged(root: Root, version_id: str = A, held: EngineImage = HELD, **changes: object) -> Version:
@@ -91,7 +92,7 @@ def imaged(root: Root, version_id: str = A, held: EngineImage = HELD, **changes:
     (version.directory / "bin").rmdir()
     for path in version.of_image:
         path.write_text("{}")
-    outside.hold(version, held)
+    engine_images.hold(version, held)
     file_list.write(version)
     record.write(version, noted(version_id, mode="container", image_bytes=1000, **changes))
     return version
@@ -122,17 +123,17 @@ def test_a_taken_name_of_an_image_gets_a_number(root: Root) -> None:
 # Whether it is all there
 
 
-def test_an_image_s_version_needs_no_python(root: Root, keeper: Asked) -> None:
+def test_an_image_s_version_needs_no_python(root: Root, engines: Asked) -> None:
     version = imaged(root)
     assert file_list.intact(version.directory) == [] and version.is_container and version.is_there
     version.start.unlink()
     assert file_list.intact(version.directory) == [".envcheck/start.json is gone"]
     assert not version.is_there
     version.held.unlink()
-    assert not outside.compare(version).intact, "nobody can tell where its image is"
+    assert not existing.compare(version, engines).intact, "nobody can tell where its image is"
 
 
-def test_a_file_of_the_version_s_own_is_in_its_manifest(root: Root, keeper: Asked) -> None:
+def test_a_file_of_the_version_s_own_is_in_its_manifest(root: Root, engines: Asked) -> None:
     version = imaged(root)
     (version.directory / "image.sif").write_bytes(b"sif")
     file_list.write(version)
@@ -140,37 +141,38 @@ def test_a_file_of_the_version_s_own_is_in_its_manifest(root: Root, keeper: Aske
     assert file_list.intact(version.directory) == ["image.sif is gone"]
 
 
-def test_what_an_engine_says_is_a_difference(root: Root, keeper: Asked) -> None:
+def test_what_an_engine_says_is_a_difference(root: Root, engines: Asked) -> None:
     version = imaged(root)
-    assert outside.compare(version).intact
-    keeper.wrong = "its image is not in podman any more"
-    difference = outside.compare(version)
-    assert not difference.intact and difference.sentences() == [keeper.wrong]
-    assert noop.in_root(root, Request(stack="tiny")) is None
-    state = listing.look_at(root).versions[0]
-    assert (state.status, state.changes) == ("changed since", [keeper.wrong])
+    assert existing.compare(version, engines).intact
+    engines.there = False
+    wrong = f"its image ({HELD.reference}) is not in podman any more"
+    difference = existing.compare(version, engines)
+    assert not difference.intact and difference.sentences() == [wrong]
+    assert existing.in_root(root, Request(stack="tiny"), images=engines) is None
+    state = listing.look_at(root, engines).versions[0]
+    assert (state.status, state.changes) == ("changed since", [wrong])
 
 
-def test_an_unreadable_record_of_it_is_a_difference(root: Root, keeper: Asked) -> None:
+def test_an_unreadable_record_of_it_is_a_difference(root: Root, engines: Asked) -> None:
     version = imaged(root)
     version.held.write_text("{")
-    assert outside.held_by(version) is None
-    assert "does not say what an engine holds" in outside.intact(version)
+    assert engine_images.of(version) is None
+    assert "does not say what an engine holds" in engine_images.trouble(version, engines)
     with pytest.raises(RemovalError, match="which image an engine holds") as left:
-        removal.discard(root, version)
+        removal.discard(root, version, engines)
     assert str(version.held) in left.value.hint and version.directory.is_dir()
 
 
 # Holding and letting go
 
 
-def test_what_is_held_is_written_whole_and_read_back(root: Root, keeper: Asked) -> None:
+def test_what_is_held_is_written_whole_and_read_back(root: Root, engines: Asked) -> None:
     version = root.version(A)
     version.own.mkdir(parents=True)
-    outside.hold(version, HELD)
+    engine_images.hold(version, HELD)
     assert json.loads(version.held.read_text())["tag"] == HELD.tag
-    assert outside.held_by(version) == HELD
-    assert outside.held_by(root.version(B)) is None
+    assert engine_images.of(version) == HELD
+    assert engine_images.of(root.version(B)) is None
 
 
 @pytest.mark.parametrize(
@@ -184,7 +186,7 @@ def test_what_is_held_is_written_whole_and_read_back(root: Root, keeper: Asked) 
     ],
 )
 def test_what_another_version_brought_was_not_there_before(
-    root: Root, keeper: Asked, others: list[bool], before: bool, noted_as: bool
+    root: Root, engines: Asked, others: list[bool], before: bool, noted_as: bool
 ) -> None:
     for number, its in enumerate(others):
         name = f"1-tf1-0000000{number}"
@@ -192,107 +194,103 @@ def test_what_another_version_brought_was_not_there_before(
         root.version(name).held.write_bytes(msgspec.json.encode(held_as(name, before=its)))
     version = root.version(A)
     version.own.mkdir(parents=True)
-    assert outside.hold(version, msgspec.structs.replace(HELD, before=before)).before is noted_as
-    written = outside.held_by(version)
+    assert (
+        engine_images.hold(version, msgspec.structs.replace(HELD, before=before)).before is noted_as
+    )
+    written = engine_images.of(version)
     assert written is not None and written.before is noted_as
 
 
-def test_the_engine_lets_go_before_the_directory_goes(root: Root, keeper: Asked) -> None:
+def test_the_engine_lets_go_before_the_directory_goes(root: Root, engines: Asked) -> None:
     version = imaged(root)
-    keeper.left = RemovalError("the image is in use", "podman rm x")
+    engines.refusal = NotPutBack("the image is in use", "podman rm x")
     with pytest.raises(RemovalError, match="in use"):
-        removal.discard(root, version)
+        removal.discard(root, version, engines)
     assert version.held.is_file(), "the next run knows what to remove"
-    keeper.left = None
-    removal.discard(root, version)
-    assert keeper.released == [HELD.tag] and not version.directory.exists()
+    engines.refusal = None
+    removal.discard(root, version, engines)
+    assert engines.released == [HELD.tag] and not version.directory.exists()
 
 
-def test_no_engine_is_asked_for_wheels_and_for_files(root: Root, monkeypatch: Any) -> None:
-    monkeypatch.setattr(outside, "keeper", None)  # to be asked would be an error
+def test_no_engine_is_asked_for_wheels_and_for_files(root: Root) -> None:
+    engines: ImageStore = NO_ENGINES  # to be asked would be an error
     wheels = versioned(root, WHEEL)
     image = imaged(root, held=msgspec.structs.replace(HELD, engine="apptainer", tag=""))
     for version in (wheels, image):
-        assert outside.compare(version).intact and outside.image_bytes([version]) == 0
-        removal.discard(root, version)
+        assert (
+            existing.compare(version, engines).intact and engine_images.bytes_held([version]) == 0
+        )
+        removal.discard(root, version, engines)
         assert not version.directory.exists()
 
 
-def test_an_unfinished_one_is_let_go_of_and_an_error_says_how(root: Root, keeper: Asked) -> None:
+def test_an_unfinished_one_is_let_go_of_and_an_error_says_how(root: Root, engines: Asked) -> None:
     imaged(root, B, held_as(B, image_id="sha256:" + "2" * 64))
     version = root.version(A)
     version.own.mkdir(parents=True)
-    outside.hold(version, HELD)
+    engine_images.hold(version, HELD)
     journal = Journal(root.journal)
     journal.append(A, "begun", engine="podman", image=HELD.reference)
     journal.append(A, "held")
-    keeper.left = RemovalError("podman does not answer")
+    engines.refusal = CouldNotLook("podman does not answer")
     with pytest.raises(NotPutBack, match="podman does not answer") as refused:
-        undo.recovered(root, journal, lambda sentence: None)
+        recovery.recover(root, journal, engines, lambda sentence: None)
     assert f"/usr/bin/podman rmi {HELD.tag}" in refused.value.hint
     assert f"remove {version.held} and try again" in refused.value.hint
-    keeper.left = None
-    undo.recovered(root, journal, lambda sentence: None)
-    assert keeper.released == [HELD.tag] and journal.entries()[-1].step == "undone"
+    engines.refusal = None
+    recovery.recover(root, journal, engines, lambda sentence: None)
+    assert engines.released == [HELD.tag] and journal.entries()[-1].step == "undone"
 
 
 def test_a_name_that_another_root_has_too_is_kept(
-    root: Root, keeper: Asked, tmp_path: Path
+    root: Root, engines: Asked, tmp_path: Path
 ) -> None:
     other = Root(tmp_path / "other")
-    layout.claim(other)
+    guard.claim(other)
     for one_of_them in (root, other):
         roots.register(one_of_them)
     one, two = imaged(root), imaged(other)
-    assert outside.freed_bytes([one]) == 0 and outside.freed_bytes([one, two]) == 1000
-    outside.release(one)
-    assert keeper.released == []
-    removal.discard(other, two)
-    assert keeper.released == []
-    removal.discard(root, one)
-    assert keeper.released == [HELD.tag]
+    assert engine_images.bytes_freed([one]) == 0 and engine_images.bytes_freed([one, two]) == 1000
+    engine_images.release(one, engines)
+    assert engines.released == []
+    removal.discard(other, two, engines)
+    assert engines.released == []
+    removal.discard(root, one, engines)
+    assert engines.released == [HELD.tag]
 
 
 def test_an_image_that_another_version_waits_for_loses_a_name_alone(
-    root: Root, keeper: Asked
+    root: Root, engines: Asked
 ) -> None:
     """That version has no name for it yet: it is about to be given one."""
     one = imaged(root)
     two = root.version(B)
     two.own.mkdir(parents=True)
-    outside.hold(two, held_as(B))
-    outside.release(one)
-    assert keeper.kept == [HELD.tag] and keeper.released == []
+    engine_images.hold(two, held_as(B))
+    engine_images.release(one, engines)
+    assert engines.kept == [HELD.tag] and engines.released == []
 
 
-def test_sizes_count_an_image_once_and_not_one_of_the_user_s(root: Root, keeper: Asked) -> None:
+def test_sizes_count_an_image_once_and_not_one_of_the_user_s(root: Root, engines: Asked) -> None:
     one = imaged(root)
     two = imaged(root, f"{A}-2", held_as(f"{A}-2"))
-    assert outside.image_bytes([one, two]) == 1000
-    assert outside.freed_bytes([one]) == 0 and outside.freed_bytes([one, two]) == 1000
+    assert engine_images.bytes_held([one, two]) == 1000
+    assert engine_images.bytes_freed([one]) == 0 and engine_images.bytes_freed([one, two]) == 1000
     theirs = imaged(root, B, held_as(B, image_id="sha256:" + "3" * 64, before=True))
-    assert outside.image_bytes([theirs]) == 1000 and outside.freed_bytes([theirs]) == 0
+    assert engine_images.bytes_held([theirs]) == 1000 and engine_images.bytes_freed([theirs]) == 0
 
 
-# The real keeper, over a stand-in of the engine's module
-
-
-def test_the_real_keeper_says_it_in_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    def silent(held: EngineImage) -> bool:
-        raise CouldNotLook("podman does not answer")
-
-    engines = outside.Engines()
-    monkeypatch.setattr(engine_storage, "has", lambda held: True)
-    assert engines.intact(HELD) == ""
-    monkeypatch.setattr(engine_storage, "has", lambda held: False)
-    assert engines.intact(HELD) == f"its image ({HELD.reference}) is not in podman any more"
-    monkeypatch.setattr(engine_storage, "has", silent)
-    assert engines.intact(HELD).endswith("cannot be looked at: podman does not answer")
-    monkeypatch.setattr(engine_storage, "release", silent)
+def test_what_an_engine_says_is_a_sentence(root: Root, engines: Asked) -> None:
+    version = imaged(root)
+    assert engine_images.trouble(version, engines) == ""
+    engines.refusal = CouldNotLook("podman does not answer")
+    assert engine_images.trouble(version, engines).endswith(
+        "cannot be looked at: podman does not answer"
+    )
     with pytest.raises(
         RemovalError, match=f"the image {HELD.tag} in podman: podman does not answer"
     ):
-        engines.release(HELD)
+        engine_images.release(version, engines)
 
 
 # The record and the wish
@@ -316,17 +314,29 @@ def test_a_container_s_record_needs_no_python() -> None:
     assert not fields & {"python", "interpreter", "installer", "mode", "engine", "image"}
 
 
-def test_the_mode_is_part_of_the_wish(root: Root, keeper: Asked) -> None:
+def test_the_mode_is_part_of_the_wish(root: Root, engines: Asked) -> None:
     asked = Request(mode="container", release="23.03")
     imaged(root, request=asked, inputs=record.inputs(asked), engine="podman")
-    assert noop.in_root(root, asked) is not None
-    assert noop.in_root(root, Request(release="23.03")) is None
+    assert existing.in_root(root, asked, images=engines) is not None
+    assert existing.in_root(root, Request(release="23.03"), images=engines) is None
     digest = "1" * 64
-    assert noop.in_root(root, Request(mode="container", flavour="tf1"), digest) is not None
-    assert noop.in_root(root, Request(mode="container", image="x.test/a"), digest) is not None
-    assert noop.in_root(root, Request(mode="container", engine="podman"), digest) is not None
-    assert noop.in_root(root, Request(mode="container", engine="docker"), digest) is None
-    assert noop.in_root(root, Request(), digest) is None
+    assert (
+        existing.in_root(root, Request(mode="container", flavour="tf1"), digest, images=engines)
+        is not None
+    )
+    assert (
+        existing.in_root(root, Request(mode="container", image="x.test/a"), digest, images=engines)
+        is not None
+    )
+    assert (
+        existing.in_root(root, Request(mode="container", engine="podman"), digest, images=engines)
+        is not None
+    )
+    assert (
+        existing.in_root(root, Request(mode="container", engine="docker"), digest, images=engines)
+        is None
+    )
+    assert existing.in_root(root, Request(), digest, images=engines) is None
 
 
 def test_the_releases_tables_count_for_containers_alone(

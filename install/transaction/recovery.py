@@ -1,4 +1,4 @@
-"""Puts back what an installation has begun, and says what became of it."""
+"""Puts back what an installation has begun, after a failure and after a kill, and says what became of it."""
 
 from __future__ import annotations
 
@@ -9,41 +9,66 @@ from pathlib import Path
 
 from ...exit_codes import Cannot, EnvcheckError, NotPutBack, PutBack
 from .. import durable
-from . import recover, removal
-from .journal import Journal
+from . import current, removal
+from .engine_images import ImageStore
+from .interfaces import RemovalError
+from .journal import Journal, unfinished
 from .layout import Root, Version
-from .locking import RootLock
 
 KEPT = 3  # failed versions whose logs are kept
 
 
-def recovered(root: Root, journal: Journal, tell: Callable[[str], None]) -> None:
-    """``recover``, for those who are about to change something. Raises Cannot, NotPutBack."""
+def recover(root: Root, journal: Journal, images: ImageStore, tell: Callable[[str], None]) -> None:
+    """Put in order what an envcheck that was killed has left, before anything else is done in a root.
+
+    Under its lock. Raises Cannot, NotPutBack.
+    """
     try:
-        recover.recover(root, journal, tell)
+        _recover(root, journal, images, tell)
     except OSError as error:
         raise Cannot(
             f"{error.filename or root.journal}: an installation that was cut off cannot be put in"
             f" order: {error.strerror}",
             hint=durable.advice(error),
         ) from None
-    except removal.RemovalError as left:
+    except RemovalError as error:
         raise NotPutBack(
-            f"an interrupted installation cannot be removed: {left}",
-            hint=left.hint or f"remove {root.removing} yourself, and try again",
+            f"an interrupted installation cannot be removed: {error}",
+            hint=error.hint or f"remove {root.removing} yourself, and try again",
         ) from None
 
 
-def check_still_ours(held: RootLock, root: Root) -> None:
-    """Raises PutBack where another envcheck has taken the lock over: this one looked dead to it."""
-    if not held.is_ours():
-        raise PutBack(f"{root.path}: another envcheck took over while this one did not answer")
+def _recover(root: Root, journal: Journal, images: ImageStore, tell: Callable[[str], None]) -> None:
+    """Complete a swap that was not recorded, and take back what was not finished.
+
+    A version that was begun is removed even where much of it is there: half of an environment cannot be
+    told from a whole one without building it again, and that is cheap, for fetched files stay in the store.
+    What ``current`` names is never touched.
+    """
+    root.next.unlink(missing_ok=True)
+    if foreign := journal.foreign():
+        first = f"line {foreign[0]} was" if len(foreign) == 1 else f"{len(foreign)} lines were"
+        tell(f"{root.journal}: {first} not written by this envcheck, and ignored")
+    in_use = root.current_id()
+    step = journal.last_steps().get(in_use or "")
+    if in_use is not None and step in ("verified", "swapped"):
+        if step == "verified":
+            journal.append(in_use, "swapped", why="found in use")
+        current.complete(root, journal, in_use)
+    for name in unfinished(root, journal):
+        version = root.version(name)
+        if version.is_directory:
+            tell(f"{version.directory}: removing what an interrupted installation left")
+        removal.discard(root, version, images)
+        journal.append(name, "undone", why="cut off")
+    removal.empty(root)
 
 
 def undo(
     root: Root,
     journal: Journal,
     version: Version,
+    images: ImageStore,
     what: str,
     error: BaseException,
     tell: Callable[[str], None],
@@ -55,13 +80,13 @@ def undo(
     if root.current_id() == version.id:  # what comes after the swap does not undo it
         tell(f"{what} is installed: it was too late to stop")
         return
-    kept = _keep_what_was_said(root, version)
+    kept = _keep_logs(root, version)
     try:
-        removal.discard(root, version)
-    except removal.RemovalError as left:
+        removal.discard(root, version, images)
+    except RemovalError as failed:
         raise NotPutBack(
-            f"{what} was not installed ({_sentence(error)}), and something of it is left: {left}",
-            hint=f"what is in use has not changed; {left.hint or f'remove {root.removing} yourself'}",
+            f"{what} was not installed ({_sentence(error)}), and something of it is left: {failed}",
+            hint=f"what is in use has not changed; {failed.hint or f'remove {root.removing} yourself'}",
         ) from error
     with suppress(OSError):  # the next run sees that there is nothing to undo
         journal.append(version.id, "undone", why=type(error).__name__)
@@ -96,33 +121,22 @@ def _sentence(error: BaseException) -> str:
     return f"internal error: {type(error).__name__}: {error}"
 
 
-def _keep_what_was_said(root: Root, version: Version) -> Path | None:
+def _keep_logs(root: Root, version: Version) -> Path | None:
     """Copy the logs and the doctor's report away from a version that is about to go; None: there are none."""
-    said = [
-        path
-        for path in (version.doctor, *_files(version.logs))
-        if path.is_file() and not path.is_symlink()
-    ]
-    if not said:
+    logs = sorted(version.logs.iterdir()) if version.logs.is_dir() else []
+    files = [p for p in (version.doctor, *logs) if p.is_file() and not p.is_symlink()]
+    if not files:
         return None
     place = root.failed / version.id
     try:
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        for path in said:
+        for path in files:
             shutil.copyfile(path, place / path.name)
-        _drop_old(root)
+        newest = sorted(root.failed.iterdir(), key=lambda path: -path.stat().st_mtime_ns)
+        for old in newest[KEPT:]:
+            shutil.rmtree(old, ignore_errors=True)
     except OSError:  # the disk is full, as a rule: then the sentence has to do
         shutil.rmtree(place, ignore_errors=True)
         return None
     return place
-
-
-def _drop_old(root: Root) -> None:
-    places = sorted(root.failed.iterdir(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    for place in places[KEPT:]:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []

@@ -1,0 +1,214 @@
+"""The image that an engine holds for a version, as the version's ``held.json`` names it, checked.
+
+Engines are asked to remove what it says, and only where a version has such a file: an environment of wheels
+costs nothing more.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from ...exit_codes import Cannot, EnvcheckError, NotPutBack
+from .. import durable
+from ..engine import EngineImage
+from . import record, roots
+from .interfaces import RemovalError
+from .layout import Root, Version
+
+_FILES = ("apptainer", "enroot")  # whose image is a file of the version's directory, without a tag
+_PREFIX = "localhost/envcheck/"
+_IMAGE = re.compile(r"sha256:[0-9a-f]{64}")
+# Beside PATH's, as the collector looks for programs.
+_USUAL = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
+
+
+class ImageStore(Protocol):
+    """The engines of this machine."""
+
+    def has(self, image: EngineImage) -> bool:
+        """Raises CouldNotLook where the engine does not answer."""
+
+    def release(self, image: EngineImage) -> None:
+        """Remove envcheck's tag, and the image, unless it was there before or something else uses it.
+
+        What is not there (any more) is no error: whoever was killed here comes again. Raises NotPutBack with
+        the command that does it, CouldNotLook.
+        """
+
+
+class NoEngines:
+    """For environments of wheels."""
+
+    def has(self, image: EngineImage) -> bool:
+        raise Cannot("no engine was asked")
+
+    def release(self, image: EngineImage) -> None:
+        raise Cannot("no engine was asked")
+
+
+NO_ENGINES: ImageStore = NoEngines()
+
+
+class Unreadable(Exception):
+    """``held.json`` is there, and does not say what an engine holds for this version."""
+
+
+def tag_of(environment: str, version_id: str) -> str:
+    """envcheck's own name of an image in an engine, whatever its environment is called."""
+    name = re.sub(r"[^a-z0-9]+", "-", environment.lower()).strip("-") or "environment"
+    return f"{_PREFIX}{name}:{_as_tag(version_id)}"
+
+
+def read(version: Version) -> EngineImage | None:
+    """Raises Unreadable."""
+    try:
+        image = durable.load(version.held, EngineImage)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, msgspec.DecodeError):
+        raise Unreadable from None
+    if not image.reference.isprintable() or not _may_be_ours(version, image):
+        raise Unreadable
+    return image
+
+
+def of(version: Version) -> EngineImage | None:
+    """The same; None also where only the record of it is unreadable."""
+    try:
+        return read(version)
+    except Unreadable:
+        return None
+
+
+def hold(version: Version, image: EngineImage) -> EngineImage:
+    """Write down what the engine is about to hold, before it does. Gives what was written. Raises OSError.
+
+    An image that is there because another version of envcheck's brought it was not there before. Called
+    again where the engine turns out to know the image by another id.
+    """
+    brought = [other.before for other in _of_others([version]) if _is_same(other, image)]
+    if brought:
+        image = msgspec.structs.replace(image, before=image.before and all(brought))
+    durable.write(version.held, msgspec.json.format(msgspec.json.encode(image), indent=1) + b"\n")
+    return image
+
+
+def trouble(version: Version, images: ImageStore) -> str:
+    """ "", or what is wrong with what an engine holds for the version, in a sentence."""
+    try:
+        image = read(version)
+    except Unreadable:
+        return f"{version.held}: this does not say what an engine holds"
+    if image is None or not image.tag:
+        return ""
+    why = _program_trouble(image)
+    try:
+        if not why and not images.has(image):
+            return f"its image ({image.reference}) is not in {image.engine} any more"
+    except EnvcheckError as error:
+        why = str(error)
+    return f"its image in {image.engine} cannot be looked at: {why}" if why else ""
+
+
+def release(version: Version, images: ImageStore) -> None:
+    """Have the engine let go of what it holds for the version. RemovalError has the command for it."""
+    try:
+        image = read(version)
+    except Unreadable:
+        raise RemovalError(
+            f"{version.held}: this does not say which image an engine holds",
+            f"remove {version.held} and, in the engine, the image tagged {version.id} yourself",
+        ) from None
+    if image is None or not image.tag:
+        return
+    others = _of_others([version])
+    if any((other.engine, other.tag) == (image.engine, image.tag) for other in others):
+        return  # a version of another root has it by the same name
+    if any(_is_same(image, other) for other in others):
+        image = msgspec.structs.replace(image, before=True)  # also one that has no name for it yet
+    what = f"the image {image.tag} in {image.engine}"
+    if why := _program_trouble(image):
+        hint = "where that is the engine you installed, put it on PATH and try again"
+        raise RemovalError(f"{what}: {why}", hint)
+    try:
+        images.release(image)
+    except NotPutBack as error:
+        raise RemovalError(str(error), error.hint or _by_hand(version, image)) from None
+    except EnvcheckError as error:
+        raise RemovalError(f"{what}: {error}", _by_hand(version, image)) from None
+
+
+def bytes_held(versions: Iterable[Version]) -> int:
+    """What engines hold for these versions, as their records noted it; each image once."""
+    sizes = {}
+    for version in versions:
+        image = of(version)
+        if image is not None and image.tag and (noted := record.read(version)) is not None:
+            sizes[(image.engine, image.image_id)] = noted.image_bytes
+    return sum(sizes.values())
+
+
+def bytes_freed(versions: list[Version]) -> int:
+    """Of those, the bytes of images that go with these versions: nobody else has them."""
+    others = _of_others(versions)
+    going = (v for v in versions if (image := of(v)) is not None and not _stays(image, others))
+    return bytes_held(going)
+
+
+def names(versions: list[Version]) -> tuple[list[str], list[str]]:
+    """The images that go with these versions, and those that stay, a name each ("…@sha256:… in podman")."""
+    others = _of_others(versions)
+    images = [image for image in map(of, versions) if image is not None and image.tag]
+    stay = {f"{image.reference} in {image.engine}": _stays(image, others) for image in images}
+    return [n for n, stays in stay.items() if not stays], [n for n, s in stay.items() if s]
+
+
+def _program_trouble(image: EngineImage) -> str:
+    """ "", or why the program is not started: a record does not say what runs on this machine."""
+    path = Path(image.program)
+    folders = f"{os.environ.get('PATH', '')}:{_USUAL}".split(":")
+    programs = (image.engine, "singularity") if image.engine == "apptainer" else (image.engine,)
+    if path.name in programs and str(path.parent) in folders and path.is_absolute():
+        return ""
+    return f"{image.program!r} is no {image.engine} in a directory of PATH, and is not started"
+
+
+def _may_be_ours(version: Version, image: EngineImage) -> bool:
+    """Whether it names an image by envcheck's own tag of this version, or a file: that goes with it."""
+    if image.engine in _FILES:
+        return not image.tag
+    ours = rf"{_PREFIX}[a-z0-9-]+:{re.escape(_as_tag(version.id))}"
+    return bool(_IMAGE.fullmatch(image.image_id) and re.fullmatch(ours, image.tag))
+
+
+def _as_tag(version_id: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", version_id)
+
+
+def _of_others(versions: list[Version]) -> list[EngineImage]:
+    """The images of every other version there is, also of other roots."""
+    these = {version.directory for version in versions}
+    paths = {root.path for root in roots.known()} | {path.parent for path in these}
+    every = [one for path in sorted(paths) for one in Root(path).versions()]
+    return [image for one in every if one.directory not in these and (image := of(one))]
+
+
+def _stays(image: EngineImage, others: Iterable[EngineImage]) -> bool:
+    return image.before or any(_is_same(image, other) for other in others)
+
+
+def _is_same(one: EngineImage, other: EngineImage) -> bool:
+    return (one.engine, one.image_id) == (other.engine, other.image_id)
+
+
+def _by_hand(version: Version, image: EngineImage) -> str:
+    return (
+        f"{image.program} rmi {image.tag} removes the image; once {image.engine} no longer has it, or is"
+        f" removed itself, remove {version.held} and try again"
+    )
