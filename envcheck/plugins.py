@@ -1,7 +1,11 @@
 """What other packages add to envcheck by entry points. What cannot be loaded is kept as a Problem.
 
-Groups: "envcheck.checks" and "envcheck.reports" name an object; "envcheck.probes" names a module and
-"envcheck.stacks" a package, of which only the place of the files is taken.
+    [project.entry-points."envcheck.checks"]
+    fans = "acme_fans.checks"
+
+Groups: "envcheck.checks" names a module or a function that registers checks (`checks/registry.py` says how),
+"envcheck.reports" an object; "envcheck.probes" names a module and "envcheck.stacks" a package, of which only
+the place of the files is taken.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import msgspec
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+GROUPS = ("envcheck.checks", "envcheck.probes", "envcheck.stacks", "envcheck.reports")
 _NAME_LIMIT = 64  # characters
 
 
@@ -38,14 +43,22 @@ def problems() -> list[Problem]:
     return sorted(_problems)
 
 
+def all_problems() -> list[Problem]:
+    """What of any group cannot be loaded."""
+    files("envcheck.probes")
+    files("envcheck.stacks")
+    objects("envcheck.reports")
+    return problems()
+
+
 def objects(group: str, reserved: Collection[str] = ()) -> dict[str, Any]:
     """{entry point's name: the object that it names}, loaded. reserved: names of envcheck's own."""
-    return _each(group, reserved, lambda entry: entry.load())
+    return use(group, lambda entry: entry.load(), reserved)
 
 
 def files(group: str, reserved: Collection[str] = ()) -> dict[str, Path]:
     """{entry point's name: the file of the module that it names}; the module itself is not imported."""
-    return _each(group, reserved, _file)
+    return use(group, _file, reserved)
 
 
 def add_problem(group: str, name: str, reason: str) -> None:
@@ -64,9 +77,10 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
     return tuple(sorted(metadata.entry_points(group=group), key=lambda e: (e.name, _package(e))))
 
 
-def _each(
-    group: str, reserved: Collection[str], get: Callable[[EntryPoint], Any]
+def use(
+    group: str, get: Callable[[EntryPoint], Any], reserved: Collection[str] = ()
 ) -> dict[str, Any]:
+    """{entry point's name: what ``get`` makes of it}; where that raises, a Problem is kept."""
     found: dict[str, Any] = {}
     for entry in entry_points(group):
         try:
@@ -81,7 +95,7 @@ def _each(
             raise
         except BaseException as error:  # noqa: BLE001 - SystemExit, too: it is a stranger's code
             reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
-            _problems.add(Problem(group, entry.name, _package(entry), reason))
+            _problems.add(Problem(group, entry.name, _package(entry), " ".join(reason.split())))
     return found
 
 

@@ -2,20 +2,44 @@
 
 An area is a package in this folder whose ``__init__`` has an ``AREA``. Every module of it is imported
 when the list is first asked for, and registers its checks by the decorator `check`.
+
+Another package adds an area of its own, with codes of its own, in a module that an entry point of the
+group ``envcheck.checks`` names (see `envcheck.plugins`):
+
+    from envcheck.checks.registry import Area, check
+    from envcheck.findings.model import (Finding, Remedy)
+
+    AREA = Area(name="fans", title="Fans", position=200, needs=frozenset(("host", "acme_fans")))
+
+    @check("FAN-001", title="Fans turn", problem="a fan stands still", about="...", sources=["..."])
+    def fans_turn(view):
+        ...
+        yield Finding("fail", "Fan 2 stands still.", remedy=Remedy("Replace the fan."))
+
+It may not use the prefix of one of our codes (``GPU-``), nor the name of one of our areas; a module that
+imports the AREA of one of ours instead of making one adds checks to it. Whatever is wrong with it is
+reported by PLG-001, and nothing of it is registered.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..facts.view import SnapshotView
 from ..findings.model import Verdict
+from ..plugins import use
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Judge = Callable[[SnapshotView], Iterable[Verdict]]
 
@@ -69,6 +93,8 @@ class Check(msgspec.Struct, frozen=True):
         return self.needs or areas()[self.area].needs
 
 
+_CODE = re.compile(r"[A-Z][A-Z0-9]{1,15}-\d{3}")
+
 _areas: dict[str, Area] = {}
 _checks: dict[str, Check] = {}
 
@@ -120,6 +146,38 @@ def _load() -> None:
         if package.ispkg:
             for module in _modules(package.name):
                 importlib.import_module(module.name)
+    own = frozenset(map(_prefix, _checks))
+    use("envcheck.checks", partial(_add, own=own))
+
+
+def _add(entry: EntryPoint, own: frozenset[str]) -> None:
+    """Register a plug-in's checks, all or none. ``own``: the prefixes of envcheck's own codes."""
+    areas_before, checks_before = dict(_areas), dict(_checks)
+    try:
+        loaded = entry.load()
+        if not isinstance(loaded, ModuleType):
+            loaded()
+        _accept([code for code in _checks if code not in checks_before], own)
+    except BaseException:
+        for registered, before in ((_areas, areas_before), (_checks, checks_before)):
+            registered.clear()
+            registered.update(before)  # type: ignore[arg-type]  # each of its own kind
+        raise
+
+
+def _accept(codes: list[str], own: frozenset[str]) -> None:
+    """Raises ValueError where a plug-in may not have these codes."""
+    if not codes:
+        raise ValueError("it registers no check")
+    for code in codes:
+        if not _CODE.fullmatch(code):
+            raise ValueError(f"{code!r} is not a code such as FAN-001")
+        if _prefix(code) in own:
+            raise ValueError(f"{code}: codes that begin with {_prefix(code)}- are envcheck's own")
+
+
+def _prefix(code: str) -> str:
+    return code.partition("-")[0]
 
 
 def _modules(package: str) -> Iterator[pkgutil.ModuleInfo]:

@@ -10,13 +10,8 @@ from .registry import Check
 
 # A title says most; what a check may say comes last.
 _TITLE, _ABOUT, _SAID = 3, 2, 1
-_SHARED = (
-    "view",
-    "model",
-    "registry",
-    "engine",
-    "shell",
-)  # of checks' modules: used by all of them
+# Used by all checks.
+_SHARED = tuple(f"{__package__}.{name}" for name in ("registry", "engine"))
 
 
 def search(words: Sequence[str], checks: Iterable[Check]) -> list[Check]:
@@ -48,11 +43,15 @@ def _mentions(text: str, word: str) -> int:
 
 def said(check: Check) -> list[str]:
     """The pieces of the messages and remedies that a check may yield: its function's own sentences."""
-    return list(_sentences(check.judge, set()))
+    top = check.judge.__module__.partition(".")[0]
+    return list(_sentences(check.judge, __package__ or "" if top == "envcheck" else top, set()))
 
 
-def _sentences(function: object, seen: set[object]) -> Iterator[str]:
-    if not isinstance(function, FunctionType) or function in seen or not _is_a_check_s(function):
+def _sentences(function: object, package: str, seen: set[object]) -> Iterator[str]:
+    """Of a function and of those that it names, as far as they are the package's own."""
+    if not isinstance(function, FunctionType) or function in seen:
+        return
+    if not f"{function.__module__}.".startswith(f"{package}.") or function.__module__ in _SHARED:
         return
     seen.add(function)
     for code in _codes(function.__code__):
@@ -63,12 +62,7 @@ def _sentences(function: object, seen: set[object]) -> Iterator[str]:
             value = function.__globals__.get(name)
             if isinstance(value, str) and " " in value:
                 yield value
-            yield from _sentences(value, seen)
-
-
-def _is_a_check_s(function: FunctionType) -> bool:
-    package, _, module = function.__module__.rpartition(".")
-    return package.startswith(__package__ or "") and module not in _SHARED
+            yield from _sentences(value, package, seen)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

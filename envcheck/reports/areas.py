@@ -115,6 +115,8 @@ def _lines(report: Report, snapshot: Snapshot) -> list[_Line]:
         areas = _folded(areas)
     elif not is_container(snapshot.target):
         areas.pop("boundary", None)
+    if area_outcome(areas.get("plugins", [])) == "skipped":
+        areas.pop("plugins", None)
     lines = []
     for area, results in areas.items():
         outcome = area_outcome(results)

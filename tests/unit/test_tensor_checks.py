@@ -96,7 +96,7 @@ def cuda_cores(code: str) -> dict[str, Any]:
 
 
 def test_the_area_is_the_last_and_the_machine_s() -> None:
-    assert list(areas())[-1] == "tensorcores" and not areas()["tensorcores"].of_target
+    assert list(areas())[-2:] == ["tensorcores", "plugins"] and not areas()["tensorcores"].of_target
     assert [check.code for check in area_checks("tensorcores")] == CODES
     for check in area_checks("tensorcores"):
         assert check.about.endswith(".") and check.sources and check.follows
