@@ -17,6 +17,7 @@ from .collector.runtime import process
 from .collector.runtime.child import PACKAGE
 from .exit_codes import CouldNotLook, UsageError
 from .facts import snapshot as snapshots
+from .facts.base import Probe
 from .facts.snapshot import Snapshot
 
 # The collector bounds every probe; this bounds the collector.
@@ -198,9 +199,16 @@ def _last_words(result: Any) -> str:
 
 def _fit(raw: dict[str, Any]) -> Snapshot:
     """The typed Snapshot; a probe whose facts do not fit the schema counts as crashed, and no other."""
+    for name in ("machine", "target"):
+        _fit_extensions(raw[name])
     while True:
         try:
-            return snapshots.load(msgspec.json.encode(raw))
+            data = msgspec.json.encode(raw)
+            found = snapshots.load(data)
+            unknown = snapshots.unknown_fields(data, found)
+            if unknown:  # of this very version
+                raise snapshots.SnapshotError(f"unknown field - at `$.{unknown[0]}`")
+            return found
         except snapshots.SnapshotError as error:
             document, section = _place(str(error))
             probe = raw.get(document, {}).get(section) if document else None
@@ -211,6 +219,15 @@ def _fit(raw: dict[str, Any]) -> Snapshot:
                 "seconds": probe.get("seconds", 0.0),
                 "reason": f"the probe's facts do not fit the schema: {error}",
             }
+
+
+def _fit_extensions(document: Any) -> None:
+    extensions: Any = document.get("extensions") if isinstance(document, dict) else None
+    for name, probe in extensions.items() if isinstance(extensions, dict) else ():
+        try:
+            msgspec.convert(probe, Probe[dict[str, Any]])
+        except msgspec.ValidationError as error:
+            extensions[name] = {"outcome": "crashed", "reason": f"no probe's answer: {error}"}
 
 
 def _place(message: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from .. import __version__ as VERSION
 from .. import collection
 from ..collection import Collected, Inside, Kernels
 from ..exit_codes import CouldNotLook, UsageError
@@ -134,13 +135,25 @@ def read_snapshot(path: str) -> Collected:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     try:
-        return Collected(snapshots.load(data), {})
+        found = snapshots.load(data)
+        _say_what_is_ignored(path, found, snapshots.unknown_fields(data, found))
+        return Collected(found, {})
     except snapshots.SnapshotError as error:
         raise UsageError(
             f"{path}: {error}",
             hint="envcheck collect --output FILE writes a Snapshot; for nvidia-smi's own output use"
             " envcheck collect --nvidia-smi FILE",
         ) from None
+
+
+def _say_what_is_ignored(path: str, found: Snapshot, places: list[str]) -> None:
+    if places:
+        named = ", ".join(place[:80] for place in places[:3])
+        more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+        words.say(
+            f"{path}: written by envcheck {found.machine.collector.version[:20]}, this is {VERSION};"
+            f" fields that it does not know are ignored: {named}{more}"
+        )
 
 
 def _implied_target() -> tuple[str | None, str]:

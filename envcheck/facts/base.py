@@ -23,11 +23,11 @@ class Facts(
     msgspec.Struct,
     frozen=True,
     kw_only=True,
-    forbid_unknown_fields=True,
     omit_defaults=True,
     gc=False,
 ):
-    """Base of every record in a Snapshot: immutable, and strict about what it accepts.
+    """Base of every record in a Snapshot: immutable, strict about types, and lenient about fields that a
+    newer collector adds.
 
     What is read from JSON refers to nothing above it, so the garbage collector need not look at it.
     """

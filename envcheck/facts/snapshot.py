@@ -5,6 +5,7 @@ The collector writes it (as plain JSON, without these types); everything else re
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -21,7 +22,9 @@ from .pci import Pci
 from .target import Environment, Framework, Interpreter, Loader, Lock, Packages, PackagingConfig
 
 SCHEMA = 1
-ExtensionName = Annotated[str, msgspec.Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+_Name = Annotated[str, msgspec.Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+Extensions = Annotated[dict[_Name, Probe[dict[str, Any]]], msgspec.Meta(max_length=64)]
+EXTENSION_LIMIT = 1 << 20  # bytes of one foreign probe's facts
 
 
 class Collector(Facts, frozen=True, kw_only=True):
@@ -60,7 +63,7 @@ class Document(Facts, frozen=True, kw_only=True):
     # both: L0 in the machine's document (where it ran in a container, too), L1 and L2 in the target's
     micro_kernels: Probe[MicroKernels] | None = None
     # other packages' probes, by their names
-    extensions: dict[ExtensionName, Probe[dict[str, Any]]] = {}
+    extensions: Extensions = {}
 
 
 # The probes of a machine and those of a target; what a container sees of its machine is in its own document.
@@ -106,7 +109,10 @@ def _decoder() -> msgspec.json.Decoder[Snapshot]:
 
 
 def load(data: bytes) -> Snapshot:
-    """The Snapshot in this JSON text; raises SnapshotError with the place of the first thing wrong."""
+    """The Snapshot in this JSON text; raises SnapshotError with the place of the first thing wrong.
+
+    Fields that this envcheck does not know are ignored: ``unknown_fields`` names them.
+    """
     if len(data) > LIMIT:
         raise SnapshotError(f"larger than {LIMIT // 1048576} MiB: this is not a Snapshot")
     if not data.strip():
@@ -123,16 +129,47 @@ def load(data: bytes) -> Snapshot:
             _refuse_newer(header.schema)
             raise
         _refuse_newer(found.schema)
+        _refuse_large_extensions(found)
         return found
     except msgspec.ValidationError as error:
-        newer = "; is it from a newer envcheck?" if "unknown field" in str(error) else ""
-        raise SnapshotError(f"it does not fit the schema: {error}{newer}") from None
+        raise SnapshotError(f"it does not fit the schema: {error}") from None
     except msgspec.DecodeError as error:
         raise SnapshotError(f"it is not whole JSON: {error}") from None
     except UnicodeDecodeError as error:
         raise SnapshotError(f"it is not UTF-8: byte {error.start} cannot be read") from None
     except RecursionError:
         raise SnapshotError("it is nested too deeply to be a Snapshot") from None
+
+
+def unknown_fields(data: bytes, found: Snapshot) -> list[str]:
+    """Where the text of a Snapshot says what ``load`` ignored: ["machine.nvml.facts.fans"]."""
+    return [place.removeprefix(".") for place in _unknown(msgspec.json.decode(data), found, "")]
+
+
+def _unknown(told: Any, known: Any, place: str) -> Iterator[str]:
+    if isinstance(told, dict) and isinstance(known, msgspec.Struct):
+        for name, value in told.items():
+            if name == "extensions":
+                continue  # other packages say there what they like
+            if name in known.__struct_fields__:
+                yield from _unknown(value, getattr(known, name), f"{place}.{name}")
+            else:
+                yield f"{place}.{name}"
+    elif isinstance(told, dict) and isinstance(known, dict):
+        for name, value in told.items():
+            yield from _unknown(value, known[name], f"{place}.{name}")
+    elif isinstance(told, list) and isinstance(known, list):
+        for number, (value, item) in enumerate(zip(told, known, strict=True)):
+            yield from _unknown(value, item, f"{place}[{number}]")
+
+
+def _refuse_large_extensions(found: Snapshot) -> None:
+    for document in (found.machine, found.target):
+        for name, probe in document.extensions.items() if document is not None else ():
+            if len(msgspec.json.encode(probe.facts)) > EXTENSION_LIMIT:
+                raise SnapshotError(
+                    f"the facts of the extension {name} are larger than {EXTENSION_LIMIT} bytes"
+                )
 
 
 def _refuse_newer(schema: int) -> None:

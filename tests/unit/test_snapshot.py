@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import msgspec
@@ -11,10 +13,20 @@ from build import Gpu, gpu_snapshot, snapshot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envcheck.cli import sources
 from envcheck.collector import documents as collector_documents
 from envcheck.collector import facts as collector_facts
 from envcheck.facts.base import Reason
-from envcheck.facts.snapshot import LIMIT, SCHEMA, Document, Snapshot, SnapshotError, dump, load
+from envcheck.facts.snapshot import (
+    LIMIT,
+    SCHEMA,
+    Document,
+    Snapshot,
+    SnapshotError,
+    dump,
+    load,
+    unknown_fields,
+)
 
 GOOD = dump(gpu_snapshot(Gpu(index=0, name="NVIDIA H100 80GB HBM3", temperature_c=40)))
 
@@ -45,7 +57,6 @@ def test_the_schema_describes_what_is_written() -> None:
         (changed(schema=SCHEMA + 1), "upgrade envcheck"),
         (changed(schema="1"), "$.schema"),
         (changed(redacted="yes"), "Expected `bool`, got `str` - at `$.redacted`"),
-        (changed(surprise=1), "unknown field `surprise`; is it from a newer envcheck?"),
         (
             GOOD.replace(b'"temperature_c": 40', b'"temperature_c": "hot"'),
             "at `$.machine.nvml.facts.gpus[0].temperature_c`",
@@ -61,6 +72,53 @@ def test_bad_input_is_one_sentence_that_names_the_place(data: bytes, sentence: s
         load(data)
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_what_a_newer_collector_adds_is_ignored_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = json.loads(GOOD)
+    raw["surprise"] = [1]
+    raw["machine"]["fans"] = {"outcome": "ok", "facts": {"rpm": 1}}
+    raw["machine"]["nvml"]["facts"]["gpus"][0]["colour"] = "black"
+    raw["machine"]["extensions"] = {"acme": {"outcome": "ok", "facts": {"any": [{"thing": None}]}}}
+    data = json.dumps(raw).encode()
+    found = load(data)
+    assert found.machine.extensions["acme"].facts == {"any": [{"thing": None}]}
+    places = ["machine.nvml.facts.gpus[0].colour", "machine.fans", "surprise"]
+    assert sorted(unknown_fields(data, found)) == sorted(places)
+    assert unknown_fields(dump(found), found) == []
+    (tmp_path / "newer.json").write_bytes(data)
+    assert sources.read_snapshot(str(tmp_path / "newer.json")).snapshot == found
+    told = capsys.readouterr().err
+    assert "fields that it does not know are ignored: machine." in told and told.count("\n") == 1
+    raw["machine"]["nvml"]["facts"]["gpus"][0]["name"] = 5
+    with pytest.raises(SnapshotError, match=r"gpus\[0\]\.name"):
+        load(json.dumps(raw).encode())
+
+
+@pytest.mark.parametrize(
+    "extensions",
+    [
+        [],
+        {"a b": {"outcome": "ok"}},
+        {"a": 5},
+        {"a": {"outcome": "fine"}},
+        {"a": {"outcome": "ok", "facts": 1}},
+    ],
+)
+def test_what_extensions_must_look_like(extensions: Any) -> None:
+    raw = json.loads(GOOD)
+    raw["machine"]["extensions"] = extensions
+    with pytest.raises(SnapshotError, match=r"\$\.machine\.extensions"):
+        load(json.dumps(raw).encode())
+
+
+def test_an_extension_may_not_be_large() -> None:
+    raw = json.loads(GOOD)
+    raw["machine"]["extensions"] = {"acme": {"outcome": "ok", "facts": {"a": "x" * (1 << 20)}}}
+    with pytest.raises(SnapshotError, match="the extension acme are larger than 1048576 bytes"):
+        load(json.dumps(raw).encode())
 
 
 def test_too_large_is_said_before_it_is_parsed() -> None:
