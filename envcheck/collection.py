@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,7 @@ def collect(
     progress: Progress | None = None,
     only: Collection[str] = (),
     seen: Snapshot | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Collected:
     """Run the collector in a process of its own.
 
@@ -101,7 +102,8 @@ def collect(
     deadline: seconds for every probe, instead of each probe's own.
     kernels: which micro-kernels to run after the probes; None for none.
     only: of the probes, these; all where it is empty.
-    seen: with ``inside``: an unredacted Snapshot of this moment, whose probes are not run again.
+    seen: an unredacted Snapshot of this machine, whose probes of the machine are not run again.
+    environment: variables that the collector gets beside this process's own, and the target's probes from it.
     progress: called with (names of running probes, done, total), again and again while it works.
     Raises UsageError for a target or file that cannot be looked at, CouldNotLook where the collector
     itself did not come back with a Snapshot.
@@ -129,9 +131,10 @@ def collect(
         bound += KERNELS
     elif nvidia_smi is None:
         argv += ["--no-kernels"]
-    with _sent_inside(inside, seen) as arguments:
+    env = None if environment is None else {**os.environ, **environment}
+    with _requested(inside, seen) as arguments:
         grace = GRACE if inside is None else ENGINE_GRACE
-        child = process.Child(argv + arguments, bound, grace=grace, limit=snapshots.LIMIT)
+        child = process.Child(argv + arguments, bound, env=env, grace=grace, limit=snapshots.LIMIT)
         return _read(_run(child, progress))
 
 
@@ -141,22 +144,28 @@ def foreign_probes() -> dict[str, Path]:
 
 
 @contextmanager
-def _sent_inside(inside: Inside | None, seen: Snapshot | None) -> Iterator[list[str]]:
-    """The arguments that send the collector into a container; none without one."""
-    if inside is None:
+def _requested(inside: Inside | None, seen: Snapshot | None) -> Iterator[list[str]]:
+    """The arguments that send the collector into a container, and that name what was seen already."""
+    if inside is None and seen is None:
         yield []
         return
-    from . import single_file
-
-    made = tempfile.TemporaryDirectory(prefix="envcheck-inside-", ignore_cleanup_errors=True)
-    with made as folder:
-        script, request = Path(folder, "collector.py"), Path(folder, "inside.json")
-        script.write_bytes(single_file.build_script(foreign_probes()))
-        told = msgspec.to_builtins(inside) | {"script": str(script), "once": True}
+    made = tempfile.TemporaryDirectory(prefix="envcheck-collect-", ignore_cleanup_errors=True)
+    with made as folder:  # only its owner may look into it
+        arguments = []
         if seen is not None:
-            told["seen"] = msgspec.json.decode(snapshots.dump(seen))["machine"]
-        request.write_bytes(msgspec.json.encode(told))  # only its owner may look into the folder
-        yield ["--inside", str(request)]
+            known = Path(folder, "seen.json")
+            machine = msgspec.json.decode(snapshots.dump(seen))["machine"]
+            known.write_bytes(msgspec.json.encode(machine))
+            arguments += ["--seen", str(known)]
+        if inside is not None:
+            from . import single_file
+
+            script, request = Path(folder, "collector.py"), Path(folder, "inside.json")
+            script.write_bytes(single_file.build_script(foreign_probes()))
+            told = msgspec.to_builtins(inside) | {"script": str(script), "once": True}
+            request.write_bytes(msgspec.json.encode(told))
+            arguments += ["--inside", str(request)]
+        yield arguments
 
 
 def _run(child: Any, progress: Progress | None) -> Any:

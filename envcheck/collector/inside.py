@@ -48,7 +48,7 @@ class Look(object):
     """One look into one container."""
 
     def __init__(self, file):
-        """file: the path of {location, argv, environment, script, ending, seen}. Raises ValueError, OSError.
+        """file: the path of {location, argv, environment, script, ending}. Raises ValueError, OSError.
 
         With {"once": true} the file's directory is removed as soon as all of it is read.
         """
@@ -56,7 +56,6 @@ class Look(object):
             told = json.loads(opened.read().decode("utf-8"))
         self.location = told["location"]
         self.ending = told.get("ending") or []
-        self.seen = told.get("seen") or {}  # sections of the machine that need no second look
         self.child = None
         self._argv = told["argv"]
         self._environment = told.get("environment")

@@ -128,12 +128,21 @@ def _look(options, parent, folder):
         kernels=options.kernels,
         only=options.probes,
         probe_files=dict(options.probe_file),
+        seen=_seen(options.seen),
     )
     try:
         look = None if options.inside is None else inside.Look(options.inside)
         return run.collect(options.target, look=look), run.names
     finally:
         run.close()
+
+
+def _seen(path):
+    """The sections of the machine's document in a file of envcheck's."""
+    if path is None:
+        return {}
+    with open(path, "rb") as opened:
+        return json.loads(opened.read().decode("utf-8"))
 
 
 def _capture(path):
@@ -187,6 +196,7 @@ def _options(argv):
     parser.add_argument("--parent", metavar="PID", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--inside", metavar="FILE", help=argparse.SUPPRESS)
+    parser.add_argument("--seen", metavar="FILE", help=argparse.SUPPRESS)
     parser.add_argument(
         "--probe-file",
         action="append",

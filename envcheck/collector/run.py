@@ -48,6 +48,7 @@ class Run(object):
         kernels=None,
         only=None,
         probe_files=None,
+        seen=None,
     ):
         """params: what every machine probe gets. deadline: seconds, instead of each probe's own.
 
@@ -55,6 +56,7 @@ class Run(object):
         scratch: an empty directory for the target's Python, which looks for modules where it works, or for
         the container's engine; close() removes it. kernels: the micro-kernels' Options; without them none
         is run. only: of the probes, these. probe_files: {name: path} of other packages' probes.
+        seen: sections of the machine's document that need no second look.
         """
         self.params = params or {}
         self.deadline = deadline
@@ -65,6 +67,7 @@ class Run(object):
         self.kernels = kernels
         self.names = []  # of other hosts and users, to be redacted: [(host, user, home)]
         self._only = only
+        self._seen = seen or {}
         self._foreign, self._refused = foreign.find(probe_files or {})
         self._look = None
         self._stuck = set()
@@ -106,11 +109,10 @@ class Run(object):
             params = dict(self.params)
             if target is not None:
                 params["paths"] = [os.path.abspath(target)]  # its disk is looked at, too
-            seen = {} if look is None else look.seen
             place = documents["machine"]
             for probe in self._chosen("machine"):
-                if isinstance(seen.get(probe.name), dict):
-                    place[probe.name] = seen[probe.name]
+                if isinstance(self._seen.get(probe.name), dict):
+                    place[probe.name] = self._seen[probe.name]
                 else:
                     self._probe(place, _isolated(), probe, params, "/")
             for name, why in self._refused.items():

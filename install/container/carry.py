@@ -10,6 +10,7 @@ import msgspec
 from ... import collection
 from ...collection import Collected, Kernels
 from ...exit_codes import CouldNotLook
+from ...facts.snapshot import Snapshot
 from ..engines import inside
 from ..engines.image_store import EngineImages
 from ..images import layers
@@ -20,7 +21,7 @@ from ..start import start_file
 from ..transaction.execute import execute
 from ..transaction.layout import Version
 from ..transaction.record import Installed
-from ..verify import DoctorVerifier
+from ..verify import DoctorVerifier, unchanged
 from .prepare import Prepared
 
 if TYPE_CHECKING:
@@ -33,10 +34,9 @@ def carry_out(prepared: Prepared, plan: ImagePlan, how: How, told: Told) -> Inst
     """Install what the plan says, or leave everything as it was. Raises as ``transaction.execute``."""
     stack, request = prepared.choice.stack, prepared.request
     verifier = DoctorVerifier(
+        lambda directory: _look(directory, unchanged(prepared.snapshot), told.looking),
         must_pass=[*LOOKED_INTO, *stack.must_pass],
         allow_no_gpu=request.allow_no_gpu,
-        progress=told.looking,
-        look=lambda directory: _look(directory, told.looking),
     )
     with layers.in_use(prepared.store) as remove:
         installed = execute(
@@ -55,13 +55,12 @@ def carry_out(prepared: Prepared, plan: ImagePlan, how: How, told: Told) -> Inst
     return installed
 
 
-def _look(directory: Path, progress: collection.Progress) -> Collected:
-    """At a version: from inside a fresh container, or as it stands where it is one of wheels."""
+def _look(directory: Path, seen: Snapshot, progress: collection.Progress) -> Collected:
+    """At a version, from inside a fresh container."""
     version = Version(directory)
-    if not version.is_container:
-        return collection.collect(str(directory), kernels=Kernels(), progress=progress)
     try:
         start = start_file.read(version.start)
     except (OSError, msgspec.DecodeError) as error:
         raise CouldNotLook(f"{version.start} does not say how it is started: {error}") from None
-    return collection.collect(inside=inside.of_start(start), kernels=Kernels(), progress=progress)
+    within = inside.of_start(start)
+    return collection.collect(inside=within, kernels=Kernels(), progress=progress, seen=seen)

@@ -171,8 +171,10 @@ def _provided(there: Installed) -> dict[str, str]:
 
 
 def _execute(prepared: Prepared, plan: WheelPlan, how: How, told: Told) -> Installed:
+    from ... import collection
+    from ...collection import Kernels
     from ..transaction.execute import execute
-    from ..verify import DoctorVerifier
+    from ..verify import DoctorVerifier, unchanged
     from ..wheels.artifact import LockedPackages
     from ..wheels.builder import WheelBuilder
 
@@ -190,10 +192,15 @@ def _execute(prepared: Prepared, plan: WheelPlan, how: How, told: Told) -> Insta
         prepared.added,
     )
     verifier = DoctorVerifier(
+        lambda directory: collection.collect(
+            str(directory),
+            kernels=Kernels(),
+            progress=told.looking,
+            seen=unchanged(prepared.machine.snapshot),
+            environment=stack.environment,
+        ),
         must_pass=stack.must_pass,
         allow_no_gpu=request.allow_no_gpu or not stack.gpu,
-        environment=stack.environment,
-        progress=told.looking,
     )
     material = LockedPackages(prepared.lock)
     return execute(

@@ -20,7 +20,7 @@ def test_a_container_that_nobody_could_look_into_is_not_verified(
 
     asked: list[str] = []
 
-    def verifier(*, must_pass: list[str], **_rest: Any) -> None:
+    def verifier(_look: Any, *, must_pass: list[str], **_rest: Any) -> None:
         asked.extend(must_pass)
         raise Stop
 
@@ -29,7 +29,7 @@ def test_a_container_that_nobody_could_look_into_is_not_verified(
     class Nothing:
         choice = type("Choice", (), {"stack": stack})
         request = Request(mode="container")
-        looking = None
+        snapshot = None
 
     nothing: Any = Nothing()
     with pytest.raises(Stop):
