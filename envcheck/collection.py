@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from . import nvidia_ml_py, plugins
+from . import nvidia_ml_py, plugins, scratch
 from .collector.runtime import process
 from .collector.runtime.child import PACKAGE
 from .exit_codes import CouldNotLook, UsageError
@@ -149,18 +148,17 @@ def _requested(inside: Inside | None, seen: Snapshot | None) -> Iterator[list[st
     if inside is None and seen is None:
         yield []
         return
-    made = tempfile.TemporaryDirectory(prefix="envcheck-collect-", ignore_cleanup_errors=True)
-    with made as folder:  # only its owner may look into it
+    with scratch.directory() as folder:
         arguments = []
         if seen is not None:
-            known = Path(folder, "seen.json")
+            known = folder / "seen.json"
             machine = msgspec.json.decode(snapshots.dump(seen))["machine"]
             known.write_bytes(msgspec.json.encode(machine))
             arguments += ["--seen", str(known)]
         if inside is not None:
             from . import single_file
 
-            script, request = Path(folder, "collector.py"), Path(folder, "inside.json")
+            script, request = folder / "collector.py", folder / "inside.json"
             script.write_bytes(single_file.build_script(foreign_probes()))
             told = msgspec.to_builtins(inside) | {"script": str(script), "once": True}
             request.write_bytes(msgspec.json.encode(told))

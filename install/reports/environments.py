@@ -82,6 +82,9 @@ def pruned(done: Pruned, **style: Any) -> str:
         count = "1 fetched file" if done.files == 1 else f"{done.files} fetched files"
         what = f"{count} that no version needs, {size(done.files_bytes)}"
         page.entry(words[0], what, len(words[0]) + 2)
+    if done.leftovers:
+        what = f"left by runs that were killed: {_some(done.leftovers)}"
+        page.entry(words[0], what, len(words[0]) + 2)
     if done.packages:
         what = f"unpacked in uv's cache: {_some(done.packages)}"
         page.entry(words[0], what, len(words[0]) + 2)

@@ -12,6 +12,7 @@ import msgspec
 
 from ...exit_codes import Cannot, NotPutBack, UsageError
 from .. import durable, places
+from ..store import leftovers
 from ..store.store import Store
 from . import engine_images, existing, file_list, guard, lock, record, recovery, removal, roots
 from .engine_images import NO_ENGINES, ImageStore
@@ -56,6 +57,7 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     removed: list[Removed]
     files: int  # of the store
     files_bytes: int
+    leftovers: list[str]  # files and directories that killed runs left
     packages: list[str]  # that uv's cache lets go of
     freed: int  # of the disk, by all of it; what is linked several times counts once
     notes: list[str]  # what was left alone, and why
@@ -92,12 +94,14 @@ def prune(
         if cache is not None:
             work.clean(cache)
         freed = image_bytes + (work.expected() if dry_run else before - _bytes(every))
+        freed += 0 if dry_run else work.leftover_bytes
     return Pruned(
         dry_run=dry_run,
         kept=work.kept,
         removed=work.removed,
         files=work.files,
         files_bytes=work.files_bytes,
+        leftovers=work.leftovers,
         packages=work.packages,
         freed=max(0, freed),
         notes=work.notes,
@@ -119,7 +123,8 @@ class _Work:
         self._busy = False
         self.kept: list[Kept] = []
         self.removed: list[Removed] = []
-        self.files = self.files_bytes = 0
+        self.files = self.files_bytes = self.leftover_bytes = 0
+        self.leftovers: list[str] = []
         self.packages: list[str] = []
         self.notes: list[str] = []
 
@@ -192,7 +197,7 @@ class _Work:
                 ) from None
 
     def remove_files(self) -> None:
-        """The store's, that no lock of a version that stays names."""
+        """The store's, that no lock of a version that stays names, and what killed runs left."""
         if self._busy:
             return
         locks = [_text(version.lock) for version in self._staying]
@@ -202,6 +207,11 @@ class _Work:
             if entry.sha256 not in hashes:
                 self.files += 1
                 self.files_bytes += entry.size if self._dry_run else store.remove(entry.sha256)
+        for path in leftovers.find(store):
+            size = leftovers.size(path) if self._dry_run else leftovers.remove(path)
+            self.leftovers.append(str(path))
+            if not path.is_relative_to(store.root):
+                self.leftover_bytes += size
 
     def clean(self, cache: PackageCache) -> None:
         """Have uv let go of what it has unpacked."""
@@ -223,7 +233,7 @@ class _Work:
         staying = file_list.blocks([version.directory for version in self._staying]).keys()
         going = file_list.blocks([version.directory for _, version in self._going])
         freed = sum(size for key, (size, _, _) in going.items() if key not in staying)
-        return freed + self.files_bytes
+        return freed + self.files_bytes + self.leftover_bytes
 
 
 def _every(chosen: list[Root]) -> list[Root]:

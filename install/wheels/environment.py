@@ -7,9 +7,9 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from ... import scratch
 from ...exit_codes import PutBack
 from .. import processes
 from ..catalogue.model import Stack
@@ -34,10 +34,9 @@ def create(directory: Path, interpreter: Interpreter, *, prompt: str = "") -> No
     directory.parent.mkdir(parents=True, exist_ok=True)
     minor = tuple(int(part) for part in interpreter.minor.split("."))
     if minor >= _VIRTUALENV_FROM:
-        with TemporaryDirectory(prefix="envcheck-") as scratch:
-            result = _run(
-                directory, "virtualenv.log", _virtualenv(directory, interpreter, scratch, prompt)
-            )
+        with scratch.directory() as folder:
+            command = _virtualenv(directory, interpreter, folder, prompt)
+            result = _run(directory, "virtualenv.log", command)
     else:
         python = _base(interpreter)
         named = ["--prompt", prompt] if prompt else []
@@ -64,11 +63,11 @@ def configure(directory: Path, stack: Stack, lock: Lockfile, public: str) -> Non
 
 
 def _virtualenv(
-    directory: Path, interpreter: Interpreter, scratch: str, prompt: str
+    directory: Path, interpreter: Interpreter, folder: Path, prompt: str
 ) -> list[str | Path]:
     """With a cache of its own: what the user's remembers of interpreters may be out of date."""
     argv: list[str | Path] = [sys.executable, "-I", "-m", "virtualenv", "--with-traceback"]
-    argv += ["--python", interpreter.path, "--app-data", Path(scratch) / "app-data"]
+    argv += ["--python", interpreter.path, "--app-data", folder / "app-data"]
     argv += ["--no-seed", "--no-download", "--no-periodic-update", "--no-vcs-ignore"]
     argv += ["--prompt", prompt] if prompt else []
     return [*argv, directory]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,4 +15,6 @@ def scratch_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
     (tmp_path / "HOME").mkdir()
+    (tmp_path / "TMP").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "TMP"))  # prune looks there
     monkeypatch.setattr(os, "fsync", lambda handle: None)
