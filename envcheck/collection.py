@@ -123,7 +123,7 @@ def collect(
     if pynvml is not None:
         argv += ["--pynvml", str(pynvml)]
     if nvidia_smi is None:
-        argv += [f"--probe-file={name}={file}" for name, file in foreign_probes().items()]
+        argv += [f"--probe-file={name}={file}" for name, file in plugins.probe_files().items()]
     bound = DEADLINE if deadline is None else max(DEADLINE, deadline + 2 * BEYOND_PROBES)
     if kernels is not None:
         argv += kernels.argv()
@@ -135,11 +135,6 @@ def collect(
         grace = GRACE if inside is None else ENGINE_GRACE
         child = process.Child(argv + arguments, bound, env=env, grace=grace, limit=snapshots.LIMIT)
         return _read(_run(child, progress))
-
-
-def foreign_probes() -> dict[str, Path]:
-    """{name: file} of the probes that other packages add."""
-    return plugins.files("envcheck.probes", snapshots.MACHINE_SECTIONS | snapshots.TARGET_SECTIONS)
 
 
 @contextmanager
@@ -159,7 +154,7 @@ def _requested(inside: Inside | None, seen: Snapshot | None) -> Iterator[list[st
             from . import single_file
 
             script, request = folder / "collector.py", folder / "inside.json"
-            script.write_bytes(single_file.build_script(foreign_probes()))
+            script.write_bytes(single_file.build_script(plugins.probe_files()))
             told = msgspec.to_builtins(inside) | {"script": str(script), "once": True}
             request.write_bytes(msgspec.json.encode(told))
             arguments += ["--inside", str(request)]

@@ -4,8 +4,8 @@
     fans = "acme_fans.checks"
 
 Groups: "envcheck.checks" names a module or a function that registers checks (`checks/registry.py` says how),
-"envcheck.reports" an object; "envcheck.probes" names a module and "envcheck.stacks" a package, of which only
-the place of the files is taken.
+"envcheck.reports" a function from a Report to text; "envcheck.probes" names a module and "envcheck.stacks" a
+package, of which only the place of the files is taken.
 """
 
 from __future__ import annotations
@@ -24,6 +24,22 @@ if TYPE_CHECKING:
 
 GROUPS = ("envcheck.checks", "envcheck.probes", "envcheck.stacks", "envcheck.reports")
 _NAME_LIMIT = 64  # characters
+OWN_FORMATS = ("text", "terminal", "json", "junit", "markdown", "html", "openmetrics")
+# The names of sections (facts/snapshot.py).
+OWN_PROBES = (
+    *("host", "pci", "kernel", "nvml", "nvidia_smi", "cuda", "containers", "interpreter"),
+    *(
+        "environment",
+        "packages",
+        "packaging_config",
+        "lock",
+        "loader",
+        "tensorflow",
+        "torch",
+        "jax",
+    ),
+    *("micro_kernels", "extensions"),
+)
 
 
 class Problem(msgspec.Struct, frozen=True, order=True):
@@ -44,21 +60,26 @@ def problems() -> list[Problem]:
 
 
 def all_problems() -> list[Problem]:
-    """What of any group cannot be loaded."""
-    files("envcheck.probes")
-    files("envcheck.stacks")
-    objects("envcheck.reports")
+    """What of any group cannot be loaded; of the stacks' files as far as the catalogue has read them."""
+    probe_files()
+    stack_folders()
+    faces()
     return problems()
 
 
-def objects(group: str, reserved: Collection[str] = ()) -> dict[str, Any]:
-    """{entry point's name: the object that it names}, loaded. reserved: names of envcheck's own."""
-    return use(group, lambda entry: entry.load(), reserved)
+def probe_files() -> dict[str, Path]:
+    """{a probe's name: the file of its module}; the module itself is not imported."""
+    return use("envcheck.probes", _file, OWN_PROBES)
 
 
-def files(group: str, reserved: Collection[str] = ()) -> dict[str, Path]:
-    """{entry point's name: the file of the module that it names}; the module itself is not imported."""
-    return use(group, _file, reserved)
+def stack_folders() -> dict[str, Path]:
+    """{entry point's name: the directory of the package that it names}, in which *.toml are stacks."""
+    return use("envcheck.stacks", _folder)
+
+
+def faces() -> dict[str, Any]:
+    """{a report format's name: a function from a Report to text}."""
+    return use("envcheck.reports", _function, OWN_FORMATS)
 
 
 def add_problem(group: str, name: str, reason: str) -> None:
@@ -106,6 +127,25 @@ def _file(entry: EntryPoint) -> Path:
     if spec is None or not spec.origin or not Path(spec.origin).is_file():
         raise ValueError(f"there is no file of a module {entry.module}")
     return Path(spec.origin)
+
+
+def _folder(entry: EntryPoint) -> Path:
+    from importlib.util import find_spec
+
+    spec = find_spec(entry.module)
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if not places:
+        raise ValueError(f"there is no package {entry.module}")
+    if not any(Path(places[0]).glob("*.toml")):
+        raise ValueError(f"the package {entry.module} has no *.toml beside its __init__.py")
+    return Path(places[0])
+
+
+def _function(entry: EntryPoint) -> Any:
+    loaded = entry.load()
+    if not callable(loaded):
+        raise ValueError(f"{entry.value} is no function")
+    return loaded
 
 
 def _package(entry: EntryPoint) -> str:

@@ -78,7 +78,12 @@ def _needed(snapshot: Snapshot, every: Iterable[Check], chosen: Collection[str])
 
 def _with_sections(document: Document, needed: frozenset[str]) -> Document:
     others = (MACHINE_SECTIONS | TARGET_SECTIONS) - needed
-    return msgspec.structs.replace(document, **dict.fromkeys(others))
+    extensions = {
+        name: probe
+        for name, probe in document.extensions.items()
+        if name in needed or "extensions" in needed
+    }
+    return msgspec.structs.replace(document, **dict.fromkeys(others), extensions=extensions)
 
 
 def _judge(check: Check, view: SnapshotView) -> list[Verdict]:

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from .. import collection, plugins, single_file
+    from .. import plugins, single_file
 
     output = arguments.output
     builders = {".pyz": single_file.build_pyz, ".py": single_file.build_script}
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     if suffix not in builders:
         raise UsageError(f"--output {output}: the name must end in .pyz or .py")
     files.check_writable(output)
-    probes = collection.foreign_probes()
+    probes = plugins.probe_files()
     for problem in plugins.problems():
         words.say(f"{problem.package}: the probe {problem.name} is not in it: {problem.reason}")
     files.write(output, builders[suffix](probes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from .. import plugins
 from ..exit_codes import ExitCode, UsageError
 from ..suggestions import did_you_mean
 from . import files, kernels, sources
@@ -73,10 +74,21 @@ def add_arguments(parser: Parser) -> None:
     parser.rare("--engine", "--deadline", "--save", "--exit-zero", "--no-kernels")
 
 
+class _Formats(tuple[str, ...]):
+    """The names of report formats; of other packages', which are asked for only where need be, too."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in tuple(self) or any(
+            name == entry.name for entry in plugins.entry_points("envcheck.reports")
+        )
+
+
 def add_faces(parser: argparse.ArgumentParser) -> None:
     """What the report looks like and where it goes: of `envcheck demo`, too."""
     face = parser.add_mutually_exclusive_group()
     files.add_format(face, json="for programs", junit="for CI servers", markdown="for a ticket")
+    for action in face._group_actions:
+        action.choices = _Formats(action.choices or ())
     face.add_argument(
         "--commands",
         action="store_true",
@@ -122,6 +134,10 @@ def run(arguments: argparse.Namespace) -> int:
         from ..facts import snapshot as snapshots
 
         files.write(arguments.save, snapshots.dump(collected.snapshot), "--save")
+    if plugins.entry_points("envcheck.stacks"):
+        from ..install.catalogue import load
+
+        load.names()  # reads them, so that the check on plug-ins knows what is wrong with them
     diagnosis = diagnose(collected.snapshot, only, skip)
     files.write(arguments.output, _render(arguments, collected, diagnosis))
     return ExitCode.HEALTHY if arguments.exit_zero else _exit_code(diagnosis, arguments.fail_on)
@@ -143,6 +159,10 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
         from ..reports import markdown
 
         return markdown.render(report, collected.snapshot)
+    if arguments.format != "text":
+        from ..reports import foreign
+
+        return foreign.render(arguments.format, report)
     return _text(arguments, collected, report)
 
 

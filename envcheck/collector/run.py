@@ -212,7 +212,12 @@ class Run(object):
         """The probes that write this document, envcheck's own first."""
         found = list(probes.of(document).values())
         found += [probe for probe in self._foreign if probe.document == document]
-        return [probe for probe in found if self._only is None or probe.name in self._only]
+        return [probe for probe in found if self._is_wanted(probe)]
+
+    def _is_wanted(self, probe):
+        if self._only is None or probe.name in self._only:
+            return True
+        return "extensions" in self._only and probe in self._foreign
 
     def _wanted_inside(self, document):
         """The names of the probes that run in a container for this document."""

@@ -11,15 +11,17 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from ... import plugins
 from ...exit_codes import UsageError
 from ...suggestions import did_you_mean
+from .containers import flavours
 from .model import Release, Stack
 from .pythons import seed as seed
 from .schema import mistake, read
 
 
 def names() -> list[str]:
-    """The stacks that envcheck comes with."""
+    """The stacks that envcheck comes with, and those of other packages."""
     return sorted(_files())
 
 
@@ -98,6 +100,31 @@ def nearest(stack: Stack, release: str, most: int = 3) -> list[Release]:
 
 
 def _files() -> dict[str, str]:
+    return _own() | _foreign()
+
+
+@cache
+def _foreign() -> dict[str, str]:
+    """The stacks of other packages that have no mistake; of the others PLG-001 tells."""
+    found: dict[str, str] = {}
+    taken = {*_own(), *(flavour.name for flavour in flavours())}
+    for entry, folder in plugins.stack_folders().items():
+        for path in sorted(folder.glob("*.toml")):
+            try:
+                if path.stem in taken:
+                    raise UsageError(f"there is a stack {path.stem} already")
+                stack = read(_text(path), path.name)
+                if stack.name != path.stem:
+                    raise UsageError(f'{path.name}: its name is "{stack.name}"')
+            except UsageError as error:
+                plugins.add_problem("envcheck.stacks", entry, str(error))
+            else:
+                taken.add(path.stem)
+                found[path.stem] = str(path)
+    return found
+
+
+def _own() -> dict[str, str]:
     folder = files(__package__).joinpath("stacks")
     return {
         entry.name.removesuffix(".toml"): f"{folder}/{entry.name}"

@@ -125,9 +125,8 @@ def test_a_probe_that_cannot_be_found_is_a_problem(
     plugins._is_any_installed.cache_clear()
     monkeypatch.setattr(plugins, "_problems", set())
     try:
-        assert plugins.files("envcheck.probes", ["nvml"]) == {"fans": tmp_path / "acme_fans.py"}
-        assert plugins.objects("envcheck.reports") == {}
-        assert plugins.objects("envcheck.checks") == {}
+        assert plugins.probe_files() == {"fans": tmp_path / "acme_fans.py"}
+        assert plugins.faces() == {}
         told = {p.name: p for p in plugins.problems()}
         assert {p.package for p in told.values()} == {"acme"}
         assert told["nvml"].reason == "envcheck itself has one of this name"

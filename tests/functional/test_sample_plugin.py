@@ -1,0 +1,210 @@
+"""tests/plugin, a package of its own beside envcheck: it adds a probe, a check, a stack and a format."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PLUGIN = REPOSITORY / "tests" / "plugin"
+FACE = '"envcheck.reports" = {'
+BAD = {  # in pyproject.toml: entry points that cannot be used
+    FACE: f'{FACE} raises = "acme_uptime.bad:raises", ends = "acme_uptime.bad:ends",'
+    ' number = "acme_uptime.bad:number", json = "acme_uptime.face:render",'
+    ' missing = "acme_of_nowhere:render",',
+    '"envcheck.probes" = {': '"envcheck.probes" = { slow = "acme_uptime.slow",'
+    ' dead = "acme_uptime.dead", nvml = "acme_uptime.probe",',
+}
+FILES = {
+    "bad.py": "def raises(report): raise KeyError('no\\x1b[31m\\nface')\n"
+    "def ends(report): raise SystemExit(0)\ndef number(report): return 5\n",
+    "slow.py": 'DOCUMENT = "machine"\nDEADLINE = 1\ndef collect(c):\n    import time; time.sleep(60)\n',
+    "dead.py": 'DOCUMENT = "machine"\nDEADLINE = 1\ndef collect(c):\n    import os; os.abort()\n',
+    "broken.toml": "name = [",
+    "tensorflow.toml": "",
+}
+
+Envcheck = Callable[..., CompletedProcess[str]]
+
+
+def source_lines() -> int:
+    files = [path for path in PLUGIN.rglob("*") if path.suffix in (".py", ".toml")]
+    return sum(len(path.read_text().splitlines()) for path in files)
+
+
+def installed(folder: Path, source: Path) -> Envcheck:
+    """envcheck in a virtual environment of its own with the package; everything else is lent to it."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
+    python = folder / "env/bin/python"
+    site = Path(sysconfig.get_path("purelib", vars={"base": os.fspath(folder / "env")}))
+    lent = [REPOSITORY, Path(sysconfig.get_path("purelib"))]
+    (site / "lent.pth").write_text("".join(f"{path}\n" for path in lent))
+    environment = {"PATH": os.environ["PATH"], "HOME": os.fspath(folder), "LC_ALL": "C.UTF-8"}
+    uv = [shutil.which("uv", path=sysconfig.get_path("scripts")) or "uv", "pip", "install"]
+    alone = ["--offline", "--no-config", "--no-index", "--no-deps", "--no-build-isolation"]
+    done = subprocess.run(
+        [*uv, *alone, "--python", python, source],
+        env=environment | {"UV_CACHE_DIR": os.fspath(folder / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+    def envcheck(*arguments: str | Path) -> CompletedProcess[str]:
+        argv = [python, "-m", "envcheck", *arguments]
+        return subprocess.run(
+            argv,
+            env=environment,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+    return envcheck
+
+
+def copied(folder: Path) -> Path:
+    return Path(shutil.copytree(PLUGIN, folder, ignore=shutil.ignore_patterns("__pycache__")))
+
+
+@pytest.fixture(scope="module")
+def plugged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Envcheck]:
+    folder = tmp_path_factory.mktemp("plugged")
+    yield installed(folder, copied(folder / "source"))
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Envcheck]:
+    folder = tmp_path_factory.mktemp("broken")
+    source = copied(folder / "source")
+    text = (source / "pyproject.toml").read_text()
+    for old, new in BAD.items():
+        assert old in text
+        text = text.replace(old, new)
+    (source / "pyproject.toml").write_text(text)
+    for name, content in FILES.items():
+        (source / "acme_uptime" / name).write_text(content)
+    yield installed(folder, source)
+
+
+@pytest.fixture(scope="module")
+def snapshot(plugged: Envcheck, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    file = tmp_path_factory.mktemp("snapshot") / "machine.json"
+    done = plugged("collect", "--no-kernels", "--output", file)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(file.read_text())
+    return found
+
+
+def test_it_is_short() -> None:
+    assert source_lines() < 60
+
+
+def test_the_page_shows_what_is_there() -> None:
+    page = (REPOSITORY / "docs" / "extending.md").read_text()
+    shown = dict(re.findall(r"`([\w./-]+)`\n\n```\w+\n(.*?)```", page, re.DOTALL))
+    files = [path for path in PLUGIN.rglob("*") if path.suffix in (".py", ".toml")]
+    assert shown == {os.fspath(path.relative_to(PLUGIN)): path.read_text() for path in files}
+
+
+def test_its_probe_s_facts_are_in_the_snapshot(snapshot: dict[str, Any]) -> None:
+    told = snapshot["machine"]["extensions"]["acme_uptime"]
+    assert told["outcome"] == "ok" and isinstance(told["facts"]["days"], int)
+
+
+def test_its_check_judges_a_live_machine_and_a_file(
+    plugged: Envcheck, snapshot: dict[str, Any], tmp_path: Path
+) -> None:
+    done = plugged("doctor", "--only", "acme", "--format", "json", "--no-kernels")
+    results = {result["code"]: result for result in json.loads(done.stdout)["results"]}
+    assert results["ACME-001"]["outcome"] == "pass", done.stderr
+    snapshot["machine"]["extensions"]["acme_uptime"]["facts"]["days"] = 400
+    file = tmp_path / "machine.json"
+    file.write_text(json.dumps(snapshot))
+    done = plugged("doctor", "--from", file)
+    assert done.returncode == 1 and "ACME-001" in done.stdout
+    assert "It has been up for 400 days." in done.stdout and "ACME's own" in done.stdout
+    assert "ACME's handbook" in plugged("explain", "ACME-001").stdout
+    done = plugged("doctor", "--from", file, "--format", "codes", "--only", "acme")
+    assert (done.returncode, done.stdout) == (1, "problems ACME-001\n")
+
+
+def test_who_judges_it_without_the_package_is_not_disturbed(
+    snapshot: dict[str, Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "machine.json"
+    file.write_text(json.dumps(snapshot))
+    argv = [sys.executable, "-m", "envcheck", "doctor", "--from", file, "--only", "plugins"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_its_stack_is_one_of_the_catalogue_s(plugged: Envcheck, tmp_path: Path) -> None:
+    done = plugged("releases", "--stack", "acme-numpy", "--format", "json", "--all")
+    assert "1.26.4" in done.stdout, done.stderr
+
+
+def test_the_single_file_brings_its_probe_along(plugged: Envcheck, tmp_path: Path) -> None:
+    assert plugged("collector", "--output", tmp_path / "c.pyz").returncode == 0
+    argv = [sys.executable, "-I", tmp_path / "c.pyz", "--no-kernels", "--probes", "acme_uptime"]
+    done = subprocess.run(argv, capture_output=True, check=True)
+    assert json.loads(done.stdout)["machine"]["extensions"]["acme_uptime"]["outcome"] == "ok"
+
+
+def test_what_cannot_be_used_is_a_finding(broken: Envcheck) -> None:
+    done = broken("doctor", "--only", "plugins", "--format", "json")
+    results = {result["code"]: result for result in json.loads(done.stdout)["results"]}
+    assert "Traceback" not in done.stderr
+    said = "\n".join(finding["message"] for finding in results["PLG-001"]["findings"])
+    for name, why in {
+        "nvml (envcheck.probes)": "envcheck itself has one of this name",
+        "json (envcheck.reports)": "envcheck itself has one of this name",
+        "missing (envcheck.reports)": "No module named 'acme_of_nowhere'",
+        "acme_stacks (envcheck.stacks)": "there is a stack tensorflow already",
+    }.items():
+        assert re.search(rf"{re.escape(name)} of acme-uptime cannot be used: .*{why}", said), said
+    assert "broken.toml" in said
+    hung, dead = sorted(results["PLG-002"]["findings"], key=lambda f: f["subject"] != "slow")
+    assert "was still running after 1 s" in hung["message"] or "1 s" in hung["message"]
+    assert "SIGABRT" in dead["message"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("raises", "failed: KeyError: "),
+        ("ends", "failed: SystemExit: 0"),
+        ("number", "gave int, not text"),
+        ("missing", "cannot be used: ModuleNotFoundError"),
+    ],
+)
+def test_a_face_that_fails_is_one_sentence(
+    broken: Envcheck, snapshot: dict[str, Any], tmp_path: Path, name: str, why: str
+) -> None:
+    file = tmp_path / "machine.json"
+    file.write_text(json.dumps(snapshot))
+    done = broken("doctor", "--from", file, "--format", name)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert f"the report format {name} {why}" in done.stderr and "\x1b" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_stacks_that_are_broken_leave_the_others_alone(broken: Envcheck) -> None:
+    assert (
+        "1.26.4" in broken("releases", "--stack", "acme-numpy", "--format", "json", "--all").stdout
+    )
+    assert broken("doctor", "--format", "nonsense").returncode == 2

@@ -1,0 +1,1 @@
+"""What ACME wants of its machines, for envcheck."""
