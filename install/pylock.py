@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 import tomli
@@ -29,7 +29,6 @@ from packaging.version import Version
 
 from ..exit_codes import UsageError
 from . import pylock_grammar
-from .index.address import FILES_URL
 from .lockfile import LockedFile, LockedPackage, Lockfile
 
 CREATOR = "envcheck"
@@ -120,20 +119,11 @@ def digest(lock: Lockfile) -> str:
     return hashlib.sha256(text(timeless).encode()).hexdigest()
 
 
-def for_uv(
-    lock: Lockfile,
-    packages: Iterable[LockedPackage] | None = None,
-    paths: Mapping[str, Path] | None = None,
-) -> str:
-    """The pylock.toml that uv installs from: of ``packages``, else of all that the environment gets.
-
-    paths: by sha256, where files are that it takes from there; for others it asks the loopback index.
-    """
+def for_uv(lock: Lockfile, packages: Iterable[LockedPackage], paths: Mapping[str, Path]) -> str:
+    """The pylock.toml that uv installs ``packages`` of the lock from. paths: of their files, by sha256."""
     bare = []
-    for package in lock.packages if packages is None else packages:
-        path = (paths or {}).get(package.file.sha256)
-        url = path.as_uri() if path is not None else file_url(package.file)
-        file = msgspec.structs.replace(package.file, url=url)
+    for package in packages:
+        file = msgspec.structs.replace(package.file, url=paths[package.file.sha256].as_uri())
         bare.append(msgspec.structs.replace(package, index="", needed_by=[], file=file))
     return tomli_w.dumps(_pylock(lock, bare).to_dict())
 
@@ -142,11 +132,6 @@ def for_pip(lock: Lockfile, packages: Sequence[LockedPackage] | None = None) -> 
     """The same as requirements with hashes, a line for each package."""
     chosen = lock.packages if packages is None else packages
     return "".join(f"{p.name}=={p.version} --hash=sha256:{p.file.sha256}\n" for p in chosen)
-
-
-def file_url(file: LockedFile) -> str:
-    """The file's address for uv: by its content, the same in every run."""
-    return f"{FILES_URL}{file.sha256}/{quote(file.name)}"
 
 
 def _pylock(lock: Lockfile, packages: Sequence[LockedPackage]) -> Pylock:

@@ -57,6 +57,7 @@ class Sdist(_Entry, frozen=True, kw_only=True):
     sha256: str
     why: str  # "has no wheel"
     source: str
+    requires_dist: list[str] = []  # what it asks for: nothing is built to learn that
     build: Build = Build()
 
 

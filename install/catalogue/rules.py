@@ -14,8 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from ..network.addresses import is_loopback, is_one_word
 from .model import PUBLIC, Index, Release, Sdist, Stack
-
-Path = tuple[str | int, ...]  # of a key: ("releases", 2, "python", 0)
+from .positions import Path
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -34,6 +33,7 @@ _LOADER = frozenset(("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYT
 class Problem(NamedTuple):
     path: Path
     sentence: str
+    at_key: bool = False
 
 
 def problems(stack: Stack) -> Iterator[Problem]:
@@ -222,17 +222,19 @@ def _exact_pin(requirement: Requirement) -> str:
 
 def _environment(values: dict[str, str], path: Path) -> Iterator[Problem]:
     for name, value in values.items():
-        yield from _fits(_VARIABLE, name, (*path, name), "a variable's name")
+        yield from _fits(_VARIABLE, name, (*path, name), "a variable's name", at_key=True)
         if name in _LOADER:
             sentence = f"{name} is left alone: programs outside the environment would get it too"
-            yield Problem((*path, name), sentence)
+            yield Problem((*path, name), sentence, at_key=True)
         if "\n" in value or "\0" in value:
             yield Problem((*path, name), f"the value of {name} must be a single line")
 
 
-def _fits(pattern: re.Pattern[str], value: str, path: Path, wanted: str) -> Iterator[Problem]:
+def _fits(
+    pattern: re.Pattern[str], value: str, path: Path, wanted: str, *, at_key: bool = False
+) -> Iterator[Problem]:
     if not pattern.fullmatch(value):
-        yield Problem(path, f'"{value}" is not {wanted}')
+        yield Problem(path, f'"{value}" is not {wanted}', at_key)
 
 
 def _all(

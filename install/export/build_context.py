@@ -16,7 +16,7 @@ import msgspec
 
 from ... import __version__
 from ...exit_codes import Cannot, UsageError
-from .. import places, pylock
+from .. import pylock
 from ..catalogue.model import Stack
 from ..lockfile import Lockfile
 from ..pythons import wheel_tags
@@ -173,24 +173,10 @@ def _resolved(
 ) -> Lockfile:
     from ..network.public_index import public_index
     from ..network.session import Session
-    from ..store.fetch import Fetcher
-    from ..store.fetch_rate import Meter
-    from ..store.store import Store
 
-    store = Store(places.store())
-    with (
-        Session(request.allow_insecure) as session,
-        Fetcher(store, session, options.jobs, Meter(options.fetching)) as fetcher,
-    ):
-        return own_lock.lock_of(
-            own,
-            interpreter,
-            request,
-            public=public_index(dict(os.environ)),
-            session=session,
-            store=store,
-            fetcher=fetcher,
-        )
+    public = public_index(dict(os.environ))
+    with Session(request.allow_insecure) as session:
+        return own_lock.lock_of(own, interpreter, request, public=public, session=session)
 
 
 def _interpreter(python: str, architecture: str) -> Interpreter:

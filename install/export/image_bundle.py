@@ -66,7 +66,7 @@ def make(
         tools = {
             minor: needs.lock_of(
                 own, one, request,
-                public=machine.public, session=session, store=store, fetcher=fetcher,
+                public=machine.public, session=session,
             )
             for minor, one in runners.items()
         }  # fmt: skip

@@ -9,11 +9,10 @@ import msgspec
 from ... import __version__
 from ..catalogue.model import PUBLIC, Release, Stack
 from ..fit.models import Candidate, Choice
-from ..index.routes import Routes
-from ..index.views import OpenIndex
 from ..lockfile import Lockfile
 from ..pythons.interpreter import Interpreter
 from ..request import Request
+from ..wheels.indexes import Indexes
 from ..wheels.resolve import resolve
 from . import own_wheel
 from .own_wheel import OwnWheel
@@ -21,8 +20,6 @@ from .own_wheel import OwnWheel
 if TYPE_CHECKING:
     from ..network.public_index import PublicIndex
     from ..network.session import Session
-    from ..store.fetch import Fetcher
-    from ..store.store import Store
 
 
 def lock_of(
@@ -32,8 +29,6 @@ def lock_of(
     *,
     public: PublicIndex,
     session: Session,
-    store: Store,
-    fetcher: Fetcher,
 ) -> Lockfile:
     """The lock for that interpreter; of the request's indexes, the public one counts.
 
@@ -45,13 +40,7 @@ def lock_of(
     )
     indexes = [index for index in request.indexes if _is_public(index)]
     request = msgspec.structs.replace(request, indexes=indexes)
-    routes = Routes(stack, request, public)
-    return resolve(
-        choice,
-        indexes=OpenIndex(routes, session, store, stack, fetcher),
-        interpreter=interpreter,
-        request=request,
-    )
+    return resolve(choice, interpreter, Indexes(stack, request, public, session))
 
 
 def _stack(own: OwnWheel, interpreter: Interpreter) -> Stack:

@@ -83,8 +83,6 @@ def _tools(own: OwnWheel, interpreter: Interpreter, prepared: Prepared) -> Lockf
         prepared.request,
         public=prepared.machine.public,
         session=prepared.session,
-        store=prepared.store,
-        fetcher=prepared.fetcher,
     )
 
 

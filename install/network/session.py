@@ -134,6 +134,14 @@ class Session:
         """Whether the user allowed plain http and any certificate for its host."""
         return bool({addresses.host(url), _origin(url)[1]} & self._insecure)
 
+    def permit(self, url: str) -> None:
+        """Raises HttpError for an address that is none of https, this machine's, or allowed by name."""
+        self._permit(url, url)
+
+    def credentials(self, url: str) -> tuple[str, str] | None:
+        """User name and password that are known for this URL's host, for a program that asks it, too."""
+        return self._credentials.known(url)
+
     def public(self, url: str) -> str:
         """The URL without credentials."""
         return addresses.public(url)

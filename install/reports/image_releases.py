@@ -12,7 +12,15 @@ from .release_table import NOT_KNOWN, about, as_json, fits, nothing, table, thre
 
 SCHEMA = 1
 
-_COLUMNS = ("RELEASE", "FITS", "DRIVER", "CAPABILITY", "CUDA", "TF", "PYTHON")
+_COLUMNS = (
+    ("RELEASE", 8),
+    ("FITS", 9),
+    ("DRIVER", 10),
+    ("CAPABILITY", 11),
+    ("CUDA", 10),
+    ("TF", 10),
+    ("PYTHON", 10),
+)
 _DECIDING = ("driver", "compat branches", "compute capability")
 
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...exit_codes import Cannot, EnvcheckError, UsageError
+from ...exit_codes import Cannot, UsageError
 from .. import places, pylock, survey, validate
 from ..bundle.reading import Bundle
-from ..catalogue import load as catalogue
 from ..catalogue.model import Stack
 from ..fit import select
 from ..fit.disk_space import DiskSpace
 from ..fit.models import Choice
-from ..index import early
-from ..index.routes import Routes
-from ..index.views import OpenIndex
 from ..lockfile import Lockfile
 from ..network.public_index import PublicIndex
 from ..plan import planning, rooms
@@ -33,8 +29,9 @@ from ..store.store import Store
 from ..survey import Machine
 from ..transaction import guard, layout
 from ..transaction.layout import Root
-from ..wheels import added, checking, toolchain, uv_cache
+from ..wheels import added, checking, locate, toolchain, uv_cache
 from ..wheels.added import Added, damage
+from ..wheels.indexes import Indexes
 
 if TYPE_CHECKING:
     from ..network.session import Session
@@ -156,14 +153,14 @@ def prepare(
     store = Store(places.store())
     meter = Meter(fetching)
     fetcher = exits.enter_context(Fetcher(store, session, jobs, meter))
-    ways = _Ways(request, session, store, fetcher)
-    machine = survey.look(wish.request, collected=collected, known=ways.begin)
+    index_session = IndexSession(request, session)
+    machine = survey.look(wish.request, collected=collected, known=index_session.begin)
     choice = select.choose(
         wish.request,
         machine.snapshot,
         machine.interpreters,
         machine.obtainable,
-        ways.answers,
+        index_session.answers,
         room=survey.room(request, machine.snapshot),
         load=wish.load,
     )
@@ -174,23 +171,20 @@ def prepare(
         lock = located = wish.lock
         public = checking.public_of(choice.stack, lock)
     else:
-        indexes = ways.indexes(choice.stack)
+        indexes = index_session.of(choice.stack)
+        interpreter = choice.candidate.interpreter
         if wish.lock is not None:
             say("asking the indexes for what the lock names")
-            lock, located = wish.lock, checking.located(wish.lock, indexes)
+            lock, located = wish.lock, locate.located(wish.lock, interpreter, indexes)
         else:
             release = choice.candidate.release.release
             say(f"resolving {choice.stack.name} {release}")
-            interpreter = choice.candidate.interpreter
-            lock = located = resolve(
-                choice, indexes=indexes, interpreter=interpreter, request=request
-            )
-        early.remember(indexes, store, choice.stack)
+            lock = located = resolve(choice, interpreter, indexes)
         assert machine.public is not None, "only a bundle does without"
         public = session.public(machine.public.url)
     root = layout.root_of(request, choice.stack.name)
-    open_index = ways.indexes(choice.stack) if bundle is None else None
-    beside = added.look(root, lock, choice, open_index, keep=keep_added)
+    known = index_session.of(choice.stack) if bundle is None else None
+    beside = added.look(root, lock, choice, known, keep=keep_added)
     return Prepared(
         request=request,
         choice=choice,
@@ -203,54 +197,38 @@ def prepare(
         meter=meter,
         session=session,
         public=public,
-        remarks=ways.remarks(choice.stack),
+        remarks=index_session.remarks(choice.stack),
         bundle=bundle,
     )
 
 
-class _Ways:
-    """The routes and indexes of each stack that is asked about, made once."""
+class IndexSession:
+    """The indexes of each stack that is asked about, made once."""
 
-    def __init__(self, request: Request, session: Session, store: Store, fetcher: Fetcher) -> None:
+    def __init__(self, request: Request, session: Session) -> None:
         self._request = request
         self._session = session
-        self._store = store
-        self._fetcher = fetcher
         self._public: PublicIndex | None = None
-        self._made: dict[str, Routes] = {}
-        self._opened: dict[str, OpenIndex] = {}
+        self._made: dict[str, Indexes] = {}
 
     def begin(self, public: PublicIndex) -> None:
-        """The public index is known. Ask it for what the named stack will want, while the machine is still
-        looked at."""
+        """The public index is known."""
         self._public = public
-        if self._request.stack and not self._request.offline:
-            with suppress(EnvcheckError):  # whoever needs it comes to the same error
-                stack = catalogue.load(self._request.stack)
-                early.begin(self.indexes(stack), self._store, stack)
 
-    def of(self, stack: Stack) -> Routes:
+    def of(self, stack: Stack) -> Indexes:
         assert self._public is not None, "only a bundle does without"
         if stack.name not in self._made:
-            self._made[stack.name] = Routes(
-                stack, validate.meant_for(stack, self._request), self._public
-            )
+            request = validate.meant_for(stack, self._request)
+            self._made[stack.name] = Indexes(stack, request, self._public, self._session)
         return self._made[stack.name]
 
-    def indexes(self, stack: Stack) -> OpenIndex:
-        if stack.name not in self._opened:
-            self._opened[stack.name] = OpenIndex(
-                self.of(stack), self._session, self._store, stack, self._fetcher
-            )
-        return self._opened[stack.name]
-
     def answers(self, stack: Stack) -> str:
-        return "" if self._public is None else self.of(stack).answers(self._session)
+        return "" if self._public is None else self.of(stack).answers()
 
     def remarks(self, stack: Stack) -> list[str]:
         if self._public is None:
             return []
-        return [*self._public.remarks, *self.of(stack).said]
+        return [*self._public.remarks, *self.of(stack).remarks]
 
 
 def _opened(request: Request, exits: ExitStack) -> Bundle | None:

@@ -14,7 +14,7 @@ from ..transaction import existing
 from ..transaction.layout import Root
 
 if TYPE_CHECKING:
-    from ..index.views import OpenIndex
+    from .indexes import Indexes
 
 
 class Added(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class Added(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def look(
-    root: Root, lock: Lockfile, choice: Choice, indexes: OpenIndex | None, *, keep: bool
+    root: Root, lock: Lockfile, choice: Choice, indexes: Indexes | None, *, keep: bool
 ) -> Added:
     """indexes: None without a network. keep: take over what fits."""
     current = root.current_id()
@@ -70,12 +70,12 @@ def look(
 
 
 def _resolved(
-    lock: Lockfile, wanted: dict[str, str], choice: Choice, indexes: OpenIndex
+    lock: Lockfile, wanted: dict[str, str], choice: Choice, indexes: Indexes
 ) -> tuple[list[LockedPackage], dict[str, str]]:
     from . import resolve
 
     interpreter = choice.candidate.interpreter
-    return resolve.beside(lock, wanted, choice, indexes=indexes, interpreter=interpreter)
+    return resolve.beside(lock, wanted, choice, interpreter, indexes)
 
 
 def damage(root: Root, digest: str) -> list[str]:

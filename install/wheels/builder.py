@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from ...exit_codes import Cannot, CouldNotLook
 from ..fit.models import Choice
-from ..index.server import IndexServer
-from ..index.views import ClosedIndex
 from ..lockfile import Lockfile
 from ..plan.models import StepName
 from ..pythons import finding
@@ -100,17 +98,10 @@ class WheelBuilder:
 
     def _install(self, version: Version) -> Details:
         self._step("install")
-        view = ClosedIndex(self._located, self._fetcher)
-        with IndexServer(view) as server:
-            toolchain.install(
-                version.directory,
-                self._located,
-                self._choice.stack,
-                self._request,
-                server=server,
-                files=view,
-            )
-            self._fetcher.wait()
+        toolchain.install(
+            version.directory, self._located, self._choice.stack, self._request, self._fetcher
+        )
+        self._fetcher.wait()
         self._meter.keep()
         return {}
 

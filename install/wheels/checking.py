@@ -1,77 +1,15 @@
-"""Where a lock comes from: the indexes' answers, a file, or a bundle; and what is checked of it."""
+"""What is checked of a lock that was brought along, and which indexes it names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
-from urllib.parse import urlsplit, urlunsplit
 
-import msgspec
 from packaging.utils import parse_wheel_filename
 
-from ...exit_codes import Cannot, CouldNotLook, UsageError
+from ...exit_codes import Cannot
 from ..catalogue.model import PUBLIC, Index, Stack
-from ..index.simple import ProjectFile
-from ..lockfile import LockedPackage, Lockfile
+from ..lockfile import Lockfile
 from ..pythons.interpreter import Interpreter
-
-_AT_ONCE = 8  # pages
-
-
-class Pages(Protocol):
-    """Of the open index, what checking a lock needs."""
-
-    def project(self, name: str) -> list[ProjectFile] | None: ...
-    def explain(self, name: str) -> str: ...
-
-
-def located(lock: Lockfile, pages: Pages) -> Lockfile:
-    """The lock with its files' addresses at this machine's indexes; what is installed stays the same.
-
-    Raises UsageError, with both hashes, where an index has another file under the same name;
-    CouldNotLook where it has none.
-    """
-    packages = [*lock.packages, *lock.building]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = list(pool.map(lambda package: _at_the_index(package, pages), packages))
-    there = [package for package, _why in found if package is not None]
-    other = [why for package, why in found if package is None]
-    if other:
-        more = f" (and {len(other) - 1} more)" if len(other) > 1 else ""
-        raise UsageError(
-            f"the lock disagrees with the index: {other[0]}{more}",
-            "take a lock from the same index, or name that index with --index; nothing was touched",
-        )
-    replace = msgspec.structs.replace
-    split = len(lock.packages)
-    return replace(lock, packages=there[:split], building=there[split:])
-
-
-def _at_the_index(package: LockedPackage, pages: Pages) -> tuple[LockedPackage | None, str]:
-    """(the package with its file's address there, ""), or (None, how the two differ)."""
-    file = package.file
-    offered = pages.project(package.name)
-    same = [one for one in offered or [] if one.filename == file.name]
-    if not same:
-        why = pages.explain(package.name) or "the index does not have it"
-        raise CouldNotLook(
-            f"{file.name}, which the lock names, is not available: {why}",
-            f"it was locked from {package.index}: --index names an index",
-        )
-    told = same[0].sha256
-    if told and told != file.sha256:
-        return None, f"{file.name} has sha256 {file.sha256} in the lock, and {told} at the index"
-    here = msgspec.structs.replace(
-        file, url=_plain(same[0].url), size=file.size if file.size is not None else same[0].size
-    )
-    return msgspec.structs.replace(package, file=here), ""
-
-
-def _plain(url: str) -> str:
-    """Without fragment and credentials, which the session finds again by the host."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
 
 
 def check_fits(lock: Lockfile, interpreter: Interpreter, where: str) -> None:

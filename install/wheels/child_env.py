@@ -1,16 +1,26 @@
-"""The environment variables of the programs that make an environment: few, and none of the user's wishes.
+"""The environment variables of the programs that make an environment: few, and none of the user's settings.
 
-A ``PIP_INDEX_URL`` or ``UV_FIND_LINKS`` of this machine must not reach what the lock decides, and neither
-must its proxies: these programs speak to envcheck on the loopback interface alone.
+A ``PIP_INDEX_URL`` or ``UV_FIND_LINKS`` of this machine must not reach what the lock decides. What resolves
+asks the network, and gets this user's proxies and certificates for that; what installs asks nobody.
 """
 
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
+from .. import places
+from ..network.pip_settings import Setting, pip_settings
+
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LD_LIBRARY_PATH")
+
+_OF_THE_NETWORK = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR"),
+)
 
 # How a compiler that stands beside the system's is found (environment modules, Spack, conda's own).
 _OF_COMPILERS = (
@@ -38,10 +48,35 @@ def plain(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     }
 
 
-def through(proxy: str) -> dict[str, str]:
-    """Everything by http:// goes to envcheck's own index; its password stays off the command line."""
-    names = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
-    return {**dict.fromkeys(names, proxy), "NO_PROXY": "", "no_proxy": ""}
+def online(scratch: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What a program that asks indexes gets beside that: proxies, certificates, and the netrc file.
+
+    scratch: a folder for a file with all certificates that are trusted.
+    """
+    source: Mapping[str, str] = os.environ if environ is None else environ
+    kept = {name: source[name] for name in _OF_THE_NETWORK if source.get(name)}
+    for name in ("NO_PROXY", "no_proxy"):  # no proxy knows this machine's own addresses
+        kept[name] = ",".join([*filter(None, [source.get(name)]), "127.0.0.1", "localhost", "::1"])
+    settings = pip_settings(source)
+    if "proxy" in settings:
+        kept |= dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), settings["proxy"].value)
+    if bundles := _named_bundles(source, settings):
+        path = scratch / "certificates.pem"
+        path.write_bytes(b"\n".join(bundle.read_bytes() for bundle in bundles))
+        kept["SSL_CERT_FILE"] = str(path)
+    netrc = source.get("NETRC") or str(Path(source.get("HOME") or places.home()) / ".netrc")
+    return {"UV_SYSTEM_CERTS": "1", "NETRC": netrc, **kept}
+
+
+def _named_bundles(source: Mapping[str, str], settings: Mapping[str, Setting]) -> list[Path]:
+    """The system's certificates and those that pip, requests and curl are told about; none without these."""
+    named = [source.get(name, "") for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")]
+    named += [settings["cert"].value] if "cert" in settings else []
+    files = [Path(name) for name in dict.fromkeys(named) if name and Path(name).is_file()]
+    system = source.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile or ""
+    if not files or all(str(file) == system for file in files):
+        return []
+    return [*([Path(system)] if Path(system).is_file() else []), *files]
 
 
 def building(environ: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -18,11 +18,6 @@ def work(directory: Path) -> Path:
     return folder
 
 
-def hidden(output: bytes, secret: str) -> bytes:
-    """What a tool said, without the loopback index's secret."""
-    return output.replace(secret.encode(), b"...")
-
-
 class Log:
     """One log, readable while it grows."""
 
@@ -44,11 +39,10 @@ class Log:
     ) -> None:
         self._file.close()
 
-    def add(self, lines: list[str], secret: str) -> None:
-        """Whole lines, as they come, without the secret."""
+    def add(self, lines: list[str]) -> None:
+        """Whole lines, as they come."""
         if lines:
-            text = safe_text.lines("\n".join(lines)) + "\n"
-            self._file.write(hidden(text.encode(), secret))
+            self._file.write((safe_text.lines("\n".join(lines)) + "\n").encode())
 
     def close(self, whole: bytes) -> None:
         """Everything that was said, in the place of the lines until now: the last ones may be missing."""

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...exit_codes import Cannot, PutBack
 from .. import processes, pylock
-from ..lockfile import LockedFile, LockedPackage, Lockfile
-from . import child_env, logs
+from ..lockfile import LockedPackage, Lockfile
+from . import arriving, child_env, logs
 from .uv import DEADLINE
 
 if TYPE_CHECKING:
-    from ..index.server import IndexServer
-    from ..index.views import View
+    from ..store.fetch import Fetcher
 
 _OPTIONS = (
     "--disable-pip-version-check",
@@ -27,6 +26,7 @@ _OPTIONS = (
     "--no-cache-dir",
     "--no-warn-script-location",
     "--no-deps",
+    "--require-hashes",
 )
 
 _WRONG_BYTES = "DO NOT MATCH THE HASHES"
@@ -45,13 +45,12 @@ def locked(lock: Lockfile) -> LockedPackage | None:
 def sync(
     directory: Path,
     lock: Lockfile,
-    server: IndexServer,
-    files: View,
-    packages: Sequence[LockedPackage] | None = None,
+    fetcher: Fetcher,
+    packages: Sequence[LockedPackage],
     *,
     beat: Callable[[], None] | None = None,
 ) -> None:
-    """Install the lock's packages (or ``packages``) by hash into an environment that is still empty.
+    """Install ``packages`` of the lock by hash into an environment that is still empty.
 
     Raises Cannot where the lock has no pip, PutBack with pip's own words.
     """
@@ -62,15 +61,16 @@ def sync(
             hint="install uv (python3 -m pip install uv), which needs no pip",
         )
     folder = logs.work(directory) / "pip"
-    folder.mkdir(exist_ok=True)
     try:
-        wheel = _copy(own.file, files, folder)
+        files = [own.file, *(package.file for package in packages)]
+        shelf = arriving.shelf(folder / "shelf", files, fetcher, beat)
         listed = folder / "requirements.txt"
         listed.write_text(pylock.for_pip(lock, packages), encoding="utf-8")
-        program: list[str | Path] = [directory / "bin" / "python", "-I", wheel / "pip", "install"]
-        options: list[str | Path] = ["--require-hashes", "--only-binary", ":all:", "-r", listed]
+        python: Path | str = directory / "bin" / "python"
+        started = shelf / own.file.name / "pip"
         with logs.Log(directory, "install.log") as kept:
-            result = run([*program, *options], server, {}, kept, beat)
+            argv = [python, "-I", started, "install", "--only-binary", ":all:", "-r", listed]
+            result = run(argv, shelf, {}, kept, beat)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if not result.ok:
@@ -82,29 +82,22 @@ def sync(
 
 def run(
     argv: Sequence[str | Path],
-    server: IndexServer,
+    shelf: Path,
     env: Mapping[str, str],
     log: logs.Log,
     beat: Callable[[], None] | None = None,
 ) -> Any:
-    """One run of pip against the server's index and nothing else: a ``process.Result``."""
+    """One run of pip with the files on the shelf, by hash, and no index: a ``process.Result``."""
 
     def look(lines: list[str]) -> None:
-        log.add(lines, server.secret)
-        if server.errors:
-            raise server.errors[0]
+        log.add(lines)
         if beat is not None:
             beat()
 
-    # The index's address holds a token: in the environment, which others cannot read.
-    whole = {**child_env.plain(), "PIP_INDEX_URL": server.url, "NO_PROXY": "*", **env}
-    result = processes.run(
-        [*argv, *_OPTIONS], deadline=DEADLINE, env=whole, cwd=Path("/"), tick=look
-    )
-    result.stderr = logs.hidden(result.stderr, server.secret)
-    log.close(logs.hidden(result.stdout, server.secret) + result.stderr)
-    if server.errors:
-        raise server.errors[0]
+    whole = [*argv, "--no-index", "--find-links", shelf, *_OPTIONS]
+    env = {**child_env.plain(), **env}
+    result = processes.run(whole, deadline=DEADLINE, env=env, cwd=Path("/"), tick=look)
+    log.close(result.stdout + result.stderr)
     return result
 
 
@@ -131,15 +124,3 @@ def _wrong_bytes(text: str) -> str:
                 f"{package[0].rstrip(':')} came with the sha256 {came}, and the lock has {locked}"
             )
     return ""
-
-
-def _copy(file: LockedFile, files: View, folder: Path) -> Path:
-    transfer = files.file(file.sha256)
-    if transfer is None:
-        raise PutBack(f"{file.name} is not among the files of its own lock")
-    while not transfer.complete:
-        transfer.wait_beyond(transfer.available(), 1.0)
-    path = folder / file.name
-    with transfer.open() as source, path.open("wb") as target:
-        shutil.copyfileobj(source, target)
-    return path

@@ -1,74 +1,61 @@
-"""From the choice to the lock: every package's version, and the one file of it that is installed.
+"""From the choice to the lockfile: every package's version, and the one file of it that is installed.
 
-uv resolves against envcheck's own index, which asks each package's one index and shows what the policy
-lets through. Which file is taken is decided here, by the interpreter's tags.
+uv resolves at the real indexes. Which file is taken is decided here, by the interpreter's tags.
 """
 
 from __future__ import annotations
 
-import platform
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
 
 import msgspec
 from packaging.requirements import Requirement
-from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from ...exit_codes import Cannot, CouldNotLook
 from ..catalogue.model import Sdist, Stack
 from ..catalogue.pythons import seed
 from ..fit.models import Choice
-from ..lockfile import LockedPackage, Lockfile
+from ..lockfile import LockedFile, LockedPackage, Lockfile
 from ..pythons.interpreter import Interpreter
 from ..pythons.wheel_tags import tags
-from ..request import Request
-from . import compiled, uv
-from .compiled import NoSolution, Pin, Target
+from . import origin, resolution, trust_on_first_use, uv
+from .indexes import Indexes
+from .trust_on_first_use import OfferedFile
+from .uv_compile import PROJECT, NoSolution, Pin, Target
 
-if TYPE_CHECKING:
-    from ..index.simple import ProjectFile
-    from ..index.views import OpenIndex
-
-_KEPT_OUT = 3  # sentences on what the policy kept out
+_AT_ONCE = 8  # requests for sizes
 
 
-def resolve(
-    choice: Choice, *, indexes: OpenIndex, interpreter: Interpreter | None, request: Request
-) -> Lockfile:
+def resolve(choice: Choice, interpreter: Interpreter | None, indexes: Indexes) -> Lockfile:
     """Ask the indexes and lock what they answer; nothing is installed.
 
     interpreter: None where the chosen Python has to be got first. Raises Cannot where the requirements
-    cannot be met, with what the policy kept out, or no uv runs; CouldNotLook where an index or uv fails.
+    cannot be met, a package comes from another index than its own, or no uv runs; CouldNotLook where an
+    index or uv fails.
     """
-    from ..index.server import IndexServer
-
     if uv.binary() is None:
         raise Cannot(
             "envcheck resolves with uv, and none runs on this machine",
             hint="install it (python3 -m pip install uv), or bring a lock or bundle that another "
             "machine made (--lock, --offline)",
         )
-    stack, target = choice.stack, _target(choice, interpreter)
+    stack, target = choice.stack, Target.of(choice.candidate.python_to_get, interpreter)
     order = _tags(target)
-    # The metadata of an sdist has to be built. Without its Python, envcheck's own does that, which may be
-    # too new for the tools that the build itself is pinned to.
-    tools = _build_pins(stack) if interpreter is not None else []
-    with IndexServer(indexes) as server:
-
-        def solve(wanted: Sequence[str], bounds: Sequence[str]) -> list[Pin]:
-            try:
-                return compiled.compile_(wanted, bounds, tools, target, server)
-            except NoSolution as error:
-                raise _no_solution(error, choice, target, indexes.explain) from None
-
-        def lock(pins: Sequence[Pin]) -> list[LockedPackage]:
-            return _locked(pins, indexes, order)
-
-        packages = lock(solve(requirements(choice, target.minor), constraints(choice)))
-        building = _building(packages, stack, solve, lock)
+    bounds = constraints(choice)
+    likely = [Requirement(line).name for line in choice.candidate.release.constraints]
+    try:
+        wanted = requirements(choice, target.minor)
+        pins = resolution.solve(wanted, bounds, target, indexes, likely=likely)
+        packages = _locked(pins, indexes, order)
+        building = _building(packages, stack, target, indexes, order)
+    except NoSolution as error:
+        release = choice.candidate.release.release
+        why = indexes.lacks() or error
+        sentence = f"{stack.name} {release} cannot be resolved for Python {target.minor}: {why}"
+        raise Cannot(sentence, hint=" ".join(error.hints)) from None
     return Lockfile(
         stack=stack.name,
         release=choice.candidate.release.release,
@@ -85,39 +72,35 @@ def beside(
     lock: Lockfile,
     wanted: Mapping[str, str],
     choice: Choice,
-    *,
-    indexes: OpenIndex,
     interpreter: Interpreter | None,
+    indexes: Indexes,
 ) -> tuple[list[LockedPackage], dict[str, str]]:
     """Packages that a user wants beside the lock's, with what they need; and why others do not fit, by name.
 
     wanted: name → version. The lock's packages keep their versions. Raises CouldNotLook where an index fails.
     """
-    from ..index.server import IndexServer
-
-    target = _target(choice, interpreter)
+    target = Target.of(choice.candidate.python_to_get, interpreter)
     locked = {package.name for package in lock.packages}
     bounds = [f"{package.name}=={package.version}" for package in lock.packages]
     unfit: dict[str, str] = {}
-    with IndexServer(indexes) as server:
 
-        def solve(names: Iterable[str]) -> list[Pin]:
-            exactly = [f"{name}=={wanted[name]}" for name in names]
-            return compiled.compile_(exactly, bounds, [], target, server)
+    def new(names: Iterable[str]) -> list[LockedPackage]:
+        exact = [f"{name}=={wanted[name]}" for name in names]
+        pins = resolution.solve(exact, bounds, target, indexes)
+        return _locked([pin for pin in pins if pin.name not in locked], indexes, _tags(target))
 
-        try:
-            pins = solve(wanted) if wanted else []
-        except (NoSolution, CouldNotLook):
-            fit: list[str] = []
-            pins = []
-            for name in wanted:  # each beside those that fit
-                try:
-                    pins = solve([*fit, name])
-                    fit.append(name)
-                except (NoSolution, CouldNotLook) as error:
-                    unfit[name] = str(error)
-        new = [pin for pin in pins if pin.name not in locked]
-        return _locked(new, indexes, _tags(target)), unfit
+    try:
+        return (new(wanted) if wanted else []), unfit
+    except (NoSolution, Cannot, CouldNotLook):
+        fit: list[str] = []
+        packages: list[LockedPackage] = []
+        for name in wanted:  # each beside those that fit
+            try:
+                packages = new([*fit, name])
+                fit.append(name)
+            except (NoSolution, Cannot, CouldNotLook) as error:
+                unfit[name] = str(error)
+        return packages, unfit
 
 
 def requirements(choice: Choice, minor: str) -> list[str]:
@@ -132,18 +115,16 @@ def constraints(choice: Choice) -> list[str]:
     return [*choice.stack.constraints, *choice.candidate.release.constraints]
 
 
-def best_file(
-    files: Iterable[ProjectFile], version: str, order: Mapping[str, int]
-) -> ProjectFile | None:
+def best_file(files: Iterable[OfferedFile], order: Mapping[str, int]) -> OfferedFile | None:
     """The wheel that the interpreter likes best, by tag and then build number; else the sdist.
 
     order: wheel tag → its place, best first.
     """
-    same = [file for file in files if file.version is not None and file.version == Version(version)]
-    wheels = [(rank, file) for file in same if (rank := _rank(file.filename, order)) is not None]
+    listed = list(files)
+    wheels = [(rank, file) for file in listed if (rank := _rank(file.name, order)) is not None]
     if wheels:
-        return min(wheels, key=lambda ranked: (ranked[0], ranked[1].filename))[1]
-    return next((file for file in same if file.kind == "sdist"), None)
+        return min(wheels, key=lambda ranked: (ranked[0], ranked[1].name))[1]
+    return next((file for file in listed if file.kind == "sdist"), None)
 
 
 def _rank(filename: str, order: Mapping[str, int]) -> tuple[int, tuple[int, str]] | None:
@@ -159,21 +140,6 @@ def _rank(filename: str, order: Mapping[str, int]) -> tuple[int, tuple[int, str]
     return (min(places), (-number, letters)) if places else None
 
 
-def _target(choice: Choice, interpreter: Interpreter | None) -> Target:
-    return Target(
-        minor=interpreter.minor if interpreter else choice.candidate.python_to_get,
-        architecture=interpreter.architecture if interpreter else platform.machine(),
-        glibc=_glibc(),
-        interpreter=interpreter,
-    )
-
-
-def _glibc() -> str:
-    """This machine's, "2.36"; "" for another C library."""
-    name, version = platform.libc_ver()
-    return ".".join(version.split(".")[:2]) if name == "glibc" else ""
-
-
 def _tags(target: Target) -> dict[str, int]:
     listed = target.interpreter.tags if target.interpreter else []
     if not listed:
@@ -184,38 +150,45 @@ def _tags(target: Target) -> dict[str, int]:
     return {tag: place for place, tag in enumerate(listed)}
 
 
-def _locked(
-    pins: Sequence[Pin], indexes: OpenIndex, order: Mapping[str, int]
-) -> list[LockedPackage]:
-    """The pins with their files. Raises CouldNotLook where an index has changed its mind."""
-    from ..index.views import key
+def _locked(pins: Sequence[Pin], indexes: Indexes, order: Mapping[str, int]) -> list[LockedPackage]:
+    """The pins with the one file of each that fits best, its hash and its size."""
 
-    chosen = []
-    for pin in pins:
-        file = best_file(indexes.project(pin.name) or [], pin.version, order)
-        if file is None:
-            raise CouldNotLook(
-                f"the index of {pin.name} no longer offers a file of {pin.name} {pin.version} that fits"
-            )
-        chosen.append(key(file))
-    pinned = indexes.pin(chosen)
-    return [
-        LockedPackage(
+    def package(pin: Pin) -> LockedPackage:
+        best = best_file(pin.files, order)
+        if best is None:
+            raise CouldNotLook(f"no file of {pin.name} {pin.version} fits this Python")
+        file = trust_on_first_use.hashed(best, indexes.session)
+        origin.check_file(pin, file, indexes.stack)
+        if file.size is None:
+            file = msgspec.structs.replace(file, size=_size(file, indexes))
+        return LockedPackage(
             name=pin.name,
             version=str(Version(pin.version)),
-            index=pinned[one].index,
-            file=pinned[one].file,
-            needed_by=pin.needed_by,
+            index=indexes.public_url(indexes.owner(pin.name)),
+            file=file,
+            needed_by=[name for name in pin.needed_by if name != PROJECT],
         )
-        for pin, one in zip(pins, chosen, strict=True)
-    ]
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(package, pins))
+
+
+def _size(file: LockedFile, indexes: Indexes) -> int | None:
+    """Bytes, by a HEAD request; None where the answer does not say."""
+    try:
+        with indexes.session.head(file.url) as response:
+            length = response.headers.get("Content-Length", "")
+    except CouldNotLook:
+        return None
+    return int(length) if length.isdigit() else None
 
 
 def _building(
     packages: Sequence[LockedPackage],
     stack: Stack,
-    solve: Callable[[Sequence[str], Sequence[str]], list[Pin]],
-    lock: Callable[[Sequence[Pin]], list[LockedPackage]],
+    target: Target,
+    indexes: Indexes,
+    order: Mapping[str, int],
 ) -> list[LockedPackage]:
     """What the sdists among them are built with, each file once."""
     found: dict[str, LockedPackage] = {}
@@ -223,19 +196,11 @@ def _building(
         sdist = _sdist(package, stack)
         if sdist is None or not sdist.build.requires:
             continue
-        for tool in lock(solve(sdist.build.requires, [])):
+        pins = resolution.solve(sdist.build.requires, [], target, indexes)
+        for tool in _locked(pins, indexes, order):
             needed_by = tool.needed_by or [package.name]
             found[tool.file.sha256] = msgspec.structs.replace(tool, needed_by=needed_by)
     return sorted(found.values(), key=lambda tool: (tool.name, Version(tool.version)))
-
-
-def _build_pins(stack: Stack) -> list[str]:
-    """What sdists are built with; of two that disagree, the first's."""
-    pins: dict[str, str] = {}
-    for sdist in stack.sdists:
-        for pin in sdist.build.requires:
-            pins.setdefault(canonicalize_name(Requirement(pin).name), pin)
-    return list(pins.values())
 
 
 def _sdist(package: LockedPackage, stack: Stack) -> Sdist | None:
@@ -243,18 +208,3 @@ def _sdist(package: LockedPackage, stack: Stack) -> Sdist | None:
         return None
     hashes = {sdist.sha256: sdist for sdist in stack.sdists}
     return hashes.get(package.file.sha256)
-
-
-def _no_solution(
-    error: NoSolution, choice: Choice, target: Target, explain: Callable[[str], str]
-) -> Cannot:
-    """uv's words, and what the policy kept out of the packages that its whole explanation names."""
-    words = re.findall(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", error.whole)
-    named = dict.fromkeys(canonicalize_name(word) for word in words)
-    kept_out = [sentence for name in named if (sentence := explain(name))]
-    release = choice.candidate.release.release
-    return Cannot(
-        f"{choice.stack.name} {release} cannot be resolved for Python {target.minor}: {error}"
-        + "".join(f"; {sentence}" for sentence in kept_out[:_KEPT_OUT]),
-        hint=" ".join(error.hints),
-    )

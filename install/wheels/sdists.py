@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 from ...exit_codes import Cannot, PutBack
 from ..catalogue.model import Sdist, Stack
 from ..lockfile import LockedPackage, Lockfile
-from . import child_env, logs
+from . import child_env, logs, origin
 
 # Program → its package on Debian and Ubuntu, on RHEL and its kin.
 _PACKAGES = {
@@ -69,7 +68,7 @@ def jobs(lock: Lockfile, stack: Stack) -> list[Job]:
     found = []
     for package in lock.packages:
         if package.file.kind == "sdist":
-            found.append(Job(package, _allowed(package, stack)))
+            found.append(Job(package, allowed(package, stack)))
     return sorted(found, key=lambda job: not job.sdist.build.isolated)
 
 
@@ -151,16 +150,12 @@ def work_folder(directory: Path, job: Job) -> Path:
     return folder
 
 
-def _allowed(package: LockedPackage, stack: Stack) -> Sdist:
-    for sdist in stack.sdists:
-        same = canonicalize_name(sdist.name) == package.name and sdist.sha256 == package.file.sha256
-        if same and Version(sdist.version) == Version(package.version):
-            return sdist
-    raise Cannot(
-        f"{package.file.name} is a source package that {stack.name} does not allow: installing it "
-        "would run code that nobody has reviewed",
-        hint="a stack file of your own can allow it, by name, version and sha256, under [[sdists]]",
-    )
+def allowed(package: LockedPackage, stack: Stack) -> Sdist:
+    """What the stack says of this sdist. Raises Cannot for one that it does not name."""
+    why = origin.sdist_refusal(package.name, package.version, package.file, stack.sdists)
+    if why:
+        raise Cannot(f"{package.file.name} is {why}", origin.ALLOWING)
+    return next(sdist for sdist in stack.sdists if sdist.sha256 == package.file.sha256)
 
 
 def _how_to_get(programs: list[str]) -> str:

@@ -15,8 +15,7 @@ from ..request import Request
 from . import builds, child_env, pip, sdists, uv, uv_errors
 
 if TYPE_CHECKING:
-    from ..index.server import IndexServer
-    from ..index.views import View
+    from ..store.fetch import Fetcher
 
 _PYTHON_DEADLINE = 1800.0  # seconds for 30 MB
 
@@ -41,26 +40,23 @@ def install(
     lock: Lockfile,
     stack: Stack,
     request: Request,
-    *,
-    server: IndexServer,
-    files: View,
+    fetcher: Fetcher,
     beat: Callable[[], None] | None = None,
 ) -> None:
     """Everything that the lock names, into the empty environment: the wheels, then what is built.
 
-    server: an index of the lock's files alone; files: its view. beat: called between looks, to show
-    progress; what it raises ends the installer. Raises EnvcheckError.
+    beat: called between looks, to show progress; what it raises ends the installer. Raises EnvcheckError.
     """
     todo = sdists.jobs(lock, stack)
     wheels = [package for package in lock.packages if package.file.kind == "wheel"]
     with_uv = _with_uv(request)
     if with_uv:
-        uv.install(directory, lock, server, files, wheels, beat=beat)
+        uv.install(directory, lock, fetcher, wheels, beat=beat)
     else:
-        pip.sync(directory, lock, server, files, wheels, beat=beat)
+        pip.sync(directory, lock, fetcher, wheels, beat=beat)
     build = builds.with_uv if with_uv else builds.with_pip
     for job in todo:
-        build(job, directory, lock, server, beat)
+        build(job, directory, lock, fetcher, beat)
 
 
 def get_python(minor: str, environ: Mapping[str, str] | None = None) -> None:

@@ -11,30 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 from ...exit_codes import PutBack
 from .. import places, processes, pylock
-from ..index.address import INDEX_URL
 from ..lockfile import LockedPackage, Lockfile
 from . import arriving, child_env, logs, uv_errors
 
 if TYPE_CHECKING:
-    from ..index.server import IndexServer
-    from ..index.views import View
+    from ..store.fetch import Fetcher
 
-# As pyproject.toml asks for it: reads pylock.toml, and says errors the way `uv_errors` reads them.
-LEAST = (0, 13)
+# As pyproject.toml asks for it: what these versions write is read by `uv_compile` and `uv_errors`, and
+# tests/functional/test_uv_contract.py says when another one writes it differently.
+LEAST, BEYOND = (0, 13), (0, 14)
 
 PIP = ("--preview-features", "pylock", "pip")  # uv's own pip, which reads pylock.toml
 
 DEADLINE = 24 * 3600.0  # seconds for an installation: a slow line carries 5 GB in that time
 _ANSWERS = 60.0  # seconds in which `uv --version` has to answer
 
-# uv's wait for bytes of one file: ours may stand in a queue behind gigabytes.
-_PATIENCE = str(24 * 3600)
+_RETRIES = "1"  # what uv cannot get, envcheck's own session asks for again, and says why
 
 
 @cache
 def binary() -> Path | None:
-    """uv beside envcheck, else on PATH, if it runs on this machine and is new enough."""
-    return next((path for path in _candidates() if (version_of(path) or (0,)) >= LEAST), None)
+    """uv beside envcheck, else on PATH, if it runs on this machine and is of a version that is known."""
+    return next((p for p in _candidates() if LEAST <= (version_of(p) or (0,)) < BEYOND), None)
 
 
 @cache
@@ -56,16 +54,14 @@ def described() -> str:
 def install(
     directory: Path,
     lock: Lockfile,
-    server: IndexServer,
-    files: View,
+    fetcher: Fetcher,
     packages: Sequence[LockedPackage],
     *,
     beat: Callable[[], None] | None = None,
 ) -> None:
     """Put the lock's ``packages`` into the environment, in portions, while others are still fetched.
 
-    uv is given files instead of addresses: it unpacks a file on all processors, and a stream on one.
-    beat: called between looks; what it raises ends uv. Raises what went wrong behind ``files``, else
+    beat: called between looks; what it raises ends uv. Raises the error of a file that does not come, else
     PutBack with uv's own words.
     """
     listed = logs.work(directory) / "pylock.uv.toml"
@@ -73,11 +69,11 @@ def install(
     argv: list[str | Path] = [*PIP, "install", "--no-deps", "--python", python, "-r", listed]
     env = {"UV_LINK_MODE": link_mode(directory)}
     try:
-        for paths in arriving.portions((one.file for one in packages), files, beat):
+        for paths in arriving.portions((one.file for one in packages), fetcher, beat):
             portion = [one for one in packages if one.file.sha256 in paths]
             listed.write_text(pylock.for_uv(lock, portion, paths), encoding="utf-8")
             with logs.Log(directory, "install.log") as kept:
-                result = run(argv, server, env, kept, beat)
+                result = run_offline(argv, env, kept, beat)
             if not result.ok:
                 raise PutBack(
                     f"uv could not install {len(lock.packages)} packages into {directory}: "
@@ -88,39 +84,38 @@ def install(
         listed.unlink(missing_ok=True)
 
 
-def run(
+def run_offline(
     arguments: Sequence[str | Path],
-    server: IndexServer,
     env: Mapping[str, str],
-    log: logs.Log | None = None,
+    log: logs.Log,
     beat: Callable[[], None] | None = None,
 ) -> Any:
-    """One run of uv against the server's index and nothing else: a ``process.Result``.
-
-    Raises what went wrong behind the server, as soon as it has: uv would try again, and say less.
-    """
-    path = binary()
-    if path is None:
-        raise RuntimeError("uv.run without a uv: the caller looks first")
+    """One run of uv with the files that it is given by path, and no index: a ``process.Result``."""
 
     def look(lines: list[str]) -> None:
-        if log is not None:
-            log.add(lines, server.secret)
-        if server.errors:
-            raise server.errors[0]
+        log.add(lines)
         if beat is not None:
             beat()
 
-    argv = [path, "--no-config", "--no-progress", "--color", "never", *arguments]
-    argv += ["--default-index", INDEX_URL]
-    whole = {**child_env.plain(), **child_env.through(server.proxy), **_settings(), **env}
+    argv = [*_program(), "--no-config", "--offline", *arguments, "--no-index"]
+    whole = {**child_env.plain(), **_settings(), **env}
     result = processes.run(argv, deadline=DEADLINE, env=whole, cwd=_neutral(), tick=look)
-    result.stderr = logs.hidden(result.stderr, server.secret)
-    if log is not None:
-        log.close(result.stderr)
-    if server.errors:
-        raise server.errors[0]
+    log.close(result.stderr)
     return result
+
+
+def run_online(arguments: Sequence[str | Path], env: Mapping[str, str], settings: Path) -> Any:
+    """One run of uv that asks indexes: a ``process.Result``. settings: the only uv.toml that counts."""
+    argv = [*_program(), "--config-file", settings, *arguments]
+    whole = {**child_env.plain(), **_settings(), "UV_HTTP_RETRIES": _RETRIES, **env}
+    return processes.run(argv, deadline=DEADLINE, env=whole, cwd=settings.parent)
+
+
+def _program() -> list[str | Path]:
+    path = binary()
+    if path is None:
+        raise RuntimeError("a run of uv without a uv: the caller looks first")
+    return [path, "--no-progress", "--color", "never"]
 
 
 def link_mode(directory: Path) -> str:
@@ -138,7 +133,6 @@ def _settings() -> dict[str, str]:
     return {
         "UV_CACHE_DIR": str(_cache()),
         "UV_PYTHON_DOWNLOADS": "never",
-        "UV_HTTP_TIMEOUT": _PATIENCE,
     }
 
 

@@ -108,7 +108,8 @@ def metadata_of(path: Path) -> bytes:
     try:
         if path.name.endswith(".whl"):
             with zipfile.ZipFile(path) as wheel:
-                (inside,) = (n for n in wheel.namelist() if n.endswith(".dist-info/METADATA"))
+                names = (n for n in wheel.namelist() if n.endswith(".dist-info/METADATA"))
+                (inside,) = (name for name in names if name.count("/") == 1)  # not a vendored one
                 return wheel.read(inside)
         with tarfile.open(path) as archive:
             for member in archive:

@@ -7,16 +7,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from cli import environment as clean_environment
-from folder_view import FolderView, bundled, lock_of
+from locked_folder import FolderFetcher, bundled, lock_of
 from pythons import heavy, need
 
 from envcheck.exit_codes import PutBack
 from envcheck.install.catalogue.model import Index, Stack
-from envcheck.install.index.server import IndexServer
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
@@ -67,10 +67,9 @@ def test_a_script_starts_from_an_awkward_path(
     files = tmp_path / "files"
     bundled("pip", files, python.path if minor is not None else "")
     lock = lock_of(files, python.minor)
-    view = FolderView(files)
+    fetcher: Any = FolderFetcher(files)
     request = Request(installer=installer)  # type: ignore[arg-type]
-    with IndexServer(view) as server:  # type: ignore[arg-type]
-        toolchain.install(directory, lock, STACK, request, server=server, files=view)
+    toolchain.install(directory, lock, STACK, request, fetcher)
     version = lock.packages[0].version
     assert output(directory / "bin" / "pip", "--version").startswith(
         f"pip {version} from {directory}"

@@ -14,9 +14,6 @@ from pythons import need
 from envcheck.install import pylock
 from envcheck.install.catalogue import load
 from envcheck.install.fit.models import Candidate, Choice
-from envcheck.install.index.routes import Routes
-from envcheck.install.index.server import IndexServer
-from envcheck.install.index.views import ClosedIndex, OpenIndex
 from envcheck.install.lockfile import Lockfile
 from envcheck.install.network.public_index import public_index
 from envcheck.install.network.session import Session
@@ -26,6 +23,7 @@ from envcheck.install.request import Request
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store
 from envcheck.install.wheels import environment, resolve, toolchain
+from envcheck.install.wheels.indexes import Indexes
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +44,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 def test_tensorflow_1_with_uv_and_with_pip(session: Session, tmp_path: Path) -> None:
     interpreter = finding.interpreters(need(7))[0]
     store = Store(tmp_path / "store")
-    lock = locked(session, store, interpreter)
+    lock = locked(session, interpreter)
     assert [tool.name for tool in lock.building] == ["setuptools", "wheel"]
     path = tmp_path / "pylock.toml"
     pylock.write(lock, path)
@@ -66,18 +64,11 @@ def test_tensorflow_1_with_uv_and_with_pip(session: Session, tmp_path: Path) -> 
         assert (directory / ".envcheck" / "logs" / "build-gast.log").exists()
 
 
-def locked(session: Session, store: Store, interpreter: Interpreter) -> Lockfile:
-    stack, request = load.load(STACK), Request()
+def locked(session: Session, interpreter: Interpreter) -> Lockfile:
+    stack = load.load(STACK)
     chosen = Candidate(release=stack.releases[0], interpreter=interpreter)
-    routes = Routes(stack, request, public_index(os.environ))
-    with Fetcher(store, session) as fetcher:
-        indexes = OpenIndex(routes, session, store, stack, fetcher)
-        return resolve.resolve(
-            Choice(stack=stack, candidate=chosen),
-            indexes=indexes,
-            interpreter=interpreter,
-            request=request,
-        )
+    indexes = Indexes(stack, Request(), public_index(os.environ), session)
+    return resolve.resolve(Choice(stack=stack, candidate=chosen), interpreter, indexes)
 
 
 def install(
@@ -92,8 +83,6 @@ def install(
     environment.create(directory, interpreter)
     with Fetcher(store, session) as fetcher:
         fetcher.want_all(lock.files)
-        files = ClosedIndex(lock, fetcher)
-        with IndexServer(files) as server:
-            toolchain.install(directory, lock, stack, request, server=server, files=files)
+        toolchain.install(directory, lock, stack, request, fetcher)
         fetcher.wait()
     environment.configure(directory, stack, lock, "")

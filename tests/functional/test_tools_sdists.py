@@ -7,15 +7,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli import environment as clean_environment
-from folder_view import FolderView, bundled, lock_of
+from locked_folder import FolderFetcher, bundled, lock_of
 from wheel_maker import sdist, sha256, wheel
 
 from envcheck.exit_codes import Cannot, PutBack
 from envcheck.install.catalogue.model import Build, Sdist, Stack
-from envcheck.install.index.server import IndexServer
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
 from envcheck.install.wheels import environment, toolchain
@@ -92,10 +92,9 @@ def stack_with(path: Path, build: Build) -> Stack:
 
 
 def install(directory: Path, files: Path, stack: Stack, installer: str, *building: str) -> None:
-    request, view = Request(installer=installer), FolderView(files)  # type: ignore[arg-type]
-    lock = lock_of(files, MINOR, building)
-    with IndexServer(view) as server:  # type: ignore[arg-type]
-        toolchain.install(directory, lock, stack, request, server=server, files=view)
+    request = Request(installer=installer)  # type: ignore[arg-type]
+    fetcher: Any = FolderFetcher(files)
+    toolchain.install(directory, lock_of(files, MINOR, building), stack, request, fetcher)
 
 
 def say(directory: Path, expression: str) -> str:
@@ -172,6 +171,6 @@ def test_an_sdist_that_is_not_allowed_is_not_built(
     path = sdist(files, "evil", "1.0", setup=f"open({str(files / 'ran')!r}, 'w')\n")
     stack = stack_with(path, Build())
     sdist(files, "evil", "1.0", setup=f"open({str(files / 'ran')!r}, 'w')  # other bytes\n")
-    with pytest.raises(Cannot, match="does not allow"):
+    with pytest.raises(Cannot, match="the stack allows the one with"):
         install(directory, files, stack, installer)
     assert not (files / "ran").exists()

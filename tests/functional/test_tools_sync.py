@@ -6,19 +6,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from cli import environment as clean_environment
-from folder_view import Arrived, FolderView, bundled, lock_of
 from index_server import serve
+from locked_folder import Arrived, FolderFetcher, bundled, lock_of
 from pythons import need
 from wheel_maker import sha256, wheel
 
 from envcheck.exit_codes import Cannot, CouldNotLook, PutBack
 from envcheck.install.catalogue.model import Index, Stack
-from envcheck.install.index.server import IndexServer
-from envcheck.install.lockfile import Lockfile
+from envcheck.install.lockfile import LockedFile, Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
 from envcheck.install.wheels import environment, toolchain, uv
@@ -61,15 +61,9 @@ def directory(tmp_path: Path) -> Path:
     return made
 
 
-def install(directory: Path, lock: Lockfile, view: FolderView, installer: str) -> int:
+def install(directory: Path, lock: Lockfile, fetcher: FolderFetcher, installer: str) -> None:
     request = Request(installer=installer)  # type: ignore[arg-type]
-    with IndexServer(view) as server:  # type: ignore[arg-type]
-        try:
-            toolchain.install(directory, lock, STACK, request, server=server, files=view)
-        finally:
-            logs = (directory / ".envcheck" / "logs").iterdir()
-            assert not [log for log in logs if server.secret in log.read_text()]
-        return server.requests
+    toolchain.install(directory, lock, STACK, request, fetcher)  # type: ignore[arg-type]
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -86,7 +80,7 @@ def test_the_environment_holds_the_lock_and_nothing_else(
     directory: Path, files: Path, installer: str
 ) -> None:
     lock = lock_of(files, MINOR)
-    install(directory, lock, FolderView(files), installer)
+    install(directory, lock, FolderFetcher(files), installer)
     pip = next(package for package in lock.packages if package.name == "pip")
     assert installed(directory) == ["alpha-1.0", "beta-2.0+nv23.3", f"pip-{pip.version}"]
     assert (directory / ".envcheck" / "logs" / "install.log").stat().st_size
@@ -128,7 +122,7 @@ def test_nothing_of_the_users_configuration_reaches_it(
         }.items():
             monkeypatch.setenv(name, value)
         before = contents(home / ".config")
-        install(directory, lock_of(files, MINOR), FolderView(files), installer)
+        install(directory, lock_of(files, MINOR), FolderFetcher(files), installer)
         environment.configure(directory, STACK, lock_of(files, MINOR), index.url)
         assert index.asked("/simple/") == []
         assert contents(home / ".config") == before  # no configuration of the user's was written to
@@ -137,15 +131,15 @@ def test_nothing_of_the_users_configuration_reaches_it(
     assert not [path for path in directory.rglob("alpha.py") if path.is_symlink()]
 
 
-def test_with_uv_a_second_environment_asks_the_server_nothing(
+def test_with_uv_a_second_environment_shares_the_unpacked_files(
     directory: Path, files: Path, tmp_path: Path
 ) -> None:
     lock = lock_of(files, MINOR)
-    install(directory, lock, FolderView(files), "uv")
+    install(directory, lock, FolderFetcher(files), "uv")
     second = tmp_path / "second"
     python = Interpreter(path=sys.executable, version=f"{MINOR}.0", found_in="PATH")
     environment.create(second, python)
-    assert install(second, lock, FolderView(files), "uv") == 0
+    install(second, lock, FolderFetcher(files), "uv")
     first, other = (next(place.rglob("bytes.bin")) for place in (directory, second))
     assert first.samefile(other)
 
@@ -157,21 +151,21 @@ def test_pip_of_python_3_6_needs_no_ensurepip(tmp_path: Path) -> None:
     wheel(files, "alpha", "1.0", tags="py3-none-any")
     made = tmp_path / "env"
     environment.create(made, Interpreter(path=python, version="3.6.15", found_in="PATH"))
-    install(made, lock_of(files, "3.6"), FolderView(files), "pip")
+    install(made, lock_of(files, "3.6"), FolderFetcher(files), "pip")
     assert installed(made) == ["alpha-1.0", "pip-18.1"]  # and no setuptools
 
 
 @pytest.mark.parametrize("installer", INSTALLERS)
 def test_a_file_with_other_bytes_is_refused(directory: Path, files: Path, installer: str) -> None:
     lock = lock_of(files, MINOR)
-    view = FolderView(files)
+    fetcher = FolderFetcher(files)
     alpha = next(package for package in lock.packages if package.name == "alpha").file
     modules = {"alpha.py": '__version__ = "1.1"\n'}
     other = wheel(files / "x", "alpha", "1.0", requires=["beta"], payload=1 << 20, modules=modules)
     assert other.stat().st_size == alpha.size
-    view.replace(alpha.sha256, other)
+    fetcher.files[alpha.sha256] = other
     with pytest.raises(PutBack) as caught:
-        install(directory, lock, view, installer)
+        install(directory, lock, fetcher, installer)
     told = str(caught.value)
     assert "alpha==1.0" in told and alpha.sha256 in told
     assert sha256(other) in told
@@ -179,15 +173,16 @@ def test_a_file_with_other_bytes_is_refused(directory: Path, files: Path, instal
     assert caught.value.hint.endswith("install.log")
 
 
-class Failing(FolderView):
-    def file(self, key: str) -> Arrived | None:
-        if self._files[key].name.startswith("beta"):
-            raise CouldNotLook("https://index.example failed: the line is dead")
-        return super().file(key)
+class Failing(FolderFetcher):
+    def want(self, file: LockedFile, *, first: bool = False) -> Arrived:
+        arrived = super().want(file)
+        if file.name.startswith("beta"):
+            arrived.error = CouldNotLook("https://index.example failed: the line is dead")
+        return arrived
 
 
 @pytest.mark.parametrize("installer", INSTALLERS)
-def test_what_went_wrong_behind_the_server_is_what_is_told(
+def test_a_file_that_does_not_come_is_what_is_told(
     directory: Path, files: Path, installer: str
 ) -> None:
     with pytest.raises(CouldNotLook, match="the line is dead"):
@@ -198,16 +193,18 @@ def test_a_beat_that_raises_ends_the_installer(directory: Path, files: Path) -> 
     def beat() -> None:
         raise KeyboardInterrupt
 
-    view = FolderView(files)
-    with IndexServer(view) as server, pytest.raises(KeyboardInterrupt):  # type: ignore[arg-type]
-        lock = lock_of(files, MINOR)
-        uv.install(directory, lock, server, view, lock.packages, beat=beat)
+    fetcher: Any = FolderFetcher(files)
+    lock = lock_of(files, MINOR)
+    with pytest.raises(KeyboardInterrupt):
+        uv.install(directory, lock, fetcher, lock.packages, beat=beat)
 
 
 def test_without_uv_a_lock_without_pip_is_refused(directory: Path, tmp_path: Path) -> None:
     wheel(tmp_path / "bare", "alpha", "1.0")
     with pytest.raises(Cannot, match="this lock has none"):
-        install(directory, lock_of(tmp_path / "bare", MINOR), FolderView(tmp_path / "bare"), "pip")
+        install(
+            directory, lock_of(tmp_path / "bare", MINOR), FolderFetcher(tmp_path / "bare"), "pip"
+        )
 
 
 def test_the_environments_own_pip_keeps_to_the_lock(
@@ -223,7 +220,7 @@ def test_the_environments_own_pip_keeps_to_the_lock(
         serve(tmp_path / "public", tmp_path / "one") as public,
         serve(tmp_path / "own", tmp_path / "two") as own,
     ):
-        install(directory, lock, FolderView(files), "uv")
+        install(directory, lock, FolderFetcher(files), "uv")
 
         def pip(*arguments: str) -> None:
             env = clean_environment(PIP_INDEX_URL=public.url, HOME=str(tmp_path))

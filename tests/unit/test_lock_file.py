@@ -106,21 +106,19 @@ def test_credentials_are_never_written() -> None:
     secret = "https://user:s3cret@index.example/simple/"
     file = msgspec.structs.replace(first.file, url=secret + first.file.name)
     made = lock(msgspec.structs.replace(first, index=secret, file=file))
-    for text in (pylock.text(made), pylock.for_uv(made)):
+    for text in (pylock.text(made), pylock.for_pip(made)):
         assert "s3cret" not in text and "user" not in text
     assert f'index = "{INDEX}"' in pylock.text(made)
 
 
-def test_uv_gets_names_that_never_change() -> None:
-    first = GOOD.packages[0].file
-    told = tomli.loads(pylock.for_uv(GOOD))
+def test_uv_gets_files_by_path() -> None:
+    paths = {file.sha256: Path("/store") / file.name for file in GOOD.files}
+    told = tomli.loads(pylock.for_uv(GOOD, GOOD.packages, paths))
     (wheel,) = told["packages"][0]["wheels"]
-    assert wheel["url"] == (
-        f"http://envcheck.invalid/files/{first.sha256}/{first.name.replace('+', '%2B')}"
-    )
+    assert wheel["url"] == f"file:///store/{GOOD.packages[0].file.name.replace('+', '%2B')}"
     assert "index" not in told["packages"][0] and "tool" not in told
     assert len(told["packages"]) == 2
-    only = tomli.loads(pylock.for_uv(GOOD, GOOD.building))
+    only = tomli.loads(pylock.for_uv(GOOD, GOOD.building, paths))
     assert [p["name"] for p in only["packages"]] == ["setuptools"]
 
 

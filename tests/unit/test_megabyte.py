@@ -23,9 +23,8 @@ from envcheck.exit_codes import EnvcheckError
 from envcheck.install import pylock
 from envcheck.install.catalogue import schema
 from envcheck.install.engines import troubles
-from envcheck.install.index import simple
 from envcheck.install.network import challenges
-from envcheck.install.wheels import uv_errors
+from envcheck.install.wheels import uv_compile, uv_errors
 
 
 def repeated(piece: str, size: int) -> str:
@@ -52,10 +51,6 @@ def specification(text: str) -> None:
 def kernel_log(text: str) -> None:
     kernel_events.fold(kernel_events.parse_text(text))
     kernel_events.parse_kmsg(text.encode("utf-8", "replace"), [])
-
-
-def page(text: str) -> None:
-    simple.parse(text.encode("utf-8", "replace"), "text/html", "https://x.example/simple/y/")
 
 
 READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
@@ -99,25 +94,13 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "lines": (safe_text.lines, ["\x1b[0m", "\u202e", "\ud800", "\r\n"]),
     "styled": (safe_text.styled, ["\x1b[", "\x1b[0m", "\x1b[0;", "\x1b"]),
     "JSON": (safe_text.json_text, ["\x1b", "\u202e", "\\"]),
-    "index page": (
-        page,
-        [
-            "<a ",
-            "<",
-            "</",
-            "<!--",
-            "<!-- >",
-            "<title>",
-            "</b>a",
-            "&",
-            "<a href='",
-            '<a b=">',
-            "<![",
-        ],
-    ),
     "uv's words": (
         uv_errors.explanation,
         ["a\n", "Because ", "And because \n", "x. ", "(1)", "× \n"],
+    ),
+    "uv's resolution": (
+        uv_compile.parse,
+        ["a==1 # via ", "# from ", "    # from x", "a==1\n", ","],
     ),
     "uv's hints": (uv_errors.hints, ["hint: ", "hint:\n", "hint: a\n       b", "\n ", " "]),
     "an engine's words": (partial(troubles.told, "podman"), ["/a ", "error ", "lock"]),

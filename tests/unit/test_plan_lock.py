@@ -1,4 +1,4 @@
-"""What is checked of a lock that somebody brought, and what the next plan's rate rests on."""
+"""Whether a lock that somebody brought is for this machine, and what the next plan's rate rests on."""
 
 from __future__ import annotations
 
@@ -6,73 +6,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from planned import GAST, MIB, NVIDIA, PUBLIC, interpreter, lock, package, stack
+from planned import MIB, NVIDIA, PUBLIC, interpreter, lock, package, stack
 
-from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
-from envcheck.install.index.simple import ProjectFile
-from envcheck.install.lockfile import Lockfile
+from envcheck.exit_codes import Cannot
 from envcheck.install.store import fetch_rate
 from envcheck.install.store.progress import Fetching
-from envcheck.install.wheels.checking import check_fits, located, public_of
-
-MIRROR = "https://user:secret@mirror.example/"
-
-
-class Pages:
-    """An index that has a lock's files at another address, and some of them changed."""
-
-    def __init__(self, of: Lockfile, **sha256: str) -> None:
-        self._files = {
-            p.name: ProjectFile(
-                filename=p.file.name,
-                url=f"{MIRROR}{p.file.name}#sha256=x",
-                sha256=sha256.get(p.name, p.file.sha256),
-                size=7,
-            )
-            for p in [*of.packages, *of.building]
-            if sha256.get(p.name) != "gone"
-        }
-
-    def project(self, name: str) -> list[ProjectFile] | None:
-        return [self._files[name]] if name in self._files else None
-
-    def explain(self, name: str) -> str:
-        return f"the index has no {name}"
-
-
-def test_files_are_taken_from_here_and_nothing_else_changes() -> None:
-    brought = lock(building=[GAST])
-    there = located(brought, Pages(brought))
-    assert there.packages[0].file.url == f"https://mirror.example/{brought.packages[0].file.name}"
-    assert [p.file.sha256 for p in there.packages] == [p.file.sha256 for p in brought.packages]
-    assert [p.index for p in there.packages] == [p.index for p in brought.packages]
-    assert [p.name for p in there.building] == ["gast"]
-
-
-def test_a_size_that_the_lock_lacks_is_the_indexs() -> None:
-    brought = lock(package("a", "1", None), package("b", "1", 3))
-    assert [p.file.size for p in located(brought, Pages(brought)).packages] == [7, 3]
-
-
-def test_another_hash_is_shown_beside_the_locks() -> None:
-    brought = lock()
-    with pytest.raises(UsageError) as error:
-        located(brought, Pages(brought, numpy="ab" * 32))
-    (numpy,) = (p for p in brought.packages if p.name == "numpy")
-    assert numpy.file.sha256 in str(error.value) and "ab" * 32 in str(error.value)
-
-
-def test_several_that_differ_are_counted() -> None:
-    brought = lock()
-    with pytest.raises(UsageError, match="and 1 more"):
-        located(brought, Pages(brought, numpy="ab" * 32, pip="cd" * 32))
-
-
-def test_a_file_that_is_gone() -> None:
-    brought = lock()
-    with pytest.raises(CouldNotLook, match="the index has no numpy") as error:
-        located(brought, Pages(brought, numpy="gone"))
-    assert PUBLIC in error.value.hint
+from envcheck.install.wheels.checking import check_fits, public_of
 
 
 def test_a_lock_for_another_machine() -> None:

@@ -6,24 +6,18 @@ import random
 from typing import Any
 
 import pytest
-from packaging.version import Version
 
-from envcheck.install.catalogue.model import Build, Release, Sdist, Stack
+from envcheck.install.catalogue.model import Release, Stack
 from envcheck.install.fit.models import Candidate, Choice
-from envcheck.install.index.simple import ProjectFile
 from envcheck.install.pythons.wheel_tags import tags
 from envcheck.install.wheels import resolve
-from envcheck.install.wheels.compiled import NoSolution, Target
+from envcheck.install.wheels.trust_on_first_use import OfferedFile
+from envcheck.install.wheels.uv_compile import Target
 
 ORDER = {
     tag: n for n, tag in enumerate(tags("3.8", "cpython-38-x86_64-linux-gnu", "x86_64", "2.31"))
 }
 TARGET = Target(minor="3.8", architecture="x86_64", glibc="2.31", interpreter=None)
-
-
-def sdist(name: str, *requires: str) -> Sdist:
-    build = Build(requires=list(requires))
-    return Sdist(name=name, version="1", sha256="0", why="no wheel", source="made up", build=build)
 
 
 def choice(**changes: Any) -> Choice:
@@ -48,8 +42,8 @@ def choice(**changes: Any) -> Choice:
     return Choice(stack=Stack(**(stack | changes)), candidate=Candidate(release=release))
 
 
-def file(name: str) -> ProjectFile:
-    return ProjectFile(filename=name, url=f"https://index.example/{name}", version=Version("1.0"))
+def file(name: str) -> OfferedFile:
+    return OfferedFile(name=name, url=f"https://index.example/{name}", sha256="0")
 
 
 def test_the_catalogues_pins_are_constraints_and_pip_is_a_requirement() -> None:
@@ -85,20 +79,12 @@ UNFIT = [
 def test_the_interpreters_favourite_is_locked(count: int) -> None:
     names = BEST_FIRST[count:] + UNFIT
     random.Random(count).shuffle(names)
-    best = resolve.best_file(map(file, names), "1.0", ORDER)
-    assert best is not None and best.filename == BEST_FIRST[count]
+    best = resolve.best_file(map(file, names), ORDER)
+    assert best is not None and best.name == BEST_FIRST[count]
 
 
-def test_another_version_is_no_choice() -> None:
-    assert resolve.best_file([file("a-1.0-py3-none-any.whl")], "1.1", ORDER) is None
-    assert resolve.best_file(map(file, UNFIT), "1.0", ORDER) is None
-
-
-def test_of_two_pins_for_building_the_first_counts() -> None:
-    stack = choice(
-        sdists=[sdist("gast", "setuptools==59.6.0"), sdist("hvd", "Setuptools==70", "c==1")]
-    )
-    assert resolve._build_pins(stack.stack) == ["setuptools==59.6.0", "c==1"]
+def test_what_does_not_fit_is_no_choice() -> None:
+    assert resolve.best_file(map(file, UNFIT), ORDER) is None
 
 
 def test_a_python_that_is_to_be_got_has_its_abi() -> None:
@@ -118,18 +104,3 @@ def test_uv_knows_some_levels_of_glibc(glibc: str, platform: str) -> None:
     assert target.options()[-1] == f"aarch64-{platform}"
     unknown = Target(minor="3.8", architecture="aarch64", glibc="", interpreter=None)
     assert "--python-platform" not in unknown.options()
-
-
-def test_no_solution_is_told_with_what_was_kept_out() -> None:
-    error = NoSolution(
-        "Because there is no version of nvidia-cudnn, it cannot be",
-        "error: No solution\n  cause: Because tensorrt is not there.\n"
-        "         And because there is no version of nvidia-cudnn.\n\nhint: look again\n",
-    )
-    said = {"nvidia-cudnn": "0.0.1.dev5 is a placeholder", "tensorrt": "99 is not NVIDIA's"}
-    told = resolve._no_solution(error, choice(), TARGET, lambda name: said.get(name, ""))
-    assert str(told) == (
-        "test 23.03 cannot be resolved for Python 3.8: Because there is no version of nvidia-cudnn, "
-        "it cannot be; 99 is not NVIDIA's; 0.0.1.dev5 is a placeholder"
-    )
-    assert (told.hint, told.exit_code) == ("look again", 3)

@@ -22,10 +22,11 @@ STILL_UP = {
     ("install/container", "install/running"),
     ("install/images", "install/container"),
     ("install/network", "install/registry"),
+    ("install/transaction", "install/wheels"),
 }
 STILL_CIRCLES = [
     {"envcheck.install.container.carry", "envcheck.install.running.run"},
-    {"envcheck.install.index.handler", "envcheck.install.index.server"},
+    {"envcheck.install.transaction.guard", "envcheck.install.transaction.layout"},
 ]
 
 

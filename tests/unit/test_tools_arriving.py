@@ -31,8 +31,8 @@ class Files:
     def __init__(self, size: int = 1) -> None:
         self.transfers = {name: Coming(name, size) for name in NAMES}
 
-    def file(self, key: str) -> Coming | None:
-        return self.transfers.get(key)
+    def want(self, file: LockedFile, *, first: bool = False) -> Coming:
+        return self.transfers[file.sha256]
 
 
 def wanted(*names: str) -> list[LockedFile]:
@@ -93,38 +93,19 @@ def test_a_file_that_does_not_come_ends_it() -> None:
         portions(files, *NAMES)
 
 
-def test_wrong_bytes_are_waited_for_once_more() -> None:
-    files = Files()
-    for transfer in files.transfers.values():
-        transfer.complete = True
-    again = Coming("b")
-    again.complete = True
-    files.transfers["b"].complete = False
-    old = files.transfers["b"]
-    asked = []
-
-    def file(key: str) -> Coming | None:
-        asked.append(key)
-        if key == "b" and asked.count("b") == 1:
-            old.error = FetchError("came with wrong bytes, and comes again")
-            return old
-        return again if key == "b" else files.transfers[key]
-
-    class Restarted:
-        def __init__(self) -> None:
-            self.file = file
-
-    assert portions(Restarted(), *NAMES) == [set(NAMES)]
-
-
-def test_what_nobody_knows_is_said() -> None:
-    with pytest.raises(KeyError):
-        portions(Files(), "z")
-
-
 def test_a_beat_that_raises_ends_the_wait() -> None:
     def beat() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         portions(Files(), *NAMES, beat=beat)
+
+
+def test_a_shelf_has_each_file_under_its_own_name(tmp_path: Path) -> None:
+    files: Any = Files()
+    for transfer in files.transfers.values():
+        transfer.complete = True
+    shelf = arriving.shelf(tmp_path / "shelf", wanted(*NAMES), files)
+    assert {link.name: str(link.readlink()) for link in shelf.iterdir()} == {
+        name: f"/store/{name}" for name in NAMES
+    }

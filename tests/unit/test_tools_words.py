@@ -14,10 +14,10 @@ from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.wheels import (
     activation,
     child_env,
-    compiled,
     pip,
     pip_conf,
     sdists,
+    uv_compile,
     uv_errors,
 )
 
@@ -117,17 +117,34 @@ def test_an_explanation_has_an_end() -> None:
 
 
 def test_a_resolution_is_read() -> None:
-    pins = compiled.parse(
+    pins = uv_compile.parse(
         "Zlib-NG==1.0  # via alpha, -r requirements.in\n"
+        "    # from https://index.example/simple/\n"
         "alpha==2.0+nv23.3 \\\n"
         "# a comment\n"
-        "beta==3 ; python_version < '3.8'  # via -c constraints.txt\n"
+        "beta==3 ; python_version < '3.8'  # via -c constraints.txt, envcheck-resolution (pyproject.toml)\n"
     )
-    assert [(pin.name, pin.version, pin.needed_by) for pin in pins] == [
-        ("alpha", "2.0+nv23.3", []),
-        ("beta", "3", []),
-        ("zlib-ng", "1.0", ["alpha"]),
+    assert [(pin.name, pin.version, pin.index, pin.needed_by) for pin in pins] == [
+        ("alpha", "2.0+nv23.3", "", []),
+        ("beta", "3", "", ["envcheck-resolution"]),
+        ("zlib-ng", "1.0", "https://index.example/simple/", ["alpha"]),
     ]
+
+
+def test_files_are_read_with_the_hash_that_is_there() -> None:
+    entry = '{ url = "https://x.example/a%2B1.whl#sha256=1", HASHES }'
+    text = '[[packages]]\nname = "a"\nversion = "1"\nwheels = [WHEELS]\n[packages.sdist]\nurl = "u/s.zip"\n'
+    wheels = ", ".join(
+        entry.replace("HASHES", told)
+        for told in ('size = 7, hashes = { sha256 = "1" }', 'hashes = { md5 = "2" }')
+    )
+    files = uv_compile.parse_files(text.replace("WHEELS", wheels))["a"]
+    assert [(one.name, one.sha256, one.other_hash, one.size) for one in files] == [
+        ("a+1.whl", "1", "", 7),
+        ("a+1.whl", "", "md5=2", None),
+        ("s.zip", "", "", None),
+    ]
+    assert files[0].url == "https://x.example/a%2B1.whl"
 
 
 def test_pips_errors() -> None:
@@ -320,9 +337,39 @@ def test_what_a_tool_gets_of_the_users_environment() -> None:
         "HOME": "/h",
     }
     assert child_env.building(mine) == {"CC": "cc"}
-    proxies = child_env.through("http://u:p@127.0.0.1:1")
-    assert {v for k, v in proxies.items() if k.lower() != "no_proxy"} == {"http://u:p@127.0.0.1:1"}
-    assert proxies["NO_PROXY"] == proxies["no_proxy"] == ""
+
+
+def test_what_asks_an_index_gets_the_users_proxies_and_certificates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ssl.get_default_verify_paths", lambda: SimpleNamespace(cafile=None))
+    mine = {
+        "HOME": "/h",
+        "PIP_INDEX_URL": "x",
+        "UV_INDEX": "y",
+        "https_proxy": "z",
+        "NO_PROXY": "a",
+    }
+    mine["PIP_CONFIG_FILE"] = "/dev/null"
+    assert child_env.online(tmp_path, mine) == {
+        "UV_SYSTEM_CERTS": "1",
+        "NETRC": "/h/.netrc",
+        "https_proxy": "z",
+        "NO_PROXY": "a,127.0.0.1,localhost,::1",
+        "no_proxy": "127.0.0.1,localhost,::1",
+    }
+    bundles = [tmp_path / "system.pem", tmp_path / "mine.pem"]
+    for bundle in bundles:
+        bundle.write_text(f"{bundle.name}\n")
+    mine |= {"SSL_CERT_FILE": str(bundles[0]), "REQUESTS_CA_BUNDLE": str(bundles[1])}
+    told = child_env.online(tmp_path, mine)
+    assert told["SSL_CERT_FILE"] == str(tmp_path / "certificates.pem")
+    assert Path(told["SSL_CERT_FILE"]).read_text().split() == ["system.pem", "mine.pem"]
+    mine["REQUESTS_CA_BUNDLE"] = str(bundles[0])
+    assert child_env.online(tmp_path, mine)["SSL_CERT_FILE"] == str(bundles[0])
+    mine["PIP_PROXY"] = "http://proxy.example:3128"
+    told = child_env.online(tmp_path, mine)
+    assert told["HTTPS_PROXY"] == told["HTTP_PROXY"] == "http://proxy.example:3128"
 
 
 def test_activation_is_marked_and_undone_first_thing_in_deactivate() -> None:

@@ -1,0 +1,207 @@
+"""The package indexes of one stack: which of them a package belongs to, and where each is."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+from packaging.utils import canonicalize_name
+
+from ...exit_codes import CouldNotLook, UsageError
+from ..catalogue.model import PUBLIC, Stack
+from ..network.addresses import QUOTED, is_index, typed
+from ..request import Request
+
+if TYPE_CHECKING:
+    from ..network.public_index import PublicIndex
+    from ..network.session import Session
+
+# For each of several addresses, in seconds without a byte; the only one is waited for as for any page.
+_HURRIED: dict[str, Any] = {"timeout": 10.0, "attempts": 2}
+_PATIENT: dict[str, Any] = {}
+_ACCEPT = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.9"}
+
+
+class Indexes:
+    """Each package belongs to one index: the stack's own that claims its name, else the public one.
+
+    Raises UsageError for an index in the request that the stack does not know or that is no URL.
+    """
+
+    def __init__(
+        self, stack: Stack, request: Request, public: PublicIndex, session: Session
+    ) -> None:
+        self.stack = stack
+        self.session = session
+        self.insecure = list(request.allow_insecure)
+        asked = _asked(stack, request.indexes)
+        self._own = [
+            msgspec.structs.replace(index, urls=asked.get(index.name, index.urls))
+            for index in stack.indexes
+        ]
+        self._urls = {PUBLIC: asked.get(PUBLIC) or [public.url]}
+        self._urls |= {index.name: index.urls for index in self._own}
+        self._settled: dict[str, str] = {}
+        self._locks = {name: threading.Lock() for name in self._urls}
+        # What the user should know: which of several addresses was taken, and why not an earlier one.
+        self.remarks: list[str] = _passwords_in(request.indexes)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the indexes, the public one first."""
+        return list(self._urls)
+
+    def owner(self, package: str) -> str:
+        """The name of the index that a package of this normalised name belongs to."""
+        return next((index.name for index in self._own if index.claims(package)), PUBLIC)
+
+    def url(self, name: str) -> str:
+        """Where this index is for the whole run, ending in "/"; it may hold credentials.
+
+        Of several addresses, the first that answers. The one that the stack's distribution comes from is
+        asked in any case: it may be a mirror that the user has mistyped, and the resolver would only say
+        that there are no versions. Raises CouldNotLook with what each said where none answers.
+        """
+        with self._locks[name]:
+            if name not in self._settled:
+                urls = self._urls[name]
+                for url in urls:
+                    self.session.learn(url, name)
+                    self.session.permit(url)
+                alone = len(urls) == 1 and not self._decides(name)
+                self._settled[name] = urls[0] if alone else self._first(name)
+            return self._settled[name].rstrip("/") + "/"
+
+    def public_url(self, name: str) -> str:
+        """``url`` without credentials."""
+        return self.session.public(self.url(name))
+
+    def answers(self) -> str:
+        """Whether the stack's own indexes answer: "", or the sentence with what each of them said."""
+        for index in self._own:
+            with self._locks[index.name]:
+                if index.name in self._settled:
+                    continue
+                for url in index.urls:
+                    self.session.learn(url, index.name)
+                try:
+                    self._settled[index.name] = self._first(index.name)
+                except CouldNotLook as error:
+                    return str(error)
+        return ""
+
+    def lacks(self) -> str:
+        """Why the stack's distribution cannot come from its index at all; "" where that lists files of it.
+
+        Raises CouldNotLook where the index does not answer.
+        """
+        name = canonicalize_name(self.stack.distribution)
+        return _lacks(self.url(self.owner(name)), name, self.session, _PATIENT)
+
+    def ask(self, url: str) -> None:
+        """Ask for what uv could not get. Raises CouldNotLook with why; else uv may try again."""
+        try:
+            self.session.get(url, headers=_ACCEPT, file=not url.endswith("/")).close()
+        except CouldNotLook as error:
+            own = next((n for n in self._urls if url.startswith(self.public_url(n))), PUBLIC)
+            if own == PUBLIC:
+                raise
+            sentence = f"the {own} index does not answer as it should: {error}"
+            raise CouldNotLook(sentence, self._ways_out(error.hint)) from None
+
+    def _first(self, name: str) -> str:
+        urls = self._urls[name]
+        probed = self._probed(name)
+        patience = _HURRIED if len(urls) > 1 else _PATIENT
+        said: list[str] = []
+        hints: list[str] = []
+        for url in urls:
+            try:
+                lacks = _lacks(url, probed, self.session, patience)
+            except CouldNotLook as error:
+                lacks = str(error)
+                hints.append(error.hint)
+            if not lacks:
+                if said:
+                    self.remarks.append(
+                        f"{'; '.join(said)}; {self.session.public(url)} is used instead"
+                    )
+                return url
+            said.append(lacks)
+        raise CouldNotLook(
+            f"the {name} index does not answer: {'; '.join(said)}",
+            self._ways_out(next(filter(None, hints), "")),
+        )
+
+    def _decides(self, name: str) -> bool:
+        """Whether the stack's distribution comes from here, an index of its own."""
+        return name != PUBLIC and self.owner(canonicalize_name(self.stack.distribution)) == name
+
+    def _probed(self, name: str) -> str:
+        """A project that this index has if it is the right one; "" for asking its front page."""
+        index = next((i for i in self._own if i.name == name), None)
+        distribution = canonicalize_name(self.stack.distribution)
+        if index is None or index.claims(distribution):
+            return distribution
+        plain = (p for p in index.packages if not set(p) & set("*?["))
+        return next(plain, "")
+
+    def _ways_out(self, hint: str) -> str:
+        """What mends it, where that is known, and what can be had instead."""
+        stacks = [f"--stack {name}" for name in self.stack.otherwise]
+        ways = ["another address of it (--index NAME=URL)", *stacks, "NVIDIA's container"]
+        mends = f"{hint.rstrip('.')}. " if hint else ""
+        return f"{mends}Alternatives: {', '.join(ways[:-1])}, or {ways[-1]}."
+
+
+def _lacks(url: str, project: str, session: Session, patience: dict[str, Any]) -> str:
+    """Why this is not the right index, when it is asked for a project; "" for a page that names files.
+
+    Raises CouldNotLook where it does not answer.
+    """
+    shown = session.public(url)
+    try:
+        page = f"{url.rstrip('/')}/{project}/" if project else url
+        with session.get(page, headers=_ACCEPT, **patience) as response:
+            has_files = b".whl" in response.content or b".tar.gz" in response.content
+    except CouldNotLook as error:
+        if getattr(error, "status", None) == 404:
+            return (
+                f"{shown} has no {project}" if project else f"{shown} is not a package index (404)"
+            )
+        named = urlsplit(url).hostname or url
+        said = str(error)
+        raise CouldNotLook(said if named in said else f"{shown}: {said}", error.hint) from None
+    return "" if has_files or not project else f"{shown} has no file of {project}"
+
+
+def _asked(stack: Stack, indexes: list[str]) -> dict[str, list[str]]:
+    """``--index`` by index name; what names no index is for the public one."""
+    known = [index.name for index in stack.indexes]
+    asked: dict[str, list[str]] = {}
+    for text in indexes:
+        named = not text.startswith(("https://", "http://"))
+        name, _, url = text.partition("=") if named else (PUBLIC, "", text)
+        if named and name not in (PUBLIC, *known):
+            has = f"its indexes are {', '.join(known)}" if known else "it has no index of its own"
+            raise UsageError(
+                f"--index {typed(text)}: the stack {stack.name} has no index named {typed(name)}",
+                f"{has[0].upper()}{has[1:]}; a URL alone stands for the public index.",
+            )
+        if not is_index(url):
+            raise UsageError(f"--index {typed(text)}: it takes a URL with https://", QUOTED)
+        asked.setdefault(name, []).append(url)
+    return asked
+
+
+def _passwords_in(indexes: list[str]) -> list[str]:
+    """A remark on passwords in ``--index``: every user of a machine can read its command lines."""
+    return [
+        f"--index {typed(text)} holds a password, which every user of this machine can read in the list of"
+        " processes while envcheck runs; ~/.netrc, the keyring program, or UV_INDEX_NAME_USERNAME and"
+        " UV_INDEX_NAME_PASSWORD (NAME: PUBLIC, or the index's) keep it out of there"
+        for text in indexes
+        if ":" in text.partition("://")[2].partition("/")[0].rpartition("@")[0]
+    ]

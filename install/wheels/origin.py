@@ -1,0 +1,99 @@
+"""Whether a resolution takes each package from the index it belongs to. Asked before any file is fetched.
+
+The resolver is told which index a claimed name comes from; this does not trust that it obeyed. What pip calls
+dependency confusion is refused here: somebody else's file under a name that one index claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from ...data import packages
+from ...exit_codes import Cannot
+from ..catalogue.model import PUBLIC, Sdist, Stack
+from ..lockfile import LockedFile
+from ..network.addresses import shown
+from .indexes import Indexes
+from .uv_compile import Pin
+
+ALLOWING = "a stack file of your own can allow it, by name, version and sha256, under [[sdists]]"
+
+_TOLD = 3  # refusals that an error names
+
+
+def check(pins: Iterable[Pin], indexes: Indexes) -> None:
+    """Raises Cannot for a package from another index than its own, and for a version that is no software."""
+    refused = [why for pin in pins if (why := _refusal(pin, indexes))]
+    if refused:
+        more = f" (and {len(refused) - _TOLD} more)" if len(refused) > _TOLD else ""
+        raise Cannot(
+            f"{'; '.join(refused[:_TOLD])}{more}",
+            "nothing of it was fetched; --index NAME=URL names another address of an index",
+        )
+
+
+def check_file(pin: Pin, file: LockedFile, stack: Stack) -> None:
+    """Raises Cannot for the file of another package, and for a source distribution that the stack does not
+    name: building it runs its code."""
+    if not _is_of(file.name, pin):
+        raise Cannot(f"the index offers {file.name} as a file of {pin.name} {pin.version}")
+    if file.kind == "sdist" and (why := sdist_refusal(pin.name, pin.version, file, stack.sdists)):
+        raise Cannot(f"{file.name} is {why}", ALLOWING)
+
+
+def sdist_refusal(name: str, version: str, file: LockedFile, allowed: Sequence[Sdist]) -> str:
+    """Why this source distribution may not be built: "an sdist, …"; "" where the stack allows it."""
+    named = [sdist for sdist in allowed if canonicalize_name(sdist.name) == name]
+    if not named:
+        return "an sdist, whose build runs code that nobody has reviewed; the stack allows none of this name"
+    same = [sdist for sdist in named if Version(sdist.version) == Version(version)]
+    if not same:
+        versions = ", ".join(sdist.version for sdist in named)
+        return f"an sdist; the stack allows that of {versions} alone"
+    if file.sha256 not in {sdist.sha256 for sdist in same}:
+        return f"an sdist with the sha256 {file.sha256}; the stack allows the one with {same[0].sha256}"
+    return ""
+
+
+def _refusal(pin: Pin, indexes: Indexes) -> str:
+    owner = indexes.owner(pin.name)
+    where = indexes.public_url(owner)
+    if pin.index.rstrip("/") != where.rstrip("/"):
+        known = f"the {owner} index ({shown(where)})"
+        if owner == PUBLIC:
+            return (
+                f"{pin.name} {pin.version} comes from {shown(pin.index)}, which does not claim that name:"
+                f" it belongs to {known}"
+            )
+        return (
+            f"{known} has no {pin.name} that fits, and {shown(pin.index)} offers {pin.version} under that"
+            f" name; {pin.name} is taken from no other index"
+        )
+    return _placeholder(pin, owner)
+
+
+def _placeholder(pin: Pin, owner: str) -> str:
+    """Why this version is no software; "" for software."""
+    version = Version(pin.version)
+    known = packages.placeholder(pin.name, pin.version)
+    # Under every name that NVIDIA held, the table's or not, this was the placeholder's number.
+    numbered = (
+        pin.name.startswith("nvidia-") and version.base_version == "0.0.1" and version.is_devrelease
+    )
+    if known is None and not numbered:
+        return ""
+    kind = "not NVIDIA's software" if version.major == 99 and owner == PUBLIC else "a placeholder"
+    why = known.why if known else "it only holds the name"
+    return f"{pin.name} {pin.version} is {kind}: {why}"
+
+
+def _is_of(filename: str, pin: Pin) -> bool:
+    """Whether a file's name begins with the package's own."""
+    name = filename.partition("-")[0] if filename.endswith(".whl") else ""
+    if name:
+        return canonicalize_name(name) == pin.name
+    stem = filename.removesuffix(".tar.gz").removesuffix(".zip")
+    return canonicalize_name(stem).startswith(f"{pin.name}-")

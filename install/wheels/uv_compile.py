@@ -1,0 +1,291 @@
+"""`uv pip compile` at the real indexes: what it is given, and what it answers.
+
+Each own index of the stack is `explicit`: it serves the direct requirements that a source binds to it, and
+nothing else. Nothing is built: what a named sdist needs is told to uv, and every other sdist is hidden.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+import tomli
+import tomli_w
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from ...data import packages
+from ...exit_codes import CouldNotLook
+from ..catalogue.model import PUBLIC, Sdist
+from ..pythons.interpreter import Interpreter
+from . import child_env, uv, uv_errors
+from .indexes import Indexes
+from .trust_on_first_use import OfferedFile
+
+PROJECT = "envcheck-resolution"  # what uv calls the requirements
+
+# The newest glibc levels that uv's --python-platform knows, below 2.28 there is one.
+_LEVELS = (17, 28, *range(31, 41))
+
+_PIN = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>\S+)")
+_MANYLINUX = re.compile(r"manylinux_(2_\d+)_")
+_FROM = re.compile(r"\s*# from (?P<index>\S+)")
+_AT_A_URL = re.compile(r"Failed to fetch: `?(?P<url>https?://[^\s`]+)")
+_REFUSED = re.compile(r"An index URL \((?P<url>https?://[^\s)]+)\) ")
+
+
+class Pin(msgspec.Struct, frozen=True, kw_only=True):
+    """One package of a resolution. ``files`` are those of its version that fit the Python."""
+
+    name: str  # normalised
+    version: str
+    index: str  # the URL of the index that it comes from, as uv says
+    needed_by: list[str]  # PROJECT for a direct requirement
+    files: list[OfferedFile] = []
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """The Python that is resolved for."""
+
+    minor: str
+    architecture: str
+    glibc: str  # "2.36"; "" where it is not known
+    interpreter: Interpreter | None  # None: it has to be got first
+
+    @staticmethod
+    def of(minor: str, interpreter: Interpreter | None) -> Target:
+        """An interpreter that is there, or this minor version of Python on a machine like this one."""
+        if interpreter is None:
+            name, version = platform.libc_ver()
+            glibc = ".".join(version.split(".")[:2]) if name == "glibc" else ""
+            return Target(
+                minor=minor, architecture=platform.machine(), glibc=glibc, interpreter=None
+            )
+        found = _MANYLINUX.search(" ".join(interpreter.tags[:2]))
+        return Target(
+            minor=interpreter.minor,
+            architecture=interpreter.architecture,
+            glibc=found[1].replace("_", ".") if found else "",
+            interpreter=interpreter,
+        )
+
+    def options(self) -> list[str]:
+        if self.interpreter is not None and Path(self.interpreter.path).is_absolute():
+            return ["--python", self.interpreter.path]
+        given = ["--python", sys.executable, "--python-version", self.minor]
+        level = _level(self.glibc)
+        return [*given, *(["--python-platform", f"{self.architecture}-{level}"] if level else [])]
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What uv resolves in one pass."""
+
+    requirements: list[str]
+    constraints: list[str] = []
+    direct: list[str] = []  # further names that become direct requirements, each with its index
+    sdists: list[Sdist] = []  # whose source distribution is taken, in exactly this version
+    dependencies: bool = True  # False: what the requirements need is left out
+
+
+class NoSolution(Exception):
+    """The requirements cannot be met; the words are uv's, ``whole`` is all of them."""
+
+    def __init__(self, explanation: str, whole: str) -> None:
+        super().__init__(explanation)
+        self.whole = whole
+        self.hints = uv_errors.hints(whole)
+
+
+def compile_(question: Question, target: Target, indexes: Indexes) -> list[Pin]:
+    """One pass: the packages that meet the requirements, by name, without their files.
+
+    Raises NoSolution, and CouldNotLook where an index or uv fails.
+    """
+    options = ["--annotation-style", "line", "--emit-index-annotation"]
+    return parse(_run(question, target, indexes, options))
+
+
+def with_files(
+    pins: Sequence[Pin], question: Question, target: Target, indexes: Indexes
+) -> list[Pin]:
+    """The same pins with their files, which uv writes as pylock.toml alone.
+
+    It asks the pages that the pass has just read; only a file without a hash is fetched, to have one.
+    Raises CouldNotLook where an index has changed meanwhile.
+    """
+    exactly = msgspec.structs.replace(
+        question,
+        direct=[pin.name for pin in pins],
+        constraints=[f"{pin.name}=={pin.version}" for pin in pins],
+        dependencies=False,
+    )
+    options = ["--format", "pylock.toml"]
+    try:
+        said = _run(exactly, target, indexes, [*options, "--offline"])
+    except (NoSolution, CouldNotLook):
+        said = _run(exactly, target, indexes, options)
+    files = parse_files(said)
+    missing = [pin.name for pin in pins if not files.get(pin.name)]
+    if missing:
+        raise CouldNotLook(f"the index of {missing[0]} no longer offers a file of it that fits")
+    return [msgspec.structs.replace(pin, files=files[pin.name]) for pin in pins]
+
+
+def parse(output: str) -> list[Pin]:
+    """`NAME==VERSION  # via A, B` and `# from INDEX`, as uv writes both."""
+    pins: list[Pin] = []
+    for line in output.splitlines():
+        if pins and (source := _FROM.fullmatch(line)):
+            pins[-1] = msgspec.structs.replace(pins[-1], index=source["index"])
+            continue
+        pinned, _, via = line.partition("# via ")
+        found = _PIN.match(pinned.strip())
+        if found is None:
+            continue
+        needed_by = [one.split()[0] for one in via.split(",") if one.strip()]
+        names: list[str] = [canonicalize_name(one) for one in needed_by if one[0] != "-"]
+        pins.append(
+            Pin(
+                name=canonicalize_name(found["name"]),
+                version=found["version"],
+                index="",
+                needed_by=names,
+            )
+        )
+    return sorted(pins, key=lambda pin: pin.name)
+
+
+def parse_files(text: str) -> dict[str, list[OfferedFile]]:
+    """The files of uv's pylock.toml by package; "" for a sha256 that it does not have."""
+    found: dict[str, list[OfferedFile]] = {}
+    for package in tomli.loads(text)["packages"]:
+        listed = [*package.get("wheels", []), *filter(None, [package.get("sdist")])]
+        found[package["name"]] = [_file(one) for one in listed]
+    return found
+
+
+def _file(entry: Mapping[str, Any]) -> OfferedFile:
+    url, hashes = entry["url"].partition("#")[0], dict(entry.get("hashes", {}))
+    return OfferedFile(
+        name=entry.get("name") or unquote(urlsplit(url).path.rpartition("/")[2]),
+        url=url,
+        sha256=hashes.pop("sha256", ""),
+        other_hash=next((f"{kind}={value}" for kind, value in sorted(hashes.items())), ""),
+        size=entry.get("size"),
+    )
+
+
+def _run(question: Question, target: Target, indexes: Indexes, options: Sequence[str]) -> str:
+    """uv's answer; where it cannot get something, that is asked for again, which says why not."""
+    again: set[str] = set()
+    while True:
+        result = _once(question, target, indexes, options)
+        if result.ok:
+            said: str = result.stdout.decode("utf-8")
+            return said
+        whole = result.stderr.decode("utf-8", "replace")
+        wanted = _unreachable(whole, indexes)
+        if wanted and wanted not in again and "--offline" not in options:
+            indexes.ask(wanted)
+            again.add(wanted)
+            continue
+        if "No solution found" in whole:
+            raise NoSolution(uv_errors.sentence(result), whole)
+        raise CouldNotLook(f"uv could not resolve the requirements: {uv_errors.sentence(result)}")
+
+
+def _once(question: Question, target: Target, indexes: Indexes, options: Sequence[str]) -> Any:
+    with TemporaryDirectory(prefix="envcheck-") as scratch:
+        folder = Path(scratch)
+        project = folder / "pyproject.toml"
+        project.write_text(tomli_w.dumps(_project(question, indexes)), encoding="utf-8")
+        settings = folder / "uv.toml"
+        settings.write_text(tomli_w.dumps(_settings(question, indexes)), encoding="utf-8")
+        bounds = folder / "constraints.txt"
+        lines = [*question.constraints, *_placeholders()]
+        lines += [f"{sdist.name}=={sdist.version}" for sdist in question.sdists]
+        bounds.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        argv: list[str | Path] = ["pip", "compile", project, "--constraints", bounds]
+        argv += [*target.options(), "--quiet", "--no-header", "--only-binary", ":all:", *options]
+        argv += [f"--no-binary={sdist.name}" for sdist in question.sdists]
+        argv += [] if question.dependencies else ["--no-deps"]
+        env = {**child_env.online(folder), **_access(indexes)}
+        return uv.run_online(argv, env, settings)
+
+
+def _project(question: Question, indexes: Indexes) -> dict[str, Any]:
+    """The pyproject.toml whose direct requirements are bound to their indexes."""
+    wanted = [*question.requirements, *question.direct]
+    names = {canonicalize_name(re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0]) for one in wanted}
+    own = {name: at for name in sorted(names) if (at := indexes.owner(name)) != PUBLIC}
+    tables = [
+        {"name": _uv_name(name, indexes), "url": indexes.public_url(name), "explicit": True}
+        for name in indexes.names
+        if name in own.values()
+    ]
+    sources = {name: {"index": _uv_name(at, indexes)} for name, at in own.items()}
+    return {
+        "project": {"name": PROJECT, "version": "0", "dependencies": wanted},
+        "tool": {"uv": {"index": tables, "sources": sources}},
+    }
+
+
+def _settings(question: Question, indexes: Indexes) -> dict[str, Any]:
+    """uv.toml: the public index, and what named sdists ask for, so that none is built for that."""
+    public = {
+        "name": _uv_name(PUBLIC, indexes),
+        "url": indexes.public_url(PUBLIC),
+        "default": True,
+    }
+    told = [
+        {"name": sdist.name, "version": sdist.version, "requires-dist": sdist.requires_dist}
+        for sdist in question.sdists
+    ]
+    return {"index": [public], **({"dependency-metadata": told} if told else {})}
+
+
+def _access(indexes: Indexes) -> dict[str, str]:
+    """Credentials by the names of the indexes, and hosts whose certificates are not checked."""
+    env = {"UV_INSECURE_HOST": " ".join(indexes.insecure)} if indexes.insecure else {}
+    for name in indexes.names:
+        pair = indexes.session.credentials(indexes.url(name))
+        if pair is not None:
+            variable = f"UV_INDEX_{_uv_name(name, indexes).upper()}"
+            env |= {f"{variable}_USERNAME": pair[0], f"{variable}_PASSWORD": pair[1]}
+    return env
+
+
+def _uv_name(name: str, indexes: Indexes) -> str:
+    """A catalogue may call an index what uv does not take."""
+    return f"index{indexes.names.index(name)}"
+
+
+def _unreachable(whole: str, indexes: Indexes) -> str:
+    """What uv could not get for a reason that only the index knows; "" where it got everything."""
+    if found := _AT_A_URL.search(whole):
+        return found["url"]
+    if found := _REFUSED.search(whole):
+        return f"{found['url'].rstrip('/')}/{canonicalize_name(indexes.stack.distribution)}/"
+    return ""
+
+
+def _placeholders() -> Iterable[str]:
+    """Versions that hold a name and are not the software. uv takes no pre-release unasked, and a constraint
+    that names one would ask."""
+    for name, versions in packages.placeholders().items():
+        final = [version for version in versions if not Version(version).is_prerelease]
+        if final:
+            yield f"{name}!={',!='.join(final)}"
+
+
+def _level(glibc: str) -> str:
+    found = re.fullmatch(r"2\.(\d+)", glibc)
+    fitting: Sequence[int] = [n for n in _LEVELS if found and n <= int(found[1])]
+    return f"manylinux_2_{fitting[-1]}" if fitting else ""
