@@ -50,7 +50,9 @@ def decode(data: bytes, kind: type[T]) -> T:
     """Raises msgspec.DecodeError, whatever is wrong with it."""
     try:
         return msgspec.json.decode(data, type=kind)
-    except (RecursionError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise msgspec.DecodeError("it is nested too deeply") from None
+    except UnicodeDecodeError as error:
         raise msgspec.DecodeError(str(error)) from None
 
 

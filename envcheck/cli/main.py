@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..exit_codes import EnvcheckError, ExitCode
-from . import words
+from . import limits, words
 from .commands import COMMANDS, HEADINGS
 from .parser import Parser
 from .uninterrupted import uninterrupted
@@ -54,6 +54,10 @@ def run(argv: Sequence[str]) -> int:
             return ExitCode.NOT_STARTED if in_its_place else ExitCode.USAGE
         if os.environ.get("ENVCHECK_DEBUG"):
             words.trace()
+        if (limited := limits.explained(error)) is not None:
+            words.say(limited[0])
+            words.hint(limited[1])
+            return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK
         words.say(f"internal error: {type(error).__name__}: {error}")
         words.hint("please report it, with what it prints under ENVCHECK_DEBUG=1")
         return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK

@@ -55,6 +55,8 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
         raise _error(where, error.lineno, error.colno, sentence) from None
     except RecursionError:
         raise UsageError(f"{where}: this is no stack: it is nested too deeply") from None
+    except ValueError:  # Python's own limit on digits
+        raise UsageError(f"{where}: this is no stack: a number in it is too long") from None
 
 
 def _newest_first(stack: Stack) -> list[Any]:

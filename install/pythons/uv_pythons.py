@@ -117,5 +117,5 @@ def _value(file: Path, name: str) -> object:
 
     try:
         return tomli.loads(text).get(name)
-    except tomli.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return None  # what uv itself says to such a file is for uv's own user

@@ -1,0 +1,57 @@
+"""What is said where a process gets no more files or memory."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+
+import pytest
+
+from envcheck.cli import limits
+from envcheck.exit_codes import UsageError
+from envcheck.install import pylock
+from envcheck.install.catalogue import schema
+
+DIGITS = f"x = {'9' * 5000}\n"
+
+
+def said(error: BaseException, monkeypatch: pytest.MonkeyPatch, limit: int) -> str:
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (limit, limit))
+    found = limits.explained(error)
+    return " | ".join(found) if found else ""
+
+
+@pytest.mark.parametrize(
+    ("error", "limit", "sentence"),
+    [
+        (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), 16, "may open only 16 files at once"),
+        (OSError(errno.ENFILE, ""), 16, "this machine has too many open files"),
+        (MemoryError(), 400 << 20, "may use only 400 MiB of memory"),
+        (OSError(errno.ENOMEM, ""), resource.RLIM_INFINITY, "there is not enough memory left |"),
+        (RuntimeError("can't start new thread"), resource.RLIM_INFINITY, "or not one thread"),
+        (
+            ImportError("x.so: failed to map segment from shared object"),
+            1 << 20,
+            "may use only 1 MiB",
+        ),
+    ],
+)
+def test_a_limit_is_named(
+    error: BaseException, limit: int, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sentence in said(error, monkeypatch, limit)
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EACCES, ""), RuntimeError("x"), ValueError("x")])
+def test_another_error_is_none_of_a_limit(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert said(error, monkeypatch, 16) == ""
+
+
+def test_a_number_of_5000_digits_is_a_sentence() -> None:
+    with pytest.raises(UsageError, match="a number in it is too long"):
+        schema._parsed(DIGITS, "s.toml")
+    with pytest.raises(UsageError, match="a number in it is too long"):
+        pylock.parse(DIGITS, "pylock.toml")
