@@ -24,6 +24,9 @@ class EngineImage(msgspec.Struct, frozen=True, kw_only=True):
     before: (
         bool  # the engine had the image before envcheck came: it is never removed, only untagged
     )
+    name: str = (
+        ""  # what the engine shall know it by, too: "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+    )
 
 
 class Wiring(msgspec.Struct, frozen=True, kw_only=True):

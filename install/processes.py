@@ -36,18 +36,20 @@ def run(
     cwd: Path | None = None,
     tick: Callable[[list[str]], None] | None = None,
     orphaned: int = signal.SIGKILL,
+    both: bool = False,
 ) -> Any:
     """Run one program (an absolute path first) to its end: a ``process.Result``.
 
     deadline: seconds. env: its whole environment. tick: called between looks, with the whole lines that it
-    has written to stderr since the last call; what it raises ends the program. orphaned: the signal that it
-    gets when envcheck dies; SIGTERM for one that must unlock what it holds.
+    has written to stderr since the last call; what it raises ends the program. both: of stdout, too.
+    orphaned: the signal that it gets when envcheck dies; SIGTERM for one that must unlock what it holds.
     """
     child = _child(argv, deadline, env, cwd, orphaned)
 
     def look() -> None:
         if tick is not None:
-            tick(child.new_stderr())
+            said = child.new_stdout().decode("utf-8", "replace").splitlines() if both else []
+            tick(said + child.new_stderr())
 
     process.run_all([child], look)
     return child.result

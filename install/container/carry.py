@@ -13,7 +13,6 @@ from ...exit_codes import CouldNotLook
 from ...facts.snapshot import Snapshot
 from ..engines import inside
 from ..engines.image_store import EngineImages
-from ..images import layers
 from ..images.artifact import LockedImage
 from ..images.builder import ImageBuilder
 from ..plan.models import ImagePlan
@@ -38,21 +37,18 @@ def carry_out(prepared: Prepared, plan: ImagePlan, how: How, told: Told) -> Inst
         must_pass=[*LOOKED_INTO, *stack.must_pass],
         allow_no_gpu=request.allow_no_gpu,
     )
-    with layers.in_use(prepared.store) as remove:
-        installed = execute(
-            plan,
-            LockedImage(prepared.image),
-            request,
-            ImageBuilder(prepared, plan, told.step),
-            verifier,
-            images=EngineImages(),
-            wait=how.wait,
-            tell=told.say,
-            step=told.step,
-            fresh=how.fresh,
-        )
-        remove(blob.sha256 for blob in prepared.image.layers)  # the engine holds them, unpacked
-    return installed
+    return execute(
+        plan,
+        LockedImage(prepared.image),
+        request,
+        ImageBuilder(prepared, plan, told.step),
+        verifier,
+        images=EngineImages(),
+        wait=how.wait,
+        tell=told.say,
+        step=told.step,
+        fresh=how.fresh,
+    )
 
 
 def _look(directory: Path, seen: Snapshot, progress: collection.Progress) -> Collected:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...exit_codes import CouldNotLook
 from ...facts.snapshot import Snapshot
 from ...facts.view import known
-from .. import places, survey, validate
+from .. import survey, validate
 from ..catalogue import containers
 from ..engine import EngineImage
 from ..engines import choose as engine_choice
@@ -23,21 +22,17 @@ from ..fit.machine import machine_of
 from ..fit.models import ImageChoice
 from ..fit.select import choose_image
 from ..images import image_lock
-from ..images.archive_reading import Archive
+from ..images.archive import ImageArchive
 from ..plan import image_planning
 from ..plan.models import ImagePlan
 from ..registry import reference
-from ..registry.image import Image
+from ..registry.image import Image, RegistryAccess
 from ..request import Request
 from ..store import fetch_rate
 from ..store.fetch_rate import Meter
 from ..store.progress import Fetching
-from ..store.store import Store
 from ..transaction import guard, layout
 from ..transaction.layout import Root
-
-if TYPE_CHECKING:
-    from ..store.fetch import Fetcher
 
 Say = Callable[[str], None]
 
@@ -45,7 +40,8 @@ Say = Callable[[str], None]
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """All that an installation or a plan needs.
 
-    held: the engine has the image already. archive: where its layers come from, in place of the registry.
+    held: the engine has the image already. access: to the registry, as far as the engine has to be told.
+    archive: what the engine loads, in place of a registry.
     """
 
     request: Request
@@ -54,10 +50,9 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     image: Image
     engine: EngineChoice
     held: bool
-    store: Store
-    fetcher: Fetcher
+    access: RegistryAccess
     meter: Meter
-    archive: Archive | None = None
+    archive: ImageArchive | None = None
 
     @property
     def root(self) -> Root:
@@ -76,16 +71,11 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
             directory=str(root.path),
             version=layout.free_id(root, wanted),
             place=self._room(str(root.path)),
-            store=self._room(str(places.store())),
             storage=self._storage(),
             temporary=self._room(str(root.path)),
-            in_store={
-                blob.sha256: blob.size for blob in self.image.layers if self.store.has(blob.sha256)
-            },
             held=self.held,
             remarks=self.engine.remarks,
             offline=self.archive is not None,
-            in_place=self.archive is not None and not self.engine.loads,
             rate=fetch_rate.read(),
         )
         return image_planning.plan(
@@ -118,29 +108,27 @@ def prepare(
     # Which take longer to import than all the rest: meanwhile the collector runs.
     from ..network.session import Session
     from ..registry import client as registry
-    from ..store.fetch import Fetcher
 
     session = exits.enter_context(Session(request.allow_insecure))
-    store = Store(places.store())
     meter = Meter(fetching)
-    fetcher = exits.enter_context(Fetcher(store, session, jobs, meter))
     snapshot = collected.result().snapshot
     machine = machine_of(snapshot).architecture
     if not machine:
         raise CouldNotLook(
             "this machine's architecture is not known, and so not which image is for it"
         )
-    archive = Archive(request.offline, machine) if request.offline else None
+    archive = ImageArchive(request.offline, machine) if request.offline else None
     wish = request if archive is None else _of_archive(request, archive.image)
     choice = choose_image(wish, snapshot)
     engine = engine_choice.choose(request.engine, snapshot)
+    access = RegistryAccess()
     if archive is not None:
         image = archive.image
     else:
         say(f"asking for {choice.candidate.release.reference}")
-        image = registry.resolve(
-            session, reference.parse(choice.candidate.release.reference), machine
-        )
+        asked = reference.parse(choice.candidate.release.reference)
+        image = registry.resolve(session, asked, machine)
+        access = registry.access(session, asked)
     held = engine_storage.has(held_as(engine, image))
     if not held:  # an engine with room for it, where one that comes first has none
         needed = image_planning.unpacked_bytes(image) >> 20
@@ -154,8 +142,7 @@ def prepare(
         image=image,
         engine=engine,
         held=held,
-        store=store,
-        fetcher=fetcher,
+        access=access,
         meter=meter,
         archive=archive,
     )

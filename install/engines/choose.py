@@ -52,13 +52,6 @@ class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
         """It keeps no images: one is a file in the version's directory."""
         return self.name in ("apptainer", "enroot")
 
-    @property
-    def loads(self) -> bool:
-        """Its server does not see this machine's loopback: an archive is handed to it."""
-        if self.name == "docker":
-            return known(self.engine.remote) is not False or known(self.engine.rootless) is True
-        return self.name == "podman" and known(self.engine.remote) is True
-
 
 def choose(name: str, snapshot: Snapshot, needed_mib: int = 0) -> EngineChoice:
     """The engine for this machine: the one named, or the first that works, those with GPU wiring first.

@@ -16,16 +16,10 @@ ANSWERS = 60.0  # seconds for a question
 WORKS = 1800.0  # seconds for a removal: millions of small files on a slow disk
 FETCHES = 24 * 3600.0  # seconds for a pull: a slow line carries 20 GB in that time
 
-# Engines speak to envcheck on the loopback interface alone.
-_NOT_THEIRS = (
-    "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy",
-)  # fmt: skip
 
-
-def surroundings(**changes: str) -> dict[str, str]:
-    """The engine's environment: the user's own, for it finds its storage and its server there."""
-    kept = {name: value for name, value in os.environ.items() if name not in _NOT_THEIRS}
-    return {**kept, "LC_ALL": "C.UTF-8", "NO_COLOR": "1", **changes}
+def environment(**changes: str) -> dict[str, str]:
+    """The engine's environment: the user's own, for it finds its storage, its server and its proxy there."""
+    return {**os.environ, "LC_ALL": "C.UTF-8", "NO_COLOR": "1", **changes}
 
 
 def ask(
@@ -34,24 +28,20 @@ def ask(
     *,
     deadline: float = ANSWERS,
     env: Mapping[str, str] | None = None,
-    look: Callable[[], None] | None = None,
+    tick: Callable[[list[str]], None] | None = None,
 ) -> Any:
     """One run of the engine: a ``process.Result``.
 
-    When envcheck dies, it is told to end (SIGTERM), so that it leaves no lock on its storage. look: called
-    between looks; what it raises ends the engine.
+    When envcheck dies, it is told to end (SIGTERM), so that it leaves no lock on its storage. tick: called
+    between looks with the lines that it printed since; what it raises ends the engine.
     """
-
-    def tick(_lines: list[str]) -> None:
-        if look is not None:
-            look()
-
     return processes.run(
         [program, *arguments],
         deadline=deadline,
-        env=surroundings() if env is None else env,
+        env=environment() if env is None else env,
         cwd=Path("/"),  # the user's may be gone, and is not for what an engine leaves behind
         tick=tick,
+        both=True,
         orphaned=signal.SIGTERM,
     )
 

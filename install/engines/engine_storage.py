@@ -1,31 +1,26 @@
-"""An image in an engine's storage: taken in, named, and let go of."""
+"""An image in an engine's storage: pulled or loaded, named, and removed."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from ...exit_codes import EnvcheckError, NotPutBack, PutBack
 from ..engine import EngineImage
-from ..registry.image import Image
-from . import image_inspect, orders
-from .client import FETCHES, WORKS, ask, surroundings, words
+from ..registry.image import Image, RegistryAccess
+from . import image_inspect, pull_command
+from .client import FETCHES, WORKS, ask, environment, words
+from .pull_command import PullCommand
 from .troubles import told
 
-Tick = Callable[[], None]
+FOLDER = "engine"  # of a version's temporary directory: what an engine writes on its way
 
-
-class Mirror(orders.Mirror, Protocol):
-    """What the pull sees of images/mirror.py's server."""
-
-    @property
-    def errors(self) -> Sequence[Exception]:
-        """What went wrong behind it, the first first."""
+Tick = Callable[[list[str]], None]  # called between looks, with the lines that the engine printed
 
 
 def has(held: EngineImage) -> bool:
@@ -41,65 +36,52 @@ def size(held: EngineImage) -> int:
     return 0 if stored is None else stored.size
 
 
+def is_free(held: EngineImage, name: str) -> bool:
+    """Whether no image of the engine's has this name. Raises CouldNotLook where it does not answer."""
+    return not _is_file(held) and image_inspect.find(held, name) is None
+
+
 def pull(
-    held: EngineImage,
-    image: Image,
-    mirror: Mirror,
-    tmp: Path,
-    tick: Tick | None = None,
-    *,
-    there: bool | None = None,
+    held: EngineImage, image: Image, access: RegistryAccess, tmp: Path, tick: Tick | None = None
 ) -> EngineImage:
-    """Have the engine take the image from the mirror, unless it has it, and give it envcheck's tag.
+    """Have the engine pull the image from its registry, and name it.
 
-    tmp: a directory of the version's, for what the engine writes on the way; all of it is removed. tick:
-    called between looks; what it raises ends the engine. there: whether the engine has it, where that was
-    asked a moment ago. Returns ``held`` with the id that this engine
-    knows the image by. Raises what went wrong behind the mirror, else PutBack.
+    tmp: a directory of the version's; what the engine writes on the way lies in its FOLDER, and is
+    removed. tick: what it raises ends the engine. Returns ``held`` with the id that this engine knows the
+    image by. Raises PutBack.
     """
-
-    def look() -> None:
-        if mirror.errors:
-            raise mirror.errors[0]
-        if tick is not None:
-            tick()
-
-    if has(held) if there is None else there:
-        return _named(held, image, held.image_id)
-    secret = mirror.repository.partition("/")[0]
-    name = orders.at_mirror(image, mirror) if held.engine == "docker" else image.pinned
     with _folder(tmp) as folder:
-        order = orders.pull(held, image, mirror, folder)
-        result = _run(held, order, folder, look)
-    if mirror.errors:
-        raise mirror.errors[0]
-    if not result.ok:
-        raise _failed(held, f"could not take {held.reference}", result, secret, folder)
-    try:
-        return _named(held, image, name)
-    finally:
-        if held.engine == "docker":
-            ask(held.program, ["rmi", "--no-prune", name])
+        result = _run(held, pull_command.pull(held, image, access, folder), folder, tick)
+        if not result.ok:
+            raise _failed(held, f"could not pull {held.reference}", result, folder)
+    return _named(held, image, image.pinned)
 
 
 def load(
     held: EngineImage, image: Image, archive: Path, tmp: Path, tick: Tick | None = None
 ) -> EngineImage:
     """The same from an archive. Raises Cannot, PutBack."""
+    called = image.tagged
+    other = image_inspect.find(held, called) if called and not _is_file(held) else None
     with _folder(tmp) as folder:
-        result = _run(held, orders.load(held, archive, folder), folder, tick)
-    if not result.ok:
-        raise _failed(
-            held, f"could not take {held.reference} from {archive}", result, folder=folder
-        )
-    return _named(held, image, image.manifest.digest)
+        result = _run(held, pull_command.load(held, archive, folder), folder, tick)
+        if not result.ok:
+            what = f"could not load {held.reference} from {archive}"
+            raise _failed(held, what, result, folder)
+    loaded = _named(held, image, image.manifest.digest)
+    if not _is_file(held):
+        _drop_names(loaded)
+    if other is not None and other.id != loaded.image_id and not held.name:
+        ask(held.program, ["tag", other.id, called])  # the user's image keeps its name
+    return loaded
 
 
-def tag(held: EngineImage) -> None:
-    """Give the image envcheck's own name. Raises PutBack."""
-    result = ask(held.program, ["tag", held.image_id, held.tag])
-    if not result.ok:
-        raise _failed(held, f"could not tag the image {held.image_id} as {held.tag}", result)
+def name(held: EngineImage) -> None:
+    """Give the image envcheck's tag, and its own name where that is free. Raises PutBack."""
+    for each in filter(None, (held.tag, held.name)):
+        result = ask(held.program, ["tag", held.image_id, each])
+        if not result.ok:
+            raise _failed(held, f"could not tag the image {held.image_id} as {each}", result)
 
 
 def release(held: EngineImage) -> None:
@@ -111,19 +93,29 @@ def release(held: EngineImage) -> None:
     stored = image_inspect.find(held, held.image_id) or image_inspect.find(held, held.tag)
     if stored is None:
         return
-    if held.tag in stored.tags:
-        _untag(held, stored)
-    if held.before or [name for name in stored.tags if name != held.tag]:
+    if held.tag in stored.tags:  # it goes last: only an image with this tag is envcheck's
+        for each in [held.tag] if held.before else [held.name, held.tag]:
+            if each in stored.tags:
+                _untag(held, stored, each)
+    if held.before or [tag for tag in stored.tags if tag not in (held.tag, held.name)]:
         return
     if image_inspect.find(held, stored.id) is not None:
         _remove(held, ["rmi", stored.id])
 
 
-def _untag(held: EngineImage, stored: image_inspect.Stored) -> None:
+def _drop_names(held: EngineImage) -> None:
+    """Of the names that an archive gave the image, it keeps envcheck's and its own."""
+    stored = image_inspect.find(held, held.image_id)
+    for each in stored.tags if stored is not None else []:
+        if stored is not None and each not in (held.tag, held.name):
+            _untag(held, stored, each)
+
+
+def _untag(held: EngineImage, stored: image_inspect.Stored, tag: str) -> None:
     if held.engine == "podman":
-        _remove(held, ["untag", stored.id, held.tag])
-    elif not held.before or [name for name in stored.tags + stored.digests if name != held.tag]:
-        _remove(held, ["rmi", held.tag])  # with docker, an image's last name takes the image along
+        _remove(held, ["untag", stored.id, tag])
+    elif not held.before or [one for one in stored.tags + stored.digests if one != held.tag]:
+        _remove(held, ["rmi", tag])  # with docker, an image's last name takes the image along
 
 
 def _remove(held: EngineImage, arguments: list[str]) -> None:
@@ -138,13 +130,13 @@ def _remove(held: EngineImage, arguments: list[str]) -> None:
     )
 
 
-def _named(held: EngineImage, image: Image, name: str) -> EngineImage:
+def _named(held: EngineImage, image: Image, pulled: str) -> EngineImage:
     """The image under its tag, once it is seen to be the right one; else it is taken back."""
     if _is_file(held):
         if not Path(held.image_id).is_file():
             raise PutBack(f"{held.engine} reported success, but there is no {held.image_id}.")
         return held
-    stored = image_inspect.find(held, held.image_id) or image_inspect.find(held, name)
+    stored = image_inspect.find(held, held.image_id) or image_inspect.find(held, pulled)
     if stored is None:
         raise PutBack(f"{held.engine} reported success, but the image is missing: {held.image_id}.")
     # docker with containerd's image store names an image by its manifest.
@@ -157,22 +149,20 @@ def _named(held: EngineImage, image: Image, name: str) -> EngineImage:
             "try again; if it happens again, something between envcheck and the engine changes images",
         )
     known = msgspec.structs.replace(held, image_id=stored.id)
-    tag(known)
+    name(known)
     return known
 
 
-def _run(held: EngineImage, order: orders.Order, folder: Path, look: Tick | None) -> Any:
-    for name, text in order.files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    env = surroundings(**order.variables)
-    return ask(held.program, order.arguments, deadline=FETCHES, env=env, look=look)
+def _run(held: EngineImage, command: PullCommand, folder: Path, tick: Tick | None) -> Any:
+    for file, text in command.files.items():
+        (folder / file).write_text(text, encoding="utf-8")  # the folder is the user's alone
+    env = environment(**command.variables)
+    return ask(held.program, command.arguments, deadline=FETCHES, env=env, tick=tick)
 
 
-def _failed(
-    held: EngineImage, what: str, result: Any, secret: str = "", folder: Path | None = None
-) -> PutBack:
+def _failed(held: EngineImage, what: str, result: Any, folder: Path | None = None) -> PutBack:
     """folder: where the engine wrote on the way."""
-    sentence, hint = told(held.engine, words(result), secret)
+    sentence, hint = told(held.engine, words(result))
     if folder is not None and sentence.startswith("there is no space") and str(folder) in sentence:
         hint = "make room there, or name another place: --path DIR"
     return PutBack(f"{held.engine} {what}: {sentence}.", hint)
@@ -181,7 +171,7 @@ def _failed(
 @contextlib.contextmanager
 def _folder(parent: Path) -> Iterator[Path]:
     """A directory for the engine, removed afterwards with all that a killed one left in it."""
-    path = parent / "engine"
+    path = parent / FOLDER
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(parents=True, mode=0o700)
     try:

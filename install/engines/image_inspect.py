@@ -7,7 +7,9 @@ import re
 
 import msgspec
 
+from ...exit_codes import UsageError
 from ..engine import EngineImage
+from ..registry import reference
 from .client import ask, silent, words
 
 _ABSENT = re.compile(r"no such image|image not known|tag not known|no such object", re.IGNORECASE)
@@ -46,7 +48,15 @@ def read(text: str) -> Stored | None:
         return None
     return Stored(
         id=identity if identity.startswith("sha256:") else f"sha256:{identity}",
-        tags=[str(name) for name in image.get("RepoTags") or []],
+        tags=[_whole(str(name)) for name in image.get("RepoTags") or []],
         digests=[str(name) for name in image.get("RepoDigests") or []],
         size=size if isinstance(size := image.get("Size"), int) else 0,
     )
+
+
+def _whole(name: str) -> str:
+    """docker leaves "docker.io/library/" away."""
+    try:
+        return str(reference.parse(name))
+    except UsageError:
+        return name

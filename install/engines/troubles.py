@@ -6,6 +6,8 @@ import re
 
 import msgspec
 
+from ...safe_text import one_line
+
 _MANY = 300  # characters of an engine's own words
 
 
@@ -56,6 +58,11 @@ TROUBLES = (
         "remove the container first: {engine} rm {what}",
     ),
     Trouble(
+        r"source image rejected: (?!running image)(?P<lower>[^\n]+)",
+        "{engine}'s policy.json rejects the image: {what}",
+        "allow it in /etc/containers/policy.json (or ~/.config/containers/policy.json)",
+    ),
+    Trouble(
         r"source image rejected|is rejected by policy|running image [^\n]* is rejected",
         "{engine}'s policy.json rejects the image",
         "allow it in /etc/containers/policy.json (or ~/.config/containers/policy.json)",
@@ -75,6 +82,62 @@ TROUBLES = (
         r"wrong diff id|digest (?:did not match|mismatch)|does not match its digest|"
         r"layers? (?:from manifest )?don't match",
         "what {engine} received does not match the digest",
+    ),
+    Trouble(
+        r"registry (?P<what>\S+) is blocked in",
+        "the registry {what} is blocked in registries.conf",
+        "somebody decided so for this machine: /etc/containers/registries.conf and registries.conf.d say it",
+    ),
+    Trouble(
+        r"toomanyrequests: (?P<what>[^\n]+)|(?:too many requests|StatusCode: 429|status: 429)",
+        "the registry limits the number of requests: {what}",
+        "try again later; a login raises the limit at many registries: {engine} login REGISTRY",
+    ),
+    Trouble(
+        r"(?:unauthorized|(?<!permission )denied): (?P<what>[^\n]+)|invalid username/password[^\n]*",
+        "the registry denies access: {what}",
+        "log in with {engine} login REGISTRY; for nvcr.io an API key of NGC in NGC_API_KEY does, too",
+    ),
+    Trouble(
+        r"(?:StatusCode|HTTP status): (?P<what>40[13])",
+        "the registry denies access ({what})",
+        "log in with {engine} login REGISTRY; for nvcr.io an API key of NGC in NGC_API_KEY does, too",
+    ),
+    Trouble(
+        r"(?:manifest|name|blob) unknown|(?:StatusCode|HTTP status): 404|manifest for \S+ not found",
+        "the registry does not have it any more",
+        "it was removed there, or a mirror is behind: start again, and it is looked up anew",
+    ),
+    Trouble(
+        r"HTTP status: (?P<what>5\d\d[^\n:,]*)|StatusCode: (?P<other>5\d\d)",
+        "the registry answers {what}",
+        "try again later",
+    ),
+    Trouble(
+        r"lookup (?P<what>[^\s:]+)[^\n]*: (?:no such host|server misbehaving|temporary failure|i/o timeout)",
+        "there is no address for {what}",
+        "where the network has a proxy, {engine} has to know it (HTTPS_PROXY; docker: its daemon's settings)",
+    ),
+    Trouble(
+        r"dial tcp (?P<what>\S+): (?:connect: )?(?P<lower>[^\n\"]+)",
+        "{what} cannot be reached: {lower}",
+        "where the network has a proxy, {engine} has to know it (HTTPS_PROXY; docker: its daemon's settings)",
+    ),
+    Trouble(
+        r"x509: (?P<what>[^\n\"]+)",
+        "{engine} does not trust the registry's certificate: {what}",
+        "put the certificate authority of your network into /etc/containers/certs.d/REGISTRY/ca.crt (docker:"
+        " /etc/docker/certs.d/REGISTRY/ca.crt), or into the system's store",
+    ),
+    Trouble(
+        r"server gave HTTP response to HTTPS client",
+        "the registry speaks plain http",
+        'podman: --allow-insecure HOST allows it; docker: "insecure-registries" in /etc/docker/daemon.json',
+    ),
+    Trouble(
+        r"unexpected EOF|connection reset by peer|TLS handshake timeout|context deadline exceeded",
+        "the connection to the registry broke off",
+        "the same command goes on with the layers that {engine} has",
     ),
     Trouble(
         r"potentially insufficient uids or gids|lchown [^\n]*: invalid argument",
@@ -105,21 +168,27 @@ TROUBLES = (
 LOOKED_AT = 4000  # characters of what an engine said, the last ones
 
 
-def told(engine: str, words: str, secret: str = "") -> tuple[str, str]:
+def told(engine: str, words: str) -> tuple[str, str]:
     """(a sentence's end, a hint) for what an engine said; its own last line where nobody knows it.
 
-    secret: what is taken out of its words.
+    What is quoted of its words is printable.
     """
-    text = (words.replace(secret, "…") if secret else words)[-LOOKED_AT:]
+    text = words[-LOOKED_AT:]
     for trouble in TROUBLES:
         found = re.search(trouble.pattern, text, re.IGNORECASE)
         if found:
-            groups = found.groupdict()
-            what = groups.get("what") or groups.get("other") or ""
-            fill = {"engine": engine, "what": what[:_MANY]}
-            sentence = trouble.sentence.format_map(fill).replace(" ()", "")
+            groups = {name: _shown(value or "") for name, value in found.groupdict().items()}
+            lower = groups.get("lower", "")
+            lower = lower[:1].lower() + lower[1:]
+            what = groups.get("what") or groups.get("other") or lower
+            fill = {"engine": engine, "what": what, "lower": lower}
+            sentence = trouble.sentence.format_map(fill).replace(" ()", "").removesuffix(": ")
             return sentence, trouble.hint.format_map(fill)
     return _own(engine, text), ""
+
+
+def _shown(words: str) -> str:
+    return one_line(words)[:_MANY].strip().rstrip(".")
 
 
 def _own(engine: str, text: str) -> str:
@@ -130,4 +199,4 @@ def _own(engine: str, text: str) -> str:
     ]
     last = (speaking or lines or ["it said nothing"])[-1]
     last = re.sub(r"^(?:Error|FATAL|docker|Error response from daemon):\s*", "", last)
-    return f"{engine} says: {last[:_MANY]}"
+    return f"{engine} says: {_shown(last)}"

@@ -15,7 +15,7 @@ from ..bundle.writing import Content
 from ..fit.machine import machine_of
 from ..fit.models import ImageChoice
 from ..fit.select import choose_image
-from ..images import archive, layers
+from ..images import layers, layout_writer
 from ..lockfile import LockedFile
 from ..network.session import Session
 from ..registry import client as registry
@@ -78,7 +78,7 @@ def make(
         say(f"fetching {len(wanted)} layers and {len(files) - len(wanted)} files")
         fetcher.want_all(files)
         fetcher.wait()
-        contents = archive.contents(image, lambda blob: store.path(blob.sha256))
+        contents = layout_writer.contents(image, lambda blob: store.path(blob.sha256))
         contents |= own_parts.contents(own, tools, store.path, "container", output)
         manifest = _manifest(choice, image, list(tools), _architecture(machine), contents)
         say(f"writing {output}")

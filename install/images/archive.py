@@ -1,82 +1,305 @@
-"""Writes an image as an archive that podman, docker, apptainer and skopeo read: an OCI image layout, with the
-manifest.json that `docker load` looks for.
+"""An archive with an image: which one is in it. Only its index, manifest and config are read here; its layers
+are the engine's, which loads the archive and holds them to their digests.
 
-Sources: the OCI image specification 1.1 (image-layout.md); moby's image/spec/v1.2, as
-`docker save` 25 writes it.
+Sources: the OCI image specification 1.1 (image-layout.md, annotations.md); moby's image/spec/v1.2, as
+`docker save` before version 25 and `podman save` write it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import posixpath
+import re
+import stat
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, BinaryIO
 
 import msgspec
 
-from ..bundle import writing
-from ..bundle.writing import Content
-from ..registry import reference
+from ...exit_codes import Cannot, CouldNotLook, UsageError
+from ..registry import documents, reference
+from ..registry.documents import Index
 from ..registry.image import Blob, Image
-from . import docker_archive, image_lock
-from .archive_index import FULL_NAME, INDEX, REF_NAME, name_of
-from .archive_reading import LOCK
+from ..registry.reference import Reference
+from . import image_lock, layout_writer
+from .layout_writer import DOCKER_MANIFEST, FULL_NAME, INDEX, LOCK, REF_NAME, name_of
 
-_INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
-
-Stored = Callable[[Blob], Path]  # where a layer lies
-
-
-def write(target: Path, image: Image, stored: Stored) -> None:
-    """Write the image alone as a .tar: the same bytes for the same image; it appears when it is whole.
-
-    Raises UsageError where it exists or cannot be written, Cannot where there is no room for it, CouldNotLook
-    for a layer that is not what its digest says.
-    """
-    writing.put(target, contents(image, stored), top="", option="")
+_MOST = 256  # manifests
+_DEEPEST = 3  # indexes in indexes
+_MOST_LINKS = 8  # from one name in a tar to the next
+_ATTESTS = "vnd.docker.reference.type"  # a manifest that tells of another one, and is no image
+_COMPRESSED = {
+    b"\x1f\x8b": ("gzip", "gunzip"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),
+    b"\xfd7zXZ": ("xz", "unxz"),
+    b"BZh": ("bzip2", "bunzip2"),
+}
 
 
-def contents(image: Image, stored: Stored) -> dict[str, Content]:
-    """The files of the archive, by name: layers where they lie, and what names them."""
-    files = {
-        "oci-layout": Content.of(b'{"imageLayoutVersion":"1.0.0"}'),
-        INDEX: _json(_index(image)),
-        docker_archive.MANIFEST: _json(_for_docker(image)),
-        LOCK: Content.of(image_lock.text(image).encode()),
-        name_of(image.manifest.digest): Content.of(image.manifest_text.encode()),
-        name_of(image.config.digest): Content.of(image.config_text.encode()),
-    }
-    layers = {blob.digest: blob for blob in image.layers}.values()
-    return files | {
-        name_of(blob.digest): Content(source=stored(blob), sha256=blob.sha256, size=blob.size)
-        for blob in layers
-    }
+class _DockerImage(msgspec.Struct, rename="pascal"):
+    """An entry of docker's manifest.json."""
+
+    config: str
+    layers: Annotated[list[str], msgspec.Meta(max_length=1000)]
+    repo_tags: list[str] | None = None
 
 
-def _index(image: Image) -> dict[str, Any]:
-    tagged = _tagged(image)
-    manifest: dict[str, Any] = docker_archive.descriptor(image.manifest)
-    manifest["platform"] = {"architecture": image.architecture, "os": "linux"}
-    if tagged:
-        manifest["annotations"] = {FULL_NAME: tagged, REF_NAME: tagged}
-    return {"schemaVersion": 2, "mediaType": _INDEX_TYPE, "manifests": [manifest]}
+class ImageArchive:
+    """A tar, or a directory in the OCI layout. Raises UsageError for what holds no one image, or is damaged;
+    Cannot for an image for other machines."""
+
+    def __init__(self, place: str, machine: str) -> None:
+        """machine: as ``uname -m`` has it."""
+        self.path = Path(place)
+        try:
+            mode = self.path.stat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise self._wrong("this is neither a file nor a directory")
+            self._tar = None if stat.S_ISDIR(mode) else self._table()
+            self.image = self._image(machine)
+        except CouldNotLook as error:  # in the words for a registry
+            raise UsageError(str(error), error.hint) from None
+        except tarfile.TarError as error:
+            raise self._wrong(f"this is not a whole tar: {error}") from None
+        except (OSError, ValueError) as error:
+            words = error.strerror if isinstance(error, OSError) else None
+            raise self._wrong(str(words or error)) from None
+
+    @contextmanager
+    def for_engine(self, engine: str, tmp: Path) -> Iterator[Path]:
+        """What the engine loads: the archive itself, but for a docker that would not understand it.
+
+        tmp: where a copy is made then. Raises UsageError.
+        """
+        if engine != "docker" or (
+            self._tar is not None and self._size(DOCKER_MANIFEST) is not None
+        ):
+            yield self.path
+            return
+        copy = tmp / "image.tar"
+        try:
+            with tarfile.open(copy, "w") as tar:
+                self._add(tar, DOCKER_MANIFEST, layout_writer.docker_manifest(self.image))
+                for blob in {b.digest: b for b in (self.image.config, *self.image.layers)}.values():
+                    self._add(tar, name_of(blob.digest))
+            yield copy
+        except OSError as error:
+            raise self._wrong(error.strerror or str(error)) from None
+        finally:
+            copy.unlink(missing_ok=True)
+
+    def _add(self, tar: tarfile.TarFile, name: str, data: bytes | None = None) -> None:
+        member = tarfile.TarInfo(name)
+        member.size = len(data) if data is not None else self._needed(name)
+        with io.BytesIO(data) if data is not None else self._open(name) as file:
+            tar.addfile(member, file)
+
+    def _image(self, machine: str) -> Image:
+        """The one for this machine. Raises Cannot where all are for others."""
+        wanted = f"linux/{documents.architecture_of(machine)}"
+        every = {image.manifest.digest: image for image in reversed(list(self._images()))}
+        found = [image for image in every.values() if image.platform == wanted]
+        if not every:
+            raise self._wrong("there is no image in it")
+        if not found:
+            there = ", ".join(dict.fromkeys(image.platform for image in reversed(every.values())))
+            raise Cannot(
+                f"{self.path}: the image in it is for {there}, and this machine is {wanted}"
+            )
+        if len(found) > 1:
+            names = ", ".join(_shown(image.reference) for image in found[:5])
+            more = ", …" if len(found) > 5 else ""
+            raise self._wrong(
+                f"there are {len(found)} images for {wanted} in it, and one is installed: {names}{more}",
+                "save only the one that you want",
+            )
+        return self._as_locked(found[0]) if self._size(LOCK) is not None else found[0]
+
+    def _images(self) -> Iterator[Image]:
+        if self._size(INDEX) is not None:
+            listed = list(self._listed(self._read(INDEX), _DEEPEST))
+            for blob, names in listed:
+                try:
+                    yield self._named(self._described(blob), names)
+                except Cannot:  # not for linux
+                    if len(listed) == 1:
+                        raise
+        elif self._tar is not None and self._size(DOCKER_MANIFEST) is not None:
+            yield from self._of_docker()
+        else:
+            raise self._none()
+
+    def _listed(self, data: bytes, deepest: int) -> Iterator[tuple[Blob, list[str]]]:
+        """What an index lists, with its names; of the platforms of an inner one some alone may be there."""
+        index = self._decoded(INDEX, data, Index)
+        if len(index.manifests) > _MOST:
+            raise self._wrong(f"its index names more than {_MOST} manifests")
+        for each in index.manifests:
+            notes = each.annotations or {}
+            names = [notes[key] for key in (FULL_NAME, REF_NAME) if notes.get(key)]
+            if _ATTESTS in notes or (each.platform and each.platform.os == "unknown"):
+                continue
+            if each.media_type in documents.INDEX_TYPES:
+                inner = self._blob(each.blob) if deepest else b'{"manifests": []}'
+                for blob, more in self._listed(inner, deepest - 1):
+                    yield blob, [*names, *more]
+            elif deepest == _DEEPEST or self._size(name_of(each.digest)) is not None:
+                yield each.blob, names
+
+    def _described(self, blob: Blob) -> Image:
+        within = Reference(registry=str(self.path), repository="image", digest=blob.digest)
+        manifest = documents.read(within, self._blob(blob), blob.media_type)
+        if isinstance(manifest, Index):
+            raise self._wrong("its image is an index, which its own index does not say")
+        config = self._blob(manifest.config)
+        for layer in manifest.layers:
+            self._check_size(layer)
+        return documents.image_of(within, blob.digest, manifest, config)
+
+    def _of_docker(self) -> Iterator[Image]:
+        """It has no manifest with digests: one is made here, from its config."""
+        for entry in self._decoded(
+            DOCKER_MANIFEST, self._read(DOCKER_MANIFEST), list[_DockerImage]
+        ):
+            config = self._read(entry.config)
+            sizes = [self._needed(name) for name in entry.layers]
+            within = Reference(registry=str(self.path), repository="image")
+            made = documents.made(within, config, sizes)
+            image = documents.image_of(within, made.blob.digest, made, config)
+            yield self._named(image, entry.repo_tags or [])
+
+    def _as_locked(self, image: Image) -> Image:
+        """The lock of a bundle knows what the image was asked for as, and what its registry calls that."""
+        locked = image_lock.parse(self._read(LOCK, image_lock.LARGEST), f"{self.path}: {LOCK}")
+        if locked.manifest.digest != image.manifest.digest:
+            raise self._wrong(
+                f"{LOCK} is the lock of {locked.manifest.digest}, and the image in it is"
+                f" {image.manifest.digest}",
+                "make the bundle again",
+            )
+        return locked
+
+    def _named(self, image: Image, names: list[str]) -> Image:
+        """Under the first of its names that is one; a tag alone, or none, gets the archive's name."""
+        for name in names:
+            if "/" in name or ":" in name:
+                try:
+                    whole = str(reference.parse(name))
+                except UsageError:
+                    continue
+                return msgspec.structs.replace(image, reference=whole)
+        stem = re.sub(r"[^a-z0-9]+", "-", self.path.stem.lower()).strip("-") or "image"
+        tag = next((name for name in names if re.fullmatch(r"\w[\w.-]{0,127}", name, re.ASCII)), "")
+        named = reference.parse(f"localhost/{stem}:{tag or reference.LATEST}")
+        return msgspec.structs.replace(image, reference=str(named))
+
+    def _blob(self, blob: Blob) -> bytes:
+        """A small one, verified."""
+        self._check_size(blob)
+        data = self._read(name_of(blob.digest))
+        if documents.digest_of(data) != blob.digest:
+            what = f"it should be {blob.digest}, and is {documents.digest_of(data)}"
+            raise self._damaged(blob, what)
+        return data
+
+    def _check_size(self, blob: Blob) -> None:
+        size = self._needed(name_of(blob.digest))
+        if size != blob.size:
+            raise self._damaged(blob, f"it has {size} bytes, and should have {blob.size}")
+
+    def _read(self, name: str, limit: int = documents.LARGEST) -> bytes:
+        size = self._needed(name)
+        if size > limit:
+            raise self._wrong(f"{_shown(name)} has {size} bytes, and may have {limit}")
+        with self._open(name) as file:
+            return file.read(size)
+
+    def _needed(self, name: str) -> int:
+        size = self._size(name)
+        if size is None:
+            raise self._wrong(f"{_shown(name)} is not in it, or is not a file", _COPY)
+        return size
+
+    def _open(self, name: str) -> BinaryIO:
+        """At its first byte; of a tar, what comes after its last one is another file's."""
+        if self._tar is None:
+            return (self.path / name).open("rb")
+        member = self._member(name)
+        assert member is not None, "its size was asked for before"
+        file = self.path.open("rb")
+        file.seek(member.offset_data)
+        return file
+
+    def _size(self, name: str) -> int | None:
+        """Of a plain file; None of what is not there, or is a link, a device, a FIFO."""
+        if self._tar is None:
+            try:
+                found = (self.path / name).lstat()
+            except OSError:
+                return None
+            return found.st_size if stat.S_ISREG(found.st_mode) else None
+        member = self._member(name)
+        return None if member is None else member.size
+
+    def _member(self, name: str) -> tarfile.TarInfo | None:
+        """`docker save` writes a layer that comes twice as a link within the tar."""
+        assert self._tar is not None, "it is a tar"
+        for _ in range(_MOST_LINKS):
+            member = self._tar.get(name)
+            if member is None or not (member.issym() or member.islnk()):
+                break
+            folder = posixpath.dirname(name) if member.issym() else ""
+            name = posixpath.normpath(posixpath.join(folder, member.linkname))
+        return member if member is not None and member.isreg() else None
+
+    def _table(self) -> dict[str, tarfile.TarInfo]:
+        """By name. A name that is there twice would be one file to one program, and another to the next."""
+        with self.path.open("rb") as file:
+            head = file.read(8)
+        for magic, (kind, program) in _COMPRESSED.items():
+            if head.startswith(magic):
+                raise self._wrong(
+                    f"this is compressed with {kind}, and its index could not be read in place",
+                    f"unpack it first: {program} FILE",
+                )
+        found: dict[str, tarfile.TarInfo] = {}
+        with tarfile.TarFile.taropen(self.path) as tar:
+            for member in tar:
+                name = posixpath.normpath(member.name)
+                if name in found and not (member.isdir() and found[name].isdir()):
+                    raise self._wrong(f"{_shown(name)} is in it twice")
+                found[name] = member
+        return found
+
+    def _decoded(self, name: str, data: bytes, kind: type[documents.T]) -> documents.T:
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self._wrong(f"{_shown(name)} is not what it should be: {error}") from None
+
+    def _none(self) -> UsageError:
+        for name in (layout_writer.WHEELS, f"{self.path.stem}/{layout_writer.WHEELS}"):
+            if self._size(name) is not None:
+                return self._wrong(
+                    "this is a bundle of the wheel mode", "install it with --mode wheel"
+                )
+        return self._wrong(
+            f"there is no image in it: neither {INDEX} nor {DOCKER_MANIFEST}",
+            "envcheck bundle --mode container, podman save or docker save write one",
+        )
+
+    def _damaged(self, blob: Blob, what: str) -> UsageError:
+        return self._wrong(f"{name_of(blob.digest)} is damaged: {what}", _COPY)
+
+    def _wrong(self, what: str, hint: str = "") -> UsageError:
+        return UsageError(f"{self.path}: {what}", hint)
 
 
-def _for_docker(image: Image) -> list[dict[str, Any]]:
-    tagged = _tagged(image)
-    return [
-        {
-            "Config": name_of(image.config.digest),
-            "RepoTags": [tagged] if tagged else [],
-            "Layers": [name_of(blob.digest) for blob in image.layers],
-        }
-    ]
+def _shown(name: str) -> str:
+    return ascii(name)[1:-1]
 
 
-def _tagged(image: Image) -> str:
-    """ "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"; "" for an image that was asked for by digest alone."""
-    asked = reference.parse(image.reference)
-    return f"{asked.name}:{asked.tag}" if asked.tag else ""
-
-
-def _json(value: Any) -> Content:
-    return Content.of(msgspec.json.encode(value))
+_COPY = "copy it again from where it was made"

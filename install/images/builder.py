@@ -7,19 +7,16 @@ from pathlib import Path
 
 import msgspec
 
-from ...exit_codes import PutBack
+from ...facts.view import known
 from .. import durable
 from ..container.prepare import Prepared, held_as, wiring_sentence
 from ..engine import EngineImage, Start
-from ..engines import engine_storage, starting
+from ..engines import engine_storage, pull_progress, starting
+from ..engines.pull_progress import PullProgress
 from ..plan.models import ImagePlan, StepName
-from ..registry import client as registry
 from ..transaction import engine_images
 from ..transaction.interfaces import BuildResult, Details, Stage
 from ..transaction.layout import Version
-from . import archive
-from .archive_files import ArchiveFiles
-from .mirror import Files, MirrorServer
 
 _FILES = {"apptainer": "image.sif", "enroot": "image.sqsh"}
 
@@ -73,7 +70,12 @@ class ImageBuilder:
             engine, self._prepared.image, str(version.directory / file) if file else "", tag
         )
         self._there = not engine.files and engine_storage.has(held)
-        held = msgspec.structs.replace(held, before=self._there)
+        name = self._prepared.image.tagged
+        if not (
+            engine_images.gave(held.engine, name) or (name and engine_storage.is_free(held, name))
+        ):
+            name = ""
+        held = msgspec.structs.replace(held, before=self._there, name=name)
         self._held = engine_images.hold(version, held)
         return {"tag": self._held.tag or self._held.image_id}
 
@@ -82,46 +84,35 @@ class ImageBuilder:
         assert held is not None, "the stage before"
         tmp = version.own / "tmp"
         self._step("fetch")
-        if prepared.archive is not None and not self._there:
-            prepared.archive.verify()
-        elif not self._there:
-            prepared.fetcher.want_all(registry.layers(prepared.image))
-        self._held = self._load(held, tmp) if prepared.engine.loads else self._take(held, tmp)
+        if self._there:
+            engine_storage.name(held)
+            self._held = held
+        else:
+            self._held = self._load(held, tmp) if prepared.archive else self._fetch(held, tmp)
         prepared.meter.keep()
         engine_images.hold(version, self._held)
         return {"id": self._held.image_id}
 
-    def _take(self, held: EngineImage, tmp: Path) -> EngineImage:
-        """The engine pulls from this process, as the layers come."""
+    def _fetch(self, held: EngineImage, tmp: Path) -> EngineImage:
+        """The engine pulls it from its registry."""
         prepared = self._prepared
-        files: Files = prepared.fetcher
-        if prepared.archive is not None:
-            files = ArchiveFiles(prepared.archive)
-        with MirrorServer(prepared.image, files) as mirror:
-            try:
-                return engine_storage.pull(held, prepared.image, mirror, tmp, there=self._there)
-            except PutBack:
-                if not mirror.again:
-                    raise
-                # The engine had read of a layer that came with wrong bytes, and that comes anew.
-                return engine_storage.pull(held, prepared.image, mirror, tmp)
+        unseen = held.engine == "docker" or known(prepared.engine.engine.remote) is not False
+        progress = PullProgress(
+            prepared.image,
+            held.engine,
+            tmp / engine_storage.FOLDER,
+            prepared.meter,
+            pull_progress.SILENCE_UNSEEN if unseen else pull_progress.SILENCE,
+        )
+        return engine_storage.pull(held, prepared.image, prepared.access, tmp, progress)
 
     def _load(self, held: EngineImage, tmp: Path) -> EngineImage:
-        """For an engine that does not see this machine's loopback."""
-        prepared = self._prepared
-        if self._there:
-            engine_storage.tag(held)
-            return held
-        if prepared.archive is not None:
-            prepared.archive.adopt(prepared.store)
-        prepared.fetcher.wait()
+        """The engine loads it from the archive that the user named."""
+        archive = self._prepared.archive
+        assert archive is not None, "asked before"
         tmp.mkdir(parents=True, exist_ok=True)
-        file = tmp / "image.tar"
-        try:
-            archive.write(file, prepared.image, lambda blob: prepared.store.path(blob.sha256))
-            return engine_storage.load(held, prepared.image, file, tmp)
-        finally:
-            file.unlink(missing_ok=True)
+        with archive.for_engine(held.engine, tmp) as file:
+            return engine_storage.load(held, self._prepared.image, file, tmp)
 
     def _configure(self, version: Version) -> Details:
         self._step("wire")

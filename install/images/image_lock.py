@@ -18,7 +18,7 @@ from ..registry.image import Image
 
 SCHEMA = 1
 
-_LARGEST = 20 << 20  # bytes: a manifest and a config, with every letter of them escaped
+LARGEST = 20 << 20  # bytes: a manifest and a config, with every letter of them escaped
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,7 +46,7 @@ def read(path: Path) -> Image:
     """Raises UsageError, which names the file, for one that is not there or not whole."""
     try:
         with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
+            data = file.read(LARGEST + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     return parse(data, str(path))
@@ -54,8 +54,8 @@ def read(path: Path) -> Image:
 
 def parse(data: bytes, where: str) -> Image:
     """The lock in these bytes; where: what errors call it. Raises UsageError."""
-    if len(data) > _LARGEST:
-        raise _no_lock(where, f"it is larger than {_LARGEST >> 20} MiB")
+    if len(data) > LARGEST:
+        raise _no_lock(where, f"it is larger than {LARGEST >> 20} MiB")
     try:
         version = msgspec.json.decode(data, type=_Version).schema
         if version != SCHEMA:

@@ -194,13 +194,13 @@ class Session:
         with self._lock:
             if self._registries is None:
                 logins = self._logins or Logins(os.environ)
-                self._registries = Registries(logins, self._ask_for_token, self._is_plain)
+                self._registries = Registries(logins, self._ask_for_token, self.is_plain)
             return self._registries
 
     def _ask_for_token(self, url: str, access: Access) -> requests.Response:
         return self.get(url, access=access, limit=answers.SMALL)
 
-    def _is_plain(self, host: str) -> bool:
+    def is_plain(self, host: str) -> bool:
         """Whether a registry is to be asked over plain http: it may be, and does not speak TLS."""
         if not (addresses.is_loopback(f"http://{host}/") or self.is_insecure(f"http://{host}/")):
             return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -23,7 +22,7 @@ UNPACK_RATE = 23e6
 _Place = Literal["directory", "storage", "temporary"]
 _Amount = Literal["compressed", "unpacked"]
 
-# Beside the store, what an engine writes where. Podman copies layers to its temporary directory first,
+# What an engine writes where. Podman copies layers to its temporary directory first,
 # docker to its own storage; apptainer and enroot unpack there, and leave an image file.
 _WRITES: dict[str, tuple[tuple[_Place, str, _Amount], ...]] = {
     "podman": (
@@ -55,14 +54,11 @@ class ImageSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     directory: str  # that holds the versions
     version: str  # the new version's name in it
     place: DiskSpace  # of the directory
-    store: DiskSpace
     storage: DiskSpace | None = None  # of the engine
     temporary: DiskSpace | None = None  # where the engine copies, or unpacks, on its way
-    in_store: Mapping[str, int] = {}  # sha256 → bytes
     held: bool = False  # the engine has the image already: nothing is fetched
     remarks: list[str] = []  # what was noticed on the way, a sentence each
-    offline: bool = False  # what is not in the store comes from an archive
-    in_place: bool = False  # and is taken from where it lies there, without a copy in the store
+    offline: bool = False  # it comes from an archive
     rate: float = 0.0  # bytes per second of the last installation; 0: there was none
 
 
@@ -80,12 +76,7 @@ def plan(
     """
     here = surroundings
     check_name(here.directory, here.version)
-    check_writable(
-        [
-            (here.place, "the container's versions", "--path DIR names another place"),
-            (here.store, "fetched layers", "XDG_CACHE_HOME=DIR names another cache"),
-        ]
-    )
+    check_writable([(here.place, "the container's versions", "--path DIR names another place")])
     sums = _Sums(image, here)
     speed, speed_from = rate(here.rate, offline=here.offline)
     return ImagePlan(
@@ -99,7 +90,7 @@ def plan(
         steps=_steps(choice, image, sums, engine, wiring, here),
         rooms=_rooms(engine.split()[0], sums, here),
         download_bytes=sums.to_fetch,
-        in_store_bytes=sums.in_store,
+        in_store_bytes=0,
         seconds=_seconds(sums, speed),
         rate=speed,
         rate_from=speed_from,
@@ -121,13 +112,10 @@ class _Sums:
 
     def __init__(self, image: Image, here: ImageSurroundings) -> None:
         blobs = {blob.sha256: blob.size for blob in image.layers}
-        missing = {} if here.held else {h: s for h, s in blobs.items() if h not in here.in_store}
         self.held = here.held
         self.layers = len(blobs)
-        self.missing = len(missing)
-        self.in_store = sum(size for sha256, size in blobs.items() if sha256 in here.in_store)
-        self.to_fetch = sum(missing.values())
         self.compressed = sum(blobs.values())
+        self.to_fetch = 0 if here.held else self.compressed
         self.unpacked = unpacked_bytes(image)
 
     def of(self, amount: _Amount) -> int:
@@ -137,10 +125,9 @@ class _Sums:
 
 
 def _rooms(engine: str, sums: _Sums, here: ImageSurroundings) -> list[Room]:
-    """What each file system is asked to hold; a container's layers lie in the store until it is done."""
+    """What each file system is asked to hold."""
     places = {"directory": here.place, "storage": here.storage, "temporary": here.temporary}
-    stored = 0 if here.in_place else sums.to_fetch
-    wanted = [Wanted(here.store, "fetched layers", stored, False)]
+    wanted = []
     for where, what, amount in _WRITES.get(engine, ()):
         place = places[where]
         if place is not None:
@@ -173,21 +160,10 @@ def _steps(
 def _fetch(sums: _Sums, engine: str, here: ImageSurroundings) -> str:
     if sums.held:
         return f"fetch nothing: {engine} has the image"
-    takes = (
-        "pulls them from there"
-        if engine in ("podman", "docker")
-        else "makes its image file from there"
-    )
-    layers = number(sums.missing, "layer")
-    if not sums.missing:
-        return f"fetch nothing, all of it is in the store: {engine} {takes}"
-    if here.in_place:
-        return f"verify {layers} in the archive by sha256: {engine} {takes}"
+    layers = number(sums.layers, "layer")
     if here.offline:
-        return (
-            f"copy {layers} from the archive into the store, verified by sha256: {engine} {takes}"
-        )
-    return f"fetch {layers} into the store, verified by sha256, while {engine} {takes}"
+        return f"load {layers} from the archive with {engine}"
+    return f"fetch {layers} from the registry with {engine}"
 
 
 def _seconds(sums: _Sums, speed: float) -> float:

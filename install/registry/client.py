@@ -17,8 +17,8 @@ from ..lockfile import LockedFile
 from ..network.errors import HttpError
 from ..network.registries import SCHEME
 from . import documents
-from .documents import LARGEST, Index, Manifest
-from .image import Blob, Image
+from .documents import LARGEST, ImageManifest, Index
+from .image import Blob, Image, RegistryAccess
 from .reference import Reference, parse
 
 if TYPE_CHECKING:
@@ -53,6 +53,13 @@ def resolve(session: Session, reference: Reference, machine: str) -> Image:
             )
     config = _config(session, reference, read)
     return documents.image_of(reference, digest, read, config, machine)
+
+
+def access(session: Session, reference: Reference) -> RegistryAccess:
+    """What an engine has to be told of the registry, beside what it finds by itself. Raises HttpError."""
+    host = reference.registry
+    insecure = session.is_insecure(f"https://{host}/") or session.is_plain(host)
+    return RegistryAccess(insecure=insecure)
 
 
 def locked_file(image: Image, blob: Blob) -> LockedFile:
@@ -91,7 +98,7 @@ def _manifest(session: Session, reference: Reference, wanted: str) -> tuple[byte
     return data, answer.headers.get("Content-Type", "")
 
 
-def _config(session: Session, reference: Reference, manifest: Manifest) -> bytes:
+def _config(session: Session, reference: Reference, manifest: ImageManifest) -> bytes:
     blob = manifest.config
     if blob.size > LARGEST:
         raise CouldNotLook(

@@ -71,6 +71,7 @@ class _Descriptor(msgspec.Struct, rename="camel"):
     size: _Size
     media_type: str = ""
     platform: _Platform | None = None
+    annotations: dict[str, str] | None = None
 
     @property
     def blob(self) -> Blob:
@@ -119,7 +120,7 @@ class _Config(msgspec.Struct):
 T = TypeVar("T")
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class ImageManifest(msgspec.Struct, frozen=True, kw_only=True):
     """An image's manifest, before its config is there."""
 
     blob: Blob
@@ -137,7 +138,7 @@ def digest_of(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def read(reference: Reference, data: bytes, said: str) -> Index | Manifest:
+def read(reference: Reference, data: bytes, said: str) -> Index | ImageManifest:
     """What a registry gave for a reference. said: its Content-Type, which the document itself overrides.
 
     Raises CouldNotLook for what is no such document, UsageError for what is not a container image.
@@ -160,7 +161,7 @@ def read(reference: Reference, data: bytes, said: str) -> Index | Manifest:
     manifest = _decoded(reference, data, _Manifest, "manifest")
     known = kind if kind in MANIFEST_TYPES else MANIFEST_TYPES[0]
     _check_kinds(reference, manifest)
-    return Manifest(
+    return ImageManifest(
         blob=Blob(digest=digest_of(data), size=len(data), media_type=known),
         text=text,
         config=manifest.config.blob,
@@ -180,8 +181,34 @@ def chosen(reference: Reference, index: Index, machine: str) -> Blob:
     return min(fitting, key=lambda pair: bool(pair[1].variant))[0].blob
 
 
+def made(reference: Reference, config: bytes, sizes: Sequence[int]) -> ImageManifest:
+    """A manifest for an image that has none: its layers are the unpacked ones that its config names.
+
+    sizes: bytes of each layer. The image's id is the config's digest, and so what it was.
+    """
+    rootfs = _decoded(reference, config, _Config, "config").rootfs
+    digests = rootfs.diff_ids if rootfs else []
+    if len(digests) != len(sizes):
+        what = f"it lists {len(digests)} layers, and the manifest lists {len(sizes)}"
+        raise _nonsense(reference, "config", what)
+    told = Blob(digest=digest_of(config), size=len(config), media_type=_CONFIG_TYPES[0])
+    layers = [
+        Blob(digest=digest, size=size, media_type=_LAYER_TYPES[0])
+        for digest, size in zip(digests, sizes, strict=True)
+    ]
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST_TYPES[0],
+        "config": told.descriptor,
+        "layers": [layer.descriptor for layer in layers],
+    }
+    found = read(reference, msgspec.json.encode(manifest), "")
+    assert isinstance(found, ImageManifest), "it was made as one"
+    return found
+
+
 def image_of(
-    reference: Reference, digest: str, manifest: Manifest, config: bytes, machine: str = ""
+    reference: Reference, digest: str, manifest: ImageManifest, config: bytes, machine: str = ""
 ) -> Image:
     """All of it together. digest: the registry's for the reference. machine: "" for any.
 

@@ -16,6 +16,11 @@ class Blob(msgspec.Struct, frozen=True, kw_only=True):
     def sha256(self) -> str:
         return self.digest.partition(":")[2]
 
+    @property
+    def descriptor(self) -> dict[str, str | int]:
+        """As manifests and indexes name it."""
+        return {"mediaType": self.media_type, "digest": self.digest, "size": self.size}
+
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
     """The lock of the container mode. Two equal digests are the same bytes everywhere."""
@@ -36,11 +41,22 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
 
     @property
+    def platform(self) -> str:
+        """ "linux/amd64"."""
+        return f"linux/{self.architecture}"
+
+    @property
     def name(self) -> str:
         """Without tag and digest: "nvcr.io/nvidia/tensorflow"."""
         bare = self.reference.partition("@")[0]
         head, slash, last = bare.rpartition("/")
         return head + slash + last.partition(":")[0]
+
+    @property
+    def tagged(self) -> str:
+        """ "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"; "" for an image that was asked for by digest alone."""
+        bare = self.reference.partition("@")[0]
+        return bare if bare != self.name else ""
 
     @property
     def pinned(self) -> str:
@@ -51,3 +67,17 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     def download_bytes(self) -> int:
         """What the layers weigh on the way, compressed, each once."""
         return sum({blob.digest: blob.size for blob in self.layers}.values())
+
+
+class RegistryAccess(msgspec.Struct, frozen=True, kw_only=True):
+    """What an engine needs for a registry beside its own settings. Its repr shows no password."""
+
+    insecure: bool = (
+        False  # plain http, or a certificate that nobody vouches for: the user allowed it
+    )
+    registry: str = ""
+    user: str = ""  # a login that the engine does not find by itself; "": none
+    password: str = ""
+
+    def __repr__(self) -> str:
+        return f"RegistryAccess({self.registry!r})"

@@ -95,8 +95,15 @@ def hold(version: Version, image: EngineImage) -> EngineImage:
     brought = [other.before for other in _of_others([version]) if _is_same(other, image)]
     if brought:
         image = msgspec.structs.replace(image, before=image.before and all(brought))
+    if image.before:  # the user's image keeps the names that it has
+        image = msgspec.structs.replace(image, name="")
     durable.write(version.held, msgspec.json.format(msgspec.json.encode(image), indent=1) + b"\n")
     return image
+
+
+def gave(engine: str, name: str) -> bool:
+    """Whether a version of envcheck's has given an image in this engine this name."""
+    return bool(name) and any((one.engine, one.name) == (engine, name) for one in _of_others([]))
 
 
 def trouble(version: Version, images: ImageStore) -> str:
@@ -184,7 +191,12 @@ def _may_be_ours(version: Version, image: EngineImage) -> bool:
     if image.engine in _FILES:
         return not image.tag
     ours = rf"{_PREFIX}[a-z0-9-]+:{re.escape(_as_tag(version.id))}"
-    return bool(_IMAGE.fullmatch(image.image_id) and re.fullmatch(ours, image.tag))
+    known_as = image.reference.partition("@")[0]
+    return bool(
+        _IMAGE.fullmatch(image.image_id)
+        and re.fullmatch(ours, image.tag)
+        and image.name.rpartition(":")[0] in ("", known_as)
+    )
 
 
 def _as_tag(version_id: str) -> str:

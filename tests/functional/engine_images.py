@@ -1,49 +1,37 @@
-"""Small images at a loopback registry, as envcheck's mirror would serve them, and how they are held."""
+"""Small images at a loopback registry, and how an engine holds them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import image_registry
 
 from envcheck.install.engine import EngineImage, EngineName
-from envcheck.install.registry.image import Blob, Image
+from envcheck.install.registry.image import Blob, Image, RegistryAccess
 
-NAME = "nvcr.io/nvidia/stand-in"  # nothing here asks NVIDIA's registry for it
-SECRET = "s3cret0123456789"
-
-
-@dataclass
-class StandInMirror:
-    """Debian's registry in the place of images/mirror.py's server."""
-
-    host: str
-    repository: str
-    errors: Sequence[Exception] = field(default_factory=list)
+ACCESS = RegistryAccess(insecure=True)  # plain http on loopback
 
 
 @contextmanager
-def served(folder: Path, content: bytes = b"hello") -> Iterator[tuple[Image, StandInMirror]]:
-    """An image of one layer, and the registry that has it."""
+def served(folder: Path, content: bytes = b"hello") -> Iterator[Image]:
+    """An image of one layer, in a registry."""
     with image_registry.serve_registry(folder) as registry:
-        repository = f"{SECRET}/nvidia/stand-in"
         layers = [image_registry.layer({"etc/hello": content})]
-        pushed = registry.push(repository, "1", layers, config={"Cmd": ["/hello"]})
-        yield described(pushed), StandInMirror(registry.host, repository)
+        pushed = registry.push("nvidia/stand-in", "1", layers, config={"Cmd": ["/hello"]})
+        yield described(pushed, f"{registry.host}/nvidia/stand-in:1")
 
 
-def described(pushed: image_registry.Pushed) -> Image:
+def described(pushed: image_registry.Pushed, reference: str) -> Image:
     told = json.loads(pushed.body)
     blobs = [
         Blob(digest=one["digest"], size=one["size"], media_type=one["mediaType"])
         for one in (told["config"], *told["layers"])
     ]
     return Image(
-        reference=f"{NAME}:1",
+        reference=reference,
         digest=pushed.digest,
         manifest=Blob(digest=pushed.digest, size=len(pushed.body), media_type=pushed.media_type),
         config=blobs[0],

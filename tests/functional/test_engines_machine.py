@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from docker_daemon import DockerDaemon
-from engine_images import held, served
+from engine_images import ACCESS, held, served
 from podman import PodmanWorld
 
 from envcheck import collection
@@ -36,7 +36,7 @@ def test_what_may_be_set_is_what_a_start_can_have(
     choice = choose("podman", snapshot)
     engine = choice.engine
     assert known(engine.storage_path) == str(podman_world.storage)
-    with served(tmp_path / "registry") as (image, _):
+    with served(tmp_path / "registry") as image:
         there = held(
             "podman",
             choice.program,
@@ -131,9 +131,9 @@ def test_a_full_storage_is_named(
     if mounted.returncode:
         pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
     try:
-        with served(tmp_path / "registry", os.urandom(3_000_000)) as (image, mirror):
+        with served(tmp_path / "registry", os.urandom(3_000_000)) as image:
             with pytest.raises(PutBack, match="there is no space left for podman at") as caught:
-                engine_storage.pull(held("podman", "/usr/bin/podman", image), image, mirror, place)
+                engine_storage.pull(held("podman", "/usr/bin/podman", image), image, ACCESS, place)
             assert "--path DIR" in caught.value.hint
         assert not list(place.iterdir())
     finally:
@@ -143,7 +143,7 @@ def test_a_full_storage_is_named(
 _PULLER = """\
 import sys
 from pathlib import Path
-from envcheck.install.engines import asking
+from envcheck.install.engines import client
 client.ask(sys.argv[1], sys.argv[2:])
 """
 

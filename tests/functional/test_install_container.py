@@ -136,6 +136,7 @@ def test_installed_run_looked_at_listed_updated_rolled_back_and_removed(site: Si
 
     site.registry.copy(f"oci-archive:{site.save('user')}", "team/tensorflow", "1")
     moved = site.install("--image", reference, "--upgrade")
+    assert moved["result"] == "installed", moved
     second = moved["environment"]["version"]
     assert moved["result"] == "installed" and second != first
 
@@ -187,7 +188,8 @@ def test_an_image_that_was_there_before_stays(site: Site) -> None:
     reference = site.push("user")
     site.world.podman("pull", "--quiet", "--tls-verify=false", reference)
     before = site.world.images()
-    assert site.install("--image", reference)["result"] == "installed"
+    told = site.install("--image", reference)
+    assert told["result"] == "installed", told
     assert site.envcheck("uninstall", "--yes").returncode == 0
     assert site.world.images() == before
     site.world.podman("rmi", reference)

@@ -45,12 +45,11 @@ def image(**changes: Any) -> Image:
 
 
 def here(**changes: Any) -> ImageSurroundings:
-    """The store beside the versions, podman's storage on a file system of its own."""
+    """Podman's storage on a file system of its own."""
     whole = ImageSurroundings(
         directory="/data/envs/ngc-tf2",
         version="23.06-tf2-0badcafe",
         place=room("/data/envs/ngc-tf2"),
-        store=room("/cache/store"),
         storage=room("/var/lib/containers/storage", 2),
         temporary=room("/data/envs/ngc-tf2/.envcheck-tmp"),
     )

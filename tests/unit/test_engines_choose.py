@@ -68,7 +68,7 @@ def test_podman_comes_first_and_gets_its_gpus_by_cdi() -> None:
     assert (choice.name, choice.program, choice.gpus) == ("podman", "/usr/bin/podman", 2)
     assert choice.wiring.arguments == ["--device", "nvidia.com/gpu=all"]
     assert choice.wiring.sentence == "by CDI (/var/run/cdi/nvidia.yaml)"
-    assert not choice.refused and not choice.loads and not choice.files
+    assert not choice.refused and not choice.files
 
 
 def test_an_engine_without_a_way_to_the_gpus_stands_back() -> None:
@@ -177,16 +177,6 @@ def test_the_cgroup_trap_is_told_with_its_repair() -> None:
     assert "lose their GPUs at the next `systemctl daemon-reload`" in choice.remarks[0]
     assert finding.remedy is not None and finding.remedy.commands
     assert not taken(only(DOCKER), kernel=UNLINKED).findings  # by CDI there is no trap
-
-
-def test_a_server_that_does_not_see_our_loopback_is_handed_an_archive() -> None:
-    rootless = replace(DOCKER, rootless=True)
-    assert taken(only(rootless)).loads
-    without: dict[str, Any] = {"pci": Pci(devices=[]), "nvml": Nvml(gpus=[])}
-    for engine in (DOCKER, PODMAN):
-        assert taken(only(replace(engine, remote=True)), **without).loads
-    assert taken(only(replace(DOCKER, remote=Unavailable(unavailable="not-supported")))).loads
-    assert not taken(only(DOCKER)).loads and not taken(only(replace(PODMAN, rootless=True))).loads
 
 
 def test_a_server_elsewhere_has_not_this_machines_gpus() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +15,7 @@ import pytest
 from image_registry import Pushed, descriptor, digest_of, image, layer
 
 from envcheck.exit_codes import Cannot, UsageError
-from envcheck.install.images.archive_files import ArchiveFiles
-from envcheck.install.images.archive_reading import Archive
-from envcheck.install.registry.client import layers as locked_layers
+from envcheck.install.images.archive import ImageArchive
 
 Files = dict[str, bytes]
 OCI = "application/vnd.oci.image"
@@ -58,7 +57,7 @@ def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarIn
 
 def refused(place: str, words: str, machine: str = "x86_64") -> str:
     with pytest.raises(UsageError, match=words) as told:
-        Archive(place, machine).verify()
+        ImageArchive(place, machine)
     assert str(told.value).startswith(place) and "\n" not in str(told.value)
     return str(told.value)
 
@@ -73,25 +72,16 @@ NAMED = {"annotations": {"org.opencontainers.image.ref.name": "nvcr.io/team/smal
 
 def test_a_plain_one_is_read(place: Path) -> None:
     made = tar(place, {**layout(entry(IMAGE, **NAMED)), **blobs(IMAGE)})
-    read = Archive(made, "x86_64")
-    read.verify()
+    read = ImageArchive(made, "x86_64")
     assert (read.image.reference, read.image.user) == ("nvcr.io/team/small:1", "7")
     assert read.image.digest == digest_of(IMAGE.body)
-    files = ArchiveFiles(read)
-    for file, data in zip(locked_layers(read.image), IMAGE.layers, strict=True):
-        transfer = files.want(file)
-        assert (transfer.complete, transfer.wait_beyond(0, 0)) == (True, len(data))
-        with transfer.open() as opened:
-            opened.seek(transfer.offset)
-            assert opened.read(len(data)) == data
 
 
 def test_a_directory_is_read(tmp_path: Path) -> None:
     for name, data in {**layout(entry(IMAGE)), **blobs(IMAGE)}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(data)
-    read = Archive(str(tmp_path), "x86_64")
-    read.verify()
+    read = ImageArchive(str(tmp_path), "x86_64")
     assert read.image.reference.startswith("localhost/test-a-directory-is-read")
 
 
@@ -108,7 +98,7 @@ def test_a_directory_is_read(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_it_is_called(place: Path, notes: dict[str, str], reference: str) -> None:
     made = tar(place, {**layout(entry(IMAGE, annotations=notes)), **blobs(IMAGE)})
-    read = Archive(made, "x86_64")
+    read = ImageArchive(made, "x86_64")
     assert read.image.reference == reference
 
 
@@ -122,20 +112,20 @@ def test_one_for_each_platform(place: Path) -> None:
     named = {f"blobs/{digest_of(inner).replace(':', '/')}": inner}
     both = tar(place, {**outer, **named, **blobs(IMAGE, ARM, OTHER)})
     for machine, one in (("x86_64", IMAGE), ("aarch64", ARM)):
-        read = Archive(both, machine)
+        read = ImageArchive(both, machine)
         assert read.image.manifest.digest == digest_of(one.body)
     with pytest.raises(
         Cannot, match="for linux/amd64, linux/arm64, and this machine is linux/s390x"
     ):
-        Archive(both, "s390x")
+        ImageArchive(both, "s390x")
     alone = tar(place, {**outer, **named, **blobs(ARM)})
     with pytest.raises(Cannot, match="for linux/arm64, and this machine is linux/amd64"):
-        Archive(alone, "x86_64")
+        ImageArchive(alone, "x86_64")
 
 
 def test_twice_the_same_is_one_and_two_are_two(place: Path) -> None:
     same = tar(place, {**layout(entry(IMAGE, **NAMED), entry(IMAGE)), **blobs(IMAGE)})
-    read = Archive(same, "x86_64")
+    read = ImageArchive(same, "x86_64")
     assert read.image.reference == "nvcr.io/team/small:1"
     two = tar(place, {**layout(entry(IMAGE, **NAMED), entry(OTHER)), **blobs(IMAGE, OTHER)})
     assert "nvcr.io/team/small:1" in refused(two, "2 images for linux/amd64")
@@ -217,8 +207,7 @@ def docker(*images: Pushed, **changes: Any) -> Files:
 
 
 def test_dockers_own_format(place: Path) -> None:
-    read = Archive(tar(place, docker(IMAGE)), "x86_64")
-    read.verify()
+    read = ImageArchive(tar(place, docker(IMAGE)), "x86_64")
     assert read.image.config.digest == digest_of(IMAGE.config)
     assert read.image.reference == "docker.io/team/small:2"
     plain = [digest_of(gzip.decompress(data)) for data in IMAGE.layers]
@@ -229,9 +218,8 @@ def test_dockers_own_format(place: Path) -> None:
     packed = {**docker(IMAGE), **dict(zip(names, IMAGE.layers, strict=True))}
     moved = packed.pop(names[0])
     made = tar(place, {**packed, "first.tar": moved}, link(names[0], "../first.tar"))
-    read = Archive(made, "x86_64")
-    read.verify()
-    assert [blob.digest for blob in read.image.layers] == [digest_of(b) for b in IMAGE.layers]
+    read = ImageArchive(made, "x86_64")
+    assert [blob.digest for blob in read.image.layers] == plain, "the engine unpacks them"
 
 
 @pytest.mark.parametrize(
@@ -241,22 +229,49 @@ def test_dockers_own_format(place: Path) -> None:
         (docker(), "there is no image in it"),
         (docker(IMAGE, Config="../../etc/passwd"), "is not in it"),
         (docker(IMAGE, Layers=["/etc/passwd", "/etc/passwd"]), "is not in it, or is not a file"),
-        (docker(IMAGE, Layers=[]), "its config lists 2 layers, and manifest.json lists 0"),
-        (docker(IMAGE, Layers=7), "manifest.json' is not what it should be"),
-        ({**docker(IMAGE), "manifest.json": b"{}"}, "manifest.json' is not what it should be"),
+        (docker(IMAGE, Layers=[]), "it lists 2 layers, and the manifest lists 0"),
+        (docker(IMAGE, Layers=7), "manifest.json is not what it should be"),
+        ({**docker(IMAGE), "manifest.json": b"{}"}, "manifest.json is not what it should be"),
     ],
 )
 def test_dockers_format_gone_wrong(place: Path, files: Files, words: str) -> None:
     refused(tar(place, files), words)
 
 
-def test_a_changed_layer_in_dockers_format(place: Path) -> None:
-    files = docker(IMAGE)
-    name = next(name for name in files if name.endswith("layer.tar"))
-    files[name] = files[name][:-1] + b"x"
-    refused(tar(place, files), "is damaged: it should be sha256:")
+def test_what_is_no_plain_file(tmp_path: Path) -> None:
+    """A FIFO would wait for ever, a device never end; a link in a directory leads anywhere."""
+    os.mkfifo(tmp_path / "fifo")
+    for place in (tmp_path / "fifo", Path("/dev/zero"), Path("/dev/null")):
+        refused(str(place), "this is neither a file nor a directory")
+    layer_ = f"blobs/{digest_of(IMAGE.layers[0]).replace(':', '/')}"
+    for name in ("index.json", layer_):
+        for number, make in enumerate((os.mkfifo, lambda path: path.symlink_to("/dev/zero"))):
+            folder = tmp_path / f"{name.replace('/', '-')} {number}"
+            for each, data in {**layout(entry(IMAGE)), **blobs(IMAGE)}.items():
+                (folder / each).parent.mkdir(parents=True, exist_ok=True)
+                (folder / each).write_bytes(data)
+            (folder / name).unlink()
+            make(folder / name)
+            refused(str(folder), "no image in it|is not in it, or is not a file")
+
+
+def test_what_a_docker_loads_that_reads_its_own_format_alone(tmp_path: Path) -> None:
+    place = tmp_path / "an archive.tar"
+    read = ImageArchive(tar(place, {**layout(entry(IMAGE, **NAMED)), **blobs(IMAGE)}), "x86_64")
+    with read.for_engine("podman", tmp_path) as file:
+        assert file == place
+    with read.for_engine("docker", tmp_path) as file:
+        again = ImageArchive(str(file), "x86_64")
+        assert (
+            again.image.config == read.image.config
+            and again.image.reference == "nvcr.io/team/small:1"
+        )
+    assert not file.exists()
+    own = ImageArchive(tar(place, docker(IMAGE)), "x86_64")
+    with own.for_engine("docker", tmp_path) as file:
+        assert file == place
 
 
 def test_another_architecture_in_dockers_format(place: Path) -> None:
     with pytest.raises(Cannot, match="is for linux/arm64, and this machine is linux/amd64"):
-        Archive(tar(place, docker(ARM)), "x86_64")
+        ImageArchive(tar(place, docker(ARM)), "x86_64")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from envcheck.exit_codes import Cannot, CouldNotLook, EnvcheckError, UsageError
 from envcheck.install.images import image_lock
 from envcheck.install.registry import documents
-from envcheck.install.registry.documents import Index, Manifest
+from envcheck.install.registry.documents import ImageManifest, Index
 from envcheck.install.registry.image import Image
 from envcheck.install.registry.reference import parse
 
@@ -56,14 +56,14 @@ def index_data(*platforms: dict[str, str]) -> bytes:
     return json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests}).encode()
 
 
-def read(data: bytes, said: str = "") -> Index | Manifest:
+def read(data: bytes, said: str = "") -> Index | ImageManifest:
     return documents.read(ASKED, data, said)
 
 
 def image(config: bytes = CONFIG) -> Image:
     data = manifest_data(config)
     found = read(data)
-    assert isinstance(found, Manifest)
+    assert isinstance(found, ImageManifest)
     return documents.image_of(ASKED, documents.digest_of(data), found, config, "x86_64")
 
 
@@ -79,7 +79,7 @@ def test_what_is_not_said_is_empty() -> None:
     "said", ["", MANIFEST, f"{MANIFEST}; charset=utf-8", INDEX, "text/plain", "application/json"]
 )
 def test_the_document_says_what_it_is(said: str) -> None:
-    assert isinstance(read(manifest_data(), said), Manifest)
+    assert isinstance(read(manifest_data(), said), ImageManifest)
     assert isinstance(read(index_data({"os": "linux", "architecture": "amd64"}), said), Index)
 
 

@@ -19,9 +19,6 @@ from envcheck.install.plan.shared import ASSUMED_RATE, VERIFY_SECONDS
 from envcheck.install.reports import plan_json, plan_text
 from envcheck.install.reports.plan_json import Envelope
 
-LARGE = {sha256("large"): 3000 * MIB}
-ALL = LARGE | {sha256("small"): 1000 * MIB}
-
 
 def needed(plan: Any) -> dict[str, int]:
     """{what: MiB}, whichever file systems share it."""
@@ -40,32 +37,13 @@ def test_a_layer_counts_once() -> None:
     assert plan.unpacked_bytes == round(4000 * MIB * UNPACKED_PER_COMPRESSED)
 
 
-def test_what_is_in_the_store_is_not_fetched_and_is_unpacked_all_the_same() -> None:
-    plan = planned(in_store=LARGE)
-    assert (plan.download_bytes, plan.in_store_bytes) == (1000 * MIB, 3000 * MIB)
-    assert needed(plan) == {
-        "podman's storage": 8800,
-        "fetched layers and podman's copies of layers": 1000 + 4000,
-    }
-    assert sentences(plan)["fetch"].startswith("fetch 1 layer into the store")
-
-
 @pytest.mark.parametrize(
     ("engine", "expected"),
     [
-        (
-            "podman 4.3.1",
-            {"fetched layers and podman's copies of layers": 8000, "podman's storage": 8800},
-        ),
-        (
-            "docker 27.0",
-            {"fetched layers": 4000, "docker's storage and docker's copies of layers": 12800},
-        ),
-        (
-            "apptainer 1.3",
-            {"fetched layers and the image file and apptainer's unpacked image": 16800},
-        ),
-        ("enroot 3.5", {"fetched layers and the image file and enroot's unpacked image": 16800}),
+        ("podman 4.3.1", {"podman's copies of layers": 4000, "podman's storage": 8800}),
+        ("docker 27.0", {"docker's storage and docker's copies of layers": 12800}),
+        ("apptainer 1.3", {"the image file and apptainer's unpacked image": 12800}),
+        ("enroot 3.5", {"the image file and enroot's unpacked image": 12800}),
     ],
 )
 def test_every_engine_is_asked_for_the_room_that_it_takes(
@@ -83,11 +61,11 @@ def test_an_image_that_the_engine_has_takes_nothing() -> None:
 
 def test_only_what_is_unpacked_is_an_estimate() -> None:
     rooms = {" ".join(room.what): room.estimated for room in planned(temporary=None).rooms}
-    assert rooms == {"podman's storage": True, "fetched layers": False}
+    assert rooms == {"podman's storage": True}
 
 
 def test_a_storage_that_cannot_be_seen_is_not_asked_for() -> None:
-    assert needed(planned(storage=None, temporary=None)) == {"fetched layers": 4000}
+    assert needed(planned(storage=None, temporary=None)) == {}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +75,6 @@ def test_a_storage_that_cannot_be_seen_is_not_asked_for() -> None:
             {"storage": room("/var/lib/containers/storage", 2, 5000)},
             "podman's storage, 4.9 GiB free",
         ),
-        ({"store": room("/cache", 3, 100)}, "/cache (3.9 GiB for fetched layers, 100 MiB free)"),
         ({"temporary": room("/tmp", 4, 10)}, "podman's copies of layers, 10 MiB free"),
     ],
 )
@@ -116,7 +93,6 @@ def test_no_room_is_refused_by_name(changes: dict[str, Any], words: str) -> None
             Cannot,
             "container's versions, cannot be written",
         ),
-        ({"store": room("/cache", read_only=True)}, Cannot, "fetched layers, is on a file system"),
         ({"directory": "/data/a\nb"}, UsageError, "cannot be printed"),
         ({"directory": "/data/" + "x" * 300}, UsageError, "is too long"),
     ],
@@ -138,21 +114,14 @@ def test_the_steps_in_their_order() -> None:
     assert [step.name for step in plan.steps] == ["resolve", "fetch", "wire", "verify", "swap"]
     told = sentences(plan)
     assert plan.manifest in told["resolve"] and plan.reference in told["resolve"]
-    assert told["fetch"].endswith("while podman pulls them from there")
+    assert told["fetch"] == "fetch 2 layers from the registry with podman"
     assert told["wire"] == "check that the GPUs get in: by CDI (/etc/cdi/nvidia.yaml)"
     assert "must pass FRM-001, FRM-002" in told["verify"]
 
 
 def test_steps_of_other_circumstances() -> None:
     assert sentences(planned(wiring=""))["wire"] == "start it without a GPU"
-    assert "image file" in sentences(planned(engine="apptainer 1.3"))["fetch"]
-    assert sentences(planned(in_store=ALL))["fetch"].startswith("fetch nothing, all of it is in")
-    assert "from the archive" in sentences(planned(offline=True))["fetch"]
-    in_place = planned(offline=True, in_place=True)
-    assert "in the archive" in sentences(in_place)["fetch"]
-    assert sum(r.needed_mib for r in in_place.rooms) < sum(
-        r.needed_mib for r in planned(offline=True).rooms
-    )
+    assert sentences(planned(offline=True))["fetch"] == "load 2 layers from the archive with podman"
     assert "must pass" not in sentences(planned(choice(image="x/y:1")))["verify"]
 
 
@@ -169,17 +138,13 @@ def test_an_image_of_one_s_own_has_its_tag_for_a_release() -> None:
     assert "holds" not in plan_text.render(plan)
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 500)), max_size=8),
-    st.sets(st.integers(0, 9)),
-)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 500)), max_size=8))
 @settings(max_examples=60, deadline=None)
-def test_bytes_are_fetched_or_there(layers: list[tuple[int, int]], stored: set[int]) -> None:
+def test_each_layer_is_fetched_once(layers: list[tuple[int, int]]) -> None:
     sizes = {number: size * MIB for number, size in layers}
     locked = image(layers=[blob(str(number), sizes[number]) for number, _size in layers])
-    there = {sha256(str(n)): sizes[n] for n in stored if n in sizes}
-    plan = planned(locked=locked, in_store=there)
-    assert plan.download_bytes + plan.in_store_bytes == plan.compressed_bytes == sum(sizes.values())
+    plan = planned(locked=locked)
+    assert plan.download_bytes == plan.compressed_bytes == sum(sizes.values())
     assert plan.layers == len(sizes)
 
 
