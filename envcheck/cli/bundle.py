@@ -7,9 +7,9 @@ import sys
 
 from ..exit_codes import ExitCode, UsageError
 from . import files, selection, stacks
-from .faces import Faces, add_quiet
 from .parser import Parser
 from .style import style_of
+from .terminal import Terminal, add_quiet
 
 EPILOG = """\
 examples:
@@ -71,14 +71,14 @@ def run(arguments: argparse.Namespace) -> int:
         from ..install.export.wheel_bundle import make
     from ..install.reports import bundled
 
-    with Faces(quiet=arguments.quiet) as face:
+    with Terminal(quiet=arguments.quiet) as shown:
         manifest = make(
             selection.request_of(arguments),
             output,
             pythons=arguments.for_python,
             jobs=arguments.jobs,
-            say=face.say,
-            fetching=face.fetching,
+            say=shown.say,
+            fetching=shown.fetching,
         )
     style = style_of(sys.stdout)
     text = bundled.render(

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ..exit_codes import ExitCode, UsageError
-from . import files, words
+from . import files, messages
 
 EPILOG = """\
 on the other machine:
@@ -39,11 +39,11 @@ def run(arguments: argparse.Namespace) -> int:
     files.check_writable(output)
     probes = plugins.probe_files()
     for problem in plugins.problems():
-        words.say(f"{problem.package}: the probe {problem.name} is not in it: {problem.reason}")
+        messages.say(f"{problem.package}: the probe {problem.name} is not in it: {problem.reason}")
     files.write(output, builders[suffix](probes))
     if Path(output).is_file():
         umask = os.umask(0)
         os.umask(umask)
         Path(output).chmod(0o777 & ~umask)
-    words.say(f"wrote {output}")
+    messages.say(f"wrote {output}")
     return ExitCode.HEALTHY

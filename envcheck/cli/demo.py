@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"{', '.join(NAMES)}; default: what each shows",
     )
-    doctor.add_faces(parser)
+    doctor.add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,8 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
         as_doctor = build_parser(["doctor"]).parse_args(
             ["doctor", "--exit-zero", "--from", str(path)]
         )
-        faces = {name: value for name, value in vars(arguments).items() if hasattr(as_doctor, name)}
-        vars(as_doctor).update(faces)
+        options = {
+            name: value for name, value in vars(arguments).items() if hasattr(as_doctor, name)
+        }
+        vars(as_doctor).update(options)
         return doctor.run(as_doctor)
 
 

@@ -46,7 +46,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="diagnose the Snapshot in this file (- is standard input)",
     )
-    add_faces(parser)
+    add_output(parser)
     sources.add_engine(parser)
     sources.add_deadline(parser)
     kernels.add_arguments(parser)
@@ -83,13 +83,13 @@ class _Formats(tuple[str, ...]):
         )
 
 
-def add_faces(parser: argparse.ArgumentParser) -> None:
+def add_output(parser: argparse.ArgumentParser) -> None:
     """What the report looks like and where it goes: of `envcheck demo`, too."""
-    face = parser.add_mutually_exclusive_group()
-    files.add_format(face, json="for programs", junit="for CI servers", markdown="for a ticket")
-    for action in face._group_actions:
+    output = parser.add_mutually_exclusive_group()
+    files.add_format(output, json="for programs", junit="for CI servers", markdown="for a ticket")
+    for action in output._group_actions:
         action.choices = _Formats(action.choices or ())
-    face.add_argument(
+    output.add_argument(
         "--commands",
         action="store_true",
         help="print what to type, commented: read it, then run it",

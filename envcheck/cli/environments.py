@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ..exit_codes import UsageError
-from . import words
+from . import messages
 
 _WORDS = {"": False, "y": True, "yes": True, "n": False, "no": False}
 
@@ -50,19 +50,19 @@ def agreed(question: str) -> bool:
 def answered(question: str, *, default: bool) -> bool:
     """Ask on the terminal until the answer is one. The end of the input (Ctrl-D) is a no."""
     while True:
-        words.show(question)
+        messages.show(question)
         try:
             answer = sys.stdin.readline()
         except KeyboardInterrupt:
-            words.show("\n")
+            messages.show("\n")
             raise
         if not answer:
-            words.show("\n")
+            messages.show("\n")
             return False
         word = answer.strip().lower()
         if word in _WORDS:
             return _WORDS[word] if word else default
-        words.show("Please answer y or n.\n")
+        messages.show("Please answer y or n.\n")
 
 
 def _seconds(text: str) -> float:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..exit_codes import EnvcheckError, ExitCode, UsageError
-from . import environments, faces, files, selection, stacks, words
+from . import environments, files, messages, selection, stacks, terminal
 from .parser import Parser
 from .style import style_of
 
@@ -83,7 +83,7 @@ def add_arguments(parser: Parser) -> None:
         help="with --upgrade or --fresh: install the packages that you added in the new version, too",
     )
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
-    faces.add_amount(parser, verbose="a plan with every package and step")
+    terminal.add_amount(parser, verbose="a plan with every package and step")
     parser.add_argument(
         "--wait",
         type=_seconds,
@@ -106,12 +106,12 @@ def _seconds(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with _InstallFaces(arguments) as face, _told_as_json(arguments, face):
+    with _InstallTerminal(arguments) as shown, _told_as_json(arguments, shown):
         stacks.settle(arguments)
         _refuse_combinations(arguments)
         request = selection.request_of(arguments)
         if selection.builds_image(arguments):
-            return _context(arguments, request, face)
+            return _context(arguments, request, shown)
         from ..install.running import run as running
 
         how = running.How(
@@ -122,23 +122,23 @@ def run(arguments: argparse.Namespace) -> int:
             wait=arguments.wait,
             jobs=arguments.jobs,
         )
-        outcome = running.install(request, how, face)
-        face.clear()
+        outcome = running.install(request, how, shown)
+        shown.clear()
         files.write(None, _render(arguments, outcome))
         return ExitCode.INTERRUPTED if outcome.result == "refused" else ExitCode.HEALTHY
 
 
-def _context(arguments: argparse.Namespace, request: Request, face: faces.Faces) -> int:
+def _context(arguments: argparse.Namespace, request: Request, shown: terminal.Terminal) -> int:
     """A directory that an image is built from: over NVIDIA's container, or a wheel stack's."""
     from ..install.export import build_context as making
 
     folder = selection.absolute_output(arguments.dockerfile, "--dockerfile")
     how = making.BuildOptions(
-        upgrade=arguments.upgrade, jobs=arguments.jobs, say=face.say, fetching=face.fetching
+        upgrade=arguments.upgrade, jobs=arguments.jobs, say=shown.say, fetching=shown.fetching
     )
     make = making.make_over if arguments.mode == "container" else making.make
     names = make(request, folder, how)
-    face.clear()
+    shown.clear()
     files.write(None, "".join(f"{folder / name}\n" for name in names))
     return ExitCode.HEALTHY
 
@@ -181,7 +181,7 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
         raise UsageError("--dockerfile and --format json cannot be used together: it is one text")
 
 
-class _InstallFaces(faces.Faces):
+class _InstallTerminal(terminal.Terminal):
     """The same, with the plan and the question."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
@@ -204,7 +204,7 @@ class _InstallFaces(faces.Faces):
 
         style = style_of(sys.stderr)
         text = plan_text.render(plan, **style._asdict(), alone=False, verbose=self._verbose)
-        words.show(f"{text}\n")
+        messages.show(f"{text}\n")
         return not asking or environments.answered("Go on? [Y/n] ", default=True)
 
 
@@ -259,23 +259,23 @@ def _envelope(
 
 
 @contextmanager
-def _told_as_json(arguments: argparse.Namespace, face: _InstallFaces) -> Iterator[None]:
+def _told_as_json(arguments: argparse.Namespace, shown: _InstallTerminal) -> Iterator[None]:
     """With --format json, a failure has its envelope on stdout; it is raised as well."""
     try:
         yield
     except BaseException as error:
-        face.clear()
+        shown.clear()
         if isinstance(error, SystemExit) and not str(error).isdecimal():
-            face.say(str(error))  # of a signal: nobody else says it
+            shown.say(str(error))  # of a signal: nobody else says it
         if arguments.format == "json":
             code = _code(error)
             before = (ExitCode.USAGE, ExitCode.CANNOT, ExitCode.COULD_NOT_LOOK)
             result: Result = "refused" if code in before else "failed"
             if isinstance(error, KeyboardInterrupt):
                 error = InterruptedError("interrupted")
-                files.write(None, _envelope(result, code, error, face.plan))
+                files.write(None, _envelope(result, code, error, shown.plan))
                 raise KeyboardInterrupt from None
-            files.write(None, _envelope(result, code, error, face.plan))
+            files.write(None, _envelope(result, code, error, shown.plan))
         raise
 
 

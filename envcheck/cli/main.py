@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..exit_codes import EnvcheckError, ExitCode
-from . import limits, words
+from . import limits, messages
 from .commands import COMMANDS, HEADINGS
 from .parser import Parser
 from .uninterrupted import uninterrupted
@@ -43,23 +43,23 @@ def run(argv: Sequence[str]) -> int:
             return ExitCode.USAGE
         return int(arguments.run(arguments))
     except EnvcheckError as error:
-        words.say(str(error))
+        messages.say(str(error))
         if error.hint:
-            words.hint(error.hint)
+            messages.hint(error.hint)
         return error.exit_code
     except Exception as error:  # noqa: BLE001 - whatever it is, it becomes a sentence and a code
         in_its_place = argv[:1] and argv[0] in ("run", "shell")  # other codes are the command's own
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            words.say(f"{error.filename}: this name is too long for a file")
+            messages.say(f"{error.filename}: this name is too long for a file")
             return ExitCode.NOT_STARTED if in_its_place else ExitCode.USAGE
         if os.environ.get("ENVCHECK_DEBUG"):
-            words.trace()
+            messages.trace()
         if (limited := limits.explained(error)) is not None:
-            words.say(limited[0])
-            words.hint(limited[1])
+            messages.say(limited[0])
+            messages.hint(limited[1])
             return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK
-        words.say(f"internal error: {type(error).__name__}: {error}")
-        words.hint("please report it, with what it prints under ENVCHECK_DEBUG=1")
+        messages.say(f"internal error: {type(error).__name__}: {error}")
+        messages.hint("please report it, with what it prints under ENVCHECK_DEBUG=1")
         return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK
 
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from .. import safe_text
 from ..exit_codes import ExitCode
 from ..suggestions import did_you_mean, nearest
-from . import files, words
+from . import files, messages
 from .style import columns, style_of
 
 WIDEST = 100
@@ -160,8 +160,8 @@ class Parser(argparse.ArgumentParser):
         )
 
     def _stop(self, sentence: str, hint: str) -> NoReturn:
-        words.show(f"{self.prog}: {safe_text.one_line(sentence)}\n")
-        words.hint(hint)
+        messages.show(f"{self.prog}: {safe_text.one_line(sentence)}\n")
+        messages.hint(hint)
         raise SystemExit(self.usage_error)
 
     def _print_message(self, message: str, file: Any = None) -> None:

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ..exit_codes import ExitCode
-from . import environments, files, words
+from . import environments, files, messages
 from .commands import lines_in_place
 from .style import style_of
 
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         dry_run=arguments.dry_run,
         images=EngineImages(),
         cache=uv_cache,
-        tell=words.say,
+        tell=messages.say,
     )
     if arguments.format == "json":
         text = report.render_json(done)

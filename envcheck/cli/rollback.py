@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ..exit_codes import ExitCode
-from . import environments, files, words
+from . import environments, files, messages
 from .commands import lines_in_place
 from .style import style_of
 
@@ -37,6 +37,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
     to = roots.version_id(root, arguments.to)
-    done = rollback(root, to, images=EngineImages(), wait=arguments.wait, tell=words.say)
+    done = rollback(root, to, images=EngineImages(), wait=arguments.wait, tell=messages.say)
     files.write(None, lines_in_place(report.rolled_back(done, **style_of(sys.stdout)._asdict())))
     return ExitCode.HEALTHY

@@ -18,7 +18,7 @@ from ..exit_codes import CouldNotLook, UsageError
 from ..facts import snapshot as snapshots
 from ..facts.snapshot import Snapshot
 from ..install.engine import ENGINES
-from . import words
+from . import messages
 
 
 def add_target(parser: argparse._ActionsContainer) -> None:
@@ -91,7 +91,7 @@ def live(
 
         if only and snapshots.TARGET_SECTIONS.isdisjoint(only):
             if target is not None:
-                words.say("the target is not looked at: no check that was asked for is about it")
+                messages.say("the target is not looked at: no check that was asked for is about it")
             return collect(None)
         if target is not None:
             return collect(*_named(target, engine, deadline))
@@ -107,7 +107,9 @@ def live(
             if implied is None or an_option_s_fault:
                 raise
             progress.clear()
-            words.say(f"{origin} cannot be looked at, so this is about the machine alone: {error}")
+            messages.say(
+                f"{origin} cannot be looked at, so this is about the machine alone: {error}"
+            )
             return collect(None)
 
 
@@ -150,7 +152,7 @@ def _say_what_is_ignored(path: str, found: Snapshot, places: list[str]) -> None:
     if places:
         named = ", ".join(place[:80] for place in places[:3])
         more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-        words.say(
+        messages.say(
             f"{path}: written by envcheck {found.machine.collector.version[:20]}, this is {VERSION};"
             f" fields that it does not know are ignored: {named}{more}"
         )

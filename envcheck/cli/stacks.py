@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..exit_codes import UsageError
-from . import words
+from . import messages
 from .parser import Parser
 
 # What else people call a stack.
@@ -41,7 +41,7 @@ def settle(arguments: argparse.Namespace) -> None:
         raise UsageError(f'"{named}" and --stack {stack} are two stacks: name one of them')
     stack = named or stack
     if stack in _ALIASES:
-        words.say(f"{stack} is the stack {_ALIASES[stack]} here")
+        messages.say(f"{stack} is the stack {_ALIASES[stack]} here")
         stack = _ALIASES[stack]
     images = containers()
     if stack and stack not in images and stack not in load.names() and not load.is_file(stack):

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ..exit_codes import ExitCode
-from . import environments, files, words
+from . import environments, files, messages
 from .commands import lines_in_place
 from .style import style_of
 
@@ -46,10 +46,10 @@ def run(arguments: argparse.Namespace) -> int:
         names = [version.id for version in chosen]
         asked = report.question(str(root.path), names, not only, size)
         if not environments.agreed(asked):
-            words.say("nothing was removed")
+            messages.say("nothing was removed")
             return ExitCode.INTERRUPTED
     done = uninstall.uninstall(
-        root, only, images=EngineImages(), wait=arguments.wait, tell=words.say
+        root, only, images=EngineImages(), wait=arguments.wait, tell=messages.say
     )
     files.write(None, lines_in_place(report.uninstalled(done, **style_of(sys.stdout)._asdict())))
     return ExitCode.HEALTHY

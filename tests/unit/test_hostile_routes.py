@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from h100 import machine
 
-from envcheck.cli import words
+from envcheck.cli import messages
 from envcheck.cli.main import run
 from envcheck.facts import snapshot as snapshots
 
@@ -62,8 +62,8 @@ def test_an_error_that_repeats_what_was_typed(
 
 @ALL
 def test_what_is_said_while_it_works(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    words.say(text)
-    words.hint(f"first\n{text}")
+    messages.say(text)
+    messages.hint(f"first\n{text}")
     shown = capsys.readouterr().err
     assert not hostile.problem(shown.replace(f"    {hostile.FORGED}", ""))
     assert all(line.startswith(("envcheck: ", "hint: ", "    ")) for line in shown.splitlines())

@@ -10,7 +10,7 @@ from test_walls import CORE, PACKAGE
 
 WRITERS = {
     "cli/files.py",
-    "cli/words.py",
+    "cli/messages.py",
     "__main__.py",  # words of its own alone
     "install/pythons/probe_script.py",  # its answer, which envcheck reads
     "install/start/container.py",  # through safe_text, in the container

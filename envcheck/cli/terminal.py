@@ -14,13 +14,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from ..reports.progress import StatusLine, elapsed, looking, with_time
-from . import words
+from . import messages
 
 if TYPE_CHECKING:
     from ..install.plan.models import AnyPlan, StepName
     from ..install.store.progress import Fetching, Rate
 
-F = TypeVar("F", bound="Faces")
+F = TypeVar("F", bound="Terminal")
 
 _A_LINE_EVERY = 60.0  # seconds, of a download where nobody sees the line that moves
 
@@ -39,7 +39,7 @@ def add_quiet(parser: argparse._ActionsContainer) -> None:
     )
 
 
-class Faces:
+class Terminal:
     """A context manager; all of it goes to stderr. Safe for threads. quiet: nothing is shown."""
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -75,7 +75,7 @@ class Faces:
             if self._line.live:
                 self._line.show(self._text)
             else:
-                words.say(task)
+                messages.say(task)
 
     def planned(self, plan: AnyPlan) -> None:
         """The plan whose steps ``step`` counts."""
@@ -101,7 +101,7 @@ class Faces:
             if under_way and not self._line.live and now - self._told >= _A_LINE_EVERY:
                 self._told = now
                 if not self._quiet:
-                    words.say(f"{self._task}: {self._detail}")
+                    messages.say(f"{self._task}: {self._detail}")
 
     def looking(self, running: list[str], done: int, total: int) -> None:
         with self._lock:
@@ -112,7 +112,7 @@ class Faces:
         with self._lock:
             self._line.clear()
             if self._task and self._line.live:
-                words.say(f"{self._task}{elapsed(self._since)}")
+                messages.say(f"{self._task}{elapsed(self._since)}")
             self._task = ""
 
     def _text(self, columns: int) -> str:

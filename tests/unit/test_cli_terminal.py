@@ -8,14 +8,14 @@ import sys
 import pytest
 from planned import planned
 
-from envcheck.cli.faces import Faces
+from envcheck.cli.terminal import Terminal
 from envcheck.install.store.progress import Fetching
 from envcheck.reports.progress import StatusLine
 
 MIB = 1 << 20
 
 
-class Terminal(io.StringIO):
+class TerminalStream(io.StringIO):
     def isatty(self) -> bool:
         return True
 
@@ -42,15 +42,15 @@ def fetched(done: int) -> Fetching:
 
 def test_piped_it_is_a_line_a_step(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     stream = stderr(monkeypatch, io.StringIO())
-    with Faces() as face:
-        face.say("looking at this machine")
-        face.planned(planned())
-        face.step("fetch")
+    with Terminal() as shown:
+        shown.say("looking at this machine")
+        shown.planned(planned())
+        shown.step("fetch")
         for second in range(20):
             clock.append(101.0 + second)
-            face.fetching(fetched(second))
-        face.step("create")
-        face.looking(["nvml"], 1, 9)
+            shown.fetching(fetched(second))
+        shown.step("create")
+        shown.looking(["nvml"], 1, 9)
     assert stream.getvalue().splitlines() == [
         "envcheck: looking at this machine",
         "envcheck: step 1 of 6: fetch 921 MiB",
@@ -62,11 +62,11 @@ def test_piped_a_long_download_is_a_line_a_minute(
     clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = stderr(monkeypatch, io.StringIO())
-    with Faces() as face:
-        face.say("fetching")
+    with Terminal() as shown:
+        shown.say("fetching")
         for second in range(0, 100, 5):
             clock.append(100.0 + second)
-            face.fetching(fetched(second))
+            shown.fetching(fetched(second))
     assert stream.getvalue().splitlines() == [
         "envcheck: fetching",
         "envcheck: fetching: 60 of 100 MiB, 1.0 MiB/s, 40 s left",
@@ -76,40 +76,38 @@ def test_piped_a_long_download_is_a_line_a_minute(
 def test_on_a_terminal_what_is_done_stays_with_its_time(
     clock: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stream = stderr(monkeypatch, Terminal())
-    with Faces() as face:
-        face.planned(planned())
-        face.step("install")
-        face.fetching(fetched(0))
+    stream = stderr(monkeypatch, TerminalStream())
+    with Terminal() as shown:
+        shown.planned(planned())
+        shown.step("install")
+        shown.fetching(fetched(0))
         clock.append(110.0)
-        face.fetching(fetched(40))
-        face._line.draw()
-        shown = stream.getvalue().rpartition("\x1b[K")[2][2:]
-        assert (
-            shown == "step 3 of 6: install 4 packages, 40 of 100 MiB, 4.0 MiB/s, 15 s left (10 s)"
-        )
+        shown.fetching(fetched(40))
+        shown._line.draw()
+        line = stream.getvalue().rpartition("\x1b[K")[2][2:]
+        assert line == "step 3 of 6: install 4 packages, 40 of 100 MiB, 4.0 MiB/s, 15 s left (10 s)"
         clock.append(131.0)
-        face.step("configure")
+        shown.step("configure")
     whole = stream.getvalue()
     assert "envcheck: step 3 of 6: install 4 packages (31 s)\n" in whole
     assert whole.endswith("envcheck: step 4 of 6: configure it\n")
 
 
 def test_quiet_is_quiet(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    for stream in (stderr(monkeypatch, Terminal()), stderr(monkeypatch, io.StringIO())):
-        with Faces(quiet=True) as face:
-            face.planned(planned())
-            face.say("looking")
-            face.step("install")
+    for stream in (stderr(monkeypatch, TerminalStream()), stderr(monkeypatch, io.StringIO())):
+        with Terminal(quiet=True) as shown:
+            shown.planned(planned())
+            shown.say("looking")
+            shown.step("install")
             clock.append(clock[-1] + 100)
-            face.fetching(fetched(40))
+            shown.fetching(fetched(40))
         assert stream.getvalue() == ""
 
 
 def test_control_c_leaves_no_half_line(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = stderr(monkeypatch, Terminal())
-    with pytest.raises(KeyboardInterrupt), Faces() as face:
-        face.say("resolving")
+    stream = stderr(monkeypatch, TerminalStream())
+    with pytest.raises(KeyboardInterrupt), Terminal() as shown:
+        shown.say("resolving")
         raise KeyboardInterrupt
     assert stream.getvalue().endswith("\r\x1b[Kenvcheck: resolving\n")
     assert "\x1b[?25" not in stream.getvalue()
