@@ -22,11 +22,9 @@ STILL_UP = {
     ("install/container", "install/running"),
     ("install/images", "install/container"),
     ("install/network", "install/registry"),
-    ("install/transaction", "install/wheels"),
 }
 STILL_CIRCLES = [
     {"envcheck.install.container.carry", "envcheck.install.running.run"},
-    {"envcheck.install.transaction.guard", "envcheck.install.transaction.layout"},
 ]
 
 
