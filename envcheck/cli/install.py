@@ -175,7 +175,7 @@ def _refuse_combinations(arguments: argparse.Namespace) -> None:
             arguments,
             "--dockerfile",
             "--stack --release --flavour --engine",
-            "--image NAME@sha256:DIGEST is what the image is built upon",
+            "--image NAME:TAG is what the image is built upon",
         )
     if arguments.dockerfile and arguments.format == "json":
         raise UsageError("--dockerfile and --format json cannot be used together: it is one text")

@@ -80,21 +80,16 @@ def make(request: Request, folder: Path, options: BuildOptions) -> list[str]:
 
 
 def make_over(request: Request, folder: Path, options: BuildOptions) -> list[str]:
-    """The same for an image that has its framework already: the request's (NAME@sha256:DIGEST), or the
-    pinned one."""
-    image = request.image
-    if image:
-        reference.parse(image)
-    if image and "@sha256:" not in image:
-        raise UsageError(
-            f"--image {image}: a Dockerfile is built upon a digest, because a tag moves",
-            hint=f"{image}@sha256:… with the digest that the registry names",
-        )
+    """The same for an image that has its framework already: the request's, or the pinned one. A tag is
+    resolved to the digest that it has today."""
+    if request.image:
+        reference.parse(request.image)
     context_writer.check(folder)
     if requirement_lists.held(folder) is not None:
         raise UsageError(f"--dockerfile {folder}: this directory holds the lists of a wheel stack")
     own = own_wheel.build()
     with ending_raises():
+        image = _with_digest(request, options)
         interpreter = _interpreter(dockerfile.PYTHON, platform.machine())
         listed = _needs(request, folder, own, interpreter, options)
     text = dockerfile.render_over_image(
@@ -103,6 +98,19 @@ def make_over(request: Request, folder: Path, options: BuildOptions) -> list[str
         )
     )
     return _written(folder, {**_itself(own), requirement_lists.ENVCHECK: listed}, text)
+
+
+def _with_digest(request: Request, options: BuildOptions) -> str:
+    """The request's image as NAME@sha256:DIGEST; "" where it names none."""
+    if not request.image or "@sha256:" in request.image:
+        return request.image
+    from ..network.session import Session
+    from ..registry import client
+
+    options.say(f"asking for {request.image}")
+    with Session(request.allow_insecure) as session:
+        found = client.resolve(session, reference.parse(request.image), platform.machine())
+    return f"{found.name}@{found.digest}"
 
 
 def _written(folder: Path, files: dict[str, bytes], text: str) -> list[str]:

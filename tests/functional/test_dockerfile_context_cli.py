@@ -86,7 +86,6 @@ def test_somebody_elses_dockerfile_stays(home: Home, shop: Demo, tmp_path: Path)
     ("options", "words"),
     [
         (["--plan"], "--dockerfile and --plan cannot be used together"),
-        (["--mode", "container", "--image", "nvcr.io/a/b:1"], "built upon a digest"),
         (["--mode", "container", "--release", "23.03"], "--dockerfile and --release"),
         (
             ["--mode", "container", "--stack", "tensorflow"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from planned import GAST, SETUPTOOLS, lock, stack
@@ -14,8 +15,10 @@ from envcheck.install.catalogue import load as catalogue
 from envcheck.install.export import build_context, context_writer, requirement_lists
 from envcheck.install.export.dockerfile import Options, render
 from envcheck.install.lockfile import Lockfile
+from envcheck.install.registry import client
 from envcheck.install.request import Request
 
+DOCKERFILES = Path(__file__).resolve().parents[2] / "Dockerfiles"
 OPTIONS = Options(envcheck="0.1.0", digest="d")
 
 
@@ -106,12 +109,19 @@ def test_a_place_that_cannot_be(tmp_path: Path, make: Callable[[Path], object], 
         context_writer.check(place)
 
 
-def test_an_image_without_a_digest_is_refused(tmp_path: Path) -> None:
-    how = build_context.BuildOptions(say=print, fetching=print)
-    request = Request(mode="container", image="nvcr.io/nvidia/tensorflow:23.03-tf1-py3")
-    with pytest.raises(UsageError, match="built upon a digest"):
-        build_context.make_over(request, tmp_path / "context", how)
-    assert not (tmp_path / "context").exists()
+def test_a_tag_becomes_the_digest_that_it_has_today(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolved = SimpleNamespace(name="registry.example/team/tf", digest="sha256:" + "ab" * 32)
+    monkeypatch.setattr(client, "resolve", lambda session, reference, machine: resolved)
+    needs = DOCKERFILES / "ngc" / requirement_lists.ENVCHECK  # no index is asked
+    (tmp_path / needs.name).write_bytes(needs.read_bytes())
+    options = build_context.BuildOptions(say=print, fetching=print)
+    request = Request(mode="container", image="registry.example/team/tf:1")
+    build_context.make_over(request, tmp_path, options)
+    told = (tmp_path / "Dockerfile").read_text()
+    assert f"\nARG BASE=registry.example/team/tf@{resolved.digest}\n" in told
+    assert f"\nARG BASE_DIGEST={resolved.digest}\n" in told
 
 
 def test_a_python_that_uv_makes_no_environment_for_is_refused(tmp_path: Path, known: None) -> None:
