@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ...exit_codes import CouldNotLook, UsageError
@@ -93,11 +94,11 @@ class Indexes:
         return ""
 
     def lacks(self) -> str:
-        """Why the stack's distribution cannot come from its index at all; "" where that lists files of it.
+        """Why what the stack asks for cannot come from its index at all; "" where that lists files of it.
 
         Raises CouldNotLook where the index does not answer.
         """
-        name = canonicalize_name(self.stack.distribution)
+        name = canonicalize_name(Requirement(self.stack.requirement.format(version="0")).name)
         return _lacks(self.url(self.owner(name)), name, self.session, _PATIENT)
 
     def ask(self, url: str) -> None:

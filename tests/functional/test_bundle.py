@@ -20,7 +20,7 @@ from alone import ALONE
 from cli import environment
 from demo_stack import MINOR, Demo, demo, sentence, stack_file, the_registry
 from installing import Home
-from wheel_maker import wheel
+from wheel_maker import stand_ins, wheel
 
 from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.install.bundle import writing
@@ -49,8 +49,8 @@ def alone(
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     """With stand-ins for what envcheck itself needs, too."""
     with demo(tmp_path_factory.mktemp("demo")) as running:
-        for requirement in own_wheel.build().requires:
-            wheel(running.files, requirement.partition(">")[0].partition(";")[0], "90.0")
+        for name, version in stand_ins(own_wheel.build().requires):
+            wheel(running.files, name, version)
         running.index.refresh()
         yield running
 

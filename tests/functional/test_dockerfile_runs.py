@@ -13,7 +13,7 @@ from cli import environment
 from demo_stack import MINOR, stack_file
 from index_server import serve
 from installing import Home
-from wheel_maker import sha256, wheel
+from wheel_maker import sha256, stand_ins, wheel
 
 from envcheck.install.catalogue.load import seed
 from envcheck.install.export import own_wheel
@@ -49,8 +49,8 @@ def test_its_commands_make_the_environment_of_the_lock(tmp_path: Path) -> None:
     real = [f"{pin.replace('==', '-')}-py3-none-any.whl" for pin in seed(MINOR)]
     public, own = tmp_path / "public", tmp_path / "own"
     registry.fetch(public, *real, *TOOLS, "gast-0.2.2.tar.gz")
-    for requirement in own_wheel.build().requires:
-        wheel(public, requirement.partition(">")[0].partition(";")[0], "90.0")
+    for name, version in stand_ins(own_wheel.build().requires):
+        wheel(public, name, version)
     wheel(public, "demo-framework", "1.0", requires=["demo-own", "gast==0.2.2"])
     wheel(own, "demo-own", "3.0")
     wheel(public, "demo-own", "4.0", modules={"wrong_index.py": ""})

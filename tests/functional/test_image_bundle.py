@@ -19,7 +19,7 @@ from demo_stack import MINOR, Demo, demo, sentence
 from image_registry import Pushed, Registry, layer, serve_registry
 from installing import Home
 from podman import PodmanWorld
-from wheel_maker import wheel
+from wheel_maker import stand_ins, wheel
 
 from envcheck.install.export import own_wheel
 from envcheck.install.images.archive import ImageArchive
@@ -48,8 +48,8 @@ class Shop:
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("shop")
     with serve_registry(folder / "registry") as registry, demo(folder / "demo") as index:
-        for requirement in own_wheel.build().requires:
-            wheel(index.files, requirement.partition(">")[0].partition(";")[0], "90.0")
+        for name, version in stand_ins(own_wheel.build().requires):
+            wheel(index.files, name, version)
         index.index.refresh()
         layers = [layer({"etc/one": b"one"}), layer({"data": os.urandom(300_000)})]
         pushed = registry.push("team/small", "1.0", layers, config={"Cmd": ["/bin/true"]})

@@ -14,8 +14,10 @@ import random
 import re
 import tarfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 CHUNK = 1 << 20
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file can name
@@ -205,3 +207,11 @@ def _add_to_tar(archive: tarfile.TarFile, inside: str, data: bytes) -> None:
     info = tarfile.TarInfo(inside)
     info.size, info.mode = len(data), 0o644
     archive.addfile(info, io.BytesIO(data))
+
+
+def stand_ins(requirements: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Names and versions that meet requirements: 90.0, or something below their upper bound."""
+    for requirement in map(Requirement, requirements):
+        least = next((one.version for one in requirement.specifier if one.operator == ">="), "1")
+        found = [version for version in ("90.0", f"{least}.99") if version in requirement.specifier]
+        yield requirement.name, found[0]
