@@ -57,6 +57,11 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     init: bool = False  # the engine has an init program to put in front: signals reach the command
     keep_id: bool = False  # rootless podman: the caller's uid is the same inside
     root_is_caller: bool = False  # rootless docker: root inside is the caller outside
+    pids_unlimited: bool = (
+        False  # podman limits a container to 2048 processes and threads, unless told
+    )
+    devices: list[str] = []  # of this machine, where they are there: "/dev/infiniband"
+    entrypoint: str | None = None  # in place of the image's own; "": none; None: its own
     unlabelled: bool = False  # SELinux enforces: bind mounts need label=disable
     environment: dict[str, str] = {}  # of the stack
     remarks: list[str] = []  # what could not be set here, and what follows: shown at installation

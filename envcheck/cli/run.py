@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
 
 from ..exit_codes import NotStarted
+from ..findings.shell import word
 from ..install.start import container, wheel
-from . import starting
+from . import files, starting
 from .parser import Parser
 
 EPILOG = """\
@@ -15,7 +15,16 @@ examples:
   envcheck run python train.py                what was installed last
   envcheck run --name ngc-tf1 -- nvidia-smi -L
   envcheck run -v /data:/data:ro -e NCCL_DEBUG=INFO python train.py
-  envcheck run -e CUDA_VISIBLE_DEVICES=0 python train.py"""
+  envcheck run -p 8888 jupyter lab --ip=0.0.0.0
+  envcheck run --print=compose python train.py > compose.yaml"""
+
+# As options of their own, so that a command may follow --print.
+PRINT = {
+    "--print": "the engine's command line, to copy",
+    "--print=compose": "a compose file",
+    "--print=srun": "a line for Slurm with pyxis",
+    "--print=apptainer": "a line for apptainer",
+}
 
 MORE = f"""\
 In a container: the working directory is mounted at its own path, files belong
@@ -29,6 +38,11 @@ def add_arguments(parser: Parser) -> None:
     parser.epilog, parser.more = EPILOG, MORE
     parser.usage = "envcheck run [options] [--] COMMAND [ARGUMENT ...]"
     starting.add_arguments(parser)
+    shown = parser.add_argument_group("print instead of starting (containers)")
+    for option, what in PRINT.items():
+        form = option.partition("=")[2] or "engine"
+        shown.add_argument(option, dest="form", action="store_const", const=form, help=what)
+    parser.rare(*PRINT)
     parser.add_argument(
         "words",
         nargs=argparse.REMAINDER,
@@ -37,12 +51,21 @@ def add_arguments(parser: Parser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> NoReturn:
+def run(arguments: argparse.Namespace) -> int:
     with starting.own_codes():
         words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
         if not words:
             raise NotStarted("there is no command to run", hint="envcheck run python train.py")
         options = starting.options(arguments)
+        if arguments.form:
+            version = starting.find(arguments)
+            if not version.is_container:
+                raise NotStarted(
+                    f"{version.id} is an environment of wheels, and --print is for containers",
+                    hint=f". {word(str(version.directory / 'bin' / 'activate'))}",
+                )
+            files.write(None, container.printed(version, words, options, arguments.form))
+            return 0
         version = starting.version(arguments)
         if version.is_container:
             container.run(version, words, options)

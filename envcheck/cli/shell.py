@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import NoReturn
 
-from ..install.start import container, shells
+from ..install.start import container, wheel
 from . import starting
 from .parser import Parser
 
@@ -33,5 +33,5 @@ def run(arguments: argparse.Namespace) -> NoReturn:
         if version.is_container:
             container.run(version, container.SHELL, options)
         starting.refuse_of_containers(options, version)
-        shells.run(version, options, interactive=sys.stdin.isatty())
+        wheel.run_shell(version, options, interactive=sys.stdin.isatty())
     raise AssertionError("it became another program")

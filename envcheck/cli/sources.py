@@ -196,9 +196,9 @@ def _image(reference: str, machine: Snapshot, engine: str) -> Inside:
     try:
         return inside.of_image(reference, machine, engine)
     except (UsageError, CouldNotLook):
-        from ..install.start import naming
+        from ..install.start import start_file
 
-        start = naming.start_of(reference, engine)
+        start = start_file.of_image(reference, engine)
         if start is None:
             raise
         return inside.of_start(start, f"image:{reference}")

@@ -57,8 +57,35 @@ def add_arguments(parser: Parser) -> None:
         default="",
         help="of /dev/shm, such as 8g (default: as installed)",
     )
+    inside.add_argument(
+        "--port",
+        "-p",
+        action="append",
+        default=[],
+        metavar="[HERE:]PORT",
+        help="a port of it to be reached, such as 8888",
+    )
+    inside.add_argument(
+        "--device",
+        action="append",
+        default=[],
+        metavar="DEVICE",
+        help="a device of this machine, such as /dev/fuse",
+    )
+    inside.add_argument(
+        "--entrypoint",
+        metavar="PROGRAM",
+        help="in place of the image's own entrypoint; --entrypoint= for none",
+    )
+    inside.add_argument(
+        "--engine-arg",
+        action="append",
+        default=[],
+        metavar="ARGUMENT",
+        help="for the engine's own command line: --engine-arg=--cap-add=SYS_PTRACE",
+    )
     inside.add_argument("--no-gpu", action="store_true", help="without GPUs")
-    parser.rare("--network", "--shm-size")
+    parser.rare("--network", "--shm-size", "--device", "--entrypoint", "--engine-arg")
 
 
 def options(arguments: argparse.Namespace) -> Options:
@@ -69,20 +96,30 @@ def options(arguments: argparse.Namespace) -> Options:
         network=arguments.network,
         shm_size=arguments.shm_size,
         gpus=not arguments.no_gpu,
+        devices=arguments.device,
+        ports=arguments.port,
+        entrypoint=arguments.entrypoint,
+        engine_arguments=arguments.engine_arg,
     )
 
 
 def version(arguments: argparse.Namespace) -> Version:
     """The one to start, which is seen to be in use from here on. Raises NotStarted, UsageError."""
-    found = finding.find(arguments.name or arguments.path, arguments.version)
+    found = find(arguments)
     lock.hold(found)
     return found
+
+
+def find(arguments: argparse.Namespace) -> Version:
+    """The one that is meant. Raises NotStarted, UsageError."""
+    return finding.find(arguments.name or arguments.path, arguments.version)
 
 
 def refuse_of_containers(options: Options, version: Version) -> None:
     """Raises NotStarted for an option that an environment of wheels has no use for."""
     why = f"{version.id} is an environment of wheels, and this is for containers"
-    options.refuse(why, "--volume", "--network", "--shm-size", "--no-gpu")
+    options.refuse(why, "--volume", "--network", "--shm-size", "--no-gpu", "--port", "--device")
+    options.refuse(why, "--entrypoint", "--engine-arg")
 
 
 @contextmanager

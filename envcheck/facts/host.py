@@ -45,6 +45,7 @@ class Host(Facts, frozen=True, kw_only=True):
     cgroup_version: Maybe[int] = NOT_COLLECTED
     cgroup_memory_limit_mib: Maybe[int] = NOT_COLLECTED  # absent where there is no limit
     cgroup_cpu_limit: Maybe[float] = NOT_COLLECTED  # in CPUs; absent where there is no limit
+    cgroup_pids_limit: Maybe[int] = NOT_COLLECTED  # processes and threads; absent: no limit
     numa_nodes: Maybe[int] = NOT_COLLECTED
     shm_total_mib: Maybe[int] = NOT_COLLECTED
     shm_free_mib: Maybe[int] = NOT_COLLECTED
@@ -62,4 +63,5 @@ class Host(Facts, frozen=True, kw_only=True):
         NOT_COLLECTED  # this process's, "system_u:system_r:container_t:s0:c1,c2"
     )
     rdma_devices: Maybe[list[str]] = NOT_COLLECTED  # /sys/class/infiniband
+    rdma_nodes: Maybe[list[str]] = NOT_COLLECTED  # /dev/infiniband: what programs open
     disks: list[Disk] = []

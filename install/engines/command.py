@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ..engine import EngineName, Start
-from . import arrival
+from . import gpu_count_check
 
 # Directories of the image that a working directory of this machine must not hide.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/dev", "/proc", "/sys")
@@ -37,9 +37,9 @@ class Here(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""  # of the container
     check: bool = True  # that the GPUs arrive, inside the same start
     own_user: bool = False  # the image's user, not the caller
-    entrypoint: bool = (
-        True  # the image's own comes first (podman and docker; the others' is never skipped)
-    )
+    devices: list[str] = []  # "/dev/fuse", "/dev/fuse:/dev/fuse:rwm"
+    ports: list[str] = []  # as --publish has them: "8888:8888"
+    arguments: list[str] = []  # for the engine's own command line, before the image
 
 
 def argv(start: Start, command: Sequence[str], here: Here) -> list[str]:
@@ -50,8 +50,11 @@ def argv(start: Start, command: Sequence[str], here: Here) -> list[str]:
     the image's own, with no check.
     """
     words = list(command)
+    if start.entrypoint:  # the check comes before it
+        words = [start.entrypoint, *words]
+        start = msgspec.structs.replace(start, entrypoint="")
     if words and here.check and start.gpus:
-        words = arrival.checked(start.gpus, words)
+        words = gpu_count_check.checked(start.gpus, words)
     return _FORMS[start.engine](start, words, here)
 
 
@@ -61,7 +64,6 @@ def doctor_argv(
     *,
     mounts: Sequence[Mount] = (),
     name: str = "",
-    entrypoint: bool = True,
 ) -> list[str]:
     """For the collector in a fresh container: no network, stdin passed on, the image's own user.
 
@@ -76,7 +78,6 @@ def doctor_argv(
         own_user=True,
         mounts=list(mounts),
         name=name,
-        entrypoint=entrypoint,
     )
     return argv(start, command, here)
 
@@ -108,18 +109,23 @@ def _docker(start: Start, command: list[str], here: Here) -> list[str]:
     words += [f"--shm-size={start.shm_mib}m"] if start.shm_mib else []
     for name, limit in start.ulimits.items():
         words += ["--ulimit", f"{name}={limit}"]
+    words += ["--pids-limit=-1"] if start.pids_unlimited else []
+    for device in [*start.devices, *here.devices]:
+        words += ["--device", device]
     words += ["--security-opt", "label=disable"] if start.unlabelled else []
     words += [f"--network={here.network}"] if here.network else []
+    for port in here.ports:
+        words += ["--publish", port]
     words += [f"--name={here.name}"] if here.name else []
     words += start.wiring.arguments
     words += [] if here.own_user else _user(start, here)
-    for mount in _mounts(here):
+    for mount in mounts(here):
         words += ["--mount", bind(mount)]
     words += [f"--workdir={here.cwd}"] if _at_home(here) else []
-    for name, value in _environment(start, here).items():
+    for name, value in environment(start, here).items():
         words += ["--env", name if value is None else f"{name}={value}"]
-    words += [] if here.entrypoint else ["--entrypoint="]
-    return [*words, start.image, *command]
+    words += [] if start.entrypoint is None else [f"--entrypoint={start.entrypoint}"]
+    return [*words, *here.arguments, start.image, *command]
 
 
 def _user(start: Start, here: Here) -> list[str]:
@@ -129,29 +135,31 @@ def _user(start: Start, here: Here) -> list[str]:
 
 
 def _apptainer(start: Start, command: list[str], here: Here) -> list[str]:
-    words = [start.program, "run", "--cleanenv", "--no-home"]
+    # "exec" skips the image's runscript, which runs its entrypoint.
+    form = "exec" if start.entrypoint == "" and command else "run"
+    words = [start.program, form, "--cleanenv", "--no-home"]
     words += start.wiring.arguments
     if here.network == "none":
         words += ["--net", "--network=none"]
-    for mount in _mounts(here):
+    for mount in mounts(here):
         words += ["--mount", bind(mount)]
     words += ["--pwd", here.cwd] if _at_home(here) else []
-    for name, value in _environment(start, here).items():
+    for name, value in environment(start, here).items():
         words += [] if value is None else ["--env", field(f"{name}={value}")]
-    return [*words, start.image, *command]
+    return [*words, *here.arguments, start.image, *command]
 
 
 def _enroot(start: Start, command: list[str], here: Here) -> list[str]:
     words = [start.program, "start"]
     words += start.wiring.arguments
-    for mount in _mounts(here):
+    for mount in mounts(here):
         options = "x-create=auto,bind,ro" if mount.read_only else "x-create=auto,bind"
         words += ["--mount", f"{mount.source}:{mount.target}:{options}"]
-    for name, value in _environment(start, here).items():
+    for name, value in environment(start, here).items():
         words += ["--env", name if value is None else f"{name}={value}"]
     if _at_home(here) and command:  # it has no option for the working directory
         command = ["sh", "-c", 'cd -- "$1" && shift && exec "$@"', "envcheck", here.cwd, *command]
-    return [*words, start.image, *command]
+    return [*words, *here.arguments, start.image, *command]
 
 
 _FORMS: dict[EngineName, Callable[[Start, list[str], Here], list[str]]] = {
@@ -166,12 +174,13 @@ def _at_home(here: Here) -> bool:
     return bool(here.cwd) and mountable(here.cwd)
 
 
-def _mounts(here: Here) -> list[Mount]:
+def mounts(here: Here) -> list[Mount]:
+    """The working directory, where it may stand in a container, and the user's."""
     own = [Mount(source=here.cwd, target=here.cwd)] if _at_home(here) else []
     return own + here.mounts
 
 
-def _environment(start: Start, here: Here) -> dict[str, str | None]:
+def environment(start: Start, here: Here) -> dict[str, str | None]:
     """The wiring's, the stack's, HOME, TERM, the caller's; the latter win."""
     whole: dict[str, str | None] = {**start.wiring.environment, **start.environment}
     if not here.own_user:
@@ -183,7 +192,7 @@ def _environment(start: Start, here: Here) -> dict[str, str | None]:
 
 def _home(start: Start, here: Here) -> dict[str, str | None]:
     """A uid that the image does not know has "/" for its home, and cannot write there."""
-    covered = any(_covers(mount.target, here.home) for mount in _mounts(here))
+    covered = any(_covers(mount.target, here.home) for mount in mounts(here))
     if here.home and covered:
         return {"HOME": here.home}
     return {} if here.uid == 0 or start.root_is_caller else {"HOME": "/tmp"}

@@ -15,6 +15,8 @@ from .choose import EngineChoice
 # --ulimit stack=67108864`. NCCL and data loaders pass data through /dev/shm, and 1 GiB is the least.
 _SHM_LEAST_MIB = 1024
 _STACK = 67108864  # bytes
+# What NCCL and MPI talk to InfiniBand and RoCE by; a container has no device that is not passed.
+_RDMA = "/dev/infiniband"
 _ULIMITS = {"memlock": "-1", "stack": str(_STACK)}
 
 
@@ -51,10 +53,17 @@ def start(
         init=init and podman_or_docker,
         keep_id=rootless and choice.name == "podman",
         root_is_caller=rootless and choice.name == "docker",
+        pids_unlimited=choice.name == "podman" and _may_lift_pids(rootless, facts),
+        devices=[_RDMA] if podman_or_docker and known(facts.rdma_nodes) is not None else [],
         unlabelled=podman_or_docker and _labels(choice, facts),
         environment=dict(environment),
         remarks=[remark for remark in (shm_remark, limit_remark, init_remark) if remark],
     )
+
+
+def _may_lift_pids(rootless: bool, host: Host) -> bool:
+    """A rootless podman sets limits in control groups of version 2 alone, and refuses to start elsewhere."""
+    return not rootless or known(host.cgroup_version) == 2
 
 
 def _shm(host: Host) -> tuple[int, str]:

@@ -14,9 +14,12 @@ from ...exit_codes import NotFound, NotStarted
 from ..engine import Start, Wiring
 from ..engines import command as engine_commands
 from ..engines.command import Here, Mount
+from ..transaction import engine_images
 from ..transaction.layout import Version
-from . import becoming, start_file
-from .options import Options, mebibytes, mount, variables
+from . import start_file
+from .exec import become
+from .options import Options, mebibytes, mount, port, variables
+from .printed import Form, refuse, text
 
 _NO_GPU = Wiring(kind="none", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES": "void"})
 
@@ -26,12 +29,21 @@ SHELL = ["sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"]
 _FSTAB = (":", ",", "\\", *" \t\n")  # what parts the fields of enroot's --mount
 
 
+def printed(version: Version, command: Sequence[str], options: Options, form: Form) -> str:
+    """What starts the command, to copy. Raises NotStarted."""
+    refuse(form, options)
+    start = wished(read(version), options)
+    image = engine_images.of(version)
+    pinned = start.reference if image is None else image.reference
+    return text(form, start, pinned, command, where(start, options))
+
+
 def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
     """Become the engine, which starts the command. Raises NotStarted, NotExecutable."""
     start = wished(read(version), options)
     here = where(start, options)
     try:
-        becoming.become(engine_commands.argv(start, command, here), os.environ)
+        become(engine_commands.argv(start, command, here), os.environ)
     except NotFound:
         raise NotStarted(
             f"{start.program}: {start.engine}, which {version.id} was installed with, no longer exists",
@@ -59,6 +71,10 @@ def wished(start: Start, options: Options) -> Start:
     if not options.gpus:
         start = msgspec.structs.replace(start, wiring=_NO_GPU, gpus=0)
     _refuse_options(start, options)
+    there = [device for device in start.devices if os.path.exists(device)]  # noqa: PTH110
+    start = msgspec.structs.replace(start, devices=there)
+    if options.entrypoint is not None:
+        start = msgspec.structs.replace(start, entrypoint=options.entrypoint)
     if options.shm_size:
         start = msgspec.structs.replace(start, shm_mib=mebibytes(options.shm_size))
     return start
@@ -70,6 +86,10 @@ def _refuse_options(start: Start, options: Options) -> None:
     if start.engine not in networks:
         return
     options.refuse(f"{start.engine} gives its containers the machine's /dev/shm", "--shm-size")
+    options.refuse(f"{start.engine} gives its containers the machine's devices", "--device")
+    options.refuse(f"{start.engine} gives its containers the machine's network", "--port")
+    if start.engine == "enroot":
+        options.refuse(f"{start.engine} cannot start an image with another one", "--entrypoint")
     if options.network not in networks[start.engine]:
         options.refuse(f"{start.engine} gives its containers the machine's network", "--network")
 
@@ -96,6 +116,9 @@ def where(start: Start, options: Options) -> Here:
         mounts=mounts,
         environment=variables(options.environment),
         network=options.network,
+        devices=list(options.devices),
+        ports=[port(word) for word in options.ports],
+        arguments=list(options.engine_arguments),
     )
 
 

@@ -11,6 +11,10 @@ from ...exit_codes import NotStarted
 from ..engines.command import Mount
 
 _SIZE = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>[bkmgt]?)(?:i?b)?", re.IGNORECASE)
+_PORT = re.compile(
+    r"(?P<address>(?:[0-9.]{7,15}|\[[0-9A-Fa-f:.]{2,45}\]):(?=[0-9]{1,5}:))?"
+    r"(?:(?P<here>[0-9]{1,5}):)?(?P<inside>[0-9]{1,5})(?P<kind>/tcp|/udp)?"
+)
 _BYTES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -22,6 +26,10 @@ class Options(NamedTuple):
     network: str = ""
     shm_size: str = ""
     gpus: bool = True
+    devices: Sequence[str] = ()
+    ports: Sequence[str] = ()
+    entrypoint: str | None = None  # "": none
+    engine_arguments: Sequence[str] = ()
 
     def refuse(self, why: str, *unfit: str) -> None:
         """Raises NotStarted for the first of these options ("--network") that was asked for."""
@@ -30,6 +38,10 @@ class Options(NamedTuple):
             "--network": self.network,
             "--shm-size": self.shm_size,
             "--no-gpu": not self.gpus,
+            "--device": self.devices,
+            "--port": self.ports,
+            "--entrypoint": self.entrypoint is not None,
+            "--engine-arg": self.engine_arguments,
         }
         for option in unfit:
             if asked[option]:
@@ -69,6 +81,20 @@ def mount(word: str) -> Mount:
     if not os.path.exists(source):  # noqa: PTH110
         raise NotStarted(f"--volume {word!r}: {source} does not exist")
     return Mount(source=source, target="/" + target, read_only=read_only)
+
+
+def port(word: str) -> str:
+    """``8888``, ``8080:80`` (here:in the container), ``127.0.0.1:8888:8888/tcp``. Raises NotStarted."""
+    found = _PORT.fullmatch(word)
+    if not found or any(
+        int(n) not in range(1, 65536) for n in (found["here"] or "1", found["inside"])
+    ):
+        raise NotStarted(
+            f"--port {word!r}: is not a port",
+            hint="--port 8888, --port 8080:80 (here:in the container), --port 127.0.0.1:8888:8888",
+        )
+    here = found["here"] or found["inside"]
+    return f"{found['address'] or ''}{here}:{found['inside']}{found['kind'] or ''}"
 
 
 def mebibytes(size: str) -> int:

@@ -1,23 +1,38 @@
-"""Starting a command in an environment that the wheel mode installed: with what activation sets."""
+"""Starting a command, or the user's own shell, in an environment of wheels: with what activation sets.
+
+A shell reads the user's rc files first and activates the environment after them, so that a PATH that they set
+undoes nothing. Each has its way to be told; one that is not known here starts with the variables alone.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from pathlib import Path
+from typing import NamedTuple, NoReturn
 
 from ...exit_codes import NotStarted
 from ..transaction.layout import Version
 from ..wheels import activation, child_env
-from . import becoming
+from .exec import become
 from .options import Options, own_variables
+
+_FILES = Path(__file__).parent / "shell"
+_POSIX = ("sh", "dash", "ash", "ksh", "ksh93", "mksh")
+
+
+class Shell(NamedTuple):
+    """A command, and its whole environment."""
+
+    argv: list[str]
+    environment: dict[str, str]
 
 
 def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
     """Become the command. Raises NotStarted, NotExecutable, NotFound."""
     check(version)
     theirs = own_variables(options.environment, os.environ)
-    becoming.become(command, {**activated(version, os.environ), **theirs})
+    become(command, {**activated(version, os.environ), **theirs})
 
 
 def check(version: Version) -> None:
@@ -38,3 +53,33 @@ def activated(version: Version, environ: Mapping[str, str]) -> dict[str, str]:
     changed["VIRTUAL_ENV"] = str(version.directory)
     changed["VIRTUAL_ENV_PROMPT"] = version.directory.parent.name
     return changed
+
+
+def run_shell(version: Version, options: Options, *, interactive: bool) -> NoReturn:
+    """Become the user's shell. Raises NotStarted, NotFound, NotExecutable."""
+    check(version)
+    theirs = own_variables(options.environment, os.environ)
+    found = shell(version, {**os.environ, **theirs}, interactive=interactive)
+    become(found.argv, found.environment)
+
+
+def shell(version: Version, environ: Mapping[str, str], *, interactive: bool) -> Shell:
+    """The shell that $SHELL names. interactive: somebody types into it."""
+    program = environ.get("SHELL") or "/bin/sh"
+    activate = version.directory / "bin" / "activate"
+    name = Path(program).name
+    if not interactive or not activate.is_file():
+        return Shell([program], activated(version, environ))
+    if name == "fish":
+        read_it = "source " + activation.fish_quoted(f"{activate}.fish")
+        return Shell([program, "--init-command", read_it], dict(environ))
+    told = {**environ, "ENVCHECK_ACTIVATE": str(activate)}
+    if name == "bash":
+        return Shell([program, "--rcfile", str(_FILES / "bash.sh")], told)
+    if name == "zsh":
+        theirs = {"ENVCHECK_ZDOTDIR": environ["ZDOTDIR"]} if "ZDOTDIR" in environ else {}
+        return Shell([program], {**told, **theirs, "ZDOTDIR": str(_FILES)})
+    if name in _POSIX:
+        theirs = {"ENVCHECK_USER_ENV": environ["ENV"]} if environ.get("ENV") else {}
+        return Shell([program], {**told, **theirs, "ENV": str(_FILES / "posix.sh")})
+    return Shell([program], activated(version, environ))

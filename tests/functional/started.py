@@ -60,10 +60,12 @@ class Installed:
         return self.envcheck("run", "--", *command, stdin=stdin, cwd=cwd, **changes)
 
     @contextmanager
-    def running(self, *command: str) -> Iterator[subprocess.Popen[bytes]]:
+    def running(
+        self, *command: str, options: Sequence[str] = ()
+    ) -> Iterator[subprocess.Popen[bytes]]:
         """`envcheck run`, whose first line has been read; killed at the end."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "envcheck", "run", "--", *command],
+            [sys.executable, "-m", "envcheck", "run", *options, "--", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from podman import PodmanWorld
 
 from envcheck.install.engine import EngineName, Start, Wiring
-from envcheck.install.engines import arrival, command
+from envcheck.install.engines import command, gpu_count_check
 from envcheck.install.engines.command import Here, Mount
 
 CDI = Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"])
@@ -252,7 +252,7 @@ def test_the_check_in_the_shells_that_images_have(shell: str, nodes: Path) -> No
 
     def check(gpus: int, **environ: str) -> subprocess.CompletedProcess[str]:
         text = (
-            arrival.script(gpus)
+            gpu_count_check.script(gpus)
             .replace("/dev/", f"{nodes}/")
             .replace("2>" + f"{nodes}/", "2>/dev/")
         )

@@ -71,6 +71,8 @@ def host(**changes: Any) -> Host:
         "container": "podman",
         "shm_total_mib": 8192,
         "memlock_kib": -1,
+        "cgroup_pids_limit": ABSENT,
+        "rdma_nodes": ["uverbs0"],
         "wsl": False,
     }
     return Host(**(facts | changes))
@@ -95,7 +97,9 @@ def both(
     }
     around: dict[str, Any] = {
         **machine(*GPUS, driver=DRIVER),
-        "host": Host(container=ABSENT, wsl=False, rdma_devices=["mlx5_0"]),
+        "host": Host(
+            container=ABSENT, wsl=False, rdma_devices=["mlx5_0"], rdma_nodes=["rdma_cm", "uverbs0"]
+        ),
         "kernel": Kernel(driver_version=DRIVER, device_nodes=nodes()),
         "cuda": cuda(*GPUS),
         "containers": Containers(engines=[PODMAN], cdi_specs=[SPEC]),

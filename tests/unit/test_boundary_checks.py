@@ -84,6 +84,7 @@ def test_on_a_host_without_a_gpu_only_what_needs_none_is_judged() -> None:
         "BND-001",
         "BND-006",
         "BND-007",
+        "BND-008",
     }
     assert set(outcomes.values()) == {"pass", "skipped"}
 
@@ -383,3 +384,21 @@ def test_a_fact_that_could_not_be_had_is_no_pass() -> None:
     told = judge("BND-005", cuda=Probe(outcome="timeout", reason="the probe gave no answer"))
     assert told.outcome == "could-not-run"
     assert judge("BND-006", host=ok(host(shm_total_mib=trouble))).outcome == "could-not-run"
+
+
+def test_podman_s_own_limit_on_processes_is_too_low() -> None:
+    finding = only(judge("BND-008", host=host(cgroup_pids_limit=2048)), "warn")
+    assert "only 2048 processes" in finding.message
+    assert "podman run --pids-limit=-1" in commands(finding)
+    assert judge("BND-008", host=host(cgroup_pids_limit=32768)).outcome == "pass"
+    old = Host(container="podman")
+    assert judge("BND-008", host=old).outcome == "skipped", "a snapshot of before"
+
+
+@pytest.mark.parametrize("nodes", [ABSENT, []])
+def test_rdma_devices_that_were_not_passed(nodes: Any) -> None:
+    finding = only(judge("BND-009", host=host(rdma_nodes=nodes)), "warn")
+    assert "/dev/infiniband/uverbs0 of the host did not arrive" in finding.message
+    assert "--device /dev/infiniband --ulimit memlock=-1" in commands(finding)
+    none = {"host": Host(container=ABSENT, wsl=False, rdma_nodes=ABSENT)}
+    assert judge("BND-009", host=host(rdma_nodes=nodes), outside=none).outcome == "skipped"

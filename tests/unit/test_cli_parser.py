@@ -67,7 +67,9 @@ def test_help_is_short_and_the_rest_is_in_help_all(
     assert not re.search(r"\[--?[a-z]", short.splitlines()[0]), "one line, not each option"
     assert max(map(len, whole.splitlines())) <= 80
     options = {
-        option for option in parser_of(command)._option_string_actions if option != "--help-all"
+        option.partition("=")[0]
+        for option in parser_of(command)._option_string_actions
+        if option != "--help-all"
     }
     assert options <= set(re.findall(r"--?[a-z][a-z-]*", whole))
     assert ("--help-all" in short) is (short != whole), "where there is more, it is said"

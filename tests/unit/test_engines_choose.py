@@ -238,6 +238,18 @@ def test_where_all_may_be_set_there_is_nothing_to_remark() -> None:
     assert not (start.keep_id or start.root_is_caller or start.unlabelled)
 
 
+def test_podman_s_own_limit_on_processes_goes_where_it_may() -> None:
+    for rootless, version, lifted in ((False, 1, True), (True, 2, True), (True, 1, False)):
+        podman = taken(only(replace(PODMAN, rootless=rootless)))
+        assert begun(podman, cgroup_version=version).pids_unlimited is lifted
+    assert not begun(taken(only(DOCKER)), cgroup_version=2).pids_unlimited, "which has none"
+
+
+def test_rdma_devices_are_passed_where_there_are_some() -> None:
+    assert begun(taken(only(PODMAN)), rdma_nodes=["uverbs0"]).devices == ["/dev/infiniband"]
+    assert begun(taken(only(PODMAN)), rdma_nodes=ABSENT).devices == []
+
+
 def test_limits_only_where_the_engine_may_raise_them() -> None:
     start = begun(taken(only(replace(PODMAN, raises_limits=False))), stack_hard_kib=-1)
     assert start.ulimits == {"stack": "67108864"}

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from envcheck.install.engine import EngineName, Start, Wiring
-from envcheck.install.engines import arrival, command
+from envcheck.install.engines import command, gpu_count_check
 from envcheck.install.engines.command import Here, Mount
 
 CDI = Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"])
@@ -44,7 +44,7 @@ def test_the_whole_start(engine: EngineName) -> None:
     assert "--workdir=/home/ann/work" in words
     assert after(words, "--env") == ["TF_OF_THE_STACK=1", "HOME=/tmp"]
     image = words.index("sha256:1f0c")
-    assert words[image + 1 :] == [*arrival.checked(2, ["python3", "train.py"])]
+    assert words[image + 1 :] == [*gpu_count_check.checked(2, ["python3", "train.py"])]
     assert not {"--tty", "--init", "--security-opt", "--entrypoint="} & set(words)
     assert not [word for word in words if word.startswith(("--network", "--name", "--userns"))]
 
@@ -55,6 +55,26 @@ def test_what_a_machine_asks_for() -> None:
     assert after(words, "--security-opt") == ["label=disable"]
     rootless = command.argv(start("docker", root_is_caller=True), ["true"], HERE)
     assert "--user=0:0" in rootless and "HOME=/tmp" not in rootless
+
+
+@pytest.mark.parametrize("engine", ["podman", "docker"])
+def test_devices_ports_and_what_is_passed_through(engine: EngineName) -> None:
+    here = replace(
+        HERE, devices=["/dev/fuse"], ports=["8888:8888"], arguments=["--cap-add=SYS_PTRACE"]
+    )
+    whole = start(engine, devices=["/dev/infiniband"], pids_unlimited=True)
+    words = command.argv(whole, ["true"], here)
+    devices = ["/dev/infiniband", "/dev/fuse", "nvidia.com/gpu=all"]
+    assert sorted(after(words, "--device")) == sorted(devices)
+    assert after(words, "--publish") == ["8888:8888"] and "--pids-limit=-1" in words
+    assert words[words.index("sha256:1f0c") - 1] == "--cap-add=SYS_PTRACE"
+
+
+def test_another_entrypoint_comes_after_the_check() -> None:
+    words = command.argv(start(entrypoint="tini"), ["--", "true"], HERE)
+    image = words.index("sha256:1f0c")
+    assert words[image - 1] == "--entrypoint="
+    assert words[image + 1 :] == gpu_count_check.checked(2, ["tini", "--", "true"])
 
 
 def test_a_terminal_brings_its_name_and_nothing_that_takes_keys() -> None:
@@ -127,7 +147,7 @@ def test_the_doctor_comes_without_network_user_or_check(engine: EngineName) -> N
     assert not [word for word in words if word.startswith(("--user", "--workdir", "HOME="))]
     if engine != "apptainer":
         assert {"--interactive", "--name=doctor-1"} <= set(words)
-        bare = command.doctor_argv(start(engine), ["sh"], entrypoint=False)
+        bare = command.doctor_argv(start(engine, entrypoint=""), ["sh"])
         assert bare[-3:] == ["--entrypoint=", "sha256:1f0c", "sh"]
 
 
@@ -145,7 +165,7 @@ def test_apptainer() -> None:
     assert words[:5] == ["/usr/bin/apptainer", "run", "--cleanenv", "--no-home", "--nv"]
     assert after(words, "--pwd") == ["/home/ann/work"]
     assert after(words, "--env") == ['"LIST=a,b"', "HOME=/tmp"]
-    assert words[words.index("/r/image.sif") + 1 :] == arrival.checked(2, ["true"])
+    assert words[words.index("/r/image.sif") + 1 :] == gpu_count_check.checked(2, ["true"])
     assert not [word for word in words if "shm" in word or "ulimit" in word or "user" in word]
 
 
@@ -157,11 +177,11 @@ def test_enroot() -> None:
     assert after(words, "--mount") == ["/home/ann/work:/home/ann/work:x-create=auto,bind"]
     inner = words[words.index("/r/i.sqsh") + 1 :]
     assert inner[:2] == ["sh", "-c"] and inner[4] == "/home/ann/work"
-    assert inner[5:] == arrival.checked(2, ["true"])
+    assert inner[5:] == gpu_count_check.checked(2, ["true"])
 
 
 def test_the_check_is_posix_sh() -> None:
     """Nothing that dash or busybox does not know; what it does is tested in real containers."""
-    text = arrival.script(3)
+    text = gpu_count_check.script(3)
     assert "want=3" in text and "@" not in text.replace('"$@"', "")
     assert not [word for word in ("[[", "function ", "local ", "$'", "<<<") if word in text]

@@ -12,7 +12,7 @@ from envcheck.exit_codes import NotStarted
 from envcheck.install.engine import Start, Wiring
 from envcheck.install.engines.command import Mount, argv
 from envcheck.install.start import container
-from envcheck.install.start.options import Options, mebibytes, mount, own_variables, variables
+from envcheck.install.start.options import Options, mebibytes, mount, own_variables, port, variables
 from envcheck.install.transaction.layout import Version
 
 CDI = Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"])
@@ -177,3 +177,25 @@ def test_a_damaged_start_file_is_named(tmp_path: Path) -> None:
         assert str(version.start) in str(caught.value) and caught.value.hint
     version.start.write_bytes(msgspec.json.encode(start()))
     assert container.read(version) == start()
+
+
+@pytest.mark.parametrize(
+    ("word", "is_"),
+    [
+        ("8888", "8888:8888"),
+        ("8080:80", "8080:80"),
+        ("8888/udp", "8888:8888/udp"),
+        ("127.0.0.1:8888:8889/tcp", "127.0.0.1:8888:8889/tcp"),
+        ("[::1]:80:81", "[::1]:80:81"),
+    ],
+)
+def test_ports_as_engines_have_them(word: str, is_: str) -> None:
+    assert port(word) == is_
+
+
+@pytest.mark.parametrize(
+    "word", ["", "0", "65536", "a", "80:", ":80", "80:80/sctp", "1.2:3", "-1", "²"]
+)
+def test_what_is_no_port(word: str) -> None:
+    with pytest.raises(NotStarted, match="is not a port"):
+        port(word)

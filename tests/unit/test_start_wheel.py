@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from envcheck.exit_codes import NotExecutable, NotFound, NotStarted
-from envcheck.install.start import becoming, shells, wheel
+from envcheck.install.start import wheel
+from envcheck.install.start.exec import lookup
 from envcheck.install.transaction.layout import Version
 from envcheck.install.wheels import activation
 
@@ -70,7 +71,7 @@ def test_a_shell_is_activated_after_the_users_own_files(
     version: Version, shell: str, word: str
 ) -> None:
     caller = {"SHELL": shell, "PATH": "/usr/bin", "ZDOTDIR": "/mine", "ENV": "/mine"}
-    found = shells.shell(version, caller, interactive=True)
+    found = wheel.shell(version, caller, interactive=True)
     assert found.argv[0] == shell
     assert word in found.argv or found.environment[word] != "/mine"
     assert found.environment["PATH"] == "/usr/bin", (
@@ -83,7 +84,7 @@ def test_a_shell_is_activated_after_the_users_own_files(
 def test_another_shell_or_one_without_a_terminal_gets_the_variables(version: Version) -> None:
     for shell, interactive in (("/bin/tcsh", True), ("/bin/bash", False), ("", False)):
         caller = {"SHELL": shell, "PATH": "/usr/bin"}
-        found = shells.shell(version, caller, interactive=interactive)
+        found = wheel.shell(version, caller, interactive=interactive)
         assert found.argv == [shell or "/bin/sh"]
         assert found.environment == wheel.activated(version, caller)
 
@@ -95,14 +96,14 @@ def test_a_command_is_looked_up_as_a_shell_does(tmp_path: Path) -> None:
         (folder / "tool").write_text("")
     (second / "tool").chmod(0o755)
     environment = {"PATH": f"{first}:{second}"}
-    assert becoming.lookup("tool", environment) == f"{second}/tool"
+    assert lookup("tool", environment) == f"{second}/tool"
     with pytest.raises(NotExecutable):
-        becoming.lookup(f"{first}/tool", environment)
+        lookup(f"{first}/tool", environment)
     with pytest.raises(NotExecutable):
-        becoming.lookup(str(first), environment)
+        lookup(str(first), environment)
     for name in ("nosuch", f"{first}/nosuch", f"{first}/tool/x", "", "a\0b"):
         with pytest.raises((NotFound, NotExecutable)):
-            becoming.lookup(name, environment)
+            lookup(name, environment)
     (second / "tool").chmod(0o644)
     with pytest.raises(NotExecutable):
-        becoming.lookup("tool", environment)
+        lookup("tool", environment)

@@ -111,7 +111,7 @@ def test_one_module_starts_processes() -> None:
 
 
 # `envcheck run` becomes the command: its process is not started, and nobody waits for it.
-BECOMES = PACKAGE / "install" / "start" / "becoming.py"
+BECOMES = PACKAGE / "install" / "start" / "exec.py"
 
 
 def test_one_module_becomes_another_program() -> None:

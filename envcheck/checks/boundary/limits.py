@@ -1,15 +1,18 @@
-"""Checks on the room that a container leaves to GPU work: shared memory, locked memory."""
+"""Checks on what a container leaves to GPU work: shared and locked memory, processes, RDMA devices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.base import Unavailable
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..host.limits import DEFAULT_SHM_MIB
 from ..registry import check
 from .common import engine, image
+
+FEW_PROCESSES = 4096  # twice what podman gives
 
 
 @check(
@@ -68,6 +71,70 @@ def locked_memory(view: SnapshotView) -> Iterator[Verdict]:
             view.evidence("machine.host.rdma_devices"),
         ],
         remedy=_remedy(view, "--ulimit memlock=-1"),
+    )
+
+
+@check(
+    "BND-008",
+    title="The container may have enough processes and threads",
+    problem="the container may have too few processes and threads",
+    about="podman limits a container to 2048 processes and threads, unless told otherwise; docker sets none."
+    " The data loaders of several GPUs, each with workers that have a thread for every core, reach that:"
+    " 'can't start new thread', 'Resource temporarily unavailable'. Judged by pids.max of its control group.",
+    sources=("podman-run(1), --pids-limit", "kernel.org: cgroup-v2, pids.max"),
+)
+def processes(view: SnapshotView) -> Iterator[Verdict]:
+    host = facts_of(view.inside.host, "the container's limits")
+    fact = host.cgroup_pids_limit
+    if isinstance(fact, Unavailable) and fact.unavailable == "absent":
+        yield Passed("no limit")
+        return
+    limit = need(fact, "the limit on processes and threads inside")
+    if limit > FEW_PROCESSES:
+        yield Passed(f"{limit} processes and threads")
+        return
+    yield Finding(
+        "warn",
+        f"The container may have only {limit} processes and threads: data loaders with many workers, and the"
+        " thread pools of several GPUs, need more.",
+        subject=view.inside.location,
+        evidence=[view.evidence("target.host.cgroup_pids_limit")],
+        remedy=_remedy(view, "--pids-limit=-1"),
+    )
+
+
+@check(
+    "BND-009",
+    title="The host's RDMA devices arrived in the container",
+    problem="RDMA devices did not arrive in the container",
+    about="NCCL and MPI open /dev/infiniband/uverbs* to talk to InfiniBand and RoCE adapters. A container"
+    " has no device that is not passed to it; without them traffic between machines falls back to TCP,"
+    " several times slower, and nothing says so but NCCL_DEBUG=INFO ('NET/Socket').",
+    sources=("NCCL user guide, environment variables: NCCL_IB_DISABLE", "rdma-core: libibverbs"),
+)
+def rdma_devices(view: SnapshotView) -> Iterator[Verdict]:
+    outside = facts_of(view.machine.host, "the host's devices")
+    nodes = [name for name in known(outside.rdma_nodes) or [] if name.startswith("uverbs")]
+    if not nodes:
+        raise Skip("the host has no /dev/infiniband/uverbs*")
+    host = facts_of(view.inside.host, "the container's devices")
+    fact = host.rdma_nodes
+    lost = isinstance(fact, Unavailable) and fact.unavailable == "absent"
+    inside = [] if lost else need(fact, "/dev/infiniband inside")
+    missing = [name for name in nodes if name not in inside]
+    if not missing:
+        yield Passed(", ".join(nodes))
+        return
+    yield Finding(
+        "warn",
+        f"{', '.join(f'/dev/infiniband/{name}' for name in missing)} of the host did not arrive in the"
+        " container: NCCL between machines falls back to TCP.",
+        subject=view.inside.location,
+        evidence=[
+            view.evidence("machine.host.rdma_nodes"),
+            view.evidence("target.host.rdma_nodes"),
+        ],
+        remedy=_remedy(view, "--device /dev/infiniband --ulimit memlock=-1"),
     )
 
 

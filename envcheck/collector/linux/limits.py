@@ -60,11 +60,16 @@ def put_resources(facts, context):
         facts.put("shm_free_mib", stat.f_bavail * stat.f_frsize // MIB, "statvfs of /dev/shm")
     folder = "/sys/class/infiniband"
     facts.attempt("rdma_devices", folder, lambda: sorted(os.listdir(context.path(folder))))
+    nodes = "/dev/infiniband"
+    facts.attempt("rdma_nodes", nodes, lambda: sorted(os.listdir(context.path(nodes))))
 
 
 def _limit(kind, unit, hard=False):
     limit = resource.getrlimit(kind)[hard]
     return -1 if limit == resource.RLIM_INFINITY else limit // unit
+
+
+_CGROUP = ("cgroup_version", "cgroup_memory_limit_mib", "cgroup_cpu_limit", "cgroup_pids_limit")
 
 
 def put_cgroup(facts, context):
@@ -73,7 +78,7 @@ def put_cgroup(facts, context):
         table = mounts.read(context)
         groups = parse_groups(context.read("/proc/self/cgroup"))
     except OSError as error:
-        for name in ("cgroup_version", "cgroup_memory_limit_mib", "cgroup_cpu_limit"):
+        for name in _CGROUP:
             facts.put(name, from_error(error))
         return
     memory = find_groups(table, groups, "memory")
@@ -84,6 +89,8 @@ def put_cgroup(facts, context):
         facts.missing("cgroup_version", "absent", "no memory controller is mounted")
     _put_lowest(facts, context, "cgroup_memory_limit_mib", memory, _memory_limit)
     _put_lowest(facts, context, "cgroup_cpu_limit", cpu, _cpu_limit)
+    pids = find_groups(table, groups, "pids")
+    _put_lowest(facts, context, "cgroup_pids_limit", pids, _pids_limit)
 
 
 def parse_groups(text):
@@ -152,6 +159,12 @@ def _memory_limit(context, version, folder):
     text = context.read(source).strip()
     limit = None if text == "max" or int(text) >= NO_LIMIT else int(text) // MIB
     return limit, source
+
+
+def _pids_limit(context, version, folder):
+    source = folder + "/pids.max"
+    text = context.read(source).strip()
+    return None if text == "max" else int(text), source
 
 
 def _cpu_limit(context, version, folder):

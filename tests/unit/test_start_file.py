@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from envcheck.install.engine import Start, Wiring
-from envcheck.install.start import naming
+from envcheck.install.start import start_file
 
 REF = "registry.test/tf:1"
 
@@ -37,20 +37,20 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_image_that_its_engine_knows_by_its_digest_alone() -> None:
-    found = naming.start_of(REF)
+    found = start_file.of_image(REF)
     assert found is not None and found.image == "sha256:1"
-    assert naming.start_of(REF, "podman") == found
+    assert start_file.of_image(REF, "podman") == found
 
 
 def test_one_that_another_user_may_have_prepared(tmp_path: Path) -> None:
     (tmp_path / "data" / "envcheck" / "envs" / "image-tf").chmod(0o777)
-    assert naming.start_of(REF) is None
+    assert start_file.of_image(REF) is None
 
 
 @pytest.mark.parametrize("name", ["registry.test/tf:2", "registry.test/other:1", "UPPER", ""])
 def test_another_image(name: str) -> None:
-    assert naming.start_of(name) is None
+    assert start_file.of_image(name) is None
 
 
 def test_another_engine() -> None:
-    assert naming.start_of(REF, "docker") is None
+    assert start_file.of_image(REF, "docker") is None

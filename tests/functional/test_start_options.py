@@ -1,0 +1,101 @@
+"""Options of one start, and `--print`, in real containers."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from podman import PodmanWorld
+from processes import wait_for
+from started import Installed, installed, plain_start
+
+
+@pytest.fixture
+def image(podman_world: PodmanWorld, tmp_path: Path) -> Installed:
+    found = podman_world.id_of(podman_world.image("base"))
+    start = plain_start("podman", str(shutil.which("podman")), found)
+    return installed(tmp_path / "home", podman_world.variables, start)
+
+
+def test_no_limit_on_processes(image: Installed) -> None:
+    limit = (
+        'cat "/sys/fs/cgroup/pids$(sed -n s/.*:pids://p /proc/self/cgroup)/pids.max"'
+        " /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null | head -n 1"
+    )
+    assert image.run("sh", "-c", limit).stdout in (b"2048\n", b"")
+    assert image.change(pids_unlimited=True).run("sh", "-c", limit).stdout in (b"max\n", b"")
+
+
+def test_a_device_and_what_the_engine_alone_knows(image: Installed) -> None:
+    options = ["--device", "/dev/fuse", "--engine-arg=--hostname=here"]
+    if not Path("/dev/fuse").exists():
+        options = options[2:]
+    script = "echo $(cat /etc/hostname); [ ! -e /dev/fuse ] || echo fuse"
+    done = image.envcheck("run", *options, "sh", "-c", script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [b"here", b"fuse"][: len(options)]
+    gone = image.change(devices=["/dev/infiniband-not-here"]).run("true")
+    assert gone.returncode == 0, "it is there no more, and nothing needs it"
+
+
+def test_a_port_is_reached(image: Installed) -> None:
+    """Through the host's network stack, where podman can make one here."""
+    serve = (
+        "from http.server import *; HTTPServer(('', 8000), BaseHTTPRequestHandler).serve_forever()"
+    )
+    options = ["-p", "127.0.0.1:18642:8000", "--network=bridge"]
+    done = image.envcheck("run", *options, "true")
+    if done.returncode:
+        pytest.skip(f"podman makes no network here: {done.stderr.decode()[-200:]}")
+    script = f"print('ready', flush=True); {serve}"
+    with image.running("python3", "-c", script, options=options):
+
+        def answers() -> bool:
+            try:
+                urllib.request.urlopen("http://127.0.0.1:18642/", timeout=2)
+            except urllib.error.HTTPError as answer:
+                return answer.code == 501
+            except OSError:
+                return False
+            return False
+
+        assert wait_for(answers)
+
+
+def test_the_printed_line_starts_the_same(image: Installed) -> None:
+    command = ["sh", "-c", 'printf "%s|" "$@"; pwd; id -u', "sh", "it's", "$HOME", "a  b"]
+    done = image.run(*command)
+    line = image.envcheck("run", "--print", "--", *command)
+    assert line.returncode == 0 and line.stderr == b""
+    assert shlex.split(line.stdout.decode())[:2] == [str(shutil.which("podman")), "run"]
+    again = subprocess.run(
+        ["sh", "-c", line.stdout.decode()],
+        env=image.environment(),
+        cwd="/",
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+
+
+def test_what_is_printed_for_others(image: Installed) -> None:
+    compose = image.envcheck("run", "--print=compose", "-p", "8888", "python3", "train.py")
+    assert compose.stdout.startswith(b"services:\n  envcheck:\n    image: ")
+    assert b'\n    ports: ["8888:8888"]\n' in compose.stdout
+    srun = image.envcheck("run", "--print=srun", "python3", "train.py")
+    assert srun.stdout.splitlines()[1].endswith(b" python3 train.py")
+    refused = image.envcheck("run", "--print=srun", "-p", "8888", "true")
+    assert refused.returncode == 125 and b"--port: --print=srun cannot say this" in refused.stderr
+
+
+def test_without_and_with_another_entrypoint(image: Installed) -> None:
+    echo = image.change(entrypoint="echo").run("hello")
+    assert echo.stdout == b"hello\n"
+    done = image.envcheck("run", "--entrypoint=", "echo", "bare")
+    assert (done.returncode, done.stdout) == (0, b"bare\n")

@@ -1,0 +1,158 @@
+"""What `envcheck run --print` prints can be read back word by word, whatever is in the words."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from test_engines_command import CDI, HERE, start
+
+from envcheck.exit_codes import NotStarted
+from envcheck.install.engine import Wiring
+from envcheck.install.engines.command import Here, Mount
+from envcheck.install.start import printed
+from envcheck.install.start.options import Options
+from envcheck.install.start.printed import Form
+
+PINNED = "nvcr.io/nvidia/tensorflow@sha256:" + "1f" * 32
+HOSTILE = ["python3", "it's", 'a "b"', "$HOME", "`id`", "a\nb", "", "# no", "é"]
+WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
+
+
+def lines(form: Form, command: list[str] = HOSTILE, here: Here = HERE, **changes: object) -> str:
+    return printed.text(form, start(**changes), PINNED, command, here)
+
+
+def service(text: str) -> dict[str, Any]:
+    """A compose file as YAML has it: each value is one line of JSON."""
+    head, name, *rest = text.splitlines()
+    assert (head, name) == ("services:", "  envcheck:")
+    found = {}
+    for line in rest:
+        key, _, value = line.removeprefix("    ").partition(": ")
+        assert key.isidentifier() and line.startswith("    ")
+        found[key] = json.loads(value.replace("$$", "$"))
+    return found
+
+
+@pytest.mark.parametrize("form", ["engine", "srun", "apptainer"])
+def test_a_line_is_one_command(form: Form) -> None:
+    words = shlex.split(lines(form), comments=form == "srun")
+    assert words[-len(HOSTILE) :] == HOSTILE
+    assert not [word for word in words if "device nodes" in word], "without the check"
+
+
+@given(st.lists(WORDS, min_size=1, max_size=4))
+def test_any_word_comes_back(command: list[str]) -> None:
+    assert shlex.split(lines("engine", ["x", *command]))[-len(command) :] == command
+    assert service(lines("compose", command))["command"] == command
+
+
+def test_the_engine_s_line_is_what_run_starts() -> None:
+    words = shlex.split(lines("engine"))
+    assert words[:3] == ["/usr/bin/podman", "run", "--rm"]
+    assert {"--shm-size=2048m", "--user=1000:100", "--workdir=/home/ann/work"} <= set(words)
+
+
+def test_compose_says_all_of_it() -> None:
+    here = replace(
+        HERE,
+        mounts=[Mount(source="/data", target="/in: side", read_only=True)],
+        environment={"A_TOKEN": None, "PRICE": "5$"},
+        ports=["127.0.0.1:8888:8888"],
+        devices=["/dev/fuse"],
+    )
+    text = lines("compose", here=here, pids_unlimited=True, devices=["/dev/infiniband"], init=True)
+    found = service(text)
+    assert '"5$$"' in text, 'compose takes "$" for a variable'
+    assert found["image"] == PINNED and found["command"] == HOSTILE
+    assert found["volumes"][1] == {
+        "type": "bind",
+        "source": "/data",
+        "target": "/in: side",
+        "read_only": True,
+    }
+    assert found["environment"] == {
+        "TF_OF_THE_STACK": "1",
+        "HOME": "/tmp",
+        "A_TOKEN": None,
+        "PRICE": "5$",
+    }
+    assert found["devices"] == [
+        "nvidia.com/gpu=all",
+        "/dev/infiniband:/dev/infiniband",
+        "/dev/fuse:/dev/fuse",
+    ]
+    assert (found["pids_limit"], found["init"], found["ports"]) == (-1, True, here.ports)
+    assert found["ulimits"] == {"memlock": -1} and "entrypoint" not in found
+    assert service(lines("compose", entrypoint=""))["entrypoint"] == []
+    named = service(lines("compose", entrypoint="tini"))
+    assert named["entrypoint"] == [] and named["command"] == ["tini", *HOSTILE]
+
+
+@pytest.mark.parametrize(
+    ("wiring", "key", "value"),
+    [
+        (CDI, "devices", ["nvidia.com/gpu=all"]),
+        (Wiring(kind="runtime", arguments=["--runtime=nvidia"]), "runtime", "nvidia"),
+        (Wiring(kind="gpus", arguments=["--gpus", "all"]), "deploy", printed._ALL_GPUS),
+    ],
+)
+def test_compose_has_each_way_to_the_gpus(wiring: Wiring, key: str, value: object) -> None:
+    found = service(lines("compose", wiring=wiring))
+    assert found[key] == value
+    assert len({"devices", "runtime", "deploy"} & set(found)) == 1
+
+
+def test_compose_is_yaml() -> None:
+    yaml = pytest.importorskip("yaml")
+    text = lines("compose")
+    assert yaml.safe_load(text.replace("$$", "$"))["services"]["envcheck"] == service(text)
+
+
+def test_a_line_for_pyxis() -> None:
+    here = replace(HERE, mounts=[Mount(source="/data", target="/in", read_only=True)])
+    text = lines("srun", here=replace(here, environment={"A_TOKEN": None}), entrypoint="")
+    assert text.startswith(f"# {PINNED}\n")
+    words = shlex.split(text, comments=True)
+    assert words[0] == "srun"
+    assert set(words[1:7]) == {
+        "--container-image=nvcr.io#nvidia/tensorflow:23.03-tf1-py3",
+        "--gpus-per-node=2",
+        "--container-mounts=/home/ann/work:/home/ann/work,/data:/in:ro",
+        "--container-workdir=/home/ann/work",
+        "--no-container-entrypoint",
+        "--container-env=A_TOKEN",
+    }
+    assert words[7:9] == ["env", "TF_OF_THE_STACK=1"]
+    with pytest.raises(NotStarted, match="a comma or a colon"):
+        lines("srun", here=replace(HERE, mounts=[Mount(source="/a,b", target="/c")]))
+    own = lines("srun", reference="tensorflow/tensorflow:2.15.0-gpu")
+    assert "--container-image=tensorflow/tensorflow:2.15.0-gpu" in own
+
+
+def test_a_line_for_apptainer() -> None:
+    words = shlex.split(lines("apptainer"))
+    assert words[:5] == ["apptainer", "run", "--cleanenv", "--no-home", "--nv"]
+    assert f"docker://{PINNED}" in words and "nvidia.com/gpu=all" not in words
+    assert shlex.split(lines("apptainer", entrypoint=""))[1] == "exec"
+
+
+@pytest.mark.parametrize(
+    ("form", "options"),
+    [
+        ("compose", Options(engine_arguments=["--cap-add=ALL"])),
+        ("srun", Options(ports=["8888"])),
+        ("apptainer", Options(devices=["/dev/fuse"])),
+        ("srun", Options(entrypoint="tini")),
+    ],
+)
+def test_what_a_form_cannot_say_is_refused(form: Form, options: Options) -> None:
+    with pytest.raises(NotStarted, match=f"--print={form} cannot say this"):
+        printed.refuse(form, options)
+    printed.refuse("engine", options)
