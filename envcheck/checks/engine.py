@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 
 import msgspec
@@ -23,8 +22,6 @@ from ..findings.model import (
 from . import purpose
 from .registry import Check, all_checks, areas
 from .system_commands import adapted
-
-_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 
 
 def diagnose(
@@ -241,7 +238,7 @@ def _explains(cause: CheckResult, effect: CheckResult) -> bool:
 
 def _devices(result: CheckResult) -> set[str]:
     """The PCI addresses that a result is about; none where a part of it is about the whole machine."""
-    subjects: list[str] = [finding.subject for finding in result.findings]
-    subjects += [gap.subject for gap in result.unjudged if gap.outcome == "could-not-run"]
-    found = [_ADDRESS.findall(subject) for subject in subjects]
-    return {address for addresses in found for address in addresses} if all(found) else set()
+    about = [finding.subjects for finding in result.findings]
+    about += [gap.subjects for gap in result.unjudged if gap.outcome == "could-not-run"]
+    found = [{one.address for one in subjects if one.address} for subjects in about]
+    return set().union(*found) if all(found) else set()

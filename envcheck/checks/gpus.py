@@ -10,9 +10,10 @@ import msgspec
 from ..facts.base import Unavailable
 from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge, Skip
-from ..facts.view import SnapshotView, gpu_name, known
+from ..facts.view import SnapshotView, known
 from ..findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
 from ..findings.shell import word
+from ..findings.subjects import about_gpu
 
 # Facts that every living GPU has on every driver: an error on one of these is the GPU's, not the fact's.
 VITAL = ("uuid", "name", "memory_total_mib", "pci_address", "temperature_c")
@@ -41,7 +42,7 @@ def each_gpu(view: SnapshotView, judge: Callable[[Gpu], Iterable[Verdict]]) -> I
         try:
             yield from judge(gpu)
         except CannotJudge as why:
-            yield unjudged(why, gpu_name(gpu))
+            yield unjudged(why, about_gpu(gpu))
 
 
 @lru_cache(maxsize=1)  # for all checks on the same Snapshot
@@ -82,7 +83,9 @@ def together(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
             evidence = [item for one in same if isinstance(one, Finding) for item in one.evidence]
             yield msgspec.structs.replace(
                 first,
-                subject=", ".join(one.subject for one in same),
+                subjects=[
+                    about for one in same if isinstance(one, Finding) for about in one.subjects
+                ],
                 evidence=list({item.fact: item for item in evidence}.values()),
             )
 
@@ -109,7 +112,7 @@ def finding(
     return Finding(
         "fail" if level == "fail" else "warn",
         message,
-        gpu_name(gpu),
+        about_gpu(gpu),
         [
             view.gpu_evidence(gpu, field)
             for field in fields.split()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..data.packages import TENSORFLOWS
 from ..data.versions import parse_version
 from ..facts.missing import CannotJudge
-from ..facts.target import Distribution
+from ..facts.target import FRAMEWORKS, Distribution
 from ..facts.view import SnapshotView, known
-from .target import FRAMEWORKS, framework, installed
+from .target import framework, installed
 
 # The check that finds no GPU: where the target needs none, it is skipped, and what follows from it too.
 NO_GPU = "PCI-001"

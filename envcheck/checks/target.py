@@ -11,14 +11,13 @@ from ..data.packages import TENSORFLOWS, component
 from ..data.versions import parse_version
 from ..facts.base import Probe, Unavailable
 from ..facts.missing import CannotJudge, Skip
-from ..facts.target import Distribution, Framework, Library
+from ..facts.target import FRAMEWORKS, Distribution, Framework, Library
 from ..facts.view import SnapshotView, facts_of, known
 from ..findings.model import Verdict, unjudged
 from ..findings.shell import word, words
+from ..findings.subjects import about
 
 PLACE = "target.packages.distributions"  # in the Snapshot, for evidence
-
-FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 
 
 def installed(view: SnapshotView) -> dict[str, Distribution]:
@@ -92,7 +91,7 @@ def each_framework(
             found = imported_framework if imported else facts_of
             yield from judge(found(probe, FRAMEWORKS[name]))
         except CannotJudge as why:
-            yield unjudged(why, FRAMEWORKS[name])
+            yield unjudged(why, about("framework", FRAMEWORKS[name]))
 
 
 def imported_framework(probe: Probe[Framework] | None, title: str) -> Framework:

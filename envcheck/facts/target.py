@@ -6,6 +6,9 @@ from typing import Literal
 
 from .base import NOT_COLLECTED, Address, Facts, Maybe
 
+# Those that are looked at, by their modules' names.
+FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
+
 
 class Interpreter(Facts, frozen=True, kw_only=True):
     executable: str

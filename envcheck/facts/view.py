@@ -201,17 +201,6 @@ def driver_gpus(document: Document) -> list[Gpu]:
     return merged + list(others.values())
 
 
-def gpu_name(gpu: Gpu) -> str:
-    """How a GPU is called in findings: nvidia-smi's index, its name, its PCI address."""
-    index, name, address = known(gpu.index), known(gpu.name), known(gpu.pci_address)
-    words = ["GPU" if index is None else f"GPU {index}"]
-    if name:
-        words.append(name)
-    if address:
-        words.append(f"at {address}")
-    return " ".join(words)
-
-
 def show(value: object) -> str:
     """A fact's value as one short line."""
     if isinstance(value, Unavailable):

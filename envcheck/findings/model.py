@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from ..facts.evidence import Evidence
 from ..facts.missing import CannotJudge
+from .subjects import Subject, joined
 
 Level = Literal["fail", "warn"]
 Outcome = Literal["pass", "warn", "fail", "skipped", "could-not-run"]
@@ -23,12 +25,14 @@ class Remedy(msgspec.Struct, frozen=True, omit_defaults=True):
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     level: Level
     message: str  # one sentence: what is wrong, and what it does to the user
-    subject: str = ""  # "GPU 0000:01:00.0", a path, a package; empty: the whole machine or target
+    subjects: list[Subject] = []  # none: the whole machine or target
     evidence: list[Evidence] = []
     remedy: Remedy | None = None
-    headline: str = (
-        ""  # for a verdict of one line, as Check.problem, which stands in where it is empty
-    )
+    headline: str = ""  # for a verdict of one line, as Check.problem, which stands in for none
+
+    @property
+    def subject(self) -> str:
+        return joined(self.subjects)
 
 
 class Unjudged(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -36,22 +40,25 @@ class Unjudged(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     outcome: Literal["skipped", "could-not-run"]
     reason: str
-    subject: str = ""
+    subjects: list[Subject] = []
     needs_root: bool = False
+
+    @property
+    def subject(self) -> str:
+        return joined(self.subjects)
 
 
 class Passed(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A subject that was judged and is healthy; ``detail`` is worth a reader's time."""
+    """Something was judged and is healthy; ``detail`` is worth a reader's time."""
 
     detail: str
-    subject: str = ""
 
 
 Verdict = Finding | Unjudged | Passed
 
 
-def unjudged(why: CannotJudge, subject: str = "") -> Unjudged:
-    return Unjudged(why.outcome, str(why), subject, why.needs_root)
+def unjudged(why: CannotJudge, subjects: Sequence[Subject] = ()) -> Unjudged:
+    return Unjudged(why.outcome, str(why), list(subjects), why.needs_root)
 
 
 class CheckResult(msgspec.Struct, frozen=True, omit_defaults=True):

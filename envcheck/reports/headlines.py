@@ -11,6 +11,7 @@ from ..facts.missing import CannotJudge
 from ..facts.snapshot import Snapshot
 from ..facts.view import known, view_of
 from ..findings.model import CheckResult, Level
+from ..findings.subjects import Subject, joined
 from .plain import ranges, roots
 
 # A headline that begins with one of these says something of devices, and follows their name.
@@ -38,13 +39,13 @@ def headlines(results: Iterable[CheckResult], snapshot: Snapshot) -> list[Headli
     results = list(results)
     gpus = _gpus(snapshot)
     explains = Counter(roots(results).values())
-    found: dict[tuple[Level, str, str], list[str]] = {}
+    found: dict[tuple[Level, str, str], list[Subject]] = {}
     for result in results:
         if result.outcome in ("fail", "warn") and not result.findings:
             found[(result.outcome, result.code, result.title)] = []
         for finding in result.findings if result.outcome in _OUTCOMES else ():
             key = (finding.level, result.code, finding.headline or finding.message)
-            found.setdefault(key, []).append(finding.subject)
+            found.setdefault(key, []).extend(finding.subjects)
     told = [
         Headline(code=code, level=level, text=phrase(text, subjects, gpus))
         for (level, code, text), subjects in found.items()
@@ -52,7 +53,7 @@ def headlines(results: Iterable[CheckResult], snapshot: Snapshot) -> list[Headli
     return sorted(told, key=lambda one: (one.level != "fail", -explains[one.code]))
 
 
-def phrase(text: str, subjects: Iterable[str], gpus: dict[str, int | None]) -> str:
+def phrase(text: str, subjects: Iterable[Subject], gpus: dict[str, int | None]) -> str:
     """A headline, with the devices that it is about where it says something of devices.
 
     ``gpus``: nvidia-smi's index of each GPU by its PCI address, None where only the bus knows it.
@@ -60,9 +61,11 @@ def phrase(text: str, subjects: Iterable[str], gpus: dict[str, int | None]) -> s
     verb, _, rest = text.partition(" ")
     if verb not in _OF_SEVERAL:
         return text
-    told = ", ".join(dict.fromkeys(subjects))
-    about = [address for address in gpus if address in told]
+    subjects = list(subjects)
+    addresses = {subject.address for subject in subjects}
+    about = [address for address in gpus if address in addresses]
     if not about:
+        told = joined(subjects)
         return f"{told if 0 < len(told) <= _SHORT else 'a GPU'} {text}"
     several = len(about) > 1
     return f"{_named(about, gpus)} {_OF_SEVERAL[verb] if several else verb} {rest}"

@@ -17,11 +17,11 @@ from ..facts.view import known
 from ..findings.model import CheckResult, Diagnosis, Outcome
 from ..tensorcores.judge import judge
 from ..tensorcores.judged import Judged
-from .alike import ordered
+from .grouping import ordered
 from .machine import Machine, Target, describe_machine, describe_target, facts
 from .verdict import Status, Verdict, verdict_of
 
-SCHEMA = 1
+SCHEMA = 2  # 1 had a text for each subject
 
 # The engine's words for a check that the user did not ask for.
 LEFT_OUT = "left out by --only or --skip"

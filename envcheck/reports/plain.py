@@ -9,6 +9,7 @@ import msgspec
 
 from ..facts.evidence import Evidence
 from ..findings.model import CheckResult, Finding, Level, Outcome, Remedy
+from ..findings.subjects import Subject
 
 # What carries the meaning: the words where there is no colour, or no character for a sign.
 WORDS: dict[Outcome, str] = {
@@ -35,7 +36,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     level: Level
     message: str
-    subjects: list[str]
+    subjects: list[Subject]
     evidence: list[Evidence]
     remedy: Remedy | None
 
@@ -53,7 +54,7 @@ def _group(findings: list[Finding]) -> Group:
     return Group(
         level=findings[0].level,
         message=findings[0].message,
-        subjects=list(dict.fromkeys(f.subject for f in findings if f.subject)),
+        subjects=list(dict.fromkeys(about for f in findings for about in f.subjects)),
         evidence=list(dict.fromkeys(e for finding in findings for e in finding.evidence)),
         remedy=findings[0].remedy,
     )
@@ -166,4 +167,5 @@ def finding_lines(result: CheckResult) -> Iterator[str]:
 
 def unmentioned(group: Group) -> list[str]:
     """The subjects that the message does not name itself."""
-    return [subject for subject in group.subjects if subject not in group.message]
+    texts = dict.fromkeys(subject.text for subject in group.subjects)
+    return [text for text in texts if text not in group.message]

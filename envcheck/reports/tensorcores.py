@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..facts.snapshot import Snapshot
+from ..facts.target import FRAMEWORKS
 from ..findings.model import CheckResult, Remedy
-from ..tensorcores.circumstances import TITLES
 from ..tensorcores.judged import Judged, Line
-from .alike import Alike, folded
+from .grouping import Alike, folded
 from .model import Report, tensor_cores_left_out
 from .tensorcore_rows import (
     SILENT,
@@ -92,7 +92,7 @@ def _levels(rows: list[Judged]) -> list[str]:
     for row in sorted(rows, key=lambda row: row.level):
         names = levels.setdefault(row.level, {})
         if row.framework:
-            names[TITLES.get(row.framework, row.framework)] = None
+            names[FRAMEWORKS.get(row.framework, row.framework)] = None
     return [f"{level} ({', '.join(names)})" if names else level for level, names in levels.items()]
 
 
@@ -174,7 +174,7 @@ def _computed_by(row: Judged) -> str:
         return "the hardware, by the driver alone"
     if row.level == "L1":
         return row.library or "the target's cuBLAS"
-    return TITLES.get(row.framework, row.framework)
+    return FRAMEWORKS.get(row.framework, row.framework)
 
 
 def _texts(page: Page, judged: list[Judged]) -> None:
@@ -270,7 +270,7 @@ def _names(judged: list[Judged], everything: list[Judged] | None = None) -> str:
 def _by_level(judged: list[Judged]) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
     for row in judged:
-        where = TITLES.get(row.framework, row.framework) or row.level
+        where = FRAMEWORKS.get(row.framework, row.framework) or row.level
         names.setdefault(where, []).append(label(row))
     return names
 

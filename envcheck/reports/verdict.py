@@ -9,10 +9,9 @@ import msgspec
 
 from ..checks.registry import area_title
 from ..facts.snapshot import Document, Snapshot
-from ..facts.target import Framework
+from ..facts.target import FRAMEWORKS, Framework
 from ..facts.view import known
 from ..findings.model import CheckResult
-from ..tensorcores.circumstances import TITLES
 from ..tensorcores.judged import Judged
 from .headlines import Headline, headlines
 from .machine import Machine, facts, short_gpus
@@ -129,7 +128,7 @@ def _without_gpus(target: Document | None) -> list[str]:
 
 
 def _versioned(framework: Framework, name: str = "") -> str:
-    title = name or TITLES.get(framework.name, framework.name)
+    title = name or FRAMEWORKS.get(framework.name, framework.name)
     return " ".join(filter(None, (title, known(framework.version))))
 
 

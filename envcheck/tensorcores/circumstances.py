@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..facts.micro_kernels import LevelRun, ModeRun
+from ..facts.target import FRAMEWORKS
 from ..facts.view import SnapshotView, known
 from ..findings.model import Remedy
 from ..findings.shell import word
@@ -14,7 +15,6 @@ from .peaks import Chip
 from .signatures import Reading
 
 OVERRIDE = "NVIDIA_TF32_OVERRIDE"
-TITLES = {"": "", "tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 
 
 class Why(NamedTuple):
@@ -48,7 +48,7 @@ class Setup(NamedTuple):
 
     @property
     def framework(self) -> str:
-        return TITLES[self.run.framework]
+        return FRAMEWORKS.get(self.run.framework, "")
 
     @property
     def cublas(self) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..facts.micro_kernels import Level, Mode
 from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView, known, view_of
+from ..findings.subjects import Subject
 from . import causes
 from .circumstances import Setup, directory
 from .judged import Judged, Line, Verdict
@@ -29,7 +30,7 @@ class _Around(NamedTuple):
     """
 
     controls: Mapping[Place, Verdict]
-    verdicts: Mapping[tuple[str, Level, Mode], Verdict]
+    verdicts: Mapping[tuple[Subject | None, Level, Mode], Verdict]
     variables: Mapping[str, str]
     directory: str
 
@@ -70,11 +71,11 @@ def _cases(view: SnapshotView) -> tuple[Case, ...]:
 
 def _first_of_each(
     seen: list[Seen], controls: Mapping[Place, Verdict]
-) -> dict[tuple[str, Level, Mode], Verdict]:
+) -> dict[tuple[Subject | None, Level, Mode], Verdict]:
     """The first verdict on each mode at each level of each GPU."""
-    found: dict[tuple[str, Level, Mode], Verdict] = {}
+    found: dict[tuple[Subject | None, Level, Mode], Verdict] = {}
     for one in seen:
-        key = one.subject, one.run.level, one.mode.mode
+        key = one.gpu, one.run.level, one.mode.mode
         if key not in found:
             found[key] = _verdict(one, controls.get(one.place) == _AS_IT_MUST)
     return found
@@ -104,7 +105,7 @@ def _judged(seen: Seen, around: _Around) -> Case:
             level=run.level,
             framework=run.framework,
             library=library(run) if run.level == "L1" else "",
-            subject=seen.subject,
+            gpu=seen.gpu,
             mode=mode.mode,
             setting=mode.setting,
             control=seen.control,
@@ -131,7 +132,7 @@ def _setup(seen: Seen, around: _Around, said: Verdict, calm: bool) -> Setup:
     run, asked = seen.run, question(seen.mode)
 
     def verdict_at(level: Level | None) -> Verdict | None:
-        return None if level is None else around.verdicts.get((seen.subject, level, asked))
+        return None if level is None else around.verdicts.get((seen.gpu, level, asked))
 
     return Setup(
         run,

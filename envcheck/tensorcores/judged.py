@@ -7,7 +7,9 @@ from typing import Literal
 import msgspec
 
 from ..facts.micro_kernels import Level, Mode, Setting
+from ..facts.target import FRAMEWORKS
 from ..findings.model import Remedy
+from ..findings.subjects import Subject, about
 
 Word = Literal["tensor", "not tensor", "cannot tell"]
 Verdict = Literal[
@@ -34,7 +36,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     level: Level
     framework: str = ""  # L2
     library: str = ""  # L1: "libcublas 12.9.1"
-    subject: str  # the GPU, as view.gpu_name calls it; with the MIG instance where it is one
+    gpu: Subject | None  # or the MIG instance; None where the level ran on none
     mode: Mode
     setting: Setting = ""
     control: bool = False  # it must come out "not engaged"
@@ -51,3 +53,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cause: str = ""  # of what is not proven: the likely cause, one sentence
     slow: str = ""  # why it is slower than the chip can, where the facts tell: one sentence
     remedy: Remedy | None = None
+
+    @property
+    def subjects(self) -> list[Subject]:
+        """What it is about: the GPU, or the framework where it ran on none."""
+        return [self.gpu] if self.gpu else about("framework", FRAMEWORKS.get(self.framework))

@@ -11,7 +11,8 @@ import msgspec
 from ..facts.gpu import Gpu
 from ..facts.micro_kernels import Level, LevelRun, MicroKernels, Mode, ModeRun, Setting, Signature
 from ..facts.missing import CannotJudge
-from ..facts.view import SnapshotView, gpu_name, known
+from ..facts.view import SnapshotView, known
+from ..findings.subjects import Subject, gpu_subject, mig_instance
 from .hardware import hardware
 from .judged import Line
 from .peaks import Chip, chip
@@ -29,7 +30,7 @@ _L2: tuple[tuple[Mode, Setting], ...] = (
 
 MOST_VECTORS = 256  # of one Snapshot: all levels, modes and settings together have some 150
 
-Place = tuple[str, Level, str]  # a GPU, a level, and the library or framework
+Place = tuple[Subject | None, Level, str]  # a GPU, a level, and the library or framework
 _Bits = tuple[bytes, str | None, Mode]  # signatures as JSON, compute capability, mode
 
 
@@ -39,7 +40,7 @@ class Seen(NamedTuple):
     run: LevelRun
     mode: ModeRun
     path: str  # in the Snapshot: "machine.micro_kernels.runs[0].modes[2]", or of the run
-    subject: str
+    gpu: Subject | None
     chip: Chip
     reading: Reading
     speed: Speed
@@ -73,7 +74,7 @@ def _all_seen(
 ) -> Iterator[Seen]:
     for number, run in enumerate(facts.runs):
         this = f"{path}.runs[{number}]"
-        who = subject(gpus, run)
+        who = gpu_of(gpus, run)
         place = who, run.level, run.framework if run.level == "L2" else library(run)
         for position, mode in enumerate(run.modes):
             yield _seen(reader, run, mode, f"{this}.modes[{position}]", place)
@@ -144,20 +145,22 @@ def _read(signatures: bytes, capability: str | None, mode: Mode) -> Reading:
     return read(msgspec.json.decode(signatures, type=list[Signature]), capability, mode)
 
 
-def subject(gpus: Mapping[str, Gpu], run: LevelRun) -> str:
-    """The GPU as view.gpu_name calls it; "" for a level that ran on none. ``gpus``: by PCI address."""
+def gpu_of(gpus: Mapping[str, Gpu], run: LevelRun) -> Subject | None:
+    """The GPU or MIG instance; None for a level that ran on none. ``gpus``: by PCI address."""
     address = known(run.pci_address)
     if address is None and known(run.index) is None and known(run.name) is None:
-        return ""
+        return None
     gpu = Gpu(index=run.index, name=run.name, pci_address=run.pci_address)
     if address is not None and (other := gpus.get(address)) is not None:
         gpu = msgspec.structs.replace(
             gpu,
+            uuid=other.uuid,
             index=run.index if known(run.index) is not None else other.index,
             name=run.name if known(run.name) is not None else other.name,
         )
     uuid = known(run.uuid) or ""
-    return gpu_name(gpu) + (f", MIG instance {uuid}" if uuid.startswith("MIG-") else "")
+    subject = gpu_subject(gpu)
+    return mig_instance(subject, uuid) if uuid.startswith("MIG-") else subject
 
 
 def _gpus(view: SnapshotView) -> dict[str, Gpu]:

@@ -43,7 +43,7 @@ class Report:
         return {
             "/".join(filter(None, (one["mode"], one["setting"]))): one["verdict"]
             for one in self.judged
-            if one["level"] == level and one["subject"].startswith(gpu)
+            if one["level"] == level and one["gpu"]["text"].startswith(gpu)
         }
 
     def one(self, level: str, mode: str, setting: str = "") -> dict[str, Any]:
@@ -199,10 +199,10 @@ def test_two_gpus_run_side_by_side_and_one_alone_where_it_is_asked_for(
         for level in ("L0", "L1"):
             assert both.verdicts(level, gpu) == {"fp32": "not engaged", "bf16": "proven"}
     one = doctor("--kernels", "L0", "--modes", "bf16", "--gpu", "1", SHIM_COUNT="2", **QUICK)
-    (subject,) = {judged["subject"] for judged in one.judged}
+    (subject,) = {judged["gpu"]["text"] for judged in one.judged}
     assert subject == "GPU 1 NVIDIA H200 at 0000:84:00.0"
     hidden = doctor("--kernels", "L0", "--modes", "bf16", CUDA_VISIBLE_DEVICES="1", SHIM_COUNT="2")
-    assert {judged["subject"] for judged in hidden.judged} == {subject}
+    assert {judged["gpu"]["text"] for judged in hidden.judged} == {subject}
     wrong = plain(machine, "--gpu", "0,5", SHIM_COUNT="2")
     assert refused(wrong).endswith("--gpu 5: nvidia-smi lists no such GPU (there are: 0, 1)")
 

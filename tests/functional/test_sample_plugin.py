@@ -178,7 +178,9 @@ def test_what_cannot_be_used_is_a_finding(broken: Envcheck) -> None:
     }.items():
         assert re.search(rf"{re.escape(name)} of acme-uptime cannot be used: .*{why}", said), said
     assert "broken.toml" in said
-    hung, dead = sorted(results["PLG-002"]["findings"], key=lambda f: f["subject"] != "slow")
+    hung, dead = sorted(
+        results["PLG-002"]["findings"], key=lambda f: f["subjects"][0]["name"] != "slow"
+    )
     assert "was still running after 1 s" in hung["message"] or "1 s" in hung["message"]
     assert "SIGABRT" in dead["message"]
 

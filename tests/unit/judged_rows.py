@@ -7,12 +7,20 @@ from typing import Any
 import msgspec
 from reported import eight_gpus
 
+from envcheck.facts.gpu import Gpu
 from envcheck.findings.model import CheckResult, Diagnosis, Remedy
+from envcheck.findings.subjects import Subject, gpu_subject
 from envcheck.reports.model import Report, build
 from envcheck.tensorcores.judged import Judged, Line
 
 NAME = "NVIDIA H100 80GB HBM3"
-GPU_0 = f"GPU 0 {NAME} at 0000:00:00.0"
+
+
+def gpu(index: int = 0, name: str = NAME) -> Subject:
+    return gpu_subject(Gpu(index=index, name=name, pci_address=f"0000:{index:02x}:00.0"))
+
+
+GPU_0 = gpu()
 
 TRUNCATED = "S1 3F800001: truncated, 25 bits kept"
 CHAIN = "S1 3F800002: rounded after each product"
@@ -29,7 +37,7 @@ def judged(verdict: Any = "proven", **fields: Any) -> Judged:
     """A row of GPU 0 at L0, proven by all three lines; keyword arguments replace its fields."""
     values: dict[str, Any] = {
         "level": "L0",
-        "subject": GPU_0,
+        "gpu": GPU_0,
         "mode": "fp16",
         "verdict": verdict,
         "bits": TENSOR,
@@ -105,7 +113,6 @@ def h100(index: int = 0, tflops: float = 1.0) -> list[Judged]:
         _ran("L2", "fp16", (725.0, 989.4, 13.9), setting="half"),
         _ran("L2", "bf16", (738.0, 989.4, 14.2), setting="half"),
     ]
-    subject = f"GPU {index} {NAME} at 0000:{index:02x}:00.0"
     rows = [
         *hardware,
         *(msgspec.structs.replace(row, library="libcublas 12.9.1") for row in cublas),
@@ -114,7 +121,7 @@ def h100(index: int = 0, tflops: float = 1.0) -> list[Judged]:
     return [
         msgspec.structs.replace(
             row,
-            subject=subject,
+            gpu=gpu(index),
             tflops=None if row.tflops is None else row.tflops * tflops,
         )
         for row in rows

@@ -14,6 +14,7 @@ from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Environment, Framework, Interpreter
 from envcheck.findings.model import CheckResult, Diagnosis, Finding, Remedy, Unjudged
+from envcheck.findings.subjects import about
 from envcheck.reports.model import Report, build
 
 # What facts may hold that a report must show as it is, and never act upon.
@@ -30,8 +31,8 @@ def result(code: str, area: str, outcome: Any = "pass", **fields: Any) -> CheckR
     return CheckResult(code=code, area=area, outcome=outcome, **fields)
 
 
-def finding(message: str, level: Any = "fail", **fields: Any) -> Finding:
-    return Finding(level=level, message=message, **fields)
+def finding(message: str, level: Any = "fail", subject: str = "", **fields: Any) -> Finding:
+    return Finding(level=level, message=message, subjects=about("file", subject), **fields)
 
 
 def could_not_run(code: str, area: str, reason: str, **fields: Any) -> CheckResult:
@@ -147,7 +148,9 @@ def every_outcome() -> list[CheckResult]:
             "gpu",
             "fail",
             findings=broken_memory,
-            unjudged=[Unjudged("could-not-run", "ECC: the GPU did not answer", "GPU 3")],
+            unjudged=[
+                Unjudged("could-not-run", "ECC: the GPU did not answer", about("file", "GPU 3"))
+            ],
         ),
         skipped("CTR-001", "container", "no container engine"),
         consequence("FRM-002", "framework", "DRV-001", "TensorFlow sees no GPU."),

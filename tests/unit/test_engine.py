@@ -16,6 +16,7 @@ from envcheck.facts.missing import CouldNotRun, NeedsRoot, NotKnown, Skip
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.view import SnapshotView, need
 from envcheck.findings.model import CheckResult, Finding, Passed, Verdict
+from envcheck.findings.subjects import about_device_at
 
 
 def a_check(
@@ -157,7 +158,7 @@ def test_what_follows_from_a_failure_is_its_consequence_down_the_chain() -> None
 
 
 def finding_at(level: str, *addresses: str) -> Callable[[SnapshotView], Iterable[Verdict]]:
-    return lambda view: [Finding(level, "broken", f"GPU at {at}") for at in addresses]  # type: ignore[arg-type]
+    return lambda view: [Finding(level, "broken", about_device_at("gpu", at)) for at in addresses]  # type: ignore[arg-type]
 
 
 ONE, TWO = "0000:01:00.0", "0000:02:00.0"

@@ -43,7 +43,7 @@ def as_json(*results: Any, facts: Snapshot | None = None) -> dict[str, Any]:
 # Programs that read the report rely on these: a change here is a new schema version.
 def test_the_keys_are_locked() -> None:
     report = as_json(*every_outcome(), facts=eight_gpus())
-    assert SCHEMA == report["schema"] == 1
+    assert SCHEMA == report["schema"] == 2
     assert list(report) == [
         "schema",
         "simulated",
@@ -83,7 +83,7 @@ def test_the_keys_are_locked() -> None:
     assert list(report["target"]) == ["summary", "location", "collected_at", "python", "frameworks"]
     failed = next(r for r in report["results"] if r["code"] == "GPU-001")
     assert list(failed) == ["code", "area", "title", "outcome", "findings", "unjudged"]
-    assert list(failed["findings"][0]) == ["level", "message", "subject", "evidence", "remedy"]
+    assert list(failed["findings"][0]) == ["level", "message", "subjects", "evidence", "remedy"]
     assert list(failed["findings"][0]["evidence"][0]) == ["fact", "value", "source"]
     assert list(failed["findings"][0]["remedy"]) == ["text", "commands"]
     followed = next(r for r in report["results"] if r["code"] == "FRM-002")
@@ -107,7 +107,7 @@ def test_a_snapshot_read_back_gives_the_same_bytes() -> None:
     saved = msgspec.json.decode(msgspec.json.encode(live), type=Snapshot)
     first = json_report.render(build(live, diagnosis))
     assert json_report.render(build(saved, diagnosis)) == first
-    assert first.startswith('{\n  "schema": 1,\n') and first.endswith("\n}\n")
+    assert first.startswith('{\n  "schema": 2,\n') and first.endswith("\n}\n")
 
 
 @given(st.text(), st.text())

@@ -14,6 +14,7 @@ from envcheck import safe_text
 from envcheck.facts.evidence import Evidence
 from envcheck.facts.host import Host
 from envcheck.findings.model import CheckResult, Remedy, Unjudged
+from envcheck.findings.subjects import about
 from envcheck.reports import junit
 
 
@@ -69,7 +70,7 @@ def test_a_failure_carries_evidence_and_remedy() -> None:
         evidence=[Evidence("machine.nvml.driver_version", "418.1", "NVML")],
         remedy=Remedy("Update it.", ["sudo apt-get update", "sudo apt-get install x"]),
     )
-    lost = Unjudged("could-not-run", "the GPU did not answer", "GPU 3")
+    lost = Unjudged("could-not-run", "the GPU did not answer", about("file", "GPU 3"))
     failure = child_of(
         result("DRV-005", "driver", "fail", findings=[problem], unjudged=[lost]), "failure"
     )

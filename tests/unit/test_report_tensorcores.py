@@ -13,15 +13,16 @@ import pytest
 from build import ok, snapshot
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judged_rows import DASH, GPU_0, MISALIGNED, NAME, NOT, fp32, h100, judged, line, unhappy
+from judged_rows import DASH, GPU_0, MISALIGNED, NAME, NOT, fp32, gpu, h100, judged, line, unhappy
 from reported import NASTY, eight_gpus, finding, no_gpu, result, skipped
 
 from envcheck.facts.base import Probe
 from envcheck.facts.micro_kernels import LevelRun, MicroKernels
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Diagnosis, Remedy
+from envcheck.findings.subjects import Subject, mig_instance
 from envcheck.reports import json_report, model, terminal
-from envcheck.reports.alike import folded, ordered
+from envcheck.reports.grouping import folded, ordered
 from envcheck.reports.page import Page
 from envcheck.reports.summary import area_facts
 from envcheck.reports.tensorcores import section
@@ -79,7 +80,7 @@ def test_levels_say_who_computed_and_how_the_control_came_out() -> None:
     assert "control" not in shown([judged()])
     silent = [judged("could not run", mode="fp32", control=True, reason="out of memory")]
     text = shown(silent)
-    assert f"\n\n{GPU_0}\nL0 the hardware, by the driver alone\n" in text
+    assert f"\n\n{GPU_0.text}\nL0 the hardware, by the driver alone\n" in text
     text = one_line(shown([*silent, judged("indicated")]))
     assert "control: could not run, so nothing here counts as proven" in text
     text = shown(silent)
@@ -155,7 +156,7 @@ def test_each_gpu_of_those_alike_has_its_command() -> None:
     busy = [
         judged(
             "could not run",
-            subject=GPU_0.replace("GPU 0", f"GPU {n}"),
+            gpu=gpu(n),
             reason=f"process {n}17 uses it",
             cause="The GPU is in use, and was left alone.",
             remedy=Remedy("Run it in spite of that.", [f"envcheck doctor --gpu {n} --busy-ok"]),
@@ -173,9 +174,7 @@ def test_each_gpu_of_those_alike_has_its_command() -> None:
 
 
 def test_a_level_that_ran_on_no_gpu_is_told_without_one() -> None:
-    text = shown(
-        [judged("could not run", level="L2", framework="jax", subject="", reason="no GPU")]
-    )
+    text = shown([judged("could not run", level="L2", framework="jax", gpu=None, reason="no GPU")])
     assert "\n\nNo GPU's own\nL2 JAX\n  FP16: could not run (no GPU)\n" in text
 
 
@@ -261,18 +260,15 @@ def test_a_gpu_that_is_slower_or_says_something_else_stands_alone() -> None:
     ]
     assert len(titles([*h100(0), *other])) == 2
     assert len(titles([*h100(0), *h100(1)[:-1]])) == 2
-    second = judged(subject=GPU_0.replace("GPU 0", "GPU 1"))
+    second = judged(gpu=gpu(1))
     for change in ({}, {"bits": DASH}, {"reason": "No time."}, {"cause": "Bad."}, {"slow": "Hot."}):
         other_words = msgspec.structs.replace(second, **change)
         assert len(titles([judged(), other_words])) == (2 if change else 1), change
-    instances = [judged(subject=f"{GPU_0}, MIG instance {n}", tflops=None) for n in (1, 2)]
+    instances = [judged(gpu=mig_instance(GPU_0, f"MIG-{n}"), tflops=None) for n in (1, 2)]
     assert len(titles(instances)) == 2, "nobody knows which numbers of such a name matter"
-    capped = [
-        judged(subject=GPU_0.replace("GPU 0", f"GPU {n}"), slow=f"At 1{n}00 of 1980 MHz.")
-        for n in range(3)
-    ]
+    capped = [judged(gpu=gpu(n), slow=f"At 1{n}00 of 1980 MHz.") for n in range(3)]
     assert titles(capped) == [(f"GPU 0–2 {NAME}", 3)], "numbers alone make no difference"
-    assert titles([judged(tflops=1.0), judged(subject=GPU_0.replace("0 N", "1 N"))]) != []
+    assert titles([judged(tflops=1.0), judged(gpu=gpu(1))]) != []
 
 
 def test_the_order_is_that_of_gpus_levels_and_modes_whatever_came_first() -> None:
@@ -280,7 +276,7 @@ def test_the_order_is_that_of_gpus_levels_and_modes_whatever_came_first() -> Non
     right = ordered(right)
     shuffled = list(right)
     random.Random(7).shuffle(shuffled)
-    assert [row.subject[:6].strip() for row in right[:: len(right) - 1]] == ["GPU 0", "GPU 10"]
+    assert [row.gpu and row.gpu.index for row in right[:: len(right) - 1]] == [0, 10]
     names = [(row.level, row.mode, row.setting) for row in ordered(shuffled)]
     assert names == [(row.level, row.mode, row.setting) for row in right]
     modes = [row.mode for row in ordered(shuffled) if row.level == "L0"]
@@ -306,7 +302,7 @@ def test_numbers_that_no_measurement_gives_do_no_harm() -> None:
 def test_facts_that_bite(fact: str, width: int) -> None:
     bad = line("tensor", fact)
     fields: dict[str, Any] = {
-        "subject": fact,
+        "gpu": Subject(kind="gpu", text=fact, name=fact, index=0),
         "bits": bad,
         "rate": bad,
         "hardware": line(text=fact),
@@ -333,7 +329,13 @@ def test_facts_that_bite(fact: str, width: int) -> None:
 @given(st.text(st.characters(codec=None), max_size=100), st.integers(30, 210), st.booleans())
 @settings(max_examples=30, deadline=None)
 def test_any_text_can_be_shown(fact: str, width: int, utf8: bool) -> None:
-    row = judged("indicated", subject=fact, bits=line("tensor", fact), cause=fact, library=fact)
+    row = judged(
+        "indicated",
+        gpu=Subject(kind="gpu", text=fact),
+        bits=line("tensor", fact),
+        cause=fact,
+        library=fact,
+    )
     assert "indicated" in shown([row], width=width, utf8=utf8)
 
 
@@ -341,7 +343,7 @@ def test_thousands_of_rows_are_a_few_pages() -> None:
     many = [judged(level="L1", library=f"libcublas 1.{n}") for n in range(1000)]
     text = shown(many)
     assert "  and 940 more in --format json\n" in text and text.count("libcublas") < 200
-    gpus = [judged(subject=f"GPU {n} Model {'ab'[n % 2] * n}") for n in range(50)]
+    gpus = [judged(gpu=gpu(n, f"Model {'ab'[n % 2] * n}")) for n in range(50)]
     assert "and 34 more GPUs in --format json\n" in shown(gpus)
     texts = [judged(level="L1", library=f"{n}", bits=line("tensor", f"text {n}")) for n in range(9)]
     assert "Bits: 3 more in --format json\n" in shown(texts)

@@ -29,6 +29,7 @@ from envcheck.facts.evidence import Evidence
 from envcheck.facts.host import Host
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Remedy, Unjudged
+from envcheck.findings.subjects import about
 from envcheck.reports import terminal
 from envcheck.reports.model import was_left_out
 
@@ -465,6 +466,6 @@ def test_long_evidence_is_cut_and_says_so() -> None:
 
 
 def test_a_gap_that_was_only_skipped_is_not_told() -> None:
-    unjudged = [Unjudged("skipped", "not supported here", "GPU 7")]
+    unjudged = [Unjudged("skipped", "not supported here", about("file", "GPU 7"))]
     failed = result("X-1", "gpu", "fail", findings=[finding("Bad.")], unjudged=unjudged)
     assert "GPU 7" not in shown(failed)

@@ -13,8 +13,10 @@ from reported import consequence, finding, report_of, result
 from tensor_runs import with_micro_kernels
 
 from envcheck.checks.engine import diagnose
+from envcheck.facts.gpu import Gpu
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
+from envcheck.findings.subjects import Subject, about_device_at, about_gpu
 from envcheck.reports import terminal
 from envcheck.reports.headlines import phrase
 from envcheck.reports.model import Report, build
@@ -123,21 +125,25 @@ def test_it_says_the_same_without_colour_and_without_signs(style: Any, start: st
 @pytest.mark.parametrize(
     ("text", "subjects", "told"),
     [
-        ("no driver", ["GPU 3"], "no driver"),
+        ("no driver", [about_gpu(Gpu(index=3))], "no driver"),
         ("is lost", [], "a GPU is lost"),
-        ("is lost", ["GPU 9"], "GPU 9 is lost"),
-        ("has Xid 79", ["GPU 0000:03:00.0"], "GPU 3 has Xid 79"),
+        ("is lost", [about_gpu(Gpu(index=9))], "GPU 9 is lost"),
+        ("has Xid 79", [about_device_at("gpu", "0000:03:00.0")], "GPU 3 has Xid 79"),
         (
             "has no licence",
-            ["GPU X at 0000:03:00.0, GPU X at 0000:01:00.0"],
+            [about_device_at("gpu", f"0000:0{n}:00.0") for n in (3, 1)],
             "GPUs 1, 3 have no licence",
         ),
-        ("does not work", ["x at 0000:02:00.0"], "the GPU at 0000:02:00.0 does not work"),
+        (
+            "does not work",
+            [about_device_at("gpu", "0000:02:00.0")],
+            "the GPU at 0000:02:00.0 does not work",
+        ),
     ],
 )
-def test_a_phrase_follows_its_devices(text: str, subjects: list[str], told: str) -> None:
+def test_a_phrase_follows_its_devices(text: str, subjects: list[list[Subject]], told: str) -> None:
     gpus = {"0000:01:00.0": 1, "0000:02:00.0": None, "0000:03:00.0": 3}
-    assert phrase(text, subjects, gpus) == told
+    assert phrase(text, [about for these in subjects for about in these], gpus) == told
 
 
 def test_a_target_for_the_cpu_on_a_machine_without_a_gpu() -> None:

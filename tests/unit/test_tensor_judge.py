@@ -78,7 +78,9 @@ def test_on_a_healthy_machine_every_mode_that_it_has_is_proven_at_every_level(na
 def test_every_run_is_judged_once_and_says_where_it_ran() -> None:
     found = judge(snapshot(H100))
     assert len(found) == 6 + 6 + 3 * 7
-    assert {one.subject for one in found} == {"GPU 0 NVIDIA H100 80GB HBM3 at 0000:01:00.0"}
+    assert {one.gpu and one.gpu.text for one in found} == {
+        "GPU 0 NVIDIA H100 80GB HBM3 at 0000:01:00.0"
+    }
     assert {one.library for one in found if one.level == "L1"} == {"libcublas 12.9.1"}
     assert {one.framework for one in found if one.level == "L2"} == set(FRAMEWORKS)
     assert sum(one.control for one in found) == 1 + 1 + 3
@@ -103,13 +105,18 @@ def test_a_snapshot_without_micro_kernels_gives_no_verdict() -> None:
 def test_a_mig_instance_is_named() -> None:
     run = level_run(A100, "L0", uuid="MIG-<uuid-9>", multiprocessors=14)
     said = judged(run, mode="fp16")
-    assert said.subject == "GPU 0 NVIDIA A100-SXM4-40GB at 0000:01:00.0, MIG instance MIG-<uuid-9>"
+    assert (
+        said.gpu
+        and said.gpu.text
+        == "GPU 0 NVIDIA A100-SXM4-40GB at 0000:01:00.0, MIG instance MIG-<uuid-9>"
+    )
     assert said.verdict == "proven"
 
 
 def test_what_a_run_does_not_say_of_its_gpu_the_driver_s_list_does() -> None:
     run = level_run(A100, "L0", index=UNSEEN, name=UNSEEN)
-    assert judged(run, mode="fp16").subject == "GPU 0 NVIDIA A100-SXM4-40GB at 0000:01:00.0"
+    gpu = judged(run, mode="fp16").gpu
+    assert gpu and gpu.text == "GPU 0 NVIDIA A100-SXM4-40GB at 0000:01:00.0"
 
 
 # -- the control
@@ -156,15 +163,15 @@ def test_a_control_is_its_own_level_s_gpu_s_and_library_s() -> None:
     other = level_run(A100, "L1", pci_address="0000:02:00.0", index=1)
     found = judge(snapshot(A100, [level_run(A100, "L0"), bad, level_run(A100, "L1"), other]))
     said = {
-        (one.level, one.library, one.subject[:5]): one.verdict
+        (one.level, one.library, one.gpu and one.gpu.index): one.verdict
         for one in found
         if one.mode == "fp16"
     }
     assert said == {
-        ("L0", "", "GPU 0"): "proven",
-        ("L1", "libcublas 11.0.3", "GPU 0"): "indicated",
-        ("L1", "libcublas 12.9.1", "GPU 0"): "proven",
-        ("L1", "libcublas 12.9.1", "GPU 1"): "proven",
+        ("L0", "", 0): "proven",
+        ("L1", "libcublas 11.0.3", 0): "indicated",
+        ("L1", "libcublas 12.9.1", 0): "proven",
+        ("L1", "libcublas 12.9.1", 1): "proven",
     }
 
 
@@ -550,7 +557,7 @@ def test_a_level_that_died_as_a_whole_is_judged_mode_by_mode() -> None:
 def test_a_framework_that_could_not_run_at_all_has_no_gpu_to_name() -> None:
     run = LevelRun(level="L2", framework="jax", outcome="not-run", reason="no CUDA")
     found = judge(snapshot(A100, [run]))
-    assert {one.subject for one in found} == {""}
+    assert {one.gpu for one in found} == {None}
     assert {(one.verdict, one.reason) for one in found} == {("could not run", "no CUDA")}
 
 

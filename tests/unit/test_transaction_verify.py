@@ -117,5 +117,5 @@ def test_what_an_installation_does_not_change_is_not_looked_at_again() -> None:
 def test_the_report_and_the_facts_are_kept_as_the_doctor_writes_them() -> None:
     verdict = judged(with_target())
     report = json.loads(verdict.report)
-    assert report["verdict"] == verdict.health.verdict and report["schema"] == 1
+    assert report["verdict"] == verdict.health.verdict and report["schema"] == 2
     assert load(verdict.snapshot) == with_target()

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from ...facts.evidence import Evidence
 from ...facts.gpu import CudaDevice, Gpu
 from ...facts.missing import CannotJudge, Skip
-from ...facts.view import SnapshotView, driver_gpus, facts_of, gpu_name, known
+from ...facts.view import SnapshotView, driver_gpus, facts_of, known
 from ...findings.model import Finding, Passed, Verdict
+from ...findings.subjects import about, gpu_subject
 from ..registry import check
 from ..root_causes import NO_GPUS
 from .common import VARIABLE, fresh, need_host_gpus, nodes, with_gpus
@@ -57,13 +58,15 @@ def gpus_arrive(view: SnapshotView) -> Iterator[Verdict]:
     if seen and chosen:
         yield Passed(f"{len(seen)} of {len(outside)}: {chosen}")
         return
-    names = ", ".join(gpu_name(gpu) for gpu in missing[:3]) + (" …" if len(missing) > 3 else "")
+    names = ", ".join(gpu_subject(gpu).text for gpu in missing[:3]) + (
+        " …" if len(missing) > 3 else ""
+    )
     what = "none" if not seen else f"only {len(seen)}"
     yield Finding(
         "fail",
         f"The host has {len(outside)} GPU{'' if len(outside) == 1 else 's'}, and {what} of them"
         f" {'is' if len(seen) < 2 else 'are'} in the container: {names} did not arrive.",
-        subject=inside.location,
+        subjects=about("container", inside.location),
         evidence=[
             _count(view, "machine.nvml.gpu_count", len(outside)),
             _count(view, path, len(seen)),

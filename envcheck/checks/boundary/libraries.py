@@ -11,6 +11,7 @@ from ...facts.gpu import CudaDriver
 from ...facts.missing import CouldNotRun, Skip
 from ...facts.view import SnapshotView, facts_of, known
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..container.cgroups import UDEV_RULE
 from ..containers import CDI_GENERATE
 from ..driver.libcuda import library_version
@@ -49,7 +50,7 @@ def libraries_arrive(view: SnapshotView) -> Iterator[Verdict]:
     yield Finding(
         "fail",
         "The engine brought no libcuda into the container: nothing inside can use a GPU.",
-        subject=view.inside.location,
+        subjects=about("container", view.inside.location),
         evidence=[
             view.evidence("machine.cuda.library_path"),
             view.evidence("target.cuda.library_path"),
@@ -161,7 +162,11 @@ def _finding(view: SnapshotView, message: str, remedy: Remedy, level: str = "fai
             evidence.append(view.evidence(f"target.cuda.{field}"))
     evidence.append(view.evidence("machine.kernel.driver_version"))
     return Finding(
-        "warn" if level == "warn" else "fail", message, view.inside.location, evidence, remedy
+        "warn" if level == "warn" else "fail",
+        message,
+        about("container", view.inside.location),
+        evidence,
+        remedy,
     )
 
 
@@ -209,7 +214,7 @@ def _silent(view: SnapshotView, code: int | None, nvml_code: int | None) -> Find
     if found == []:
         message = "The driver's libraries are in the container, and no device node of a GPU is."
         remedy = with_gpus(view, "Start the container with its devices.")
-        return Finding("fail", message, where, evidence, remedy)
+        return Finding("fail", message, about("container", where), evidence, remedy)
     if nvml_code == _FORBIDDEN or (found and not all(node.usable for node in found)):
         message = "The GPUs' device nodes are in the container, and its user may not open them."
         remedy = Remedy(
@@ -220,12 +225,16 @@ def _silent(view: SnapshotView, code: int | None, nvml_code: int | None) -> Find
                 "podman run --group-add keep-groups --device nvidia.com/gpu=all IMAGE",
             ],
         )
-        return Finding("fail", message, where, evidence, remedy)
+        return Finding("fail", message, about("container", where), evidence, remedy)
     if _UNKNOWN in (code, nvml_code) and found:
         return _lost(view, evidence)
     message = f"CUDA starts on the host and not in the container (error {code})."
     return Finding(
-        "fail", message, where, evidence, with_gpus(view, "Start a new one with its GPUs.")
+        "fail",
+        message,
+        about("container", where),
+        evidence,
+        with_gpus(view, "Start a new one with its GPUs."),
     )
 
 
@@ -243,7 +252,7 @@ def _lost(view: SnapshotView, evidence: list[Evidence]) -> Finding:
         "fail",
         "The container has lost its GPUs: the device nodes are there and may not be opened any more, while"
         " everything works on the host; `systemctl daemon-reload` does that.",
-        view.inside.location,
+        about("container", view.inside.location),
         evidence,
         Remedy(
             "Create the container again, with its GPUs by CDI, which survives it; for NVIDIA's hook, create"

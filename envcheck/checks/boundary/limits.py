@@ -8,6 +8,7 @@ from ...facts.base import Unavailable
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..host.limits import DEFAULT_SHM_MIB
 from ..registry import check
 from .common import engine, image
@@ -34,7 +35,7 @@ def shared_memory(view: SnapshotView) -> Iterator[Verdict]:
         "warn",
         f"/dev/shm has {total} MiB in the container: NCCL between GPUs and data loaders with workers need"
         " more, and die or hang.",
-        subject=view.inside.location,
+        subjects=about("container", view.inside.location),
         evidence=[view.evidence("target.host.shm_total_mib")],
         remedy=_remedy(view, "--shm-size=1g"),
     )
@@ -65,7 +66,7 @@ def locked_memory(view: SnapshotView) -> Iterator[Verdict]:
         "warn",
         f"The container may lock only {limit} KiB of memory, and {', '.join(devices)} need more: NCCL over"
         " RDMA cannot register its buffers.",
-        subject=view.inside.location,
+        subjects=about("container", view.inside.location),
         evidence=[
             view.evidence("target.host.memlock_kib"),
             view.evidence("machine.host.rdma_devices"),
@@ -97,7 +98,7 @@ def processes(view: SnapshotView) -> Iterator[Verdict]:
         "warn",
         f"The container may have only {limit} processes and threads: data loaders with many workers, and the"
         " thread pools of several GPUs, need more.",
-        subject=view.inside.location,
+        subjects=about("container", view.inside.location),
         evidence=[view.evidence("target.host.cgroup_pids_limit")],
         remedy=_remedy(view, "--pids-limit=-1"),
     )
@@ -129,7 +130,7 @@ def rdma_devices(view: SnapshotView) -> Iterator[Verdict]:
         "warn",
         f"{', '.join(f'/dev/infiniband/{name}' for name in missing)} of the host did not arrive in the"
         " container: NCCL between machines falls back to TCP.",
-        subject=view.inside.location,
+        subjects=about("container", view.inside.location),
         evidence=[
             view.evidence("machine.host.rdma_nodes"),
             view.evidence("target.host.rdma_nodes"),

@@ -14,6 +14,7 @@ from ...facts.target import ConfigFile, ConfigSetting, PackagingConfig
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
 from ...findings.shell import word
+from ...findings.subjects import about_file
 from ..target import python
 
 # Index hosts that NVIDIA has used: nvidia-pyindex writes the first, newer NVIDIA stubs the second.
@@ -77,7 +78,7 @@ def each_file(
         try:
             entries = [Entry(file, setting) for setting in need(file.settings, file.path)]
         except CannotJudge as why:
-            yield unjudged(why, file.path)
+            yield unjudged(why, about_file(file.path))
             continue
         read += 1
         try:
@@ -86,7 +87,7 @@ def each_file(
                 yield verdict
         except CannotJudge as why:
             verdicts += 1
-            yield unjudged(why, file.path)
+            yield unjudged(why, about_file(file.path))
     if read and not verdicts:
         yield Passed(well)
 
@@ -123,13 +124,15 @@ def told_by_pyindex(view: SnapshotView, entry: Entry) -> bool:
 
 
 def left_to_pyindex(entry: Entry) -> Unjudged:
-    return Unjudged("skipped", f"{entry.file.path}: reported by CFG-001", entry.file.path)
+    return Unjudged(
+        "skipped", f"{entry.file.path}: reported by CFG-001", about_file(entry.file.path)
+    )
 
 
 def warning(view: SnapshotView, entry: Entry, message: str, advice: str) -> Finding:
     """The Finding on a setting, with the command that takes it out."""
     remedy = Remedy(advice, [undo(view, entry)])
-    return Finding("warn", message, entry.file.path, [evidence(view, entry)], remedy)
+    return Finding("warn", message, about_file(entry.file.path), [evidence(view, entry)], remedy)
 
 
 def told_once(

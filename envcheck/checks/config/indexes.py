@@ -78,7 +78,6 @@ def extra_indexes(view: SnapshotView) -> Iterator[Verdict]:
                 yield Passed(
                     f"{entry.file.path} is envcheck's: beside {' and '.join(entry.words)}, a "
                     "constraint file pins what comes from there and refuses the names that are free",
-                    entry.file.path,
                 )
                 continue
             what = (

@@ -11,6 +11,7 @@ from ...facts.target import ConfigFile
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
+from ...findings.subjects import about_file
 from ..registry import check
 from ..target import installed, pip_uninstall
 from .common import (
@@ -69,7 +70,7 @@ def pyindex(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "warn",
             f"{path} still carries what nvidia-pyindex wrote{_effects(entries)}.",
-            subject=path,
+            subjects=about_file(path),
             evidence=shown or [view.evidence("target.packaging_config.pyindex_traces", path)],
             remedy=Remedy(
                 "Take these settings out (an index-url beside them, too, unless it is yours), and "
@@ -130,19 +131,19 @@ def credentials(view: SnapshotView) -> Iterator[Verdict]:
         file = secret[0].file
         keys = ", ".join(dict.fromkeys(entry.setting.key for entry in secret))
         if not is_file(file):
-            yield Passed(f"credentials in the environment variable {file.path}", file.path)
+            yield Passed(f"credentials in the environment variable {file.path}")
             return
         mode = need(file.mode, f"the mode of {file.path}")
         if not re.fullmatch(r"[0-7]{3,6}", mode):
             raise Skip(f"the mode of {file.path}: {mode!r} is none")
         if not int(mode, 8) & 0o004:
-            yield Passed(f"credentials in {file.path}, which others may not read", file.path)
+            yield Passed(f"credentials in {file.path}, which others may not read")
             return
         sudo = "sudo " if file.level == "global" else ""
         yield Finding(
             "warn",
             f"{file.path} holds credentials ({keys}), and every user of this machine may read it.",
-            subject=file.path,
+            subjects=about_file(file.path),
             evidence=[
                 *(evidence(view, entry) for entry in secret),
                 Evidence(f"{_place(view, file)}.mode", mode, file.path),
@@ -184,7 +185,7 @@ def no_cache(view: SnapshotView) -> Iterator[Verdict]:
             if told_by_pyindex(view, entry):
                 yield left_to_pyindex(entry)
             elif not is_file(entry.file):
-                yield Passed(f"{entry.file.path} switches the cache off", entry.file.path)
+                yield Passed(f"{entry.file.path} switches the cache off")
             else:
                 message = (
                     f"{entry.where} switches the cache of {entry.file.tool} off: every environment "

@@ -9,6 +9,7 @@ from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
+from ...findings.subjects import about_file
 from ..containers import KIND, NO_DEVICE_NODES, containers_of, need_gpus
 from ..registry import check
 
@@ -38,20 +39,20 @@ def cdi_is_current(view: SnapshotView) -> Iterator[Verdict]:
         try:
             yield _judge(view, place, spec)
         except CannotJudge as why:
-            yield unjudged(why, spec.path)
+            yield unjudged(why, about_file(spec.path))
 
 
 def _judge(view: SnapshotView, place: int, spec: CdiSpec) -> Verdict:
     missing = need(spec.missing_paths, f"the paths in {spec.path}")
     if not missing:
         devices = known(spec.devices) or []
-        return Passed(f"{spec.path}, {len(devices)} devices", spec.path)
+        return Passed(f"{spec.path}, {len(devices)} devices")
     nodes = all(path.startswith("/dev/") for path in missing)
     generate = f"sudo nvidia-ctk cdi generate --output={word(spec.path)}"
     return Finding(
         "warn",
         f"{spec.path} names {_first(missing)}: containers that ask for a GPU by CDI do not start.",
-        subject=spec.path,
+        subjects=about_file(spec.path),
         evidence=[
             view.evidence(
                 f"machine.containers.cdi_specs[{place}].missing_paths", ", ".join(missing[:5])

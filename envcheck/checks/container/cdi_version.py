@@ -10,6 +10,7 @@ from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.shell import word
+from ...findings.subjects import about_file
 from ..containers import KIND, NO_DEVICE_NODES, containers_of, evidence, need_gpus, serving
 from ..registry import check
 from ..system_commands import on_system
@@ -48,9 +49,9 @@ def cdi_version_is_read(view: SnapshotView) -> Iterator[Verdict]:
             yield _unread(view, engine, place, spec)
         elif rejected is None:
             why = NotKnown(f"whether podman {release} reads CDI {version or 'of this version'}")
-            yield Unjudged("skipped", str(why), spec.path)
+            yield Unjudged("skipped", str(why), about_file(spec.path))
         else:
-            yield Passed(f"{spec.path}: CDI {version}, which podman {release} reads", spec.path)
+            yield Passed(f"{spec.path}: CDI {version}, which podman {release} reads")
 
 
 def _unread(view: SnapshotView, engine: Engine, place: int, spec: CdiSpec) -> Finding:
@@ -60,7 +61,7 @@ def _unread(view: SnapshotView, engine: Engine, place: int, spec: CdiSpec) -> Fi
         "warn",
         f"{spec.path} is of CDI version {known(spec.version)}, and podman {release} reads none from {least}"
         " on: `podman run --device nvidia.com/gpu=all` ends with 'unresolvable CDI devices'.",
-        subject=spec.path,
+        subjects=about_file(spec.path),
         evidence=[
             view.evidence(f"machine.containers.cdi_specs[{place}].version"),
             evidence(view, engine, "server_version"),

@@ -9,6 +9,7 @@ from ...facts.kernel import DeviceNode
 from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..containers import (
     CDI_GENERATE,
     DOCKER_GPUS_BY_CDI,
@@ -80,7 +81,7 @@ def _trap(view: SnapshotView, engine: Engine, unlinked: list[DeviceNode]) -> Fin
         "warn",
         "Running docker containers lose their GPUs at the next `systemctl daemon-reload`: docker uses the"
         f" systemd cgroup driver, and /dev/char has no link to {unlinked[0].path}.",
-        subject=engine.name,
+        subjects=about("engine", engine.name),
         evidence=[
             evidence(view, engine, "cgroup_driver"),
             view.evidence(
@@ -155,7 +156,7 @@ def _misfit(view: SnapshotView, docker: Engine, wanted: str) -> Finding:
     return Finding(
         "warn",
         message,
-        subject=docker.name,
+        subjects=about("engine", docker.name),
         evidence=[
             view.evidence("machine.containers.toolkit_no_cgroups"),
             evidence(view, docker, "rootless"),

@@ -10,6 +10,7 @@ from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, known
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.shell import word
+from ...findings.subjects import about
 from ..containers import (
     CDI_GENERATE,
     NO_GPU,
@@ -56,25 +57,29 @@ def engines_answer(view: SnapshotView) -> Iterator[Verdict]:
         if isinstance(engine.server_version, Unavailable):
             yield from _silent(view, engine, engine.server_version)
         else:
-            yield Passed(f"{engine.name} {engine.server_version}", engine.name)
+            yield Passed(f"{engine.name} {engine.server_version}")
 
 
 def _silent(view: SnapshotView, engine: Engine, why: Unavailable) -> Iterator[Verdict]:
     if why.unavailable not in ("error", "no-permission", "timeout"):
         version = known(engine.version)  # an engine that needs no server
-        yield Passed(f"{engine.name}{f' {version}' if version else ''}", engine.name)
+        yield Passed(f"{engine.name}{f' {version}' if version else ''}")
         return
     host = view.machine.host
     place = known(host.facts.container) if host is not None and host.facts is not None else None
     if place:
-        yield Unjudged("skipped", "in a container, where no server is expected to run", engine.name)
+        yield Unjudged(
+            "skipped",
+            "in a container, where no server is expected to run",
+            about("engine", engine.name),
+        )
         return
     words = why.detail.strip().splitlines()
     said = f" ({words[-1][:200]})" if words else ""
     yield Finding(
         "warn",
         f"{engine.name} is installed and does not answer{said}: no container can be started with it.",
-        subject=engine.name,
+        subjects=about("engine", engine.name),
         evidence=[evidence(view, engine, "server_version", why.detail or why.unavailable)],
         remedy=wake(view, engine, why),
     )
@@ -124,10 +129,10 @@ def engines_give_gpus(view: SnapshotView) -> Iterator[Verdict]:
     for engine in serving(view):
         way = _way(view, engine)
         if way:
-            yield Passed(f"{engine.name}: {way}", engine.name)
+            yield Passed(f"{engine.name}: {way}")
         elif way is None:
             why = f"{engine.name} is too old for any way, or its version is not known (CTR-006)"
-            yield Unjudged("skipped", why, engine.name)
+            yield Unjudged("skipped", why, about("engine", engine.name))
         else:
             yield _no_way(view, engine)
 
@@ -176,7 +181,7 @@ def _no_way(view: SnapshotView, engine: Engine) -> Finding:
     return Finding(
         "warn",
         message,
-        subject=engine.name,
+        subjects=about("engine", engine.name),
         evidence=[shown, view.evidence("machine.containers.toolkit_path")],
         remedy=Remedy("Install NVIDIA's container toolkit and tell the engine about it.", commands),
     )

@@ -9,9 +9,10 @@ from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu, NvidiaSmi, Nvml
 from ...facts.missing import CannotJudge, Skip
 from ...facts.pci import PciDevice
-from ...facts.view import SnapshotView, facts_of, gpu_name, known, need, show
+from ...facts.view import SnapshotView, facts_of, known, need, show
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
+from ...findings.subjects import about_device, gpu_subject, joined
 from ..registry import check
 from ..root_causes import NO_GPUS, container, on_wsl
 
@@ -68,7 +69,7 @@ def _differences(
         for field, rounding in _SAME_FIELDS.items():
             if _differ(getattr(gpu, field), getattr(other, field), rounding):
                 yield (
-                    f"{field} of {gpu_name(gpu)}",
+                    f"{field} of {gpu_subject(gpu).text}",
                     [
                         view.evidence(f"machine.nvml.gpus[{place}].{field}", getattr(gpu, field)),
                         view.evidence(
@@ -171,7 +172,7 @@ def _dropped_by_driver(view: SnapshotView, device: PciDevice, excluded: str) -> 
         "warn" if excluded else "fail",
         f"The GPU at {device.address} is on the PCI bus and NVML does not list it: {reason}, so no program"
         " can use it.",
-        subject=f"{name} at {device.address}",
+        subjects=about_device(device, device.device_id),
         evidence=evidence,
         remedy=Remedy(
             "Look in the kernel's log for why the driver gave it up; then rescan or reboot, and reseat the"
@@ -196,12 +197,14 @@ def _driver_to_cuda(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Iterator
         yield Passed(f"{len(devices)} in CUDA")
         return
     addresses = {known(device.pci_address) for device in devices}
-    missing = [gpu_name(gpu) for gpu in gpus if known(gpu.pci_address) not in addresses]
-    names = ", ".join(missing) if None not in addresses else f"{len(gpus) - len(devices)} of them"
+    missing = [gpu_subject(gpu) for gpu in gpus if known(gpu.pci_address) not in addresses]
+    if None in addresses:
+        missing = []
+    names = joined(missing) or f"{len(gpus) - len(devices)} of them"
     yield Finding(
         "fail",
         f"NVML lists {_gpus(len(gpus))} and CUDA sees {len(devices)}: no program can compute on {names}.",
-        subject=names if None not in addresses else "",
+        subjects=missing,
         evidence=[
             view.evidence("machine.nvml.gpu_count", len(gpus)),
             view.evidence("machine.cuda.device_count", len(devices)),

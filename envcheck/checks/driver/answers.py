@@ -12,6 +12,7 @@ from ...facts.kernel import Kernel
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about_file
 from ..registry import check
 from ..root_causes import NO_DRIVER, NO_GPUS, REBOOT, container, driver_libraries, on_wsl
 from ..system_commands import on_system
@@ -109,7 +110,7 @@ def module_matches_libraries(view: SnapshotView) -> Iterator[Verdict]:
             evidence.append(view.evidence("machine.kernel.driver_version"))
         if libraries:
             evidence.append(view.evidence("machine.kernel.driver_files", ", ".join(libraries)))
-        yield Finding("fail", _mismatch_message(module, libraries), "", evidence, _reload(view))
+        yield Finding("fail", _mismatch_message(module, libraries), [], evidence, _reload(view))
         return
     need(
         facts_of(view.machine.kernel, "the loaded module").driver_version,
@@ -202,7 +203,7 @@ def nvidia_smi_answers(view: SnapshotView) -> Iterator[Verdict]:
             "warn",
             "nvidia-smi reports success and prints something that is not its document: scripts that"
             " rely on it read nonsense.",
-            subject=path,
+            subjects=about_file(path),
             evidence=[
                 view.evidence("machine.nvidia_smi.path"),
                 view.evidence("machine.nvidia_smi.message"),
@@ -242,7 +243,7 @@ def _smi_failed(view: SnapshotView, smi: NvidiaSmi, code: int, works: bool) -> F
         "warn" if harmless else "fail",
         f"nvidia-smi {what}"
         + (", though NVML answers: scripts that call it will fail." if harmless else "."),
-        subject=known(smi.path) or "",
+        subjects=about_file(known(smi.path)),
         evidence=evidence,
         remedy=Remedy(
             "Run it by hand, and look at the kernel's log.",

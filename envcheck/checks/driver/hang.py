@@ -9,6 +9,7 @@ from ...facts.base import Probe, StuckProcess
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about_processes
 from ..registry import check
 from ..root_causes import REBOOT
 
@@ -42,7 +43,7 @@ def nothing_hangs(view: SnapshotView) -> Iterator[Verdict]:
         "fail",
         "What asks the driver hangs in the kernel and cannot be killed: the driver or a GPU does not answer,"
         " and whatever else asks it will hang too.",
-        subject=", ".join(f"process {process.pid}" for process in processes),
+        subjects=about_processes(process.pid for process in processes),
         evidence=[
             view.evidence(
                 f"{path}.stuck",

@@ -10,6 +10,7 @@ from ...facts.gpu import CudaDriver
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about_file
 from ..registry import check
 from ..root_causes import NO_GPUS, container, on_wsl
 from ..system_commands import on_system
@@ -110,7 +111,7 @@ def _finding(view: SnapshotView, path: str, level: str, message: str, what_to_do
     return Finding(
         "fail" if level == "fail" else "warn",
         message,
-        path,
+        about_file(path),
         evidence,
         Remedy(
             what_to_do,
@@ -155,7 +156,7 @@ def wsl_uses_windows_driver(view: SnapshotView) -> Iterator[Verdict]:
         "warn" if known(cuda.init_code) == 0 else "fail",
         "On WSL the driver is Windows' own, and a libcuda from inside stands in front of it: CUDA does"
         " not start with it, or starts with another version.",
-        subject=path,
+        subjects=about_file(path),
         evidence=evidence,
         remedy=Remedy(
             "Remove the Linux driver from WSL (not from Windows).",

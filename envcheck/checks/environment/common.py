@@ -7,6 +7,7 @@ import re
 from ...facts.evidence import Evidence
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Remedy
+from ...findings.subjects import about
 from ..target import variables
 
 CUDA_GUIDE = "CUDA C++ programming guide, environment variables"
@@ -19,7 +20,13 @@ def told(view: SnapshotView, name: str) -> Evidence:
 
 def misset(view: SnapshotView, name: str, message: str, advice: str = "Unset it.") -> Finding:
     """The warning about a variable that had better not be set."""
-    return Finding("warn", message, name, [told(view, name)], Remedy(advice, [f"unset {name}"]))
+    return Finding(
+        "warn",
+        message,
+        about("variable", name),
+        [told(view, name)],
+        Remedy(advice, [f"unset {name}"]),
+    )
 
 
 def is_on(value: str | None) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.missing import CannotJudge, NotKnown, Skip
+from ...facts.target import FRAMEWORKS
 from ...facts.view import SnapshotView, known
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..fitness import code_for
 from ..registry import check
-from ..target import FRAMEWORKS, framework_facts, variables
+from ..target import framework_facts, variables
 from ..visible import visible
 from . import VARIABLES_ALONE
 from .common import CUDA_GUIDE, is_on, major, misset, told
@@ -45,7 +47,7 @@ def kernel_cache(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "warn",
             f"{name}={values[name]} {effect}: what the driver compiles is compiled again at every start.",
-            subject=name,
+            subjects=about("variable", name),
             evidence=[told(view, name)],
             remedy=Remedy(
                 "Leave the cache on, and large enough for a framework.",
@@ -97,7 +99,7 @@ def _forbidden(view: SnapshotView, value: str) -> Verdict:
         "fail",
         f"CUDA_DISABLE_PTX_JIT={value} forbids the driver to compile PTX, and {needing} has nothing else "
         "for this GPU: no kernel runs.",
-        subject=_FORBID,
+        subjects=about("variable", _FORBID),
         evidence=[told(view, _FORBID)],
         remedy=Remedy("Unset it.", [f"unset {_FORBID}"]),
     )

@@ -9,6 +9,7 @@ from ...facts.missing import Skip
 from ...facts.target import Distribution
 from ...facts.view import SnapshotView, facts_of, known
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about, about_file
 from ..registry import check
 from ..target import PLACE, installed, named, variables
 from . import VARIABLES_ALONE
@@ -123,7 +124,7 @@ def _leak(
     return Finding(
         "warn",
         f"{who} brings {names}{more} from {found[0].location} into this environment, before its own.",
-        subject=who.split()[-1] if who == "PYTHONPATH" else "user site",
+        subjects=about("variable", who) if who == "PYTHONPATH" else about_file(found[0].location),
         evidence=[
             view.evidence("target.environment.variables", why)
             if who == "PYTHONPATH"

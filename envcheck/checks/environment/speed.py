@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...facts.missing import NotKnown
+from ...facts.target import FRAMEWORKS
 from ...facts.view import SnapshotView
 from ...findings.model import Passed, Verdict
 from ..registry import check
-from ..target import FRAMEWORKS, framework_facts, need_gpus, variables
+from ..target import framework_facts, need_gpus, variables
 from ..visible import visible
 from . import VARIABLES_ALONE
 from .common import CUDA_GUIDE, is_on, major, misset

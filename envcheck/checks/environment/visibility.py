@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, is_container, known
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..registry import check
 from ..root_causes import NO_GPUS_THERE
 from ..target import framework_facts, need_gpus, sees_gpus, variables
@@ -54,7 +55,7 @@ def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "fail",
             f"{VARIABLE} {what}: it hides all {total} GPU{'' if total == 1 else 's'} from CUDA.",
-            subject=VARIABLE,
+            subjects=about("variable", VARIABLE),
             evidence=evidence,
             remedy=remedy,
         )
@@ -64,7 +65,7 @@ def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "warn",
             f"{VARIABLE}={value} ends at {entry}, which names no GPU: CUDA sees only the {left} before it.",
-            subject=VARIABLE,
+            subjects=about("variable", VARIABLE),
             evidence=evidence,
             remedy=remedy,
         )
@@ -72,7 +73,7 @@ def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "warn",
             f"{VARIABLE}={value} names a GPU twice: what CUDA makes of that is not defined.",
-            subject=VARIABLE,
+            subjects=about("variable", VARIABLE),
             evidence=evidence,
             remedy=remedy,
         )
@@ -113,7 +114,7 @@ def container_devices(view: SnapshotView) -> Iterator[Verdict]:
     yield Finding(
         "fail",
         f"This container was started with NVIDIA_VISIBLE_DEVICES={value or '(empty)'}: it has no GPU.",
-        subject="NVIDIA_VISIBLE_DEVICES",
+        subjects=about("variable", "NVIDIA_VISIBLE_DEVICES"),
         evidence=[told(view, "NVIDIA_VISIBLE_DEVICES")],
         remedy=Remedy(
             "Start it with GPUs.",
@@ -167,7 +168,7 @@ def device_order(view: SnapshotView) -> Iterator[Verdict]:
         "warn",
         f"This machine has different GPUs ({', '.join(names)}) and CUDA_DEVICE_ORDER is "
         f"{order or 'not set'}: CUDA's index of a GPU is not nvidia-smi's.",
-        subject="CUDA_DEVICE_ORDER",
+        subjects=about("variable", "CUDA_DEVICE_ORDER"),
         evidence=[
             *([told(view, "CUDA_DEVICE_ORDER")] if order is not None else []),
             view.evidence("seen.cuda.devices", ", ".join(names)),
@@ -248,7 +249,7 @@ def driver_capabilities(view: SnapshotView) -> Iterator[Verdict]:
     yield Finding(
         "fail" if "compute" in lacking or answer is not None else "warn",
         f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {' and '.join(lacking)}: {effect}.",
-        subject="NVIDIA_DRIVER_CAPABILITIES",
+        subjects=about("variable", "NVIDIA_DRIVER_CAPABILITIES"),
         evidence=[told(view, "NVIDIA_DRIVER_CAPABILITIES")],
         remedy=Remedy(
             "Start the container with both.",

@@ -9,14 +9,15 @@ from ...data.cuda import driver_fits
 from ...facts.base import NOT_COLLECTED
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge, NotKnown, Skip
-from ...facts.target import Framework
+from ...facts.target import FRAMEWORKS, Framework
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..fitness import code_for, is_entry, newest_tensorflow, ptx_runs
 from ..registry import check
 from ..root_causes import NO_GPUS_THERE, driver_version, on_windows, on_wsl
 from ..system_commands import on_system
-from ..target import FRAMEWORKS, each_framework, need_gpus, pip_install, python_version
+from ..target import each_framework, need_gpus, pip_install, python_version
 from ..visible import visible
 
 
@@ -45,7 +46,7 @@ def driver_runs_it(view: SnapshotView) -> Iterator[Verdict]:
         version, path = driver_version(view)
         api = _driver_cuda(view)
         if api and ptx_runs(built, api):
-            yield Passed(f"{title}: CUDA {built}, and the driver supports {api}", title)
+            yield Passed(f"{title}: CUDA {built}, and the driver supports {api}")
             return
         driver = need(version, "the driver's version")
         if on_wsl(view) or on_windows(view):
@@ -55,13 +56,13 @@ def driver_runs_it(view: SnapshotView) -> Iterator[Verdict]:
             raise NotKnown(f"which driver CUDA {built} needs, or what driver {driver} runs")
         if fit.fits:
             how = "" if fit.how == "native" else " by minor-version compatibility"
-            yield Passed(f"{title}: CUDA {built} on driver {driver}{how}", title)
+            yield Passed(f"{title}: CUDA {built} on driver {driver}{how}")
             return
         yield Finding(
             "fail",
             f"Driver {driver} is too old for {title}, which was built with CUDA {built} and needs driver "
             f"{fit.needs} or newer: it cannot use the GPUs.",
-            subject=title,
+            subjects=about("framework", title),
             evidence=[view.evidence(f"target.{facts.name}.built_cuda"), view.evidence(path)],
             remedy=_older_or_newer(view, facts, driver, fit.needs),
             headline=f"driver {driver} is too old for {title} {known(facts.version) or ''}".rstrip(),
@@ -147,7 +148,7 @@ def code_for_each_gpu(view: SnapshotView) -> Iterator[Verdict]:
                 raise NotKnown(f"what {title}'s list of capabilities means ({', '.join(built)})")
             name = device.name or f"compute capability {capability}"
             if code.kind == "native":
-                yield Passed(f"{title} has {code.by} for {name} ({capability})", title)
+                yield Passed(f"{title} has {code.by} for {name} ({capability})")
             elif code.kind == "jit":
                 yield _jit(view, facts, name, capability, code.by)
             else:
@@ -168,7 +169,7 @@ def _jit(view: SnapshotView, facts: Framework, name: str, capability: str, by: s
             "fail",
             f"{title} has no machine code for {name} (compute capability {capability}), and its PTX is of "
             f"CUDA {cuda}, newer than the driver's {api}: no kernel runs.",
-            subject=f"{title}, {name}",
+            subjects=about("framework", title) + about("gpu-model", name),
             evidence=[*evidence, view.evidence(f"target.{facts.name}.built_cuda")],
             remedy=Remedy(
                 "Update the driver, or use a build with code for this GPU.",
@@ -179,7 +180,7 @@ def _jit(view: SnapshotView, facts: Framework, name: str, capability: str, by: s
         "warn",
         f"{title} has no machine code for {name} (compute capability {capability}): the driver compiles "
         f"its {by} first, so the first start takes tens of minutes.",
-        subject=f"{title}, {name}",
+        subjects=about("framework", title) + about("gpu-model", name),
         evidence=evidence,
         remedy=Remedy(
             "Use a build with code for this GPU; until then keep what was compiled (the cache's default "
@@ -197,7 +198,7 @@ def _no_code(
         "fail",
         f"{title} {known(facts.version) or ''} has no code for {name} (compute capability {capability}); "
         f"it was built for {', '.join(built)}: no kernel runs there.",
-        subject=f"{title}, {name}",
+        subjects=about("framework", title) + about("gpu-model", name),
         evidence=[
             view.evidence(f"target.{facts.name}.built_capabilities"),
             *_capability_evidence(view, name, capability),

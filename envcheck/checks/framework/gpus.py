@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from ...facts.evidence import Evidence
 from ...facts.missing import Skip
-from ...facts.target import Framework
+from ...facts.target import FRAMEWORKS, Framework
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..registry import check
 from ..root_causes import NO_GPUS_THERE
 from ..system_commands import on_system
-from ..target import FRAMEWORKS, each_framework, need_gpus, python
+from ..target import each_framework, need_gpus, python
 from ..visible import VARIABLE, Choice, setting, visible
 from .causes import NO_GPU, explain
 
@@ -51,7 +52,7 @@ def sees_every_gpu(view: SnapshotView) -> Iterator[Verdict]:
             raise Skip(f"{VARIABLE} leaves no GPU visible")
         expected = len(choice.chosen) if choice.certain else min(1, len(choice.chosen))
         if seen >= expected:
-            yield Passed(f"{title} sees {seen} GPU{'' if seen == 1 else 's'}{_of(choice)}", title)
+            yield Passed(f"{title} sees {seen} GPU{'' if seen == 1 else 's'}{_of(choice)}")
             return
         built = known(facts.built_cuda) or ""
         update = on_system(view, "update-driver")
@@ -61,7 +62,7 @@ def sees_every_gpu(view: SnapshotView) -> Iterator[Verdict]:
             "fail",
             f"{title} sees {seen or 'none'} of the {expected} GPU{'' if expected == 1 else 's'} that "
             f"CUDA sees, so it trains on {'fewer' if seen else 'the CPU'}: {why}.",
-            subject=title,
+            subjects=about("framework", title),
             evidence=[
                 view.evidence(f"target.{facts.name}.gpus", _names(facts)),
                 *_counts(view),

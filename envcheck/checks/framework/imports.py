@@ -12,13 +12,13 @@ from ...data.versions import parse_version
 from ...facts.base import Probe, StuckProcess
 from ...facts.evidence import Evidence
 from ...facts.missing import Skip
-from ...facts.target import Framework
+from ...facts.target import FRAMEWORKS, Framework
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.subjects import about
 from ..purpose import CPU_TENSORFLOWS
 from ..registry import check
 from ..target import (
-    FRAMEWORKS,
     each_framework,
     framework_facts,
     imported_framework,
@@ -59,7 +59,7 @@ def it_imports(view: SnapshotView) -> Iterator[Verdict]:
         if facts.imported:
             seconds = known(facts.import_seconds)
             took = "" if seconds is None else f" in {seconds:.1f} s"
-            yield Passed(f"{title} {known(facts.version) or 'of an unknown version'}{took}", title)
+            yield Passed(f"{title} {known(facts.version) or 'of an unknown version'}{took}")
             return
         words = known(facts.import_error) or "no reason was given"
         found = explain_versions(view, facts, words) or explain(
@@ -68,7 +68,7 @@ def it_imports(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "fail",
             f"{title} does not import: {found.says if found else _first_line(words)}.",
-            subject=title,
+            subjects=about("framework", title),
             evidence=[view.evidence(f"target.{facts.name}.import_error", words[:600])],
             remedy=found.remedy
             if found
@@ -105,14 +105,14 @@ def built_for_gpus(view: SnapshotView) -> Iterator[Verdict]:
         version = known(facts.version) or ""
         if need(facts.cuda_build, f"whether {title} was built with CUDA"):
             built = known(facts.built_cuda)
-            yield Passed(f"{title} {version}" + (f", CUDA {built}" if built else ""), title)
+            yield Passed(f"{title} {version}" + (f", CUDA {built}" if built else ""))
             return
         names = ", ".join(_cpu_builds(view, facts)) or f"{title} {version}".strip()
         yield Finding(
             "warn" if another or _asked_for(view, facts) else "fail",
             f"{names} was built without CUDA: {title} runs everything on the CPU of this machine with "
             "GPUs.",
-            subject=title,
+            subjects=about("framework", title),
             evidence=[view.evidence(f"target.{facts.name}.cuda_build")],
             remedy=_gpu_build(view, facts),
             headline=f"{names} was built without CUDA",
@@ -219,7 +219,7 @@ def tensorrt(view: SnapshotView) -> Iterator[Verdict]:
         "warn",
         f"TensorFlow asks for {wanted} and does not get it, though {beside} is installed: models "
         "cannot be converted with TensorRT.",
-        subject="TensorFlow",
+        subjects=about("framework", "TensorFlow"),
         evidence=[
             Evidence("target.tensorflow.log", line, "TensorFlow's log"),
             view.evidence("target.loader.libraries", beside),
@@ -259,23 +259,25 @@ def _outcome(view: SnapshotView, name: str, probe: Probe[Framework]) -> Verdict:
         return Finding(
             "fail",
             f"The process that asked {title} for its GPUs hangs in the kernel and cannot be killed.",
-            subject=title,
+            subjects=about("framework", title),
             evidence=[view.evidence(f"target.{name}.stuck", _processes(probe.stuck))],
             remedy=Remedy(
                 "See the kernel's log, then reboot.", ["sudo dmesg | tail -50", "sudo reboot"]
             ),
         )
     if probe.outcome == "ok":
-        return Passed(f"{title} answered in {probe.seconds:.1f} s", title)
+        return Passed(f"{title} answered in {probe.seconds:.1f} s")
     found = re.search(r"signal (\d+)", probe.reason)
     if probe.outcome != "crashed" or found is None:
-        return Unjudged("could-not-run", f"{title}: {probe.reason or probe.outcome}", title)
+        return Unjudged(
+            "could-not-run", f"{title}: {probe.reason or probe.outcome}", about("framework", title)
+        )
     number = int(found[1])
     return Finding(
         "fail",
         f"Importing {title} and asking for its GPUs kills the process (signal {number}): "
         f"{SIGNALS.get(number, 'the reason is not known')}.",
-        subject=title,
+        subjects=about("framework", title),
         evidence=[
             view.evidence(f"target.{name}", probe.reason),
             *([view.evidence(f"target.{name}", probe.evidence)] if probe.evidence else []),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu, GpuPair, NvLink
 from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, facts_of, gpu_name, known, need
+from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import gpu_subject
 from ..driver.cuinit import fabric_remedy
 from ..gpus import address_of, finding, judge_gpus, reset, together
 from ..registry import check
@@ -238,7 +241,7 @@ def _link_finding(view: SnapshotView, gpu: Gpu, message: str, told: str) -> Find
         ),
     )
     path = found.evidence[0].fact if found.evidence else "machine.nvml.gpus"
-    return Finding(found.level, message, found.subject, [view.evidence(path, told)], found.remedy)
+    return msgspec.structs.replace(found, evidence=[view.evidence(path, told)])
 
 
 @check(
@@ -271,14 +274,12 @@ def _pairs(view: SnapshotView, pairs: list[GpuPair]) -> Iterator[Verdict]:
     if not bad:
         yield Passed(f"{len(pairs)} pairs")
         return
-    names = {known(gpu.pci_address): gpu_name(gpu) for gpu in view.gpus}
-    first = bad[0]
+    ends = {end for pair in bad for end in (pair.first, pair.second)}
     yield Finding(
         "warn",
         f"{len(bad)} of {len(pairs)} pairs of GPUs have no peer-to-peer access though the machine has"
         " NVSwitches: exchange between them goes through the host, many times slower.",
-        f"{names.get(first.first, first.first)} and {names.get(first.second, first.second)}"
-        + (f", and {len(bad) - 1} more pairs" if len(bad) > 1 else ""),
+        [gpu_subject(gpu) for gpu in view.gpus if known(gpu.pci_address) in ends],
         [
             view.evidence(
                 "machine.nvml.pairs", f"{pair.first} to {pair.second}: {known(pair.p2p_read)}"

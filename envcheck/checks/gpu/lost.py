@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu, LostGpu
 from ...facts.missing import Skip
-from ...facts.view import SnapshotView, gpu_name, known, need, show
+from ...facts.view import SnapshotView, known, need, show
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
+from ...findings.subjects import about_gpu, gpu_subject
 from ..driver.error_codes import NVML, Code
 from ..gpus import (
     VITAL,
@@ -55,19 +56,19 @@ def no_gpu_is_lost(view: SnapshotView) -> Iterator[Verdict]:
 
 def _lost(view: SnapshotView, place: int, entry: LostGpu) -> Finding:
     address = known(entry.pci_address)
-    where = f"GPU {entry.index}" + (f" at {address}" if address else "")
+    gpu = gpu_subject(Gpu(index=entry.index, pci_address=entry.pci_address))
     told = NVML.get(entry.code, Code(f"NVML error {entry.code}", entry.error, NVML[999].remedy))
     evidence = [
         view.evidence(f"machine.nvml.lost[{place}]", f"{entry.error} ({entry.code}, {told.name})")
     ]
     if entry.code == _PERMISSION:
         remedy = Remedy(told.remedy, list(told.commands))
-        message = f"{where} is closed to this user, whose programs do not find it."
-        return Finding("warn", message, where, evidence, remedy)
+        message = f"{gpu.text} is closed to this user, whose programs do not find it."
+        return Finding("warn", message, [gpu], evidence, remedy)
     return Finding(
         "fail",
-        f"{where} does not answer the driver: {told.meaning}; what runs on it hangs or dies.",
-        where,
+        f"{gpu.text} does not answer the driver: {told.meaning}; what runs on it hangs or dies.",
+        [gpu],
         evidence + _log_evidence(view, address),
         _bring_back(view, address),
     )
@@ -120,7 +121,7 @@ def _troubled(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             "fail",
             "The GPU is still listed and answers with errors alone: it is lost, and what runs on it hangs"
             " or dies.",
-            gpu_name(gpu),
+            about_gpu(gpu),
             evidence + _log_evidence(view, known(gpu.pci_address)),
             _bring_back(view, known(gpu.pci_address)),
         )
@@ -129,7 +130,7 @@ def _troubled(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
         "warn",
         f"The driver gives an error for {', '.join(names[:3])} of a GPU that otherwise answers: it may be"
         " about to fail.",
-        gpu_name(gpu),
+        about_gpu(gpu),
         evidence,
         Remedy("Look in the kernel's log; reset the GPU if it stays.", [_KERNEL_LOG]),
     )

@@ -9,6 +9,7 @@ from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
+from ...findings.subjects import about_file
 from ..registry import check
 from .places import (
     DEAD,
@@ -51,7 +52,7 @@ def room(view: SnapshotView) -> Iterator[Verdict]:
             yield from _space(view, group)
             yield from _inodes(view, group)
         except CannotJudge as why:
-            yield unjudged(why, mount(group[0]))
+            yield unjudged(why, about_file(mount(group[0])))
 
 
 def _needed(held: list[str]) -> int:
@@ -70,7 +71,7 @@ def _space(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
         field, left, free = "quota_free_mib", "of this user's quota left", quota
     needed = 0 if framework_installed(view) else _needed(held)
     if free >= max(needed, FULL_MIB):
-        yield Passed(f"{mount(disk)} has {gigabytes(free)} {left}", mount(disk))
+        yield Passed(f"{mount(disk)} has {gigabytes(free)} {left}")
         return
     if free < FULL_MIB:
         what = f"{_name(group)} is full, {free} MiB {left}: every program that writes there fails."
@@ -83,7 +84,7 @@ def _space(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
     yield Finding(
         "fail" if free < FULL_MIB else "warn",
         what,
-        subject=mount(disk),
+        subjects=about_file(mount(disk)),
         evidence=[evidence(view, disk, field)],
         remedy=Remedy(
             "Make room, or send environments, caches and temporary files to a larger disk.",
@@ -106,7 +107,7 @@ def _inodes(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
         "fail" if free < FULL_INODES else "warn",
         f"{_name(group)} has {free} free inodes: there is no room for an environment's tens of thousands"
         " of files, however many bytes are free.",
-        subject=mount(disk),
+        subjects=about_file(mount(disk)),
         evidence=[evidence(view, disk, "free_inodes")],
         remedy=Remedy(
             "Remove directories with many small files, or use another file system.",

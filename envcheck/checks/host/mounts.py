@@ -10,6 +10,7 @@ from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Level, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
+from ...findings.subjects import about_file
 from ..registry import check
 from .places import (
     DEAD,
@@ -51,7 +52,7 @@ def usable(view: SnapshotView) -> Iterator[Verdict]:
             yield from _noexec(view, disk)
             yield from _closed(view, disk)
         except CannotJudge as why:
-            yield unjudged(why, disk.path)
+            yield unjudged(why, about_file(disk.path))
     hardened = any("temporary" in disk.roles and known(disk.noexec) for disk in places)
     note = ", temporary files noexec: set TMPDIR to build packages from source" if hardened else ""
     yield Passed("writable and executable" + note)
@@ -65,7 +66,7 @@ def _noexec(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
         "fail",
         f"{mount(disk)} is mounted noexec, and {NAMES[libraries[0]]} is there ({disk.path}): no library"
         " of an environment can be loaded from it.",
-        subject=disk.path,
+        subjects=about_file(disk.path),
         evidence=[evidence(view, disk, "noexec")],
         remedy=Remedy(
             "Mount it with exec (and take noexec out of /etc/fstab), or keep environments elsewhere.",
@@ -91,7 +92,7 @@ def _closed(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
     yield Finding(
         level,
         f"{disk.path} ({NAMES[role]}) is {why}: {effect}",
-        subject=disk.path,
+        subjects=about_file(disk.path),
         evidence=[evidence(view, disk, field)],
         remedy=Remedy(
             "Use a directory that this user may write to.",
@@ -129,7 +130,7 @@ def _dead(view: SnapshotView, group: list[Disk]) -> Finding:
     return Finding(
         "fail",
         f"The file system at {where} does not answer: every program that opens a file in {names} hangs.",
-        subject=where,
+        subjects=about_file(where),
         evidence=[evidence(view, group[0], "free_mib")],
         remedy=Remedy(
             "See whether its server is up and reachable; unmount it lazily where it is gone for good.",
@@ -147,7 +148,7 @@ def _remote(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
     windows = filesystem == "9p" and known(host_of(view).wsl) is True
     if not known(disk.network) and not windows:
         if filesystem:
-            yield Passed(f"{mount(disk)} is {filesystem}", mount(disk))
+            yield Passed(f"{mount(disk)} is {filesystem}")
         return
     kind = "a Windows drive" if windows else f"{filesystem}, a network file system"
     held = [role for role in roles(*group) if role in ("cache", "environments")]
@@ -156,7 +157,7 @@ def _remote(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
         "warn",
         f"{names[0].upper()}{names[1:]} ({disk.path}) is on {kind}: installing and importing many small"
         " files is slow there, and cache locks may not work.",
-        subject=disk.path,
+        subjects=about_file(disk.path),
         evidence=[evidence(view, disk, "filesystem")],
         remedy=Remedy(
             "Keep them on a local disk of this machine.",

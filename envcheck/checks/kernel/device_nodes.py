@@ -10,6 +10,7 @@ from ...facts.missing import Skip
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
+from ...findings.subjects import about_file
 from ..nvidia_devices import host_facts, is_loaded, kernel_facts, mode_bits
 from ..registry import check
 from ..root_causes import container
@@ -60,7 +61,7 @@ def _missing(view: SnapshotView, path: str) -> Verdict:
     return Finding(
         "fail",
         f"There is no {path}: no program reaches the driver, though its module is loaded.",
-        subject=path,
+        subjects=about_file(path),
         evidence=[view.evidence("machine.kernel.device_nodes")],
         remedy=AGAIN
         if container(view)
@@ -96,7 +97,7 @@ def _closed(view: SnapshotView, nodes: list[DeviceNode], everything: bool) -> Fi
             if everything
             else "some GPUs' device nodes: programs of this user do not find those GPUs."
         ),
-        subject=", ".join(node.path for node in nodes[:6]),
+        subjects=[subject for node in nodes[:6] for subject in about_file(node.path)],
         evidence=evidence,
         remedy=_open(nodes[0], confined),
     )
@@ -170,7 +171,7 @@ def _no_uvm(view: SnapshotView, kernel: Kernel, node: DeviceNode | None, code: i
         "fail",
         f"The module nvidia-uvm is not ready, and cuInit fails with error {code}: nvidia-smi works, and"
         " no CUDA program does.",
-        subject=UVM,
+        subjects=about_file(UVM),
         evidence=evidence,
         remedy=AGAIN
         if container(view)

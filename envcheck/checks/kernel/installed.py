@@ -10,6 +10,7 @@ from ...facts.missing import Skip
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
+from ...findings.subjects import about_file
 from ..nvidia_devices import kernel_facts, pci_devices
 from ..registry import check
 from ..root_causes import REBOOT, container, install_fabric_manager, service
@@ -72,7 +73,7 @@ def one_installation(view: SnapshotView) -> Iterator[Verdict]:
             "warn",
             "The driver was installed by NVIDIA's runfile installer and by packages: they overwrite each"
             " other, and the next upgrade leaves a mixture that does not work.",
-            subject=runfile,
+            subjects=about_file(runfile),
             evidence=[
                 view.evidence("machine.kernel.runfile_installer"),
                 view.evidence("machine.kernel.driver_packages", ", ".join(packages[:6])),

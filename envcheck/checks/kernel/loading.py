@@ -14,6 +14,7 @@ from ...facts.missing import CannotJudge, NotKnown
 from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ...findings.subjects import Subject, about_device, about_device_at
 from ..nvidia_devices import (
     device_evidence,
     distribution,
@@ -22,7 +23,6 @@ from ..nvidia_devices import (
     host_facts,
     is_loaded,
     kernel_facts,
-    label,
     listed_gpus,
     pci_gpus,
 )
@@ -211,16 +211,16 @@ def flavour_fits(view: SnapshotView) -> Iterator[Verdict]:
         if gpu.address in listed:
             continue
         if words is not None and words[0] != flavour:
-            yield _wrong(view, kernel, label(gpu), words[0], [words[1]])
+            yield _wrong(view, kernel, about_device(gpu), words[0], [words[1]])
         elif flavour is not None and flavour_for(gpu.device_id) is None:
             unknown = True
             why = NotKnown(f"which module drives device id {gpu.device_id}")
-            yield unjudged(why, label(gpu))
+            yield unjudged(why, about_device(gpu))
         elif flavour is not None:
             yield from _by_table(view, kernel, gpu, flavour, path)
     for address, (needed, line) in told.items():
         if needed != flavour:
-            yield _wrong(view, kernel, f"GPU {address}" if address else "", needed, [line])
+            yield _wrong(view, kernel, about_device_at("gpu", address), needed, [line])
     if flavour and not unknown:
         yield Passed(f"the {flavour} module")
 
@@ -230,9 +230,8 @@ def _by_table(
 ) -> Iterator[Verdict]:
     row = flavour_for(gpu.device_id)
     if row is not None and row.flavour not in ("either", flavour):
-        subject = label(gpu) if known(gpu.name) else f"{label(gpu)} ({row.gpus})"
         evidence = [*device_evidence(view, gpu, "device_id"), view.evidence(path, flavour)]
-        yield _wrong(view, kernel, subject, row.flavour, evidence)
+        yield _wrong(view, kernel, about_device(gpu, row.gpus), row.flavour, evidence)
 
 
 def _flavour(kernel: Kernel) -> tuple[str | None, str]:
@@ -256,14 +255,18 @@ def _told_flavours(view: SnapshotView, kernel: Kernel) -> dict[str, tuple[str, E
 
 
 def _wrong(
-    view: SnapshotView, kernel: Kernel, subject: str, needed: str, evidence: list[Evidence]
+    view: SnapshotView,
+    kernel: Kernel,
+    subjects: list[Subject],
+    needed: str,
+    evidence: list[Evidence],
 ) -> Finding:
     other = "proprietary" if needed == "open" else "open"
     return Finding(
         "fail",
         f"This GPU works with NVIDIA's {needed} kernel module only, and the {other} one is installed:"
         " the driver cannot start it, and nvidia-smi does not list it.",
-        subject=subject,
+        subjects=subjects,
         evidence=evidence,
         remedy=Remedy(
             f"Install the {needed} flavour in the other one's place, and reboot.",

@@ -12,6 +12,7 @@ from ...facts.missing import CannotJudge, NotKnown
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
+from ...findings.subjects import about_device_at
 from ..nvidia_devices import event_evidence, held_for_guests, kernel_facts, listed_gpus, pci_gpus
 from ..registry import check
 from ..root_causes import REBOOT
@@ -51,7 +52,10 @@ def xids_in_log(view: SnapshotView) -> Iterator[Verdict]:
             xid = xids().get(code)
             if xid is None:
                 unknown = True
-                yield unjudged(NotKnown(f"what Xid {code} means"), _subject(event))
+                yield unjudged(
+                    NotKnown(f"what Xid {code} means"),
+                    about_device_at("gpu", known(event.pci_address)),
+                )
                 continue
             severity = _severity(view, xid, event)
             if severity == "info":
@@ -60,11 +64,6 @@ def xids_in_log(view: SnapshotView) -> Iterator[Verdict]:
                 yield _xid(view, event, xid, severity)
     if not unknown:
         yield Passed("; ".join(dict.fromkeys(mentioned)) or "none since boot")
-
-
-def _subject(event: KernelEvent) -> str:
-    address = known(event.pci_address)
-    return f"GPU {address}" if address else ""
 
 
 def _severity(view: SnapshotView, xid: Xid, event: KernelEvent) -> str:
@@ -91,7 +90,7 @@ def _xid(view: SnapshotView, event: KernelEvent, xid: Xid, severity: str) -> Fin
     return Finding(
         "fail" if severity == "fail" else "warn",
         f"Xid {xid.code}{times}: {xid.meaning}.",
-        subject=_subject(event),
+        subjects=about_device_at("gpu", known(event.pci_address)),
         evidence=[event_evidence(view, event)],
         remedy=Remedy(xid.remedy, _commands(xid.action, known(event.pci_address))),
         headline=f"has Xid {xid.code} in the kernel log",
@@ -113,7 +112,7 @@ def _fatal_sxid(view: SnapshotView, event: KernelEvent) -> Finding:
         "fail",
         f"An NVSwitch reported a fatal error (SXid {known(event.xid)}): transfers between GPUs fail, and"
         " jobs on them hang or die.",
-        subject=f"NVSwitch {address}" if address else "",
+        subjects=about_device_at("nvswitch", address),
         evidence=[event_evidence(view, event)],
         remedy=Remedy(
             "Reboot; where it comes back, have the baseboard examined.",
@@ -167,7 +166,7 @@ def _not_started(view: SnapshotView, address: str, events: list[KernelEvent]) ->
         "The driver could not start this GPU, "
         + ("since the firmware has given it no room for its memory" if no_room else "and says so")
         + ": nothing can use it.",
-        subject=f"GPU {address}",
+        subjects=about_device_at("gpu", address),
         evidence=[event_evidence(view, event) for event in events[-3:]],
         remedy=Remedy(
             "Switch on 'Above 4G decoding' (64-bit BARs) in the firmware; in a virtual machine, give it"

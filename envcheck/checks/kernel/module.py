@@ -8,6 +8,7 @@ from ...facts.kernel import Kernel
 from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView, known, need, show
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..nvidia_devices import (
     driver_runs,
     held_for_guests,
@@ -176,7 +177,7 @@ def module_for_running_kernel(view: SnapshotView) -> Iterator[Verdict]:
             "warn",
             f"Kernel {name} is installed and has no nvidia module: once it is booted, the driver is"
             " gone.",
-            subject=name,
+            subjects=about("kernel", name),
             evidence=[view.evidence("machine.kernel.module_files", _files(kernel))],
             remedy=Remedy(
                 "Build the module for that kernel before the next reboot.", build_module(view, name)

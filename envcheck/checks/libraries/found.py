@@ -11,16 +11,16 @@ from ...data.sonames import component_of, sonames
 from ...data.versions import parse_version
 from ...facts.evidence import Evidence
 from ...facts.missing import NotKnown, Skip
-from ...facts.target import Framework, Library
+from ...facts.target import FRAMEWORKS, Framework, Library
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
+from ...findings.subjects import about
 from ..framework.causes import install_library
 from ..registry import check
 from ..root_causes import NO_GPUS_THERE
 from ..system_commands import on_system
 from ..target import (
-    FRAMEWORKS,
     each_framework,
     imported_framework,
     loaded,
@@ -74,7 +74,7 @@ def wheels_used(view: SnapshotView) -> Iterator[Verdict]:
                 "warn",
                 f"{title} uses {known(one.path)} ({known(one.version) or 'of unknown version'}) and not "
                 f"{known(wheel.distribution)} {known(wheel.distribution_version) or ''}, which is installed.",
-                subject=soname(one),
+                subjects=about("library", soname(one)),
                 evidence=[
                     view.evidence(f"target.{facts.name}.libraries", known(one.path)),
                     view.evidence("target.loader.libraries", known(wheel.path) or soname(wheel)),
@@ -88,7 +88,7 @@ def wheels_used(view: SnapshotView) -> Iterator[Verdict]:
                 ),
             )
         if not shadowed:
-            yield Passed(f"{title}: {len(both)} libraries, all as installed", title)
+            yield Passed(f"{title}: {len(both)} libraries, all as installed")
 
     yield from each_framework(view, judge)
 
@@ -123,13 +123,11 @@ def cudnn_found(view: SnapshotView) -> Iterator[Verdict]:
         if running:
             yield _fits(view, facts, running[0], version)
         elif sees_gpus(facts):
-            yield Passed(
-                f"{title} sees its GPUs and loads cuDNN {version.major} when it needs it", title
-            )
+            yield Passed(f"{title} sees its GPUs and loads cuDNN {version.major} when it needs it")
         elif missing := _cudnn_out_of_reach(view, facts):
             yield _missing_cudnn(view, facts, missing[0])
         else:
-            yield Passed(f"{title}: libcudnn.so.{version.major} is in reach", title)
+            yield Passed(f"{title}: libcudnn.so.{version.major} is in reach")
 
     yield from each_framework(view, judge)
 
@@ -151,12 +149,12 @@ def _fits(view: SnapshotView, facts: Framework, running: Library, built: Version
     told = f"cuDNN {has} ({known(running.path)})"
     older = len(has.release) > 1 and len(built.release) > 1 and has.release[:2] < built.release[:2]
     if has.major == built.major and not older:
-        return Passed(f"{title}: {told}", title)
+        return Passed(f"{title}: {told}")
     return Finding(
         "fail",
         f"{title} was built with cuDNN {built} and runs with {told}: it needs the same major, and at "
         "least that minor version.",
-        subject=title,
+        subjects=about("framework", title),
         evidence=[
             view.evidence(f"target.{facts.name}.built_cudnn"),
             view.evidence(f"target.{facts.name}.libraries", told),
@@ -177,7 +175,7 @@ def _missing_cudnn(view: SnapshotView, facts: Framework, wanted: str) -> Finding
     return Finding(
         "fail",
         f"{title} asks for {wanted}, and the loader does not find it{beside}: it will list no GPU.",
-        subject=title,
+        subjects=about("framework", title),
         evidence=[
             view.evidence(f"target.{facts.name}.built_cudnn"),
             view.evidence("target.loader.libraries", ", ".join(others) or "no libcudnn"),
@@ -267,7 +265,7 @@ def cuda_libraries_found(view: SnapshotView) -> Iterator[Verdict]:
     yield Finding(
         "fail",
         f"TensorFlow cannot load {', '.join(names)}: it lists no GPU and runs on the CPU.",
-        subject="TensorFlow",
+        subjects=about("framework", "TensorFlow"),
         evidence=[
             *(
                 Evidence("target.tensorflow.log", line, "TensorFlow's log")

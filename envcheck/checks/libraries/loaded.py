@@ -9,14 +9,14 @@ from ...data.sonames import component_of
 from ...data.versions import parse_version
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge, Skip
-from ...facts.target import Framework, Library
+from ...facts.target import FRAMEWORKS, Framework, Library
 from ...facts.view import SnapshotView, known
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..packages.release_sets import same
 from ..registry import check
 from ..system_commands import on_system
 from ..target import (
-    FRAMEWORKS,
     directory,
     each_framework,
     framework_facts,
@@ -60,6 +60,9 @@ def place(view: SnapshotView, path: str, library: Library) -> Evidence:
     return view.evidence(path, ", ".join(words))
 
 
+_LOADER = "The loader"
+
+
 @check(
     "LIB-001",
     title="Libraries are the version that their package says",
@@ -96,7 +99,7 @@ def true_versions(view: SnapshotView) -> Iterator[Verdict]:
             "warn" if minor else "fail",
             f"{soname(library)} says that it is {says}, and the package that it belongs to is {owner} "
             f"{recorded}: the file is not the one that was installed.",
-            subject=soname(library),
+            subjects=about("library", soname(library)),
             evidence=[place(view, path, library)],
             remedy=Remedy(
                 "Put the package's own file back.",
@@ -155,7 +158,7 @@ def one_cudnn(view: SnapshotView) -> Iterator[Verdict]:
     if not found:
         raise Skip("no cuDNN was loaded")
     for family in found.values():
-        yield from _one_family(view, "target.loader.libraries", "The loader", family, "warn")
+        yield from _one_family(view, "target.loader.libraries", _LOADER, family, "warn")
 
 
 def _intruded(view: SnapshotView, family: list[Library]) -> Finding | None:
@@ -171,7 +174,7 @@ def _intruded(view: SnapshotView, family: list[Library]) -> Finding | None:
                     f"The loader mixes cuDNN: {soname(library)} of {known(library.distribution)} "
                     f"{recorded} runs with {soname(other)} ({says}) from {directory(other)}; "
                     "convolutions may fail or crash.",
-                    subject="The loader",
+                    subjects=about("library", soname(library)),
                     evidence=[
                         place(view, "target.loader.libraries", library),
                         place(view, "target.loader.libraries", other),
@@ -194,9 +197,7 @@ def _one_family(
     versions = {known(one.version) for one in family} - {None}
     if len(places) < 2 and len(versions) < 2:
         version = next(iter(versions), None)
-        yield Passed(
-            f"{who}: cuDNN {version or ''} from {directory(family[0])}".replace("  ", " "), who
-        )
+        yield Passed(f"{who}: cuDNN {version or ''} from {directory(family[0])}".replace("  ", " "))
         return
     told = " and ".join(
         f"{', '.join(soname(one) for one in several[:2])}{' ...' if len(several) > 2 else ''} "
@@ -210,7 +211,7 @@ def _one_family(
         "fail" if level == "fail" else "warn",
         f"{who} {'mapped' if level == 'fail' else 'finds'} a mixed cuDNN: {told}; convolutions may fail "
         "or crash.",
-        subject=who,
+        subjects=[] if who == _LOADER else about("framework", who),
         evidence=[place(view, path, several[0]) for several in places.values()],
         remedy=_leave_one(view, odd[0]),
     )
@@ -263,14 +264,14 @@ def mapped_once(view: SnapshotView) -> Iterator[Verdict]:
                 "warn",
                 f"{title} mapped {' and '.join(known(one.path) or '' for one in several)}: calls may land "
                 "in either.",
-                subject=title,
+                subjects=about("framework", title),
                 evidence=[place(view, path, one) for one in several],
                 remedy=_leave_one(
                     view, next((one for one in several if not known(one.distribution)), several[-1])
                 ),
             )
         if not twice:
-            yield Passed(f"{title}: {len(libraries)} libraries, each from one file", title)
+            yield Passed(f"{title}: {len(libraries)} libraries, each from one file")
 
     yield from each_framework(view, judge)
 

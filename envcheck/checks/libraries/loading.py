@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from ...data.sonames import component_of, sonames
 from ...facts.base import Unavailable
 from ...facts.missing import Skip
-from ...facts.target import Framework, Library
+from ...facts.target import FRAMEWORKS, Framework, Library
 from ...facts.view import SnapshotView, facts_of, known
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.shell import word
+from ...findings.subjects import about, about_file
 from ..registry import check
 from ..root_causes import NO_GPUS_THERE
 from ..target import (
-    FRAMEWORKS,
     each_framework,
     framework_facts,
     gpus_present,
@@ -66,7 +66,7 @@ def can_be_loaded(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "warn",
             f"{names} cannot be loaded: {words.splitlines()[0][:300].rstrip('.')}.",
-            subject=names,
+            subjects=[one for library in libraries for one in about("library", soname(library))],
             evidence=[view.evidence("target.loader.libraries", words[:600])],
             remedy=_reinstall(view, owner, soname(libraries[0])),
         )
@@ -125,14 +125,16 @@ def crashes_nothing(view: SnapshotView) -> Iterator[Verdict]:
             continue
         told.add(library.name)
         if fate.startswith("not tried"):
-            yield Unjudged("could-not-run", f"{soname(library)}: {fate}", soname(library))
+            yield Unjudged(
+                "could-not-run", f"{soname(library)}: {fate}", about("library", soname(library))
+            )
             continue
         owner, version = known(library.distribution), known(library.distribution_version)
         of = f" of {owner} {version}" if owner else ""
         yield Finding(
             "fail" if soname(library) in needed else "warn",
             f"{soname(library)}{of} {fate}: whoever loads it dies with it.",
-            subject=soname(library),
+            subjects=about("library", soname(library)),
             evidence=[view.evidence("target.loader.libraries", f"{soname(library)} {fate}")],
             remedy=Remedy("Install it again, or leave it out where nothing needs it.")
             if not owner
@@ -205,7 +207,7 @@ def not_overridden(view: SnapshotView) -> Iterator[Verdict]:
             if known(one.origin) == "LD_LIBRARY_PATH" and soname(one) in wheels
         ]
         if not taken:
-            yield Passed(f"{title} maps nothing from LD_LIBRARY_PATH that a wheel has", title)
+            yield Passed(f"{title} maps nothing from LD_LIBRARY_PATH that a wheel has")
             return
         parts = ", ".join(dict.fromkeys(component_of(one.name) or one.name for one in taken))
         yield Finding(
@@ -213,7 +215,7 @@ def not_overridden(view: SnapshotView) -> Iterator[Verdict]:
             f"LD_LIBRARY_PATH makes {title} use {known(taken[0].path)}"
             f"{f' and {len(taken) - 1} more' if len(taken) > 1 else ''} instead of the installed wheels "
             f"({parts}).",
-            subject=title,
+            subjects=about("framework", title),
             evidence=[
                 view.evidence("target.loader.ld_library_path", ":".join(entries)),
                 view.evidence(f"target.{facts.name}.libraries", known(taken[0].path)),
@@ -263,7 +265,7 @@ def no_stubs(view: SnapshotView) -> Iterator[Verdict]:
             if taken
             else "whose libcuda is a stub: it works only as long as the driver's is found first."
         ),
-        subject=entries[0],
+        subjects=about_file(entries[0]),
         evidence=[
             view.evidence("target.loader.ld_library_path"),
             *([view.evidence("target.loader.libraries", known(taken[0].path))] if taken else []),

@@ -11,6 +11,7 @@ from ...facts.missing import NotKnown, Skip
 from ...facts.target import Distribution
 from ...facts.view import SnapshotView, facts_of, known
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..registry import check
 from ..target import (
     PLACE,
@@ -53,7 +54,7 @@ def protobuf(view: SnapshotView) -> Iterator[Verdict]:
         "fail",
         f"{named(package)} is too new for {named(found)}, which needs one below 3.21: importing "
         "TensorFlow fails.",
-        subject="protobuf",
+        subjects=about("package", "protobuf"),
         evidence=[view.evidence(PLACE, f"{named(found)}, {named(package)}")],
         remedy=Remedy("Pin protobuf.", [pip_install(view, "protobuf<3.21")]),
         headline=f"{named(package)} is too new for {named(found)}",
@@ -103,7 +104,7 @@ def pynvml(view: SnapshotView) -> Iterator[Verdict]:
         "warn",
         f"{named(old)} overwrites the module of {named(binding)}{says}: what newer drivers report "
         "is missing.",
-        subject="pynvml",
+        subjects=about("package", "pynvml"),
         evidence=[
             view.evidence(PLACE, f"{named(old)}, {named(binding)}"),
             view.evidence("target.packages.pynvml_module_version"),
@@ -156,7 +157,7 @@ def tensorrt_cudnn(view: SnapshotView) -> Iterator[Verdict]:
         "fail",
         f"{named(engines[0])} needs libcudnn.so.8, and only {named(wrong)} is installed: importing "
         "TensorRT fails.",
-        subject=engines[0].name,
+        subjects=about("package", engines[0].name),
         evidence=[view.evidence(PLACE, f"{named(engines[0])}, {named(wrong)}")],
         remedy=Remedy("Install cuDNN 8.", [pip_install(view, f"{wrong.name}<9")]),
     )
@@ -194,7 +195,7 @@ def numpy(view: SnapshotView) -> Iterator[Verdict]:
     yield Finding(
         "fail",
         f"{named(package)} is too new for {named(found)}, which needs one below {limit}.",
-        subject="numpy",
+        subjects=about("package", "numpy"),
         evidence=[view.evidence(PLACE, f"{named(found)}, {named(package)}")],
         remedy=Remedy("Pin numpy.", [pip_install(view, f"numpy<{limit}")]),
     )

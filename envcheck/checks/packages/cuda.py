@@ -8,11 +8,12 @@ from packaging.version import Version
 
 from ...data.packages import NVTF_SOURCE, WHEELS_SOURCE, tensorflow_build
 from ...facts.missing import NotKnown, Skip
+from ...facts.target import FRAMEWORKS
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..registry import check
 from ..target import (
-    FRAMEWORKS,
     PLACE,
     framework,
     gpus_present,
@@ -94,7 +95,7 @@ def horovod(view: SnapshotView) -> Iterator[Verdict]:
         "warn" if built else "fail",
         f"{named(package)} holds no extension for {what}: `import horovod` succeeds, and training "
         "across GPUs with it fails.",
-        subject=package.name,
+        subjects=about("package", package.name),
         evidence=[view.evidence("target.packages.horovod_extensions")],
         remedy=Remedy(
             "Build it again, with the framework installed first, and let the build fail aloud.",
@@ -156,7 +157,7 @@ def cuda_packages(view: SnapshotView) -> Iterator[Verdict]:
         "fail",
         f"{named(package)} was installed without its CUDA libraries, and the system has none: it runs "
         "on the CPU.",
-        subject="tensorflow",
+        subjects=about("package", "tensorflow"),
         evidence=[
             view.evidence(PLACE, f"{named(package)}; no nvidia-cudnn, no nvidia-cublas"),
             view.evidence("target.loader.libraries", "no libcudnn, no libcublas found"),
@@ -220,7 +221,7 @@ def and_cuda(view: SnapshotView) -> Iterator[Verdict]:
     yield Finding(
         "warn",
         f"{named(package)}'s CUDA wheels are not the set it asks for: {shown}{note}.",
-        subject="tensorflow",
+        subjects=about("package", "tensorflow"),
         evidence=[
             view.evidence(PLACE, f"{named(package)}: {'; '.join(parts)}"),
             view.evidence("target.tensorflow.gpus"),

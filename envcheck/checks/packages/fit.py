@@ -10,6 +10,7 @@ from ...facts.missing import NotKnown, Skip
 from ...facts.target import Distribution
 from ...facts.view import SnapshotView, facts_of, known
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ...findings.subjects import about
 from ..registry import check
 from ..target import PLACE, installed, named, pip_install, pip_uninstall
 from . import PACKAGES_ALONE
@@ -51,7 +52,7 @@ def cuda_majors(view: SnapshotView) -> Iterator[Verdict]:
             "warn",
             f"{names} are the same library for several CUDA majors: they overwrite each other's "
             "files, and one process may load both.",
-            subject=name,
+            subjects=about("package", name),
             evidence=[view.evidence(PLACE, names)],
             remedy=Remedy(
                 "Give each framework an environment of its own, or uninstall the one that no "
@@ -106,7 +107,7 @@ def requirements_met(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "warn",
             f"{named(one)} asks for {', '.join(words)}.",
-            subject=one.name,
+            subjects=about("package", one.name),
             evidence=[view.evidence(PLACE, named(gap.found)) for gap in gaps if gap.found]
             or [view.evidence(PLACE, named(one))],
             remedy=Remedy(
@@ -147,7 +148,10 @@ def wheel_tags(view: SnapshotView) -> Iterator[Verdict]:
         try:
             reason = misfit(tags, system)
         except ValueError:
-            yield unjudged(NotKnown(f"what {named(one)}'s tags {', '.join(tags)} mean"), one.name)
+            yield unjudged(
+                NotKnown(f"what {named(one)}'s tags {', '.join(tags)} mean"),
+                about("package", one.name),
+            )
             continue
         judged += 1
         if not reason:
@@ -156,7 +160,7 @@ def wheel_tags(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "fail",
             f"{named(one)} does not fit this target: {reason}.",
-            subject=one.name,
+            subjects=about("package", one.name),
             evidence=[
                 view.evidence(PLACE, f"{named(one)}: {', '.join(tags)}"),
                 view.evidence("target.interpreter.version"),

@@ -11,6 +11,7 @@ from ...facts.target import Lock, LockedPackage
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
+from ...findings.subjects import about
 from ..registry import check
 from . import LOCK_ALONE
 
@@ -61,7 +62,7 @@ def as_locked(view: SnapshotView) -> Iterator[Verdict]:
         "warn",
         f"{'; '.join(sentences)}. This is no longer the environment that was verified.",
         headline=_headline([*changed, *gone]),
-        subject=known(lock.stack) or "",
+        subjects=about("package", known(lock.stack) or ""),
         evidence=[view.evidence("target.lock.path")],
         remedy=_back(view, lock),
     )

@@ -17,6 +17,7 @@ from ...facts.missing import NotKnown
 from ...facts.target import Distribution
 from ...facts.view import SnapshotView, known
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..target import framework_facts, named, pip_install
 
 
@@ -94,7 +95,7 @@ def nvidia_release(
             "warn",
             f"{seen.name} {seen.version} is not what NVIDIA's release {near.month} was built with "
             f"({difference.released}), and not a version that its wheel asks for.",
-            subject=seen.name,
+            subjects=about("package", seen.name),
             evidence=[
                 view.evidence("target.packages.distributions", named(tensorflow)),
                 view.evidence("target.packages.distributions", f"{seen.name} {seen.version}"),

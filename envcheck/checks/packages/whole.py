@@ -9,6 +9,7 @@ from ...data.packages import NAMES_SOURCE, TENSORFLOWS, WHEELS_SOURCE, placehold
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, known
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..registry import check
 from ..target import PLACE, installed, named, pip_install, pip_uninstall, tensorflows, version_of
 from . import PACKAGES_ALONE
@@ -51,7 +52,7 @@ def whole(view: SnapshotView) -> Iterator[Verdict]:
             "fail" if code else "warn",
             f"{named(one)} lacks {one.missing_count} of its {known(one.files)} files, "
             f"{(code or gone)[0]} among them: what needs them fails, though it counts as installed.",
-            subject=one.name,
+            subjects=about("package", one.name),
             evidence=[view.evidence(PLACE, f"{one.name}: {', '.join(gone[:3])}")],
             remedy=Remedy(
                 "Install it again over itself.",
@@ -85,7 +86,7 @@ def placeholders(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "fail",
             f"{named(one)} is a placeholder on the registry, not the software: {held.why}.",
-            subject=one.name,
+            subjects=about("package", one.name),
             evidence=[view.evidence(PLACE, named(one))],
             remedy=Remedy(
                 "Uninstall it, and install the real one from an index that has it.",
@@ -134,7 +135,7 @@ def one_tensorflow(view: SnapshotView) -> Iterator[Verdict]:
         "fail" if mixed else "warn",
         f"{names} share one directory: whichever was installed last has overwritten the others"
         f"{', and files of several versions lie mixed' if mixed else ''}.",
-        subject="tensorflow",
+        subjects=about("package", "tensorflow"),
         evidence=[view.evidence(PLACE, names)],
         remedy=Remedy(
             "Uninstall all of them, then install the one that you want again (nvidia-tensorflow "
@@ -177,7 +178,7 @@ def shadowed(view: SnapshotView) -> Iterator[Verdict]:
             if together
             else f"{named(one)} in {one.location} is never imported: {used.version} in "
             f"{used.location} comes first.",
-            subject=one.name,
+            subjects=about("package", one.name),
             evidence=[
                 view.evidence(PLACE, f"{named(used)} in {used.location}"),
                 view.evidence(PLACE, f"{named(one)} in {one.location}"),

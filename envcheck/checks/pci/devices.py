@@ -10,6 +10,7 @@ from ...facts.missing import CannotJudge, CouldNotRun, Skip
 from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ...findings.subjects import Subject, about_device, about_device_at
 from ..nvidia_devices import (
     NVIDIA_DRIVERS,
     ON_WSL,
@@ -19,7 +20,6 @@ from ..nvidia_devices import (
     held_for_guests,
     is_loaded,
     known_kernel,
-    label,
     listed_gpus,
     pci_devices,
     pci_gpus,
@@ -104,7 +104,7 @@ def no_other_driver(view: SnapshotView) -> Iterator[Verdict]:
             yield Finding(
                 "warn",
                 f"A driver that is not NVIDIA's, {known(gpu.driver)}, holds this GPU: CUDA cannot use it.",
-                subject=label(gpu),
+                subjects=about_device(gpu),
                 evidence=device_evidence(view, gpu, "driver"),
             )
     yield from _held_for_guests(view, gpus)
@@ -131,7 +131,7 @@ def _rival(view: SnapshotView, gpu: PciDevice, driver: str) -> Finding:
         "fail",
         f"The kernel's own driver {driver} holds this GPU: NVIDIA's driver cannot have it, and nothing"
         " can use CUDA on it.",
-        subject=label(gpu),
+        subjects=about_device(gpu),
         evidence=evidence,
         remedy=Remedy(text, commands),
     )
@@ -146,7 +146,7 @@ def _held_for_guests(view: SnapshotView, gpus: list[PciDevice]) -> Iterator[Verd
             f"{known(gpu.driver)} holds this GPU for a virtual machine: "
             + ("like all the others, it" if everything and len(gpus) > 1 else "it")
             + " cannot be used on this machine itself.",
-            subject=label(gpu),
+            subjects=about_device(gpu),
             evidence=device_evidence(view, gpu, "driver", "driver_override"),
             remedy=Remedy(
                 "Where the GPU is meant for this machine: take its device id out of vfio-pci's options"
@@ -198,7 +198,7 @@ def every_gpu_bound(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "fail",
             f"{why}; nothing can use it.",
-            subject=label(gpu),
+            subjects=about_device(gpu),
             evidence=evidence,
             remedy=_unbound_remedy(),
         )
@@ -236,13 +236,13 @@ def every_device_answers(view: SnapshotView) -> Iterator[Verdict]:
         event = fallen.pop(device.address, None)
         if known(device.answers) is False or event is not None:
             evidence = device_evidence(view, device, "answers", "power_state")
-            yield _off_the_bus(label(device), evidence + ([event] if event else []))
+            yield _off_the_bus(about_device(device), evidence + ([event] if event else []))
         elif isinstance(device.answers, Unavailable):
-            yield unjudged(_unread(device), label(device))
+            yield unjudged(_unread(device), about_device(device))
         else:
             answering += 1
     for address, event in fallen.items():
-        yield _off_the_bus(f"GPU {address}" if address else "", [event])
+        yield _off_the_bus(about_device_at("gpu", address), [event])
     if answering:
         yield Passed(f"{answering} of {len(devices)} answer")
     try:
@@ -270,12 +270,12 @@ def _fallen(view: SnapshotView) -> dict[str, Evidence]:
     }
 
 
-def _off_the_bus(subject: str, evidence: list[Evidence]) -> Finding:
+def _off_the_bus(subjects: list[Subject], evidence: list[Evidence]) -> Finding:
     return Finding(
         "fail",
         "This device has fallen off the PCI bus: jobs on it hang or die, and its results cannot be"
         " trusted until it was looked at.",
-        subject=subject,
+        subjects=subjects,
         evidence=evidence,
         remedy=Remedy(
             "Power the machine off and on (a warm reboot may not bring the device back). Where it"

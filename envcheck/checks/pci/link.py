@@ -11,7 +11,8 @@ from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
-from ..nvidia_devices import device_evidence, is_virtual, label, pci_gpus
+from ...findings.subjects import about_device
+from ..nvidia_devices import device_evidence, is_virtual, pci_gpus
 from ..registry import check
 from ..root_causes import REBOOT
 from ..system_commands import on_system
@@ -34,7 +35,7 @@ def _each(
                 else:
                     yield verdict
         except CannotJudge as why:
-            yield unjudged(why, label(gpu))
+            yield unjudged(why, about_device(gpu))
     for detail, count in passed.items():
         yield Passed(detail if len(gpus) == 1 else f"{detail} ({count} GPUs)")
 
@@ -77,7 +78,7 @@ def _width(view: SnapshotView, gpu: PciDevice) -> Iterator[Verdict]:
         "warn",
         f"The PCIe link runs with {width} lanes, while the card has {card} and the slot {slot}: copies"
         f" between host and GPU reach at most {width / min(card, slot):.0%} of their speed.",
-        subject=label(gpu),
+        subjects=about_device(gpu),
         evidence=device_evidence(view, gpu, "link_width", "max_link_width", "slot_max_link_width"),
         remedy=Remedy(
             "Reseat the card and its riser; look for a firmware setting that splits the slot.",
@@ -110,7 +111,7 @@ def _errors(view: SnapshotView, gpu: PciDevice) -> Iterator[Verdict]:
         "warn",
         f"The PCIe link has reported {fatal} fatal and {nonfatal} non-fatal uncorrectable errors since"
         " boot: transfers were lost, and jobs may have failed with them.",
-        subject=label(gpu),
+        subjects=about_device(gpu),
         evidence=device_evidence(view, gpu, "aer_fatal", "aer_nonfatal"),
         remedy=Remedy(
             "Watch whether the counters grow under load; then reseat the card, and try another slot.",

@@ -8,6 +8,7 @@ from ...facts.evidence import Evidence
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Verdict
+from ...findings.subjects import about
 from ..registry import check
 
 
@@ -35,7 +36,7 @@ def probes_answered(view: SnapshotView) -> Iterator[Verdict]:
             yield Finding(
                 "warn",
                 f"The plug-in's probe {name} gave no facts: {probe.reason or probe.outcome}.",
-                subject=name,
+                subjects=about("plugin", name),
                 evidence=[
                     Evidence(
                         fact=f"{document}.extensions.{name}",
@@ -45,4 +46,4 @@ def probes_answered(view: SnapshotView) -> Iterator[Verdict]:
                 ],
             )
         else:
-            yield Passed(f"{name} answered", name)
+            yield Passed(f"{name} answered")

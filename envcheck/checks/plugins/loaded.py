@@ -8,6 +8,7 @@ from ... import plugins
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
 from ..registry import check
 
 
@@ -30,7 +31,7 @@ def plugins_can_be_used(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "warn",
             f"The plug-in {problem.name} ({problem.group}) of {package} cannot be used: {problem.reason}.",
-            subject=problem.package,
+            subjects=about("package", problem.package),
             remedy=Remedy(
                 f"In the environment that envcheck is installed in, upgrade or uninstall {package}."
             ),

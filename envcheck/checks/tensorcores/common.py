@@ -8,10 +8,11 @@ from ...facts.base import Probe
 from ...facts.evidence import Evidence
 from ...facts.micro_kernels import Level, MicroKernels, Mode
 from ...facts.missing import Skip
+from ...facts.target import FRAMEWORKS
 from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Passed, Remedy, Unjudged
 from ...tensorcores import judge
-from ...tensorcores.circumstances import TITLES, command, directory
+from ...tensorcores.circumstances import command, directory
 from ...tensorcores.judge import Case
 from ...tensorcores.rates import figure, name, unit
 from ..root_causes import NO_GPUS_THERE
@@ -82,7 +83,7 @@ def where(case: Case) -> str:
     judged = case.judged
     if judged.level == "L0":
         return LEVELS["L0"]
-    return f"in {TITLES.get(judged.framework) or judged.library}"
+    return f"in {FRAMEWORKS.get(judged.framework) or judged.library}"
 
 
 def products(mode: Mode) -> str:
@@ -123,7 +124,7 @@ def not_run(case: Case) -> Unjudged:
     return Unjudged(
         "could-not-run" if broken else "skipped",
         f"{name(case.judged.mode)}{place}: {case.judged.reason}",
-        case.judged.subject or TITLES.get(case.judged.framework, ""),
+        case.judged.subjects,
     )
 
 
@@ -133,10 +134,10 @@ def passed(cases: Iterable[Case], words: str) -> Iterator[Passed]:
     for case in cases:
         places.setdefault("" if case.judged.level == "L0" else where(case), []).append(case)
     for place, some in places.items():
-        count = len({case.judged.subject for case in some})
+        count = len({case.judged.gpu for case in some})
         rates = sorted(case.judged.tflops for case in some if case.judged.tflops is not None)
         speed = f", {_range(rates)} {unit(some[0].judged.mode)}" if rates else ""
-        sliced = any(", MIG instance " in case.judged.subject for case in some)
+        sliced = any(gpu.kind == "mig-instance" for case in some if (gpu := case.judged.gpu))
         gpus = f"{count} {'MIG instance' if sliced else 'GPU'}{'' if count == 1 else 's'}"
         yield Passed((f"{place}: " if place else "") + f"{words} on {gpus}{speed}")
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from ...data.versions import parse_version
 from ...facts.missing import Skip
+from ...facts.target import FRAMEWORKS
 from ...facts.view import SnapshotView, known
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
-from ...tensorcores.circumstances import OVERRIDE, TITLES
+from ...tensorcores.circumstances import OVERRIDE
 from ...tensorcores.judge import Case
 from ...tensorcores.not_engaged import off_by_default, older_than_tf32
 from ...tensorcores.signatures import EMULATED
@@ -56,26 +57,24 @@ def plain_products(view: SnapshotView) -> Iterator[Verdict]:
 
 def _default(view: SnapshotView, case: Case) -> Finding | Unjudged | Passed:
     judged, run = case.judged, case.seen.run
-    title = TITLES[judged.framework]
+    title = FRAMEWORKS.get(judged.framework, "")
     if judged.verdict == "could not run":
         return not_run(case)
     if judged.verdict in _ENGAGED and case.seen.reading.unit.endswith(EMULATED):
-        return Passed(f"{title} emulates FP32 on Tensor Cores{_reached(view, case)}", title)
+        return Passed(f"{title} emulates FP32 on Tensor Cores{_reached(view, case)}")
     if judged.verdict in _ENGAGED:
-        return Passed(f"{title} runs them in TF32 on Tensor Cores{_reached(view, case)}", title)
+        return Passed(f"{title} runs them in TF32 on Tensor Cores{_reached(view, case)}")
     if judged.verdict == "not engaged":
         if case.seen.chip.has("tf32") is False or not _expected(
             judged.framework, known(run.framework_version) or ""
         ):
             how = _how(judged.remedy)
-            return Passed(
-                f"{title} runs them in FP32: {said(judged.cause).rstrip('.')}{how}", title
-            )
+            return Passed(f"{title} runs them in FP32: {said(judged.cause).rstrip('.')}{how}")
         return Finding(
             "warn",
             f"{title} runs FP32 products on CUDA cores, though it is known to use TF32 for them: "
             f"{said(judged.cause)}",
-            judged.subject,
+            judged.subjects,
             lines_of(view, case),
             judged.remedy or run_again(view, case),
         )
@@ -83,7 +82,7 @@ def _default(view: SnapshotView, case: Case) -> Finding | Unjudged | Passed:
         "warn",
         f"Whether {title} runs plain FP32 products in TF32 on Tensor Cores cannot be told: "
         f"{judged.reason}.",
-        judged.subject,
+        judged.subjects,
         lines_of(view, case),
         judged.remedy or run_again(view, case),
     )
@@ -107,8 +106,8 @@ def _how(remedy: Remedy | None) -> str:
 def _reached(view: SnapshotView, case: Case) -> str:
     """Whether the override switches off what the default does, on the same GPU."""
     for other in all_cases(view):
-        same = (other.judged.subject, other.judged.framework) == (
-            case.judged.subject,
+        same = (other.judged.gpu, other.judged.framework) == (
+            case.judged.gpu,
             case.judged.framework,
         )
         if not same or other.judged.setting != "override":

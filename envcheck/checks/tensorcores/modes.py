@@ -129,7 +129,7 @@ def _failed_control(view: SnapshotView, case: Case) -> Verdict:
         "warn" if unsure else "fail",
         f"FP32 products {where(case)} that had to stay off the Tensor Cores {what}, so that nothing is "
         f"proven there: {said(judged.cause) or f'{judged.reason}.'}",
-        judged.subject,
+        judged.subjects,
         lines_of(view, case),
         judged.remedy or run_again(view, case),
     )
@@ -151,15 +151,17 @@ def _unproven(view: SnapshotView, case: Case) -> Finding | Unjudged | Passed:
     if judged.verdict == "could not run":
         return not_run(case)
     if judged.verdict == "not applicable":
-        return Unjudged("skipped", f"not applicable: {judged.reason}", judged.subject)
+        return Unjudged("skipped", f"not applicable: {judged.reason}", judged.subjects)
     if case.calm:
         why = judged.cause[:1].lower() + judged.cause[1:].rstrip(".")
-        return Unjudged("skipped", f"indicated, not proven: {judged.reason}; {why}", judged.subject)
+        return Unjudged(
+            "skipped", f"indicated, not proven: {judged.reason}; {why}", judged.subjects
+        )
     broken = judged.verdict in ("not engaged", "contradiction") and not case.chosen
     return Finding(
         "fail" if broken else "warn",
         _message(case),
-        judged.subject,
+        judged.subjects,
         lines_of(view, case),
         judged.remedy or run_again(view, case),
     )

@@ -9,7 +9,6 @@ from ...facts.missing import Skip
 from ...facts.view import SnapshotView, known
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...tensorcores.causes import LOOK_FOR_XIDS, STICKY
-from ...tensorcores.circumstances import TITLES
 from ...tensorcores.judge import Case
 from ..gpus import together
 from ..nvidia_devices import event_evidence, known_kernel
@@ -44,7 +43,7 @@ def results_are_right(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "fail",
             f"{products(case.judged.mode)} {where(case)} came out wrong: {case.seen.reading.wrong}",
-            case.judged.subject,
+            case.judged.subjects,
             [view.evidence(f"{case.seen.path}.signatures", case.judged.bits.text)],
             Remedy(
                 "Take no result from this GPU: look at its ECC counters and the kernel's log, and run "
@@ -79,7 +78,7 @@ def kernels_come_back(view: SnapshotView) -> Iterator[Verdict]:
         yield Finding(
             "fail",
             f"{what} {where(case)} {how}: {case.seen.mode.reason.rstrip('.') or 'no reason was given'}.",
-            case.judged.subject or TITLES[case.judged.framework],
+            case.judged.subjects,
             [
                 view.evidence(case.seen.path, f"{case.seen.mode.outcome}: {case.seen.mode.reason}"),
                 *_xids(view, case),
@@ -144,7 +143,7 @@ def _slow(view: SnapshotView, case: Case) -> Finding:
     return Finding(
         "warn",
         f"{products(judged.mode)} {where(case)} ran {ran}: {why[:1].lower()}{why[1:]}.",
-        judged.subject,
+        judged.subjects,
         [lines_of(view, case)[1]],
         Remedy(
             "Watch clocks, power and temperature while it runs again.",
@@ -168,14 +167,14 @@ def _slow(view: SnapshotView, case: Case) -> Finding:
     follows=NO_GPUS_THERE,
 )
 def left_alone(view: SnapshotView) -> Iterator[Verdict]:
-    busy = {
-        case.judged.subject: case for case in any_cases(view) if case.seen.run.outcome == "busy"
-    }
+    busy = {case.judged.gpu: case for case in any_cases(view) if case.seen.run.outcome == "busy"}
     if all(case.seen.run.outcome == "not-run" for case in any_cases(view)):
         raise Skip("nothing was run")
     if not busy:
         yield Passed("none was in use, or --busy-ok was given")
-    for subject, case in busy.items():
+    for case in busy.values():
         remedy = case.judged.remedy
         how = remedy.commands[0] if remedy is not None and remedy.commands else "--busy-ok"
-        yield Unjudged("skipped", f"in use: {case.seen.run.reason} (to run it: {how})", subject)
+        yield Unjudged(
+            "skipped", f"in use: {case.seen.run.reason} (to run it: {how})", case.judged.subjects
+        )

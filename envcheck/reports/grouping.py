@@ -10,6 +10,7 @@ import msgspec
 
 from ..facts.micro_kernels import Mode, Setting
 from ..findings.model import Remedy
+from ..findings.subjects import Subject
 from ..safe_text import LONGEST
 from ..tensorcores.judged import Judged
 from .plain import ranges
@@ -21,11 +22,6 @@ _MODES: tuple[str, ...] = get_args(Mode)
 _SETTINGS: tuple[str, ...] = get_args(Setting)
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-
-# As view.gpu_name calls a GPU.
-_SUBJECT = re.compile(
-    r"GPU (?P<index>\d{1,6}) (?P<name>.*?)(?: at [0-9a-fA-F:]+\.[0-9a-fA-F])?", re.DOTALL
-)
 
 
 class Alike(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +39,7 @@ def ordered(judged: Iterable[Judged]) -> list[Judged]:
 
 def _place(row: Judged) -> tuple[object, ...]:
     return (
-        *_natural(row.subject),
+        *_by_index(row),
         row.level,
         row.framework,
         row.library,
@@ -52,17 +48,18 @@ def _place(row: Judged) -> tuple[object, ...]:
     )
 
 
-def _natural(subject: str) -> tuple[int, str]:
-    """Numbers by their size; what is no GPU's usual name comes last."""
-    found = re.match(r"GPU (\d{1,6})\b", subject)
-    return (int(found.group(1)) if found else 10**6, subject)
+def _by_index(row: Judged) -> tuple[int, str]:
+    """A GPU's place among the others; what has no index comes last."""
+    gpu = row.gpu
+    last = 10**6
+    return (last, "") if gpu is None else (last if gpu.index is None else gpu.index, gpu.text)
 
 
 def folded(judged: Iterable[Judged]) -> list[Alike]:
     """The GPUs in order, each with its rows; those that differ in numbers alone are one."""
-    gpus: dict[str, list[Judged]] = {}
+    gpus: dict[Subject | None, list[Judged]] = {}
     for row in ordered(judged):
-        gpus.setdefault(row.subject, []).append(row)
+        gpus.setdefault(row.gpu, []).append(row)
     groups: dict[tuple[object, ...], list[list[list[Judged]]]] = {}
     for rows in gpus.values():
         candidates = groups.setdefault(_words(rows), [])
@@ -72,13 +69,14 @@ def folded(judged: Iterable[Judged]) -> list[Alike]:
         else:
             group.append(rows)
     found = [group for candidates in groups.values() for group in candidates]
-    return [_alike(group) for group in sorted(found, key=lambda gpus: _natural(gpus[0][0].subject))]
+    return [_alike(group) for group in sorted(found, key=lambda gpus: _by_index(gpus[0][0]))]
 
 
 def _words(rows: list[Judged]) -> tuple[object, ...]:
     """All that is said of a GPU, without its index and without numbers."""
-    found = _SUBJECT.fullmatch(rows[0].subject)
-    return (found.group("name") if found else rows[0].subject, *(_row_words(row) for row in rows))
+    gpu = rows[0].gpu
+    whole = gpu is not None and gpu.kind == "gpu" and gpu.index is not None
+    return (gpu.name if gpu and whole else gpu, *(_row_words(row) for row in rows))
 
 
 def _row_words(row: Judged) -> tuple[object, ...]:
@@ -103,7 +101,7 @@ def _near(first: list[Judged], second: list[Judged]) -> bool:
 
 def _alike(group: list[list[Judged]]) -> Alike:
     rows = [_slowest(same) for same in zip(*group, strict=True)]
-    return Alike(title=_title([gpu[0].subject for gpu in group]), count=len(group), rows=rows)
+    return Alike(title=_title([rows[0].gpu for rows in group]), count=len(group), rows=rows)
 
 
 def _slowest(same: Sequence[Judged]) -> Judged:
@@ -116,10 +114,9 @@ def _slowest(same: Sequence[Judged]) -> Judged:
     return msgspec.structs.replace(row, remedy=remedy)
 
 
-def _title(subjects: list[str]) -> str:
-    if len(subjects) == 1:
-        return subjects[0]
-    found = [_SUBJECT.fullmatch(subject) for subject in subjects]
-    name = found[0].group("name") if found[0] else ""
-    indices = [int(match.group("index")) for match in found if match]
-    return f"GPU {ranges(indices)} {name}"
+def _title(gpus: list[Subject | None]) -> str:
+    first = gpus[0]
+    if first is None or len(gpus) == 1:
+        return first.text if first else ""
+    indices = [gpu.index for gpu in gpus if gpu and gpu.index is not None]
+    return f"GPU {ranges(indices)} {first.name}"
