@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -48,3 +49,15 @@ class Lockfile(msgspec.Struct, frozen=True, kw_only=True):
     def files(self) -> list[LockedFile]:
         """Every file to fetch, each once."""
         return list({p.file.sha256: p.file for p in [*self.packages, *self.building]}.values())
+
+
+class Downloads(Lockfile, frozen=True, kw_only=True):
+    """What is fetched and installed: a lock's packages at today's addresses, and what the user had added.
+
+    It is never written anywhere.
+    """
+
+    @classmethod
+    def of(cls, located: Lockfile, added: Sequence[LockedPackage] = ()) -> Downloads:
+        fields = {name: getattr(located, name) for name in located.__struct_fields__}
+        return cls(**{**fields, "packages": [*located.packages, *added]})

@@ -22,7 +22,6 @@ from .network.public_index import PublicIndex, public_index
 from .pythons import finding
 from .pythons.interpreter import Interpreter
 from .request import Request
-from .wheels import uv
 
 T = TypeVar("T")
 
@@ -36,33 +35,29 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     public: PublicIndex | None
 
 
-def collecting() -> Aside[Collected]:
+def collecting() -> BackgroundTask[Collected]:
     """The Snapshot, which takes the longest."""
     # Nothing of it is written or sent anywhere, and refusals name real paths.
-    return Aside(lambda: collection.collect(redact=False))
+    return BackgroundTask(lambda: collection.collect(redact=False))
 
 
 def look(
     request: Request,
     python: str = "",
     *,
-    collected: Aside[Collected] | None = None,
-    known: Callable[[PublicIndex], None] | None = None,
+    collected: BackgroundTask[Collected] | None = None,
 ) -> Machine:
     """All of it side by side. Only from the main thread; python: in place of the request's.
 
-    collected: a Snapshot that is under way. known: is told the public index, in a thread, as soon as that is
-    known; it must not raise.
+    collected: a Snapshot that is under way.
     Raises UsageError for a --python or an index that is none, CouldNotLook where the collector fails.
     """
     # Not safe in threads the first time: python/cpython issue 92452, met here when two look for uv at once.
     sysconfig.get_config_vars()
     collected = collected or collecting()
-    public = None if request.offline else Aside(lambda: _public(request, known))
-    obtainable = None if request.offline else Aside(finding.obtainable)
-    resolving = Aside(uv.binary)  # it remembers the answer
+    public = None if request.offline else BackgroundTask(lambda: _public(request))
+    obtainable = None if request.offline else BackgroundTask(finding.obtainable)
     interpreters = finding.interpreters(python or request.python)
-    resolving.result()
     return Machine(
         obtainable=[] if obtainable is None else obtainable.result(),
         public=None if public is None else public.result(),
@@ -71,17 +66,14 @@ def look(
     )
 
 
-def _public(request: Request, known: Callable[[PublicIndex], None] | None) -> PublicIndex:
+def _public(request: Request) -> PublicIndex:
     """The one that the request names, whatever pip and uv say, else theirs."""
     given = [index.removeprefix(f"{PUBLIC}=") for index in request.indexes]
     named = [index for index in given if index.startswith(("https://", "http://"))]
-    public = PublicIndex(url=named[-1], origin="--index") if named else public_index(os.environ)
-    if known is not None:
-        known(public)
-    return public
+    return PublicIndex(url=named[-1], origin="--index") if named else public_index(os.environ)
 
 
-class Aside(threading.Thread, Generic[T]):
+class BackgroundTask(threading.Thread, Generic[T]):
     """A question in a thread that does not keep an interrupted envcheck from ending.
 
     It may start programs: it waits for their end, and so never takes one along.

@@ -77,8 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
             output,
             pythons=arguments.for_python,
             jobs=arguments.jobs,
-            say=shown.say,
-            fetching=shown.fetching,
+            reporter=shown,
         )
     style = style_of(sys.stdout)
     text = bundled.render(

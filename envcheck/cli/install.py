@@ -14,10 +14,11 @@ from .parser import Parser
 from .style import style_of
 
 if TYPE_CHECKING:
+    from ..install.mode import InstallOptions
+    from ..install.pipeline import Outcome
     from ..install.plan.models import AnyPlan
     from ..install.reports.plan_json import Environment, Result
     from ..install.request import Request
-    from ..install.running.run import Outcome
 
 EPILOG = """\
 examples:
@@ -110,11 +111,10 @@ def run(arguments: argparse.Namespace) -> int:
         stacks.settle(arguments)
         _refuse_combinations(arguments)
         request = selection.request_of(arguments)
-        if selection.builds_image(arguments):
-            return _context(arguments, request, shown)
-        from ..install.running import run as running
+        from ..install import pipeline
+        from ..install.mode import InstallOptions
 
-        how = running.How(
+        options = InstallOptions(
             until="plan" if arguments.plan else "installed",
             upgrade=arguments.upgrade,
             fresh=arguments.fresh,
@@ -122,22 +122,26 @@ def run(arguments: argparse.Namespace) -> int:
             wait=arguments.wait,
             jobs=arguments.jobs,
         )
-        outcome = running.install(request, how, shown)
+        if selection.builds_image(arguments):
+            return _context(arguments, request, options, shown)
+        outcome = pipeline.install(request, options, shown)
         shown.clear()
         files.write(None, _render(arguments, outcome))
         return ExitCode.INTERRUPTED if outcome.result == "refused" else ExitCode.HEALTHY
 
 
-def _context(arguments: argparse.Namespace, request: Request, shown: terminal.Terminal) -> int:
+def _context(
+    arguments: argparse.Namespace,
+    request: Request,
+    options: InstallOptions,
+    shown: terminal.Terminal,
+) -> int:
     """A directory that an image is built from: over NVIDIA's container, or a wheel stack's."""
     from ..install.export import build_context as making
 
     folder = selection.absolute_output(arguments.dockerfile, "--dockerfile")
-    how = making.BuildOptions(
-        upgrade=arguments.upgrade, jobs=arguments.jobs, say=shown.say, fetching=shown.fetching
-    )
     make = making.make_over if arguments.mode == "container" else making.make
-    names = make(request, folder, how)
+    names = make(request, folder, options, shown)
     shown.clear()
     files.write(None, "".join(f"{folder / name}\n" for name in names))
     return ExitCode.HEALTHY

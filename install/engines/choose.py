@@ -48,6 +48,17 @@ class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
         return passed + [_remark(finding) for finding in self.findings]
 
     @property
+    def label(self) -> str:
+        """ "podman 4.3.1"."""
+        version = known(self.engine.server_version) or known(self.engine.version)
+        return f"{self.name} {version}" if version else self.name
+
+    @property
+    def wired(self) -> str:
+        """How the GPUs get in, in words; "" where none is wired."""
+        return self.wiring.sentence if self.wiring.kind != "none" else ""
+
+    @property
     def files(self) -> bool:
         """It keeps no images: one is a file in the version's directory."""
         return self.name in ("apptainer", "enroot")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,29 +18,19 @@ from ...exit_codes import Cannot, UsageError
 from .. import pylock
 from ..catalogue.model import Stack
 from ..lockfile import Lockfile
+from ..mode import InstallOptions, Reporter
+from ..pipeline import opened
 from ..pythons import wheel_tags
 from ..pythons.interpreter import Interpreter
 from ..registry import reference
 from ..request import Request
 from ..signals import ending_raises
-from ..store.progress import Fetching
 from ..wheels import uv
 from . import context_writer, dockerfile, own_lock, own_wheel, requirement_lists
 from .own_wheel import OwnWheel
 
 PYLOCK = "pylock.toml"
 _GLIBC = "2.17"  # the oldest that the wheels of what envcheck needs have to run on
-
-Say = Callable[[str], None]
-
-
-class BuildOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How it is made, and who is told how far it is."""
-
-    upgrade: bool = False  # resolve again what the directory holds already
-    jobs: int = 8  # downloads at once
-    say: Say
-    fetching: Callable[[Fetching], None]
 
 
 class _Locked(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +42,7 @@ class _Locked(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, bytes]
 
 
-def make(request: Request, folder: Path, options: BuildOptions) -> list[str]:
+def make(request: Request, folder: Path, options: InstallOptions, reporter: Reporter) -> list[str]:
     """Write the context of a wheel stack: the names of its files. Only from the main thread.
 
     Raises EnvcheckError.
@@ -61,7 +50,7 @@ def make(request: Request, folder: Path, options: BuildOptions) -> list[str]:
     context_writer.check(folder)
     own = own_wheel.build()
     with ending_raises(), ExitStack() as exits:
-        made = _kept(request, folder, options) or _locked(request, options, exits)
+        made = _kept(request, folder, options) or _locked(request, options, reporter, exits)
         lock = made.lock
         if tuple(map(int, lock.python.split("."))) < dockerfile.OLDEST:
             raise Cannot(
@@ -70,7 +59,7 @@ def make(request: Request, folder: Path, options: BuildOptions) -> list[str]:
                 "choose a release for a newer Python, or build upon NVIDIA's image: --mode container",
             )
         runs_on = _interpreter(dockerfile.envcheck_python(lock.python), lock.architecture)
-        listed = _needs(request, folder, own, runs_on, options)
+        listed = _needs(request, folder, own, runs_on, options, reporter)
     text = dockerfile.render(
         made.stack, lock, dockerfile.Options(envcheck=__version__, digest=made.digest)
     )
@@ -79,7 +68,9 @@ def make(request: Request, folder: Path, options: BuildOptions) -> list[str]:
     )
 
 
-def make_over(request: Request, folder: Path, options: BuildOptions) -> list[str]:
+def make_over(
+    request: Request, folder: Path, options: InstallOptions, reporter: Reporter
+) -> list[str]:
     """The same for an image that has its framework already: the request's, or the pinned one. A tag is
     resolved to the digest that it has today."""
     if request.image:
@@ -89,9 +80,9 @@ def make_over(request: Request, folder: Path, options: BuildOptions) -> list[str
         raise UsageError(f"--dockerfile {folder}: this directory holds the lists of a wheel stack")
     own = own_wheel.build()
     with ending_raises():
-        image = _with_digest(request, options)
+        image = _with_digest(request, reporter)
         interpreter = _interpreter(dockerfile.PYTHON, platform.machine())
-        listed = _needs(request, folder, own, interpreter, options)
+        listed = _needs(request, folder, own, interpreter, options, reporter)
     text = dockerfile.render_over_image(
         dockerfile.Options(
             envcheck=__version__, digest=requirement_lists.digest(listed), base=image
@@ -100,14 +91,14 @@ def make_over(request: Request, folder: Path, options: BuildOptions) -> list[str
     return _written(folder, {**_itself(own), requirement_lists.ENVCHECK: listed}, text)
 
 
-def _with_digest(request: Request, options: BuildOptions) -> str:
+def _with_digest(request: Request, reporter: Reporter) -> str:
     """The request's image as NAME@sha256:DIGEST; "" where it names none."""
     if not request.image or "@sha256:" in request.image:
         return request.image
     from ..network.session import Session
     from ..registry import client
 
-    options.say(f"asking for {request.image}")
+    reporter.say(f"asking for {request.image}")
     with Session(request.allow_insecure) as session:
         found = client.resolve(session, reference.parse(request.image), platform.machine())
     return f"{found.name}@{found.digest}"
@@ -127,7 +118,7 @@ def _uv() -> Path:
     return found
 
 
-def _kept(request: Request, folder: Path, options: BuildOptions) -> _Locked | None:
+def _kept(request: Request, folder: Path, options: InstallOptions) -> _Locked | None:
     """The lock that the directory holds, unless something else is asked for."""
     if options.upgrade or request.stack or request.release or request.lock or request.python:
         return None
@@ -141,11 +132,12 @@ def _kept(request: Request, folder: Path, options: BuildOptions) -> _Locked | No
     return _Locked(stack=kept.stack, lock=kept.lock, digest=kept.digest, files=files)
 
 
-def _locked(request: Request, options: BuildOptions, exits: ExitStack) -> _Locked:
-    from ..running import prepare
-
-    prepared = prepare.prepare(request, options.jobs, options.say, options.fetching, exits)
-    stack, lock = prepared.choice.stack, prepared.lock
+def _locked(
+    request: Request, options: InstallOptions, reporter: Reporter, exits: ExitStack
+) -> _Locked:
+    mode = exits.enter_context(opened(request, options, reporter))
+    resolved = mode.resolve(mode.fit())
+    stack, lock = resolved.choice.stack, resolved.lock
     files = {name: text.encode() for name, text in requirement_lists.texts(stack, lock).items()}
     files[PYLOCK] = b"# written by envcheck\n" + pylock.text(lock).encode()
     return _Locked(stack=stack, lock=lock, digest=pylock.digest(lock), files=files)
@@ -157,7 +149,12 @@ def _itself(own: OwnWheel) -> dict[str, bytes]:
 
 
 def _needs(
-    request: Request, folder: Path, own: OwnWheel, interpreter: Interpreter, options: BuildOptions
+    request: Request,
+    folder: Path,
+    own: OwnWheel,
+    interpreter: Interpreter,
+    options: InstallOptions,
+    reporter: Reporter,
 ) -> bytes:
     """The list of what envcheck needs: the directory's own, where it is for this Python."""
     there = folder / requirement_lists.ENVCHECK
@@ -169,15 +166,19 @@ def _needs(
         and not options.upgrade
     ):
         return there.read_bytes()
-    options.say(f"resolving what envcheck itself needs, for Python {interpreter.minor}")
-    lock = _resolved(request, own, interpreter, options)
+    reporter.say(f"resolving what envcheck itself needs, for Python {interpreter.minor}")
+    lock = _resolved(request, own, interpreter, options, reporter)
     packages = [package for package in lock.packages if package.name != "pip"]
     lines = pylock.for_pip(lock, packages).splitlines()
     return requirement_lists.text(lines, requirement_lists.of(lock)).encode()
 
 
 def _resolved(
-    request: Request, own: OwnWheel, interpreter: Interpreter, options: BuildOptions
+    request: Request,
+    own: OwnWheel,
+    interpreter: Interpreter,
+    options: InstallOptions,
+    reporter: Reporter,
 ) -> Lockfile:
     from ..network.public_index import public_index
     from ..network.session import Session

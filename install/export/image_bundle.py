@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from ... import __version__
-from ...exit_codes import CouldNotLook
-from .. import places, survey
+from .. import places
 from ..bundle import writing
 from ..bundle.index import BundleIndex, Entry
 from ..bundle.writing import Content
-from ..fit.machine import machine_of
 from ..fit.models import ImageChoice
-from ..fit.select import choose_image
 from ..images import layers, layout_writer
+from ..images.mode import ImageMode
 from ..lockfile import LockedFile
-from ..network.session import Session
+from ..mode import InstallOptions, Reporter
+from ..network.public_index import public_index
+from ..pipeline import opened
 from ..registry import client as registry
-from ..registry import reference
 from ..registry.image import Image
 from ..request import Request
-from ..signals import ending_raises
 from ..store.fetch import Fetcher
 from ..store.fetch_rate import Meter
-from ..store.progress import Fetching
 from ..store.store import Store
-from ..survey import Machine
 from . import own_lock as needs
 from . import own_parts, own_wheel
-
-Say = Callable[[str], None]
 
 
 def make(
@@ -40,36 +35,28 @@ def make(
     *,
     pythons: Sequence[str] = (),
     jobs: int = 8,
-    say: Say,
-    fetching: Callable[[Fetching], None],
+    reporter: Reporter,
 ) -> BundleIndex:
     """Write a bundle with the image for machines like this one. Only from the main thread.
 
     pythons: as ``own_parts.interpreters`` takes them. Raises EnvcheckError.
     """
+    say = reporter.say
     writing.check(output)
     own = own_wheel.build()
     runners = own_parts.interpreters(pythons, own.requires_python)
-    store = Store(places.store())
-    with ending_raises(), ExitStack() as exits:
-        session = exits.enter_context(Session(request.allow_insecure))
-        fetcher = exits.enter_context(Fetcher(store, session, jobs, Meter(fetching)))
-        say("looking at this machine")
-        machine = survey.look(request)
-        choice = choose_image(request, machine.snapshot)
-        say(f"asking for {choice.candidate.release.reference}")
-        image = registry.resolve(
-            session, reference.parse(choice.candidate.release.reference), _architecture(machine)
-        )
+    store, options = Store(places.store()), InstallOptions(jobs=jobs)
+    with opened(request, options, reporter) as mode, ExitStack() as exits:
+        assert isinstance(mode, ImageMode), "the request names a container"
+        fetcher = exits.enter_context(Fetcher(store, mode.session, jobs, Meter(reporter.fetching)))
+        choice = mode.fit()
+        image, _access = mode.pin(choice)
         say(f"resolving what envcheck itself needs, for Python {own_parts.listed(list(runners))}")
-        assert machine.public is not None, "a bundle is not made from a bundle"
+        public = public_index(dict(os.environ))
         tools = {
-            minor: needs.lock_of(
-                own, one, request,
-                public=machine.public, session=session,
-            )
+            minor: needs.lock_of(own, one, request, public=public, session=mode.session)
             for minor, one in runners.items()
-        }  # fmt: skip
+        }
         remove = exits.enter_context(layers.in_use(store))
         wanted = registry.layers(image)
         missing = [file for file in wanted if not store.has(file.sha256)]
@@ -80,20 +67,11 @@ def make(
         fetcher.wait()
         contents = layout_writer.contents(image, lambda blob: store.path(blob.sha256))
         contents |= own_parts.contents(own, tools, store.path, "container", output)
-        manifest = _manifest(choice, image, list(tools), _architecture(machine), contents)
+        manifest = _manifest(choice, image, list(tools), mode.architecture, contents)
         say(f"writing {output}")
         writing.write(output, manifest, contents)
         remove(file.sha256 for file in missing)  # gigabytes that no other image has
     return manifest
-
-
-def _architecture(machine: Machine) -> str:
-    found = machine_of(machine.snapshot).architecture
-    if not found:
-        raise CouldNotLook(
-            "this machine's architecture is not known, and so not which image is for it"
-        )
-    return found
 
 
 def _check_room(

@@ -4,8 +4,7 @@ lock, and envcheck itself with all that it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,16 @@ from ..bundle.index import FILES, LOCK, STACK, BundleIndex, Entry
 from ..bundle.writing import Content
 from ..fit.models import Choice
 from ..lockfile import Lockfile
+from ..mode import InstallOptions, Reporter
+from ..pipeline import opened
 from ..pythons.interpreter import Interpreter
 from ..request import Request
-from ..running import prepare
-from ..running.prepare import Prepared
-from ..signals import ending_raises
-from ..store.progress import Fetching
+from ..store.store import Store
+from ..wheels.builder import ResolvedWheels
+from ..wheels.mode import WheelMode
 from . import own_lock as needs
 from . import own_parts, own_wheel
 from .own_wheel import OwnWheel
-
-Say = Callable[[str], None]
 
 
 def make(
@@ -38,8 +36,7 @@ def make(
     *,
     pythons: Sequence[str] = (),
     jobs: int = 8,
-    say: Say,
-    fetching: Callable[[Fetching], None],
+    reporter: Reporter,
 ) -> BundleIndex:
     """Write a bundle for machines like this one. Only from the main thread. Raises EnvcheckError.
 
@@ -48,25 +45,28 @@ def make(
     writing.check(output)
     own = own_wheel.build()
     runners = own_parts.interpreters(pythons, own.requires_python)
-    with ending_raises(), ExitStack() as exits:
-        prepared = prepare.prepare(request, jobs, say, fetching, exits)
+    say = reporter.say
+    with opened(request, InstallOptions(jobs=jobs), reporter) as mode:
+        assert isinstance(mode, WheelMode), "the request names wheels"
+        resolved = mode.resolve(mode.fit())
+        lock = resolved.lock
         say(f"resolving what envcheck itself needs, for Python {own_parts.listed(list(runners))}")
-        tools = {minor: _tools(own, one, prepared) for minor, one in runners.items()}
-        fetcher = prepared.fetcher
-        wanted = [*prepared.located.files, *own_parts.files(tools)]
+        tools = {minor: _tools(own, one, mode) for minor, one in runners.items()}
+        fetcher = mode.fetcher
+        wanted = [*resolved.downloads.files, *own_parts.files(tools)]
         files = list({file.sha256: file for file in wanted}.values())
         writing.check_room(output, sum(file.size or 0 for file in files))
         say(f"fetching {len(files)} files")
         fetcher.want_all(files)
         fetcher.wait()
-        contents = _contents(prepared, own, tools, output)
+        contents = _contents(resolved, mode.store, own, tools, output)
         manifest = BundleIndex(
             envcheck=__version__,
-            stack=prepared.lock.stack,
-            release=prepared.lock.release,
-            python=prepared.lock.python,
-            architecture=prepared.lock.architecture,
-            created_at=prepared.lock.created_at,
+            stack=lock.stack,
+            release=lock.release,
+            python=lock.python,
+            architecture=lock.architecture,
+            created_at=lock.created_at,
             pythons=list(tools),
             files={name: Entry(c.sha256, c.size) for name, c in sorted(contents.items())},
         )
@@ -75,25 +75,29 @@ def make(
     return manifest
 
 
-def _tools(own: OwnWheel, interpreter: Interpreter, prepared: Prepared) -> Lockfile:
-    assert prepared.machine.public is not None, "a bundle is not made from a bundle"
+def _tools(own: OwnWheel, interpreter: Interpreter, mode: WheelMode) -> Lockfile:
+    assert mode.machine.public is not None, "a bundle is not made from a bundle"
     return needs.lock_of(
         own,
         interpreter,
-        prepared.request,
-        public=prepared.machine.public,
-        session=prepared.session,
+        mode.request,
+        public=mode.machine.public,
+        session=mode.session,
     )
 
 
 def _contents(
-    prepared: Prepared, own: OwnWheel, tools: dict[str, Lockfile], output: Path
+    resolved: ResolvedWheels,
+    store: Store,
+    own: OwnWheel,
+    tools: dict[str, Lockfile],
+    output: Path,
 ) -> dict[str, Content]:
     """Every file of the bundle but its manifest."""
-    stored = prepared.store.path
-    contents = {f"{FILES}/{f.name}": own_parts.of_store(f, stored) for f in prepared.lock.files}
-    contents[LOCK] = Content.of(pylock.text(prepared.lock).encode())
-    contents[STACK] = Content.of(stack_text(prepared.choice).encode())
+    stored, lock = store.path, resolved.lock
+    contents = {f"{FILES}/{f.name}": own_parts.of_store(f, stored) for f in lock.files}
+    contents[LOCK] = Content.of(pylock.text(lock).encode())
+    contents[STACK] = Content.of(stack_text(resolved.choice).encode())
     return contents | own_parts.contents(own, tools, stored, "wheel", output)
 
 

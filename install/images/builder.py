@@ -7,28 +7,55 @@ from pathlib import Path
 
 import msgspec
 
+from ...facts.snapshot import Snapshot
 from ...facts.view import known
 from .. import durable
-from ..container.prepare import Prepared, held_as, wiring_sentence
 from ..engine import EngineImage, Start
 from ..engines import engine_storage, pull_progress, starting
+from ..engines.choose import EngineChoice
 from ..engines.pull_progress import PullProgress
+from ..fit.models import ImageChoice
 from ..plan.models import ImagePlan, StepName
+from ..registry.image import Image, RegistryAccess
+from ..store.fetch_rate import Meter
 from ..transaction import engine_images
 from ..transaction.interfaces import BuildResult, Details, Stage
 from ..transaction.layout import Version
+from .archive import ImageArchive
 
 _FILES = {"apptainer": "image.sif", "enroot": "image.sqsh"}
+
+
+class ResolvedImage(msgspec.Struct, frozen=True, kw_only=True):
+    """What will be installed, to the byte, and what holds it.
+
+    held: the engine has the image already. access: to the registry, as far as the engine has to be told.
+    archive: what the engine loads, in place of a registry.
+    """
+
+    choice: ImageChoice
+    image: Image
+    engine: EngineChoice
+    held: bool
+    access: RegistryAccess
+    archive: ImageArchive | None = None
 
 
 class ImageBuilder:
     """The transaction's Builder for an image."""
 
     def __init__(
-        self, prepared: Prepared, plan: ImagePlan, step: Callable[[StepName], None]
+        self,
+        resolved: ResolvedImage,
+        plan: ImagePlan,
+        snapshot: Snapshot,
+        meter: Meter,
+        step: Callable[[StepName], None],
     ) -> None:
-        self._prepared = prepared
+        self._resolved = resolved
         self._plan = plan
+        self._snapshot = snapshot
+        self._meter = meter
         self._step = step
         self._held: EngineImage | None = None
         self._there = False  # in the engine, by whomever
@@ -36,8 +63,8 @@ class ImageBuilder:
 
     def about(self) -> Details:
         return {
-            "engine": self._prepared.engine.name,
-            "image": self._prepared.image.pinned,
+            "engine": self._resolved.engine.name,
+            "image": self._resolved.image.pinned,
         }
 
     def stages(self) -> Sequence[Stage]:
@@ -48,29 +75,29 @@ class ImageBuilder:
         ]
 
     def result(self) -> BuildResult:
-        prepared, image = self._prepared, self._prepared.image
+        resolved, image = self._resolved, self._resolved.image
         assert self._held is not None and self._start is not None, "all stages are done"
         return BuildResult(
-            engine=prepared.engine.name,
+            engine=resolved.engine.name,
             installer=self._plan.engine,
             image=image.reference,
             image_digest=image.manifest.digest,
             image_bytes=engine_storage.size(self._held),
-            wiring=wiring_sentence(prepared.engine),
+            wiring=resolved.engine.wired,
             notes=self._start.remarks,
         )
 
     def _hold(self, version: Version) -> Details:
         """Say what the engine is about to get, before it does."""
         self._step("resolve")
-        engine = self._prepared.engine
-        tag = engine_images.tag_of(self._prepared.root.path.name, version.id)
+        engine = self._resolved.engine
+        tag = engine_images.tag_of(Path(self._plan.directory).name, version.id)
         file = _FILES.get(engine.name, "")
         held = held_as(
-            engine, self._prepared.image, str(version.directory / file) if file else "", tag
+            engine, self._resolved.image, str(version.directory / file) if file else "", tag
         )
         self._there = not engine.files and engine_storage.has(held)
-        name = self._prepared.image.tagged
+        name = self._resolved.image.tagged
         if not (
             engine_images.gave(held.engine, name) or (name and engine_storage.is_free(held, name))
         ):
@@ -80,7 +107,7 @@ class ImageBuilder:
         return {"tag": self._held.tag or self._held.image_id}
 
     def _pull(self, version: Version) -> Details:
-        prepared, held = self._prepared, self._held
+        resolved, held = self._resolved, self._held
         assert held is not None, "the stage before"
         tmp = version.own / "tmp"
         self._step("fetch")
@@ -88,43 +115,55 @@ class ImageBuilder:
             engine_storage.name(held)
             self._held = held
         else:
-            self._held = self._load(held, tmp) if prepared.archive else self._fetch(held, tmp)
-        prepared.meter.keep()
+            self._held = self._load(held, tmp) if resolved.archive else self._fetch(held, tmp)
+        self._meter.keep()
         engine_images.hold(version, self._held)
         return {"id": self._held.image_id}
 
     def _fetch(self, held: EngineImage, tmp: Path) -> EngineImage:
         """The engine pulls it from its registry."""
-        prepared = self._prepared
-        unseen = held.engine == "docker" or known(prepared.engine.engine.remote) is not False
+        resolved = self._resolved
+        unseen = held.engine == "docker" or known(resolved.engine.engine.remote) is not False
         progress = PullProgress(
-            prepared.image,
+            resolved.image,
             held.engine,
             tmp / engine_storage.FOLDER,
-            prepared.meter,
+            self._meter,
             pull_progress.SILENCE_UNSEEN if unseen else pull_progress.SILENCE,
         )
-        return engine_storage.pull(held, prepared.image, prepared.access, tmp, progress)
+        return engine_storage.pull(held, resolved.image, resolved.access, tmp, progress)
 
     def _load(self, held: EngineImage, tmp: Path) -> EngineImage:
         """The engine loads it from the archive that the user named."""
-        archive = self._prepared.archive
+        archive = self._resolved.archive
         assert archive is not None, "asked before"
         tmp.mkdir(parents=True, exist_ok=True)
         with archive.for_engine(held.engine, tmp) as file:
-            return engine_storage.load(held, self._prepared.image, file, tmp)
+            return engine_storage.load(held, self._resolved.image, file, tmp)
 
     def _configure(self, version: Version) -> Details:
         self._step("wire")
-        prepared = self._prepared
+        resolved = self._resolved
         assert self._held is not None, "the stage before"
         self._start = starting.start(
-            prepared.engine,
+            resolved.engine,
             self._held,
-            prepared.image,
-            prepared.snapshot,
-            prepared.choice.stack.environment,
+            resolved.image,
+            self._snapshot,
+            resolved.choice.stack.environment,
         )
         data = msgspec.json.format(msgspec.json.encode(self._start), indent=1)
         durable.write(version.start, data + b"\n")
         return {}
+
+
+def held_as(engine: EngineChoice, image: Image, file: str = "", tag: str = "") -> EngineImage:
+    """What the engine will hold. file: the image file of an engine that keeps no images."""
+    return EngineImage(
+        engine=engine.name,
+        program=engine.program,
+        image_id=file if engine.files else image.config.digest,
+        tag="" if engine.files else tag,
+        reference=image.pinned,
+        before=False,
+    )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ...exit_codes import Cannot, CouldNotLook
 from ..fit.models import Choice
-from ..lockfile import Lockfile
+from ..lockfile import Downloads, Lockfile
 from ..plan.models import StepName
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
@@ -22,37 +24,35 @@ if TYPE_CHECKING:
     from ..store.fetch import Fetcher
 
 
-class WheelBuilder:
-    """The transaction's Builder for a locked environment.
+class ResolvedWheels(msgspec.Struct, frozen=True, kw_only=True):
+    """What will be installed, to the byte. public: the public index, without credentials."""
 
-    located: the lock with the addresses that its files are fetched from. public: the URL of the public
-    index, without credentials. installer: "uv 0.13.9". added: to the version before, by its user.
-    """
+    choice: Choice
+    lock: Lockfile
+    downloads: Downloads
+    added: Added
+    public: str
+
+
+class WheelBuilder:
+    """The transaction's Builder for a locked environment. installer: "uv 0.13.9"."""
 
     def __init__(
         self,
-        choice: Choice,
-        lock: Lockfile,
-        located: Lockfile,
+        resolved: ResolvedWheels,
         request: Request,
+        installer: str,
         fetcher: Fetcher,
         meter: Meter,
-        public: str,
-        installer: str,
         step: Callable[[StepName], None],
-        added: Added,
     ) -> None:
-        self._choice = choice
-        self._lock = lock
-        self._located = located
+        self._resolved = resolved
         self._request = request
+        self._installer = installer
         self._fetcher = fetcher
         self._meter = meter
-        self._public = public
-        self._installer = installer
         self._step = step
-        self._added = added
-        self._interpreter = choice.candidate.interpreter
+        self._interpreter = resolved.choice.candidate.interpreter
 
     def about(self) -> Details:
         return {}
@@ -72,8 +72,8 @@ class WheelBuilder:
             python=python.version,
             interpreter=python.path,
             installer=self._installer,
-            added={package.name: package.version for package in self._added.packages},
-            notes=self._added.notes,
+            added={package.name: package.version for package in self._resolved.added.packages},
+            notes=self._resolved.added.notes,
         )
 
     def _get_python(self, version: Version) -> Details:
@@ -82,24 +82,28 @@ class WheelBuilder:
     def _python(self) -> Interpreter:
         if self._interpreter is None:
             self._step("python")
-            self._interpreter = get_python(self._choice.candidate.python_to_get, self._request)
+            self._interpreter = get_python(
+                self._resolved.choice.candidate.python_to_get, self._request
+            )
         return self._interpreter
 
     def _fetch(self, version: Version) -> Details:
         """Begins; the installer takes the files as they come."""
         self._step("fetch")
-        self._fetcher.want_all(self._located.files)
+        self._fetcher.want_all(self._resolved.downloads.files)
         return {}
 
     def _create(self, version: Version) -> Details:
         self._step("create")
-        environment.create(version.directory, self._python(), prompt=self._lock.stack)
+        environment.create(version.directory, self._python(), prompt=self._resolved.lock.stack)
         return {}
 
     def _install(self, version: Version) -> Details:
         self._step("install")
+        resolved = self._resolved
+        stack = resolved.choice.stack
         toolchain.install(
-            version.directory, self._located, self._choice.stack, self._request, self._fetcher
+            version.directory, resolved.downloads, stack, self._request, self._fetcher
         )
         self._fetcher.wait()
         self._meter.keep()
@@ -107,7 +111,12 @@ class WheelBuilder:
 
     def _configure(self, version: Version) -> Details:
         self._step("configure")
-        environment.configure(version.directory, self._choice.stack, self._lock, self._public)
+        environment.configure(
+            version.directory,
+            self._resolved.choice.stack,
+            self._resolved.lock,
+            self._resolved.public,
+        )
         return {}
 
 

@@ -261,7 +261,7 @@ def test_envchecks_own_wheel_is_right(tmp_path: Path) -> None:
         (record,) = (name for name in names if name.endswith(".dist-info/RECORD"))
         rows = list(csv.reader(archive.read(record).decode().splitlines()))
     assert sorted(name for name, _hash, _size in rows) == sorted(names)
-    assert {"envcheck/install/running/run.py", "envcheck/data/gpus.csv"} <= set(names)
+    assert {"envcheck/install/pipeline.py", "envcheck/data/gpus.csv"} <= set(names)
     assert any(name.endswith("stacks/tensorflow.toml") for name in names)
     path = tmp_path / own.name
     path.write_bytes(own.data)

@@ -9,12 +9,14 @@ from types import SimpleNamespace
 import pytest
 from planned import GAST, SETUPTOOLS, lock, stack
 
+from envcheck.cli.terminal import Terminal
 from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install import pylock
 from envcheck.install.catalogue import load as catalogue
 from envcheck.install.export import build_context, context_writer, requirement_lists
 from envcheck.install.export.dockerfile import Options, render
 from envcheck.install.lockfile import Lockfile
+from envcheck.install.mode import InstallOptions
 from envcheck.install.registry import client
 from envcheck.install.request import Request
 
@@ -116,9 +118,8 @@ def test_a_tag_becomes_the_digest_that_it_has_today(
     monkeypatch.setattr(client, "resolve", lambda session, reference, machine: resolved)
     needs = DOCKERFILES / "ngc" / requirement_lists.ENVCHECK  # no index is asked
     (tmp_path / needs.name).write_bytes(needs.read_bytes())
-    options = build_context.BuildOptions(say=print, fetching=print)
     request = Request(mode="container", image="registry.example/team/tf:1")
-    build_context.make_over(request, tmp_path, options)
+    build_context.make_over(request, tmp_path, InstallOptions(), Terminal())
     told = (tmp_path / "Dockerfile").read_text()
     assert f"\nARG BASE=registry.example/team/tf@{resolved.digest}\n" in told
     assert f"\nARG BASE_DIGEST={resolved.digest}\n" in told
@@ -127,7 +128,6 @@ def test_a_tag_becomes_the_digest_that_it_has_today(
 def test_a_python_that_uv_makes_no_environment_for_is_refused(tmp_path: Path, known: None) -> None:
     put(tmp_path, lock(python="3.6"))
     before = sorted(tmp_path.iterdir())
-    options = build_context.BuildOptions(say=print, fetching=print)
     with pytest.raises(Cannot, match=r"Python 3\.8 and newer, and this lock is for 3\.6"):
-        build_context.make(Request(), tmp_path, options)
+        build_context.make(Request(), tmp_path, InstallOptions(), Terminal())
     assert sorted(tmp_path.iterdir()) == before

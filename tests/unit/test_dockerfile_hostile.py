@@ -9,9 +9,11 @@ import msgspec
 import pytest
 from planned import GAST, SETUPTOOLS, lock, stack
 
+from envcheck.cli.terminal import Terminal
 from envcheck.exit_codes import UsageError
 from envcheck.install.export import build_context
 from envcheck.install.export.dockerfile import Options, render, render_over_image
+from envcheck.install.mode import InstallOptions
 from envcheck.install.request import Request
 
 replace = msgspec.structs.replace
@@ -66,6 +68,7 @@ def test_a_value_that_looks_like_a_build_argument_is_a_value() -> None:
 @pytest.mark.parametrize("name", ["a\nRUN evil@sha256:" + "0" * 64, "x@sha256:0\nRUN evil"])
 def test_the_name_of_an_image_is_a_name(name: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(UsageError, match="not an image's name"):
-        how = build_context.BuildOptions(say=print, fetching=print)
-        build_context.make_over(Request(image=name, mode="container"), tmp_path, how)
+        build_context.make_over(
+            Request(image=name, mode="container"), tmp_path, InstallOptions(), Terminal()
+        )
     assert not list(tmp_path.iterdir())

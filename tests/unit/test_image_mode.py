@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
+import fit_machines as m
 import pytest
 
+from envcheck.cli.terminal import Terminal
+from envcheck.collection import Collected
+from envcheck.install import survey
 from envcheck.install.catalogue import containers
-from envcheck.install.container import carry
+from envcheck.install.images import mode
+from envcheck.install.mode import InstallOptions
 from envcheck.install.request import Request
 
 
@@ -15,23 +21,23 @@ from envcheck.install.request import Request
 def test_a_container_that_nobody_could_look_into_is_not_verified(
     monkeypatch: pytest.MonkeyPatch, stack: containers.ImageStack
 ) -> None:
-    class Stop(Exception):
-        pass
-
     asked: list[str] = []
 
     def verifier(_look: Any, *, must_pass: list[str], **_rest: Any) -> None:
         asked.extend(must_pass)
-        raise Stop
 
-    monkeypatch.setattr(carry, "DoctorVerifier", verifier)
+    class Seen:
+        def result(self) -> Collected:
+            return Collected(m.machine(), {})
+
+    monkeypatch.setattr(mode, "DoctorVerifier", verifier)
+    monkeypatch.setattr(survey, "collecting", Seen)
 
     class Nothing:
         choice = type("Choice", (), {"stack": stack})
-        request = Request(mode="container")
-        snapshot = None
 
     nothing: Any = Nothing()
-    with pytest.raises(Stop):
-        carry.carry_out(nothing, nothing, nothing, nothing)
+    with ExitStack() as exits:
+        made = mode.ImageMode(Request(mode="container"), InstallOptions(), Terminal(), exits)
+        made.verifier(nothing)
     assert asked == ["BND-001", *stack.must_pass]

@@ -1,1 +1,0 @@
-"""`envcheck install --mode container`, put together from the others."""

@@ -1,0 +1,180 @@
+"""The container mode's stages: an image of NVIDIA's, one's own, or one out of an archive."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from ... import collection
+from ...collection import Collected, Kernels
+from ...exit_codes import CouldNotLook
+from ...facts.view import known
+from .. import survey
+from ..catalogue import containers
+from ..engines import choose as engine_choice
+from ..engines import engine_storage, inside
+from ..engines.choose import EngineChoice
+from ..fit.disk_space import DiskSpace
+from ..fit.machine import machine_of
+from ..fit.models import ImageChoice
+from ..fit.select import choose_image
+from ..mode import InstallOptions, Reporter
+from ..plan import image_planning
+from ..plan.models import ImagePlan
+from ..registry import reference
+from ..registry.image import Image, RegistryAccess
+from ..request import Request
+from ..start import start_file
+from ..store import fetch_rate
+from ..store.fetch_rate import Meter
+from ..transaction import guard, layout
+from ..transaction.layout import Version
+from ..verify import DoctorVerifier, unchanged
+from . import image_lock
+from .archive import ImageArchive
+from .artifact import LockedImage
+from .builder import ImageBuilder, ResolvedImage, held_as
+
+LOOKED_INTO = ("BND-001",)  # a container that nobody could look into is not verified
+
+
+class ImageMode:
+    """Holds what the stages share: the look at the machine, the connections, the archive."""
+
+    def __init__(
+        self, request: Request, options: InstallOptions, reporter: Reporter, exits: ExitStack
+    ) -> None:
+        """exits: closes what is opened. Raises CouldNotLook."""
+        self.request = request
+        self._reporter = reporter
+        reporter.say("looking at this machine")
+        collected = survey.collecting()
+        # Which takes longer to import than all the rest: meanwhile the collector runs.
+        from ..network.session import Session
+
+        self.session = exits.enter_context(Session(request.allow_insecure))
+        self._meter = Meter(reporter.fetching)
+        self.snapshot = collected.result().snapshot
+        self.architecture = machine_of(self.snapshot).architecture
+        if not self.architecture:
+            raise CouldNotLook(
+                "this machine's architecture is not known, and so not which image is for it"
+            )
+        self._archive = (
+            ImageArchive(request.offline, self.architecture) if request.offline else None
+        )
+
+    def fit(self) -> ImageChoice:
+        request, archive = self.request, self._archive
+        return choose_image(
+            request if archive is None else _of_archive(request, archive.image), self.snapshot
+        )
+
+    def pin(self, choice: ImageChoice) -> tuple[Image, RegistryAccess]:
+        """What the reference is today, for this machine's platform, and how its registry is reached."""
+        from ..registry import client
+
+        if self._archive is not None:
+            return self._archive.image, RegistryAccess()
+        named = choice.candidate.release.reference
+        self._reporter.say(f"asking for {named}")
+        asked = reference.parse(named)
+        image = client.resolve(self.session, asked, self.architecture)
+        return image, client.access(self.session, asked)
+
+    def resolve(self, choice: ImageChoice) -> ResolvedImage:
+        engine = engine_choice.choose(self.request.engine, self.snapshot)
+        image, access = self.pin(choice)
+        held = engine_storage.has(held_as(engine, image))
+        if not held:  # an engine with room for it, where one that comes first has none
+            needed = image_planning.unpacked_bytes(image) >> 20
+            other = engine_choice.choose(self.request.engine, self.snapshot, needed)
+            held = other.name != engine.name and engine_storage.has(held_as(other, image))
+            engine = other
+        return ResolvedImage(
+            choice=choice,
+            image=image,
+            engine=engine,
+            held=held,
+            access=access,
+            archive=self._archive,
+        )
+
+    def plan(self, resolved: ResolvedImage) -> ImagePlan:
+        choice, image, engine = resolved.choice, resolved.image, resolved.engine
+        root = layout.root_of(self.request, _environment_name(choice, image))
+        guard.look(root)
+        wanted = layout.image_version_id(
+            choice.candidate.release.release,
+            choice.stack.flavour or "image",
+            image_lock.digest(image),
+        )
+        here = image_planning.ImageSurroundings(
+            directory=str(root.path),
+            version=layout.free_id(root, wanted),
+            place=self._disk(str(root.path)),
+            storage=self._storage(engine),
+            temporary=self._disk(str(root.path)),
+            held=resolved.held,
+            remarks=engine.remarks,
+            offline=self._archive is not None,
+            rate=fetch_rate.read(),
+        )
+        return image_planning.plan(
+            choice, image, engine=engine.label, wiring=engine.wired, surroundings=here
+        )
+
+    def artifact(self, resolved: ResolvedImage) -> LockedImage:
+        return LockedImage(resolved.image)
+
+    def builder(self, resolved: ResolvedImage, plan: ImagePlan) -> ImageBuilder:
+        return ImageBuilder(resolved, plan, self.snapshot, self._meter, self._reporter.step)
+
+    def verifier(self, resolved: ResolvedImage) -> DoctorVerifier:
+        return DoctorVerifier(
+            self._look,
+            must_pass=[*LOOKED_INTO, *resolved.choice.stack.must_pass],
+            allow_no_gpu=self.request.allow_no_gpu,
+        )
+
+    def _look(self, directory: Path) -> Collected:
+        """At a version, from inside a fresh container."""
+        version = Version(directory)
+        try:
+            start = start_file.read(version.start)
+        except (OSError, msgspec.DecodeError) as error:
+            raise CouldNotLook(f"{version.start} does not say how it is started: {error}") from None
+        return collection.collect(
+            inside=inside.of_start(start),
+            kernels=Kernels(),
+            progress=self._reporter.looking,
+            seen=unchanged(self.snapshot),
+        )
+
+    def _storage(self, engine: EngineChoice) -> DiskSpace | None:
+        path = known(engine.engine.storage_path)
+        remote = known(engine.engine.remote) is True
+        return None if path is None or remote or engine.files else self._disk(path)
+
+    def _disk(self, path: str) -> DiskSpace:
+        return survey.room_for(path, self.snapshot)
+
+
+def _environment_name(choice: ImageChoice, image: Image) -> str:
+    """The flavour's, or "image-" and an own image's name without its registry: "image-team-tf"."""
+    if choice.stack.name != containers.OWN:
+        return choice.stack.name
+    path = image.name.partition("/")[2].removeprefix("library/")
+    return f"{containers.OWN}-{re.sub(r'[^A-Za-z0-9._-]', '-', path)}"
+
+
+def _of_archive(request: Request, image: Image) -> Request:
+    """The request that an archive stands for: NVIDIA's release where it holds one, whose needs are known."""
+    found = containers.by_reference(image.reference)
+    if found is None:
+        return msgspec.structs.replace(request, image=image.reference)
+    stack, release = found
+    return msgspec.structs.replace(request, flavour=stack.flavour, release=release.release)

@@ -1,0 +1,131 @@
+"""`envcheck install`: request → fit → resolve → plan → transaction, the same sequence for both modes.
+
+What differs between a virtual environment and a container is behind ``Mode``: ``wheels.mode`` and
+``images.mode``. A bundle and a Dockerfile stop after the resolving, `--plan` stops after the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ..exit_codes import Cannot, UsageError
+from . import durable, places, pylock, validate
+from .engines.image_store import EngineImages
+from .mode import UI, InstallOptions, Mode, Reporter
+from .plan.models import AnyPlan
+from .request import Request
+from .signals import ending_raises
+from .transaction import current, existing
+from .transaction.layout import Root, Version
+from .transaction.record import Installed
+
+Result = Literal["installed", "planned", "already", "refused"]
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What has come of it; what fails is raised."""
+
+    result: Result
+    plan: AnyPlan | None = None
+    installed: Installed | None = None
+    provided: dict[str, str] = {}  # what was given in a package's place: name → how
+
+
+def install(request: Request, options: InstallOptions, ui: UI) -> Outcome:
+    """Carry out a request. Only from the main thread. Raises EnvcheckError."""
+    there = None if options.upgrade else existing.look(request, EngineImages())
+    if there is not None and options.until == "installed" and not options.fresh:
+        return _already(there)
+    with opened(request, options, ui, _locked_by(there, options)) as mode:
+        resolved = mode.resolve(mode.fit())
+        plan = mode.plan(resolved)
+        artifact = mode.artifact(resolved)
+        if not (_is_there(plan, artifact.digest, request, options) or ui.agreed(plan)):
+            return Outcome(result="refused", plan=plan)
+        if options.until == "plan":
+            return Outcome(result="planned", plan=plan)
+        from .transaction.execute import execute  # only now: a plan does without
+
+        installed = execute(
+            plan,
+            artifact,
+            request,
+            mode.builder(resolved, plan),
+            mode.verifier(resolved),
+            images=EngineImages(),
+            wait=options.wait,
+            tell=ui.say,
+            step=ui.step,
+            fresh=options.fresh,
+        )
+    result: Result = "already" if installed.already else "installed"
+    return Outcome(result=result, plan=plan, installed=installed, provided=_provided(installed))
+
+
+@contextmanager
+def opened(
+    request: Request, options: InstallOptions, reporter: Reporter, lock: Path | None = None
+) -> Iterator[Mode]:
+    """The request's mode, until what it has opened is closed. lock: install what this one says."""
+    validate.check(request)
+    with ending_raises(), _cache_needed(), ExitStack() as exits:
+        if request.mode == "container":
+            from .images.mode import ImageMode
+
+            yield ImageMode(request, options, reporter, exits)
+        else:
+            from .wheels.mode import WheelMode
+
+            yield WheelMode(request, options, reporter, exits, lock)
+
+
+def _locked_by(there: Installed | None, options: InstallOptions) -> Path | None:
+    """The lock of the version that an equal request has made, where it is wanted again."""
+    if there is None or not options.fresh or there.record.mode == "container":
+        return None
+    return Version(Path(there.directory) / there.version).lock
+
+
+def _is_there(plan: AnyPlan, digest: str, request: Request, options: InstallOptions) -> bool:
+    """Whether a version by this lock is installed, so that there is nothing to plan and to ask."""
+    if options.fresh or options.until != "installed":
+        return False
+    root, images = Root(Path(plan.directory)), EngineImages()
+    looks = (existing.in_root, existing.beside)
+    return any(look(root, request, digest, images) for look in looks)
+
+
+def _already(there: Installed) -> Outcome:
+    """It is the one installed last from here on: another may have been installed since."""
+    if note := current.remember(Root(Path(there.directory))):
+        there = msgspec.structs.replace(there, notes=[*there.notes, note])
+    return Outcome(result="already", installed=there, provided=_provided(there))
+
+
+def _provided(there: Installed) -> dict[str, str]:
+    version = Version(Path(there.directory) / there.version)
+    if version.is_container:
+        return {}
+    with suppress(UsageError):
+        return pylock.read(version.lock).provided
+    return {}
+
+
+@contextmanager
+def _cache_needed() -> Iterator[None]:
+    """What cannot be kept in the cache ends the preparing: say so of an OSError from there."""
+    try:
+        yield
+    except OSError as error:
+        named, cache = str(error.filename or "?"), str(places.cache())
+        if not (named.startswith(cache) or cache.startswith(named)):  # in it, or on the way to it
+            raise
+        raise Cannot(
+            f"{error.filename}: cannot be written: {error.strerror}",
+            hint=durable.advice(error) or "name another place for the cache in XDG_CACHE_HOME",
+        ) from None

@@ -1,1 +1,0 @@
-"""`envcheck install`, put together from the other packages."""
