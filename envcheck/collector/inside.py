@@ -10,7 +10,7 @@ import json
 import os
 
 from . import foreign, inside_troubles
-from .inside_troubles import Failed, Refused
+from .inside_troubles import Failed, NotATarget
 from .kernels import options as kernel_options
 from .runtime import scratch
 
@@ -94,7 +94,7 @@ class Look(object):
     def put(self, documents, where):
         """Put what came back into the documents; the names to redact, [(host, user, home)].
 
-        where: the target's document so far. Raises Refused where that container cannot be a target.
+        where: the target's document so far. Raises NotATarget where that container cannot be a target.
         """
         documents["target"] = where
         seconds = round(self.child.result.seconds, 3)
@@ -129,7 +129,7 @@ class Look(object):
         return [_names(answer.get("names"))]
 
     def _answer(self):
-        """What the collector inside told. Raises Refused or Failed, with one sentence."""
+        """What the collector inside told. Raises NotATarget or Failed, with one sentence."""
         framed = _between(self.child.result.stdout, self._cookie)
         if framed is None:
             raise inside_troubles.explain(self.location, self.child.result, self._cookie)
@@ -185,4 +185,4 @@ def _names(told):
     return tuple(names) if len(names) == 3 else ("", "", "")
 
 
-__all__ = ["Failed", "Look", "Refused", "begin", "end"]
+__all__ = ["Failed", "Look", "NotATarget", "begin", "end"]

@@ -3,7 +3,7 @@
 import re
 
 
-class Refused(Exception):
+class NotATarget(Exception):
     """The container cannot be looked into, and never will be as it is: one sentence that says why."""
 
 
@@ -55,7 +55,7 @@ _KILLED = (137, -9)
 
 
 def explain(location, result, cookie):
-    """The Refused or Failed for a process.Result without an answer."""
+    """The NotATarget or Failed for a process.Result without an answer."""
     said = _said(result.stdout, cookie)
     errors = result.stderr.decode("utf-8", "replace")
     if result.outcome == "timeout":
@@ -68,9 +68,9 @@ def explain(location, result, cookie):
     if result.outcome != "exited":
         return Failed("refused", "%s: the engine %s" % (location, result.describe()))
     if len(said) > 1:
-        return Refused("%s: %s" % (location, _shell_s(said[-1])))
+        return NotATarget("%s: %s" % (location, _shell_s(said[-1])))
     if said and result.code in _SHELL_S:
-        return Refused("%s: %s" % (location, _SHELL_S[result.code]))
+        return NotATarget("%s: %s" % (location, _SHELL_S[result.code]))
     if not said:
         refused = _engine_s(location, result.code, errors)
         if refused is not None:
@@ -84,7 +84,7 @@ def explain(location, result, cookie):
     if said:
         own = re.findall(r"envcheck-collector: (.*)", errors)
         if own and result.code == 2:
-            return Refused("%s: %s" % (location, own[-1].strip()))
+            return NotATarget("%s: %s" % (location, own[-1].strip()))
         how = "cut off" if b"answer\n" in result.stdout else "missing"
         if how == "missing" and result.code == 0:
             return Failed(
@@ -97,7 +97,7 @@ def explain(location, result, cookie):
             "%s: the answer from inside is %s (status %d%s)"
             % (location, how, result.code, _last(errors)),
         )
-    return Refused(
+    return NotATarget(
         "%s: its entrypoint ended with status %d and did not run the command that it was given%s"
         % (location, result.code, _last(errors))
     )
@@ -122,12 +122,12 @@ def _shell_s(word):
 
 
 def _engine_s(location, code, errors):
-    """Refused or Failed by the engine, before anything of ours ran; None where it was not the engine."""
+    """NotATarget or Failed by the engine, before anything of ours ran; None where it was not the engine."""
     for pattern, ending in _WORDS:
         if re.search(pattern, errors, re.IGNORECASE):
-            return Refused("%s: %s" % (location, ending))
+            return NotATarget("%s: %s" % (location, ending))
     if code == 127 or (code in (125, 126) and _not_started(errors)):
-        return Refused("%s: its entrypoint cannot be started%s" % (location, _last(errors)))
+        return NotATarget("%s: its entrypoint cannot be started%s" % (location, _last(errors)))
     if code in (_ENGINE_S_OWN, 126):
         return Failed("refused", "%s: the engine started nothing%s" % (location, _last(errors)))
     return None

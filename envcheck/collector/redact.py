@@ -23,66 +23,18 @@ _TOKEN = re.compile(r"<(?:uuid|serial|host|user|home)-(\d+)>")
 # Names that name nobody, and that stand in too many other places to be replaced there.
 _NOBODY = frozenset(
     (
-        "root",
-        "user",
-        "ubuntu",
-        "debian",
-        "admin",
-        "nvidia",
-        "docker",
-        "jovyan",
-        "nobody",
-        "localhost",
-        "host",
-        "vm",
-        "gpu",
-        "cuda",
-        "python",
-        "tensorflow",
-        "linux",
-        "server",
-        "node",
-        "worker",
-        "none",
-    )
+        "root user ubuntu debian admin nvidia docker jovyan nobody localhost host vm gpu cuda "
+        "python tensorflow linux server node worker none"
+    ).split()
 )
 
 # Words of this field that are people's names, too: in a GPU's name they are no user's.
 _OF_THE_FIELD = frozenset(
-    [
-        "tesla",
-        "kepler",
-        "maxwell",
-        "pascal",
-        "volta",
-        "turing",
-        "ampere",
-        "ada",
-        "lovelace",
-        "hopper",
-        "grace",
-        "blackwell",
-        "rubin",
-        "vera",
-        "geforce",
-        "quadro",
-        "titan",
-        "max",
-        "super",
-        "laptop",
-        "edition",
-        "generation",
-        "jetson",
-        "orin",
-        "xavier",
-        "thor",
-        "spark",
-        "triton",
-        "torch",
-        "jax",
-        "keras",
-        "conda",
-    ]
+    (
+        "tesla kepler maxwell pascal volta turing ampere ada lovelace hopper grace blackwell "
+        "rubin vera geforce quadro titan max super laptop edition generation jetson orin xavier "
+        "thor spark triton torch jax keras conda"
+    ).split()
 )
 
 _OF_HOMES = frozenset(("home", "homes", "users", "people"))

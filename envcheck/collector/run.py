@@ -7,7 +7,7 @@ import time
 
 from . import foreign, inside, probes
 from .documents import document, section
-from .kernels.campaign import Campaign, Interpreter
+from .kernels.campaign import Campaign, PythonCommand
 from .kernels.selection import NoSuchGpu
 from .runtime import bounded, handshake, orphans, process, scratch
 from .runtime.child import BOOTSTRAP
@@ -144,7 +144,7 @@ class Run(object):
     def _put_inside(self, documents):
         try:
             self.names += self._look.put(documents, document("live", self._look.location))
-        except inside.Refused as error:
+        except inside.NotATarget as error:
             raise BadTarget(str(error))
 
     def _run_kernels(self, documents, interpreter):
@@ -158,9 +158,9 @@ class Run(object):
             ROOT,
             self._stuck | {child.pid for child in self.children},
         )
-        pythons = {"machine": Interpreter("machine", _isolated(), "/")}
+        pythons = {"machine": PythonCommand("machine", _isolated(), "/")}
         if interpreter is not None:
-            pythons["target"] = Interpreter("target", [interpreter, "-B"], self.scratch)
+            pythons["target"] = PythonCommand("target", [interpreter, "-B"], self.scratch)
         try:
             campaign.run(self._unless_busy(campaign, documents["machine"]), pythons, self._tell)
         except NoSuchGpu as error:

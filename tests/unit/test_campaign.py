@@ -15,7 +15,7 @@ from envcheck.collector import run as collector_run
 from envcheck.collector.kernels import campaign as campaigns
 from envcheck.collector.kernels import records
 from envcheck.collector.kernels.attempts import NO_TIME, Attempt, Budget, Limits, limits
-from envcheck.collector.kernels.campaign import Campaign, Interpreter
+from envcheck.collector.kernels.campaign import Campaign, PythonCommand
 from envcheck.collector.kernels.child import SAYS
 from envcheck.collector.kernels.jobs import Job, Part
 from envcheck.collector.kernels.options import Options
@@ -476,8 +476,8 @@ class Stage:
 
     def go(self) -> Stage:
         pythons = {
-            "machine": Interpreter("machine", ["python3", "-I", "-S"], "/"),
-            "target": Interpreter("target", ["/env/bin/python", "-B"], "/scratch"),
+            "machine": PythonCommand("machine", ["python3", "-I", "-S"], "/"),
+            "target": PythonCommand("target", ["/env/bin/python", "-B"], "/scratch"),
         }
 
         def watch(names: list[str], done: int, total: int) -> None:

@@ -171,11 +171,11 @@ def test_failures_have_an_outcome_of_the_schema() -> None:
     ("code", "words"), [(93, "no Python"), (94, "older than 3.6"), (95, "does not start")]
 )
 def test_the_shell_s_last_words_may_be_lost_on_the_way(code: int, words: str) -> None:
-    from envcheck.collector.inside_troubles import Refused, explain
+    from envcheck.collector.inside_troubles import NotATarget, explain
 
     said = b"\n<<<envcheck cookie started\n"
     error = explain(REF, Result(["podman"], "exited", code, said, b"", 0.1), "cookie")
-    assert isinstance(error, Refused) and words in str(error)
+    assert isinstance(error, NotATarget) and words in str(error)
 
 
 # One value, one token

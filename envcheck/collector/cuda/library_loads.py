@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import namedtuple
 
 from ..facts import is_unavailable, unavailable
 from ..runtime import forked
@@ -15,17 +16,12 @@ _NOT_THERE = re.compile(
 _CHAIN = 12  # wheels' libraries that one may need before it
 
 
-class Request(object):
-    """One load to try. ``target``: the SONAME (how="dlopen") or the path (how="wheel") to load."""
-
-    def __init__(self, library, how, target):
-        self.library = library
-        self.how = how
-        self.target = target
+# One load to try. target: the SONAME (how="dlopen") or the path (how="wheel") to load.
+Load = namedtuple("Load", "library how target")
 
 
 def load_all(requests, wheels, origins, budget):
-    """A Library's facts for each Request, each tried in a process that has loaded none of them before.
+    """A Library's facts for each Load, each tried in a process that has loaded none of them before.
 
     wheels: {file name: path} of the libraries in the target's wheels. Some of those need one another and
     carry no RPATH to where they are; a framework has the needed ones loaded by then, and so has this for

@@ -6,6 +6,7 @@ side only as far as there are processors, so that none waits for one to start it
 
 import os
 import time
+from collections import namedtuple
 
 from ..facts import known
 from . import jobs, selection
@@ -20,13 +21,8 @@ _NO_FRAMEWORK = "the target has none of the frameworks"
 _PAUSE = 0.005  # seconds between two looks
 
 
-class Interpreter(object):
-    """How a document's Python is started. ``document``: "machine" or "target"."""
-
-    def __init__(self, document, argv, cwd):
-        self.document = document
-        self.argv = argv
-        self.cwd = cwd
+# How a document's Python is started. document: "machine" or "target".
+PythonCommand = namedtuple("PythonCommand", "document argv cwd")
 
 
 class Campaign(object):
@@ -62,7 +58,7 @@ class Campaign(object):
     def run(self, chosen, interpreters, watch, clock=time.monotonic, pause=time.sleep):
         """Fill in ``micro_kernels`` of both documents.
 
-        chosen: from ``choose``. interpreters: {"machine": Interpreter, "target": Interpreter or None}.
+        chosen: from ``choose``. interpreters: {"machine": PythonCommand, "target": PythonCommand or None}.
         watch(names of what runs, done, total) is called between looks.
         """
         devices, self._reason = chosen

@@ -1,6 +1,7 @@
 """One GPU's handle in NVML, for what is watched while products run."""
 
 import threading
+from collections import namedtuple
 
 from ..nvml.binding import Binding, NotThere, load
 from ..probes.nvml import VENDORED
@@ -8,13 +9,8 @@ from ..probes.nvml import VENDORED
 _OPENING = 5.0  # seconds
 
 
-class Device(object):
-    """A GPU (the whole one, of a MIG instance too) and the number of the GPU instance, None without MIG."""
-
-    def __init__(self, nvml, handle, instance):
-        self.nvml = nvml
-        self.handle = handle
-        self.instance = instance
+# A GPU (the whole one, of a MIG instance too) and the number of the GPU instance, None without MIG.
+Device = namedtuple("Device", "nvml handle instance")
 
 
 def open_device(pynvml_path, pci_address, uuid):

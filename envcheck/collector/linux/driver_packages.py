@@ -6,18 +6,12 @@ import re
 
 from ..facts import from_error, unavailable
 
-LIBRARY_FOLDERS = (
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/usr/lib64",
-    "/usr/lib",
-    "/usr/lib64/nvidia",
-    "/usr/local/nvidia/lib64",
-    "/usr/local/nvidia/lib",
-    "/usr/lib/wsl/lib",
-    "/run/opengl-driver/lib",
-    "/usr/local/cuda*/compat",
-    "/usr/lib/wsl/drivers/*",
+LIBRARY_FOLDERS = tuple(
+    (
+        "/usr/lib/x86_64-linux-gnu /usr/lib/aarch64-linux-gnu /usr/lib64 /usr/lib /usr/lib64/nvidia "
+        "/usr/local/nvidia/lib64 /usr/local/nvidia/lib /usr/lib/wsl/lib /run/opengl-driver/lib "
+        "/usr/local/cuda*/compat /usr/lib/wsl/drivers/*"
+    ).split()
 )
 # Drivers have had three digits in front since 2007; "libcuda.so.1.1" (WSL, Tegra) says no version.
 LIBRARY = re.compile(r"(libcuda|libnvidia-ml)\.so\.(\d{3,}\.\d[\d.]*)\Z")
@@ -27,15 +21,11 @@ DPKG = "/var/lib/dpkg/status"
 DPKG_LIMIT = 64 << 20  # bytes
 RPM = "/usr/bin/rpm"
 RPM_DEADLINE = 2
-RPM_NAMES = (
-    "nvidia*",
-    "libnvidia*",
-    "kmod-nvidia*",
-    "akmod-nvidia*",
-    "dkms-nvidia*",
-    "xorg-x11-drv-nvidia*",
-    "cuda-drivers*",
-    "cuda-compat*",
+RPM_NAMES = tuple(
+    (
+        "nvidia* libnvidia* kmod-nvidia* akmod-nvidia* dkms-nvidia* xorg-x11-drv-nvidia* cuda- "
+        "drivers* cuda-compat*"
+    ).split()
 )
 PACKAGE = re.compile(
     r"(nvidia-(driver|headless|kernel|dkms|open|utils|fabric-?manager|persistenced|modprobe|compute"

@@ -61,17 +61,10 @@ def module_files(context, running):
 
 def _find_modules(kernel):
     """Paths of the driver's main module below /lib/modules/KERNEL."""
-    places = [
-        "updates",
-        "extra",
-        "extramodules",
-        "weak-updates",
-        "misc",
-        "dkms",
-        "video",
-        "kernel/drivers/video",
-        "kernel/drivers/char/drm",
-    ]
+    places = (
+        "updates extra extramodules weak-updates misc dkms video kernel/drivers/video "
+        "kernel/drivers/char/drm"
+    ).split()
     try:
         # Ubuntu's prebuilt modules lie in kernel/nvidia-BRANCH.
         places += [

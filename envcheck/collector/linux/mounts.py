@@ -9,49 +9,12 @@ TABLE = "/proc/self/mountinfo"
 
 NETWORK = frozenset(
     (
-        "acfs",
-        "afs",
-        "beegfs",
-        "beegfs_nodev",
-        "ceph",
-        "cifs",
-        "coda",
-        "davfs",
-        "fuse.beegfs",
-        "fuse.blobfuse",
-        "fuse.blobfuse2",
-        "fuse.ceph",
-        "fuse.ceph-fuse",
-        "fuse.cvmfs2",
-        "fuse.davfs2",
-        "fuse.dfs",
-        "fuse.gcsfuse",
-        "fuse.glusterfs",
-        "fuse.goofys",
-        "fuse.juicefs",
-        "fuse.mountpoint-s3",
-        "fuse.quobyte",
-        "fuse.rclone",
-        "fuse.s3fs",
-        "fuse.seaweedfs",
-        "fuse.sshfs",
-        "fuse.weed",
-        "glusterfs",
-        "gpfs",
-        "lizardfs",
-        "lustre",
-        "mfs",
-        "moosefs",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "orangefs",
-        "panfs",
-        "pvfs2",
-        "smb3",
-        "smbfs",
-        "wekafs",
-    )
+        "acfs afs beegfs beegfs_nodev ceph cifs coda davfs fuse.beegfs fuse.blobfuse "
+        "fuse.blobfuse2 fuse.ceph fuse.ceph-fuse fuse.cvmfs2 fuse.davfs2 fuse.dfs fuse.gcsfuse "
+        "fuse.glusterfs fuse.goofys fuse.juicefs fuse.mountpoint-s3 fuse.quobyte fuse.rclone "
+        "fuse.s3fs fuse.seaweedfs fuse.sshfs fuse.weed glusterfs gpfs lizardfs lustre mfs moosefs "
+        "ncpfs nfs nfs4 orangefs panfs pvfs2 smb3 smbfs wekafs"
+    ).split()
 )
 
 

@@ -22,82 +22,21 @@ _VALUE_LIMIT = 2000  # characters
 # What decides where packages come from, whether they are verified, and where they go.
 PIP_KEYS = frozenset(
     (
-        "index-url",
-        "extra-index-url",
-        "index",
-        "pypi-url",
-        "find-links",
-        "trusted-host",
-        "no-index",
-        "no-cache-dir",
-        "cache-dir",
-        "cert",
-        "client-cert",
-        "proxy",
-        "pre",
-        "require-virtualenv",
-        "only-binary",
-        "no-binary",
-        "prefer-binary",
-        "constraint",
-        "require-hashes",
-        "target",
-        "user",
-        "prefix",
-        "root",
-        "break-system-packages",
-        "ignore-installed",
-        "no-deps",
-        "no-build-isolation",
-        "config-file",
-        "keyring-provider",
-        "use-deprecated",
-        "use-feature",
-        "timeout",
-        "retries",
-        "uploaded-prior-to",
-    )
+        "index-url extra-index-url index pypi-url find-links trusted-host no-index no-cache-dir "
+        "cache-dir cert client-cert proxy pre require-virtualenv only-binary no-binary prefer- "
+        "binary constraint require-hashes target user prefix root break-system-packages ignore- "
+        "installed no-deps no-build-isolation config-file keyring-provider use-deprecated use- "
+        "feature timeout retries uploaded-prior-to"
+    ).split()
 )
 UV_KEYS = frozenset(
     (
-        "index-url",
-        "extra-index-url",
-        "default-index",
-        "index",
-        "find-links",
-        "no-index",
-        "index-strategy",
-        "allow-insecure-host",
-        "insecure-host",
-        "no-cache",
-        "cache-dir",
-        "native-tls",
-        "system-certs",
-        "offline",
-        "keyring-provider",
-        "link-mode",
-        "prerelease",
-        "resolution",
-        "exclude-newer",
-        "no-binary",
-        "only-binary",
-        "no-build",
-        "no-build-isolation",
-        "constraint",
-        "override",
-        "require-hashes",
-        "torch-backend",
-        "system-python",
-        "break-system-packages",
-        "python-preference",
-        "config-file",
-        "no-config",
-        "name",
-        "url",
-        "default",
-        "explicit",
-        "format",
-    )
+        "index-url extra-index-url default-index index find-links no-index index-strategy allow- "
+        "insecure-host insecure-host no-cache cache-dir native-tls system-certs offline keyring- "
+        "provider link-mode prerelease resolution exclude-newer no-binary only-binary no-build "
+        "no-build-isolation constraint override require-hashes torch-backend system-python break- "
+        "system-packages python-preference config-file no-config name url default explicit format"
+    ).split()
 )
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import struct
+from collections import namedtuple
 
 from .. import files
 from ..cuda import libraries
@@ -54,13 +55,8 @@ def _string(content, offset):
     return os.fsdecode(content[offset:end])
 
 
-class WheelLibrary(object):
-    """A library's file that an installed distribution's RECORD names."""
-
-    def __init__(self, path, library, distribution):
-        self.path = path
-        self.library = library
-        self.distribution = distribution
+# A library's file that an installed distribution's RECORD names.
+WheelLibrary = namedtuple("WheelLibrary", "path library distribution")
 
 
 def wheel_libraries(sys_path):

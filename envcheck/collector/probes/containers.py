@@ -111,15 +111,11 @@ def _document(result):
 def _put_silent(facts, why):
     """The server did not answer: ``why`` with its words stands once, the bare reason everywhere else."""
     facts.put("server_version", why)
-    for name in (
-        "rootless",
-        "cgroup_driver",
-        "cgroup_version",
-        "runtimes",
-        "default_runtime",
-        "storage_driver",
-        "storage_path",
-        "storage_free_mib",
+    for name in tuple(
+        (
+            "rootless cgroup_driver cgroup_version runtimes default_runtime storage_driver "
+            "storage_path storage_free_mib"
+        ).split()
     ):
         facts.missing(name, why["unavailable"], "the server did not answer")
 

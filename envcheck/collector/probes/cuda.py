@@ -44,14 +44,11 @@ def collect(context):
 def _not_loaded(facts, words):
     absent = SONAME in words and "No such file" in words
     facts.put("load_error", words, "dlopen")
-    for name in (
-        "library_path",
-        "library_real_path",
-        "init_code",
-        "init_name",
-        "driver_api_version",
-        "device_count",
-        "devices",
+    for name in tuple(
+        (
+            "library_path library_real_path init_code init_name driver_api_version device_count "
+            "devices"
+        ).split()
     ):
         facts.missing(name, "absent" if absent else "error", words, "dlopen")
 

@@ -14,25 +14,9 @@ DEADLINE = 5
 # The instruction sets that wheels, or the libraries in them, are built for or choose between.
 CPU_FLAGS = frozenset(
     (
-        "sse4_1",
-        "sse4_2",
-        "avx",
-        "avx2",
-        "fma",
-        "f16c",
-        "avx512f",
-        "avx512bw",
-        "avx512_vnni",
-        "avx512_bf16",
-        "amx_tile",
-        "asimd",
-        "asimddp",
-        "asimdhp",
-        "sve",
-        "sve2",
-        "bf16",
-        "i8mm",
-    )
+        "sse4_1 sse4_2 avx avx2 fma f16c avx512f avx512bw avx512_vnni avx512_bf16 amx_tile asimd "
+        "asimddp asimdhp sve sve2 bf16 i8mm"
+    ).split()
 )
 
 

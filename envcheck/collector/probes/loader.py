@@ -19,11 +19,11 @@ def collect(context):
     sys_path = context.params.get("sys_path", sys.path)
     wheels = origins.wheel_libraries(sys_path)
     requests = [
-        library_loads.Request(library, "dlopen", soname)
+        library_loads.Load(library, "dlopen", soname)
         for library in libraries.TABLE
         for soname in libraries.sonames(library)
     ]
-    requests += [library_loads.Request(wheel.library, "wheel", wheel.path) for wheel in wheels]
+    requests += [library_loads.Load(wheel.library, "wheel", wheel.path) for wheel in wheels]
     places = {}
     for wheel in wheels:
         places.setdefault(os.path.basename(wheel.path), wheel.path)
