@@ -86,21 +86,23 @@ def install(
 
 def run_offline(
     arguments: Sequence[str | Path],
-    env: Mapping[str, str],
-    log: logs.Log,
+    env: Mapping[str, str] | None = None,
+    log: logs.Log | None = None,
     beat: Callable[[], None] | None = None,
 ) -> Any:
     """One run of uv with the files that it is given by path, and no index: a ``process.Result``."""
 
     def look(lines: list[str]) -> None:
-        log.add(lines)
+        if log is not None:
+            log.add(lines)
         if beat is not None:
             beat()
 
     argv = [*_program(), "--no-config", "--offline", *arguments, "--no-index"]
-    whole = {**child_env.plain(), **_settings(), **env}
+    whole = {**child_env.plain(), **_settings(), **(env or {})}
     result = processes.run(argv, deadline=DEADLINE, env=whole, cwd=_neutral(), tick=look)
-    log.close(result.stderr)
+    if log is not None:
+        log.close(result.stderr)
     return result
 
 
