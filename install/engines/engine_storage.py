@@ -12,7 +12,7 @@ import msgspec
 
 from ...exit_codes import EnvcheckError, NotPutBack, PutBack
 from ..engine import EngineImage
-from ..registry.image import Image, RegistryAccess
+from ..registry.image import Image, PullOptions
 from . import image_inspect, pull_command
 from .client import FETCHES, WORKS, ask, environment, words
 from .pull_command import PullCommand
@@ -42,7 +42,7 @@ def is_free(held: EngineImage, name: str) -> bool:
 
 
 def pull(
-    held: EngineImage, image: Image, access: RegistryAccess, tmp: Path, tick: Tick | None = None
+    held: EngineImage, image: Image, access: PullOptions, tmp: Path, tick: Tick | None = None
 ) -> EngineImage:
     """Have the engine pull the image from its registry, and name it.
 

@@ -10,7 +10,7 @@ import msgspec
 
 from ...exit_codes import Cannot
 from ..engine import EngineImage, EngineName
-from ..registry.image import Image, RegistryAccess
+from ..registry.image import Image, PullOptions
 
 
 class PullCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class PullCommand(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}  # to be written before, by their names in the folder
 
 
-def pull(held: EngineImage, image: Image, access: RegistryAccess, folder: Path) -> PullCommand:
+def pull(held: EngineImage, image: Image, access: PullOptions, folder: Path) -> PullCommand:
     """Have the engine pull ``image`` by its digest; what it writes on the way lies in ``folder``.
 
     Its own mirrors, blocked registries, signature policy, proxies and logins hold.
@@ -44,7 +44,7 @@ def load(held: EngineImage, archive: Path, folder: Path) -> PullCommand:
     )
 
 
-def _podman(_held: EngineImage, image: Image, access: RegistryAccess, folder: Path) -> PullCommand:
+def _podman(_held: EngineImage, image: Image, access: PullOptions, folder: Path) -> PullCommand:
     insecure = ["--tls-verify=false"] if access.insecure else []
     login = ["--authfile", str(folder / "auth.json")] if access.user else []
     return PullCommand(
@@ -54,7 +54,7 @@ def _podman(_held: EngineImage, image: Image, access: RegistryAccess, folder: Pa
     )
 
 
-def _docker(_held: EngineImage, image: Image, access: RegistryAccess, folder: Path) -> PullCommand:
+def _docker(_held: EngineImage, image: Image, access: PullOptions, folder: Path) -> PullCommand:
     """Which registries may be plain http is the daemon's setting."""
     return PullCommand(
         arguments=["pull", image.pinned],
@@ -63,9 +63,7 @@ def _docker(_held: EngineImage, image: Image, access: RegistryAccess, folder: Pa
     )
 
 
-def _apptainer(
-    held: EngineImage, image: Image, access: RegistryAccess, folder: Path
-) -> PullCommand:
+def _apptainer(held: EngineImage, image: Image, access: PullOptions, folder: Path) -> PullCommand:
     variables = _apptainer_folders(folder)
     for prefix in _APPTAINER:
         if access.insecure:
@@ -86,7 +84,7 @@ def _apptainer_folders(folder: Path) -> dict[str, str]:
     return {f"{one}_{name}": str(folder) for one in _APPTAINER for name in ("TMPDIR", "CACHEDIR")}
 
 
-def _enroot(held: EngineImage, image: Image, access: RegistryAccess, folder: Path) -> PullCommand:
+def _enroot(held: EngineImage, image: Image, access: PullOptions, folder: Path) -> PullCommand:
     """A digest stands where enroot's URIs have the tag; logins are those of its own .credentials."""
     registry, _, repository = image.name.partition("/")
     host = "" if registry == "docker.io" else f"{registry}#"
@@ -100,13 +98,13 @@ def _enroot(held: EngineImage, image: Image, access: RegistryAccess, folder: Pat
     return PullCommand(arguments=["import", "--output", held.image_id, source], variables=variables)
 
 
-def _auth_file(access: RegistryAccess) -> str:
+def _auth_file(access: PullOptions) -> str:
     """As `podman login` and `docker login` write it."""
     pair = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
     return msgspec.json.encode({"auths": {access.registry: {"auth": pair}}}).decode()
 
 
-_PULLS: dict[EngineName, Callable[[EngineImage, Image, RegistryAccess, Path], PullCommand]] = {
+_PULLS: dict[EngineName, Callable[[EngineImage, Image, PullOptions, Path], PullCommand]] = {
     "podman": _podman,
     "docker": _docker,
     "apptainer": _apptainer,

@@ -96,11 +96,12 @@ def _with_digest(request: Request, reporter: Reporter) -> str:
     if not request.image or "@sha256:" in request.image:
         return request.image
     from ..network.session import Session
-    from ..registry import client
+    from ..registry.client import RegistryClient
 
     reporter.say(f"asking for {request.image}")
     with Session(request.allow_insecure) as session:
-        found = client.resolve(session, reference.parse(request.image), platform.machine())
+        client = RegistryClient(session)
+        found = client.resolve(reference.parse(request.image), platform.machine())
     return f"{found.name}@{found.digest}"
 
 

@@ -19,7 +19,6 @@ from ..lockfile import LockedFile
 from ..mode import InstallOptions, Reporter
 from ..network.public_index import public_index
 from ..pipeline import opened
-from ..registry import client as registry
 from ..registry.image import Image
 from ..request import Request
 from ..store.fetch import Fetcher
@@ -50,7 +49,8 @@ def make(
         assert isinstance(mode, ImageMode), "the request names a container"
         fetcher = exits.enter_context(Fetcher(store, mode.session, jobs, Meter(reporter.fetching)))
         choice = mode.fit()
-        image, _access = mode.pin(choice)
+        image, client = mode.pin(choice)
+        assert client is not None, "a bundle is not made from a bundle"
         say(f"resolving what envcheck itself needs, for Python {own_parts.listed(list(runners))}")
         public = public_index(dict(os.environ))
         tools = {
@@ -58,7 +58,7 @@ def make(
             for minor, one in runners.items()
         }
         remove = exits.enter_context(layers.in_use(store))
-        wanted = registry.layers(image)
+        wanted = client.layers(image)
         missing = [file for file in wanted if not store.has(file.sha256)]
         files = [*wanted, *own_parts.files(tools)]
         _check_room(output, store, files, missing)

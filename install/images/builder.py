@@ -16,7 +16,7 @@ from ..engines.choose import EngineChoice
 from ..engines.pull_progress import PullProgress
 from ..fit.models import ImageChoice
 from ..plan.models import ImagePlan, StepName
-from ..registry.image import Image, RegistryAccess
+from ..registry.image import Image, PullOptions
 from ..store.fetch_rate import Meter
 from ..transaction import engine_images
 from ..transaction.interfaces import BuildResult, Details, Stage
@@ -29,7 +29,7 @@ _FILES = {"apptainer": "image.sif", "enroot": "image.sqsh"}
 class ResolvedImage(msgspec.Struct, frozen=True, kw_only=True):
     """What will be installed, to the byte, and what holds it.
 
-    held: the engine has the image already. access: to the registry, as far as the engine has to be told.
+    held: the engine has the image already. options: what the engine has to be told for a pull.
     archive: what the engine loads, in place of a registry.
     """
 
@@ -37,7 +37,7 @@ class ResolvedImage(msgspec.Struct, frozen=True, kw_only=True):
     image: Image
     engine: EngineChoice
     held: bool
-    access: RegistryAccess
+    options: PullOptions
     archive: ImageArchive | None = None
 
 
@@ -131,7 +131,7 @@ class ImageBuilder:
             self._meter,
             pull_progress.SILENCE_UNSEEN if unseen else pull_progress.SILENCE,
         )
-        return engine_storage.pull(held, resolved.image, resolved.access, tmp, progress)
+        return engine_storage.pull(held, resolved.image, resolved.options, tmp, progress)
 
     def _load(self, held: EngineImage, tmp: Path) -> EngineImage:
         """The engine loads it from the archive that the user named."""

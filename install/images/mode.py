@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ... import collection
 from ...collection import Collected, Kernels
-from ...exit_codes import CouldNotLook
+from ...exit_codes import Cannot, CouldNotLook
 from ...facts.view import known
 from .. import survey
 from ..catalogue import containers
+from ..engine import EngineName
 from ..engines import choose as engine_choice
 from ..engines import engine_storage, inside
 from ..engines.choose import EngineChoice
@@ -24,8 +26,8 @@ from ..fit.select import choose_image
 from ..mode import InstallOptions, Reporter
 from ..plan import image_planning
 from ..plan.models import ImagePlan
-from ..registry import reference
-from ..registry.image import Image, RegistryAccess
+from ..registry import reference, registries_conf
+from ..registry.image import Image, PullOptions
 from ..request import Request
 from ..start import start_file
 from ..store import fetch_rate
@@ -37,6 +39,9 @@ from . import image_lock
 from .archive import ImageArchive
 from .artifact import LockedImage
 from .builder import ImageBuilder, ResolvedImage, held_as
+
+if TYPE_CHECKING:
+    from ..registry.client import RegistryClient
 
 LOOKED_INTO = ("BND-001",)  # a container that nobody could look into is not verified
 
@@ -68,26 +73,40 @@ class ImageMode:
         )
 
     def fit(self) -> ImageChoice:
-        request, archive = self.request, self._archive
-        return choose_image(
-            request if archive is None else _of_archive(request, archive.image), self.snapshot
-        )
+        request = self.request
+        if self._archive is not None:
+            request = _of_archive(request, self._archive.image)
+        elif request.image:
+            request = msgspec.structs.replace(request, image=self._whole(request.image))
+        return choose_image(request, self.snapshot)
 
-    def pin(self, choice: ImageChoice) -> tuple[Image, RegistryAccess]:
-        """What the reference is today, for this machine's platform, and how its registry is reached."""
-        from ..registry import client
+    def _whole(self, name: str) -> str:
+        """What a short name stands for is the engine's to say. Raises UsageError."""
+        try:
+            engine = engine_choice.choose(self.request.engine, self.snapshot).name
+        except Cannot:  # told later, or a bundle is made, which needs none
+            return name
+        return registries_conf.of_engine(engine).whole(name)
+
+    def pin(
+        self, choice: ImageChoice, engine: EngineName = "podman"
+    ) -> tuple[Image, RegistryClient | None]:
+        """What the reference is today, for this machine's platform; and who said it: None for an archive.
+
+        engine: whose settings for registries hold.
+        """
+        from ..registry.client import RegistryClient
 
         if self._archive is not None:
-            return self._archive.image, RegistryAccess()
+            return self._archive.image, None
         named = choice.candidate.release.reference
         self._reporter.say(f"asking for {named}")
-        asked = reference.parse(named)
-        image = client.resolve(self.session, asked, self.architecture)
-        return image, client.access(self.session, asked)
+        client = RegistryClient(self.session, registries_conf.of_engine(engine))
+        return client.resolve(reference.parse(named), self.architecture), client
 
     def resolve(self, choice: ImageChoice) -> ResolvedImage:
         engine = engine_choice.choose(self.request.engine, self.snapshot)
-        image, access = self.pin(choice)
+        image, client = self.pin(choice, engine.name)
         held = engine_storage.has(held_as(engine, image))
         if not held:  # an engine with room for it, where one that comes first has none
             needed = image_planning.unpacked_bytes(image) >> 20
@@ -99,7 +118,7 @@ class ImageMode:
             image=image,
             engine=engine,
             held=held,
-            access=access,
+            options=PullOptions() if client is None else client.options(engine.name, image),
             archive=self._archive,
         )
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import urljoin
 
+import msgspec
+
+from ...safe_text import one_line
 from . import addresses, errors
 from .access import Access
 from .errors import HttpError
@@ -13,7 +16,21 @@ from .transport import Answer
 SMALL = 1 << 20  # bytes: read whole at once, so that a cut in them is mended by another attempt
 _PAGE_LIMIT = 64 << 20  # bytes of a page
 _PAGE_SECONDS = 120.0  # for all of it
+_EXPLAINED = (401, 403, 404, 429)
+_MOST_SAID = 1 << 16  # bytes of a refusal
+_SAID_SECONDS = 10.0  # in which it has to be there
 _PAGES = ("text/html", "application/xhtml", "application/json", "application/vnd.pypi.simple")
+
+
+class _OneError(msgspec.Struct):
+    message: str = ""
+    code: str = ""
+
+
+class _Refusal(msgspec.Struct):
+    errors: list[_OneError] = []
+    message: str = ""
+    details: str = ""
 
 
 def target(url: str, location: str) -> str:
@@ -35,6 +52,7 @@ def checked(answer: Answer, file: bool, access: Access) -> Answer:
             answer.close()
             raise errors.page_for_file(answer.url)
         return answer
+    said = _said(answer)
     answer.close()
     raise errors.of_status(
         answer.url,
@@ -42,6 +60,7 @@ def checked(answer: Answer, file: bool, access: Access) -> Answer:
         answer.headers,
         wait=retry_after(answer.headers),
         credentials=access.hint(answer.url) if answer.status_code in (401, 403) else "",
+        said=said,
     )
 
 
@@ -54,6 +73,19 @@ def read(answer: Answer, limit: int | None) -> Answer:
         answer.seconds = _PAGE_SECONDS
         _ = answer.content  # it stays in the answer
     return answer
+
+
+def _said(answer: Answer) -> str:
+    """What a registry or an index says of its refusal in JSON: {"errors": [{"message": …}]}."""
+    if answer.status_code not in _EXPLAINED or "json" not in _kind(answer):
+        return ""
+    answer.limit, answer.seconds = _MOST_SAID, _SAID_SECONDS
+    try:
+        told = msgspec.json.decode(answer.content, type=_Refusal)
+    except (HttpError, msgspec.DecodeError, RecursionError, *errors.FAILURES):
+        return ""
+    words = [one.message or one.code for one in told.errors] or [told.message or told.details]
+    return one_line("; ".join(dict.fromkeys(filter(None, words)))).rstrip(".")
 
 
 def _kind(answer: Answer) -> str:

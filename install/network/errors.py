@@ -74,9 +74,15 @@ class HttpError(CouldNotLook):
 
 
 def of_status(
-    url: str, status: int, headers: Mapping[str, str], *, wait: float | None, credentials: str = ""
+    url: str,
+    status: int,
+    headers: Mapping[str, str],
+    *,
+    wait: float | None,
+    credentials: str = "",
+    said: str = "",
 ) -> HttpError:
-    """The error of an answer. credentials: what to do where it is about them."""
+    """The error of an answer. credentials: what to do where it is about them. said: the server's words."""
     host = addresses.host(url)
     meaning = _MEANINGS.get(status, f"answers with the status {status}")
     hint = ""
@@ -91,7 +97,7 @@ def of_status(
     elif status in _LATER:
         hint = "try again later: this is about that server, or what stands in front of it"
     return HttpError(
-        f"{host} {meaning}: {addresses.shown(url)}",
+        f"{host} {meaning}: {addresses.shown(url)}" + (f" (it says: {said})" if said else ""),
         hint,
         status=status,
         headers=headers,

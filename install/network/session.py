@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import ssl
 import threading
 from collections.abc import Callable, Collection
 from types import TracebackType
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import requests
@@ -18,17 +16,14 @@ from . import addresses, answers
 from .access import Access
 from .credentials import Credentials
 from .errors import HttpError
-from .registries import SCHEME, Registries
 from .retries import Attempts, retry_policy
 from .transport import Answer, Transport
-
-if TYPE_CHECKING:
-    from ..registry.logins import Logins
 
 CONNECT = 10.0  # seconds until a connection must have come about
 SILENCE = 30.0  # seconds without a byte
 
 Prepare = Callable[[ssl.SSLContext], None]
+Scheme = Callable[[str], tuple[Access, str]]  # a URL -> who is let in, and the URL that answers
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 _MOST_REDIRECTS = 10
@@ -38,7 +33,7 @@ class Session:
     """Verified, patient, and silent about credentials. Safe for threads.
 
     allow_insecure: host names that may be asked over plain http, or with a certificate that nobody
-    vouches for. A URL that begins with docker:// is a container registry's (see ``registries``).
+    vouches for.
     """
 
     def __init__(
@@ -46,14 +41,11 @@ class Session:
         allow_insecure: Collection[str] = (),
         *,
         retries: Retry | None = None,
-        logins: Logins | None = None,
     ) -> None:
-        """logins: for registries; None looks for them where this user's engines do."""
         self._insecure = {name.lower() for name in allow_insecure}
         self._retries = retries or retry_policy()
         self._credentials = Credentials()
-        self._logins = logins
-        self._registries: Registries | None = None
+        self._schemes: dict[str, Scheme] = {}
         self._transports: dict[tuple[bool, Prepare | None], Transport] = {}
         self._prepare: dict[tuple[str, str, int], Prepare] = {}
         self._lock = threading.Lock()
@@ -130,6 +122,14 @@ class Session:
         """Certificates for one origin alone. prepare: loads them into its TLS context."""
         self._prepare[_origin(url)] = prepare
 
+    def add_scheme(self, name: str, scheme: Scheme) -> None:
+        """URLs that begin with NAME:// lead where ``scheme`` says, with its access."""
+        self._schemes.setdefault(name, scheme)
+
+    def allow_insecure(self, host: str) -> None:
+        """Allow plain http and any certificate for one more host, by the user's own settings."""
+        self._insecure.add(host.lower())
+
     def is_insecure(self, url: str) -> bool:
         """Whether the user allowed plain http and any certificate for its host."""
         return bool({addresses.host(url), _origin(url)[1]} & self._insecure)
@@ -178,27 +178,11 @@ class Session:
 
     def _access(self, url: str) -> tuple[Access, str]:
         """Who is to be let in, and where: a registry's URL becomes the one that answers."""
-        if not url.startswith(f"{SCHEME}://"):
+        scheme = self._schemes.get(url.partition("://")[0])
+        if scheme is None:
             return self._credentials, url
         _origin(url)
-        registries = self._known_registries()
-        registry = registries.access(url)
-        own = registries.certificates(registry.base)
-        if own is not None:
-            self.use_certificates(registry.base, own.load)
-        return registry, registry.located(url)
-
-    def _known_registries(self) -> Registries:
-        from ..registry.logins import Logins
-
-        with self._lock:
-            if self._registries is None:
-                logins = self._logins or Logins(os.environ)
-                self._registries = Registries(logins, self._ask_for_token, self.is_plain)
-            return self._registries
-
-    def _ask_for_token(self, url: str, access: Access) -> requests.Response:
-        return self.get(url, access=access, limit=answers.SMALL)
+        return scheme(url)
 
     def is_plain(self, host: str) -> bool:
         """Whether a registry is to be asked over plain http: it may be, and does not speak TLS."""

@@ -6,20 +6,23 @@ Source: the OCI distribution specification 1.1.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from typing import TYPE_CHECKING
 
 import msgspec
 import requests
 
-from ...exit_codes import CouldNotLook, UsageError
+from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ..lockfile import LockedFile
 from ..network.errors import HttpError
-from ..network.registries import SCHEME
 from . import documents
 from .documents import LARGEST, ImageManifest, Index
-from .image import Blob, Image, RegistryAccess
+from .image import Image, PullOptions
+from .logins import Logins
 from .reference import Reference, parse
+from .registries_conf import RegistriesConf, Source
+from .tokens import SCHEME, Registries
 
 if TYPE_CHECKING:
     from ..network.session import Session
@@ -33,48 +36,107 @@ class _Tags(msgspec.Struct):
     tags: list[str] | None = None
 
 
-def resolve(session: Session, reference: Reference, machine: str) -> Image:
-    """What a registry has under a reference for this machine, verified.
+class RegistryClient:
+    """Asks registries what an image is, in the places where the engine would look for it."""
 
-    machine: as ``uname -m`` says it, "x86_64". Raises UsageError for a tag or a digest that the registry
-    has not and for what is no container image, Cannot where there is none for this machine, and CouldNotLook
-    where the registry does not answer, refuses, or sends other bytes than their digest names.
-    """
+    def __init__(
+        self, session: Session, conf: RegistriesConf | None = None, logins: Logins | None = None
+    ) -> None:
+        """conf: for engines that obey registries.conf. logins: None looks where this user's engines do."""
+        self._session = session
+        self._conf = conf or RegistriesConf()
+        self._registries = Registries(session, logins or Logins(os.environ))
+        self._answered: Source | None = None
+
+    def resolve(self, reference: Reference, machine: str) -> Image:
+        """What a registry, or its first mirror that answers, has for this machine, verified.
+
+        machine: as ``uname -m`` says it, "x86_64". Raises UsageError for a tag or a digest that the registry
+        has not and for what is no container image, Cannot where it is blocked or there is none for this
+        machine, and CouldNotLook where no place answers, or sends other bytes than their digest names.
+        """
+        sources = [
+            source
+            for source in self._conf.sources(reference)
+            if (source.digests if reference.digest else source.tags)
+        ]
+        for source in sources:
+            if source.insecure:
+                self._session.allow_insecure(source.registry)
+            place = msgspec.structs.replace(
+                reference, registry=source.registry, repository=source.repository
+            )
+            try:
+                image = _resolve(self._session, place, machine)
+            except (CouldNotLook, UsageError):
+                if source is sources[-1]:
+                    raise
+                continue
+            self._answered = source
+            return msgspec.structs.replace(image, reference=str(reference))
+        raise CouldNotLook(f"{reference}: registries.conf lists no place for it")
+
+    def options(self, engine: str, image: Image) -> PullOptions:
+        """What the engine has to be told for the pull, beside what it finds by itself."""
+        source, asked = self._answered, parse(image.reference)
+        if source is None:
+            return PullOptions()
+        moved = (source.registry, source.repository) != (asked.registry, asked.repository)
+        base = self._registries.base(source.registry)
+        insecure = not source.insecure and (
+            base.startswith("http:") or self._session.is_insecure(base)
+        )
+        login = self._registries.login_used(source.registry)
+        known = login is None or not login.user or engine in login.engines
+        return PullOptions(
+            insecure=insecure and not moved,
+            registry=source.registry,
+            user="" if known or login is None else login.user,
+            password="" if known or login is None else login.password,
+        )
+
+    def layers(self, image: Image) -> list[LockedFile]:
+        """What is to be fetched of an image that this client has resolved, each file once."""
+        place = parse(image.reference)
+        if self._answered is not None:
+            source = self._answered
+            place = msgspec.structs.replace(
+                place, registry=source.registry, repository=source.repository
+            )
+        return [
+            LockedFile(
+                name=f"layer {blob.sha256[:12]} of {image.name}",
+                url=_url(place, "blobs", blob.digest),
+                sha256=blob.sha256,
+                size=blob.size,
+            )
+            for blob in {blob.digest: blob for blob in image.layers}.values()
+        ]
+
+
+def _resolve(session: Session, reference: Reference, machine: str) -> Image:
+    """One place's answer. An index's entry that names no platform is looked at."""
     data, said = _manifest(session, reference, reference.wanted)
     digest = documents.digest_of(data)
     read = documents.read(reference, data, said)
-    if isinstance(read, Index):
-        chosen = documents.chosen(reference, read, machine)
+    if not isinstance(read, Index):
+        config = _config(session, reference, read)
+        return documents.image_of(reference, digest, read, config, machine)
+    refused: Cannot | None = None
+    for chosen in documents.candidates(reference, read, machine):
         data, said = _manifest(session, reference, chosen.digest)
-        read = documents.read(reference, data, said or chosen.media_type)
-        if isinstance(read, Index):
+        found = documents.read(reference, data, said or chosen.media_type)
+        if isinstance(found, Index):
             raise CouldNotLook(
                 f"{reference.registry} sends a broken index for {reference}: it is in another index"
             )
-    config = _config(session, reference, read)
-    return documents.image_of(reference, digest, read, config, machine)
-
-
-def access(session: Session, reference: Reference) -> RegistryAccess:
-    """What an engine has to be told of the registry, beside what it finds by itself. Raises HttpError."""
-    host = reference.registry
-    insecure = session.is_insecure(f"https://{host}/") or session.is_plain(host)
-    return RegistryAccess(insecure=insecure)
-
-
-def locked_file(image: Image, blob: Blob) -> LockedFile:
-    """A blob as the store's Fetcher takes it; the session knows where such URLs lead."""
-    return LockedFile(
-        name=f"layer {blob.sha256[:12]} of {image.name}",
-        url=_url(parse(image.reference), "blobs", blob.digest),
-        sha256=blob.sha256,
-        size=blob.size,
-    )
-
-
-def layers(image: Image) -> list[LockedFile]:
-    """What is to be fetched of an image, each once."""
-    return [locked_file(image, blob) for blob in {b.digest: b for b in image.layers}.values()]
+        config = _config(session, reference, found)
+        try:
+            return documents.image_of(reference, digest, found, config, machine)
+        except Cannot as error:
+            refused = refused or error
+    assert refused is not None, "there are candidates"
+    raise refused
 
 
 def _url(reference: Reference, kind: str, wanted: str) -> str:

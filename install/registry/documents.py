@@ -43,6 +43,7 @@ _LAYER_TYPES = (
     "application/vnd.docker.image.rootfs.diff.tar.zstd",
 )
 _MOST_LAYERS = 1000
+_MOST_UNNAMED = 16  # manifests of an index that are asked for their platform
 
 # What uname says, as images name it (Go's names).
 _ARCHITECTURES = {
@@ -169,16 +170,19 @@ def read(reference: Reference, data: bytes, said: str) -> Index | ImageManifest:
     )
 
 
-def chosen(reference: Reference, index: Index, machine: str) -> Blob:
-    """The manifest for linux on this machine. Raises Cannot, which names what there is."""
+def candidates(reference: Reference, index: Index, machine: str) -> list[Blob]:
+    """The manifests for linux on this machine, the best first, then those that name no platform: only their
+    config says what they are for. Raises Cannot, which names what there is."""
     wanted = ("linux", architecture_of(machine))
     platforms = [(d, d.platform) for d in index.manifests if d.platform is not None]
     fitting = [(d, p) for d, p in platforms if (p.os, p.architecture) == wanted]
-    if not fitting:
+    # Of several, the one that asks for no special generation of the processor.
+    found = sorted(fitting, key=lambda pair: bool(pair[1].variant))[:1]
+    unnamed = [d for d in index.manifests if d.platform is None or not d.platform.architecture]
+    if not (found or unnamed):
         there = dict.fromkeys(f"{p.os}/{p.architecture}" for _, p in platforms if p.os != "unknown")
         raise _no_such_platform(reference, "/".join(wanted), list(there))
-    # Of several, the one that asks for no special generation of the processor.
-    return min(fitting, key=lambda pair: bool(pair[1].variant))[0].blob
+    return [d.blob for d, _ in found] or [d.blob for d in unnamed[:_MOST_UNNAMED]]
 
 
 def made(reference: Reference, config: bytes, sizes: Sequence[int]) -> ImageManifest:

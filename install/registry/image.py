@@ -69,7 +69,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
         return sum({blob.digest: blob.size for blob in self.layers}.values())
 
 
-class RegistryAccess(msgspec.Struct, frozen=True, kw_only=True):
+class PullOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What an engine needs for a registry beside its own settings. Its repr shows no password."""
 
     insecure: bool = (
@@ -80,4 +80,4 @@ class RegistryAccess(msgspec.Struct, frozen=True, kw_only=True):
     password: str = ""
 
     def __repr__(self) -> str:
-        return f"RegistryAccess({self.registry!r})"
+        return f"PullOptions({self.registry!r})"

@@ -33,6 +33,11 @@ _IDENTITY = "<token>"  # a helper's user name for an identity token
 _ASK = 'printf %s "$1" | exec "$2" get'
 
 
+# Who reads the last of the files, docker's, and who the others.
+_DOCKERS = ("podman", "docker", "apptainer")
+_PODMANS = ("podman",)
+
+
 class Login:
     """What opens a registry. Its repr says only where it is from."""
 
@@ -46,6 +51,7 @@ class Login:
         registry_token: str = "",
     ) -> None:
         self.source = source  # "/root/.docker/config.json", "NGC_API_KEY"
+        self.engines: tuple[str, ...] = ()  # that find it by themselves
         self.user = user
         self.password = password
         self.identity_token = identity_token
@@ -131,9 +137,12 @@ class Logins:
             # More asked for than there might be: a helper is only asked once nothing better is there.
             helper = (file.cred_helpers or {}).get(registry) or file.creds_store
             entry = _entry(file.auths or {}, registry, repository)
+            engines = _DOCKERS if path == self._places()[-1] else _PODMANS
             if helper and (login := self._helped(helper, registry, path)) is not None:
+                login.engines = engines
                 yield login
             if entry is not None and (login := self._written(entry, path)) is not None:
+                login.engines = engines
                 yield login
         key = self._environ.get("NGC_API_KEY", "").strip()
         if registry == NGC and key:

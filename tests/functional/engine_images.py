@@ -10,9 +10,9 @@ from pathlib import Path
 import image_registry
 
 from envcheck.install.engine import EngineImage, EngineName
-from envcheck.install.registry.image import Blob, Image, RegistryAccess
+from envcheck.install.registry.image import Blob, Image, PullOptions
 
-ACCESS = RegistryAccess(insecure=True)  # plain http on loopback
+ACCESS = PullOptions(insecure=True)  # plain http on loopback
 
 
 @contextmanager

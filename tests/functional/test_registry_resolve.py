@@ -17,7 +17,7 @@ from registry_home import QUICK, believe, log_in, settle
 from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
 from envcheck.install.images import image_lock
 from envcheck.install.network.session import Session
-from envcheck.install.registry import client as registry
+from envcheck.install.registry.client import RegistryClient
 from envcheck.install.registry.image import Image
 from envcheck.install.registry.reference import parse
 
@@ -40,7 +40,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 def resolved(text: str, machine: str = "x86_64") -> Image:
     with Session(retries=QUICK) as session:
-        return registry.resolve(session, parse(text), machine)
+        return RegistryClient(session).resolve(parse(text), machine)
 
 
 @pytest.mark.parametrize("style", ["oci", "docker"])
@@ -180,5 +180,5 @@ def test_a_helper_program_knows_the_password(
 def test_a_registry_that_is_not_there(plain: Registry) -> None:
     with pytest.raises(CouldNotLook, match=r"127.0.0.1:1 refuses the connection"):
         resolved("127.0.0.1:1/team/small:1")
-    with pytest.raises(CouldNotLook, match=r"registry.invalid has no address here"):
+    with pytest.raises(CouldNotLook, match=r"registry.invalid has no address"):
         resolved("registry.invalid/team/small:1")

@@ -18,7 +18,7 @@ from token_server import TokenServer
 
 from envcheck.exit_codes import CouldNotLook
 from envcheck.install.network.session import Session
-from envcheck.install.registry import client as registry
+from envcheck.install.registry.client import RegistryClient
 from envcheck.install.registry.image import Image
 from envcheck.install.registry.reference import parse
 from envcheck.install.store.fetch import Fetcher
@@ -55,7 +55,7 @@ def session() -> Iterator[Session]:
 
 
 def resolved(session: Session, server: BadServer) -> Image:
-    return registry.resolve(session, parse(standin_image.name(server)), "x86_64")
+    return RegistryClient(session).resolve(parse(standin_image.name(server)), "x86_64")
 
 
 def test_docker_registry_takes_the_token_that_its_token_server_signed(
@@ -67,10 +67,12 @@ def test_docker_registry_takes_the_token_that_its_token_server_signed(
         with serve_registry(tmp_path / "registry", auth=auth, token=may_push) as running:
             pushed = running.push("team/signed", "1", LAYERS)
             log_in(home, running.host, *ACCOUNT)
-            image = registry.resolve(session, parse(f"{running.host}/team/signed:1"), "x86_64")
+            image = RegistryClient(session).resolve(
+                parse(f"{running.host}/team/signed:1"), "x86_64"
+            )
             assert image.digest == pushed.digest
             with Fetcher(Store(tmp_path / "store"), session) as fetcher:
-                fetcher.want_all(registry.layers(image))
+                fetcher.want_all(RegistryClient(session).layers(image))
                 fetcher.wait()
             assert fetcher.fetched_bytes == image.download_bytes
         (asked,) = tokens.asked  # one token serves the manifest, the config and both layers
@@ -166,7 +168,7 @@ def test_a_token_that_ends_in_the_middle_of_a_download_is_renewed(
     server.behave(standin_image.blob(LARGE), Way(cut_after=1_000_000), Way(cut_after=500_000))
     with Fetcher(Store(tmp_path / "store"), session, retries=RETRIES) as fetcher:
         tokens.expire()
-        fetcher.want_all(registry.layers(image))
+        fetcher.want_all(RegistryClient(session).layers(image))
         fetcher.wait()
     ranges = [s.range for s in server.seen(standin_image.blob(LARGE)) if s.range]
     assert ranges and fetcher.fetched_bytes < image.download_bytes + 300_000
@@ -192,7 +194,7 @@ def test_downloads_that_are_refused_together_share_one_new_token(
 
         server.gate = gate
         with Fetcher(Store(tmp_path / "store"), session, retries=RETRIES) as fetcher:
-            fetcher.want_all(registry.layers(image))
+            fetcher.want_all(RegistryClient(session).layers(image))
             fetcher.wait()
     assert len(tokens.asked) == 2
 
@@ -221,7 +223,7 @@ def test_a_blob_that_lies_elsewhere_is_fetched_without_the_token(
             files.gate = lambda seen: "" if "authorization" not in seen.headers else "Basic"
         server.behave(standin_image.blob(LARGE), Way(redirect=there, times=None))
         with Fetcher(Store(tmp_path / "store"), session, retries=RETRIES) as fetcher:
-            fetcher.want_all(registry.layers(image))
+            fetcher.want_all(RegistryClient(session).layers(image))
             fetcher.wait()
         assert files.seen() and not [s for s in files.seen() if "authorization" in s.headers]
 

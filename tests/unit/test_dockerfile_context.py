@@ -17,7 +17,7 @@ from envcheck.install.export import build_context, context_writer, requirement_l
 from envcheck.install.export.dockerfile import Options, render
 from envcheck.install.lockfile import Lockfile
 from envcheck.install.mode import InstallOptions
-from envcheck.install.registry import client
+from envcheck.install.registry.client import RegistryClient
 from envcheck.install.request import Request
 
 DOCKERFILES = Path(__file__).resolve().parents[2] / "Dockerfiles"
@@ -115,7 +115,7 @@ def test_a_tag_becomes_the_digest_that_it_has_today(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolved = SimpleNamespace(name="registry.example/team/tf", digest="sha256:" + "ab" * 32)
-    monkeypatch.setattr(client, "resolve", lambda session, reference, machine: resolved)
+    monkeypatch.setattr(RegistryClient, "resolve", lambda self, reference, machine: resolved)
     needs = DOCKERFILES / "ngc" / requirement_lists.ENVCHECK  # no index is asked
     (tmp_path / needs.name).write_bytes(needs.read_bytes())
     request = Request(mode="container", image="registry.example/team/tf:1")

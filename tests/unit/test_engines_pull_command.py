@@ -12,12 +12,12 @@ from envcheck.exit_codes import Cannot
 from envcheck.install.engine import EngineImage, EngineName
 from envcheck.install.engines import pull_command
 from envcheck.install.engines.pull_command import PullCommand
-from envcheck.install.registry.image import Blob, Image, RegistryAccess
+from envcheck.install.registry.image import Blob, Image, PullOptions
 
 FOLDER = Path("/r/.envcheck/tmp/engine")
 DIGEST = "sha256:" + "a" * 64
 PINNED = f"nvcr.io/nvidia/tensorflow@{DIGEST}"
-NGC = RegistryAccess(registry="nvcr.io", user="$oauthtoken", password="s3cret")
+NGC = PullOptions(registry="nvcr.io", user="$oauthtoken", password="s3cret")
 
 
 def image(reference: str = "nvcr.io/nvidia/tensorflow:23.03-tf1-py3") -> Image:
@@ -45,15 +45,15 @@ def held(engine: EngineName) -> EngineImage:
     )
 
 
-def pull(engine: EngineName, access: RegistryAccess | None = None) -> PullCommand:
-    return pull_command.pull(held(engine), image(), access or RegistryAccess(), FOLDER)
+def pull(engine: EngineName, access: PullOptions | None = None) -> PullCommand:
+    return pull_command.pull(held(engine), image(), access or PullOptions(), FOLDER)
 
 
 def test_podman_pulls_by_digest_with_its_own_settings() -> None:
     command = pull("podman")
     assert command.arguments == ["pull", PINNED] and not command.files
     assert command.variables == {"TMPDIR": str(FOLDER)}
-    assert "--tls-verify=false" in pull("podman", RegistryAccess(insecure=True)).arguments
+    assert "--tls-verify=false" in pull("podman", PullOptions(insecure=True)).arguments
 
 
 def test_docker_pulls_by_digest_with_its_own_settings() -> None:
@@ -87,7 +87,7 @@ def test_enroot_writes_a_file_and_has_the_digest_where_a_tag_stands() -> None:
     source = f"docker://nvcr.io#nvidia/tensorflow:{DIGEST}"
     assert command.arguments == ["import", "--output", "/r/image.sif", source]
     assert "ENROOT_ALLOW_HTTP" not in command.variables
-    assert pull("enroot", RegistryAccess(insecure=True)).variables["ENROOT_ALLOW_HTTP"] == "y"
+    assert pull("enroot", PullOptions(insecure=True)).variables["ENROOT_ALLOW_HTTP"] == "y"
 
 
 def test_archives(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcheck.install.network.challenges import parse
+from envcheck.install.registry.challenges import parse
 
 BEARER = {"realm": "https://nvcr.io/proxy_auth", "service": "", "scope": "repository:a/b:pull,push"}
 

@@ -23,7 +23,7 @@ from envcheck.exit_codes import EnvcheckError
 from envcheck.install import pylock
 from envcheck.install.catalogue import schema
 from envcheck.install.engines import troubles
-from envcheck.install.network import challenges
+from envcheck.install.registry import challenges
 from envcheck.install.wheels import uv_compile, uv_errors
 
 

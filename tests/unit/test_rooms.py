@@ -18,9 +18,7 @@ ARROWS = rooms.module_arrows(rooms.modules())
 ROOMS = rooms.room_arrows(ARROWS)
 
 # What still goes up. This list only shrinks: who adds a line moves the shared type down instead.
-STILL_UP = {
-    ("install/network", "install/registry"),
-}
+STILL_UP = {}
 STILL_CIRCLES = []
 
 

@@ -10,21 +10,21 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 import msgspec
 import requests
 
-from . import addresses, challenges, host_certificates
-from .access import GivenAccess, basic
+from ..network import addresses
+from ..network.access import GivenAccess, basic
+from ..network.errors import HttpError
+from . import challenges, host_certificates
 from .challenges import Challenge
-from .errors import HttpError
-from .host_certificates import HostCertificates
 
 if TYPE_CHECKING:
-    from ..registry.logins import Login, Logins
+    from ..network.session import Session
+    from .logins import Login, Logins
 
 SCHEME = "docker"
 
@@ -35,9 +35,6 @@ _API_HOSTS = {"docker.io": "registry-1.docker.io"}
 _LASTS = 60.0  # seconds, for a token that does not say how long
 _EARLY = 5.0  # seconds before its end that a token is not used any more
 _LARGEST = 1 << 20  # bytes of an answer with a token
-
-# (url, access) -> the answer, read; with all the session's patience
-Ask = Callable[[str, GivenAccess], requests.Response]
 
 
 class _Said(msgspec.Struct):
@@ -59,29 +56,38 @@ class _Token:
 class Registries:
     """Where the registries are, and what they gave. Safe for threads; nothing of it is ever shown."""
 
-    def __init__(self, logins: Logins, ask: Ask, is_plain: Callable[[str], bool]) -> None:
-        """is_plain: whether a registry's base URL, with http, may be used and is the one that answers."""
+    def __init__(self, session: Session, logins: Logins) -> None:
+        """From here on the session knows where docker:// leads."""
+        self._session = session
         self._logins = logins
-        self._ask = ask
-        self._is_plain = is_plain
         self._bases: dict[str, str] = {}
-        self._certificates: dict[str, HostCertificates | None] = {}
+        self._used: dict[str, Login] = {}
         self._tokens: dict[tuple[str, str], _Token] = {}
         self._locks: dict[tuple[str, str], threading.Lock] = {}
         self._lock = threading.Lock()
+        session.add_scheme(SCHEME, self.located)
 
-    def access(self, url: str) -> RegistryAccess:
-        """To what a docker:// URL is about. Raises HttpError."""
-        name = addresses.host(url)
-        found = re.match(r"/v2/(.+?)/(?:manifests|blobs|tags)/", urlsplit(url).path)
-        return RegistryAccess(self, name, found[1] if found else "", self._base(name))
+    def located(self, url: str) -> tuple[RegistryAccess, str]:
+        """Who is let in, and where it is to be had, for a docker:// URL. Raises HttpError."""
+        name, parts = addresses.host(url), urlsplit(url)
+        found = re.match(r"/v2/(.+?)/(?:manifests|blobs|tags)/", parts.path)
+        access = RegistryAccess(self, name, found[1] if found else "", self.base(name))
+        return access, access.base + urlunsplit(("", "", parts.path, parts.query, ""))
 
-    def _base(self, name: str) -> str:
+    def login_used(self, name: str) -> Login | None:
+        """What this registry was shown, after it had asked."""
+        return self._used.get(name)
+
+    def base(self, name: str) -> str:
+        """ "https://registry-1.docker.io" of "docker.io"; http where that is allowed and all it speaks."""
         with self._locked("base", name):
             if name not in self._bases:
                 host = _API_HOSTS.get(name, name)
-                plain = self._is_plain(host)
-                self._bases[name] = f"{'http' if plain else 'https'}://{host}"
+                plain = self._session.is_plain(host)
+                self._bases[name] = base = f"{'http' if plain else 'https'}://{host}"
+                own = host_certificates.of(tuple(dict.fromkeys((name, host))))
+                if own is not None and not plain:
+                    self._session.use_certificates(base, own.load)
             return self._bases[name]
 
     def known(self, access: RegistryAccess) -> str:
@@ -96,6 +102,8 @@ class Registries:
             if known and known != sent:  # another thread was quicker
                 return known
             login = self._logins.of(access.name, access.repository)
+            if login is not None:
+                self._used[access.name] = login
             for challenge in asked:
                 token = self._answer(access, challenge, login)
                 if token is not None:
@@ -122,7 +130,9 @@ class Registries:
         header = basic(usable.user, usable.password) if usable is not None else ""
         started = time.monotonic()
         try:
-            answer = self._ask(_question(realm, access, challenge), GivenAccess(realm, header))
+            question = _question(realm, access, challenge)
+            given = GivenAccess(realm, header)
+            answer = self._session.get(question, access=given, limit=_LARGEST)
             said = _read(access, answer)
         except HttpError as error:
             raise access.explained(error) from None
@@ -131,16 +141,6 @@ class Registries:
 
     def hint(self, access: RegistryAccess) -> str:
         return self._logins.hint(access.name, access.repository)
-
-    def certificates(self, url: str) -> HostCertificates | None:
-        """Those that its owner keeps for a registry, if the URL is one's."""
-        host = addresses.host(url)
-        names = [name for name, base in list(self._bases.items()) if addresses.host(base) == host]
-        if not names or not url.startswith("https:"):
-            return None
-        if host not in self._certificates:
-            self._certificates[host] = host_certificates.of(tuple(dict.fromkeys((*names, host))))
-        return self._certificates[host]
 
     def _locked(self, *key: str) -> threading.Lock:
         with self._lock:
@@ -160,12 +160,6 @@ class RegistryAccess:
     def base(self) -> str:
         """ "https://registry-1.docker.io"."""
         return self._base
-
-    def located(self, url: str) -> str:
-        """Where a docker:// URL is to be had."""
-        parts = urlsplit(url)
-        path = urlunsplit(("", "", parts.path, parts.query, ""))
-        return self._base + path
 
     def authorization(self, url: str) -> str:
         return self._registries.known(self) if self._covers(url) else ""
