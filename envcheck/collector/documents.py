@@ -6,9 +6,8 @@ import sys
 import time
 
 from . import account, redact
-from .facts import dumps, plain
+from .facts import Context, dumps, plain
 from .runtime.child import parse
-from .runtime.context import Context
 from .version import VERSION
 
 SCHEMA = 1

@@ -102,7 +102,7 @@ class Bundle:
                 copy.replace(place)
         except OSError as error:
             raise errors.of_disk(error, store.root, file.name, file.size) from None
-        store.touch(file.sha256)
+        store.verified(file.sha256)
 
     def _text(self, name: str) -> str:
         listed = self.index.files.get(name)

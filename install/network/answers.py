@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from urllib.parse import urljoin
 
 import msgspec
@@ -66,10 +68,10 @@ def checked(answer: Answer, file: bool, access: Access) -> Answer:
 
 def read(answer: Answer, limit: int | None) -> Answer:
     """Load what is small. Raises HttpError where it breaks off or does not end."""
-    length = answer.headers.get("Content-Length", "")
-    small = length.isdigit() and int(length) <= SMALL
+    length = content_length(answer.headers)
+    small = length is not None and length <= SMALL
     if small or limit is not None or _kind(answer).startswith(_PAGES):
-        answer.limit = _PAGE_LIMIT if limit is None else limit
+        answer.limit = limit or _PAGE_LIMIT
         answer.seconds = _PAGE_SECONDS
         _ = answer.content  # it stays in the answer
     return answer
@@ -86,6 +88,12 @@ def _said(answer: Answer) -> str:
         return ""
     words = [one.message or one.code for one in told.errors] or [told.message or told.details]
     return one_line("; ".join(dict.fromkeys(filter(None, words)))).rstrip(".")
+
+
+def content_length(headers: Mapping[str, str]) -> int | None:
+    """Bytes, by the Content-Length header; None where it is not there or no length."""
+    said = headers.get("Content-Length", "")
+    return int(said) if re.fullmatch("[0-9]{1,18}", said) else None
 
 
 def _kind(answer: Answer) -> str:

@@ -78,7 +78,7 @@ class Session:
         file: bool = False,
         limit: int | None = None,
         access: Access | None = None,
-    ) -> requests.Response:
+    ) -> Answer:
         """The answer to a GET, with a status below 300 (or 304); its body is still to be read.
 
         Pages and bodies up to 1 MiB are read already, so that a cut in them costs another attempt and

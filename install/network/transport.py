@@ -6,6 +6,7 @@ import os
 import socket
 import ssl
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,10 @@ from . import addresses, errors, trust
 from .pip_settings import pip_settings
 
 CONNECTIONS = 32  # kept open to one host
+SLOWEST = (
+    60.0  # seconds for a piece of a body, some 100 KiB: a connection that trickles counts as cut
+)
+LARGEST = 16 << 30  # bytes of a body whose size nobody said
 
 
 class Watchdog:
@@ -30,12 +35,12 @@ class Watchdog:
     A context manager. late: it did.
     """
 
-    def __init__(self, seconds: float | None, shut: Callable[[], object]) -> None:
-        """seconds: None is for ever."""
+    def __init__(self, seconds: float, shut: Callable[[], object]) -> None:
         self.late = False
         self._seconds = seconds
-        self._shut = shut
+        self._shut_connection = shut
         self._timer: threading.Timer | None = None
+        self._started = 0.0
 
     def __enter__(self) -> Watchdog:
         self.start()
@@ -48,15 +53,20 @@ class Watchdog:
     def start(self) -> None:
         """Begin to count, or begin again."""
         self.__exit__()
-        if self._seconds is not None:
-            self._timer = threading.Timer(self._seconds, self._end)
-            self._timer.daemon = True
-            self._timer.start()
+        self._started = time.monotonic()
+        self._timer = threading.Timer(self._seconds, self.shut)
+        self._timer.daemon = True
+        self._timer.start()
 
-    def _end(self) -> None:
+    def renew(self) -> None:
+        """Begin again, for something came; costs nothing where that was just done."""
+        if time.monotonic() - self._started > self._seconds / 10:
+            self.start()
+
+    def shut(self) -> None:
         self.late = True
         with suppress(AttributeError, OSError, RuntimeError, ValueError):
-            self._shut()
+            self._shut_connection()
 
 
 class _Watched:
@@ -94,25 +104,29 @@ class _SecurePool(HTTPSConnectionPool):
 class Answer(requests.Response):
     """A response whose body breaks off with an HttpError.
 
-    limit: bytes of the body that are read. seconds: in which it has to be there.
+    limit: bytes of the body that are read. seconds: in which it has to be there; None: each piece of it
+    has to be there within SLOWEST.
     """
 
-    limit: int | None = None
+    limit: int = LARGEST
     seconds: float | None = None
 
     def iter_content(
         self, chunk_size: int | None = 1, decode_unicode: Any = False
     ) -> Iterator[Any]:
         came = 0
-        with self.watchdog(self.seconds) as watchdog, self.explained(watchdog):
+        with self.watchdog(self.seconds or SLOWEST) as watchdog, self.explained(watchdog):
             for piece in super().iter_content(chunk_size, decode_unicode=decode_unicode):
                 came += len(piece)
-                if self.limit is not None and came > self.limit:
+                if came > self.limit:
                     self.close()
                     raise errors.too_large(self.url, self.limit)
+                if self.seconds is None:
+                    watchdog.renew()
                 yield piece
 
-    def watchdog(self, seconds: float | None) -> Watchdog:
+    def watchdog(self, seconds: float) -> Watchdog:
+        """Ends the body after some seconds."""
         return Watchdog(seconds, lambda: self.raw.shutdown())
 
     @contextmanager

@@ -21,10 +21,6 @@ class FetchError(EnvcheckError):
         return str(self)
 
 
-class ComesAgain(FetchError):
-    """To a reader of a file that came with wrong bytes, and is being fetched anew."""
-
-
 def of_disk(error: OSError, folder: Path, what: str, missing: int | None = None) -> FetchError:
     """The error of a write. missing: bytes that are still to be written there, as far as is known."""
     if error.errno not in _FULL:

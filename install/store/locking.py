@@ -7,6 +7,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from filelock import BaseFileLock, FileLock, Timeout
+
 # What file systems without locks say: NFS without its lock service, some FUSE and cluster file systems.
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
@@ -15,17 +17,23 @@ class NoLocks(Exception):
     """The file system has no locks."""
 
 
-class Lock:
-    """A lock that is held; it ends with the process that holds it, however that ends."""
+def take(path: Path, timeout: float = 0.0) -> BaseFileLock | None:
+    """The lock; None where another process (or another thread) still holds it after ``timeout`` seconds.
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self._path = path
-        self._descriptor = descriptor
-
-    def release(self) -> None:
-        # First the name, then the lock: who opened the name before looks whether it is still there.
-        self._path.unlink(missing_ok=True)
-        os.close(self._descriptor)
+    Raises NoLocks, or OSError where the file cannot be made.
+    """
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=timeout)
+    except Timeout:
+        return None
+    except NotImplementedError:  # filelock's word for it
+        raise NoLocks from None
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            raise NoLocks from None
+        raise
+    return lock
 
 
 class SharedLock:
@@ -47,7 +55,7 @@ class SharedLock:
 
 
 def share(path: Path) -> SharedLock:
-    """Hold it together with others; waits for one who is ``alone``. Its file stays.
+    """Hold it together with others, which filelock's locks do not do; waits for one who is ``alone``.
 
     Raises NoLocks, or OSError where the file cannot be made.
     """
@@ -60,32 +68,3 @@ def share(path: Path) -> SharedLock:
             raise NoLocks from None
         raise
     return SharedLock(descriptor)
-
-
-def take(path: Path) -> Lock | None:
-    """The lock, or None where another process (or another thread) holds it. Never waits.
-
-    Raises NoLocks, or OSError where the file cannot be made.
-    """
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_at(path, descriptor):
-                return Lock(path, descriptor)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
-        except OSError as error:
-            os.close(descriptor)
-            if error.errno in _NO_LOCKS:
-                raise NoLocks from None
-            raise
-        os.close(descriptor)  # it was released, and removed, between the opening and the locking
-
-
-def _is_at(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-from contextlib import suppress
 from pathlib import Path
 
 from .store import PIECE
@@ -24,10 +23,6 @@ class Partial:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         self.size = 0  # bytes that are written and hashed
         self._hash = hashlib.sha256()
-
-    def there(self) -> int:
-        """Bytes that an earlier run left."""
-        return os.fstat(self._descriptor).st_size
 
     def read_again(self) -> None:
         """Hash what an earlier run left."""
@@ -48,10 +43,8 @@ class Partial:
         return self._hash.hexdigest()
 
     def restart(self) -> None:
-        """Begin again in a new file: readers of the old one keep what they opened."""
-        os.close(self._descriptor)
-        self.path.unlink(missing_ok=True)
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        """Begin again with nothing."""
+        os.ftruncate(self._descriptor, 0)
         self.size = 0
         self._hash = hashlib.sha256()
 
@@ -73,27 +66,6 @@ class Partial:
 
 
 def private(shared: Path) -> Path:
-    """A file of this process's own, for a file system without locks, where two may fetch the same.
-
-    What a dead process of this machine left of the file is taken over; a rename can only succeed once.
-    """
+    """A file of this process's own, for a file system without locks, where two may fetch the same."""
     host = socket.gethostname().replace("/", "_") or "localhost"
-    own = shared.with_name(f"{shared.name}.{host}.{os.getpid()}")
-    left = [path for path in shared.parent.glob(f"{shared.name}.{host}.*") if not _is_owned(path)]
-    for path in [shared, *left]:
-        with suppress(OSError):
-            if not own.exists():
-                path.rename(own)
-    return own
-
-
-def _is_owned(path: Path) -> bool:
-    """Whether the process that the file is named after lives on this machine."""
-    number = path.name.rpartition(".")[2]
-    try:
-        os.kill(int(number), 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except (OSError, ValueError):
-        return True
-    return True
+    return shared.with_name(f"{shared.name}.{host}.{os.getpid()}")

@@ -1,4 +1,4 @@
-"""The store: files by their sha256, complete ones, partial ones, and wheels' metadata.
+"""The store: files by their sha256, complete ones and partial ones.
 
 A file gets its name by a rename after its hash was verified, so what is there is whole, also after a kill.
 Nothing is synced to disk for that: what a crash of the machine can spoil is read once again, before its
@@ -8,14 +8,13 @@ first use after the next boot, and syncing gigabytes would cost every installati
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
@@ -56,33 +55,28 @@ class Store:
         return self.root / "locks" / _checked(sha256)
 
     def has(self, sha256: str) -> bool:
-        """Whether the complete file is there; after a boot it is read and verified first."""
+        """Whether the complete file is there, as it was verified."""
         return self.size(sha256) is not None
 
     def size(self, sha256: str) -> int | None:
-        """Bytes of the complete file; None: it is not there."""
+        """Bytes of the complete file; None: it is not there.
+
+        One that was written to since it was verified, or not verified since the last boot, is read once
+        more, and removed if it is damaged.
+        """
         path = self.path(sha256)
         try:
             status = path.stat()
-            if max(status.st_mtime, self._used_at(sha256)) >= self._booted:
-                return status.st_size
-            if hash_of(path) == sha256:
+            if self._is_verified(sha256, status):
                 self.touch(sha256)
-                return status.st_size
-            path.unlink()
+            elif hash_of(path) == sha256:
+                self.verified(sha256)
+            else:
+                path.unlink()
+                return None
         except OSError:
-            pass
-        return None
-
-    def open(self, sha256: str) -> BinaryIO:
-        """Open the complete file, and note that it is used. Raises FetchError where it is not there."""
-        path = self.path(sha256)
-        try:
-            file = path.open("rb")
-        except OSError as error:
-            raise FetchError(f"{path} cannot be read: {error.strerror}") from None
-        self.touch(sha256)
-        return file
+            return None
+        return status.st_size
 
     def named(self, sha256: str, name: str) -> Path:
         """The complete file under ``name``, which installers read a wheel's tags from.
@@ -100,18 +94,29 @@ class Store:
                     path.symlink_to(Path("../..") / self.path(sha256).relative_to(self.root))
             except OSError as error:
                 raise errors.of_disk(error, self.root, name, 0) from None
-        self.touch(sha256)
         return path
+
+    def verified(self, sha256: str) -> None:
+        """Note that the complete file is what it should be, and used now."""
+        stamp = self._stamp(sha256)
+        with suppress(OSError):
+            self.make_room_for(stamp)
+            stamp.write_text(_identity(self.path(sha256).stat()))
 
     def touch(self, sha256: str) -> None:
         """Note that the file is used now. In a store that cannot be written to, nothing is noted.
 
         The file itself is left as it is: uv unpacks one again whose times have changed.
         """
-        stamp = self._stamp(sha256)
         with suppress(OSError):
-            self.make_room_for(stamp)
-            stamp.touch()
+            os.utime(self._stamp(sha256))
+
+    def _is_verified(self, sha256: str, status: os.stat_result) -> bool:
+        try:
+            stamp = self._stamp(sha256)
+            return stamp.stat().st_mtime >= self._booted and stamp.read_text() == _identity(status)
+        except (OSError, UnicodeDecodeError):
+            return False
 
     def _stamp(self, sha256: str) -> Path:
         return self.root / "used" / _checked(sha256)
@@ -122,28 +127,6 @@ class Store:
             return self._stamp(sha256).stat().st_mtime
         except OSError:
             return 0.0
-
-    def adopt(self, file: Path, sha256: str) -> Path:
-        """Put a file that lies elsewhere into the store: a link where it can be, else a copy.
-
-        Raises FetchError where it has another hash, or cannot be read or written.
-        """
-        path = self.path(sha256)
-        if self.has(sha256):
-            return path
-        try:
-            found = hash_of(file)
-        except OSError as error:
-            raise FetchError(f"{file} cannot be read: {error.strerror}") from None
-        if found != sha256:
-            raise errors.wrong_bytes(file.name, str(file.parent), sha256, found)
-        try:
-            self.make_room_for(path)
-            _link_or_copy(file, path)
-        except OSError as error:
-            raise errors.of_disk(error, self.root, file.name, file.stat().st_size) from None
-        self.touch(sha256)
-        return path
 
     def make_room_for(self, path: Path) -> None:
         """Make the directories that hold a file of the store. Raises OSError."""
@@ -167,10 +150,12 @@ class Store:
                     )
 
     def remove(self, sha256: str) -> int:
-        """Remove a file, complete or partial, with its metadata: bytes that are free now.
+        """Remove a file, complete or partial: bytes that are free now.
 
         One that is just being fetched stays; so does what cannot be removed.
         """
+        if not self.root.is_dir():
+            return 0
         try:
             lock = locking.take(self.lock_path(sha256))
             if lock is None:
@@ -181,31 +166,11 @@ class Store:
             partial = self.partial(sha256)
             private = partial.parent.glob(f"{sha256}.*")
             shutil.rmtree(self.root / "named" / sha256, ignore_errors=True)
-            paths = [self.path(sha256), self._metadata_path(sha256), partial, *private]
-            return sum(map(_remove, [*paths, self._stamp(sha256)]))
+            paths = [self.path(sha256), partial, *private, self._stamp(sha256)]
+            return sum(map(_remove, [*paths, self.lock_path(sha256)]))
         finally:
             if lock is not None:
                 lock.release()
-
-    def metadata(self, sha256: str) -> bytes | None:
-        """The METADATA of the wheel with this sha256, where it was kept."""
-        try:
-            head, _, data = self._metadata_path(sha256).read_bytes().partition(b"\n")
-        except OSError:
-            return None
-        return data if hashlib.sha256(data).hexdigest().encode() == head else None
-
-    def put_metadata(self, sha256: str, data: bytes) -> None:
-        """Keep a wheel's METADATA. A store that cannot be written to costs the keeping and not the run."""
-        path = self._metadata_path(sha256)
-        with suppress(OSError):
-            self.make_room_for(path)
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-                file.write(hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
-            Path(file.name).replace(path)
-
-    def _metadata_path(self, sha256: str) -> Path:
-        return self.root / "metadata" / _checked(sha256)[:2] / sha256
 
 
 def hash_of(path: Path) -> str:
@@ -225,14 +190,9 @@ def _checked(sha256: str) -> str:
     return sha256
 
 
-def _link_or_copy(file: Path, path: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        copy = Path(folder) / path.name
-        try:
-            copy.hardlink_to(file)
-        except OSError:  # another file system, or one without links
-            shutil.copyfile(file, copy)
-        copy.replace(path)
+def _identity(status: os.stat_result) -> str:
+    """What changes when a file is written to, or replaced."""
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
 def _remove(path: Path) -> int:

@@ -19,6 +19,7 @@ from ..catalogue.model import Sdist, Stack
 from ..catalogue.pythons import seed
 from ..fit.models import Choice
 from ..lockfile import LockedFile, LockedPackage, Lockfile
+from ..network.answers import content_length
 from ..pythons.interpreter import Interpreter
 from ..pythons.wheel_tags import tags
 from . import origin, resolution, trust_on_first_use, uv
@@ -177,10 +178,9 @@ def _size(file: LockedFile, indexes: Indexes) -> int | None:
     """Bytes, by a HEAD request; None where the answer does not say."""
     try:
         with indexes.session.head(file.url) as response:
-            length = response.headers.get("Content-Length", "")
+            return content_length(response.headers)
     except CouldNotLook:
         return None
-    return int(length) if length.isdigit() else None
 
 
 def _building(

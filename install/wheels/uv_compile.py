@@ -11,7 +11,6 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -21,6 +20,7 @@ import tomli_w
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from ... import scratch
 from ...data import packages
 from ...exit_codes import CouldNotLook
 from ..catalogue.model import PUBLIC, Sdist
@@ -202,8 +202,7 @@ def _run(question: Question, target: Target, indexes: Indexes, options: Sequence
 
 
 def _once(question: Question, target: Target, indexes: Indexes, options: Sequence[str]) -> Any:
-    with TemporaryDirectory(prefix="envcheck-") as scratch:
-        folder = Path(scratch)
+    with scratch.directory() as folder:
         project = folder / "pyproject.toml"
         project.write_text(tomli_w.dumps(_project(question, indexes)), encoding="utf-8")
         settings = folder / "uv.toml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -207,6 +208,15 @@ def test_an_earlier_run_is_gone_on_with(server: BadServer, store: Store) -> None
     running = fetched(store, wheel(server))
     assert (running.fetched_bytes, running.resumed_bytes) == (SIZE - 2_000_000, 2_000_000)
     assert ranges(server)[-1] == "bytes=2000000-"
+
+
+def test_a_file_that_was_damaged_in_the_store_comes_again(server: BadServer, store: Store) -> None:
+    file = wheel(server)
+    fetched(store, file)
+    before = store.path(SHA).stat()
+    store.path(SHA).write_bytes(WRONG)
+    os.utime(store.path(SHA), ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert fetched(store, file).fetched_bytes == SIZE
 
 
 def test_a_whole_partial_needs_no_network(server: BadServer, store: Store) -> None:

@@ -6,13 +6,19 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from envcheck.install.lockfile import LockedFile
 from envcheck.install.network import answers
 from envcheck.install.network.errors import HttpError
 from envcheck.install.network.retries import retry_policy
 from envcheck.install.network.session import Session
+from envcheck.install.store import download
+from envcheck.install.store.errors import FetchError
+from envcheck.install.store.fetch import Fetcher
+from envcheck.install.store.store import Store
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 LENGTH = HEAD + b"Content-Length: 100000\r\n\r\n"
@@ -70,3 +76,17 @@ def test_what_trickles_ends(at_once: bytes, then: bytes, monkeypatch: pytest.Mon
         pytest.raises(HttpError, match="does not answer any more"),
     ):
         session.get(url, timeout=0.2)
+
+
+def test_a_file_that_trickles_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "SLOWEST", 0.4)
+    head = LENGTH.replace(b"text/html", b"application/zip")
+    quick = retry_policy(attempts=2, first=0.0)
+    with (
+        trickling(head, b"x") as url,
+        Session() as session,
+        Fetcher(Store(tmp_path), session, retries=quick) as fetcher,
+        pytest.raises(FetchError, match="does not answer any more"),
+    ):
+        fetcher.want(LockedFile(name="w.whl", url=url, sha256="0" * 64, size=100_000))
+        fetcher.wait()

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from envcheck.collector.facts import Facts, dumps
-from envcheck.collector.runtime.context import Context
+from envcheck.collector.facts import Context, Facts, dumps
 
 RELEASE = "6.8.0-45-generic"
 H100 = "0x2330"

@@ -8,8 +8,7 @@ import pytest
 from test_containers_probe import write
 
 from envcheck.collector.containers import limits as container_limits
-from envcheck.collector.facts import Facts
-from envcheck.collector.runtime.context import Context
+from envcheck.collector.facts import Context, Facts
 
 ALL = "CapEff:\t000001ffffffffff\n"
 NO_RESOURCE = "CapEff:\t000001fffeffffff\n"

@@ -16,9 +16,10 @@ SHA256 = hashlib.sha256(b"layer").hexdigest()
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    (tmp_path / "layer").write_bytes(b"layer")
     made = Store(tmp_path / "store")
-    made.adopt(tmp_path / "layer", SHA256)
+    path = made.path(SHA256)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"layer")
     return made
 
 

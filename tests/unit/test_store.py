@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from envcheck.install.store import errors, locking, partial
+from envcheck.install.store import store as store_file
 from envcheck.install.store.errors import FetchError
 from envcheck.install.store.partial import Partial
 from envcheck.install.store.store import Store, hash_of
@@ -33,48 +34,57 @@ def put(store: Store, data: bytes = DATA) -> Path:
 
 
 def test_an_empty_store_makes_nothing(store: Store) -> None:
-    assert not store.has(SHA) and store.metadata(SHA) is None
+    assert not store.has(SHA) and store.size(SHA) is None
     assert list(store.entries()) == [] and store.remove(SHA) == 0
     assert not store.root.exists()
 
 
-def test_adopting_verifies_first(store: Store, tmp_path: Path) -> None:
-    file = tmp_path / "w.whl"
-    file.write_bytes(DATA)
-    with pytest.raises(FetchError) as caught:
-        store.adopt(file, OTHER)
-    assert SHA in str(caught.value) and OTHER in str(caught.value)
-    assert not store.has(OTHER)
-    path = store.adopt(file, SHA)
-    assert path == store.path(SHA) and store.has(SHA)
-    file.unlink()
-    with store.open(SHA) as content:
-        assert content.read() == DATA
-    assert [p.name for p in path.parent.iterdir()] == [SHA]  # nothing else is left there
-
-
-def test_adopting_copies_where_no_link_is_possible(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_an_earlier_boot_wrote_is_verified_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.EXDEV, "Invalid cross-device link")
-
-    monkeypatch.setattr(Path, "hardlink_to", refuse)
-    file = tmp_path / "w.whl"
-    file.write_bytes(DATA)
-    assert store.adopt(file, SHA).stat().st_ino != file.stat().st_ino
-    assert hash_of(store.path(SHA)) == SHA
+    put(store)
+    read: list[Path] = []
+    monkeypatch.setattr(store_file, "hash_of", lambda path: read.append(path) or hash_of(path))
+    assert store.has(SHA) and store.has(SHA) and len(read) == 1
+    os.utime(store.root / "used" / SHA, (1e9, 1e9))  # noted before the last boot
+    assert store.has(SHA) and store.has(SHA) and len(read) == 2
 
 
-def test_what_an_earlier_boot_wrote_is_verified_once(store: Store) -> None:
-    whole, broken = put(store), put(store, DATA + b"!")
-    broken.write_bytes(DATA)  # as a crash of the machine leaves it
-    for path in (whole, broken):
-        os.utime(path, (0, 0))
-    assert not store.has(broken.name) and not broken.exists()
-    assert store.has(SHA) and next(store.entries()).used_at > 1e9
-    whole.write_bytes(b"x" * len(DATA))  # within one boot nothing is read again
+@pytest.mark.parametrize("earlier", [True, False])
+def test_what_was_damaged_is_found_and_removed(store: Store, earlier: bool) -> None:
+    """Also where its size and its time of writing are those of the whole file."""
+    path = put(store)
     assert store.has(SHA)
+    before = path.stat()
+    path.write_bytes(b"x" * len(DATA))
+    if earlier:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert not store.has(SHA) and not path.exists()
+
+
+def test_being_asked_for_counts_as_use_and_touches_nothing(store: Store) -> None:
+    path = put(store)
+    os.utime(path, (1e9, 1e9))
+    before = path.stat()
+    assert store.has(SHA) and next(store.entries()).used_at > 1e9
+    # uv takes a wheel for another one when its file's times have changed.
+    assert (path.stat().st_mtime_ns, path.stat().st_ctime_ns) == (
+        before.st_mtime_ns,
+        before.st_ctime_ns,
+    )
+
+
+def test_a_store_that_cannot_be_written_to_is_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    monkeypatch.setattr(os, "utime", refuse)
+    assert store.has(SHA) and store.size(SHA) == len(DATA)
 
 
 @pytest.mark.parametrize("name", ["", "abc", "../" * 21 + "x", SHA.upper(), SHA + "\n"])
@@ -94,23 +104,9 @@ def test_entries_and_removal(store: Store) -> None:
     found = {(e.sha256, e.size, e.complete) for e in store.entries()}
     assert found == {(SHA, len(DATA), True), (OTHER, 5, False), (OTHER, 3, False)}
     assert [e.used_at for e in store.entries() if e.complete] == [1e9]
-    store.put_metadata(SHA, b"Metadata-Version: 2.1\n")
-    assert store.remove(SHA) >= len(DATA) and store.metadata(SHA) is None
+    assert store.remove(SHA) >= len(DATA)
     assert store.remove(OTHER) == 8
     assert list(store.entries()) == []
-
-
-def test_opening_counts_as_use(store: Store) -> None:
-    path = put(store)
-    os.utime(path, (1e9, 1e9))
-    before = path.stat()
-    store.open(SHA).close()
-    assert next(store.entries()).used_at > 1e9
-    # uv takes a wheel for another one when its file's times have changed.
-    assert (path.stat().st_mtime_ns, path.stat().st_ctime_ns) == (
-        before.st_mtime_ns,
-        before.st_ctime_ns,
-    )
 
 
 def test_a_file_has_its_own_name_for_installers(store: Store) -> None:
@@ -128,8 +124,6 @@ def test_a_name_leads_nowhere_else(store: Store, name: str) -> None:
     put(store)
     with pytest.raises(FetchError, match="not a file name"):
         store.named(SHA, name)
-    with pytest.raises(FetchError, match="No such file"):
-        store.open(OTHER)
 
 
 def test_what_is_being_fetched_is_not_removed(store: Store) -> None:
@@ -139,37 +133,25 @@ def test_what_is_being_fetched_is_not_removed(store: Store) -> None:
     path.write_bytes(b"12345")
     held = locking.take(store.lock_path(SHA))
     assert held is not None and locking.take(store.lock_path(SHA)) is None
+    assert locking.take(store.lock_path(SHA), 0.1) is None
     assert store.remove(SHA) == 0
     held.release()
     assert store.remove(SHA) == 5
     assert not list(store.lock_path(SHA).parent.iterdir())
 
 
-def test_a_lock_that_was_removed_meanwhile_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL])
+def test_a_file_system_without_locks_is_told_apart(
+    store: Store, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """Another process released it, and removed its name, between our opening and our locking."""
-    path = tmp_path / "lock"
-    flock = locking.fcntl.flock
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
 
-    def late(descriptor: int, how: int) -> None:
-        monkeypatch.undo()
-        path.unlink()
-        flock(descriptor, how)
-
-    monkeypatch.setattr(locking.fcntl, "flock", late)
-    held = locking.take(path)
-    assert held is not None and path.exists()
-    assert locking.take(path) is None
-
-
-def test_metadata_is_kept_whole_or_not_at_all(store: Store) -> None:
-    data = b"Metadata-Version: 2.1\nName: x\n\nlines\n"
-    store.put_metadata(SHA, data)
-    assert store.metadata(SHA) == data
-    (kept,) = (store.root / "metadata").rglob(SHA)
-    kept.write_bytes(kept.read_bytes()[:-1])
-    assert store.metadata(SHA) is None
+    monkeypatch.setattr("fcntl.flock", refuse)
+    store.lock_path(SHA).parent.mkdir(parents=True)
+    with pytest.raises(locking.NoLocks):
+        locking.take(store.lock_path(SHA))
+    assert partial.private(store.partial(SHA)).name.startswith(f"{SHA}.")
 
 
 def test_a_partial_goes_on_where_it_was(store: Store) -> None:
@@ -178,8 +160,8 @@ def test_a_partial_goes_on_where_it_was(store: Store) -> None:
     first.append(DATA[:5000])
     first.close()
     second = Partial(path)
-    assert second.there() == 5000 and second.size == 0
     second.read_again()
+    assert second.size == 5000
     second.append(DATA[5000:])
     assert (second.size, second.hexdigest()) == (len(DATA), SHA)
     second.keep(store.path(SHA))
@@ -191,7 +173,7 @@ def test_an_empty_partial_is_not_left(store: Store) -> None:
     grown = Partial(store.partial(SHA))
     grown.append(DATA)
     grown.restart()
-    assert grown.size == 0 and grown.there() == 0
+    assert grown.size == 0 and not store.partial(SHA).stat().st_size
     grown.close()
     assert not store.partial(SHA).exists()
 
@@ -204,28 +186,6 @@ def test_a_short_write_is_gone_on_with(store: Store, monkeypatch: pytest.MonkeyP
     monkeypatch.undo()
     assert store.partial(SHA).read_bytes() == DATA and grown.hexdigest() == SHA
     grown.close()
-
-
-def test_without_locks_each_process_has_its_own_file(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(locking.fcntl, "flock", refuse)
-    store.lock_path(SHA).parent.mkdir(parents=True)
-    with pytest.raises(locking.NoLocks):
-        locking.take(store.lock_path(SHA))
-    shared = store.partial(SHA)
-    shared.parent.mkdir(parents=True)
-    host = partial.socket.gethostname()
-    living = shared.with_name(f"{SHA}.{host}.{os.getppid()}")
-    dead = shared.with_name(f"{SHA}.{host}.{2**22 + 1}")
-    living.write_bytes(b"theirs")
-    dead.write_bytes(b"left")
-    own = partial.private(shared)
-    assert own.name == f"{SHA}.{host}.{os.getpid()}"
-    assert own.read_bytes() == b"left" and living.read_bytes() == b"theirs"
 
 
 @pytest.mark.parametrize(

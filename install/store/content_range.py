@@ -8,9 +8,10 @@ from collections.abc import Mapping
 import requests
 
 from ..network import addresses
+from ..network.answers import content_length
 from ..network.errors import HttpError
 
-_CONTENT_RANGE = re.compile(r"\s*bytes\s+(?:(\d+)-(\d+)|\*)/(\d+|\*)\s*")
+_CONTENT_RANGE = re.compile(r"\s*bytes\s+(?:([0-9]{1,18})-([0-9]{1,18})|\*)/([0-9]{1,18}|\*)\s*")
 
 
 def place(response: requests.Response, have: int) -> tuple[int, int | None]:
@@ -24,8 +25,7 @@ def place(response: requests.Response, have: int) -> tuple[int, int | None]:
         if start <= have:
             return have - start, size_of_all(response.headers)
     elif response.status_code == 200:
-        length = response.headers.get("Content-Length", "")
-        return have, int(length) if length.isdigit() else None
+        return have, content_length(response.headers)
     host = addresses.host(response.url)
     raise HttpError(f"{host} sends another part of the file than it was asked for", again=True)
 
