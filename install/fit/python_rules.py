@@ -11,6 +11,9 @@ from ..request import Request
 from .machine import FitMachine
 from .models import Reasons
 
+# virtualenv makes environments from this version on; an older interpreter makes its own.
+_VIRTUALENV_FROM = (3, 9)
+
 
 def python(
     release: Release,
@@ -35,6 +38,11 @@ def python(
     if found:
         # Of one minor version, the one that was found first.
         taken = max(found, key=lambda one: (number(one.minor), one.has_venv))
+        if not taken.has_venv and number(taken.minor) < _VIRTUALENV_FROM:
+            reasons.note(
+                f"{taken.path} lacks venv or ensurepip, which the environment is made with: where that"
+                f" fails, install python{taken.minor}-venv or name another one with --python."
+            )
         return taken, ""
     to_get = [] if request.offline else [one for one in release.python if one in obtainable]
     if request.python:

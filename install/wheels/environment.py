@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ... import scratch
 from ...exit_codes import PutBack
 from .. import processes
 from ..catalogue.model import Stack
 from ..lockfile import Lockfile
 from ..pythons.interpreter import Interpreter
-from . import activation, child_env, logs, pip_conf, uv
+from . import activation, child_env, logs, pip_conf
 
 _DEADLINE = 300.0  # seconds; a slow network file system takes its time for a few hundred files
+
+# Today's virtualenv makes environments from this Python on; below, the interpreter's own venv does.
+_VIRTUALENV_FROM = (3, 9)
 
 _BASE = "import sys; print(getattr(sys, 'base_prefix', sys.prefix))"
 
@@ -26,33 +32,22 @@ def create(directory: Path, interpreter: Interpreter, *, prompt: str = "") -> No
     said; what it had made until then is left to the caller.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
-    named = ["--prompt", prompt] if prompt else []
-    if uv.binary() is not None:
-        # It takes a directory that has files in it, as the interpreter's own venv does.
-        options = ["--no-project", "--allow-existing", "--python", _base(interpreter)]
-        result = uv.run_offline(["venv", *options, *named, directory])
-        _keep_log(directory, result)
-        if result.ok:
-            for name in (".gitignore", "CACHEDIR.TAG"):  # it is neither a checkout's nor a cache
-                (directory / name).unlink(missing_ok=True)
+    minor = tuple(int(part) for part in interpreter.minor.split("."))
+    if minor >= _VIRTUALENV_FROM:
+        with scratch.directory() as folder:
+            command = _virtualenv(directory, interpreter, folder, prompt)
+            result = _run(directory, "virtualenv.log", command)
     else:
-        argv: list[str | Path] = [
-            _base(interpreter),
-            "-I",
-            "-m",
-            "venv",
-            "--without-pip",
-            *named,
-            directory,
-        ]
-        result = processes.run(argv, deadline=_DEADLINE, env=child_env.plain())
-        _keep_log(directory, result)
+        python = _base(interpreter)
+        named = ["--prompt", prompt] if prompt else []
+        argv: list[str | Path] = [python, "-I", "-m", "venv", "--without-pip", *named, directory]
+        result = _run(directory, "venv.log", argv)
     if not result.ok or not (directory / "bin" / "python").exists():
         raise PutBack(
             f"no virtual environment of {interpreter.path} could be made in {directory}: "
             f"{_said(result)}",
             hint=""
-            if interpreter.has_venv or uv.binary() is not None
+            if interpreter.has_venv
             else f"install the venv module of Python {interpreter.minor}",
         )
 
@@ -67,11 +62,25 @@ def configure(directory: Path, stack: Stack, lock: Lockfile, public: str) -> Non
     activation.write(directory, stack.environment)
 
 
-def _keep_log(directory: Path, result: Any) -> None:
+def _virtualenv(
+    directory: Path, interpreter: Interpreter, folder: Path, prompt: str
+) -> list[str | Path]:
+    """With a cache of its own: what the user's remembers of interpreters may be out of date."""
+    argv: list[str | Path] = [sys.executable, "-I", "-m", "virtualenv", "--with-traceback"]
+    argv += ["--python", interpreter.path, "--app-data", folder / "app-data"]
+    argv += ["--no-seed", "--no-download", "--no-periodic-update", "--no-vcs-ignore"]
+    argv += ["--prompt", prompt] if prompt else []
+    return [*argv, directory]
+
+
+def _run(directory: Path, log: str, argv: Sequence[str | Path]) -> Any:
+    env = {**child_env.plain(), "VIRTUALENV_CONFIG_FILE": os.devnull}
+    result = processes.run(argv, deadline=_DEADLINE, env=env)
     said = result.stdout + result.stderr
     if said and directory.is_dir():
-        with logs.Log(directory, "venv.log") as kept:
+        with logs.Log(directory, log) as kept:
             kept.close(said)
+    return result
 
 
 def _base(interpreter: Interpreter) -> str:

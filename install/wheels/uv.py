@@ -86,23 +86,21 @@ def install(
 
 def run_offline(
     arguments: Sequence[str | Path],
-    env: Mapping[str, str] | None = None,
-    log: logs.Log | None = None,
+    env: Mapping[str, str],
+    log: logs.Log,
     beat: Callable[[], None] | None = None,
 ) -> Any:
     """One run of uv with the files that it is given by path, and no index: a ``process.Result``."""
 
     def look(lines: list[str]) -> None:
-        if log is not None:
-            log.add(lines)
+        log.add(lines)
         if beat is not None:
             beat()
 
     argv = [*_program(), "--no-config", "--offline", *arguments, "--no-index"]
-    whole = {**child_env.plain(), **_settings(), **(env or {})}
+    whole = {**child_env.plain(), **_settings(), **env}
     result = processes.run(argv, deadline=DEADLINE, env=whole, cwd=_neutral(), tick=look)
-    if log is not None:
-        log.close(result.stderr)
+    log.close(result.stderr)
     return result
 
 

@@ -20,7 +20,7 @@ from envcheck.install.catalogue.model import Index, Stack
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
-from envcheck.install.wheels import environment, toolchain, uv
+from envcheck.install.wheels import environment, toolchain
 
 AWKWARD = "with spaces & ünïcödé " + "and so long that no kernel takes it as a shebang " * 3
 STACK = Stack(
@@ -81,14 +81,15 @@ def test_a_script_starts_from_an_awkward_path(
     assert not list(site.glob("*/direct_url.json"))
 
 
-def test_the_users_settings_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = tmp_path / ".config" / "uv"
+def test_the_users_virtualenv_settings_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / ".config" / "virtualenv"
     config.mkdir(parents=True)
-    (config / "uv.toml").write_text('python-preference = "only-managed"\nno-such-setting = 1\n')
+    (config / "virtualenv.ini").write_text("[virtualenv]\nsystem_site_packages = true\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    monkeypatch.setenv("UV_SYSTEM_SITE_PACKAGES", "1")
-    monkeypatch.setenv("UV_VENV_SEED", "1")
+    monkeypatch.setenv("VIRTUALENV_SYSTEM_SITE_PACKAGES", "1")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     environment.create(tmp_path / "env", interpreter(None))
     settings = (tmp_path / "env" / "pyvenv.cfg").read_text()
@@ -107,15 +108,11 @@ def test_an_environment_made_from_another_does_not_need_it(tmp_path: Path) -> No
     assert output(tmp_path / "second" / "bin" / "python", "-c", "print(1)") == "1"
 
 
-@pytest.mark.parametrize("with_uv", [True, False])
-def test_a_failure_is_one_sentence(
-    tmp_path: Path, with_uv: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not with_uv:
-        monkeypatch.setattr(uv, "binary", lambda: None)
+@pytest.mark.parametrize("minor", [8, None])
+def test_a_failure_is_one_sentence(tmp_path: Path, minor: int | None) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(PutBack) as caught:
-        environment.create(tmp_path / "file", interpreter(None))
+        environment.create(tmp_path / "file", interpreter(minor))
     assert str(tmp_path / "file") in str(caught.value)
     assert "\n" not in str(caught.value)
     assert (tmp_path / "file").read_text() == "in the way"
@@ -142,22 +139,11 @@ def test_activation_sets_and_deactivation_restores(
     assert told.splitlines() == [ascii(value), ascii(before)]
 
 
-def test_without_variables_activation_is_as_it_was_made(tmp_path: Path) -> None:
+def test_without_variables_activation_is_as_virtualenv_made_it(tmp_path: Path) -> None:
     environment.create(tmp_path, interpreter(None))
     made = (tmp_path / "bin" / "activate").read_bytes()
     environment.configure(tmp_path, STACK, EMPTY, "https://public.example/simple")
     assert (tmp_path / "bin" / "activate").read_bytes() == made
-
-
-@pytest.mark.parametrize("minor", [*heavy(6), None])
-def test_without_uv_the_interpreters_own_venv_makes_it(
-    tmp_path: Path, minor: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(uv, "binary", lambda: None)
-    environment.create(tmp_path / "env", interpreter(minor), prompt="named")
-    site = next((tmp_path / "env").glob("lib/python3.*/site-packages"))
-    assert not list(site.iterdir())
-    assert "named" in (tmp_path / "env" / "bin" / "activate").read_text()
 
 
 def test_the_doctor_finds_nothing_in_its_pip_conf(tmp_path: Path) -> None:

@@ -36,6 +36,13 @@ def test_of_one_version_the_first_that_has_venv() -> None:
     assert candidate("2.20.0", [first]).interpreter == first
 
 
+def test_an_old_python_without_venv_is_noted() -> None:
+    bare = candidate("23.03", [m.interpreter("3.8.10", has_venv=False)])
+    assert bare.fits and any("python3.8-venv" in note for note in bare.notes)
+    newer = candidate("2.20.0", [m.interpreter("3.11.2", has_venv=False)])
+    assert not any("venv" in note for note in newer.notes)
+
+
 def test_a_python_that_is_not_there_is_got_where_uv_has_it() -> None:
     got = candidate("23.03", [m.interpreter("3.11.7")], ("3.13", "3.8"))
     assert got.fits and got.python_to_get == "3.8" and got.interpreter is None
