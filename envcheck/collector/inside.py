@@ -6,8 +6,10 @@ serves both documents.
 """
 
 import binascii
+import functools
 import json
 import os
+import time
 
 from . import foreign, inside_troubles
 from .inside_troubles import Failed, NotATarget
@@ -18,6 +20,9 @@ OUTCOMES = ("ok", "timeout", "crashed", "refused")
 DEADLINE = 240.0  # seconds: its start, all probes (each has a deadline of its own), and its end
 KERNELS = 900.0 + 300.0  # seconds more: as in the campaign, none is started after the first
 BEYOND_PROBES = 60.0  # seconds, where a deadline for every probe was given
+SILENCE = (
+    90.0  # seconds until the entrypoint has come to the command; podman may copy an image first
+)
 GRACE = 3.0  # seconds for the engine to pass on that it is to end
 ENDING = 10.0  # seconds for the engine to remove a container
 
@@ -44,6 +49,13 @@ case $why in old*) exit 94 ;; broken*) exit 95 ;; *) exit 93 ;; esac
 """
 
 
+# In the place of the shell's script, where an image has no shell.
+DIRECTLY = (
+    "import sys; sys.argv += ['--target', sys.executable];"
+    " exec(compile(sys.stdin.buffer.read(), '<envcheck>', 'exec'))"
+)
+
+
 class Look(object):
     """One look into one container."""
 
@@ -62,6 +74,10 @@ class Look(object):
         self._script = told["script"]
         self._folder = os.path.dirname(file) if told.get("once") else None
         self._machine = self._target = ()  # names of probes
+        self._arguments = []  # the collector's, inside
+        self._launch = self._open_script = None
+        self._began = self._silent = False
+        self._directly = False
         self._cookie = binascii.hexlify(os.urandom(8)).decode("ascii")
 
     def start(self, launch, deadline, kernels, cwd, machine, target):
@@ -77,12 +93,32 @@ class Look(object):
             arguments += ["--deadline", "%g" % deadline]
         bound = DEADLINE if deadline is None else deadline + BEYOND_PROBES
         bound += KERNELS if kernels is not None else 0.0
-        shell = ["sh", "-c", FIND_PYTHON, "envcheck", self._cookie]
         env = None if self._environment is None else dict(self._environment)
-        self.child = launch(
-            self._argv + shell + arguments, bound, cwd, env, stdin=self._script, grace=GRACE
-        )
+        self._arguments = arguments
+        self._launch = functools.partial(launch, deadline=bound, cwd=cwd, env=env, grace=GRACE)
+        shell = ["sh", "-c", FIND_PYTHON, "envcheck", self._cookie]
+        self._open_script = open(self._script, "rb")  # noqa: SIM115 - for a second start
+        self.child = self._launch(self._argv + shell + arguments, stdin=self._script)
         scratch.remove(self._folder)  # whoever made it may be gone when this ends
+
+    def again(self):
+        """Start Python by its name where the image has no shell; whether that was done."""
+        if self._directly or not inside_troubles.has_no_shell(self.child.result):
+            return False
+        self._directly = self._began = True  # nothing says that it has begun
+        python = ["python3", "-I", "-S", "-B", "-c", DIRECTLY, "--frame", self._cookie]
+        script = "/proc/self/fd/%d" % self._open_script.fileno()
+        self.child = self._launch(self._argv + python + self._arguments, stdin=script)
+        return True
+
+    def watch(self):
+        """Stop a container whose entrypoint does not come to the command."""
+        if self._began or self.child.result is not None:
+            return
+        self._began = self._cookie.encode("ascii") in self.child.new_stdout()
+        if not self._began and time.monotonic() - self.child.started > SILENCE:
+            self._silent = True
+            self.child.stop()
 
     @property
     def left_behind(self):
@@ -131,6 +167,8 @@ class Look(object):
     def _answer(self):
         """What the collector inside told. Raises NotATarget or Failed, with one sentence."""
         framed = _between(self.child.result.stdout, self._cookie)
+        if framed is None and self._silent:
+            raise inside_troubles.silent(self.location, SILENCE)
         if framed is None:
             raise inside_troubles.explain(self.location, self.child.result, self._cookie)
         try:

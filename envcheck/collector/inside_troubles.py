@@ -16,6 +16,7 @@ class Failed(Exception):
 
 
 # What engines say, whatever the exit status: (pattern, the sentence's end). The first that is found counts.
+NO_SHELL = "neither a shell (sh) nor python3 is on its PATH"
 _WORDS = (
     (
         r"exec format error",
@@ -33,9 +34,9 @@ _WORDS = (
         "the container is not running",
     ),
     (
-        r"exec: \\?\"?(/bin/)?sh\b.{0,500}(not found|no such file)|\"?sh\"?: executable file not found"
-        r"|stat sh: no such file",
-        "there is no shell (sh) in it",
+        r"exec: \\?\"?(/bin/)?(sh|python3)\b.{0,500}(not found|no such file)"
+        r"|\"?(sh|python3)\"?: executable file not found|stat (sh|python3): no such file",
+        NO_SHELL,
     ),
 )
 # A line with all the words of one of these.
@@ -54,6 +55,19 @@ _SHELL_S = {
 _KILLED = (137, -9)
 
 
+def has_no_shell(result):
+    """Whether an engine could not start `sh`."""
+    return result.code in (125, 126, 127) and _words_of(result.stderr) == NO_SHELL
+
+
+def silent(location, seconds):
+    """The NotATarget for a container whose entrypoint does not come to the command."""
+    return NotATarget(
+        "%s: its entrypoint has not started the command within %g s: it is a service, or waits for something"
+        % (location, seconds)
+    )
+
+
 def explain(location, result, cookie):
     """The NotATarget or Failed for a process.Result without an answer."""
     said = _said(result.stdout, cookie)
@@ -69,7 +83,7 @@ def explain(location, result, cookie):
         return Failed("refused", "%s: the engine %s" % (location, result.describe()))
     if len(said) > 1:
         return NotATarget("%s: %s" % (location, _shell_s(said[-1])))
-    if said and result.code in _SHELL_S:
+    if result.code in _SHELL_S:
         return NotATarget("%s: %s" % (location, _SHELL_S[result.code]))
     if not said:
         refused = _engine_s(location, result.code, errors)
@@ -123,14 +137,21 @@ def _shell_s(word):
 
 def _engine_s(location, code, errors):
     """NotATarget or Failed by the engine, before anything of ours ran; None where it was not the engine."""
-    for pattern, ending in _WORDS:
-        if re.search(pattern, errors, re.IGNORECASE):
-            return NotATarget("%s: %s" % (location, ending))
+    ending = _words_of(errors)
+    if ending is not None:
+        return NotATarget("%s: %s" % (location, ending))
     if code == 127 or (code in (125, 126) and _not_started(errors)):
         return NotATarget("%s: its entrypoint cannot be started%s" % (location, _last(errors)))
     if code in (_ENGINE_S_OWN, 126):
         return Failed("refused", "%s: the engine started nothing%s" % (location, _last(errors)))
     return None
+
+
+def _words_of(errors):
+    if isinstance(errors, bytes):
+        errors = errors.decode("utf-8", "replace")
+    found = (ending for pattern, ending in _WORDS if re.search(pattern, errors, re.IGNORECASE))
+    return next(found, None)
 
 
 def _not_started(errors):

@@ -135,6 +135,8 @@ class Run(object):
             told = section(one.probe, one.child.result)
             one.place[one.name] = foreign.bounded(told) if one.probe in self._foreign else told
         if look is not None:
+            if look.again():
+                process.run_all([look.child], self._watch)
             self._put_inside(documents)
         self._name_stuck(self._sweep())
         if machine and self.kernels is not None and look is None:
@@ -248,6 +250,7 @@ class Run(object):
         if self._look is None:
             self._tell(running)
         elif self._look.child.poll() is None:
+            self._look.watch()
             self._tell(running + [self._look.location], 0, 1)
         else:
             self._tell(running, 1, 1)

@@ -21,6 +21,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     id: str  # "sha256:…"
     tags: list[str] = []  # names with a tag
     digests: list[str] = []  # names with a digest
+    entrypoint: list[str] = []
     size: int = 0  # bytes that the engine says it takes; 0: it does not say
 
 
@@ -46,7 +47,10 @@ def read(text: str) -> Stored | None:
         identity = str(image["Id"])
     except (ValueError, KeyError, TypeError):
         return None
+    config = image.get("Config")
+    entrypoint = config.get("Entrypoint") if isinstance(config, dict) else None
     return Stored(
+        entrypoint=list(map(str, entrypoint)) if isinstance(entrypoint, list) else [],
         id=identity if identity.startswith("sha256:") else f"sha256:{identity}",
         tags=[_whole(str(name)) for name in image.get("RepoTags") or []],
         digests=[str(name) for name in image.get("RepoDigests") or []],

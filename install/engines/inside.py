@@ -14,7 +14,6 @@ from ...facts.snapshot import Snapshot
 from ...facts.view import known
 from ...findings.shell import word
 from ..engine import ENGINES, EngineImage, EngineName, Start
-from ..registry.image import Blob, Image
 from . import command, image_inspect, running, starting, wiring
 from .choose import EngineChoice, choose, install_one
 
@@ -50,8 +49,9 @@ def of_image(reference: str, snapshot: Snapshot, engine: str = "") -> Inside:
     asked = []
     for choice in _choices(_by_file(reference) or engine, snapshot):
         held = _held(choice, reference)
-        if _there(choice, held):
-            start = starting.start(choice, held, _nameless(reference), snapshot, {})
+        entrypoint = _entrypoint_of(choice, held)
+        if entrypoint is not None:
+            start = starting.start(choice, held, reference, entrypoint, snapshot, {})
             return of_start(start, f"image:{reference}")
         asked.append(choice)
     names = " and ".join(choice.name for choice in asked)
@@ -124,10 +124,12 @@ def _unwired(engines: list[Engine]) -> EngineChoice | None:
     return None
 
 
-def _there(choice: EngineChoice, held: EngineImage) -> bool:
+def _entrypoint_of(choice: EngineChoice, held: EngineImage) -> list[str] | None:
+    """The image's; [] where it has none, or its file does not say. None: there is no such image."""
     if choice.files:
-        return Path(held.image_id).is_file()
-    return image_inspect.find(held, held.image_id) is not None
+        return [] if Path(held.image_id).is_file() else None
+    stored = image_inspect.find(held, held.image_id)
+    return None if stored is None else stored.entrypoint
 
 
 def _by_file(reference: str) -> str:
@@ -142,19 +144,4 @@ def _held(choice: EngineChoice, reference: str) -> EngineImage:
         tag="",
         reference=reference,
         before=True,
-    )
-
-
-def _nameless(reference: str) -> Image:
-    """An image of which nothing but the name matters: it is in the engine's storage already."""
-    nothing = Blob(digest="", size=0, media_type="")
-    return Image(
-        reference=reference,
-        digest="",
-        manifest=nothing,
-        config=nothing,
-        layers=[],
-        architecture="",
-        manifest_text="",
-        config_text="",
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 
 from ...facts.host import Host
 from ...facts.snapshot import Snapshot
 from ...facts.view import SnapshotView, known
 from ..engine import EngineImage, Start
-from ..registry.image import Image
 from .choose import EngineChoice
 
 # As NVIDIA's release notes of its TensorFlow containers recommend: `--shm-size=1g --ulimit memlock=-1
@@ -23,11 +23,12 @@ _ULIMITS = {"memlock": "-1", "stack": str(_STACK)}
 def start(
     choice: EngineChoice,
     held: EngineImage,
-    image: Image,
+    reference: str,
+    entrypoint: Sequence[str],
     snapshot: Snapshot,
     environment: Mapping[str, str],
 ) -> Start:
-    """The Start of the image that ``held`` names.
+    """The Start of the image that ``held`` names. reference: its name, for people. entrypoint: the image's.
 
     environment: the stack's. What could not be set is in ``remarks``.
     """
@@ -40,12 +41,14 @@ def start(
     ulimits, limit_remark = _ulimits(choice, facts) if podman_or_docker else ({}, "")
     init = known(engine.init_path) is not None
     init_remark = "" if init or not podman_or_docker else _no_init(choice)
+    entrypoint_remark = "" if choice.name == "enroot" else _swallows(entrypoint)
     rootless = known(engine.rootless) is True
     return Start(
         engine=choice.name,
         program=choice.program,
         image=held.image_id,
-        reference=image.reference,
+        reference=reference,
+        entrypoint="" if entrypoint_remark else None,
         wiring=choice.wiring,
         gpus=0 if choice.wiring.kind == "none" else choice.gpus,
         shm_mib=shm,
@@ -57,13 +60,28 @@ def start(
         devices=[_RDMA] if podman_or_docker and known(facts.rdma_nodes) is not None else [],
         unlabelled=podman_or_docker and _labels(choice, facts),
         environment=dict(environment),
-        remarks=[remark for remark in (shm_remark, limit_remark, init_remark) if remark],
+        remarks=list(filter(None, (shm_remark, limit_remark, init_remark, entrypoint_remark))),
     )
 
 
 def _may_lift_pids(rootless: bool, host: Host) -> bool:
     """A rootless podman sets limits in control groups of version 2 alone, and refuses to start elsewhere."""
     return not rootless or known(host.cgroup_version) == 2
+
+
+# Programs that take a command for arguments of their own.
+_SWALLOWING = ("ipython", "jupyter", "jupyter-lab", "jupyter-notebook", "tritonserver")
+
+
+def _swallows(entrypoint: Sequence[str]) -> str:
+    """Why commands are started without the image's entrypoint; "" where they are started with it."""
+    program = PurePath(entrypoint[0]).name if entrypoint else ""
+    if not program.startswith("python") and program not in _SWALLOWING:
+        return ""
+    return (
+        f"Its entrypoint, {program}, would take a command for arguments of its own: commands are started"
+        f" without it, and envcheck run --entrypoint={program} is with it."
+    )
 
 
 def _shm(host: Host) -> tuple[int, str]:

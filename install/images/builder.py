@@ -148,7 +148,8 @@ class ImageBuilder:
         self._start = starting.start(
             resolved.engine,
             self._held,
-            resolved.image,
+            resolved.image.reference,
+            resolved.image.entrypoint,
             self._snapshot,
             resolved.choice.stack.environment,
         )

@@ -12,7 +12,7 @@ from .plan_json import Environment
 from .plan_text import activation
 
 _KEY = 12
-_STARTS = ("envcheck run python", "envcheck shell")
+_STARTS = ("envcheck run python3", "envcheck shell")  # which any image with a Python has
 
 
 def environment_of(installed: Installed, provided: dict[str, str]) -> Environment:

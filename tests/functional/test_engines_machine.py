@@ -43,7 +43,7 @@ def test_what_may_be_set_is_what_a_start_can_have(
             image,
             image_id=f"sha256:{podman_world.id_of(podman_world.image('base'))}",
         )
-        start = starting.start(choice, there, image, snapshot, {})
+        start = starting.start(choice, there, image.reference, [], snapshot, {})
     here = command.Here(uid=0, gid=0, network="none", check=False)
     done = subprocess.run(
         command.argv(start, ["sh", "-c", "ulimit -l; ulimit -s"], here),

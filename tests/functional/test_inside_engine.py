@@ -159,7 +159,7 @@ def test_a_python_that_does_not_start(engine: Path) -> None:
         ("echo 'Error: container is not running' >&2; exit 125", "the container is not running"),
         (
             "echo 'exec: \"sh\": executable file not found in $PATH: unknown' >&2; exit 127",
-            "there is no shell (sh) in it",
+            "neither a shell (sh) nor python3 is on its PATH",
         ),
     ],
 )
@@ -189,6 +189,41 @@ def test_what_went_wrong_this_time(engine: Path, text: str, outcome: str, words:
         return
     probe = failed(look(engine, text))
     assert probe.outcome == outcome and words in probe.reason
+
+
+def test_without_a_shell_python_is_started_by_its_name(engine: Path) -> None:
+    pythons(engine, 11)
+    no_shell = (
+        'if [ "$1" = sh ]; then\n'
+        "  echo 'exec: \"sh\": executable file not found in $PATH' >&2; exit 127\nfi\n"
+    )
+    target = look(engine, no_shell + 'exec "$@"', only=TARGET_SECTIONS).snapshot.target
+    assert target is not None and target.packages is not None and target.interpreter is not None
+    assert target.packages.outcome == target.interpreter.outcome == "ok"
+
+
+def test_a_lost_first_line_is_told_by_the_status(engine: Path) -> None:
+    assert refused(engine, "exit 94") == "its Python is older than 3.6, which envcheck needs there"
+
+
+def test_an_entrypoint_that_is_a_service_is_not_waited_for(tmp_path: Path) -> None:
+    request = {
+        "location": REF,
+        "argv": ["/bin/sh", "-c", "echo a banner; exec sleep 60"],
+        "environment": None,
+        "script": os.devnull,
+    }
+    (tmp_path / "inside.json").write_text(json.dumps(request))
+    code = HANGS.replace("inside.DEADLINE, inside.GRACE = 2.0, 0.5", "inside.SILENCE = 0.5")
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "inside.json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "its entrypoint has not started the command within 0.5 s" in done.stderr
 
 
 HANGS = """\

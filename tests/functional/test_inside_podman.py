@@ -84,11 +84,11 @@ def test_the_report_replays_to_the_byte(podman_world: PodmanWorld, tmp_path: Pat
     assert "--target " + target in shown.replace("\n", " ")
 
 
-@pytest.mark.parametrize("kind", ["banner", "user"])
+@pytest.mark.parametrize("kind", ["banner", "user", "python-entrypoint", "no-shell"])
 def test_images_with_a_mind_of_their_own(podman_world: PodmanWorld, kind: str) -> None:
     target = collected(podman_world, f"image:{podman_world.image(kind)}")["target"]
     assert target["packages"]["outcome"] == "ok"
-    assert target["host"]["facts"]["is_root"] is (kind == "banner")
+    assert target["host"]["facts"]["is_root"] is (kind != "user")
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from filelock import FileLock
 from transaction_parts import TinyBuilder, install, runs
 
 from envcheck.exit_codes import Cannot, CouldNotLook, PutBack
 from envcheck.install import places
 from envcheck.install.transaction import last_install
+from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import uninstall
@@ -77,3 +81,42 @@ def test_a_full_disk_is_named_with_its_file_and_what_to_do(
     assert f"{Root(root).journal}: No space left" in str(undone.value)
     assert "make room" in undone.value.hint
     assert runs(root) == "1"
+
+
+def test_tens_of_thousands_of_planted_names_cost_one_look(root: Path) -> None:
+    """Each would be written down as taken back, and waited for until it is on the disk."""
+    install(root, "1")
+    journal = Root(root).journal
+    line = journal.read_text().splitlines()[0]
+    version = json.loads(line)["version"]
+    planted = "".join(
+        line.replace(version, f"1-py3.11-{number:08x}") + "\n" for number in range(30_000)
+    )
+    journal.write_text(journal.read_text() + planted)
+    size = journal.stat().st_size
+    with pytest.raises(Cannot, match="no other version"):
+        rollback(Root(root))
+    assert journal.stat().st_size == size and runs(root) == "1"
+
+
+def test_a_root_exchanged_for_a_link_between_look_and_lock_is_not_written_to(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(root, "1")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    acquire = FileLock.acquire
+
+    def exchanged(self: FileLock, *arguments: Any, **options: Any) -> Any:
+        if not (root / ".envcheck").is_symlink():
+            (root / ".envcheck").rename(tmp_path / "away")
+            (root / ".envcheck").symlink_to(elsewhere)
+        return acquire(self, *arguments, **options)
+
+    monkeypatch.setattr(FileLock, "acquire", exchanged)
+    with pytest.raises(Cannot, match="cannot be locked"):
+        rollback(Root(root), wait=0)
+    assert {path.name for path in elsewhere.iterdir()} <= {"lock"}
+    with pytest.raises(OSError, match=r"Not a directory|symbolic"):
+        Journal(Root(root).journal).append("1-py3.11-00000000", "begun")
+    assert {path.name for path in elsewhere.iterdir()} <= {"lock"}

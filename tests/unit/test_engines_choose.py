@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -31,7 +32,6 @@ from envcheck.facts.pci import Pci
 from envcheck.install.engine import ENGINES, EngineImage, Start
 from envcheck.install.engines import starting, wiring
 from envcheck.install.engines.choose import EngineChoice, choose
-from envcheck.install.registry.image import Blob, Image
 
 TWO = Nvml(gpus=[Gpu(pci_address=f"0000:0{n}:00.0") for n in (1, 2)], gpu_count=2)
 HOST = Host(
@@ -202,18 +202,7 @@ def test_every_engine_is_in_the_order() -> None:
 # How the image is started
 
 
-def begun(choice: EngineChoice, **host: Any) -> Start:
-    blob = Blob(digest="sha256:1", size=1, media_type="m")
-    image = Image(
-        reference="nvcr.io/nvidia/tensorflow:23.03-tf1-py3",
-        digest="sha256:1",
-        manifest=blob,
-        config=blob,
-        layers=[],
-        architecture="amd64",
-        manifest_text="",
-        config_text="",
-    )
+def begun(choice: EngineChoice, entrypoint: Sequence[str] = (), **host: Any) -> Start:
     held = EngineImage(
         engine=choice.name,
         program=choice.program,
@@ -223,7 +212,8 @@ def begun(choice: EngineChoice, **host: Any) -> Start:
         before=False,
     )
     probes = {"host": replace(HOST, **host)}
-    return starting.start(choice, held, image, snapshot(**probes), {"A": "1"})
+    reference = "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+    return starting.start(choice, held, reference, entrypoint, snapshot(**probes), {"A": "1"})
 
 
 def test_where_all_may_be_set_there_is_nothing_to_remark() -> None:
@@ -243,6 +233,20 @@ def test_podman_s_own_limit_on_processes_goes_where_it_may() -> None:
         podman = taken(only(replace(PODMAN, rootless=rootless)))
         assert begun(podman, cgroup_version=version).pids_unlimited is lifted
     assert not begun(taken(only(DOCKER)), cgroup_version=2).pids_unlimited, "which has none"
+
+
+@pytest.mark.parametrize(
+    "program", ["python3", "/usr/bin/python3.11", "tritonserver", "jupyter-lab"]
+)
+def test_an_entrypoint_that_takes_a_command_for_its_own_is_left_out(program: str) -> None:
+    start = begun(taken(only(PODMAN)), [program])
+    assert start.entrypoint == "" and "would take a command" in start.remarks[-1]
+
+
+@pytest.mark.parametrize("words", [[], ["/opt/nvidia/nvidia_entrypoint.sh"], ["tini", "--"]])
+def test_any_other_comes_first(words: list[str]) -> None:
+    start = begun(taken(only(PODMAN)), words)
+    assert start.entrypoint is None and "entrypoint" not in " ".join(start.remarks)
 
 
 def test_rdma_devices_are_passed_where_there_are_some() -> None:

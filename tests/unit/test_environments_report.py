@@ -209,7 +209,7 @@ def test_the_last_words_on_a_container() -> None:
     assert "GPUs        by CDI (/etc/cdi/nvidia.yaml)" in lines
     assert "note        memlock is left as podman sets it" in lines
     assert "kept        23.02-tf1-00000000 (envcheck rollback goes back to it)" in lines
-    assert lines[-3:] == ["envcheck run python", "envcheck shell", "envcheck doctor"]
+    assert lines[-3:] == ["envcheck run python3", "envcheck shell", "envcheck doctor"]
     assert "activate" not in told and "python      " not in told
 
 

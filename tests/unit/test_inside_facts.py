@@ -66,6 +66,7 @@ def test_what_it_was_sent_with_is_removed_once_it_is_read(tmp_path: Path) -> Non
             "once": once,
         }
         (folder / "inside.json").write_text(json.dumps(request))
+        (folder / "c.py").touch()
         made = Look(str(folder / "inside.json"))
         assert folder.is_dir()
         made.start(lambda *arguments, **more: Started(), None, None, "/", [], [])
