@@ -1,10 +1,11 @@
-"""Keeps what is generated (demos, pictures, the page of codes) the program's own. To write it anew:
+"""Keeps what is generated (demos, pictures, codes, rooms) the program's own. To write it anew:
 
 .venv/bin/python tests/generate.py
 """
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import demos
@@ -12,7 +13,10 @@ import pictures
 
 from envcheck.checks.registry import all_checks, areas
 
-CODES = Path(__file__).resolve().parents[1] / "docs" / "codes.md"
+REPOSITORY = Path(__file__).resolve().parents[1]
+CODES = REPOSITORY / "docs" / "codes.md"
+CONTRIBUTING = REPOSITORY / "CONTRIBUTING.md"
+_BEGIN, _END = "<!-- rooms: made by tests/generate.py -->\n```\n", "```\n<!-- end of rooms -->"
 
 INTRODUCTION = """\
 <!-- made by tests/generate.py -->
@@ -44,7 +48,24 @@ def codes() -> str:
     return "\n".join(lines)
 
 
+def rooms() -> str:
+    """CONTRIBUTING with a line for each room: its name, and what its docstring begins with."""
+    lines: list[str] = []
+    for folder in ("envcheck", "envcheck/collector", "install"):
+        lines.append(f"{folder}/")
+        packages = {p.parent: p for p in (REPOSITORY / folder).glob("*/__init__.py")}
+        files = {} if "/" in folder else {p: p for p in (REPOSITORY / folder).glob("[!_]*.py")}
+        for path, source in sorted((packages | files).items()):
+            if not path.is_symlink() and path.name != "collector":
+                told = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
+                name = f"{path.name}/" if path in packages else path.name
+                lines.append(f"  {name:<17} {told.partition(chr(10))[0]}")
+    head, _, rest = CONTRIBUTING.read_text(encoding="utf-8").partition(_BEGIN)
+    return "".join([head, _BEGIN, "\n".join(lines), "\n", _END, rest.partition(_END)[2]])
+
+
 if __name__ == "__main__":
+    CONTRIBUTING.write_text(rooms())
     demos.write()
     pictures.write()
     CODES.write_text(codes())

@@ -1,1 +1,1 @@
-"""Judgement: pure functions from a Snapshot to findings. A package an area; `registry` imports them all."""
+"""Judgement: pure functions from a Snapshot to findings; a package an area, walked."""

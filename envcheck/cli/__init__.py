@@ -1,1 +1,1 @@
-"""The command line: one file a command, each thin."""
+"""The command line: a thin file a command, and what they share."""

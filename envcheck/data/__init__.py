@@ -1,4 +1,4 @@
-"""The tables that judgement rests on: CSV with a source in every row, read once.
+"""The tables that judgement rests on: CSV, a source in every row.
 
 An empty cell means that no source was seen: it reads as "", and the product says "not known".
 """

@@ -1,1 +1,1 @@
-"""The facts' types, one file an area. `envcheck.facts.snapshot` puts them together."""
+"""The facts' types, the Snapshot that puts them together, and the view on it."""

@@ -1,1 +1,1 @@
-"""Reports: pure functions from a Snapshot and its Diagnosis to text, one file a format."""
+"""The doctor's report as text, JSON, JUnit and Markdown: pure functions, rich for tables."""

@@ -1,1 +1,1 @@
-"""Everything for a machine without a network, in one directory or tar."""
+"""A bundle for a machine without a network: its index, writing one, reading one."""

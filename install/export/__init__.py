@@ -1,1 +1,1 @@
-"""What an installation is carried to other machines as: a bundle for one without a network, a Dockerfile."""
+"""For other machines: bundles, and directories that an image is built from."""

@@ -1,1 +1,1 @@
-"""Container images: references, registries, what a tag is today, and the NGC catalogue."""
+"""Container images: their lock, and archives of them."""

@@ -1,1 +1,1 @@
-"""What the installer shows: plans, releases, and what is installed; pure."""
+"""What the installer shows: plans, releases and environments; pure."""

@@ -52,6 +52,12 @@ def test_the_page_of_codes_is_the_checks_own() -> None:
     )
 
 
+def test_contributing_names_every_room_in_its_own_words() -> None:
+    assert generate.CONTRIBUTING.read_text() == generate.rooms(), (
+        "write it anew: .venv/bin/python tests/generate.py"
+    )
+
+
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_lead_somewhere(page: Path) -> None:
     for link in LINK.findall(without_code(page.read_text())):
