@@ -63,7 +63,7 @@ def all_problems() -> list[Problem]:
     """What of any group cannot be loaded; of the stacks' files as far as the catalogue has read them."""
     probe_files()
     stack_folders()
-    faces()
+    report_formats()
     return problems()
 
 
@@ -77,7 +77,7 @@ def stack_folders() -> dict[str, Path]:
     return use("envcheck.stacks", _folder)
 
 
-def faces() -> dict[str, Any]:
+def report_formats() -> dict[str, Any]:
     """{a report format's name: a function from a Report to text}."""
     return use("envcheck.reports", _function, OWN_FORMATS)
 

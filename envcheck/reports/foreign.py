@@ -9,14 +9,14 @@ from .model import Report
 
 def render(name: str, report: Report) -> str:
     """The report in that format. Raises CouldNotLook where its function does not do its part."""
-    face = plugins.faces().get(name)
-    if face is None:
+    function = plugins.report_formats().get(name)
+    if function is None:
         why = [
             p.reason for p in plugins.problems() if p.name == name and p.group.endswith("reports")
         ]
         raise CouldNotLook(f"the report format {name} cannot be used: {'; '.join(why)}")
     try:
-        text = face(report)
+        text = function(report)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - SystemExit, too: it is a stranger's code

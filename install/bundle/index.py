@@ -14,7 +14,7 @@ FILES = "files"  # the folder for the lock's files
 OWN = "envcheck"  # the folder for envcheck itself
 
 
-class Entry(msgspec.Struct, frozen=True):
+class BundleFile(msgspec.Struct, frozen=True):
     """One file of a bundle."""
 
     sha256: str
@@ -36,4 +36,4 @@ class BundleIndex(msgspec.Struct, frozen=True, kw_only=True):
     architecture: str
     created_at: str  # the lock's: the same lock gives the same bundle
     pythons: list[str]  # that envcheck's own wheels are for
-    files: dict[str, Entry]
+    files: dict[str, BundleFile]

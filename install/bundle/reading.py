@@ -19,7 +19,7 @@ from ..lockfile import LockedFile, Lockfile
 from ..store import errors
 from ..store.store import Store
 from . import index
-from .index import BundleIndex, Entry
+from .index import BundleFile, BundleIndex
 
 _CHUNK = 1 << 20
 _LARGEST_TEXT = 16 * 1024 * 1024  # bytes of an index, lock or stack
@@ -129,7 +129,7 @@ class Bundle:
         except msgspec.DecodeError as error:
             raise UsageError(f"{self.place}: not a bundle: {index.NAME}: {error}", _HINT) from None
 
-    def _small(self, name: str, listed: Entry | None = None) -> bytes:
+    def _small(self, name: str, listed: BundleFile | None = None) -> bytes:
         with self._source(name, listed) as source:
             data = source.read(_LARGEST_TEXT + 1)
         if len(data) > _LARGEST_TEXT:
@@ -138,7 +138,7 @@ class Bundle:
             )
         return data
 
-    def _source(self, name: str, listed: Entry | None = None) -> BinaryIO:
+    def _source(self, name: str, listed: BundleFile | None = None) -> BinaryIO:
         """A regular file of the size that is listed, so that nothing endless is read."""
         if self._tar is not None:
             member = self._members.get(name)

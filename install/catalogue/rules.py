@@ -30,13 +30,13 @@ _WORD = re.compile(r"[a-z0-9_.+-]+")
 _LOADER = frozenset(("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME"))
 
 
-class Problem(NamedTuple):
+class Mistake(NamedTuple):
     path: Path
     sentence: str
     at_key: bool = False
 
 
-def problems(stack: Stack) -> Iterator[Problem]:
+def mistakes(stack: Stack) -> Iterator[Mistake]:
     """Everything that is wrong with a stack whose types are right."""
     yield from _of_stack(stack)
     for number, index in enumerate(stack.indexes):
@@ -53,16 +53,16 @@ def problems(stack: Stack) -> Iterator[Problem]:
     yield from _twice(versions, "releases", "version", "release of version")
 
 
-def _of_stack(stack: Stack) -> Iterator[Problem]:
+def _of_stack(stack: Stack) -> Iterator[Mistake]:
     yield from _fits(_NAME, stack.name, ("name",), "a name such as my-stack")
     yield from _fits(_DISTRIBUTION, stack.distribution, ("distribution",), "a package's name")
     yield from _of_requirement(stack)
     for key in ("title", "source"):
         yield from _filled(getattr(stack, key), (key,))
     if not stack.architectures:
-        yield Problem(("architectures",), '"architectures" is empty: name a machine, ["x86_64"]')
+        yield Mistake(("architectures",), '"architectures" is empty: name a machine, ["x86_64"]')
     if not stack.releases:
-        yield Problem((), "the stack has no release: add one with [[releases]]")
+        yield Mistake((), "the stack has no release: add one with [[releases]]")
     yield from _all(_WORD, stack.architectures, ("architectures",), 'a machine such as "x86_64"')
     yield from _all(_WORD, stack.cpu_flags, ("cpu-flags",), 'a CPU flag such as "avx"')
     yield from _all(_CHECK, stack.must_pass, ("must-pass",), 'a check such as "FRM-001"')
@@ -74,39 +74,39 @@ def _of_stack(stack: Stack) -> Iterator[Problem]:
         yield from _filled(how, ("provides", name))
 
 
-def _of_requirement(stack: Stack) -> Iterator[Problem]:
+def _of_requirement(stack: Stack) -> Iterator[Mistake]:
     path: Path = ("requirement",)
     if "{version}" not in stack.requirement:
-        yield Problem(
+        yield Mistake(
             path, f'"{stack.requirement}" has no {{version}} for a release\'s version to go'
         )
         return
     try:
         parsed = Requirement(stack.requirement.replace("{version}", "1.0"))
     except InvalidRequirement as error:
-        yield Problem(path, f'"{stack.requirement}" is not a requirement: {_first_line(error)}')
+        yield Mistake(path, f'"{stack.requirement}" is not a requirement: {_first_line(error)}')
         return
     if str(parsed.specifier) != "==1.0":
-        yield Problem(path, f'"{stack.requirement}" must pin the version with =={{version}}')
+        yield Mistake(path, f'"{stack.requirement}" must pin the version with =={{version}}')
     if canonicalize_name(parsed.name) != canonicalize_name(stack.distribution):
-        yield Problem(
+        yield Mistake(
             path, f'"{stack.requirement}" asks for another package than {stack.distribution}'
         )
 
 
-def _of_index(index: Index, path: Path) -> Iterator[Problem]:
+def _of_index(index: Index, path: Path) -> Iterator[Mistake]:
     yield from _fits(_NAME, index.name, (*path, "name"), "a name such as nvidia")
     if index.name == PUBLIC:
-        yield Problem(
+        yield Mistake(
             (*path, "name"), f'"{PUBLIC}" is the index that pip and uv are configured with'
         )
     yield from _filled(index.source, (*path, "source"))
     for key, values in (("urls", index.urls), ("packages", index.packages)):
         if not values:
-            yield Problem((*path, key), f'"{key}" of the index {index.name} is empty')
+            yield Mistake((*path, key), f'"{key}" of the index {index.name} is empty')
     for number, url in enumerate(index.urls):
         if wrong := _wrong_url(url):
-            yield Problem((*path, "urls", number), wrong)
+            yield Mistake((*path, "urls", number), wrong)
     wanted = 'a pattern on normalised package names such as "nvidia-*"'
     yield from _all(_PATTERN, index.packages, (*path, "packages"), wanted)
     yield from _all(_PATTERN, index.but_not, (*path, "but-not"), wanted)
@@ -133,7 +133,7 @@ def _wrong_url(url: str) -> str:
     return ""
 
 
-def _of_sdist(sdist: Sdist, path: Path) -> Iterator[Problem]:
+def _of_sdist(sdist: Sdist, path: Path) -> Iterator[Mistake]:
     yield from _fits(_DISTRIBUTION, sdist.name, (*path, "name"), "a package's name")
     yield from _a_version(sdist.version, (*path, "version"))
     yield from _fits(
@@ -148,12 +148,12 @@ def _of_sdist(sdist: Sdist, path: Path) -> Iterator[Problem]:
     yield from _all(_WORD, sdist.build.programs, (*build, "programs"), wanted)
 
 
-def _of_release(release: Release, path: Path) -> Iterator[Problem]:
+def _of_release(release: Release, path: Path) -> Iterator[Mistake]:
     yield from _fits(_RELEASE, release.release, (*path, "release"), 'a name such as "2.21.0"')
     yield from _a_version(release.version, (*path, "version"))
     yield from _filled(release.source, (*path, "source"))
     if not release.python:
-        yield Problem((*path, "python"), f'release {release.release} has no Python: ["3.11"]')
+        yield Mistake((*path, "python"), f'release {release.release} has no Python: ["3.11"]')
     yield from _all(_MINOR, release.python, (*path, "python"), 'a minor version such as "3.11"')
     for key in ("cuda", "cudnn", "tensorrt"):
         if value := getattr(release, key):
@@ -168,37 +168,37 @@ def _of_release(release: Release, path: Path) -> Iterator[Problem]:
     yield from _of_facts(release, path)
 
 
-def _of_facts(release: Release, path: Path) -> Iterator[Problem]:
+def _of_facts(release: Release, path: Path) -> Iterator[Mistake]:
     version = _version(release.version)
     if version is not None and version.is_prerelease and not release.prerelease:
         sentence = (
             f"{release.version} is a pre-release, and the release does not say prerelease = true"
         )
-        yield Problem((*path, "version"), sentence)
+        yield Mistake((*path, "version"), sentence)
     if release.released:
         try:
             date.fromisoformat(release.released)
         except ValueError:
             sentence = f'"{release.released}" is not a date such as "2026-03-06"'
-            yield Problem((*path, "released"), sentence)
+            yield Mistake((*path, "released"), sentence)
     for key, size in (
         ("download-mib", release.download_mib),
         ("installed-mib", release.installed_mib),
     ):
         if size < 0:
-            yield Problem((*path, key), "a size cannot be negative")
+            yield Mistake((*path, key), "a size cannot be negative")
 
 
 def _requirements(
     values: Sequence[str], path: Path, wrong: Callable[[Requirement], str]
-) -> Iterator[Problem]:
+) -> Iterator[Mistake]:
     for number, value in enumerate(values):
         try:
             reason = wrong(Requirement(value))
         except InvalidRequirement as error:
             reason = f"is not a requirement: {_first_line(error)}"
         if reason:
-            yield Problem((*path, number), f'"{value}" {reason}')
+            yield Mistake((*path, number), f'"{value}" {reason}')
 
 
 def _no_url(requirement: Requirement) -> str:
@@ -220,48 +220,48 @@ def _exact_pin(requirement: Requirement) -> str:
     return ""
 
 
-def _environment(values: dict[str, str], path: Path) -> Iterator[Problem]:
+def _environment(values: dict[str, str], path: Path) -> Iterator[Mistake]:
     for name, value in values.items():
         yield from _fits(_VARIABLE, name, (*path, name), "a variable's name", at_key=True)
         if name in _LOADER:
             sentence = f"{name} is left alone: programs outside the environment would get it too"
-            yield Problem((*path, name), sentence, at_key=True)
+            yield Mistake((*path, name), sentence, at_key=True)
         if "\n" in value or "\0" in value:
-            yield Problem((*path, name), f"the value of {name} must be a single line")
+            yield Mistake((*path, name), f"the value of {name} must be a single line")
 
 
 def _fits(
     pattern: re.Pattern[str], value: str, path: Path, wanted: str, *, at_key: bool = False
-) -> Iterator[Problem]:
+) -> Iterator[Mistake]:
     if not pattern.fullmatch(value):
-        yield Problem(path, f'"{value}" is not {wanted}', at_key)
+        yield Mistake(path, f'"{value}" is not {wanted}', at_key)
 
 
 def _all(
     pattern: re.Pattern[str], values: Iterable[str], path: Path, wanted: str
-) -> Iterator[Problem]:
+) -> Iterator[Mistake]:
     seen = set()
     for number, value in enumerate(values):
         yield from _fits(pattern, value, (*path, number), wanted)
         if value in seen:
-            yield Problem((*path, number), f'"{value}" stands here twice')
+            yield Mistake((*path, number), f'"{value}" stands here twice')
         seen.add(value)
 
 
-def _twice(values: Sequence[object], table: str, key: str, what: str) -> Iterator[Problem]:
+def _twice(values: Sequence[object], table: str, key: str, what: str) -> Iterator[Mistake]:
     for number, value in enumerate(values):
         if value in values[:number]:
-            yield Problem((table, number, key), f'there is another {what} "{value}" above')
+            yield Mistake((table, number, key), f'there is another {what} "{value}" above')
 
 
-def _filled(value: str, path: Path) -> Iterator[Problem]:
+def _filled(value: str, path: Path) -> Iterator[Mistake]:
     if not value.strip():
-        yield Problem(path, f'"{path[-1]}" is empty')
+        yield Mistake(path, f'"{path[-1]}" is empty')
 
 
-def _a_version(value: str, path: Path) -> Iterator[Problem]:
+def _a_version(value: str, path: Path) -> Iterator[Mistake]:
     if _version(value) is None:
-        yield Problem(path, f'"{value}" is not a version (PEP 440)')
+        yield Mistake(path, f'"{value}" is not a version (PEP 440)')
 
 
 def _version(text: str) -> Version | None:

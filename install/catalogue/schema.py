@@ -11,7 +11,7 @@ import msgspec
 from ...exit_codes import UsageError
 from .model import Stack
 from .positions import Path, Positions
-from .rules import problems
+from .rules import mistakes
 
 _FORM = "envcheck explain stack-file describes the form"
 _WORDS = {
@@ -37,7 +37,7 @@ def read(text: str, where: str) -> Stack:
         stack = msgspec.convert(data, Stack)
     except msgspec.ValidationError as error:
         raise _schema_error(str(error), data, Positions(text), where) from None
-    found = list(problems(stack))
+    found = list(mistakes(stack))
     if found:
         positions = Positions(text)
         placed = sorted((positions.of(p.path, key=p.at_key), p.sentence) for p in found)

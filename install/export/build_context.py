@@ -61,7 +61,7 @@ def make(request: Request, folder: Path, options: InstallOptions, reporter: Repo
         runs_on = _interpreter(dockerfile.envcheck_python(lock.python), lock.architecture)
         listed = _needs(request, folder, own, runs_on, options, reporter)
     text = dockerfile.render(
-        made.stack, lock, dockerfile.Options(envcheck=__version__, digest=made.digest)
+        made.stack, lock, dockerfile.DockerfileOptions(envcheck=__version__, digest=made.digest)
     )
     return _written(
         folder, {**made.files, **_itself(own), requirement_lists.ENVCHECK: listed}, text
@@ -84,7 +84,7 @@ def make_over(
         interpreter = _interpreter(dockerfile.PYTHON, platform.machine())
         listed = _needs(request, folder, own, interpreter, options, reporter)
     text = dockerfile.render_over_image(
-        dockerfile.Options(
+        dockerfile.DockerfileOptions(
             envcheck=__version__, digest=requirement_lists.digest(listed), base=image
         )
     )

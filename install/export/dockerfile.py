@@ -34,7 +34,7 @@ class _Template(Template):
     delimiter = "@"
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class DockerfileOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a Dockerfile says beside its stack and lock."""
 
     envcheck: str  # the version that wrote it
@@ -47,7 +47,7 @@ def envcheck_python(python: str) -> str:
     return python if _numbers(python) >= _ENVCHECK_NEEDS else PYTHON
 
 
-def render(stack: Stack, lock: Lockfile, options: Options) -> str:
+def render(stack: Stack, lock: Lockfile, options: DockerfileOptions) -> str:
     """The Dockerfile of a lock, which is of that stack. Needs a Python of OLDEST or newer."""
     lists = requirement_lists(stack, lock)
     created = f", locked {lock.created_at}" if lock.created_at else ""
@@ -86,7 +86,7 @@ def render(stack: Stack, lock: Lockfile, options: Options) -> str:
     )
 
 
-def render_over_image(options: Options) -> str:
+def render_over_image(options: DockerfileOptions) -> str:
     """The Dockerfile of an image that has its framework already, with envcheck in it."""
     return _filled(
         options,
@@ -102,7 +102,7 @@ def render_over_image(options: Options) -> str:
 
 
 def _filled(
-    options: Options,
+    options: DockerfileOptions,
     *,
     base: str,
     what: str,

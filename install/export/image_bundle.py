@@ -10,7 +10,7 @@ from pathlib import Path
 from ... import __version__
 from .. import places
 from ..bundle import writing
-from ..bundle.index import BundleIndex, Entry
+from ..bundle.index import BundleFile, BundleIndex
 from ..bundle.writing import Content
 from ..fit.models import ImageChoice
 from ..images import layers, layout_writer
@@ -102,5 +102,5 @@ def _manifest(
         architecture=architecture,
         created_at=image.created_at,
         pythons=pythons,
-        files={name: Entry(c.sha256, c.size) for name, c in sorted(contents.items())},
+        files={name: BundleFile(c.sha256, c.size) for name, c in sorted(contents.items())},
     )

@@ -14,7 +14,7 @@ import tomli_w
 from ... import __version__
 from .. import pylock
 from ..bundle import writing
-from ..bundle.index import FILES, LOCK, STACK, BundleIndex, Entry
+from ..bundle.index import FILES, LOCK, STACK, BundleFile, BundleIndex
 from ..bundle.writing import Content
 from ..fit.models import Choice
 from ..lockfile import Lockfile
@@ -68,7 +68,7 @@ def make(
             architecture=lock.architecture,
             created_at=lock.created_at,
             pythons=list(tools),
-            files={name: Entry(c.sha256, c.size) for name, c in sorted(contents.items())},
+            files={name: BundleFile(c.sha256, c.size) for name, c in sorted(contents.items())},
         )
         say(f"writing {output}")
         writing.write(output, manifest, contents)

@@ -24,7 +24,7 @@ from wheel_maker import stand_ins, wheel
 
 from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.install.bundle import writing
-from envcheck.install.bundle.index import BundleIndex, Entry
+from envcheck.install.bundle.index import BundleFile, BundleIndex
 from envcheck.install.bundle.reading import Bundle
 from envcheck.install.bundle.writing import Content
 from envcheck.install.catalogue.load import seed
@@ -234,7 +234,7 @@ def test_a_damaged_store_makes_no_bundle(tmp_path: Path) -> None:
     content = Content(source=file, sha256="0" * 64, size=6)
     manifest = BundleIndex(
         envcheck="0", stack="s", release="1", python="3.8", architecture="x86_64", created_at="",
-        pythons=[], files={"files/wheel": Entry("0" * 64, 6)},
+        pythons=[], files={"files/wheel": BundleFile("0" * 64, 6)},
     )  # fmt: skip
     for target in (tmp_path / "folder", tmp_path / "file.tar"):
         with pytest.raises(CouldNotLook, match="damaged"):

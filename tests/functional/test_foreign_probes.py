@@ -124,7 +124,7 @@ def test_a_probe_that_cannot_be_found_is_a_problem(
     monkeypatch.setattr(plugins, "_problems", set())
     try:
         assert plugins.probe_files() == {"fans": tmp_path / "acme_fans.py"}
-        assert plugins.faces() == {}
+        assert plugins.report_formats() == {}
         told = {p.name: p for p in plugins.problems()}
         assert {p.package for p in told.values()} == {"acme"}
         assert told["nvml"].reason == "envcheck itself has one of this name"

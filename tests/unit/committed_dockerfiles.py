@@ -11,7 +11,7 @@ from pathlib import Path
 from envcheck import __version__
 from envcheck.install.catalogue.load import load
 from envcheck.install.export import requirement_lists
-from envcheck.install.export.dockerfile import Options, render, render_over_image
+from envcheck.install.export.dockerfile import DockerfileOptions, render, render_over_image
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 
 FOLDER = Path(__file__).parents[2] / "Dockerfiles"
@@ -41,19 +41,19 @@ def _wheel_tf1() -> str:
         ],
         provided=stack.provides,
     )
-    return render(stack, lock, Options(envcheck=__version__, digest=None))
+    return render(stack, lock, DockerfileOptions(envcheck=__version__, digest=None))
 
 
 def _wheel_tf2() -> str:
     kept = requirement_lists.read(FOLDER / "wheel-tf2")
     assert kept is not None
-    options = Options(envcheck=__version__, digest=kept.digest)
+    options = DockerfileOptions(envcheck=__version__, digest=kept.digest)
     return render(kept.stack, kept.lock, options)
 
 
 def _ngc() -> str:
     digest = requirement_lists.digest((FOLDER / "ngc" / requirement_lists.ENVCHECK).read_bytes())
-    return render_over_image(Options(envcheck=__version__, digest=digest))
+    return render_over_image(DockerfileOptions(envcheck=__version__, digest=digest))
 
 
 def _package(name: str, index: str) -> LockedPackage:

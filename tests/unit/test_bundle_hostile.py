@@ -13,7 +13,7 @@ import pytest
 
 from envcheck.exit_codes import UsageError
 from envcheck.install.bundle import writing
-from envcheck.install.bundle.index import BundleIndex, Entry
+from envcheck.install.bundle.index import BundleFile, BundleIndex
 from envcheck.install.bundle.reading import Bundle
 from envcheck.install.bundle.writing import Content
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
@@ -43,7 +43,7 @@ LOCK = Lockfile(
 
 
 def index(**changes: object) -> BundleIndex:
-    files = {name: Entry(content.sha256, content.size) for name, content in FILES.items()}
+    files = {name: BundleFile(content.sha256, content.size) for name, content in FILES.items()}
     made = BundleIndex(
         envcheck="0", stack="demo", release="1", python="3.12", architecture="x86_64",
         created_at="", pythons=[], files=files,

@@ -13,7 +13,7 @@ from planned import GAST, MIB, NVIDIA, SETUPTOOLS, lock, package, stack
 from envcheck.data import table
 from envcheck.install.catalogue.model import Build, Stack
 from envcheck.install.export.dockerfile import (
-    Options,
+    DockerfileOptions,
     envcheck_python,
     render,
     render_over_image,
@@ -21,7 +21,7 @@ from envcheck.install.export.dockerfile import (
 from envcheck.install.export.requirement_lists import RequirementList, requirement_lists
 from envcheck.install.lockfile import Lockfile
 
-OPTIONS = Options(envcheck="0.1.0", digest="ab" * 32)
+OPTIONS = DockerfileOptions(envcheck="0.1.0", digest="ab" * 32)
 
 
 def text(locked: Lockfile | None = None, whose: Stack | None = None) -> str:

@@ -14,14 +14,14 @@ from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install import pylock
 from envcheck.install.catalogue import load as catalogue
 from envcheck.install.export import build_context, context_writer, requirement_lists
-from envcheck.install.export.dockerfile import Options, render
+from envcheck.install.export.dockerfile import DockerfileOptions, render
 from envcheck.install.lockfile import Lockfile
 from envcheck.install.mode import InstallOptions
 from envcheck.install.registry.client import RegistryClient
 from envcheck.install.request import Request
 
 DOCKERFILES = Path(__file__).resolve().parents[2] / "Dockerfiles"
-OPTIONS = Options(envcheck="0.1.0", digest="d")
+OPTIONS = DockerfileOptions(envcheck="0.1.0", digest="d")
 
 
 @pytest.fixture

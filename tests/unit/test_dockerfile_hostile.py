@@ -12,7 +12,7 @@ from planned import GAST, SETUPTOOLS, lock, stack
 from envcheck.cli.terminal import Terminal
 from envcheck.exit_codes import UsageError
 from envcheck.install.export import build_context
-from envcheck.install.export.dockerfile import Options, render, render_over_image
+from envcheck.install.export.dockerfile import DockerfileOptions, render, render_over_image
 from envcheck.install.mode import InstallOptions
 from envcheck.install.request import Request
 
@@ -39,7 +39,7 @@ GOOD = lock(*lock().packages, GAST, building=[SETUPTOOLS])
 @pytest.mark.parametrize("text", hostile.TEXTS.values(), ids=hostile.TEXTS)
 @pytest.mark.parametrize("digest", [None, "d"])
 def test_a_lock_adds_no_instruction(text: str, digest: str | None) -> None:
-    options = Options(envcheck="1", digest=digest)
+    options = DockerfileOptions(envcheck="1", digest=digest)
     good = render(stack(), replace(GOOD, provided={"x": "y"}), options)
     for field in ("stack", "release", "created_at"):
         assert_the_same(render(stack(), replace(GOOD, **{field: text}), options), good)
@@ -50,18 +50,18 @@ def test_a_lock_adds_no_instruction(text: str, digest: str | None) -> None:
 
 @pytest.mark.parametrize("text", hostile.TEXTS.values(), ids=hostile.TEXTS)
 def test_a_stack_and_an_image_add_none_either(text: str) -> None:
-    options = Options(envcheck="1", digest="d")
+    options = DockerfileOptions(envcheck="1", digest="d")
     good = render(replace(stack(), environment={"A": "b"}), GOOD, options)
     evil = replace(stack(), title=text, environment={"A": text})
     assert_the_same(render(evil, GOOD, options), good)
-    based = Options(envcheck="1", digest="d", base=text)
+    based = DockerfileOptions(envcheck="1", digest="d", base=text)
     assert_the_same(render_over_image(based), render_over_image(replace(based, base="x")))
 
 
 def test_a_value_that_looks_like_a_build_argument_is_a_value() -> None:
     evil = replace(stack(), title='"$BASE" evil="yes"')
     assert r'description="\"\$BASE\" evil=\"yes\""' in render(
-        evil, GOOD, Options(envcheck="1", digest=None)
+        evil, GOOD, DockerfileOptions(envcheck="1", digest=None)
     )
 
 
