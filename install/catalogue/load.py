@@ -16,9 +16,8 @@ from ...exit_codes import UsageError
 from ...suggestions import did_you_mean
 from .containers import flavours
 from .model import Release, Stack
-from .positions import Positions
 from .pythons import seed as seed
-from .schema import read
+from .schema import mistake, read
 
 
 def names() -> list[str]:
@@ -30,21 +29,17 @@ def load(name_or_file: str) -> Stack:
     """A stack by name, or from a user's TOML file.
 
     Raises UsageError: no such stack (the nearest is named), no readable file, or a mistake in the file,
-    with its line and column.
+    with the path of its key.
     """
     if name_or_file in _files():
         return _built_in(name_or_file)
     if not is_file(name_or_file):
         raise unknown(name_or_file, names())
-    text = _text(Path(name_or_file))
-    stack = read(text, name_or_file)
+    stack = read(_text(Path(name_or_file)), name_or_file)
     for number, other in enumerate(stack.otherwise):
         if other not in _files():
-            line, column = Positions(text).of(("otherwise", number))
-            where = f"{name_or_file}:{line}:{column}"
-            raise UsageError(
-                f'{where}: "otherwise" is "{other}", and envcheck has {", ".join(names())}'
-            )
+            sentence = f'"otherwise" is "{other}", and envcheck has {", ".join(names())}'
+            raise mistake(name_or_file, ("otherwise", number), sentence)
     return stack
 
 

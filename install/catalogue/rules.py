@@ -14,7 +14,8 @@ from packaging.version import InvalidVersion, Version
 
 from ..network.addresses import is_loopback, is_one_word
 from .model import PUBLIC, Index, Release, Sdist, Stack
-from .positions import Path
+
+Path = tuple[str | int, ...]  # of a key: ("releases", 2, "python", 0)
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -33,7 +34,6 @@ _LOADER = frozenset(("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYT
 class Mistake(NamedTuple):
     path: Path
     sentence: str
-    at_key: bool = False
 
 
 def mistakes(stack: Stack) -> Iterator[Mistake]:
@@ -222,19 +222,17 @@ def _exact_pin(requirement: Requirement) -> str:
 
 def _environment(values: dict[str, str], path: Path) -> Iterator[Mistake]:
     for name, value in values.items():
-        yield from _fits(_VARIABLE, name, (*path, name), "a variable's name", at_key=True)
+        yield from _fits(_VARIABLE, name, (*path, name), "a variable's name")
         if name in _LOADER:
             sentence = f"{name} is left alone: programs outside the environment would get it too"
-            yield Mistake((*path, name), sentence, at_key=True)
+            yield Mistake((*path, name), sentence)
         if "\n" in value or "\0" in value:
             yield Mistake((*path, name), f"the value of {name} must be a single line")
 
 
-def _fits(
-    pattern: re.Pattern[str], value: str, path: Path, wanted: str, *, at_key: bool = False
-) -> Iterator[Mistake]:
+def _fits(pattern: re.Pattern[str], value: str, path: Path, wanted: str) -> Iterator[Mistake]:
     if not pattern.fullmatch(value):
-        yield Mistake(path, f'"{value}" is not {wanted}', at_key)
+        yield Mistake(path, f'"{value}" is not {wanted}')
 
 
 def _all(

@@ -1,4 +1,4 @@
-"""From a catalogue file's text to a Stack; each error is one sentence with the file, line and column."""
+"""From a catalogue file's text to a Stack; each error is one sentence with the file and the key's path."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import msgspec
 
 from ...exit_codes import UsageError
 from .model import Stack
-from .positions import Path, Positions
-from .rules import mistakes
+from .rules import Path, mistakes
 
 _FORM = "envcheck explain stack-file describes the form"
 _WORDS = {
@@ -36,12 +35,10 @@ def read(text: str, where: str) -> Stack:
     try:
         stack = msgspec.convert(data, Stack)
     except msgspec.ValidationError as error:
-        raise _schema_error(str(error), data, Positions(text), where) from None
+        raise _schema_error(str(error), text, data, where) from None
     found = list(mistakes(stack))
     if found:
-        positions = Positions(text)
-        placed = sorted((positions.of(p.path, key=p.at_key), p.sentence) for p in found)
-        raise _error(where, *placed[0][0], placed[0][1], others=len(placed) - 1)
+        raise mistake(where, found[0].path, found[0].sentence, others=len(found) - 1)
     return msgspec.structs.replace(stack, releases=_newest_first(stack))
 
 
@@ -52,7 +49,7 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
         sentence = f"this is not TOML: {error.msg[:1].lower()}{error.msg[1:]}"
-        raise _error(where, error.lineno, error.colno, sentence) from None
+        raise UsageError(f"{where}:{error.lineno}:{error.colno}: {sentence}", _FORM) from None
     except RecursionError:
         raise UsageError(f"{where}: this is no stack: it is nested too deeply") from None
     except ValueError:  # Python's own limit on digits
@@ -65,24 +62,31 @@ def _newest_first(stack: Stack) -> list[Any]:
     return sorted(stack.releases, key=lambda release: Version(release.version), reverse=True)
 
 
-def _error(where: str, line: int, column: int, sentence: str, *, others: int = 0) -> UsageError:
-    more = f"the file has {others} more mistake{'s'[: others > 1]} below it; " if others else ""
-    return UsageError(f"{where}:{line}:{column}: {sentence}", f"{more}{_FORM}")
+def mistake(where: str, path: Path, sentence: str, *, others: int = 0) -> UsageError:
+    """ "my.toml: releases[1].python[0]: …"; the first release is releases[0]."""
+    at = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    more = f"the file has {others} more mistake{'s'[: others > 1]}; " if others else ""
+    place = f"{where}: {at.removeprefix('.')}" if at else where
+    return UsageError(f"{place}: {sentence}", f"{more}{_FORM}")
 
 
-def _schema_error(message: str, data: Any, positions: Positions, where: str) -> UsageError:
+def _schema_error(message: str, text: str, data: Any, where: str) -> UsageError:
     what, _, at = message.partition(" - at `$")
     path = _path(at.rstrip("`"), data)
     if found := re.fullmatch(r"Object contains unknown field `(.*)`", what):
-        sentence = _unknown_key(found[1], path)
-        return _error(where, *positions.of((*path, found[1]), key=True), sentence)
+        return mistake(where, (*path, found[1]), _unknown_key(found[1], path))
     if found := re.fullmatch(r"Object missing required field `(.*)`", what):
-        sentence = f'{_subject(path)} has no "{found[1]}", and needs it'
-        return _error(where, *positions.of(path), sentence)
+        return mistake(where, path, f'{_subject(path)} has no "{found[1]}", and needs it')
     if found := re.fullmatch(r"Expected `(\w+)`, got `(\w+)`", what):
-        sentence = _wrong_type(found[1], found[2], path, positions.written(path))
-        return _error(where, *positions.of(path), sentence)
-    return _error(where, *positions.of(path), f"{_subject(path)}: {what}")
+        return mistake(where, path, _wrong_type(found[1], found[2], path, _written(text, path)))
+    return mistake(where, path, f"{_subject(path)}: {what}")
+
+
+def _written(text: str, path: Path) -> str:
+    """A value as it stands in the file: 3.10, which TOML reads as 3.1."""
+    import tomli
+
+    return str(_at(tomli.loads(text, parse_float=str), path))
 
 
 def _path(at: str, data: Any) -> Path:
@@ -131,7 +135,7 @@ def _wrong_type(wanted: str, got: str, path: Path, written: str) -> str:
     if wanted == "str" and got in ("int", "float"):
         return f'{sentence}: "{written}"'
     if wanted == "array" and got == "str":
-        return f"{sentence}: [{written}]"
+        return f'{sentence}: ["{written}"]'
     return sentence
 
 
