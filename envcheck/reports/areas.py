@@ -20,7 +20,7 @@ from .plain import code_ranges, roots
 from .summary import area_facts
 
 if TYPE_CHECKING:
-    from .page import Page
+    from .page import Page, Span
 
 _ROOT = "only root may read its facts"
 
@@ -29,37 +29,31 @@ _TARGET = "Target"
 
 # No area tells more facts than these, however many it has.
 _FACTS = 8
-
-# On a narrower page the columns stand closer.
-_ROOMY = 60
+_FACT_CELLS = 40  # of each
 
 
 class _Line(msgspec.Struct, frozen=True):
-    """One line of the table. ``why`` is told of a skipped area, its facts and counts of the others."""
+    """One line of the table. ``why`` is told of a skipped area, facts and counts of the others."""
 
     name: str
     outcome: Outcome
-    why: list[str]  # the same in ever fewer words: the first that fits is taken
+    why: str
+    more: str  # what else is told of it where there is room
     area: str
     results: list[CheckResult]
 
 
 def area_lines(page: Page, report: Report, snapshot: Snapshot) -> None:
-    """The table of areas that were asked for, each on one line of the page's width."""
-    lines = _lines(report, snapshot)
-    gap = 2 if page.width >= _ROOMY else 1
-    name_cells = max((len(line.name) for line in lines), default=0) + gap
-    word_cells = max((len(page.word(line.outcome)) for line in lines), default=0) + gap
-    room = page.width - name_cells - word_cells
-    for line in lines:
-        told = [page.clean(why) for why in line.why]
+    """The table of areas that were asked for: outcome, name, and the facts and counts of each."""
+    from .page import Column
+
+    rows: list[list[Span]] = []
+    for line in _lines(report, snapshot):
+        quiet = "quiet" if line.outcome == "skipped" else ""
+        told = line.why + line.more
         told = told or _facts_and_counts(page, line, snapshot, report.tensor_cores)
-        text = next((words for words in told if page.fits(words, room)), told[-1])
-        page.line(
-            (page.word(line.outcome).ljust(word_cells), line.outcome),
-            (line.name.ljust(name_cells), ""),
-            (page.cut(text, room), "quiet" if line.outcome == "skipped" else ""),
-        )
+        rows.append([(page.word(line.outcome), line.outcome), (line.name, ""), (told, quiet)])
+    page.table([Column(), Column(), Column(wraps=True)], rows, gap=2)
 
 
 def status_lines(page: Page, report: Report, snapshot: Snapshot) -> None:
@@ -88,7 +82,7 @@ def statuses(report: Report, snapshot: Snapshot) -> Iterator[tuple[Outcome, str,
 def _in_short(line: _Line) -> str:
     """What the line of an area adds to the verdict, the machine and the problems above it."""
     if line.outcome == "skipped":
-        return line.why[-1]
+        return line.why
     found = [result.code for result in line.results if result.outcome == line.outcome]
     return "" if line.outcome == "pass" else code_ranges(found)
 
@@ -120,8 +114,8 @@ def _lines(report: Report, snapshot: Snapshot) -> list[_Line]:
     lines = []
     for area, results in areas.items():
         outcome = area_outcome(results)
-        why = _why_skipped(results, ends) if outcome == "skipped" else []
-        lines.append(_Line(area_title(area), outcome, why, area, results))
+        why = _why_skipped(results, ends) if outcome == "skipped" else ("", "")
+        lines.append(_Line(area_title(area), outcome, *why, area, results))
     return lines
 
 
@@ -148,7 +142,7 @@ def area_outcome(results: list[CheckResult]) -> Outcome:
     return "pass"
 
 
-def _why_skipped(results: list[CheckResult], ends: dict[str, str]) -> list[str]:
+def _why_skipped(results: list[CheckResult], ends: dict[str, str]) -> tuple[str, str]:
     """Why nothing is said of an area: the failure it follows from, else its commonest reason."""
     causes = dict.fromkeys(
         ends.get(result.code) or result.consequence_of
@@ -158,7 +152,7 @@ def _why_skipped(results: list[CheckResult], ends: dict[str, str]) -> list[str]:
     others = count(result for result in results if not result.consequence_of)
     if causes:
         why = f"skipped because of {', '.join(causes)}"
-        return [f"{why}; {tally(others)}", why] if others.passed else [why]
+        return why, f"; {tally(others)}" if others.passed else ""
     reasons = Counter(
         _ROOT
         if result.unjudged and all(gap.needs_root for gap in result.unjudged)
@@ -167,23 +161,13 @@ def _why_skipped(results: list[CheckResult], ends: dict[str, str]) -> list[str]:
         if result.reason
     )
     if not reasons:
-        return [tally(others)]
+        return tally(others), ""
     reason, number = reasons.most_common(1)[0]
-    return [reason] if len(reasons) == 1 else [f"{reason} ({number} of {len(results)})", reason]
+    return reason, f" ({number} of {len(results)})" if len(reasons) > 1 else ""
 
 
-def _facts_and_counts(
-    page: Page, line: _Line, snapshot: Snapshot, judged: list[Judged]
-) -> list[str]:
-    """The area's facts in front of its counts, in ever fewer words; a fact is worth more than how many
-    checks were skipped."""
-    told_facts = area_facts(line.area, snapshot, judged)
-    facts = [page.clean(fact) for fact in islice(told_facts, _FACTS)]
-    counts = msgspec.structs.replace(count(line.results), consequences=0)
-    full, short = tally(counts), tally(msgspec.structs.replace(counts, skipped=0))
-    told = [
-        f"{', '.join(facts[:number])}; {counted}"
-        for number in range(len(facts), 0, -1)
-        for counted in (full, short)
-    ]
-    return [*told, full, short]
+def _facts_and_counts(page: Page, line: _Line, snapshot: Snapshot, judged: list[Judged]) -> str:
+    told = islice(area_facts(line.area, snapshot, judged), _FACTS)
+    facts = [page.cut(page.clean(fact), _FACT_CELLS) for fact in told]
+    counts = tally(msgspec.structs.replace(count(line.results), consequences=0))
+    return "; ".join(filter(None, (", ".join(facts), counts)))

@@ -10,11 +10,14 @@ import shlex
 from collections.abc import Callable, Iterable
 from functools import cache
 from io import StringIO
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.style import Style
+from rich.table import Table
+from rich.text import Text
 
 from .. import safe_text
 from ..findings.model import Outcome
@@ -70,6 +73,15 @@ TOKEN = re.compile(r"<(?:home|host|serial|user|uuid)-\d+>")
 _QUOTED = re.compile(r"'([^']*)'")
 
 Span = tuple[str, str]  # text, and the name of its style in STYLES
+
+
+class Column(NamedTuple):
+    """Of a table. ``width`` in cells; None: as wide as what stands in it."""
+
+    heading: str = ""
+    width: int | None = None
+    right: bool = False
+    wraps: bool = False  # at words; other columns are cut with a mark
 
 
 def unchanged(text: str) -> str:
@@ -182,11 +194,47 @@ class Page:
             text = text[:-1]
         return text.rstrip() + mark
 
-    def cell(self, text: str, cells: int, *, right: bool = False) -> str:
-        """A table's cell: cleaned, cut, and filled up to that many cells."""
-        text = self.cut(self.clean(text), cells)
-        blank = " " * (cells - cell_len(text))
-        return blank + text if right else text + blank
+    def table(
+        self,
+        columns: Iterable[Column],
+        rows: Iterable[Iterable[Span]],
+        *,
+        indent: int = 0,
+        gap: int = 1,
+        headings: str = "heading",
+    ) -> None:
+        """Spans in columns, as wide as the page's ``columns`` at most; headings where a column has one."""
+        columns = list(columns)
+        table = Table(
+            box=None,
+            padding=(0, gap, 0, 0),
+            pad_edge=False,
+            show_header=any(column.heading for column in columns),
+            header_style=STYLES[headings],
+        )
+        for column in columns:
+            table.add_column(
+                column.heading,
+                justify="right" if column.right else "left",
+                width=column.width,
+                no_wrap=not column.wraps,
+                overflow="fold" if column.wraps else "ellipsis",
+            )
+        for row in rows:
+            table.add_row(*(Text(self.clean(text), STYLES[style]) for text, style in row))
+        console = Console(
+            width=self.columns - indent, color_system="standard", legacy_windows=False
+        )
+        options = console.options.update(width=self.columns - indent)
+        for line in console.render_lines(table, options, pad=False):
+            line = [*line]
+            while line and not line[-1].text.strip():
+                line.pop()
+            self._put(" " * indent)
+            for number, segment in enumerate(line):
+                text = segment.text.rstrip() if number == len(line) - 1 else segment.text
+                self._segments.append(Segment(self._encodable(text), segment.style))
+            self._put("\n")
 
     def text(self) -> str:
         """All that was written, with ANSI styles where the page has colour."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..tensorcores.judged import Judged, Line, Verdict
+from ..tensorcores.judged import Judged, Verdict
 
 if TYPE_CHECKING:
-    from .page import Page
+    from .page import Page, Span
 
 VERDICT_STYLES: dict[Verdict, str] = {
     "proven": "pass",
@@ -36,21 +37,7 @@ _LABEL = max(len(label) for label in _SETTING_LABELS.values())
 
 _LINES = ("bits", "rate", "hardware")
 
-# Cells of evidence that are narrower than this have room for a word alone.
-_TEXT = 26
-_VERDICT, _TFLOPS, _SHARE, _RATIO = 13, 5, 4, 5
-
-# The narrowest bar that still shows a difference, and the widest that is still read at a glance.
-_BAR, _WIDE_BAR = 6, 10
-
-
-class _Layout(NamedTuple):
-    """Widths of the columns that change with the page's, in cells."""
-
-    bar: int
-    evidence: tuple[int, int, int]
-    says: dict[str, str]
-    texts: bool
+_VERDICT, _BAR = 13, 6
 
 
 class _Silent(msgspec.Struct):
@@ -61,8 +48,7 @@ class _Silent(msgspec.Struct):
     labels: list[str]
 
 
-_WORDS = {"tensor": "tensor", "not tensor": "not tensor", "cannot tell": "—"}
-_SHORT = {**_WORDS, "not tensor": "no"}
+_SAYS = {"tensor": "tensor", "not tensor": "no", "cannot tell": "—"}
 
 
 def label(row: Judged) -> str:
@@ -88,65 +74,57 @@ def style_of(row: Judged) -> str:
     return VERDICT_STYLES[row.verdict]
 
 
-def has_dashes(page: Page) -> bool:
-    """Whether "cannot tell" is a dash in the table."""
-    return _layout(page) is not None
-
-
-def is_whole(page: Page, row: Judged, name: str) -> bool:
-    """Whether the table has room for all of what one line of evidence ("bits") rests on."""
-    layout = _layout(page)
-    if layout is None or not layout.texts:
-        return False
-    line: Line = getattr(row, name)
-    return page.fits(page.clean(_told(line, layout)), layout.evidence[_LINES.index(name)])
+def has_table(page: Page) -> bool:
+    """Whether the page is wide enough for the rows to be a table, in which "cannot tell" is a dash."""
+    return page.columns >= 80
 
 
 def heading(page: Page) -> None:
     """The columns' names; a page without columns has none."""
-    layout = _layout(page)
-    if layout is None:
-        return
-    cells = [
-        page.cell("", 2 + _LABEL),
-        page.cell("", _VERDICT),
-        page.cell("TFLOP/s", _TFLOPS + 2, right=True),
-        page.cell("of peak", layout.bar + _SHARE - 1, right=True),
-        page.cell("×FP32", _RATIO, right=True),
-    ]
-    evidence = [page.cell(name, cells) for name, cells in zip(_LINES, layout.evidence, strict=True)]
-    page.line((f"{' '.join(cells)}  {' '.join(evidence)}".rstrip(), "quiet"))
+    if has_table(page):
+        _table(page, [], "TFLOP/s", "of peak", "×FP32", *_LINES)
 
 
 def rows(page: Page, judged: list[Judged]) -> None:
     """The rows of one level. Modes that did not run, for one and the same reason, are one line."""
-    layout = _layout(page)
     silent: list[_Silent] = []
+    ran = [row for row in judged if row.verdict not in SILENT]
     for row in judged:
         if row.verdict in SILENT:
             _collect(silent, row)
-        elif layout is None:
+        elif not has_table(page):
             _stacked(page, row)
-        else:
-            _line(page, row, layout)
+    if ran and has_table(page):
+        _table(page, map(_cells, ran), *[""] * 6)
     for those in silent:
         told = (those.verdict, VERDICT_STYLES[those.verdict])
         why = [(f"({those.reason})", "quiet")] if those.reason else []
         page.paragraph((f"{', '.join(those.labels)}:", ""), told, *why, indent=2, hanging=4)
 
 
-def _layout(page: Page) -> _Layout | None:
-    """None: the page is too narrow for a table."""
-    fixed = 2 + _LABEL + 1 + _VERDICT + 1 + _TFLOPS + 1 + 1 + _SHARE + 1 + _RATIO + 2
-    room = page.columns - fixed - 2  # for the bar and three cells of evidence
-    if room < _BAR + 6 + 6 + 8:
-        return None
-    if room < _WIDE_BAR + 3 * len("not tensor"):
-        return _Layout(_BAR, (6, 6, 8), _SHORT, texts=False)
-    cells = (room - _WIDE_BAR) // 3
-    if cells < _TEXT:
-        return _Layout(_WIDE_BAR, (10, 10, 10), _WORDS, texts=False)
-    return _Layout(_WIDE_BAR, (cells, cells, cells), _WORDS, texts=True)
+def _table(page: Page, rows: Iterable[list[Span]], *names: str) -> None:
+    """Columns of the same width at every level."""
+    from .page import Column
+
+    tflops, peak, ratio, bits, rate, hardware = names
+    columns = [
+        Column(width=_LABEL),
+        Column(width=_VERDICT),
+        Column(tflops, 7, right=True),
+        Column(peak, _BAR + 5, right=True),
+        Column(ratio, 5, right=True),
+        Column(bits, 6),
+        Column(rate, 6),
+        Column(hardware, 8),
+    ]
+    page.table(columns, rows, indent=2, headings="quiet")
+
+
+def _cells(row: Judged) -> list[Span]:
+    numbers = [number(row.tflops), f"{_bar(row)} {_percent(row.share):>4}", _ratio(row.ratio)]
+    evidence = [_SAYS[line.says] for line in (row.bits, row.rate, row.hardware)]
+    told = [(text, "") for text in (*numbers, *evidence)]
+    return [(label(row), ""), (row.verdict, style_of(row)), *told]
 
 
 def _collect(silent: list[_Silent], row: Judged) -> None:
@@ -157,35 +135,11 @@ def _collect(silent: list[_Silent], row: Judged) -> None:
     silent.append(_Silent(row.verdict, row.reason, [label(row)]))
 
 
-def _line(page: Page, row: Judged, layout: _Layout) -> None:
-    name, verdict = page.cell(label(row), _LABEL), page.cell(row.verdict, _VERDICT)
-    numbers = [
-        page.cell(number(row.tflops), _TFLOPS, right=True),
-        page.cell(_bar(row, layout.bar), layout.bar),
-        page.cell(_percent(row.share), _SHARE, right=True),
-        page.cell(_ratio(row.ratio), _RATIO, right=True),
-    ]
-    evidence = [
-        page.cell(_told(line, layout), cells)
-        for line, cells in zip((row.bits, row.rate, row.hardware), layout.evidence, strict=True)
-    ]
-    page.line(
-        (f"  {name} ", ""),
-        (verdict, style_of(row)),
-        (f" {' '.join(numbers)}  {' '.join(evidence)}".rstrip(), ""),
-    )
-
-
-def _told(line: Line, layout: _Layout) -> str:
-    said = layout.says[line.says]
-    return f"{said}: {line.text}" if layout.texts and line.text else said
-
-
 def _stacked(page: Page, row: Judged) -> None:
     page.paragraph((f"{label(row)}:", ""), (row.verdict, style_of(row)), indent=2, hanging=4)
     numbers = []
     if row.share is not None:
-        numbers.append(f"{_bar(row, _BAR)} {_percent(row.share)}".lstrip())
+        numbers.append(f"{_bar(row)} {_percent(row.share)}".lstrip())
     if row.tflops is not None:
         numbers.append(f"{number(row.tflops)} {'TOP/s' if row.mode == 'int8' else 'TFLOP/s'}")
     if row.ratio is not None:
@@ -220,10 +174,10 @@ def _percent(share: float | None) -> str:
     return f"{100 * share:.0f}%" if 0 <= share < 9.99 else "?"
 
 
-def _bar(row: Judged, cells: int) -> str:
+def _bar(row: Judged) -> str:
     """None for an instruction that cannot reach the peak: a short bar reads as a fault."""
     share = row.share
     if share is None or row.partial or not 0 <= share < 9.99:
         return ""
-    full = round(min(share, 1.0) * cells)
-    return "█" * full + "░" * (cells - full)
+    full = round(min(share, 1.0) * _BAR)
+    return "█" * full + "░" * (_BAR - full)

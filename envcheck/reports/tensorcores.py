@@ -15,9 +15,8 @@ from .model import Report, tensor_cores_left_out
 from .tensorcore_rows import (
     SILENT,
     as_it_must,
-    has_dashes,
+    has_table,
     heading,
-    is_whole,
     label,
     number,
     rows,
@@ -178,14 +177,14 @@ def _computed_by(row: Judged) -> str:
 
 
 def _texts(page: Page, judged: list[Judged]) -> None:
-    """What the bits were, and why another line cannot tell; what stands in the table is left out."""
+    """What the bits were, and why another line cannot tell."""
     told = [row for row in judged if row.verdict not in SILENT and not _needs_evidence(row)]
     for name, title in (("bits", "Bits:"), ("rate", "Rate:"), ("hardware", "Hardware:")):
         alike: dict[str, list[Judged]] = {}
         for row in told:
             line: Line = getattr(row, name)
             asked = name == "bits" or line.says == "cannot tell"
-            if line.text and asked and not is_whole(page, row, name):
+            if line.text and asked:
                 alike.setdefault(line.text, []).append(row)
         for text, those in list(alike.items())[:TEXTS]:
             what = page.cut(page.clean(text), _TEXT_CELLS)
@@ -332,7 +331,7 @@ def _legend(page: Page, groups: list[Alike]) -> None:
         told.append("INT8 is in TOP/s.")
     if any(row.setting == "override" for row in ran):
         told.append("Overridden: NVIDIA_TF32_OVERRIDE=0.")
-    if "cannot tell" in says and has_dashes(page):
+    if "cannot tell" in says and has_table(page):
         told.append("A dash: this line of evidence cannot tell.")
     if any(row.tflops is not None for group in groups if group.count > 1 for row in group.rows):
         told.append("Of GPUs that are alike, each number is the slowest one's.")

@@ -12,15 +12,7 @@ from .release_table import NOT_KNOWN, about, as_json, fits, nothing, table, thre
 
 SCHEMA = 1
 
-_COLUMNS = (
-    ("RELEASE", 8),
-    ("FITS", 9),
-    ("DRIVER", 10),
-    ("CAPABILITY", 11),
-    ("CUDA", 10),
-    ("TF", 10),
-    ("PYTHON", 10),
-)
+_COLUMNS = ("RELEASE", "FITS", "DRIVER", "CAPABILITY", "CUDA", "TF", "PYTHON")
 _DECIDING = ("driver", "compat branches", "compute capability")
 
 

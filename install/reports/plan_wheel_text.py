@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...reports.page import KEY, Page
+from ...reports.page import KEY, Column, Page
 from ..plan.models import PlannedPackage, WheelPlan
 from .amounts import size
 
 _LARGEST = 5  # packages that a short plan names
 _HASH = 8  # characters of a sha256 that tell two files apart
-_WIDEST_NAME = 34
-_WIDEST_VERSION = 18
-_SIZE = 10
-_REST = 2 + 6 + _HASH  # of the index's number and the hash
-_NARROW_VERSION = 12
+_WIDE = 72  # cells, for an index and a hash beside name, version and size
 
 
 def entries(plan: WheelPlan, *, verbose: bool) -> Iterator[tuple[str, str]]:
@@ -43,42 +39,26 @@ def largest(plan: WheelPlan) -> Iterator[str]:
 
 
 def packages(page: Page, plan: WheelPlan) -> None:
-    """A table that fits, whatever names and versions there are; indexes by number below it.
-
-    A terminal too narrow for it gets names, versions and sizes alone.
-    """
+    """The largest first; indexes by number below them. A narrow page has names, versions and sizes alone."""
     indexes = {
         index: str(n) for n, index in enumerate(dict.fromkeys(p.index for p in plan.packages), 1)
     }
-    names = ["name", *(package.name for package in plan.packages)]
-    versions = ["version", *(package.version for package in plan.packages)]
-    name = min(_WIDEST_NAME, max(map(len, names)) + 2)
-    version = min(_WIDEST_VERSION, max(map(len, versions)) + 2)
-    narrow = page.columns < 2 + name + version + _SIZE + _REST
-    if narrow:
-        version = min(version, _NARROW_VERSION)
-        name = max(_NARROW_VERSION, min(name, page.columns - 2 - version - _SIZE))
-
-    def row(*cells: str) -> str:
-        told, what, how_much = (
-            page.cell(cells[0], name - 2),
-            page.cell(cells[1], version - 2),
-            page.cell(cells[2], _SIZE, right=True),
-        )
-        rest = "" if narrow else f"  {page.cell(cells[3], 6)}{cells[4]}"
-        return f"  {told}  {what}  {how_much}{rest}"
-
-    page.line((f"Packages ({len(plan.packages)}, largest first)", "heading"))
-    page.line((row("name", "version", "size", "index", "sha256"), "quiet"))
-    for package in plan.packages:
-        told = row(
+    columns = [Column("name"), Column("version"), Column("size", right=True)]
+    if page.columns >= _WIDE:
+        columns += [Column("index"), Column("sha256")]
+    rows = [
+        (
             package.name,
             package.version,
             _size(package),
             indexes[package.index],
             package.sha256[:_HASH] + _mark(package),
         )
-        page.line((told, ""))
+        for package in plan.packages
+    ]
+    page.line((f"Packages ({len(plan.packages)}, largest first)", "heading"))
+    cells = [[(text, "") for text in row[: len(columns)]] for row in rows]
+    page.table(columns, cells, indent=2, gap=2, headings="quiet")
     for index, number in indexes.items():
         page.entry(f"index {number}", index, KEY)
 

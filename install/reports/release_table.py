@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from ... import json_text
-from ...reports.page import Page
+from ...reports.page import Column, Page, Span
 from ..fit.models import JudgedRelease, Refusal, RefusalKind
 
 NOT_KNOWN = "not known"
@@ -32,8 +32,6 @@ _WORDS: dict[RefusalKind, str] = {
     "prerelease": "pre-release",
 }
 _STYLES = {"yes": "pass", "no": "", "if-named": "warn", "perhaps": "warn"}
-
-Columns = Sequence[tuple[str, int]]  # (heading, cells)
 
 
 class AnyRow(Protocol):
@@ -100,7 +98,7 @@ def fits(candidate: JudgedRelease[Any]) -> str:
 
 def table(
     page: Page,
-    columns: Columns,
+    columns: Sequence[str],
     stack: Rows[R],
     values: Callable[[R], Sequence[str]],
     *,
@@ -109,16 +107,18 @@ def table(
 ) -> None:
     """A stack's lines, the reasons for them, and the notes on the one that fits.
 
-    values: a row's, in the order of the columns; the second is coloured by whether it fits.
+    columns: their headings. values: a row's, in their order; the second is coloured by whether it fits.
     more: what else is said of the rows that are shown, as ``about`` has it.
     """
     page.paragraph((stack.name, "code"), (stack.title, ""), hanging=2)
-    cells = [page.cell(title, cells) for title, cells in columns]
-    page.line(("  " + "".join(cells) + "WHY NOT", "heading"))
     rows = stack.releases
     shown = rows if everything else rows[: _enough(rows, stack.newest_that_fits)]
-    for row in shown:
-        _line(page, columns, values(row), row)
+    page.table(
+        [*map(Column, columns), Column("WHY NOT", wraps=True)],
+        [_cells(values(row), row) for row in shown],
+        indent=2,
+        gap=2,
+    )
     if left := len(rows) - len(shown):
         page.paragraph((f"and {left} older: --all", "quiet"), indent=2)
     for sentence, releases in (_reasons(shown) | more(shown)).items():
@@ -138,12 +138,11 @@ def nothing(page: Page, chosen: Refusing, *, hint: bool) -> None:
         page.paragraph((line if number else f"hint: {line}", ""), indent=2, hanging=2)
 
 
-def _line(page: Page, columns: Columns, values: Sequence[str], row: AnyRow) -> None:
-    cells = [page.cell(text, cells) for text, (_, cells) in zip(values, columns, strict=True)]
+def _cells(values: Sequence[str], row: AnyRow) -> list[Span]:
+    release, fits, *others = values
     words = dict.fromkeys(_WORDS[refusal.kind] for refusal in row.refusals)
-    left = page.columns - 2 - sum(cells for _, cells in columns)
-    rest = "".join(cells[2:]) + page.cut(", ".join(words), left)
-    page.line(("  " + cells[0], ""), (cells[1], _STYLES[row.fits]), (rest.rstrip(), ""))
+    told = [(text, "") for text in (*others, ", ".join(words))]
+    return [(release, ""), (fits, _STYLES[row.fits]), *told]
 
 
 def _enough(rows: Sequence[AnyRow], newest_that_fits: str) -> int:

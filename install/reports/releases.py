@@ -15,7 +15,7 @@ from .release_table import NOT_KNOWN, as_json, fits, nothing, table, three
 
 SCHEMA = 1
 
-_COLUMNS = (("RELEASE", 13), ("FITS", 9), ("PYTHON", 11), ("CUDA", 10), ("DRIVER", 11))
+_COLUMNS = ("RELEASE", "FITS", "PYTHON", "CUDA", "DRIVER")
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

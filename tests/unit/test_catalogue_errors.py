@@ -122,8 +122,8 @@ def test_a_good_file_is_read_newest_release_first(tmp_path: Path) -> None:
         (
             'release = "1.2"',
             "release = 1.2",
-            ' releases[1].release: "release" of a release is a number with a decimal point, and must be text in'
-            ' quotes: "1.2"',
+            ' releases[1].release: "release" of a release is a number with a decimal point, and must be'
+            ' text in quotes: "1.2"',
         ),
         (
             'cpu-flags = ["avx"]',

@@ -47,7 +47,7 @@ def test_what_where_and_why_and_the_question_stand_on_one_screen() -> None:
 
 def test_short_versions_leave_room_for_their_heading() -> None:
     told = text(planned(locked=lock(package("six", "1", MIB))), verbose=True)
-    assert "name  version        size  index sha256" in told
+    assert "name  version       size  index  sha256" in told
     none = planned(locked=msgspec.structs.replace(lock(), packages=[]))
     assert "name  version " in text(none, verbose=True)
 
@@ -58,7 +58,7 @@ def test_on_40_columns_the_table_has_names_versions_and_sizes() -> None:
     assert max(len(line) for line in table) <= 40
     assert table[1].split() == ["name", "version", "size"]
     (cudnn,) = [line for line in table if "8.8.1" in line]
-    assert cudnn.split() == ["nvidia-cudnn-…", "8.8.1", "500", "MiB"]
+    assert cudnn.split() == ["nvidia-cudnn-cu…", "8.8.1", "500", "MiB"]
 
 
 def test_everything_that_is_decided_is_there() -> None:
