@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from pathlib import Path
@@ -56,6 +57,15 @@ def test_contributing_names_every_room_in_its_own_words() -> None:
     assert generate.CONTRIBUTING.read_text() == generate.rooms(), (
         "write it anew: .venv/bin/python tests/generate.py"
     )
+
+
+def test_every_function_of_the_walk_through_the_code_is_there() -> None:
+    named_here = re.findall(r"`([\w/]+\.py): (\w+)`", (MANUAL / "install-walk.md").read_text())
+    assert len(named_here) > 20
+    for file, name in named_here:
+        tree = ast.parse((REPOSITORY / file).read_text(encoding="utf-8"))
+        there = {n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        assert name in there, f"{file} has no {name}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
