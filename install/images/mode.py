@@ -19,6 +19,7 @@ from ..engine import EngineName
 from ..engines import choose as engine_choice
 from ..engines import engine_storage, inside
 from ..engines.choose import EngineChoice
+from ..fit import image_config
 from ..fit.disk_space import DiskSpace
 from ..fit.machine import machine_of
 from ..fit.models import ImageChoice
@@ -113,6 +114,9 @@ class ImageMode:
             other = engine_choice.choose(self.request.engine, self.snapshot, needed)
             held = other.name != engine.name and engine_storage.has(held_as(other, image))
             engine = other
+            server = known(engine.engine.server_version) or known(engine.engine.version)
+            image_config.check(image, self.snapshot, engine.name, server or "")
+        choice = image_config.told(choice, image, self.snapshot)
         return ResolvedImage(
             choice=choice,
             image=image,

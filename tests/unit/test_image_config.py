@@ -1,0 +1,90 @@
+"""What an image's own configuration says that it needs, and what is refused before the fetch."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import fit_machines as m
+import pytest
+from image_planned import image
+from msgspec.structs import replace
+
+from envcheck.exit_codes import Cannot
+from envcheck.facts.snapshot import Snapshot
+from envcheck.install.fit import image_config
+from envcheck.install.fit.select import choose_image
+from envcheck.install.registry.image import Blob, Image
+from envcheck.install.request import Request
+
+OLD = m.machine(["A100"], "470.82.01")
+NEW = m.machine(["H100"], "535.54.03")
+GAMER = m.machine(["RTX 3090"], "470.82.01")
+REQUIRE = "cuda>=12.1 brand=tesla,driver>=450,driver<451 brand=tesla,driver>=470,driver<471"
+
+
+def notes(snapshot: Snapshot, environment: dict[str, str], name: str = "quay.io/me/py:1") -> str:
+    choice = choose_image(Request(mode="container", image=name), snapshot)
+    own = image(reference=name, environment=environment)
+    return " ".join(image_config.told(choice, own, snapshot).candidate.notes)
+
+
+def test_without_any_variable_nothing_is_known() -> None:
+    assert "is not known" in notes(NEW, {"PATH": "/bin"})
+
+
+def test_a_mirrored_container_of_nvidias_is_known_by_its_variables() -> None:
+    mirrored = {"NVIDIA_TENSORFLOW_VERSION": "23.03-tf1", "CUDA_VERSION": "12.1.0"}
+    told = notes(OLD, mirrored, "mirror.test/team/tf:1")
+    assert "NVIDIA's ngc-tf1 23.03" in told and "470.82.01" in told
+    assert "of the driver and of the GPUs is not known" not in notes(NEW, mirrored)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "environment", "words"),
+    [
+        (NEW, {"NVIDIA_REQUIRE_CUDA": REQUIRE}, "it needs CUDA 12.1 (NVIDIA_REQUIRE_CUDA); driver 535"),
+        (OLD, {"NVIDIA_REQUIRE_CUDA": REQUIRE}, "or this older driver"),
+        (GAMER, {"NVIDIA_REQUIRE_CUDA": REQUIRE}, "will not find a CUDA that works"),
+        (OLD, {"CUDA_VERSION": "12.1.0"}, "will not find a CUDA that works"),
+        (OLD, {"CUDA_VERSION": "11.8.0"}, "by minor-version compatibility"),
+        (NEW, {"CUDA_VERSION": "11.8.0"}, "it needs CUDA 11.8.0 (CUDA_VERSION)"),
+        (NEW, {"CUDA_VERSION": "\x1b[31m", "NVIDIA_REQUIRE_CUDA": "cuda>=x" * 999}, "is not known"),
+    ],
+)  # fmt: skip
+def test_variables(snapshot: Snapshot, environment: dict[str, str], words: str) -> None:
+    assert words in notes(snapshot, environment)
+
+
+def layered(count: int, kind: str = "gzip", **config: Any) -> Image:
+    layer = Blob(digest="sha256:" + "a" * 64, size=1, media_type=f"x.tar+{kind}")
+    return image(layers=[layer] * count, config_text=json.dumps(config))
+
+
+def refusal(own: Image, engine: str = "podman", version: str = "") -> str:
+    try:
+        image_config.check(own, NEW, engine, version)
+    except Cannot as error:
+        return str(error)
+    return ""
+
+
+def test_more_layers_than_docker_takes() -> None:
+    assert not refusal(layered(125), "docker")
+    assert "128 layers, and docker takes 125" in refusal(layered(128), "docker")
+    assert not refusal(layered(128), "podman") and not refusal(layered(900), "apptainer")
+
+
+def test_zstd_before_docker_23() -> None:
+    zstd = layered(2, "zstd")
+    assert "docker 20.10.24+dfsg1 cannot unpack" in refusal(zstd, "docker", "20.10.24+dfsg1")
+    assert not refusal(zstd, "docker", "25.0") and not refusal(zstd, "podman", "4.3.1")
+    assert not refusal(zstd, "docker") and not refusal(layered(2), "docker", "20.10.24")
+
+
+def test_a_level_of_processors_that_this_one_has_not() -> None:
+    flags = replace(image_config.machine_of(NEW), cpu_flags=["ssse3"])
+    with pytest.raises(Cannot, match="is for x86-64-v3, and this machine's CPU lacks CX16"):
+        image_config._check_cpu(layered(1, variant="v3"), flags)
+    image_config._check_cpu(layered(1, variant="v3"), replace(flags, cpu_flags=None))
+    image_config._check_cpu(layered(1), flags)
