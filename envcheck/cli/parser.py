@@ -104,7 +104,10 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        self._stop(message, f"{self.prog} --help")
+        option, ignored, value = message.partition(": ignored explicit argument ")
+        if ignored:
+            message = f"{option.removeprefix('argument ')}={value.strip(chr(39))}: there is no such option"
+        self._stop(message, f"{self.prog} --help-all" if ignored else f"{self.prog} --help")
 
     @contextmanager
     def _without(self, hidden: Sequence[argparse.Action]) -> Iterator[None]:

@@ -133,15 +133,10 @@ class _Work:
         journal = Journal(root.journal)
         try:
             locks.enter_context(RootLock(root, "envcheck prune", wait=0))
-        except (
-            UsageError
-        ) as reason:  # another user may have prepared it, or a newer envcheck made it
-            self.notes.append(f"{reason}: it is kept")
-            self._staying += root.versions()
-            return
-        except Cannot as reason:
-            self._busy = True
-            self.notes.append(f"{reason}: it is kept, and so are downloads")
+        except (UsageError, Cannot) as reason:  # another user's, a newer envcheck's, or at work
+            self._busy = self._busy or isinstance(reason, Cannot)
+            also = ", and so are downloads" if isinstance(reason, Cannot) else ""
+            self.notes.append(f"{reason}: it is kept{also}")
             self._staying += root.versions()
             return
         for version in map(root.version, unfinished(root, journal)):

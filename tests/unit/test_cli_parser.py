@@ -137,3 +137,9 @@ def test_control_c_waits_for_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
         build_parser(["schema"])
     assert loaded == [".schema"]
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_a_value_that_an_option_does_not_take(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(["run", "--print=yaml", "true"])
+    assert "--print=yaml: there is no such option" in capsys.readouterr().err
