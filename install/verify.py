@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from ..checks.driver_state import NO_GPUS
 from ..checks.engine import diagnose
 from ..checks.registry import all_checks
-from ..checks.root_causes import NO_GPUS
 from ..collection import Collected
 from ..facts import snapshot as snapshots
 from ..facts.snapshot import Snapshot

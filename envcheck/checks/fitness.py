@@ -13,7 +13,7 @@ from ..data.packages import TensorFlowBuild, tensorflow_builds
 from ..data.versions import parse_version
 
 
-class Code(NamedTuple):
+class BuiltCode(NamedTuple):
     """What a build has for one compute capability.
 
     kind: "native" machine code (SASS), "jit" code that the driver compiles first (PTX), "none".
@@ -32,7 +32,7 @@ def is_entry(entry: str) -> bool:
     return _ENTRY.fullmatch(entry.strip()) is not None
 
 
-def code_for(capability: str, built: Iterable[str]) -> Code:
+def code_for(capability: str, built: Iterable[str]) -> BuiltCode:
     """What a build list ("sm_80", "compute_90") has for a compute capability ("8.6").
 
     Machine code runs on its own capability and on higher minors of the same major; PTX compiles for
@@ -60,8 +60,8 @@ def code_for(capability: str, built: Iterable[str]) -> Code:
         if runs:
             (native if kind == "sm" else jit).append((own, entry.strip()))
     if native:
-        return Code("native", max(native)[1])
-    return Code("jit", max(jit)[1]) if jit else Code("none", "")
+        return BuiltCode("native", max(native)[1])
+    return BuiltCode("jit", max(jit)[1]) if jit else BuiltCode("none", "")
 
 
 def tensorflow_list(capabilities: Iterable[str]) -> list[str]:

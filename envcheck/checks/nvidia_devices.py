@@ -12,7 +12,7 @@ from ..facts.kernel import Kernel, KernelEvent
 from ..facts.missing import CannotJudge, Skip
 from ..facts.pci import PciDevice
 from ..facts.view import SnapshotView, facts_of, known, need
-from .root_causes import on_wsl
+from .driver_state import on_wsl
 from .system_commands import on_system
 
 ON_WSL = "on WSL the GPU's kernel driver is Windows' own"

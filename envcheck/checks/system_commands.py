@@ -23,7 +23,7 @@ _ON_HOST = "# on the host: "
 _SUDO = re.compile(r"(^|[|;&(]\s*|\bxargs )sudo (?=[A-Za-z/])")
 
 
-class Code(str):
+class ShellText(str):
     """A shell's code of our own, which goes into a command as it is."""
 
 
@@ -38,7 +38,7 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
         names.append("opensuse")
     quoted = {
         key: value
-        if isinstance(value, Code)
+        if isinstance(value, ShellText)
         else word(value)
         if isinstance(value, str)
         else words(list(value))

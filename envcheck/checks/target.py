@@ -80,7 +80,7 @@ def each_framework(
 ) -> Iterator[Verdict]:
     """Judge framework by framework; a missing fact leaves that framework unjudged, and no other.
 
-    imported: leave out those that do not import (FRM-001 tells of them).
+    imported: leave out those that do not import (FRM-001 reports them).
     """
     asked = {name: getattr(view.target, name) for name in FRAMEWORKS}
     asked = {name: probe for name, probe in asked.items() if probe is not None}

@@ -11,7 +11,7 @@ from ..facts.view import SnapshotView, known
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
-class Device(NamedTuple):
+class VisibleDevice(NamedTuple):
     """A GPU as CUDA enumerates it; "" is not known."""
 
     name: str
@@ -20,19 +20,19 @@ class Device(NamedTuple):
     capability: str
 
 
-class Choice(NamedTuple):
+class VisibleDevices(NamedTuple):
     """What is left of the devices.
 
     chosen: the devices before the first entry that names none. stopped_at: that entry, or None.
     certain: every entry could be judged, and it is known which device each one means.
     """
 
-    chosen: list[Device]
+    chosen: list[VisibleDevice]
     stopped_at: str | None
     certain: bool
 
 
-def devices(view: SnapshotView) -> tuple[list[Device], bool]:
+def devices(view: SnapshotView) -> tuple[list[VisibleDevice], bool]:
     """(the GPUs that the target has, whether they stand in CUDA's order), without CUDA_VISIBLE_DEVICES.
 
     From libcuda itself, else from the driver's list, whose order is CUDA's only where all GPUs are
@@ -43,7 +43,7 @@ def devices(view: SnapshotView) -> tuple[list[Device], bool]:
     if listed:
         ordered = sorted(listed, key=lambda device: device.ordinal)
         return [
-            Device(
+            VisibleDevice(
                 known(one.name) or "",
                 known(one.pci_address) or "",
                 known(one.uuid) or "",
@@ -52,7 +52,7 @@ def devices(view: SnapshotView) -> tuple[list[Device], bool]:
             for one in ordered
         ], True
     gpus = [
-        Device(
+        VisibleDevice(
             known(one.name) or "",
             known(one.pci_address) or "",
             known(one.uuid) or "",
@@ -63,7 +63,7 @@ def devices(view: SnapshotView) -> tuple[list[Device], bool]:
     return gpus, len({gpu.name for gpu in gpus}) < 2 or _by_bus(view)
 
 
-def visible(view: SnapshotView) -> Choice:
+def visible(view: SnapshotView) -> VisibleDevices:
     """What the target's frameworks may use: all devices, or those that the variable leaves.
 
     Raises CannotJudge where the machine's GPUs are not known.
@@ -71,7 +71,7 @@ def visible(view: SnapshotView) -> Choice:
     everything, ordered = devices(view)
     value = setting(view)
     if value is None:
-        return Choice(everything, None, True)
+        return VisibleDevices(everything, None, True)
     return choose(value, everything, ordered, _instances(view), view.snapshot.redacted)
 
 
@@ -83,41 +83,41 @@ def setting(view: SnapshotView) -> str | None:
 
 def choose(
     value: str,
-    everything: list[Device],
+    everything: list[VisibleDevice],
     ordered: bool = True,
     instances: list[str] | None = None,
     redacted: bool = False,
-) -> Choice:
+) -> VisibleDevices:
     """Read the variable as CUDA does: entry by entry, up to the first that names no device.
 
     instances: the UUIDs of MIG instances, None where they are not known. redacted: UUIDs are tokens,
     a shortened one has its long one's token, and so they are equal or they differ.
     """
-    chosen: list[Device] = []
+    chosen: list[VisibleDevice] = []
     certain = True
     for entry in (part.strip() for part in value.split(",")):
-        found: Device | None = None
+        found: VisibleDevice | None = None
         if re.fullmatch(r"\+?\d+", entry):
             found = everything[int(entry)] if int(entry) < len(everything) else None
             certain = certain and ordered
         elif entry.startswith("MIG-"):
             if instances is None:
                 certain = False
-                found = Device("MIG instance", "", entry, "")
+                found = VisibleDevice("MIG instance", "", entry, "")
             elif any(_means(entry, uuid, redacted) for uuid in instances):
-                found = Device("MIG instance", "", entry, "")
+                found = VisibleDevice("MIG instance", "", entry, "")
         elif entry.startswith("GPU-"):
             matches = [device for device in everything if _means(entry, device.uuid, redacted)]
             if not matches and not all(device.uuid for device in everything):
                 certain = False
-                matches = [Device("", "", entry, "")]
+                matches = [VisibleDevice("", "", entry, "")]
             found = matches[0] if len(matches) == 1 else None
         if found is None:
-            return Choice(chosen, entry, certain)
+            return VisibleDevices(chosen, entry, certain)
         if found in chosen:  # what CUDA makes of a device that is named twice is not written down
             certain = False
         chosen.append(found)
-    return Choice(chosen, None, certain)
+    return VisibleDevices(chosen, None, certain)
 
 
 def _means(entry: str, uuid: str, redacted: bool) -> bool:

@@ -19,7 +19,15 @@ from .host import Host
 from .kernel import Kernel
 from .micro_kernels import MicroKernels
 from .pci import Pci
-from .target import Environment, Framework, Interpreter, Loader, Lock, Packages, PackagingConfig
+from .target import (
+    Environment,
+    Framework,
+    InstalledLock,
+    Interpreter,
+    Loader,
+    Packages,
+    PackagingConfig,
+)
 
 SCHEMA = 1
 _Name = Annotated[str, msgspec.Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
@@ -55,7 +63,7 @@ class Document(Facts, frozen=True, kw_only=True):
     environment: Probe[Environment] | None = None
     packages: Probe[Packages] | None = None
     packaging_config: Probe[PackagingConfig] | None = None
-    lock: Probe[Lock] | None = None
+    lock: Probe[InstalledLock] | None = None
     loader: Probe[Loader] | None = None
     tensorflow: Probe[Framework] | None = None
     torch: Probe[Framework] | None = None

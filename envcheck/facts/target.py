@@ -68,7 +68,7 @@ class AddedPackage(Facts, frozen=True, kw_only=True):
     since: Maybe[str] = NOT_COLLECTED
 
 
-class Lock(Facts, frozen=True, kw_only=True):
+class InstalledLock(Facts, frozen=True, kw_only=True):
     """The lock of an environment that envcheck installed, beside what is there; absent in any other."""
 
     path: Maybe[str] = NOT_COLLECTED

@@ -11,12 +11,9 @@ from .base import Facts, Probe, Unavailable
 from .evidence import Evidence
 from .gpu import Gpu
 from .missing import CannotJudge, CouldNotRun, NeedsRoot, Skip
-from .snapshot import Document, Snapshot
+from .snapshot import MACHINE_SECTIONS, Document, Snapshot
 
 T = TypeVar("T")
-
-# What a container's own document says of the machine below it.
-SEEN = ("host", "kernel", "nvml", "nvidia_smi", "cuda")
 
 
 def known(value: T | Unavailable) -> T | None:
@@ -89,11 +86,11 @@ class SnapshotView:
 
     @cached_property
     def seen(self) -> Document:
-        """The machine as the target's processes see it: what a container told of it comes first."""
+        """The machine as the target's processes see it: what a container's document has comes first."""
         target = self.snapshot.target
         if target is None:
             return self.machine
-        own = {name: getattr(target, name) for name in SEEN}
+        own = {name: getattr(target, name) for name in MACHINE_SECTIONS}
         own = {name: probe for name, probe in own.items() if probe is not None}
         return msgspec.structs.replace(self.machine, **own)
 

@@ -14,7 +14,7 @@ from ..checks.registry import areas as all_areas
 from ..facts.snapshot import Snapshot
 from ..facts.view import is_container
 from ..findings.model import CheckResult, Outcome
-from ..tensorcores.judged import Judged
+from ..tensorcores.mode_verdict import ModeVerdict
 from .model import Report, by_area, count, tally, was_left_out
 from .plain import code_ranges, roots
 from .summary import area_facts
@@ -166,7 +166,9 @@ def _why_skipped(results: list[CheckResult], ends: dict[str, str]) -> tuple[str,
     return reason, f" ({number} of {len(results)})" if len(reasons) > 1 else ""
 
 
-def _facts_and_counts(page: Page, line: _Line, snapshot: Snapshot, judged: list[Judged]) -> str:
+def _facts_and_counts(
+    page: Page, line: _Line, snapshot: Snapshot, judged: list[ModeVerdict]
+) -> str:
     told = islice(area_facts(line.area, snapshot, judged), _FACTS)
     facts = [page.cut(page.clean(fact), _FACT_CELLS) for fact in told]
     counts = tally(msgspec.structs.replace(count(line.results), consequences=0))

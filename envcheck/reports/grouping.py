@@ -12,7 +12,7 @@ from ..facts.micro_kernels import Mode, Setting
 from ..findings.model import Remedy
 from ..findings.subjects import Subject
 from ..safe_text import LONGEST
-from ..tensorcores.judged import Judged
+from ..tensorcores.mode_verdict import ModeVerdict
 from .plain import ranges
 
 # A GPU that is slower than another by more than this is not like it.
@@ -29,15 +29,15 @@ class Alike(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str  # "GPU 0–7 NVIDIA H100 80GB HBM3"
     count: int
-    rows: list[Judged]
+    rows: list[ModeVerdict]
 
 
-def ordered(judged: Iterable[Judged]) -> list[Judged]:
+def ordered(judged: Iterable[ModeVerdict]) -> list[ModeVerdict]:
     """By GPU (2 before 10), level, framework, library, setting and mode, whatever finished first."""
     return sorted(judged, key=_place)
 
 
-def _place(row: Judged) -> tuple[object, ...]:
+def _place(row: ModeVerdict) -> tuple[object, ...]:
     return (
         *_by_index(row),
         row.level,
@@ -48,19 +48,19 @@ def _place(row: Judged) -> tuple[object, ...]:
     )
 
 
-def _by_index(row: Judged) -> tuple[int, str]:
+def _by_index(row: ModeVerdict) -> tuple[int, str]:
     """A GPU's place among the others; what has no index comes last."""
     gpu = row.gpu
     last = 10**6
     return (last, "") if gpu is None else (last if gpu.index is None else gpu.index, gpu.text)
 
 
-def folded(judged: Iterable[Judged]) -> list[Alike]:
+def folded(judged: Iterable[ModeVerdict]) -> list[Alike]:
     """The GPUs in order, each with its rows; those that differ in numbers alone are one."""
-    gpus: dict[Subject | None, list[Judged]] = {}
+    gpus: dict[Subject | None, list[ModeVerdict]] = {}
     for row in ordered(judged):
         gpus.setdefault(row.gpu, []).append(row)
-    groups: dict[tuple[object, ...], list[list[list[Judged]]]] = {}
+    groups: dict[tuple[object, ...], list[list[list[ModeVerdict]]]] = {}
     for rows in gpus.values():
         candidates = groups.setdefault(_words(rows), [])
         group = next((these for these in candidates if _near(these[0], rows)), None)
@@ -72,14 +72,14 @@ def folded(judged: Iterable[Judged]) -> list[Alike]:
     return [_alike(group) for group in sorted(found, key=lambda gpus: _by_index(gpus[0][0]))]
 
 
-def _words(rows: list[Judged]) -> tuple[object, ...]:
+def _words(rows: list[ModeVerdict]) -> tuple[object, ...]:
     """All that is said of a GPU, without its index and without numbers."""
     gpu = rows[0].gpu
     whole = gpu is not None and gpu.kind == "gpu" and gpu.index is not None
     return (gpu.name if gpu and whole else gpu, *(_row_words(row) for row in rows))
 
 
-def _row_words(row: Judged) -> tuple[object, ...]:
+def _row_words(row: ModeVerdict) -> tuple[object, ...]:
     remedy = (row.remedy.text, *row.remedy.commands) if row.remedy else ()
     told = (row.reason, row.cause, row.slow, *remedy)
     return (
@@ -89,7 +89,7 @@ def _row_words(row: Judged) -> tuple[object, ...]:
     )
 
 
-def _near(first: list[Judged], second: list[Judged]) -> bool:
+def _near(first: list[ModeVerdict], second: list[ModeVerdict]) -> bool:
     """Whether no rate of one GPU is much lower than the other's."""
     return all(
         one.tflops == other.tflops
@@ -99,12 +99,12 @@ def _near(first: list[Judged], second: list[Judged]) -> bool:
     )
 
 
-def _alike(group: list[list[Judged]]) -> Alike:
+def _alike(group: list[list[ModeVerdict]]) -> Alike:
     rows = [_slowest(same) for same in zip(*group, strict=True)]
     return Alike(title=_title([rows[0].gpu for rows in group]), count=len(group), rows=rows)
 
 
-def _slowest(same: Sequence[Judged]) -> Judged:
+def _slowest(same: Sequence[ModeVerdict]) -> ModeVerdict:
     """One GPU's row, with the commands of all where each GPU has its own."""
     row = min(same, key=lambda row: float("inf") if row.tflops is None else row.tflops)
     if row.remedy is None:

@@ -16,7 +16,7 @@ from ..facts.snapshot import Snapshot
 from ..facts.view import known
 from ..findings.model import CheckResult, Diagnosis, Outcome
 from ..tensorcores.judge import judge
-from ..tensorcores.judged import Judged
+from ..tensorcores.mode_verdict import ModeVerdict
 from .grouping import ordered
 from .machine import Machine, Target, describe_machine, describe_target, facts
 from .verdict import Status, Verdict, verdict_of
@@ -64,7 +64,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine
     target: Target | None
     root: str
-    tensor_cores: list[Judged]
+    tensor_cores: list[ModeVerdict]
     results: list[CheckResult]
 
 
@@ -103,7 +103,7 @@ def verdict(report: Report, snapshot: Snapshot) -> Verdict:
     )
 
 
-def _tensor_cores(snapshot: Snapshot, results: list[CheckResult]) -> list[Judged]:
+def _tensor_cores(snapshot: Snapshot, results: list[CheckResult]) -> list[ModeVerdict]:
     if tensor_cores_left_out(results):
         return []
     try:

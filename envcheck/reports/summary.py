@@ -9,7 +9,7 @@ from ..checks.driver.libcuda import library_version
 from ..facts.snapshot import Document, Snapshot
 from ..facts.target import Framework, Library
 from ..facts.view import is_container, known
-from ..tensorcores.judged import Judged
+from ..tensorcores.mode_verdict import ModeVerdict
 from .machine import cuda_version, driver_version, facts, gpu_groups, gpu_phrase
 
 # As their SONAMEs and a reader's mouth have them, in the order in which they matter.
@@ -22,7 +22,7 @@ _LIBRARIES = {
 }
 
 
-def area_facts(area: str, snapshot: Snapshot, judged: Iterable[Judged] = ()) -> list[str]:
+def area_facts(area: str, snapshot: Snapshot, judged: Iterable[ModeVerdict] = ()) -> list[str]:
     """The area's facts, most important first; empty where the Snapshot has none.
 
     ``judged`` is what was judged of Tensor Cores.
@@ -174,7 +174,7 @@ def _environment(snapshot: Snapshot) -> Iterator[str]:
         yield "" if environment.variables else "nothing set"
 
 
-def _tensorcores(judged: Iterable[Judged]) -> Iterator[str]:
+def _tensorcores(judged: Iterable[ModeVerdict]) -> Iterator[str]:
     """ "proven: L0 5/5", "L1 4/5": of what could be; controls and plain FP32 cannot."""
     counted: dict[str, list[bool]] = {}
     for row in judged:

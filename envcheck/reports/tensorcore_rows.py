@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..tensorcores.judged import Judged, Verdict
+from ..tensorcores.mode_verdict import ModeVerdict, Verdict
 
 if TYPE_CHECKING:
     from .page import Page, Span
@@ -51,19 +51,19 @@ class _Silent(msgspec.Struct):
 _SAYS = {"tensor": "tensor", "not tensor": "no", "cannot tell": "—"}
 
 
-def label(row: Judged) -> str:
+def label(row: ModeVerdict) -> str:
     """What was multiplied, and how it was set: "TF32", "FP32 control", "FP32 by default"."""
     if row.setting in _SETTING_LABELS:
         return _SETTING_LABELS[row.setting]
     return f"{row.mode.upper()} control" if row.control else row.mode.upper()
 
 
-def as_it_must(row: Judged) -> bool:
+def as_it_must(row: ModeVerdict) -> bool:
     """A control that Tensor Cores had no part in."""
     return row.control and row.verdict == "not engaged"
 
 
-def style_of(row: Judged) -> str:
+def style_of(row: ModeVerdict) -> str:
     """Plain FP32 has no Tensor Cores to engage; where it was asked for, not using them is no fault."""
     if as_it_must(row):
         return "pass"
@@ -85,7 +85,7 @@ def heading(page: Page) -> None:
         _table(page, [], "TFLOP/s", "of peak", "×FP32", *_LINES)
 
 
-def rows(page: Page, judged: list[Judged]) -> None:
+def rows(page: Page, judged: list[ModeVerdict]) -> None:
     """The rows of one level. Modes that did not run, for one and the same reason, are one line."""
     silent: list[_Silent] = []
     ran = [row for row in judged if row.verdict not in SILENT]
@@ -120,14 +120,14 @@ def _table(page: Page, rows: Iterable[list[Span]], *names: str) -> None:
     page.table(columns, rows, indent=2, headings="quiet")
 
 
-def _cells(row: Judged) -> list[Span]:
+def _cells(row: ModeVerdict) -> list[Span]:
     numbers = [number(row.tflops), f"{_bar(row)} {_percent(row.share):>4}", _ratio(row.ratio)]
     evidence = [_SAYS[line.says] for line in (row.bits, row.rate, row.hardware)]
     told = [(text, "") for text in (*numbers, *evidence)]
     return [(label(row), ""), (row.verdict, style_of(row)), *told]
 
 
-def _collect(silent: list[_Silent], row: Judged) -> None:
+def _collect(silent: list[_Silent], row: ModeVerdict) -> None:
     for those in silent:
         if (those.verdict, those.reason) == (row.verdict, row.reason):
             those.labels.append(label(row))
@@ -135,7 +135,7 @@ def _collect(silent: list[_Silent], row: Judged) -> None:
     silent.append(_Silent(row.verdict, row.reason, [label(row)]))
 
 
-def _stacked(page: Page, row: Judged) -> None:
+def _stacked(page: Page, row: ModeVerdict) -> None:
     page.paragraph((f"{label(row)}:", ""), (row.verdict, style_of(row)), indent=2, hanging=4)
     numbers = []
     if row.share is not None:
@@ -174,7 +174,7 @@ def _percent(share: float | None) -> str:
     return f"{100 * share:.0f}%" if 0 <= share < 9.99 else "?"
 
 
-def _bar(row: Judged) -> str:
+def _bar(row: ModeVerdict) -> str:
     """None for an instruction that cannot reach the peak: a short bar reads as a fault."""
     share = row.share
     if share is None or row.partial or not 0 <= share < 9.99:

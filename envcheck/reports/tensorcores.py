@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..facts.snapshot import Snapshot
 from ..facts.target import FRAMEWORKS
 from ..findings.model import CheckResult, Remedy
-from ..tensorcores.judged import Judged, Line
+from ..tensorcores.mode_verdict import Line, ModeVerdict
 from .grouping import Alike, folded
 from .model import Report, tensor_cores_left_out
 from .tensorcore_rows import (
@@ -66,9 +66,9 @@ def section(page: Page, report: Report, snapshot: Snapshot, verbose: bool = True
     _legend(page, shown)
 
 
-def proven(judged: list[Judged]) -> str:
+def proven(judged: list[ModeVerdict]) -> str:
     """ "all 5 modes proven at L0, L1 and L2 (PyTorch)." """
-    modes: dict[str, list[Judged]] = {}
+    modes: dict[str, list[ModeVerdict]] = {}
     for row in judged:
         if not row.control and row.mode != "fp32" and row.verdict != "not applicable":
             modes.setdefault(row.mode, []).append(row)
@@ -85,7 +85,7 @@ def proven(judged: list[Judged]) -> str:
     return f"{number} proven at {levels}; not proven: {named}."
 
 
-def _levels(rows: list[Judged]) -> list[str]:
+def _levels(rows: list[ModeVerdict]) -> list[str]:
     """ "L0", "L1", "L2 (PyTorch, JAX)" """
     levels: dict[str, dict[str, None]] = {}
     for row in sorted(rows, key=lambda row: row.level):
@@ -151,11 +151,11 @@ def _table(page: Page, group: Alike, verbose: bool) -> None:
         _texts(page, group.rows[:ROWS])
 
 
-def _level_key(row: Judged) -> tuple[str, str, str]:
+def _level_key(row: ModeVerdict) -> tuple[str, str, str]:
     return (row.level, row.framework, row.library)
 
 
-def _level(page: Page, level: list[Judged]) -> None:
+def _level(page: Page, level: list[ModeVerdict]) -> None:
     """What computed at this level, and how its control came out."""
     first = level[0]
     control = next((row for row in level if row.control), None)
@@ -168,7 +168,7 @@ def _level(page: Page, level: list[Judged]) -> None:
     page.paragraph((first.level, "code"), (_computed_by(first), "code"), *says, hanging=3)
 
 
-def _computed_by(row: Judged) -> str:
+def _computed_by(row: ModeVerdict) -> str:
     if row.level == "L0":
         return "the hardware, by the driver alone"
     if row.level == "L1":
@@ -176,11 +176,11 @@ def _computed_by(row: Judged) -> str:
     return FRAMEWORKS.get(row.framework, row.framework)
 
 
-def _texts(page: Page, judged: list[Judged]) -> None:
+def _texts(page: Page, judged: list[ModeVerdict]) -> None:
     """What the bits were, and why another line cannot tell."""
     told = [row for row in judged if row.verdict not in SILENT and not _needs_evidence(row)]
     for name, title in (("bits", "Bits:"), ("rate", "Rate:"), ("hardware", "Hardware:")):
-        alike: dict[str, list[Judged]] = {}
+        alike: dict[str, list[ModeVerdict]] = {}
         for row in told:
             line: Line = getattr(row, name)
             asked = name == "bits" or line.says == "cannot tell"
@@ -195,7 +195,7 @@ def _texts(page: Page, judged: list[Judged]) -> None:
             page.paragraph((title, "quiet"), (f"{left} more in --format json", "quiet"))
 
 
-def _needs_words(row: Judged) -> bool:
+def _needs_words(row: ModeVerdict) -> bool:
     """Whether a row is not as one wishes it to be, or somebody has to do something about it."""
     if row.verdict == "not applicable" or as_it_must(row):
         return False
@@ -206,17 +206,17 @@ def _needs_words(row: Judged) -> bool:
     return True
 
 
-def _needs_evidence(row: Judged) -> bool:
+def _needs_evidence(row: ModeVerdict) -> bool:
     """Whether all three lines are told in words: FP32 that stayed FP32 needs a cause alone."""
     return _needs_words(row) and row.verdict not in SILENT and not _plain(row)
 
 
-def _plain(row: Judged) -> bool:
+def _plain(row: ModeVerdict) -> bool:
     """FP32 that stayed FP32, as most frameworks leave it."""
     return row.verdict == "not engaged" and row.mode == "fp32"
 
 
-def _unproven(page: Page, judged: list[Judged], results: list[CheckResult]) -> None:
+def _unproven(page: Page, judged: list[ModeVerdict], results: list[CheckResult]) -> None:
     """What is not proven, and what is below the peak: each cause once, with its modes."""
     if any(_needs_words(row) or row.slow for row in judged):
         page.blank()
@@ -234,7 +234,7 @@ def _unproven(page: Page, judged: list[Judged], results: list[CheckResult]) -> N
         if not code:
             _remedy(page, row.remedy)
     ran = [row for row in judged if row.verdict not in SILENT]
-    slow: dict[str, list[Judged]] = {}
+    slow: dict[str, list[ModeVerdict]] = {}
     for row in judged:
         if row.slow:
             slow.setdefault(row.slow, []).append(row)
@@ -248,16 +248,16 @@ def _dashed(why: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [("–", ""), *why] if why else []
 
 
-def _together(judged: Iterable[Judged]) -> Iterator[list[Judged]]:
+def _together(judged: Iterable[ModeVerdict]) -> Iterator[list[ModeVerdict]]:
     """Rows of which the same is told and for which the same is to be done."""
-    alike: dict[_Key, list[Judged]] = {}
+    alike: dict[_Key, list[ModeVerdict]] = {}
     for row in judged:
         key = (row.verdict, row.cause or row.reason, _remedy_key(row.remedy))
         alike.setdefault(key, []).append(row)
     yield from alike.values()
 
 
-def _names(judged: list[Judged], everything: list[Judged] | None = None) -> str:
+def _names(judged: list[ModeVerdict], everything: list[ModeVerdict] | None = None) -> str:
     """ "L1 TF32, FP16; PyTorch FP32 by default"; of a level alone where it is all of ``everything``."""
     names, all_names = _by_level(judged), _by_level(everything or [])
     return "; ".join(
@@ -266,7 +266,7 @@ def _names(judged: list[Judged], everything: list[Judged] | None = None) -> str:
     )
 
 
-def _by_level(judged: list[Judged]) -> dict[str, list[str]]:
+def _by_level(judged: list[ModeVerdict]) -> dict[str, list[str]]:
     names: dict[str, list[str]] = {}
     for row in judged:
         where = FRAMEWORKS.get(row.framework, row.framework) or row.level
@@ -274,10 +274,10 @@ def _by_level(judged: list[Judged]) -> dict[str, list[str]]:
     return names
 
 
-def _evidence(page: Page, rows: list[Judged]) -> None:
+def _evidence(page: Page, rows: list[ModeVerdict]) -> None:
     """The three lines of rows of which the same is told; where theirs differ, each with whose it is."""
     for name in ("bits", "rate", "hardware"):
-        lines: dict[tuple[str, str], list[Judged]] = {}
+        lines: dict[tuple[str, str], list[ModeVerdict]] = {}
         for row in rows:
             line: Line = getattr(row, name)
             lines.setdefault((line.says, line.text), []).append(row)

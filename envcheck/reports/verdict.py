@@ -12,7 +12,7 @@ from ..facts.snapshot import Document, Snapshot
 from ..facts.target import FRAMEWORKS, Framework
 from ..facts.view import known
 from ..findings.model import CheckResult
-from ..tensorcores.judged import Judged
+from ..tensorcores.mode_verdict import ModeVerdict
 from .headlines import Headline, headlines
 from .machine import Machine, facts, short_gpus
 
@@ -46,7 +46,7 @@ def verdict_of(
     results: list[CheckResult],
     machine: Machine,
     snapshot: Snapshot,
-    judged: Iterable[Judged],
+    judged: Iterable[ModeVerdict],
     left_out: int,
 ) -> Verdict:
     """The verdict on a diagnosed Snapshot.
@@ -132,7 +132,7 @@ def _versioned(framework: Framework, name: str = "") -> str:
     return " ".join(filter(None, (title, known(framework.version))))
 
 
-def _tensor_cores(judged: Iterable[Judged]) -> str:
+def _tensor_cores(judged: Iterable[ModeVerdict]) -> str:
     """ "Tensor Cores proven in 5 modes": in a mode where every level and GPU that has it proves it."""
     modes: dict[str, bool] = {}
     for row in judged:

@@ -48,7 +48,7 @@ def _engaged(setup: Setup) -> Why | None:
     ]
     if emulating:
         return Why(
-            f"{', '.join(emulating)}: cuBLAS is told to emulate FP32 on Tensor Cores.",
+            f"{', '.join(emulating)}: cuBLAS is set to emulate FP32 on Tensor Cores.",
             Remedy("Unset it.", [f"unset {' '.join(map(word, emulating))}"]),
         )
     if setup.verdict not in ("proven", "indicated"):

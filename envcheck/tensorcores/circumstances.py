@@ -10,7 +10,7 @@ from ..facts.target import FRAMEWORKS
 from ..facts.view import SnapshotView, known
 from ..findings.model import Remedy
 from ..findings.shell import word
-from .judged import Line, Verdict
+from .mode_verdict import Line, Verdict
 from .peaks import Chip
 from .signatures import Reading
 

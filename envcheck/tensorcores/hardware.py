@@ -15,8 +15,8 @@ from ..data import table
 from ..facts.base import Unavailable
 from ..facts.micro_kernels import Gpm, LevelRun, Mode, ModeRun
 from ..facts.view import known
-from .judged import Line, Word
 from .kernel_names import classify
+from .mode_verdict import Line, Word
 from .rates import name, question
 
 # NVML GPM, percent of the time.

@@ -12,9 +12,9 @@ from ..facts.view import SnapshotView, known, view_of
 from ..findings.subjects import Subject
 from . import causes
 from .circumstances import Setup, directory
-from .judged import Judged, Line, Verdict
+from .mode_verdict import Line, ModeVerdict, Verdict
 from .rates import name, question
-from .runs import Place, Seen, all_seen, library
+from .runs import Place, RunEvidence, all_seen, library
 from .verdicts import verdict
 
 _BELOW: dict[Level, Level] = {"L1": "L0", "L2": "L1"}
@@ -36,19 +36,19 @@ class _Around(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A Judged with the facts under it.
+    """A ModeVerdict with the facts under it.
 
     calm: "indicated", and nothing is amiss: what a proof needs beyond that is not to be had from this chip
     and these libraries. chosen: "not engaged", as a variable that the user has set asks for.
     """
 
-    seen: Seen
-    judged: Judged
+    seen: RunEvidence
+    judged: ModeVerdict
     calm: bool = False
     chosen: bool = False
 
 
-def judge(snapshot: Snapshot) -> list[Judged]:
+def judge(snapshot: Snapshot) -> list[ModeVerdict]:
     """Every mode (at L2 in every setting) of every level of every GPU, in the Snapshot's order."""
     return [case.judged for case in cases(snapshot)]
 
@@ -70,7 +70,7 @@ def _cases(view: SnapshotView) -> tuple[Case, ...]:
 
 
 def _first_of_each(
-    seen: list[Seen], controls: Mapping[Place, Verdict]
+    seen: list[RunEvidence], controls: Mapping[Place, Verdict]
 ) -> dict[tuple[Subject | None, Level, Mode], Verdict]:
     """The first verdict on each mode at each level of each GPU."""
     found: dict[tuple[Subject | None, Level, Mode], Verdict] = {}
@@ -81,7 +81,7 @@ def _first_of_each(
     return found
 
 
-def _verdict(seen: Seen, control_ok: bool) -> Verdict:
+def _verdict(seen: RunEvidence, control_ok: bool) -> Verdict:
     if seen.chip.has(seen.mode.mode) is False:
         return "not applicable"
     if seen.mode.outcome != "ok":
@@ -91,7 +91,7 @@ def _verdict(seen: Seen, control_ok: bool) -> Verdict:
     return verdict(blind, reading.says, seen.speed.line.says, seen.hardware.says, control_ok)
 
 
-def _judged(seen: Seen, around: _Around) -> Case:
+def _judged(seen: RunEvidence, around: _Around) -> Case:
     run, mode = seen.run, seen.mode
     control_ok = around.controls.get(seen.place) == _AS_IT_MUST
     said = _verdict(seen, control_ok)
@@ -101,7 +101,7 @@ def _judged(seen: Seen, around: _Around) -> Case:
     measured = said != "not applicable"
     return Case(
         seen,
-        Judged(
+        ModeVerdict(
             level=run.level,
             framework=run.framework,
             library=library(run) if run.level == "L1" else "",
@@ -128,7 +128,7 @@ def _judged(seen: Seen, around: _Around) -> Case:
     )
 
 
-def _setup(seen: Seen, around: _Around, said: Verdict, calm: bool) -> Setup:
+def _setup(seen: RunEvidence, around: _Around, said: Verdict, calm: bool) -> Setup:
     run, asked = seen.run, question(seen.mode)
 
     def verdict_at(level: Level | None) -> Verdict | None:
@@ -151,7 +151,7 @@ def _setup(seen: Seen, around: _Around, said: Verdict, calm: bool) -> Setup:
     )
 
 
-def _is_calm(seen: Seen, said: Verdict, control_ok: bool) -> bool:
+def _is_calm(seen: RunEvidence, said: Verdict, control_ok: bool) -> bool:
     """Whether nothing is amiss in "indicated".
 
     Each line says tensor, or is silent by nature: the bits where every unit gives the same, the rate where
@@ -174,7 +174,7 @@ def _is_calm(seen: Seen, said: Verdict, control_ok: bool) -> bool:
     )
 
 
-def _reason(seen: Seen, said: Verdict, control_ok: bool) -> str:
+def _reason(seen: RunEvidence, said: Verdict, control_ok: bool) -> str:
     reading, mode = seen.reading, seen.mode
     lines = (
         ("bits", reading.says),
@@ -202,7 +202,7 @@ def _reason(seen: Seen, said: Verdict, control_ok: bool) -> str:
     return "no line of evidence is enough" if said == "cannot tell" else ""
 
 
-def _why_not_run(seen: Seen) -> str:
+def _why_not_run(seen: RunEvidence) -> str:
     if seen.run.outcome == "busy":
         return f"left alone, since it is in use: {seen.run.reason}"
     return seen.mode.reason or seen.mode.outcome

@@ -1,4 +1,4 @@
-"""Why Tensor Cores did not engage: the likely causes, the first that holds is told."""
+"""Why Tensor Cores did not engage: the likely causes; the first that applies is given."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import msgspec
 
 from ..facts.micro_kernels import LevelRun, Mode, ModeRun, Rate
 from ..facts.view import known
-from .judged import Line, Word
+from .mode_verdict import Line, Word
 from .peaks import Chip, tflops
 
 MARGIN = 1.5  # over what CUDA cores can do, before that counts as a Tensor Core's work
@@ -40,7 +40,7 @@ _NAMES: dict[Mode, str] = {
     "int8": "INT8",
     "fp8": "FP8",
 }
-# Clock-event reasons that hold clocks down, in words; the first that was seen is told first.
+# Clock-event reasons that hold clocks down, in words; the first that was seen comes first.
 _HOLDS = {
     "hw_thermal_slowdown": "the hardware slowed it down for heat",
     "hw_power_brake_slowdown": "the power brake slowed it down",

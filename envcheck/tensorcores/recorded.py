@@ -18,7 +18,7 @@ _MOST_TERMS = 64  # the longest vector has 34
 _MOST_OUTPUTS = 8  # as many as the collector keeps
 
 
-class Seen(NamedTuple):
+class RecordedDot(NamedTuple):
     """One recorded dot product, and the words that came back, the most frequent first."""
 
     vector: str
@@ -36,7 +36,7 @@ class Unusable(Exception):
     """A recorded signature says nothing; the message says why, after "S1: "."""
 
 
-def seen(signature: Signature) -> Seen:
+def seen(signature: Signature) -> RecordedDot:
     """A Signature as numbers. Raises Unusable where it cannot be one that was measured."""
     terms = len(signature.slots)
     if not 0 < terms <= _MOST_TERMS or not terms == len(signature.a) == len(signature.b):
@@ -60,7 +60,7 @@ def seen(signature: Signature) -> Seen:
         tuple(signature.slots),
         _words([c], signature.output_type)[0],
     )
-    return Seen(
+    return RecordedDot(
         name(signature),
         dot,
         _outputs(signature.outputs, signature.output_type),

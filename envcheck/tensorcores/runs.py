@@ -14,7 +14,7 @@ from ..facts.missing import CannotJudge
 from ..facts.view import SnapshotView, known
 from ..findings.subjects import Subject, gpu_subject, mig_instance
 from .hardware import hardware
-from .judged import Line
+from .mode_verdict import Line
 from .peaks import Chip, chip
 from .rates import Speed, speed
 from .signatures import Reading, read
@@ -34,7 +34,7 @@ Place = tuple[Subject | None, Level, str]  # a GPU, a level, and the library or 
 _Bits = tuple[bytes, str | None, Mode]  # signatures as JSON, compute capability, mode
 
 
-class Seen(NamedTuple):
+class RunEvidence(NamedTuple):
     """One mode's run and what each line of evidence makes of it."""
 
     run: LevelRun
@@ -54,7 +54,7 @@ class Seen(NamedTuple):
         return self.mode.setting == "control" or (plain and self.run.level != "L2")
 
 
-def all_seen(view: SnapshotView) -> Iterator[Seen]:
+def all_seen(view: SnapshotView) -> Iterator[RunEvidence]:
     """Every run, in the Snapshot's order; modes that a level did not come to are there with the reason."""
     gpus, reader = _gpus(view), _Reader()
     for path, facts in _facts(view):
@@ -71,7 +71,7 @@ def _facts(view: SnapshotView) -> Iterator[tuple[str, MicroKernels]]:
 
 def _all_seen(
     gpus: Mapping[str, Gpu], reader: _Reader, path: str, facts: MicroKernels
-) -> Iterator[Seen]:
+) -> Iterator[RunEvidence]:
     for number, run in enumerate(facts.runs):
         this = f"{path}.runs[{number}]"
         who = gpu_of(gpus, run)
@@ -94,10 +94,10 @@ def _unreached(run: LevelRun, facts: MicroKernels) -> Iterator[ModeRun]:
             yield ModeRun(mode=mode, setting=setting, outcome=outcome, reason=run.reason)
 
 
-def _seen(reader: _Reader, run: LevelRun, mode: ModeRun, path: str, place: Place) -> Seen:
+def _seen(reader: _Reader, run: LevelRun, mode: ModeRun, path: str, place: Place) -> RunEvidence:
     capability = known(run.compute_capability)
     this = chip(known(run.name) or "", capability or "")
-    return Seen(
+    return RunEvidence(
         run,
         mode,
         path,

@@ -14,8 +14,8 @@ import msgspec
 from ..facts.micro_kernels import Mode, Signature
 from .candidates import Candidate, candidates, in_place, is_float, outputs
 from .chains import integer_dot
-from .judged import Word
-from .recorded import Seen, Unusable, name, seen
+from .mode_verdict import Word
+from .recorded import RecordedDot, Unusable, name, seen
 from .units import unit_of
 
 _MOST_SIGNATURES = 64
@@ -92,7 +92,7 @@ def _read_set(signatures: list[Signature], compute_capability: str | None, mode:
     return _read_floats(found, compute_capability, mode)
 
 
-def _read_integers(found: list[Seen]) -> Reading:
+def _read_integers(found: list[RecordedDot]) -> Reading:
     for one in found:
         exact = integer_dot(one.dot.a, one.dot.b, one.dot.c)
         if set(one.words) != {exact} or not one.complete:
@@ -101,7 +101,7 @@ def _read_integers(found: list[Seen]) -> Reading:
     return _cannot(f"{_shown(found)}: exact, as on every unit", blind=True)
 
 
-def _read_floats(found: list[Seen], compute_capability: str | None, mode: Mode) -> Reading:
+def _read_floats(found: list[RecordedDot], compute_capability: str | None, mode: Mode) -> Reading:
     possible = candidates(found[0].dot.input_type, found[0].dot.output_type)
     standing = [one for one in possible if all(_fits(one, this) for this in found)]
     if not standing:
@@ -119,11 +119,11 @@ def _read_floats(found: list[Seen], compute_capability: str | None, mode: Mode) 
     return _cannot(f"{_shown(found)}: the same from a Tensor Core and by {named}", blind=blind)
 
 
-def _fits(candidate: Candidate, this: Seen) -> bool:
+def _fits(candidate: Candidate, this: RecordedDot) -> bool:
     return this.complete and outputs(candidate, this.dot).issuperset(this.words)
 
 
-def _unknown(found: list[Seen], possible: Sequence[Candidate]) -> Reading:
+def _unknown(found: list[RecordedDot], possible: Sequence[Candidate]) -> Reading:
     """No arithmetic that is known gives all of it. The vectors that no unit gives at all are shown."""
     given_by_none = (this for this in found if not any(_fits(one, this) for one in possible))
     alone = list(islice(given_by_none, _MOST_SHOWN))
@@ -137,7 +137,7 @@ def _unknown(found: list[Seen], possible: Sequence[Candidate]) -> Reading:
 
 
 def _tensor(
-    units: list[Candidate], found: list[Seen], compute_capability: str | None
+    units: list[Candidate], found: list[RecordedDot], compute_capability: str | None
 ) -> tuple[str, str]:
     """The unit's name, and what the bits mean, of candidates that are all Tensor Cores."""
     # Many widths fit what a permuting kernel may give: the plain explanation goes before that.
@@ -183,7 +183,7 @@ def _chain(one: Candidate) -> str:
     return f"{one.accumulator_type.upper()} FMA chain{way}"
 
 
-def _shown(found: list[Seen]) -> str:
+def _shown(found: list[RecordedDot]) -> str:
     """The vectors that a reader looks for first, with their bits."""
     by_name = {this.vector: this for this in found}
     for names in (*_TOGETHER.values(), ("S1", "T1"), ("S1",), ("F8", "S1e"), ("F8",), ("I8",)):
@@ -193,7 +193,7 @@ def _shown(found: list[Seen]) -> str:
     return f"{found[0].vector} {found[0].bits}"
 
 
-def _words(this: Seen) -> str:
+def _words(this: RecordedDot) -> str:
     """All words of a vector, "3F800001 and 3F800002"."""
     width = len(this.bits)
     return " and ".join(f"{word:0{width}X}" for word in this.words) + (

@@ -6,7 +6,7 @@ from functools import cache
 from typing import cast
 
 from ..data import table
-from .judged import Verdict, Word
+from .mode_verdict import Verdict, Word
 
 Cell = tuple[bool, Word, Word, Word, bool]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...checks.root_causes import on_wsl
+from ...checks.driver_state import on_wsl
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, known
 

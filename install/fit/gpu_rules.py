@@ -7,7 +7,7 @@ import re
 from packaging.version import Version
 
 from ...checks.fitness import code_for, is_entry, ptx_runs, tensorflow_list
-from ...checks.visible import Device
+from ...checks.visible import VisibleDevice
 from ...data.capabilities import capability
 from ...data.cuda import driver_fits, newest_cuda_for
 from ...data.versions import parse_version
@@ -136,7 +136,7 @@ def _capabilities(machine: FitMachine, release: Release, reasons: Reasons) -> No
 
 
 def _by_list(
-    machine: FitMachine, release: Release, device: Device, name: str, reasons: Reasons
+    machine: FitMachine, release: Release, device: VisibleDevice, name: str, reasons: Reasons
 ) -> None:
     built = release.compute_capabilities
     code = code_for(device.capability, tensorflow_list(built))
@@ -172,7 +172,7 @@ def _by_list(
 
 
 def _no_code(
-    machine: FitMachine, release: Release, device: Device, whom: str, reasons: Reasons
+    machine: FitMachine, release: Release, device: VisibleDevice, whom: str, reasons: Reasons
 ) -> None:
     """Beside a GPU that it has code for, one that it has none for can be hidden: its user decides."""
     built = release.compute_capabilities
@@ -200,7 +200,7 @@ def _own_cuda(machine: FitMachine) -> str:
     return row.minor if row is not None else ""
 
 
-def by_toolkit(release: str, cuda: str, device: Device, reasons: Reasons) -> None:
+def by_toolkit(release: str, cuda: str, device: VisibleDevice, reasons: Reasons) -> None:
     """Where the build's own list is not known: what its CUDA could make code for at all."""
     known, built = capability(device.capability), parse_version(cuda)
     whom = f"{device.name or 'a GPU'} (compute capability {device.capability})"

@@ -10,7 +10,7 @@ import re
 
 from packaging.version import Version
 
-from ...checks.visible import Device
+from ...checks.visible import VisibleDevice
 from ...data.data_centre_gpus import is_data_centre
 from ...data.versions import parse_version
 from ..catalogue.containers import ImageRelease, ImageStack
@@ -171,7 +171,9 @@ def _windows_driver(machine: FitMachine, release: ImageRelease, reasons: Reasons
         )
 
 
-def _capability(stack: ImageStack, release: ImageRelease, device: Device, reasons: Reasons) -> None:
+def _capability(
+    stack: ImageStack, release: ImageRelease, device: VisibleDevice, reasons: Reasons
+) -> None:
     have = parse_version(device.capability) if device.capability else None
     name = device.name or "a GPU"
     if have is None:

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from ...checks.root_causes import driver_version, on_windows, on_wsl
-from ...checks.visible import Device, devices, visible
+from ...checks.driver_state import driver_version, on_windows, on_wsl
+from ...checks.visible import VisibleDevice, devices, visible
 from ...facts.gpu import Gpu
 from ...facts.host import Host
 from ...facts.missing import CannotJudge
@@ -32,7 +32,7 @@ class FitMachine(msgspec.Struct, frozen=True, kw_only=True):
     cpu_flags: list[str] | None
     gpu_state: GpuState
     on_bus: int  # GPUs that the PCI bus shows
-    gpus: list[Device]  # that a framework may use, one of each compute capability
+    gpus: list[VisibleDevice]  # that a framework may use, one of each compute capability
     names: list[
         str
     ]  # of all GPUs that the driver lists, each once; "" is one whose name is not known
@@ -63,7 +63,7 @@ def machine_of(snapshot: Snapshot) -> FitMachine:
     )
 
 
-def _listed(view: SnapshotView) -> list[Device] | None:
+def _listed(view: SnapshotView) -> list[VisibleDevice] | None:
     """The GPUs that libcuda or the driver lists; None where neither could be asked."""
     try:
         return devices(view)[0]
@@ -75,9 +75,9 @@ def _listed(view: SnapshotView) -> list[Device] | None:
         return None
 
 
-def _device(gpu: Gpu) -> Device:
+def _device(gpu: Gpu) -> VisibleDevice:
     facts = (gpu.name, gpu.pci_address, gpu.uuid, gpu.compute_capability)
-    return Device(*(known(fact) or "" for fact in facts))
+    return VisibleDevice(*(known(fact) or "" for fact in facts))
 
 
 def _cards(view: SnapshotView) -> int | None:
@@ -89,7 +89,7 @@ def _cards(view: SnapshotView) -> int | None:
     return sum(device.kind == "gpu" for device in found)
 
 
-def _state(listed: list[Device] | None, cards: int | None, driver: str) -> GpuState:
+def _state(listed: list[VisibleDevice] | None, cards: int | None, driver: str) -> GpuState:
     if listed:
         return "there"
     if cards:
@@ -97,7 +97,7 @@ def _state(listed: list[Device] | None, cards: int | None, driver: str) -> GpuSt
     return "not-known" if cards is None and listed is None else "absent"
 
 
-def _usable(view: SnapshotView, listed: list[Device]) -> list[Device]:
+def _usable(view: SnapshotView, listed: list[VisibleDevice]) -> list[VisibleDevice]:
     """Those that CUDA_VISIBLE_DEVICES leaves, where the Snapshot has a target's environment."""
     if view.snapshot.target is None:
         return listed
@@ -108,9 +108,9 @@ def _usable(view: SnapshotView, listed: list[Device]) -> list[Device]:
     return left if left and all(device.capability for device in left) else listed
 
 
-def _different(usable: list[Device]) -> list[Device]:
+def _different(usable: list[VisibleDevice]) -> list[VisibleDevice]:
     """One of each compute capability; where that is not known, of each name."""
-    found: dict[str, Device] = {}
+    found: dict[str, VisibleDevice] = {}
     for device in usable:
         found.setdefault(device.capability or device.name, device)
     return list(found.values())

@@ -17,7 +17,7 @@ from machine import envcheck
 
 from envcheck.facts.snapshot import Snapshot, dump, load
 from envcheck.tensorcores.judge import judge
-from envcheck.tensorcores.judged import Judged
+from envcheck.tensorcores.mode_verdict import ModeVerdict
 
 pytestmark = pytest.mark.gpu
 
@@ -37,24 +37,24 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, dict[str, A
 
 
 @pytest.fixture(scope="module")
-def judged(run: tuple[Snapshot, dict[str, Any]]) -> list[Judged]:
+def judged(run: tuple[Snapshot, dict[str, Any]]) -> list[ModeVerdict]:
     return judge(run[0])
 
 
-def of_level(judged: list[Judged], level: str) -> list[Judged]:
+def of_level(judged: list[ModeVerdict], level: str) -> list[ModeVerdict]:
     found = [j for j in judged if j.level == level]
     assert found, f"nothing ran at {level}"
     return found
 
 
 @pytest.mark.parametrize("level", ["L0", "L1"])
-def test_every_mode_of_the_chip_is_proven(judged: list[Judged], level: str) -> None:
+def test_every_mode_of_the_chip_is_proven(judged: list[ModeVerdict], level: str) -> None:
     told = {j.mode: j for j in of_level(judged, level) if not j.control}
     wrong = {m: j for m, j in told.items() if j.verdict not in ("proven", "not applicable")}
     assert not wrong, wrong
 
 
-def test_on_hopper_no_mode_is_left_out(run: Any, judged: list[Judged]) -> None:
+def test_on_hopper_no_mode_is_left_out(run: Any, judged: list[ModeVerdict]) -> None:
     runs = run[0].machine.micro_kernels.facts.runs
     if runs[0].compute_capability != "9.0":
         pytest.skip(f"compute capability {runs[0].compute_capability}")
@@ -64,12 +64,12 @@ def test_on_hopper_no_mode_is_left_out(run: Any, judged: list[Judged]) -> None:
 
 
 @pytest.mark.parametrize("level", ["L0", "L1", "L2"])
-def test_every_control_comes_out_not_engaged(judged: list[Judged], level: str) -> None:
+def test_every_control_comes_out_not_engaged(judged: list[ModeVerdict], level: str) -> None:
     controls = [j for j in of_level(judged, level) if j.control]
     assert controls and {j.verdict for j in controls} == {"not engaged"}, controls
 
 
-def test_frameworks_prove_tf32_and_half_precision(judged: list[Judged]) -> None:
+def test_frameworks_prove_tf32_and_half_precision(judged: list[ModeVerdict]) -> None:
     chosen = [j for j in of_level(judged, "L2") if j.setting in ("switch-on", "half")]
     wrong = [j for j in chosen if j.verdict != "proven"]
     assert chosen and not wrong, wrong
@@ -82,7 +82,7 @@ def test_the_snapshot_replays_to_the_same_report(run: Any, tmp_path: Path) -> No
     assert json.loads(again.stdout) == run[1]
 
 
-def test_the_same_verdicts_ten_times(judged: list[Judged]) -> None:
+def test_the_same_verdicts_ten_times(judged: list[ModeVerdict]) -> None:
     first = {(j.level, j.mode): j.verdict for j in of_level(judged, "L0")}
     for _ in range(10):
         told = envcheck(

@@ -1,4 +1,4 @@
-"""Judged lists made by hand, for tests of the reports: no GPU, no facts, no judge."""
+"""Lists of ModeVerdict made by hand, for tests of the reports: no GPU, no facts, no judge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envcheck.facts.gpu import Gpu
 from envcheck.findings.model import CheckResult, Diagnosis, Remedy
 from envcheck.findings.subjects import Subject, gpu_subject
 from envcheck.reports.model import Report, build
-from envcheck.tensorcores.judged import Judged, Line
+from envcheck.tensorcores.mode_verdict import Line, ModeVerdict
 
 NAME = "NVIDIA H100 80GB HBM3"
 
@@ -33,7 +33,7 @@ def line(says: Any = "cannot tell", text: str = "") -> Line:
 TENSOR, NOT, DASH = line("tensor", "yes"), line("not tensor", "no"), line()
 
 
-def judged(verdict: Any = "proven", **fields: Any) -> Judged:
+def judged(verdict: Any = "proven", **fields: Any) -> ModeVerdict:
     """A row of GPU 0 at L0, proven by all three lines; keyword arguments replace its fields."""
     values: dict[str, Any] = {
         "level": "L0",
@@ -44,10 +44,10 @@ def judged(verdict: Any = "proven", **fields: Any) -> Judged:
         "rate": TENSOR,
         "hardware": TENSOR,
     }
-    return Judged(**{**values, **fields})
+    return ModeVerdict(**{**values, **fields})
 
 
-def _ran(level: str, mode: str, numbers: tuple[float, float, float], **fields: Any) -> Judged:
+def _ran(level: str, mode: str, numbers: tuple[float, float, float], **fields: Any) -> ModeVerdict:
     tflops, peak, ratio = numbers
     blind = mode == "int8"
     bits = line(text="INT8 is exact on every unit") if blind else line("tensor", TRUNCATED)
@@ -68,7 +68,7 @@ def _ran(level: str, mode: str, numbers: tuple[float, float, float], **fields: A
     )
 
 
-def fp32(level: str = "L0", **fields: Any) -> Judged:
+def fp32(level: str = "L0", **fields: Any) -> ModeVerdict:
     """FP32 on CUDA cores: a chain of fused multiply-adds."""
     values: dict[str, Any] = {
         "level": level,
@@ -84,7 +84,7 @@ def fp32(level: str = "L0", **fields: Any) -> Judged:
     return judged("not engaged", **{**values, **fields})
 
 
-def h100(index: int = 0, tflops: float = 1.0) -> list[Judged]:
+def h100(index: int = 0, tflops: float = 1.0) -> list[ModeVerdict]:
     """All levels of a healthy H100 with PyTorch; ``tflops`` scales its rates."""
     hardware = [
         fp32(control=True),
@@ -131,7 +131,7 @@ def h100(index: int = 0, tflops: float = 1.0) -> list[Judged]:
 MISALIGNED = Remedy("Pad the sizes to multiples of 8.", ["python3 -c 'pad()'"])
 
 
-def unhappy() -> list[Judged]:
+def unhappy() -> list[ModeVerdict]:
     """A GPU of which every verdict is told."""
     return [
         fp32(control=True),
@@ -169,7 +169,7 @@ def unhappy() -> list[Judged]:
     ]
 
 
-def report_on(rows: list[Judged], *results: CheckResult) -> Report:
+def report_on(rows: list[ModeVerdict], *results: CheckResult) -> Report:
     """A report with these rows on a machine with eight GPUs."""
     report = build(eight_gpus(), Diagnosis(list(results)))
     return msgspec.structs.replace(report, tensor_cores=rows)

@@ -20,7 +20,7 @@ from targets import (
     variable,
 )
 
-from envcheck.checks.config.common import Entry, host_of
+from envcheck.checks.config.common import ConfigEntry, host_of
 from envcheck.facts.target import ConfigFile, ConfigSetting, PackagingConfig
 from envcheck.findings.model import CheckResult
 
@@ -335,5 +335,6 @@ def test_a_key_is_pips_own_however_it_was_written() -> None:
     file = config_file("/etc/pip.conf")
     for key in ("extra-index-url", "PIP_EXTRA_INDEX_URL", "global.extra_index_url"):
         assert (
-            Entry(file, ConfigSetting(section="global", key=key, value="")).key == "extra-index-url"
+            ConfigEntry(file, ConfigSetting(section="global", key=key, value="")).key
+            == "extra-index-url"
         )

@@ -81,7 +81,7 @@ CASES = {
             kernel=kernel(driver_parameters={"ExcludedGpus": f'"{ADDRESSES[7]}"'}),
         ),
         "warn",
-        "told to leave",
+        "a module parameter excludes GPUs",
     ),
     "CUDA drops a GPU": (
         "DRV-007",

@@ -23,7 +23,7 @@ from h100 import (
 )
 from judged import checks_of, failing, result, results, told
 
-from envcheck.checks.root_causes import branch
+from envcheck.checks.driver_state import branch
 from envcheck.facts.base import Probe
 from envcheck.facts.gpu import CudaDriver, LostGpu, NvidiaSmi, Nvml
 from envcheck.facts.host import Host

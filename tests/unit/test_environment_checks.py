@@ -27,7 +27,7 @@ from targets import (
 )
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.visible import Device, choose
+from envcheck.checks.visible import VisibleDevice, choose
 from envcheck.facts.gpu import CudaDriver, Gpu, MigInstance, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.target import Environment
@@ -105,14 +105,15 @@ def test_cuda_visible_devices(value: str, outcome: str, says: str) -> None:
 
 
 def test_a_redacted_uuid_is_its_token_and_nothing_shorter() -> None:
-    devices = [Device("", "", f"GPU-<uuid-{number}>", "") for number in (1, 10)]
+    devices = [VisibleDevice("", "", f"GPU-<uuid-{number}>", "") for number in (1, 10)]
     assert choose("GPU-<uuid-1>", devices, redacted=True).chosen == devices[:1]
     assert choose("GPU-<uuid", devices, redacted=True).chosen == []
 
 
 def test_a_short_uuid_means_the_one_that_begins_so() -> None:
     devices = [
-        Device("", "", uuid, "") for uuid in ("GPU-8932f937-a", "GPU-8932f937-b", "GPU-77777777-c")
+        VisibleDevice("", "", uuid, "")
+        for uuid in ("GPU-8932f937-a", "GPU-8932f937-b", "GPU-77777777-c")
     ]
     assert choose("GPU-7", devices).chosen == devices[2:]
     assert choose("GPU-8932f937", devices).chosen == []  # which of the two?
@@ -120,7 +121,7 @@ def test_a_short_uuid_means_the_one_that_begins_so() -> None:
 
 
 def test_mig_instances() -> None:
-    whole = Device("H100", "", "GPU-<uuid-1>", "9.0")
+    whole = VisibleDevice("H100", "", "GPU-<uuid-1>", "9.0")
     assert (
         choose("MIG-<uuid-5>", [whole], instances=["MIG-<uuid-5>"], redacted=True).stopped_at
         is None
@@ -180,7 +181,7 @@ ENTRY = st.one_of(
 def test_what_is_chosen_stands_before_the_first_that_names_nothing(
     entries: list[str], count: int
 ) -> None:
-    devices = [Device("", "", f"GPU-<uuid-{number + 1}>", "9.0") for number in range(count)]
+    devices = [VisibleDevice("", "", f"GPU-<uuid-{number + 1}>", "9.0") for number in range(count)]
     choice = choose(",".join(entries), devices, instances=[], redacted=True)
     assert len(choice.chosen) <= len(entries)
     if choice.stopped_at is None:

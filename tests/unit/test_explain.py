@@ -21,7 +21,7 @@ from envcheck.install.catalogue.model import Build, Index, Release, Stack
 from envcheck.install.catalogue.schema import read
 from envcheck.reports.explain import PAGES, explain, explain_all, explain_page
 from envcheck.tensorcores.candidates import Candidate, Dot, outputs
-from envcheck.tensorcores.judged import Verdict as Word
+from envcheck.tensorcores.mode_verdict import Verdict as Word
 from envcheck.tensorcores.model import multiply_add
 
 

@@ -13,7 +13,7 @@ from targets import ABSENT, dist, good_snapshot, judge, packages, tensorflow
 from envcheck.collector.facts import Context
 from envcheck.collector.probes import lock
 from envcheck.facts.base import NOT_COLLECTED, Unavailable
-from envcheck.facts.target import AddedPackage, Lock, LockedPackage
+from envcheck.facts.target import AddedPackage, InstalledLock, LockedPackage
 
 NOON = 1_795_348_800  # 2026-11-22T12:00:00Z
 
@@ -42,11 +42,11 @@ def put(site: Path, name: str, version: str) -> None:
     os.utime(home, (NOON, NOON))
 
 
-def collected(prefix: Path, *elsewhere: Path) -> Lock:
+def collected(prefix: Path, *elsewhere: Path) -> InstalledLock:
     site = prefix / "lib" / "python3.11" / "site-packages"
     params = {"prefix": str(prefix), "sys_path": [*map(str, elsewhere), str(site)]}
     context = Context({}, root=str(prefix), params=params)
-    return msgspec.convert(lock.collect(context).values, Lock)
+    return msgspec.convert(lock.collect(context).values, InstalledLock)
 
 
 @pytest.fixture
@@ -110,10 +110,12 @@ def test_a_fifo_in_its_place_holds_nobody_up(prefix: Path) -> None:
 ROOT = "<home-1>/.local/share/envcheck/envs/tensorflow-cpu"
 
 
-def locked(*packages: LockedPackage, added: Any = (), root: str = ROOT, **facts: Any) -> Lock:
+def locked(
+    *packages: LockedPackage, added: Any = (), root: str = ROOT, **facts: Any
+) -> InstalledLock:
     given: dict[str, Any] = {"stack": "tensorflow-cpu", "release": "2.21.0"} | facts
     path = f"{root}/2.21.0-py3.11-3d993a62/.envcheck/pylock.toml"
-    return Lock(path=path, packages=list(packages), added=list(added), **given)
+    return InstalledLock(path=path, packages=list(packages), added=list(added), **given)
 
 
 AS_LOCKED = LockedPackage(name="tensorflow-cpu", version="2.21.0", found="2.21.0")
@@ -122,7 +124,7 @@ REMOVED = LockedPackage(name="wheel", version="0.48.0", found=ABSENT)
 RICH = AddedPackage(name="rich", version="14.0.0")
 
 
-def on(facts: Lock) -> Any:
+def on(facts: InstalledLock) -> Any:
     return judge(good_snapshot(lock=facts), "PKG-016", "packages")
 
 
@@ -156,9 +158,9 @@ def test_changed_and_removed_packages_are_named_with_the_way_back() -> None:
 
 
 def test_another_environment_is_none_of_it() -> None:
-    assert on(Lock(packages=ABSENT)).reason == "envcheck did not install this environment"
+    assert on(InstalledLock(packages=ABSENT)).reason == "envcheck did not install this environment"
     broken = Unavailable(unavailable="error", detail="no valid TOML at line 1")
-    assert on(Lock(packages=broken)).outcome == "could-not-run"
+    assert on(InstalledLock(packages=broken)).outcome == "could-not-run"
     assert judge(good_snapshot(lock=None), "PKG-016", "packages").outcome == "skipped"
 
 

@@ -17,7 +17,7 @@ from envcheck.reports.terminal import render
 
 GOOD = """
 from envcheck.checks.registry import Area, check
-from envcheck.findings.model import Finding, Remedy
+from envcheck.findings.model import (Finding, Remedy)
 
 AREA = Area(name="fans", title="Fans", position=200, needs=frozenset(("host", "acme_fans")))
 

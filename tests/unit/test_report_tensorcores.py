@@ -26,12 +26,12 @@ from envcheck.reports.grouping import folded, ordered
 from envcheck.reports.page import Page
 from envcheck.reports.summary import area_facts
 from envcheck.reports.tensorcores import section
-from envcheck.tensorcores.judged import Judged, Verdict
+from envcheck.tensorcores.mode_verdict import ModeVerdict, Verdict
 
 VERDICTS = get_args(Verdict)
 
 
-def shown(judged: list[Judged], *results: CheckResult, **style: Any) -> str:
+def shown(judged: list[ModeVerdict], *results: CheckResult, **style: Any) -> str:
     page = Page(**style)
     section(page, rows.report_on(judged, *results), eight_gpus(), verbose=True)
     return page.text()
@@ -241,7 +241,7 @@ def test_gpus_alike_are_one_and_the_slowest_is_shown() -> None:
 
 
 def test_a_gpu_that_is_slower_or_says_something_else_stands_alone() -> None:
-    def titles(judged: list[Judged]) -> list[tuple[str, int]]:
+    def titles(judged: list[ModeVerdict]) -> list[tuple[str, int]]:
         return [(group.title, group.count) for group in folded(judged)]
 
     slow = [*h100(0), *h100(1, 0.8), *h100(2), *h100(10)]
@@ -384,9 +384,9 @@ def test_json_has_all_of_it_in_the_same_order() -> None:
     report = rows.report_on(ordered(unhappy()))
     told = json.loads(json_report.render(report))["tensor_cores"]
     assert len(told) == len(unhappy())
-    assert list(told[0]) == list(Judged.__struct_fields__)
+    assert list(told[0]) == list(ModeVerdict.__struct_fields__)
     assert {row["verdict"] for row in told} == set(VERDICTS)
-    assert msgspec.convert(told, list[Judged]) == ordered(unhappy())
+    assert msgspec.convert(told, list[ModeVerdict]) == ordered(unhappy())
 
 
 def test_the_report_orders_what_the_judge_says_and_asks_only_if_wanted(
@@ -395,14 +395,14 @@ def test_the_report_orders_what_the_judge_says_and_asks_only_if_wanted(
     left_out = skipped("TC-001", "tensorcores", "left out by --only or --skip")
     passed = result("TC-002", "tensorcores")
 
-    def made(*results: CheckResult) -> list[Judged]:
+    def made(*results: CheckResult) -> list[ModeVerdict]:
         return model.build(eight_gpus(), Diagnosis(list(results))).tensor_cores
 
     monkeypatch.setattr(model, "judge", lambda facts: list(reversed(unhappy())))
     assert made(passed, left_out) == ordered(unhappy()) != list(reversed(unhappy()))
     assert made(left_out) == []
 
-    def crashes(facts: Snapshot) -> list[Judged]:
+    def crashes(facts: Snapshot) -> list[ModeVerdict]:
         raise KeyError("x")
 
     monkeypatch.setattr(model, "judge", crashes)

@@ -12,7 +12,7 @@ from targets import replace as with_probes
 from test_failure_modes import OTHERS, ROWS
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.system_commands import Code, adapted, on_system
+from envcheck.checks.system_commands import ShellText, adapted, on_system
 from envcheck.data import table
 from envcheck.data.system_commands import system_commands
 from envcheck.facts.base import Unavailable
@@ -95,7 +95,7 @@ def test_a_relative_is_known_by_what_it_is_like(like: list[str], name: str) -> N
 
 def test_what_a_snapshot_says_is_quoted_and_our_own_code_is_not() -> None:
     debian = view(os_id="debian")
-    (own,) = on_system(debian, "kernel-headers", release=Code("$(uname -r)"))
+    (own,) = on_system(debian, "kernel-headers", release=ShellText("$(uname -r)"))
     assert own == "sudo apt install linux-headers-$(uname -r)"
     (foreign,) = on_system(debian, "kernel-headers", release="$(evil) x")
     assert shlex.split(foreign)[3] == "linux-headers-$(evil) x"

@@ -13,7 +13,7 @@ from envcheck.data import table
 from envcheck.facts.base import Unavailable
 from envcheck.facts.micro_kernels import Hardware, Level, Mode, ModeRun
 from envcheck.tensorcores.hardware import by_counters, by_names, by_opcodes, hardware
-from envcheck.tensorcores.judged import Line
+from envcheck.tensorcores.mode_verdict import Line
 
 A100 = MACHINES["A100"]
 TENSOR = "ampere_s16816gemm_fp16_128x128_ldg8_stages_64x3_nn"

@@ -25,7 +25,7 @@ from envcheck.facts.micro_kernels import Hardware, Level, LevelRun, Mode, ModeRu
 from envcheck.facts.snapshot import dump, load
 from envcheck.facts.target import Environment
 from envcheck.tensorcores.judge import cases, judge
-from envcheck.tensorcores.judged import Judged
+from envcheck.tensorcores.mode_verdict import ModeVerdict
 
 A100, H100, V100, T4 = (MACHINES[name] for name in ("A100", "H100", "V100", "T4"))
 UNSEEN: Any = error("not looked at", "not-supported")
@@ -33,7 +33,7 @@ UNSEEN: Any = error("not looked at", "not-supported")
 
 def judged(
     *runs: LevelRun, mode: Mode, setting: Setting = "", machine: Machine = A100, **probes: Any
-) -> Judged:
+) -> ModeVerdict:
     """What is said of the last run's mode, beside the others."""
     found = judge(snapshot(machine, runs, **probes))
     return [one for one in found if (one.mode, one.setting) == (mode, setting)][-1]
@@ -207,7 +207,7 @@ def emulated(*, machine: Machine = H100, **changes: Any) -> ModeRun:
 
 
 def test_a_control_that_was_emulated_or_did_not_keep_off_says_so() -> None:
-    def control(run: ModeRun) -> Judged:
+    def control(run: ModeRun) -> ModeVerdict:
         return judged(replaced(level_run(H100, "L1"), "fp32", run), mode="fp32", machine=H100)
 
     assert control(emulated()).cause == (

@@ -10,7 +10,7 @@ import pytest
 
 from envcheck.data import table
 from envcheck.tensorcores import verdicts
-from envcheck.tensorcores.judged import Verdict, Word
+from envcheck.tensorcores.mode_verdict import Verdict, Word
 from envcheck.tensorcores.verdicts import Cell, cells, verdict
 
 WORDS: tuple[Word, ...] = get_args(Word)

@@ -10,8 +10,8 @@ from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView, driver_gpus, facts_of, known
 from ...findings.model import Finding, Passed, Verdict
 from ...findings.subjects import about, gpu_subject
+from ..driver_state import NO_GPUS
 from ..registry import check
-from ..root_causes import NO_GPUS
 from .common import VARIABLE, fresh, need_host_gpus, nodes, with_gpus
 
 _NONE = ("", "void", "none")
@@ -87,7 +87,7 @@ def _listed(view: SnapshotView) -> tuple[str, list[Gpu] | list[CudaDevice]] | No
     if devices is not None:
         return "target.cuda.device_count", devices
     found = nodes(view)
-    if found == []:  # nothing to list, whoever would
+    if found == []:  # nothing can list GPUs here
         return "target.kernel.device_nodes", []
     return None
 

@@ -15,8 +15,8 @@ from ...findings.subjects import about
 from ..container.cgroups import UDEV_RULE
 from ..containers import CDI_GENERATE
 from ..driver.libcuda import library_version
+from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS
 from ..registry import check
-from ..root_causes import DATA_CENTRE_BRANDS, NO_GPUS
 from .common import need_host_gpus, nodes, release_branches, with_gpus
 
 _STUB = re.compile(r"/stubs/")

@@ -30,7 +30,7 @@ _WORDS = re.compile(r"[\s,]+")
 _EDITABLE = {"global": "/etc/pip.conf", "user": "/pip/pip.conf", "site": "/pip.conf"}
 
 
-class Entry(NamedTuple):
+class ConfigEntry(NamedTuple):
     """One setting and where it stands."""
 
     file: ConfigFile
@@ -64,7 +64,7 @@ def configuration(view: SnapshotView) -> PackagingConfig:
 
 
 def each_file(
-    view: SnapshotView, judge: Callable[[list[Entry]], Iterable[Verdict]], well: str
+    view: SnapshotView, judge: Callable[[list[ConfigEntry]], Iterable[Verdict]], well: str
 ) -> Iterator[Verdict]:
     """Judge file by file (or variable by variable); one that cannot be read leaves the others judged.
 
@@ -76,7 +76,7 @@ def each_file(
     read = verdicts = 0
     for file in files:
         try:
-            entries = [Entry(file, setting) for setting in need(file.settings, file.path)]
+            entries = [ConfigEntry(file, setting) for setting in need(file.settings, file.path)]
         except CannotJudge as why:
             yield unjudged(why, about_file(file.path))
             continue
@@ -92,12 +92,12 @@ def each_file(
         yield Passed(well)
 
 
-def written_by_pyindex(file: ConfigFile) -> list[Entry]:
+def written_by_pyindex(file: ConfigFile) -> list[ConfigEntry]:
     """Those of a file's settings that nvidia-pyindex may have put there."""
     if isinstance(file.settings, Unavailable):
         return []
-    entries = [Entry(file, setting) for setting in file.settings]
-    # The index that envcheck gave an environment stays, whatever was written beside it later.
+    entries = [ConfigEntry(file, setting) for setting in file.settings]
+    # The index that envcheck gave an environment stays, even where another one was written later.
     keys = ["trusted-host"] if is_guarded(entries) else ["extra-index-url", "trusted-host"]
     return [
         entry
@@ -106,7 +106,7 @@ def written_by_pyindex(file: ConfigFile) -> list[Entry]:
     ]
 
 
-def is_guarded(entries: Iterable[Entry]) -> bool:
+def is_guarded(entries: Iterable[ConfigEntry]) -> bool:
     """Whether a file's settings are those of an environment of envcheck's own: a second index, and a
     constraint file that pins what is locked from there, so that no other index can replace it."""
     return any(
@@ -117,34 +117,34 @@ def is_guarded(entries: Iterable[Entry]) -> bool:
     )
 
 
-def told_by_pyindex(view: SnapshotView, entry: Entry) -> bool:
+def told_by_pyindex(view: SnapshotView, entry: ConfigEntry) -> bool:
     """CFG-001 names this setting already."""
     traced = entry.file.path in configuration(view).pyindex_traces
     return traced and entry in written_by_pyindex(entry.file)
 
 
-def left_to_pyindex(entry: Entry) -> Unjudged:
+def left_to_pyindex(entry: ConfigEntry) -> Unjudged:
     return Unjudged(
         "skipped", f"{entry.file.path}: reported by CFG-001", about_file(entry.file.path)
     )
 
 
-def warning(view: SnapshotView, entry: Entry, message: str, advice: str) -> Finding:
+def warning(view: SnapshotView, entry: ConfigEntry, message: str, advice: str) -> Finding:
     """The Finding on a setting, with the command that takes it out."""
     remedy = Remedy(advice, [undo(view, entry)])
     return Finding("warn", message, about_file(entry.file.path), [evidence(view, entry)], remedy)
 
 
 def told_once(
-    view: SnapshotView, entry: Entry, addresses: Iterable[str], message: str, advice: str
+    view: SnapshotView, entry: ConfigEntry, addresses: Iterable[str], message: str, advice: str
 ) -> Verdict:
-    """The warning, unless CFG-001 tells of the setting and its addresses are NVIDIA's alone."""
+    """The warning, unless CFG-001 reports the setting and its addresses are NVIDIA's alone."""
     if told_by_pyindex(view, entry) and all(map(is_nvidia, addresses)):
         return left_to_pyindex(entry)
     return warning(view, entry, message, advice)
 
 
-def evidence(view: SnapshotView, entry: Entry) -> Evidence:
+def evidence(view: SnapshotView, entry: ConfigEntry) -> Evidence:
     """The Evidence for a setting: its line, and its value as the collector left it."""
     position = configuration(view).files.index(entry.file)
     path = f"target.packaging_config.files[{position}]"
@@ -173,7 +173,7 @@ def is_loopback(word: str) -> bool:
     return host_of(word) in _LOOPBACK
 
 
-def undo(view: SnapshotView, entry: Entry) -> str:
+def undo(view: SnapshotView, entry: ConfigEntry) -> str:
     """The command that takes one setting out of where it stands."""
     if not is_file(entry.file):
         return f"unset {word(entry.file.path)}"

@@ -8,7 +8,7 @@ from ...data.packages import NAMES_SOURCE
 from ...facts.view import SnapshotView
 from ...findings.model import Passed, Verdict
 from ..registry import check
-from .common import Entry, each_file, is_guarded, is_loopback, told_once, warning
+from .common import ConfigEntry, each_file, is_guarded, is_loopback, told_once, warning
 
 _PYINDEX = "nvidia-pyindex 1.0.9's setup.py"
 _PIP = "pip's documentation, configuration"
@@ -20,13 +20,13 @@ _PIP = "pip's documentation, configuration"
     problem="TLS certificates are not verified",
     about=(
         "A host in pip's trusted-host (uv: allow-insecure-host) is believed without a valid "
-        "certificate, so that whoever sits on the network path can hand out packages, which run code "
+        "certificate, so that anyone on the network path can hand out packages, which run code "
         "when they are installed. A warning for each such host outside of this machine."
     ),
     sources=(_PIP, _PYINDEX),
 )
 def trusted_hosts(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(entries: list[Entry]) -> Iterator[Verdict]:
+    def judge(entries: list[ConfigEntry]) -> Iterator[Verdict]:
         for entry in entries:
             hosts = [word for word in entry.words if not is_loopback(word)]
             if (
@@ -67,7 +67,7 @@ def trusted_hosts(view: SnapshotView) -> Iterator[Verdict]:
     ),
 )
 def extra_indexes(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(entries: list[Entry]) -> Iterator[Verdict]:
+    def judge(entries: list[ConfigEntry]) -> Iterator[Verdict]:
         guarded = is_guarded(entries)
         for entry in entries:
             merged = entry.file.tool == "pip" and entry.key == "extra-index-url" and entry.words
@@ -109,7 +109,7 @@ def extra_indexes(view: SnapshotView) -> Iterator[Verdict]:
     sources=(_PIP,),
 )
 def plain_http(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(entries: list[Entry]) -> Iterator[Verdict]:
+    def judge(entries: list[ConfigEntry]) -> Iterator[Verdict]:
         for entry in entries:
             urls = [
                 word

@@ -15,7 +15,7 @@ from ...findings.subjects import about_file
 from ..registry import check
 from ..target import installed, pip_uninstall
 from .common import (
-    Entry,
+    ConfigEntry,
     configuration,
     each_file,
     edit,
@@ -80,7 +80,7 @@ def pyindex(view: SnapshotView) -> Iterator[Verdict]:
         )
 
 
-def _effects(entries: list[Entry]) -> str:
+def _effects(entries: list[ConfigEntry]) -> str:
     says = {
         "extra-index-url": "every installation also asks NVIDIA's index",
         "trusted-host": "its certificate is not verified",
@@ -91,7 +91,7 @@ def _effects(entries: list[Entry]) -> str:
 
 
 def _undo_pyindex(
-    view: SnapshotView, path: str, file: ConfigFile | None, entries: list[Entry]
+    view: SnapshotView, path: str, file: ConfigFile | None, entries: list[ConfigEntry]
 ) -> list[str]:
     if file is None or not entries:
         return [f"grep -n -i nvidia {word(path)}"]
@@ -124,7 +124,7 @@ def _uninstall_pyindex(view: SnapshotView) -> list[str]:
     sources=(_PYINDEX, "pip's documentation, authentication"),
 )
 def credentials(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(entries: list[Entry]) -> Iterator[Verdict]:
+    def judge(entries: list[ConfigEntry]) -> Iterator[Verdict]:
         secret = [entry for entry in entries if entry.setting.credentials]
         if not secret:
             return
@@ -175,7 +175,7 @@ def _place(view: SnapshotView, file: ConfigFile) -> str:
     sources=("pip's source, the handling of no-cache-dir", _PYINDEX),
 )
 def no_cache(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(entries: list[Entry]) -> Iterator[Verdict]:
+    def judge(entries: list[ConfigEntry]) -> Iterator[Verdict]:
         for entry in entries:
             off = (entry.file.tool == "pip" and entry.key == "no-cache-dir" and entry.words) or (
                 entry.file.tool == "uv" and entry.key == "no-cache" and entry.enabled
@@ -209,7 +209,7 @@ def no_cache(view: SnapshotView) -> Iterator[Verdict]:
     sources=(_PIP,),
 )
 def detours(view: SnapshotView) -> Iterator[Verdict]:
-    def judge(entries: list[Entry]) -> Iterator[Verdict]:
+    def judge(entries: list[ConfigEntry]) -> Iterator[Verdict]:
         for entry in entries:
             effect = _DETOURS.get(entry.key)
             # "no-binary" takes names: a choice for a few packages is none of ours.

@@ -13,8 +13,8 @@ from ...facts.view import SnapshotView, facts_of, known, need, show
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_device, gpu_subject, joined
+from ..driver_state import NO_GPUS, container, on_wsl
 from ..registry import check
-from ..root_causes import NO_GPUS, container, on_wsl
 
 # What does not change from one moment to the next, and the difference that rounding may make.
 _SAME_FIELDS = {"uuid": 0, "name": 0, "memory_total_mib": 1, "mig_enabled": 0}
@@ -165,9 +165,7 @@ def _dropped_by_driver(view: SnapshotView, device: PciDevice, excluded: str) -> 
         evidence.append(
             view.evidence("machine.kernel.driver_parameters", f"ExcludedGpus: {excluded}")
         )
-    reason = (
-        "the module is told to leave GPUs out" if excluded else "the driver did not bring it up"
-    )
+    reason = "a module parameter excludes GPUs" if excluded else "the driver did not bring it up"
     return Finding(
         "warn" if excluded else "fail",
         f"The GPU at {device.address} is on the PCI bus and NVML does not list it: {reason}, so no program"

@@ -13,10 +13,10 @@ from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about_file
+from ..driver_state import NO_DRIVER, NO_GPUS, REBOOT, container, driver_libraries, on_wsl
 from ..registry import check
-from ..root_causes import NO_DRIVER, NO_GPUS, REBOOT, container, driver_libraries, on_wsl
 from ..system_commands import on_system
-from .error_codes import NVIDIA_SMI, NVIDIA_SMI_FAULTS, NVML, Code
+from .error_codes import NVIDIA_SMI, NVIDIA_SMI_FAULTS, NVML, ErrorCode
 from .hang import stuck_in
 
 MISMATCH_CODE = 18
@@ -47,7 +47,9 @@ def nvml_answers(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed(f"driver {version or 'of a version not told'}{gpus}")
         return
     error = known(nvml.init_error) or "an error without a name"
-    told = NVML.get(code, Code(f"NVML error {code}", error, NVML[999].remedy, NVML[999].commands))
+    told = NVML.get(
+        code, ErrorCode(f"NVML error {code}", error, NVML[999].remedy, NVML[999].commands)
+    )
     evidence = [view.evidence("machine.nvml.init_code", f"{code} ({told.name})")]
     if known(nvml.init_error):
         evidence.append(view.evidence("machine.nvml.init_error"))
@@ -69,7 +71,7 @@ def _hangs(view: SnapshotView) -> Finding:
     )
 
 
-def _nvml_remedy(view: SnapshotView, code: int, told: Code) -> Remedy:
+def _nvml_remedy(view: SnapshotView, code: int, told: ErrorCode) -> Remedy:
     if container(view):
         return Remedy(
             "Start a new container with the GPUs: one whose library is missing was started without"

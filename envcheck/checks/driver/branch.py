@@ -18,8 +18,8 @@ from ...facts.evidence import Evidence
 from ...facts.missing import NotKnown
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS, branch, driver_version, on_windows
 from ..registry import check
-from ..root_causes import DATA_CENTRE_BRANDS, NO_GPUS, branch, driver_version, on_windows
 from ..system_commands import on_system
 
 

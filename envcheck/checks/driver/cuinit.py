@@ -11,8 +11,7 @@ from ...facts.kernel import DeviceNode
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
-from ..registry import check
-from ..root_causes import (
+from ..driver_state import (
     NO_GPUS,
     container,
     device_node,
@@ -21,7 +20,8 @@ from ..root_causes import (
     on_wsl,
     service,
 )
-from .error_codes import CUDA, Code
+from ..registry import check
+from .error_codes import CUDA, ErrorCode
 
 UVM = "/dev/nvidia-uvm"
 
@@ -61,7 +61,7 @@ def cuda_starts(view: SnapshotView) -> Iterator[Verdict]:
     if code == 0:
         yield Passed(_told(cuda))
         return
-    told = CUDA.get(code) or Code(
+    told = CUDA.get(code) or ErrorCode(
         known(cuda.init_name) or f"CUDA error {code}",
         "an error that envcheck's table does not have",
         CUDA[999].remedy,
@@ -125,7 +125,7 @@ def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:
     )
 
 
-def _cause(view: SnapshotView, code: int, told: Code) -> tuple[str, Remedy, list[Evidence]]:
+def _cause(view: SnapshotView, code: int, told: ErrorCode) -> tuple[str, Remedy, list[Evidence]]:
     """What explains this code here: (meaning, remedy, evidence), the table's own where nothing does."""
     if code in (3, 100, 304, 999):
         found = _node_cause(view, code)
@@ -185,7 +185,7 @@ def _module_evidence(view: SnapshotView) -> list[Evidence]:
     return [view.evidence("machine.kernel.modules", ", ".join(module.name for module in modules))]
 
 
-def _fabric_cause(view: SnapshotView, told: Code) -> tuple[str, Remedy, list[Evidence]]:
+def _fabric_cause(view: SnapshotView, told: ErrorCode) -> tuple[str, Remedy, list[Evidence]]:
     remedy = fabric_remedy(view)
     manager = service(view, "nvidia-fabricmanager")
     if manager is None:

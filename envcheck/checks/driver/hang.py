@@ -10,8 +10,8 @@ from ...facts.missing import Skip
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about_processes
+from ..driver_state import REBOOT
 from ..registry import check
-from ..root_causes import REBOOT
 
 _ASKING = (
     ("machine", ("nvml", "nvidia_smi", "cuda")),
@@ -23,8 +23,8 @@ _ASKING = (
     "DRV-010",
     title="Nothing that asks the driver hangs in the kernel",
     problem="the driver hangs in the kernel",
-    about="A driver or a GPU that does not answer any more may hold whoever asks it inside the kernel, where"
-    " not even SIGKILL ends a process: nvidia-smi, monitoring and training then hang one after the other,"
+    about="A process that asks a driver or a GPU that does not answer any more may hang in the kernel, where"
+    " not even SIGKILL ends it: nvidia-smi, monitoring and training then hang one after the other,"
     " and stay until a reboot. Judged by the processes with which envcheck itself asked NVML, nvidia-smi,"
     " libcuda and the frameworks, and which it had to leave behind. A failure.",
     sources=("leptonai/gpud#117", "NVIDIA/gpu-monitoring-tools#46"),

@@ -11,8 +11,8 @@ from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about_file
+from ..driver_state import NO_GPUS, container, on_wsl
 from ..registry import check
-from ..root_causes import NO_GPUS, container, on_wsl
 from ..system_commands import on_system
 
 _STUB = re.compile(r"/stubs/")

@@ -138,7 +138,7 @@ def launch_blocking(view: SnapshotView) -> Iterator[Verdict]:
     about=(
         "NVIDIA's TensorFlow reads TF_DISABLE_CUBLAS_TENSOR_OP_MATH and its like, which keep Tensor Cores "
         "from being used; a warning for each that is set. Automatic mixed precision, XLA flags and "
-        "settings of GPU memory are choices: what is set is told as a detail, together with what the "
+        "settings of GPU memory are choices: what is set is shown as a detail, together with what the "
         "frameworks themselves report."
     ),
     sources=tuple(dict.fromkeys(brake.source for brake in _BRAKES)),

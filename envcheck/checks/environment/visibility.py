@@ -9,8 +9,8 @@ from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, is_container, known
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
+from ..driver_state import NO_GPUS_THERE
 from ..registry import check
-from ..root_causes import NO_GPUS_THERE
 from ..target import framework_facts, need_gpus, sees_gpus, variables
 from ..visible import VARIABLE, devices, visible
 from . import VARIABLES_ALONE

@@ -13,9 +13,9 @@ from ...facts.target import FRAMEWORKS, Framework
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
+from ..driver_state import NO_GPUS_THERE, driver_version, on_windows, on_wsl
 from ..fitness import code_for, is_entry, newest_tensorflow, ptx_runs
 from ..registry import check
-from ..root_causes import NO_GPUS_THERE, driver_version, on_windows, on_wsl
 from ..system_commands import on_system
 from ..target import each_framework, need_gpus, pip_install, python_version
 from ..visible import visible

@@ -10,11 +10,11 @@ from ...facts.target import FRAMEWORKS, Framework
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
+from ..driver_state import NO_GPUS_THERE
 from ..registry import check
-from ..root_causes import NO_GPUS_THERE
 from ..system_commands import on_system
 from ..target import each_framework, need_gpus, python
-from ..visible import VARIABLE, Choice, setting, visible
+from ..visible import VARIABLE, VisibleDevices, setting, visible
 from .causes import NO_GPU, explain
 
 _BEFORE = (*NO_GPUS_THERE, "DRV-004", "DRV-007", "FRM-001", "FRM-007")
@@ -75,7 +75,7 @@ def sees_every_gpu(view: SnapshotView) -> Iterator[Verdict]:
     yield from each_framework(view, judge)
 
 
-def _of(choice: Choice) -> str:
+def _of(choice: VisibleDevices) -> str:
     return "" if choice.certain else f" (which ones {VARIABLE} means could not be told)"
 
 

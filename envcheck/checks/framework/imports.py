@@ -182,7 +182,7 @@ def _gpu_tensorflow(view: SnapshotView, version: Version | None) -> Remedy:
     about=(
         "Builds of TensorFlow with TensorRT (2.17 and earlier, NVIDIA's own) look for libnvinfer when "
         "a model is converted; without it everything else works, so a missing TensorRT is no fault "
-        "and is told as a detail. A warning where TensorRT is installed and is not the one that this "
+        "and is shown as a detail. A warning where TensorRT is installed and is not the one that this "
         "build asks for, or cannot be loaded."
     ),
     sources=("metadata of the tensorflow wheels (pypi_tf.csv)", "tensorflow's log messages"),

@@ -13,9 +13,9 @@ from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import gpu_subject
 from ..driver.cuinit import fabric_remedy
+from ..driver_state import NO_GPUS, service
 from ..gpus import address_of, finding, judge_gpus, reset, together
 from ..registry import check
-from ..root_causes import NO_GPUS, service
 
 _UNFINISHED = ("not started", "in progress")
 _NONE_HERE = ("n/a", "not supported", "")

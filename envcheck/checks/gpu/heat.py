@@ -8,9 +8,9 @@ from ...facts.gpu import Gpu
 from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Passed, Remedy, Verdict
+from ..driver_state import NO_GPUS
 from ..gpus import address_of, finding, judge_gpus
 from ..registry import check
-from ..root_causes import NO_GPUS
 
 WARM_C = 5  # degrees below its slowdown threshold from which on a GPU counts as hot
 POWER_TOLERANCE = 0.01  # of the default limit: what rounding and the driver's own steps make of it

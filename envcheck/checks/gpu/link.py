@@ -9,9 +9,9 @@ from ...facts.missing import Skip
 from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..driver_state import NO_GPUS
 from ..gpus import address_of, finding, judge_gpus
 from ..registry import check
-from ..root_causes import NO_GPUS
 
 BUSY_PERCENT = 50
 BUSY_STATES = ("P0", "P1", "P2")

@@ -11,7 +11,8 @@ from ...facts.view import SnapshotView, known, need, show
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_gpu, gpu_subject
-from ..driver.error_codes import NVML, Code
+from ..driver.error_codes import NVML, ErrorCode
+from ..driver_state import NO_GPUS, REBOOT, container
 from ..gpus import (
     VITAL,
     each_gpu,
@@ -24,7 +25,6 @@ from ..gpus import (
     troubled,
 )
 from ..registry import check
-from ..root_causes import NO_GPUS, REBOOT, container
 
 _KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
 _PERMISSION = 4
@@ -57,7 +57,9 @@ def no_gpu_is_lost(view: SnapshotView) -> Iterator[Verdict]:
 def _lost(view: SnapshotView, place: int, entry: LostGpu) -> Finding:
     address = known(entry.pci_address)
     gpu = gpu_subject(Gpu(index=entry.index, pci_address=entry.pci_address))
-    told = NVML.get(entry.code, Code(f"NVML error {entry.code}", entry.error, NVML[999].remedy))
+    told = NVML.get(
+        entry.code, ErrorCode(f"NVML error {entry.code}", entry.error, NVML[999].remedy)
+    )
     evidence = [
         view.evidence(f"machine.nvml.lost[{place}]", f"{entry.error} ({entry.code}, {told.name})")
     ]

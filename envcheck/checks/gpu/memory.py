@@ -8,9 +8,9 @@ from ...facts.gpu import Gpu
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Passed, Remedy, Verdict
+from ..driver_state import NO_GPUS
 from ..gpus import address_of, finding, judge_gpus, replace, reset
 from ..registry import check
-from ..root_causes import NO_GPUS
 
 MEMORY_ERRORS = "NVIDIA GPU Memory Error Management"
 

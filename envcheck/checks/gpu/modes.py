@@ -13,9 +13,9 @@ from ...facts.gpu import Gpu
 from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Passed, Remedy, Verdict
+from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS, container, on_windows, on_wsl, service
 from ..gpus import address_of, finding, judge_gpus
 from ..registry import check
-from ..root_causes import DATA_CENTRE_BRANDS, NO_GPUS, container, on_windows, on_wsl, service
 
 
 @check(
@@ -224,7 +224,7 @@ def _licence(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     about="Each CUDA toolkit makes code for a range of compute capabilities; old ones are dropped, and what"
     " a newer toolkit built does not run on them. A GPU whose last CUDA is older than the major versions"
     " that current frameworks are built with (11.8 for Kepler) is a warning: no current framework will run"
-    " on it. For others the range is told, and which wheels fit is a matter of the framework's checks.",
+    " on it. For others the range is shown; the framework's checks say which wheels fit.",
     sources=("CMake, CMakeCUDAArchitecturesAll", "NVIDIA CUDA Toolkit 13.0 release notes"),
     follows=NO_GPUS,
 )

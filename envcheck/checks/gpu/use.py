@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ...facts.gpu import Gpu, GpuProcess
 from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..driver_state import NO_GPUS, container, on_windows, on_wsl, service
 from ..gpus import address_of, finding, judge_gpus
 from ..registry import check
-from ..root_causes import NO_GPUS, container, on_windows, on_wsl, service
 
 FULL = 0.9  # of the memory in use: TensorFlow and JAX ask for nearly all that there is
 HELD = 0.25  # of the memory in use without a process that owns it

@@ -11,9 +11,9 @@ from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_file
+from ..driver_state import container
 from ..nvidia_devices import host_facts, is_loaded, kernel_facts, mode_bits
 from ..registry import check
-from ..root_causes import container
 
 CONTROL = "/dev/nvidiactl"
 UVM = "/dev/nvidia-uvm"

@@ -7,8 +7,8 @@ import re
 from ...facts.kernel import DkmsState, DriverFile, Kernel, ModuleFile
 from ...facts.view import SnapshotView, known
 from ...findings.shell import word
-from ..root_causes import branch
-from ..system_commands import Code, on_system
+from ..driver_state import branch
+from ..system_commands import ShellText, on_system
 
 MODPROBE = "sudo modprobe nvidia"
 LOG = "sudo dmesg | grep -iE 'nvrm|nvidia'"
@@ -78,7 +78,7 @@ def install_driver(view: SnapshotView) -> list[str]:
 def build_module(view: SnapshotView, release: str = "") -> list[str]:
     """The commands that let DKMS build the module, for the running kernel or for another one."""
     running = not release
-    headers = on_system(view, "kernel-headers", release=release or Code("$(uname -r)"))
+    headers = on_system(view, "kernel-headers", release=release or ShellText("$(uname -r)"))
     if running:
         return [*headers, "sudo dkms autoinstall", MODPROBE]
     return [*headers, f"sudo dkms autoinstall -k {word(release)}"]

@@ -11,9 +11,9 @@ from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_file
+from ..driver_state import REBOOT, container, install_fabric_manager, service
 from ..nvidia_devices import kernel_facts, pci_devices
 from ..registry import check
-from ..root_causes import REBOOT, container, install_fabric_manager, service
 from ..system_commands import on_system
 from .driver_files import driver_files, driver_packages, upstream
 

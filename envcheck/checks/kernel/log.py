@@ -13,9 +13,9 @@ from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_device_at
+from ..driver_state import REBOOT
 from ..nvidia_devices import event_evidence, held_for_guests, kernel_facts, listed_gpus, pci_gpus
 from ..registry import check
-from ..root_causes import REBOOT
 
 FALLEN = 79  # told by PCI-004
 NONFATAL = re.compile(r"\bNon-?fatal\b", re.I)
@@ -32,7 +32,7 @@ BAD_REGION = "PCI I/O region"
     " reset or a new board (uncorrectable memory errors, a system processor that does not answer), some"
     " are to be watched, and some (13, 31, 43, 45) are mostly faults of an application and are only"
     " mentioned. Judged by a table of codes after NVIDIA's catalog, over the kernel log since boot. Xid 79"
-    " is told by the check on the bus, and a memory error that the GPU's own counters show is told by"
+    " is reported by the check on the bus, and a memory error that the GPU's own counters show by"
     " theirs. A code that is not in the table is 'not known'.",
     sources=(
         "NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",

@@ -9,6 +9,7 @@ from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView, known, need, show
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
+from ..driver_state import REBOOT
 from ..nvidia_devices import (
     driver_runs,
     held_for_guests,
@@ -19,7 +20,6 @@ from ..nvidia_devices import (
     rebuild_initramfs,
 )
 from ..registry import check
-from ..root_causes import REBOOT
 from .driver_files import (
     LOG,
     MODPROBE,

@@ -16,9 +16,9 @@ from ...facts.view import SnapshotView, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about
+from ..driver_state import NO_GPUS_THERE
 from ..framework.causes import install_library
 from ..registry import check
-from ..root_causes import NO_GPUS_THERE
 from ..system_commands import on_system
 from ..target import (
     each_framework,
@@ -228,7 +228,7 @@ def reachable(view: SnapshotView, facts: Framework, wanted: str) -> Library | No
         "missing it lists none and goes on on the CPU. What its log names is taken from there; where "
         'the log only says "Cannot dlopen some GPU libraries", the names that its CUDA version asks '
         "for are looked up. A failure while it sees no GPU, naming each SONAME; where cuDNN alone is "
-        "missing, LIB-005 tells of it."
+        "missing, LIB-005 reports it."
     ),
     sources=(
         "NVIDIA/tensorflow#110; tensorflow#45263, #44777",

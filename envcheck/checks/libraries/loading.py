@@ -13,8 +13,8 @@ from ...facts.view import SnapshotView, facts_of, known
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about, about_file
+from ..driver_state import NO_GPUS_THERE
 from ..registry import check
-from ..root_causes import NO_GPUS_THERE
 from ..target import (
     each_framework,
     framework_facts,
@@ -133,7 +133,7 @@ def crashes_nothing(view: SnapshotView) -> Iterator[Verdict]:
         of = f" of {owner} {version}" if owner else ""
         yield Finding(
             "fail" if soname(library) in needed else "warn",
-            f"{soname(library)}{of} {fate}: whoever loads it dies with it.",
+            f"{soname(library)}{of} {fate}: a process that loads it dies.",
             subjects=about("library", soname(library)),
             evidence=[view.evidence("target.loader.libraries", f"{soname(library)} {fate}")],
             remedy=Remedy("Install it again, or leave it out where nothing needs it.")

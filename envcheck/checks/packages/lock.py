@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...data.versions import parse_version
 from ...facts.base import Maybe, Unavailable
 from ...facts.missing import Skip
-from ...facts.target import Lock, LockedPackage
+from ...facts.target import InstalledLock, LockedPackage
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
@@ -94,7 +94,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _back(view: SnapshotView, lock: Lock) -> Remedy:
+def _back(view: SnapshotView, lock: InstalledLock) -> Remedy:
     text = "Where that was not meant: install it again; the version in use stays until the new one works."
     stack, release = known(lock.stack), known(lock.release)
     if not stack or not release:

@@ -11,6 +11,7 @@ from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.subjects import Subject, about_device, about_device_at
+from ..driver_state import REBOOT, on_wsl
 from ..nvidia_devices import (
     NVIDIA_DRIVERS,
     ON_WSL,
@@ -27,7 +28,6 @@ from ..nvidia_devices import (
     summary,
 )
 from ..registry import check
-from ..root_causes import REBOOT, on_wsl
 
 # Drivers of the kernel's own that take an NVIDIA GPU before NVIDIA's driver can.
 RIVALS = {"nouveau": "nouveau", "nova_core": "nova_core"}

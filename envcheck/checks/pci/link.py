@@ -12,9 +12,9 @@ from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_device
+from ..driver_state import REBOOT
 from ..nvidia_devices import device_evidence, is_virtual, pci_gpus
 from ..registry import check
-from ..root_causes import REBOOT
 from ..system_commands import on_system
 
 # Ways between two GPUs that pass nothing but PCIe switches.

@@ -15,7 +15,7 @@ from ...tensorcores import judge
 from ...tensorcores.circumstances import command, directory
 from ...tensorcores.judge import Case
 from ...tensorcores.rates import figure, name, unit
-from ..root_causes import NO_GPUS_THERE
+from ..driver_state import NO_GPUS_THERE
 
 WHAT = "the micro-kernels"
 # Failures that explain why nothing could be run on a GPU at all.

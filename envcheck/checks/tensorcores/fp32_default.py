@@ -36,7 +36,7 @@ _ENGAGED = ("proven", "indicated")
     about=(
         "What products of FP32 matrices do in each framework, with the settings that the user has: "
         "TensorFlow runs them in TF32 from 2.4 on, PyTorch keeps them in FP32 since 1.12 unless it is "
-        "asked, JAX leans to TF32, and newer cuBLAS can emulate FP32 on Tensor Cores. Each is told as a "
+        "asked, JAX leans to TF32, and newer cuBLAS can emulate FP32 on Tensor Cores. Each is shown as a "
         f"detail, with how to change it, and whether {OVERRIDE}=0 reaches it (it does not reach kernels of "
         "XLA's own). A warning where TensorFlow "
         "should use TF32 and does not, since something in the environment keeps it from that, or where "

@@ -10,10 +10,10 @@ from ...facts.view import SnapshotView, known
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...tensorcores.causes import LOOK_FOR_XIDS, STICKY
 from ...tensorcores.judge import Case
+from ..driver_state import NO_GPUS_THERE
 from ..gpus import together
 from ..nvidia_devices import event_evidence, known_kernel
 from ..registry import check
-from ..root_causes import NO_GPUS_THERE
 from .common import NOTHING_RUNS, SOURCES, any_cases, lines_of, products, run_again, where
 
 _DIED = {"timeout": "hung", "crashed": "died", "error": "broke its CUDA context"}
@@ -72,7 +72,7 @@ def kernels_come_back(view: SnapshotView) -> Iterator[Verdict]:
         how = _death(case)
         if not how or case.seen.path in seen:
             continue
-        seen.add(case.seen.path)  # a level that died as a whole is told once
+        seen.add(case.seen.path)  # a level that died as a whole is reported once
         reported = ".modes[" in case.seen.path
         what = products(case.judged.mode) if reported else "The process that multiplies"
         yield Finding(

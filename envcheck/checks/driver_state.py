@@ -1,4 +1,4 @@
-"""What the checks on the driver and the GPUs share: root codes, and a few facts about the place."""
+"""What checks share on the driver: the codes that explain why it is missing, its version, device nodes."""
 
 from __future__ import annotations
 

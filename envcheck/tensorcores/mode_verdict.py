@@ -30,7 +30,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     text: str  # "S1 3F800001: truncated, 25 bits kept"; why, where it cannot tell
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ModeVerdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One row's cell of the report's table, and all that explains it."""
 
     level: Level
