@@ -6,8 +6,9 @@ import sys
 import time
 
 from . import account, redact
-from .facts import Context, dumps, plain
+from .facts import dumps, plain
 from .runtime.child import parse
+from .runtime.context import Context
 from .version import VERSION
 
 SCHEMA = 1

@@ -3,8 +3,6 @@
 import errno
 import json
 
-from . import files
-
 REASONS = ("not-collected", "absent", "not-supported", "no-permission", "error", "lost", "timeout")
 
 
@@ -76,31 +74,6 @@ class Facts(object):
     def get(self, name):
         """The value, or None where there is none."""
         return known(self.values.get(name))
-
-
-class Context(object):
-    """What a probe may use: a root directory (tests bring their own), an environment, parameters."""
-
-    def __init__(self, environ, root="/", params=None):
-        self.environ = environ
-        self.root = root
-        self.params = params or {}
-
-    def path(self, path):
-        """An absolute path of the machine, below this context's root."""
-        return path if self.root == "/" else self.root.rstrip("/") + path
-
-    def read(self, path, limit=1 << 20):
-        """A small text file of the machine, undecodable bytes replaced. Raises OSError."""
-        return files.read(self.path(path), limit).decode("utf-8", "replace")
-
-    def run(self, argv, deadline, env=None):
-        """A helper program, inside the probe's own process group: a process.Result."""
-        from .runtime import process
-
-        return process.run(
-            argv, deadline, env=self.environ if env is None else env, own_session=False, tied=True
-        )
 
 
 def dumps(document):

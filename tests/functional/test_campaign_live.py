@@ -22,7 +22,7 @@ from pythons import find
 
 from envcheck.collector.kernels import attempts
 from envcheck.collector.kernels.attempts import Limits
-from envcheck.collector.kernels.campaign import Campaign, Interpreter
+from envcheck.collector.kernels.campaign import Campaign, PythonCommand
 from envcheck.collector.kernels.options import Options
 from envcheck.collector.kernels.selection import Device
 from envcheck.collector.runtime import orphans, process
@@ -116,7 +116,7 @@ def campaign(root: Path, options: Options, target: Any, python: str, **fake: str
     documents = {"machine": {}, "target": target}
     made = Campaign(options, documents, start, environment(**fake), None, str(root))
     device = Device({"index": 0, "uuid": "GPU-1"}, "GPU-1", "0000:01:00.0")
-    interpreter = Interpreter("machine", [python, "-B"], "/")
+    interpreter = PythonCommand("machine", [python, "-B"], "/")
     made.run(([device], ""), {"machine": interpreter, "target": interpreter}, lambda *told: None)
     assert all(child.result is not None for child in children)
     assert not [child.pid for child in children if group_lives(child.pid)]

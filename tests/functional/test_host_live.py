@@ -15,10 +15,10 @@ import msgspec
 import pytest
 import pythons
 
-from envcheck.collector.facts import Context
 from envcheck.collector.probes import containers
 from envcheck.collector.runtime import bounded, process
 from envcheck.collector.runtime.child import BOOTSTRAP, parse
+from envcheck.collector.runtime.context import Context
 from envcheck.facts.containers import Containers
 from envcheck.facts.host import Host
 

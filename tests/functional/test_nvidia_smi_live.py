@@ -12,9 +12,10 @@ import msgspec
 import probing
 import pytest
 
-from envcheck.collector.facts import Context, dumps
+from envcheck.collector.facts import dumps
 from envcheck.collector.probes import nvidia_smi
 from envcheck.collector.runtime import process
+from envcheck.collector.runtime.context import Context
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import NvidiaSmi
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from envcheck.collector.facts import Context, Facts, dumps
+from envcheck.collector.facts import Facts, dumps
+from envcheck.collector.runtime.context import Context
 
 RELEASE = "6.8.0-45-generic"
 H100 = "0x2330"

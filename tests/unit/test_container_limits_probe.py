@@ -8,7 +8,8 @@ import pytest
 from test_containers_probe import write
 
 from envcheck.collector.containers import limits as container_limits
-from envcheck.collector.facts import Context, Facts
+from envcheck.collector.facts import Facts
+from envcheck.collector.runtime.context import Context
 
 ALL = "CapEff:\t000001ffffffffff\n"
 NO_RESOURCE = "CapEff:\t000001fffeffffff\n"

@@ -12,9 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from envcheck.collector.containers import specs as container_specs
-from envcheck.collector.facts import Context, Facts, dumps, from_error
+from envcheck.collector.facts import Facts, dumps, from_error
 from envcheck.collector.probes import containers
 from envcheck.collector.runtime import bounded
+from envcheck.collector.runtime.context import Context
 from envcheck.collector.runtime.process import Result
 from envcheck.facts.containers import Containers, Engine
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from envcheck.collector.facts import Context, Facts, dumps, from_error
+from envcheck.collector.facts import Facts, dumps, from_error
 from envcheck.collector.linux import disk as host_disk
 from envcheck.collector.linux import limits as host_limits
 from envcheck.collector.linux import mounts
@@ -21,6 +21,7 @@ from envcheck.collector.linux import security as host_security
 from envcheck.collector.linux import virtualization as host_virtual
 from envcheck.collector.probes import host
 from envcheck.collector.runtime import bounded, programs
+from envcheck.collector.runtime.context import Context
 from envcheck.facts.host import Host
 
 ANYTHING = settings(max_examples=30, deadline=None)

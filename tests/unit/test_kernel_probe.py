@@ -14,13 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_tree import RELEASE, Tree, decode, kernel_module, modinfo
 
-from envcheck.collector.facts import Context, is_unavailable
+from envcheck.collector.facts import is_unavailable
 from envcheck.collector.linux import driver_packages as kernel_packages
 from envcheck.collector.linux import driver_version as kernel_version
 from envcheck.collector.linux import kernel_log
 from envcheck.collector.linux import modinfo as kernel_modinfo
 from envcheck.collector.linux import modules as kernel_modules
 from envcheck.collector.probes import kernel
+from envcheck.collector.runtime.context import Context
 from envcheck.facts.base import Unavailable
 from envcheck.facts.kernel import DkmsState, DriverPackage, Kernel, KernelModule, ModuleFile
 

@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from envcheck.collector.cuda import dl, elf, libraries
-from envcheck.collector.facts import Context
 from envcheck.collector.packaging import origins
 from envcheck.collector.packaging.distributions import Distribution
+from envcheck.collector.runtime.context import Context
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from targets import ABSENT, dist, good_snapshot, judge, packages, tensorflow
 
-from envcheck.collector.facts import Context
 from envcheck.collector.probes import lock
+from envcheck.collector.runtime.context import Context
 from envcheck.facts.base import NOT_COLLECTED, Unavailable
 from envcheck.facts.target import AddedPackage, InstalledLock, LockedPackage
 

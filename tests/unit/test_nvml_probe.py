@@ -15,11 +15,12 @@ from fake_nvml import ANSWERS, FabricV1, FabricV3, FakeNvml, NVMLError, Sram, fa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcheck.collector.facts import Context, dumps
+from envcheck.collector.facts import dumps
 from envcheck.collector.nvml import binding as nvml_binding
 from envcheck.collector.nvml import gpu as nvml_gpu
 from envcheck.collector.nvml import topology as nvml_topology
 from envcheck.collector.probes import nvml
+from envcheck.collector.runtime.context import Context
 from envcheck.collector.smi.document import read_file
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import Gpu, Nvml

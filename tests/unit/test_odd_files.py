@@ -19,6 +19,7 @@ from envcheck.collector.nvml import gpu as nvml_gpu
 from envcheck.collector.packaging import distributions
 from envcheck.collector.redact import Redactor
 from envcheck.collector.runtime import bounded, forked, shadows
+from envcheck.collector.runtime.context import Context
 
 
 def test_only_regular_files_are_opened(tmp_path: Path) -> None:
@@ -79,13 +80,13 @@ def test_a_home_that_cannot_be_decoded_is_redacted() -> None:
 
 def test_names_and_homes_without_asking_the_network(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
-    context = facts.Context({}, root=str(tmp_path))
+    context = Context({}, root=str(tmp_path))
     assert (account.entry(context), account.name(context), account.home(context)) == (None, "", "")
     (tmp_path / "etc/passwd").write_bytes(
         b"broken\n\xff:x:%d:0:\xff:/h\xff/:/bin/sh\n" % os.geteuid()
     )
     assert (account.name(context), account.home(context)) == ("\ufffd", "/h\ufffd")
-    context = facts.Context({"HOME": "/", "USER": "somebody"}, root=str(tmp_path / "none"))
+    context = Context({"HOME": "/", "USER": "somebody"}, root=str(tmp_path / "none"))
     assert (account.name(context), account.home(context)) == ("somebody", "/")
 
 

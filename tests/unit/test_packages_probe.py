@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcheck.collector.facts import Context
 from envcheck.collector.packaging import distributions
 from envcheck.collector.probes import packages
+from envcheck.collector.runtime.context import Context
 from envcheck.facts.base import Unavailable
 from envcheck.facts.target import Distribution, Packages
 

@@ -13,9 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from envcheck.collector.credentials import strip
-from envcheck.collector.facts import Context, dumps
+from envcheck.collector.facts import dumps
 from envcheck.collector.packaging import configuration, toml
 from envcheck.collector.probes import environment, packaging_config
+from envcheck.collector.runtime.context import Context
 from envcheck.facts.base import Unavailable
 from envcheck.facts.target import ConfigFile, Environment, PackagingConfig
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from envcheck.collector import account
 from envcheck.collector.credentials import SECRET, mask
-from envcheck.collector.facts import Context
 from envcheck.collector.redact import Redactor, scrub
+from envcheck.collector.runtime.context import Context
 
 UUID = "8932f937-d72c-4106-c12f-20bd9faed9f6"
 OTHER = "11111111-2222-3333-4444-555555555555"

@@ -41,3 +41,19 @@ def test_pairs_and_circles_are_found() -> None:
     assert rooms.pairs(drawn) == {("a", "b")}
     assert sorted(map(sorted, rooms.circles(drawn))) == [["a", "b"], ["c", "d", "e"]]
     assert len(rooms.levels(drawn)) == 2
+
+
+def test_the_collector_s_rooms_go_down_too() -> None:
+    top = rooms.REPOSITORY / "envcheck"
+    files = {}
+    for path in (top / "collector").rglob("*.py"):
+        parts = path.relative_to(top).with_suffix("").parts
+        files[".".join(["envcheck", *(part for part in parts if part != "__init__")])] = path
+    arrows = rooms.module_arrows(files)
+    assert rooms.circles(arrows) == []
+    drawn: dict[str, set[str]] = {(*name.split("."), "", "")[2]: set() for name in arrows}
+    for name, to in arrows.items():
+        here = (*name.split("."), "", "")[2]
+        drawn[here] |= {(*other.split("."), "", "")[2] for other in to} - {here}
+    assert {"runtime", "probes", "cuda", "facts"} <= set(drawn)
+    assert rooms.pairs(drawn) == set() and rooms.circles(drawn) == []

@@ -6,8 +6,9 @@ import json
 import os
 import sys
 
-from ..facts import Context, Facts, dumps
+from ..facts import Facts, dumps
 from . import shadows
+from .context import Context
 
 # What stands between the marks is the answer, whatever a chatty sitecustomize or library prints.
 BEGIN = "\n<<<envcheck facts\n"
