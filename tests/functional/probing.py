@@ -27,7 +27,16 @@ def interpreter(minor: int) -> str:
 
 
 def result(python: str, module: str, params: dict[str, Any], **environment: str) -> process.Result:
-    argv = [python, "-I", "-S", "-c", BOOTSTRAP, str(REPOSITORY), module, json.dumps(params)]
+    argv = [
+        python,
+        "-I",
+        "-S",
+        "-c",
+        BOOTSTRAP,
+        str(REPOSITORY),
+        f"envcheck.collector.probes.{module}",
+        json.dumps(params),
+    ]
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "NVIDIA", "LD_"))}
     return process.run(argv, 60, env={**clean, **environment})
 

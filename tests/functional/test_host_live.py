@@ -30,7 +30,16 @@ def run(
     module: str, python: str = sys.executable, env: dict[str, str] | None = None, **params: Any
 ) -> Any:
     """The probe's facts, decoded strictly, as its own process on this machine gives them."""
-    argv = [python, "-I", "-S", "-c", BOOTSTRAP, str(ROOT), module, json.dumps(params)]
+    argv = [
+        python,
+        "-I",
+        "-S",
+        "-c",
+        BOOTSTRAP,
+        str(ROOT),
+        f"envcheck.collector.probes.{module}",
+        json.dumps(params),
+    ]
     result = process.run(argv, 30, env=env)
     assert result.ok, result.tail(30)
     facts = parse(result.stdout)["facts"]
@@ -188,7 +197,16 @@ os.execv(sys.argv[2], sys.argv[2:])
 def test_a_dead_mount_costs_its_deadline_and_no_more(tmp_path: Path) -> None:
     if os.geteuid() != 0 or not os.access("/dev/fuse", os.R_OK | os.W_OK):
         pytest.skip("needs root and /dev/fuse to make a mount that never answers")
-    probe = [sys.executable, "-I", "-S", "-c", BOOTSTRAP, str(ROOT), "host", "{}"]
+    probe = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        BOOTSTRAP,
+        str(ROOT),
+        "envcheck.collector.probes.host",
+        "{}",
+    ]
     env = {**os.environ, "XDG_CACHE_HOME": f"{tmp_path}/cache"}
     result = process.run([sys.executable, "-c", DEAD, str(tmp_path), *probe], 30, env=env)
     if result.code == 77:

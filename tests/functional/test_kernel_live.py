@@ -33,7 +33,16 @@ PYTHONS = [
 
 def run(python: str, probe: str, **params: Any) -> tuple[Any, dict[str, str]]:
     """(facts, sources) of one probe; its answer has to be what the Snapshot's types expect."""
-    argv = [python, "-I", "-S", "-c", child.BOOTSTRAP, str(ROOT), probe, json.dumps(params)]
+    argv = [
+        python,
+        "-I",
+        "-S",
+        "-c",
+        child.BOOTSTRAP,
+        str(ROOT),
+        f"envcheck.collector.probes.{probe}",
+        json.dumps(params),
+    ]
     done = subprocess.run(argv, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
     answer = child.parse(done.stdout)

@@ -81,7 +81,14 @@ def run(target: Target, module: str, deadline: float = 60.0, **environ: str) -> 
     clean = {
         k: v for k, v in os.environ.items() if not k.startswith(("LD_", "PYTHON", "TF_", "CUDA"))
     }
-    argv = [target.python, "-c", child.BOOTSTRAP, str(ROOT), module, "{}"]
+    argv = [
+        target.python,
+        "-c",
+        child.BOOTSTRAP,
+        str(ROOT),
+        f"envcheck.collector.probes.{module}",
+        "{}",
+    ]
     return process.run(argv, deadline, env={**clean, **environ}, cwd="/")
 
 

@@ -1,6 +1,7 @@
 """What a probe may use of the machine that it looks at."""
 
 from .. import files
+from . import process
 
 
 class Context(object):
@@ -21,8 +22,6 @@ class Context(object):
 
     def run(self, argv, deadline, env=None):
         """A helper program, inside the probe's own process group: a process.Result."""
-        from .runtime import process
-
         return process.run(
             argv, deadline, env=self.environ if env is None else env, own_session=False, tied=True
         )
