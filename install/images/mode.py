@@ -128,7 +128,7 @@ class ImageMode:
 
     def plan(self, resolved: ResolvedImage) -> ImagePlan:
         choice, image, engine = resolved.choice, resolved.image, resolved.engine
-        root = layout.root_of(self.request, _environment_name(choice, image))
+        root = layout.root_of(self.request, environment_name(choice, image))
         guard.look(root)
         wanted = layout.image_version_id(
             choice.candidate.release.release,
@@ -186,7 +186,7 @@ class ImageMode:
         return survey.room_for(path, self.snapshot)
 
 
-def _environment_name(choice: ImageChoice, image: Image) -> str:
+def environment_name(choice: ImageChoice, image: Image) -> str:
     """The flavour's, or "image-" and an own image's name without its registry: "image-team-tf"."""
     if choice.stack.name != containers.OWN:
         return choice.stack.name

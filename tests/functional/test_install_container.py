@@ -159,7 +159,7 @@ def test_the_plan_touches_nothing_and_holds_the_tag_to_a_digest(site: Site) -> N
     done = site.envcheck("install", "--mode", "container", "--image", reference, "--plan")
     said = done.stdout.decode()
     assert done.returncode == 0 and "sha256:" in said and reference in said and "podman" in said
-    assert site.nothing_is_left(before) and not site.home.root("image-base").exists()
+    assert site.nothing_is_left(before) and not site.home.root("image-team-base").exists()
 
 
 def test_mirrors_and_blocked_registries_are_those_of_the_engine(site: Site) -> None:
@@ -268,7 +268,7 @@ def test_a_version_whose_image_is_gone_is_no_way_back(site: Site) -> None:
     first = site.install("--image", reference)["environment"]["version"]
     site.registry.copy(f"oci-archive:{site.save('user')}", "team/base", "lost")
     second = site.install("--image", reference, "--upgrade")["environment"]["version"]
-    (held,) = (site.home.root("image-base") / first / ".envcheck").glob("held.json")
+    (held,) = (site.home.root("image-team-base") / first / ".envcheck").glob("held.json")
     site.world.podman("rmi", "--force", json.loads(held.read_text())["image_id"])
 
     done = site.envcheck("rollback")
@@ -278,7 +278,7 @@ def test_a_version_whose_image_is_gone_is_no_way_back(site: Site) -> None:
     listed = site.environments()[0]
     assert listed["current"] == second
 
-    (held,) = (site.home.root("image-base") / second / ".envcheck").glob("held.json")
+    (held,) = (site.home.root("image-team-base") / second / ".envcheck").glob("held.json")
     site.world.podman("rmi", "--force", json.loads(held.read_text())["image_id"])
     ran = site.envcheck("run", "--", "true")
     assert ran.returncode == 125, ran.stderr
@@ -341,7 +341,7 @@ def test_an_image_of_two_environments_is_fetched_once_and_goes_with_the_last(sit
     assert site.install("--image", reference, "--path", other)["result"] == "installed"
     blobs = [one for one in site.registry.requests()[asked:] if "/blobs/" in one.path]
     assert len(blobs) <= 1, "its configuration alone"
-    assert site.envcheck("uninstall", "image-user", "--yes").returncode == 0
+    assert site.envcheck("uninstall", "image-team-user", "--yes").returncode == 0
     ran = site.envcheck("run", "--path", other, "--", "true")
     assert ran.returncode == 0, ran.stderr
     assert site.envcheck("uninstall", "--yes").returncode == 0

@@ -46,7 +46,9 @@ def test_installed_run_looked_at_and_removed(docker_daemon: DockerDaemon, tmp_pa
         **docker_daemon.variables,
     )
     assert ran.stdout.decode() == f"1.15.5+standin {tmp_path} 0\n", ran.stderr
-    start = json.loads((home.root("image-tensorflow") / "current/.envcheck/start.json").read_text())
+    start = json.loads(
+        (home.root("image-team-tensorflow") / "current/.envcheck/start.json").read_text()
+    )
     # Without an init program the command is process 1, which the signal does not end.
     for command, code in (("exit 3", 3), ("kill -TERM $$", 143 if start["init"] else 0)):
         ran = home.envcheck("run", "--", "sh", "-c", command, **docker_daemon.variables)
