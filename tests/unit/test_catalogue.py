@@ -11,7 +11,15 @@ from envcheck.install.catalogue.load import load, names
 
 
 def test_the_stacks_in_the_order_in_which_they_are_preferred() -> None:
-    assert names() == ["nvidia-tf1", "tensorflow", "tensorflow-cpu", "tensorflow1"]
+    assert names() == [
+        "jax",
+        "jax-cpu",
+        "nvidia-tf1",
+        "tensorflow",
+        "tensorflow-cpu",
+        "tensorflow1",
+        "torch",
+    ]
 
 
 @pytest.mark.parametrize("name", names())
