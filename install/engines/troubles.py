@@ -109,7 +109,7 @@ TROUBLES = (
         "it was removed there, or a mirror is behind: start again, and it is looked up anew",
     ),
     Trouble(
-        r"HTTP status: (?P<what>5\d\d[^\n:,]*)|StatusCode: (?P<other>5\d\d)",
+        r"(?:HTTP status|status code from registry):? (?P<what>\d\d\d[^\n:,]*)|StatusCode: (?P<other>5\d\d)",
         "the registry answers {what}",
         "try again later",
     ),

@@ -39,6 +39,7 @@ def blob(data: bytes) -> str:
 
 def put_archive(server: BadServer, archive: Path, *, tag: str = "1") -> dict[str, int]:
     """An image of an OCI archive under REPOSITORY:tag: its layers' paths and sizes in bytes."""
+    server.file("/v2/", b"{}", content_type="application/json")  # engines ask it first
     with tarfile.open(archive) as tar:
 
         def read(digest: str) -> bytes:

@@ -140,10 +140,10 @@ def test_what_a_registry_answers_for_a_tag(
 @pytest.mark.parametrize(
     ("way", "sentence", "hint"),
     [
-        (Way(status=403, times=None), "refuses access (403)", "podman login"),
-        (Way(status=404, times=None), "does not have it (404)", ""),
-        (Way(status=429, headers=LATER, times=None), "(429)", "60 minutes"),
-        (Way(wrong_at=1000, times=None), "its sha256 is", "nothing of it was kept"),
+        (Way(status=403, times=None), "the registry denies access", "podman login"),
+        (Way(status=404, times=None), "the registry does not have it any more", "start again"),
+        (Way(status=503, times=None), "the registry answers 503", "try again later"),
+        (Way(wrong_at=1000, times=None), "does not match the digest", ""),
     ],
 )
 def test_a_layer_that_does_not_come_is_put_back(
@@ -155,13 +155,12 @@ def test_a_layer_that_does_not_come_is_put_back(
     assert place.is_clean(before)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_after_an_end_in_the_middle_the_next_run_goes_on(place: Place, how: signal.Signals) -> None:
-    """And cuts on the way cost nothing; a tag is asked for once, so that it cannot move under the pull."""
+    """The engine ends too, and keeps what it has whole; a tag is asked for once, so that it cannot move."""
     before = place.world.images()
-    cut = Way(cut_after=2_000_000)
-    place.server.behave(place.layer, cut, cut, Way(rate=4_000_000, times=None))
-    with place.begun(7_000_000) as process:
+    place.server.behave(place.layer, Way(rate=2_000_000, times=None))
+    with place.begun(2_000_000) as process:
         process.send_signal(how)
         said = process.communicate(timeout=60)[1].decode()
     if how != signal.SIGKILL:
@@ -171,26 +170,19 @@ def test_after_an_end_in_the_middle_the_next_run_goes_on(place: Place, how: sign
     assert len(place.server.seen(TAG)) == 1
     done = place.install()
     assert done.returncode == 0, done.stderr
-    assert place.server.sent(place.layer) < SIZE * 1.01 + 200_000  # what was on the way is lost
     place.uninstall()
     assert place.is_clean(before)
-    assert not list(place.home.folder.rglob("store/files/*/*"))
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"), [("XDG_CACHE_HOME", "XDG_CACHE_HOME"), ("XDG_DATA_HOME", "--path DIR")]
-)
-def test_a_disk_that_fills_up_in_the_middle(
-    place: Place, small: Callable[[], Path], name: str, hint: str
-) -> None:
+def test_a_disk_that_fills_up_in_the_middle(place: Place, small: Callable[[], Path]) -> None:
     before = place.world.images()
     folder = small()
     place.server.behave(place.layer, Way(rate=4_000_000, times=None))
-    with place.begun(1_000_000, **{name: str(folder)}) as process:
+    with place.begun(1_000_000, XDG_DATA_HOME=str(folder)) as process:
         fill(folder)
         said = process.communicate(timeout=60)
     done = subprocess.CompletedProcess(place.argv, process.returncode, *said)
-    _is_one_sentence(done, ExitCode.PUT_BACK, str(folder), hint)
+    _is_one_sentence(done, ExitCode.PUT_BACK, str(folder), "--path DIR")
     (folder / "fill").unlink()
     assert place.is_clean(before)
 
@@ -214,9 +206,7 @@ def test_a_storage_that_fills_up_in_the_middle(place: Place, small: Callable[[],
     assert not world.podman("images", "--all", "--quiet", **changes).stdout
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"), [("XDG_CACHE_HOME", "XDG_CACHE_HOME=DIR"), ("XDG_DATA_HOME", "--path DIR")]
-)
+@pytest.mark.parametrize(("name", "hint"), [("XDG_DATA_HOME", "--path DIR")])
 def test_a_home_that_cannot_be_written_to_is_refused(
     place: Place, small: Callable[[], Path], name: str, hint: str
 ) -> None:
