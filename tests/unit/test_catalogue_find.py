@@ -72,9 +72,9 @@ def test_an_unknown_stack_names_the_nearest_and_all() -> None:
         UsageError, match='no stack "tensorfow"; did you mean "tensorflow"'
     ) as caught:
         load("tensorfow")
-    assert "nvidia-tf1, tensorflow, tensorflow-cpu, tensorflow1" in caught.value.hint
-    with pytest.raises(UsageError, match=r'^there is no stack "pytorch"$'):
-        load("pytorch")
+    assert "nvidia-tf1, tensorflow, tensorflow-cpu, tensorflow1, torch" in caught.value.hint
+    with pytest.raises(UsageError, match=r'^there is no stack "fastai"$'):
+        load("fastai")
 
 
 def test_every_python_gets_one_pip_exactly() -> None:

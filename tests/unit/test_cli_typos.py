@@ -77,7 +77,7 @@ def test_the_nearest_is_named(
         ("doctor --frobnicate", 'envcheck doctor: there is no option "--frobnicate"'),
         ("list tensorflow", 'envcheck list: unexpected argument "tensorflow"'),
         ("list --format pdf", 'envcheck list: --format "pdf": not one of text, json'),
-        ("install pytorch", 'envcheck: there is no stack "pytorch"'),
+        ("install fastai", 'envcheck: there is no stack "fastai"'),
     ],
 )
 def test_what_is_near_nothing_is_said_alone(

@@ -12,6 +12,7 @@ import pytest
 
 from envcheck.checks.registry import all_checks, areas
 from envcheck.cli.main import COMMANDS, build_parser
+from envcheck.cli.stacks import containers
 from envcheck.exit_codes import ExitCode
 from envcheck.install.catalogue.load import names
 
@@ -143,4 +144,5 @@ def test_the_exit_codes_are_all_of_them() -> None:
 
 def test_the_stacks_are_those_of_the_catalogue() -> None:
     table = README.read_text().partition("## Stacks")[2].partition("\n## ")[0]
-    assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == set(names())
+    first = "".join(re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE))
+    assert set(re.findall(r"`([^`]+)`", first)) == {*names(), *containers()}
