@@ -190,7 +190,9 @@ class _Selector(Generic[S, R]):
 
     def _remedies(self, judged: Fit[S, R], refused: JudgedRelease[R]) -> list[str]:
         """What to do about the reasons; `--allow-no-gpu` only where it would be enough."""
-        allowed = self._judge(judged.stack.name, True)
+        stack = judged.stack.name  # of a stack's own file the request has the path
+        asked = next((one for one, fit in self._fits.items() if fit.stack.name == stack), stack)
+        allowed = self._judge(asked, True)
         enough = any(
             one.release == refused.release and named(one).fits for one in allowed.candidates
         )

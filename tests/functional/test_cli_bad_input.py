@@ -165,7 +165,7 @@ def test_standard_streams_that_are_closed(tmp_path: Path, closed: str) -> None:
     command = f"{PYTHON} -m envcheck doctor --exit-zero --format json --output {report} {closed}"
     ran = subprocess.run(["sh", "-c", command], capture_output=True, env=environment(), check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
-    assert json.loads(report.read_text())["schema"] == 1
+    assert json.loads(report.read_text())["schema"] == 2
 
 
 def test_a_result_that_nobody_reads_keeps_its_exit_code(tmp_path: Path) -> None:

@@ -163,8 +163,8 @@ def test_the_table_for_people_fits_80_columns(
     lines = shown.stdout.decode().splitlines()
     assert max(map(len, lines)) <= 80
     assert "GPU 0 NVIDIA H200 at 0000:83:00.0" in lines
-    assert "  FP16            proven          579         61%  10.2  tensor tensor tensor" in lines
-    assert "  FP32 control    not engaged    57.0 ██████  96%        no     no     no" in lines
+    assert "  FP16            proven            579         61%  10.2 tensor tensor tensor" in lines
+    assert "  FP32 control    not engaged      57.0  ██████ 96%       no     no     no" in lines
     assert any("L0 5/5, L1 5/5, L2 3/3" in line for line in lines)
 
 

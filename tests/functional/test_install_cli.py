@@ -265,15 +265,6 @@ def test_a_cache_that_cannot_be_written_is_named(home: Home, shop: Demo) -> None
     assert not home.root("demo").exists()
 
 
-def test_a_dockerfile_is_all_there_is_on_stdout(home: Home, shop: Demo) -> None:
-    result = home.envcheck("install", *shop.selection, "--dockerfile")
-    assert result.returncode == 0, result.stderr.decode()
-    told = result.stdout.decode()
-    assert told.startswith("# Written by envcheck ") and ": demo 2.0" in told.splitlines()[0]
-    assert "'demo-framework==2.0 --hash=sha256:" in told
-    assert not (home.folder / "data").exists()
-
-
 @pytest.mark.heavy
 def test_tensorflow_for_the_cpu_from_the_registry(home: Home) -> None:
     """For real: what a user types on a machine without a GPU."""

@@ -43,13 +43,15 @@ def test_every_module_and_table_is_in_it_once(wheel: zipfile.ZipFile) -> None:
         *package.rglob("*.json"),
     ]:
         assert f"envcheck/{path.relative_to(package).as_posix()}" in names
-    assert "envcheck/install/last.py" in names
+    assert "envcheck/install/pipeline.py" in names
 
 
 def test_nothing_else_is_in_it(wheel: zipfile.ZipFile) -> None:
     for name in wheel.namelist():
         of_shells = name.startswith("envcheck/install/start/shell/")
-        known = name.endswith((".py", ".csv", ".toml", ".txt")) or ".dist-info/" in name
+        known = (
+            name.endswith((".py", ".csv", ".toml", ".txt", ".template")) or ".dist-info/" in name
+        )
         demo = name.startswith("envcheck/data/demos/") and name.endswith(".json")
         assert known or of_shells or demo, name
     assert "envcheck/install/start/shell/.zshrc" in wheel.namelist(), "a file with a dot in front"
