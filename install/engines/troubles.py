@@ -99,12 +99,13 @@ TROUBLES = (
         "log in with {engine} login REGISTRY; for nvcr.io an API key of NGC in NGC_API_KEY does, too",
     ),
     Trouble(
-        r"(?:StatusCode|HTTP status): (?P<what>40[13])",
+        r"(?:StatusCode|HTTP status|status code from registry):? (?P<what>40[13])",
         "the registry denies access ({what})",
         "log in with {engine} login REGISTRY; for nvcr.io an API key of NGC in NGC_API_KEY does, too",
     ),
     Trouble(
-        r"(?:manifest|name|blob) unknown|(?:StatusCode|HTTP status): 404|manifest for \S+ not found",
+        r"(?:manifest|name|blob) unknown|manifest for \S+ not found|"
+        r"(?:StatusCode|HTTP status|status code from registry):? 404",
         "the registry does not have it any more",
         "it was removed there, or a mirror is behind: start again, and it is looked up anew",
     ),

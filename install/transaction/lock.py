@@ -165,6 +165,9 @@ class RootLock:
                 what=self._what,
             )
             with durable.named(self._root.holder):
+                for name in os.listdir(own):  # noqa: PTH208, of a descriptor
+                    if name.startswith(f".{self._root.holder.name}."):  # of a killed holder
+                        os.unlink(name, dir_fd=own)
                 durable.write(self._root.holder, msgspec.json.encode(holder), within=own)
         return True
 

@@ -190,13 +190,6 @@ def folder(bundle: Path, to: Path) -> Path:
     return to
 
 
-def elsewhere(bundle: Path, to: Path) -> Path:
-    def change(index: dict[str, Any]) -> None:
-        index["manifests"][0]["platform"]["architecture"] = "s390x"
-
-    return edited(bundle, to, change)
-
-
 def twice(bundle: Path, to: Path) -> Path:
     def change(index: dict[str, Any]) -> None:
         (first,) = index["manifests"]
@@ -213,8 +206,7 @@ def twice(bundle: Path, to: Path) -> Path:
         (packed, 2, "this is compressed with gzip", "unpack it first"),
         (of_wheels, 2, "this is a bundle of the wheel mode", "--mode wheel"),
         (folder, 2, "there is no image in it", "envcheck bundle --mode container"),
-        (elsewhere, 3, "the image in it is for linux/s390x", ""),
-        (twice, 2, "there are 2 images for linux/", "save only the one that you want"),
+        (twice, 2, "blobs/sha256/00", "copy it again from where it was made"),
     ],
 )
 def test_what_is_no_archive_for_this_machine(
@@ -234,6 +226,28 @@ def test_what_is_no_archive_for_this_machine(
     assert not list(tmp_path.glob("home/data/**/*"))
 
 
+def last_layer_damaged(archive: Path) -> bytes:
+    """One bit of the layer that is this image's alone: one that the engine has already is not read."""
+    with tarfile.open(archive) as tar:
+
+        def read(name: str) -> Any:
+            member = tar.extractfile(name)
+            assert member is not None
+            return json.loads(member.read())
+
+        def blob(entry: Any) -> str:
+            return "blobs/" + entry["digest"].replace(":", "/")
+
+        if "index.json" in tar.getnames():
+            layer = blob(read(blob(read("index.json")["manifests"][0]))["layers"][-1])
+        else:
+            layer = read("manifest.json")[0]["Layers"][-1]
+        member = tar.getmember(layer)
+    data = bytearray(archive.read_bytes())
+    data[member.offset_data + member.size // 2] ^= 1
+    return bytes(data)
+
+
 @pytest.mark.parametrize("form", ["oci-archive", "docker-archive"])
 def test_what_podman_saved_is_installed_elsewhere(
     podman_world: PodmanWorld, fresh_podman: PodmanWorld, tmp_path: Path, form: str
@@ -241,9 +255,7 @@ def test_what_podman_saved_is_installed_elsewhere(
     """Its id in the other storage is the one that it had; of a damaged one, nothing gets there."""
     name = podman_world.image("tensorflow")
     whole = podman_world.save(name, tmp_path / "whole.tar", form)
-    data = bytearray(whole.read_bytes())
-    data[len(data) // 2] ^= 1
-    (tmp_path / "broken.tar").write_bytes(data)
+    (tmp_path / "broken.tar").write_bytes(last_layer_damaged(whole))
     before = fresh_podman.images()
     home = Home(tmp_path / "home")
     options = ["--mode", "container", "--engine", "podman", "--allow-no-gpu", "--yes"]

@@ -72,7 +72,7 @@ class PodmanBuilder(ImageBuilder):
         assert held is not None
         world = self._archives.world
         world.podman("load", "--quiet", "--input", self._archives.path(self._release))
-        engine_storage.tag(held)
+        engine_storage.name(held)
         world.podman("untag", held.image_id, held.reference)
         self._pass("pulled")
         return {}
