@@ -65,7 +65,9 @@ def online(scratch: Path, environ: Mapping[str, str] | None = None) -> dict[str,
         path.write_bytes(b"\n".join(bundle.read_bytes() for bundle in bundles))
         kept["SSL_CERT_FILE"] = str(path)
     netrc = source.get("NETRC") or str(Path(source.get("HOME") or places.home()) / ".netrc")
-    return {"UV_SYSTEM_CERTS": "1", "NETRC": netrc, **kept}
+    # uv makes its store of credentials, with a lock, where there is none: not in this user's home.
+    own = {"UV_SYSTEM_CERTS": "1", "UV_CREDENTIALS_DIR": str(scratch / "credentials")}
+    return {**own, "NETRC": netrc, **kept}
 
 
 def _named_bundles(source: Mapping[str, str], settings: Mapping[str, Setting]) -> list[Path]:

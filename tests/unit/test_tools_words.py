@@ -353,6 +353,7 @@ def test_what_asks_an_index_gets_the_users_proxies_and_certificates(
     mine["PIP_CONFIG_FILE"] = "/dev/null"
     assert child_env.online(tmp_path, mine) == {
         "UV_SYSTEM_CERTS": "1",
+        "UV_CREDENTIALS_DIR": str(tmp_path / "credentials"),
         "NETRC": "/h/.netrc",
         "https_proxy": "z",
         "NO_PROXY": "a,127.0.0.1,localhost,::1",
