@@ -80,7 +80,8 @@ TROUBLES = (
     ),
     Trouble(
         r"wrong diff id|digest (?:did not match|mismatch)|does not match its digest|"
-        r"layers? (?:from manifest )?don't match",
+        r"layers? (?:from manifest )?don't match|"
+        r"gzip: invalid (?:checksum|header)|zstd: invalid|flate: corrupt",
         "what {engine} received does not match the digest",
     ),
     Trouble(

@@ -123,8 +123,11 @@ def trouble(version: Version, images: ImageStore) -> str:
     return f"its image in {image.engine} cannot be looked at: {why}" if why else ""
 
 
-def release(version: Version, images: ImageStore) -> None:
-    """Have the engine let go of what it holds for the version. RemovalError has the command for it."""
+def release(version: Version, images: ImageStore, released: Iterable[Version] = ()) -> None:
+    """Have the engine let go of what it holds for the version. RemovalError has the command for it.
+
+    released: versions that are still there and need their images no longer.
+    """
     try:
         image = read(version)
     except Unreadable:
@@ -134,7 +137,7 @@ def release(version: Version, images: ImageStore) -> None:
         ) from None
     if image is None or not image.tag:
         return
-    others = _of_others([version])
+    others = _of_others([version, *released])
     if any((other.engine, other.tag) == (image.engine, image.tag) for other in others):
         return  # a version of another root has it by the same name
     if any(_is_same(image, other) for other in others):

@@ -128,15 +128,16 @@ def uninstall(
 def _release(root: Root, chosen: list[Version], images: ImageStore) -> None:
     """Have engines let go, of the version in use last: a container may run that envcheck did not start."""
     in_use = root.current_id()
-    released = False
+    released: list[Version] = []
     for version in sorted(chosen, key=lambda one: one.id == in_use):
         try:
-            engine_images.release(version, images)
+            engine_images.release(version, images, released)
         except RemovalError as error:
             if released:
                 raise _left(root, str(error), error.hint) from None
             raise PutBack(f"{root.path}: nothing was removed: {error}", hint=error.hint) from None
-        released = released or version.is_container
+        if version.is_container:
+            released.append(version)
 
 
 def _left(root: Root, why: str, hint: str) -> NotPutBack:

@@ -99,7 +99,8 @@ def test_whatever_a_foreign_probe_does_is_a_fact(tmp_path: Path, how: str) -> No
     assert odd is not None and odd["serial"].startswith("<serial-")
     assert odd["nan"]["unavailable"] == "error" and odd["1"] == 1 << 70
     prefix = found.target.extensions["of_the_target"].facts
-    assert prefix == {"prefix": sys.prefix}
+    below_home = sys.prefix.removeprefix(str(Path.home()))  # a home is a token in a Snapshot
+    assert prefix is not None and prefix["prefix"].endswith(below_home)
     for name in BODIES:
         running = subprocess.run(["pgrep", "-f", str(tmp_path / name)], capture_output=True)
         assert not running.stdout, name
