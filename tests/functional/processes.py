@@ -21,6 +21,19 @@ def running(folder: Path) -> list[tuple[int, int, bytes]]:
     return found
 
 
+def running_commands(text: str) -> list[bytes]:
+    """The command lines that contain a text."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if text.encode() in command:
+            found.append(command)
+    return found
+
+
 def wait_for(condition: Callable[[], object], seconds: float = 10.0) -> bool:
     """Whether the condition came true within that time."""
     limit = time.monotonic() + seconds

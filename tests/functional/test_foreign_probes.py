@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import running_commands
 from pythons import need
 
 from envcheck import plugins, single_file
@@ -101,9 +102,7 @@ def test_whatever_a_foreign_probe_does_is_a_fact(tmp_path: Path, how: str) -> No
     prefix = found.target.extensions["of_the_target"].facts
     below_home = sys.prefix.removeprefix(str(Path.home()))  # a home is a token in a Snapshot
     assert prefix is not None and prefix["prefix"].endswith(below_home)
-    for name in BODIES:
-        running = subprocess.run(["pgrep", "-f", str(tmp_path / name)], capture_output=True)
-        assert not running.stdout, name
+    assert [name for name in BODIES if running_commands(str(tmp_path / name))] == []
     assert snapshot.load(snapshot.dump(found)) == found
 
 
