@@ -64,7 +64,7 @@ class Bench:
         engine: dict[str, str] = self.world.variables
         own = {"HOME": str(home), "TMPDIR": str(self.scratch)}
         if self.registry is not None:
-            own["SSL_CERT_FILE"] = str(self.registry.tls.authority)
+            own["SSL_CERT_FILE"] = str(self.registry.ca)
         return clean | engine | own
 
     def took(self, argv: Sequence[str | Path], home: Path, codes: Sequence[int] = (0,)) -> float:
