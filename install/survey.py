@@ -26,7 +26,7 @@ from .request import Request
 T = TypeVar("T")
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
+class SurveyedMachine(msgspec.Struct, frozen=True, kw_only=True):
     """``public`` is None for an installation that asks no index."""
 
     snapshot: Snapshot
@@ -46,7 +46,7 @@ def look(
     python: str = "",
     *,
     collected: BackgroundTask[Collected] | None = None,
-) -> Machine:
+) -> SurveyedMachine:
     """All of it side by side. Only from the main thread; python: in place of the request's.
 
     collected: a Snapshot that is under way.
@@ -58,7 +58,7 @@ def look(
     public = None if request.offline else BackgroundTask(lambda: _public(request))
     obtainable = None if request.offline else BackgroundTask(finding.obtainable)
     interpreters = finding.interpreters(python or request.python)
-    return Machine(
+    return SurveyedMachine(
         obtainable=[] if obtainable is None else obtainable.result(),
         public=None if public is None else public.result(),
         interpreters=interpreters,

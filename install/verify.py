@@ -17,7 +17,7 @@ from ..findings.model import CheckResult, Diagnosis
 from ..reports import json_report
 from ..reports.model import build
 from .transaction import record
-from .transaction.interfaces import Verdict
+from .transaction.interfaces import Verification
 from .transaction.layout import Version
 from .transaction.record import Health
 
@@ -42,7 +42,7 @@ class DoctorVerifier:
         self._must_pass = list(must_pass)
         self._allow_no_gpu = allow_no_gpu
 
-    def verify(self, directory: Path, old: Path | None) -> Verdict:
+    def verify(self, directory: Path, old: Path | None) -> Verification:
         """Judge the version in ``directory``; old: the one in use. Raises CouldNotLook."""
         collected = self._look(directory)
         diagnosis = diagnose(collected.snapshot)
@@ -55,7 +55,7 @@ class DoctorVerifier:
         against = [result for result in failing if result.code not in before]
         against += [r for r in unproven if r not in excused and r not in against]
         report = build(collected.snapshot, diagnosis)
-        return Verdict(
+        return Verification(
             health=Health(
                 verdict=report.verdict,
                 failing=[result.code for result in failing if result not in against],

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..install.mode import InstallOptions
     from ..install.pipeline import Outcome
     from ..install.plan.models import AnyPlan
-    from ..install.reports.plan_json import Environment, Result
+    from ..install.reports.plan_json import InstalledEnvironment, Result
     from ..install.request import Request
 
 EPILOG = """\
@@ -234,7 +234,7 @@ def _render(arguments: argparse.Namespace, outcome: Outcome) -> str:
     )
 
 
-def _environment(outcome: Outcome) -> Environment | None:
+def _environment(outcome: Outcome) -> InstalledEnvironment | None:
     from ..install.reports import installed
 
     if outcome.installed is None:
@@ -247,7 +247,7 @@ def _envelope(
     code: int,
     error: BaseException | None,
     plan: AnyPlan | None,
-    environment: Environment | None = None,
+    environment: InstalledEnvironment | None = None,
 ) -> str:
     from ..install.reports import plan_json
 

@@ -18,7 +18,7 @@ from . import messages
 
 if TYPE_CHECKING:
     from ..install.plan.models import AnyPlan, StepName
-    from ..install.store.progress import Fetching, Rate
+    from ..install.store.progress import Fetching, SmoothedRate
 
 F = TypeVar("F", bound="Terminal")
 
@@ -49,7 +49,7 @@ class Terminal:
         self._task = ""
         self._since = self._told = 0.0
         self._detail = ""
-        self._rate: Rate | None = None
+        self._rate: SmoothedRate | None = None
         self._steps: list[tuple[StepName, str]] = []
 
     def __enter__(self: F) -> F:
@@ -93,7 +93,7 @@ class Terminal:
         from ..install.store import progress
 
         with self._lock:
-            self._rate = self._rate or progress.Rate()
+            self._rate = self._rate or progress.SmoothedRate()
             now = time.monotonic()
             self._rate.add(now, state.fetched)
             under_way = state.files_done < state.files

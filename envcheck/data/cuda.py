@@ -34,7 +34,7 @@ class CudaRow(NamedTuple):
         return f"{self.version.major}.{self.version.minor}"
 
 
-class Fit(NamedTuple):
+class DriverFit(NamedTuple):
     """Whether a driver runs a CUDA version, and how.
 
     how: "native": the driver is at least the toolkit's own; "minor-version": it runs it by minor-version
@@ -97,7 +97,7 @@ def rows_for(cuda: str) -> tuple[CudaRow, ...]:
     return exact[:1] or minor
 
 
-def driver_fits(cuda: str, driver: str) -> Fit:
+def driver_fits(cuda: str, driver: str) -> DriverFit:
     """Whether this driver runs this CUDA: at least *either* of the table's two columns.
 
     For CUDA 11.0 the compatibility minimum is above the toolkit's own driver, so neither column alone
@@ -106,7 +106,7 @@ def driver_fits(cuda: str, driver: str) -> Fit:
     found = rows_for(cuda)
     version = parse_version(driver)
     if not found or version is None:
-        return Fit("not-known", cuda, driver, "", "", "")
+        return DriverFit("not-known", cuda, driver, "", "", "")
     how: How
     if all(_reaches(version, row.toolkit_driver) for row in found):
         how = "native"
@@ -118,7 +118,7 @@ def driver_fits(cuda: str, driver: str) -> Fit:
         how = "too-old"
     newest = found[0]
     needs = _oldest(newest.toolkit_driver, newest.compat_driver)
-    return Fit(how, cuda, driver, needs, newest.toolkit_driver, newest.source)
+    return DriverFit(how, cuda, driver, needs, newest.toolkit_driver, newest.source)
 
 
 @lru_cache(maxsize=256)

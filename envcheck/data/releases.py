@@ -20,7 +20,7 @@ from . import table
 from .versions import parse_version
 
 
-class Release(msgspec.Struct, frozen=True):
+class MonthlyRelease(msgspec.Struct, frozen=True):
     """One month. Versions as the documents print them; "" is not known."""
 
     month: str  # "23.03"
@@ -76,12 +76,12 @@ def month_key(month: str) -> tuple[int, int]:
 
 
 @cache
-def releases() -> tuple[Release, ...]:
+def releases() -> tuple[MonthlyRelease, ...]:
     """Every month of releases.csv, oldest first."""
     return tuple(_release(row) for row in table("releases"))
 
 
-def by_wheel(version: str | Version) -> Release | None:
+def by_wheel(version: str | Version) -> MonthlyRelease | None:
     """The month whose nvidia-tensorflow wheel has this version; ``+nv23.03`` equals ``+nv23.3``."""
     wanted = parse_version(version)
     if wanted is None:
@@ -89,7 +89,7 @@ def by_wheel(version: str | Version) -> Release | None:
     return next((release for release in releases() if release.wheel == wanted), None)
 
 
-def by_month(month: str) -> Release | None:
+def by_month(month: str) -> MonthlyRelease | None:
     """The release of "23.03", or of "23.3"."""
     wanted = month_key(month)
     return next((release for release in releases() if month_key(release.month) == wanted), None)
@@ -104,14 +104,14 @@ def month_of(version: str | Version) -> str | None:
     return f"{found[1]}.{int(found[2]):02d}"
 
 
-def nearest(version: str | Version) -> Release | None:
+def nearest(version: str | Version) -> MonthlyRelease | None:
     """The wheel release closest in time to the month that the version names; None without a month."""
     month = month_of(version)
     if month is None:
         return None
     year, number = month_key(month)
 
-    def distance(release: Release) -> tuple[int, int]:
+    def distance(release: MonthlyRelease) -> tuple[int, int]:
         at_year, at_number = month_key(release.month)
         months = (at_year - year) * 12 + at_number - number
         return abs(months), months
@@ -180,8 +180,8 @@ def _names(row: Dependency) -> set[str]:
     return {canonicalize_name(name)}
 
 
-def _release(row: dict[str, str]) -> Release:
-    return Release(
+def _release(row: dict[str, str]) -> MonthlyRelease:
+    return MonthlyRelease(
         month=row["release"],
         wheel=parse_version(row["wheel_version"]),
         image_tf1=row["tag_tf1"],

@@ -23,10 +23,10 @@ from .target import (
     Environment,
     Framework,
     InstalledLock,
-    Interpreter,
     Loader,
     Packages,
     PackagingConfig,
+    TargetInterpreter,
 )
 
 SCHEMA = 1
@@ -59,7 +59,7 @@ class Document(Facts, frozen=True, kw_only=True):
     cuda: Probe[CudaDriver] | None = None
     containers: Probe[Containers] | None = None
     # target
-    interpreter: Probe[Interpreter] | None = None
+    interpreter: Probe[TargetInterpreter] | None = None
     environment: Probe[Environment] | None = None
     packages: Probe[Packages] | None = None
     packaging_config: Probe[PackagingConfig] | None = None

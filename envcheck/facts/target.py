@@ -10,7 +10,7 @@ from .base import NOT_COLLECTED, Address, Facts, Maybe
 FRAMEWORKS = {"tensorflow": "TensorFlow", "torch": "PyTorch", "jax": "JAX"}
 
 
-class Interpreter(Facts, frozen=True, kw_only=True):
+class TargetInterpreter(Facts, frozen=True, kw_only=True):
     executable: str
     version: str  # "3.8.18"
     implementation: str  # "CPython"
@@ -51,7 +51,7 @@ class Packages(Facts, frozen=True, kw_only=True):
     pynvml_module_version: Maybe[str] = NOT_COLLECTED  # the importable module's own version
 
 
-class LockedPackage(Facts, frozen=True, kw_only=True):
+class PackageInLock(Facts, frozen=True, kw_only=True):
     """A package of the lock that envcheck installed an environment from. Names are normalised (PEP 503)."""
 
     name: str
@@ -75,7 +75,7 @@ class InstalledLock(Facts, frozen=True, kw_only=True):
     stack: Maybe[str] = NOT_COLLECTED  # "tensorflow-cpu"
     release: Maybe[str] = NOT_COLLECTED
     created_at: Maybe[str] = NOT_COLLECTED
-    packages: Maybe[list[LockedPackage]] = NOT_COLLECTED
+    packages: Maybe[list[PackageInLock]] = NOT_COLLECTED
     added: list[AddedPackage] = []
 
 

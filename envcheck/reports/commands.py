@@ -13,7 +13,7 @@ from .page import TOKEN, Page, unchanged
 from .plain import grouped, worst_first
 
 
-class Step(msgspec.Struct, frozen=True):
+class NextStep(msgspec.Struct, frozen=True):
     """What is to be done about one finding."""
 
     code: str
@@ -53,7 +53,7 @@ def render(
     return page.text()
 
 
-def steps(report: Report, snapshot: Snapshot) -> Iterator[Step]:
+def steps(report: Report, snapshot: Snapshot) -> Iterator[NextStep]:
     """Worst first; findings without a command are left out."""
     phrases: dict[str, list[Headline]] = {}
     for one in headlines(report.results, snapshot):
@@ -64,7 +64,7 @@ def steps(report: Report, snapshot: Snapshot) -> Iterator[Step]:
                 named = "; ".join(
                     one.text for one in phrases.get(result.code, []) if one.level == group.level
                 )
-                yield Step(
+                yield NextStep(
                     result.code, named or result.title, group.remedy.text, group.remedy.commands
                 )
 

@@ -39,7 +39,7 @@ class GpuGroup(msgspec.Struct, frozen=True):
     name: str
 
 
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
+class MachineDescription(msgspec.Struct, frozen=True, kw_only=True):
     """What a reader wants to know of the machine first. null: not known, or not there.
 
     ``gpus`` is null where nobody could say how many there are; an empty list is a machine without.
@@ -58,7 +58,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     gpus: list[GpuGroup] | None
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
+class TargetDescription(msgspec.Struct, frozen=True, kw_only=True):
     """The environment that was looked at. ``frameworks`` maps a framework to its version."""
 
     summary: str
@@ -73,13 +73,13 @@ def facts(probe: Probe[T] | None) -> T | None:
     return None if probe is None else probe.facts
 
 
-def describe_machine(snapshot: Snapshot) -> Machine:
+def describe_machine(snapshot: Snapshot) -> MachineDescription:
     document = snapshot.machine
     host = facts(document.host) or Host()
     gpus = gpu_groups(snapshot)
     driver = driver_version(document)
     pieces = [_system(host), _driver_phrase(document, driver), gpu_phrase(gpus)]
-    return Machine(
+    return MachineDescription(
         summary=", ".join(piece for piece in pieces if piece),
         origin=document.origin,
         collected_at=document.collected_at,
@@ -94,7 +94,7 @@ def describe_machine(snapshot: Snapshot) -> Machine:
     )
 
 
-def short(machine: Machine) -> str:
+def short(machine: MachineDescription) -> str:
     """What a line has room for: "Ubuntu 22.04.4 LTS, driver 535.104.05, 8 × H100 80GB HBM3" """
     system = machine.os or ""
     if machine.container:
@@ -110,7 +110,7 @@ def short_gpus(groups: list[GpuGroup] | None) -> str:
     return gpu_phrase([GpuGroup(g.count, g.name.removeprefix("NVIDIA ")) for g in groups])
 
 
-def describe_target(document: Document | None) -> Target | None:
+def describe_target(document: Document | None) -> TargetDescription | None:
     if document is None:
         return None
     interpreter = facts(document.interpreter)
@@ -119,7 +119,7 @@ def describe_target(document: Document | None) -> Target | None:
     if interpreter is not None:
         pieces.append(f"Python {interpreter.version}")
     pieces += [f"{name} {version}" for name, version in frameworks.items()]
-    return Target(
+    return TargetDescription(
         summary=", ".join(pieces),
         location=document.location,
         collected_at=document.collected_at,

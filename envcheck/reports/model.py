@@ -18,8 +18,8 @@ from ..findings.model import CheckResult, Diagnosis, Outcome
 from ..tensorcores.judge import judge
 from ..tensorcores.mode_verdict import ModeVerdict
 from .grouping import ordered
-from .machine import Machine, Target, describe_machine, describe_target, facts
-from .verdict import Status, Verdict, verdict_of
+from .machine import MachineDescription, TargetDescription, describe_machine, describe_target, facts
+from .verdict import OverallVerdict, Status, verdict_of
 
 SCHEMA = 2  # 1 had a text for each subject
 
@@ -61,8 +61,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     headlines: list[str]
     counts: Counts
-    machine: Machine
-    target: Target | None
+    machine: MachineDescription
+    target: TargetDescription | None
     root: str
     tensor_cores: list[ModeVerdict]
     results: list[CheckResult]
@@ -91,7 +91,7 @@ def build(snapshot: Snapshot, diagnosis: Diagnosis) -> Report:
     )
 
 
-def verdict(report: Report, snapshot: Snapshot) -> Verdict:
+def verdict(report: Report, snapshot: Snapshot) -> OverallVerdict:
     """The report's verdict in its parts, for who lays it out."""
     return verdict_of(
         report.status,

@@ -16,7 +16,7 @@ from .model import Report, verdict
 from .page import Page, unchanged
 from .plain import worst_first
 from .tensorcores import section as tensor_cores
-from .verdict import Verdict
+from .verdict import OverallVerdict
 
 SIMULATED = "Simulated, not real:"
 
@@ -94,7 +94,7 @@ def _simulated(page: Page, report: Report) -> None:
         page.paragraph((SIMULATED, "heading"), (report.simulated, ""), hanging=2)
 
 
-def _verdict(page: Page, found: Verdict) -> None:
+def _verdict(page: Page, found: OverallVerdict) -> None:
     """As many items as fit on two lines; the first stands there in any case."""
     items = [page.cut(page.clean(item), 2 * page.width) for item in found.items]
     lead = page.clean(found.lead if page.utf8 else found.word)

@@ -14,7 +14,7 @@ from ..facts.view import known
 from ..findings.model import CheckResult
 from ..tensorcores.mode_verdict import ModeVerdict
 from .headlines import Headline, headlines
-from .machine import Machine, facts, short_gpus
+from .machine import MachineDescription, facts, short_gpus
 
 Status = Literal["healthy", "problems", "could-not-look"]
 Sign = Literal["pass", "warn", "fail", "could-not-run", "skipped"]
@@ -26,7 +26,7 @@ NO_GPU = "PCI-001"
 _CPU_BUILDS = ("tensorflow-cpu",)
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class OverallVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """``lead`` ("3 problems") and the ``items`` that it counts, most important first.
 
     word: the lead where the terminal has no character for the sign.
@@ -44,11 +44,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 def verdict_of(
     status: Status,
     results: list[CheckResult],
-    machine: Machine,
+    machine: MachineDescription,
     snapshot: Snapshot,
     judged: Iterable[ModeVerdict],
     left_out: int,
-) -> Verdict:
+) -> OverallVerdict:
     """The verdict on a diagnosed Snapshot.
 
     ``judged``: what was judged of Tensor Cores; ``left_out``: how many checks nobody asked for.
@@ -59,15 +59,15 @@ def verdict_of(
     if status == "could-not-look":
         blocked = (r.reason for r in results if r.outcome == "could-not-run")
         lead = "could not look at everything"
-        return Verdict(
+        return OverallVerdict(
             sign="could-not-run", word=lead.upper(), lead=lead, items=list(dict.fromkeys(blocked))
         )
     judgements = [r for r in results if r.outcome in ("pass", "warn")]
     if not judgements:
-        return Verdict(sign="skipped", word="NOTHING JUDGED", lead="nothing was judged")
+        return OverallVerdict(sign="skipped", word="NOTHING JUDGED", lead="nothing was judged")
     if found:
         number = f"{len(found)} warning{'' if len(found) == 1 else 's'}"
-        return Verdict(
+        return OverallVerdict(
             sign="warn",
             word=number.upper(),
             lead=number,
@@ -76,26 +76,30 @@ def verdict_of(
     if left_out:
         areas = dict.fromkeys(area_title(r.area) for r in judgements)
         lead = "no problem in what was asked for"
-        return Verdict(sign="pass", word=f"OK: {lead}", lead=lead, items=[", ".join(areas)])
+        return OverallVerdict(sign="pass", word=f"OK: {lead}", lead=lead, items=[", ".join(areas)])
     if machine.gpus is None:
         lead = "no problem found"
-        return Verdict(sign="pass", word=f"OK: {lead}", lead=lead, items=["its GPUs are not known"])
+        return OverallVerdict(
+            sign="pass", word=f"OK: {lead}", lead=lead, items=["its GPUs are not known"]
+        )
     if machine.gpus == []:
         items = [*_without_gpus(snapshot.target), "this machine has no NVIDIA GPU"]
-        return Verdict(sign="pass", word="OK", lead="healthy", items=items)
+        return OverallVerdict(sign="pass", word="OK", lead="healthy", items=items)
     told = [short_gpus(machine.gpus), f"driver {machine.driver}" if machine.driver else ""]
     told += [*_frameworks(snapshot.target, machine), _tensor_cores(judged)]
     items = [", ".join(filter(None, told))]
-    return Verdict(sign="pass", word="OK", lead="healthy", items=[item for item in items if item])
+    return OverallVerdict(
+        sign="pass", word="OK", lead="healthy", items=[item for item in items if item]
+    )
 
 
-def _problems(found: list[Headline]) -> Verdict:
+def _problems(found: list[Headline]) -> OverallVerdict:
     items = [one.text for one in found]
     if [one.code for one in found] == [NO_GPU]:
-        return Verdict(sign="warn", word="PROBLEM", items=["no NVIDIA GPU in this machine"])
+        return OverallVerdict(sign="warn", word="PROBLEM", items=["no NVIDIA GPU in this machine"])
     number = f"{len(items)} problem{'' if len(items) == 1 else 's'}"
     word = "PROBLEM" if len(items) == 1 else number.upper()
-    return Verdict(sign="fail", word=word, lead=number, items=items)
+    return OverallVerdict(sign="fail", word=word, lead=number, items=items)
 
 
 def _imported(target: Document | None) -> Iterator[Framework]:
@@ -106,7 +110,7 @@ def _imported(target: Document | None) -> Iterator[Framework]:
                 yield framework
 
 
-def _frameworks(target: Document | None, machine: Machine) -> Iterator[str]:
+def _frameworks(target: Document | None, machine: MachineDescription) -> Iterator[str]:
     """ "TensorFlow 2.21 sees all 8" """
     total = sum(group.count for group in machine.gpus or [])
     for framework in _imported(target):

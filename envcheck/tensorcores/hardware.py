@@ -27,7 +27,7 @@ SHORTEST = 0.1  # seconds between two samples (nvml.h)
 _SHOWN = 60  # characters of a kernel's name
 
 
-class Source(NamedTuple):
+class HardwareSource(NamedTuple):
     """What one source says; ``says`` None: nothing."""
 
     says: Word | None
@@ -46,7 +46,7 @@ def hardware(run: LevelRun, mode: ModeRun) -> Line:
     return Line(says="cannot tell", text=f"disagreement: {text}" if words else text)
 
 
-def _sources(run: LevelRun, mode: ModeRun) -> Iterator[Source]:
+def _sources(run: LevelRun, mode: ModeRun) -> Iterator[HardwareSource]:
     asked = question(mode)
     found, names = mode.hardware, known(mode.hardware.kernel_names)
     if found.opcodes:
@@ -71,7 +71,7 @@ def _units() -> Mapping[str, tuple[str, frozenset[str]]]:
     }
 
 
-def by_opcodes(counts: Mapping[str, int], mode: Mode) -> Source:
+def by_opcodes(counts: Mapping[str, int], mode: Mode) -> HardwareSource:
     """From the instructions of the kernel that the driver made: {"HMMA": 64}; unlisted ones are aside."""
     units = _units()
     there = {op: count for op, count in counts.items() if count > 0 and op in units}
@@ -87,48 +87,50 @@ def by_opcodes(counts: Mapping[str, int], mode: Mode) -> Source:
         or "no product's opcode"
     )
     if own and sum(own.values()) > sum(cores.values()):
-        return Source("tensor", said)
+        return HardwareSource("tensor", said)
     if tensor and not own:
-        return Source(None, f"{said}: {name(mode)} is emulated on Tensor Cores of another type")
+        return HardwareSource(
+            None, f"{said}: {name(mode)} is emulated on Tensor Cores of another type"
+        )
     if tensor:
-        return Source(None, f"{said}: mostly others")
-    return Source("not tensor" if cores else None, said)
+        return HardwareSource(None, f"{said}: mostly others")
+    return HardwareSource("not tensor" if cores else None, said)
 
 
-def by_names(names: list[str]) -> Source:
+def by_names(names: list[str]) -> HardwareSource:
     """From the names of all kernels that ran; auxiliary ones are aside."""
     found = [(classify(one), one) for one in names]
     found = [(kind, one) for kind, one in found if kind != "auxiliary"]
     if not found:
-        return Source(None, "only auxiliary kernels")
+        return HardwareSource(None, "only auxiliary kernels")
     kinds = {kind for kind, _ in found}
     said = ", ".join(f"{_short(one)} ({kind})" for kind, one in found[:2])
     said += f" and {len(found) - 2} more" if len(found) > 2 else ""
     if kinds == {"tensor"}:
-        return Source("tensor", said)
-    return Source("not tensor" if kinds == {"simt"} else None, said)
+        return HardwareSource("tensor", said)
+    return HardwareSource("not tensor" if kinds == {"simt"} else None, said)
 
 
 def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def by_counters(gpm: Gpm, mode: Mode, busy: bool) -> Source:
+def by_counters(gpm: Gpm, mode: Mode, busy: bool) -> HardwareSource:
     """From NVML's GPM, which counts for the whole device."""
     counter, active, idle = _counter(gpm, mode)
     if active is None:
-        return Source(None, "GPM: not measured")
+        return HardwareSource(None, "GPM: not measured")
     said = f"GPM: {counter} active {active:.0f} % of the time"
     if idle is None:
-        return Source(None, f"{said}, and no idle baseline")
+        return HardwareSource(None, f"{said}, and no idle baseline")
     said += f", idle {idle:.0f} %"
     if busy or idle > IDLE:
-        return Source(None, f"{said}: somebody else uses the GPU")
+        return HardwareSource(None, f"{said}: somebody else uses the GPU")
     if gpm.seconds < SHORTEST:
-        return Source(None, f"{said}, over {gpm.seconds:g} s only")
+        return HardwareSource(None, f"{said}, over {gpm.seconds:g} s only")
     if active - idle >= ACTIVE:
-        return Source("tensor", said)
-    return Source("not tensor" if active - idle <= QUIET else None, said)
+        return HardwareSource("tensor", said)
+    return HardwareSource("not tensor" if active - idle <= QUIET else None, said)
 
 
 def _counter(gpm: Gpm, mode: Mode) -> tuple[str, float | None, float | None]:

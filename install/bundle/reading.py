@@ -118,7 +118,7 @@ class Bundle:
     def _read_index(self) -> BundleIndex:
         data = self._small(index.NAME)
         try:
-            header = durable.decode(data, _Header)
+            header = durable.decode(data, _BundleHeader)
             if header.format > index.FORMAT:
                 raise UsageError(
                     f"{self.place}: a bundle of format {header.format}, and this envcheck reads format"
@@ -193,7 +193,7 @@ class Bundle:
         )
 
 
-class _Header(msgspec.Struct):
+class _BundleHeader(msgspec.Struct):
     format: int
 
 

@@ -104,11 +104,11 @@ def by_reference(reference: str) -> tuple[ImageStack, ImageRelease] | None:
     return None
 
 
-def _tag(month: months.Release, flavour: Flavour) -> str:
+def _tag(month: months.MonthlyRelease, flavour: Flavour) -> str:
     return month.image_tf1 if flavour == "tf1" else month.image_tf2
 
 
-def _release(month: months.Release, flavour: Flavour) -> ImageRelease:
+def _release(month: months.MonthlyRelease, flavour: Flavour) -> ImageRelease:
     own = {
         "TensorFlow": month.tf1 if flavour == "tf1" else month.tf2,
         "Python": month.python,
@@ -133,7 +133,7 @@ def _release(month: months.Release, flavour: Flavour) -> ImageRelease:
     )
 
 
-def _sister(month: months.Release, flavour: Flavour) -> dict[str, str]:
+def _sister(month: months.MonthlyRelease, flavour: Flavour) -> dict[str, str]:
     """What the other containers of the month say; their TensorFlow is always the second."""
     row = months.sister(month.month)
     said = {
@@ -148,7 +148,7 @@ def _sister(month: months.Release, flavour: Flavour) -> dict[str, str]:
     return {name: value for name, value in said.items() if value}
 
 
-def _source(month: months.Release) -> str:
+def _source(month: months.MonthlyRelease) -> str:
     columns = ("min_driver", "compat", "min_cc", "cuda", "python", "ubuntu")
     cells = [f"{name}={month.sources[name]}" for name in columns if name in month.sources]
     return "releases.csv" + (f" ({', '.join(cells)})" if cells else "")

@@ -38,7 +38,7 @@ _MOST_LAYERS = {"docker": 125, "podman": 500}  # moby's and containers/storage's
 _ZSTD = Version("23.0")  # the first docker that unpacks zstd
 
 
-class _Config(msgspec.Struct):
+class _Variant(msgspec.Struct):
     variant: str | None = None
 
 
@@ -80,7 +80,7 @@ def check(image: Image, snapshot: Snapshot, engine: str, version: str) -> None:
 
 
 def _check_cpu(image: Image, machine: FitMachine) -> None:
-    variant = msgspec.json.decode(image.config_text, type=_Config).variant or ""
+    variant = msgspec.json.decode(image.config_text, type=_Variant).variant or ""
     names = [name for name, _ in _LEVELS]
     if image.architecture != "amd64" or variant not in names or machine.cpu_flags is None:
         return

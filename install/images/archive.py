@@ -21,7 +21,7 @@ import msgspec
 
 from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ..registry import documents, reference
-from ..registry.documents import Index
+from ..registry.documents import ImageIndex
 from ..registry.image import Blob, Image
 from ..registry.reference import Reference
 from . import image_lock, layout_writer
@@ -134,7 +134,7 @@ class ImageArchive:
 
     def _listed(self, data: bytes, deepest: int) -> Iterator[tuple[Blob, list[str]]]:
         """What an index lists, with its names; of the platforms of an inner one some alone may be there."""
-        index = self._decoded(INDEX, data, Index)
+        index = self._decoded(INDEX, data, ImageIndex)
         if len(index.manifests) > _MOST:
             raise self._wrong(f"its index names more than {_MOST} manifests")
         for each in index.manifests:
@@ -152,7 +152,7 @@ class ImageArchive:
     def _described(self, blob: Blob) -> Image:
         within = Reference(registry=str(self.path), repository="image", digest=blob.digest)
         manifest = documents.read(within, self._blob(blob), blob.media_type)
-        if isinstance(manifest, Index):
+        if isinstance(manifest, ImageIndex):
             raise self._wrong("its image is an index, which its own index does not say")
         config = self._blob(manifest.config)
         for layer in manifest.layers:

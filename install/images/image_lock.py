@@ -13,7 +13,7 @@ import msgspec
 from ... import json_text
 from ...exit_codes import EnvcheckError, UsageError
 from ..registry import documents, reference
-from ..registry.documents import Index
+from ..registry.documents import ImageIndex
 from ..registry.image import Image
 
 SCHEMA = 1
@@ -21,7 +21,7 @@ SCHEMA = 1
 LARGEST = 20 << 20  # bytes: a manifest and a config, with every letter of them escaped
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True):
+class _LockFile(msgspec.Struct, forbid_unknown_fields=True):
     """What stands in the file."""
 
     schema: int
@@ -34,7 +34,7 @@ class _Version(msgspec.Struct):
 
 def text(image: Image) -> str:
     """The file's content."""
-    return json_text.render(_File(SCHEMA, image))
+    return json_text.render(_LockFile(SCHEMA, image))
 
 
 def digest(image: Image) -> str:
@@ -60,7 +60,7 @@ def parse(data: bytes, where: str) -> Image:
         version = msgspec.json.decode(data, type=_Version).schema
         if version != SCHEMA:
             raise _no_lock(where, f"its schema is {version}, and this envcheck reads {SCHEMA}")
-        image = msgspec.json.decode(data, type=_File).image
+        image = msgspec.json.decode(data, type=_LockFile).image
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _no_lock(where, str(error)) from None
     _verify(where, image)
@@ -78,7 +78,7 @@ def _verify(where: str, image: Image) -> None:
     try:
         asked = reference.parse(image.reference)
         found = documents.read(asked, manifest, image.manifest.media_type)
-        if isinstance(found, Index):
+        if isinstance(found, ImageIndex):
             raise _no_lock(where, "its manifest is an index")
         derived = documents.image_of(asked, image.digest, found, config)
     except EnvcheckError as error:

@@ -77,7 +77,7 @@ def plan(
     here = surroundings
     check_name(here.directory, here.version)
     check_writable([(here.place, "the container's versions", "--path DIR names another place")])
-    sums = _Sums(image, here)
+    sums = _ImageSums(image, here)
     speed, speed_from = rate(here.rate, offline=here.offline)
     return ImagePlan(
         stack=choice.stack.name,
@@ -107,7 +107,7 @@ def plan(
     )
 
 
-class _Sums:
+class _ImageSums:
     """Bytes: what is to be fetched, what is there, and what becomes of both. Each layer counts once."""
 
     def __init__(self, image: Image, here: ImageSurroundings) -> None:
@@ -124,7 +124,7 @@ class _Sums:
         return self.compressed if amount == "compressed" else self.unpacked
 
 
-def _rooms(engine: str, sums: _Sums, here: ImageSurroundings) -> list[Room]:
+def _rooms(engine: str, sums: _ImageSums, here: ImageSurroundings) -> list[Room]:
     """What each file system is asked to hold."""
     places = {"directory": here.place, "storage": here.storage, "temporary": here.temporary}
     wanted = []
@@ -143,7 +143,7 @@ def _rooms(engine: str, sums: _Sums, here: ImageSurroundings) -> list[Room]:
 def _steps(
     choice: ImageChoice,
     image: Image,
-    sums: _Sums,
+    sums: _ImageSums,
     engine: str,
     wiring: str,
     here: ImageSurroundings,
@@ -157,7 +157,7 @@ def _steps(
     ]
 
 
-def _fetch(sums: _Sums, engine: str, here: ImageSurroundings) -> str:
+def _fetch(sums: _ImageSums, engine: str, here: ImageSurroundings) -> str:
     if sums.held:
         return f"fetch nothing: {engine} has the image"
     layers = number(sums.layers, "layer")
@@ -166,7 +166,7 @@ def _fetch(sums: _Sums, engine: str, here: ImageSurroundings) -> str:
     return f"fetch {layers} from the registry with {engine}"
 
 
-def _seconds(sums: _Sums, speed: float) -> float:
+def _seconds(sums: _ImageSums, speed: float) -> float:
     """The engine unpacks while the rest is fetched, so the slower of the two counts."""
     fetching = sums.to_fetch / speed
     return round(max(fetching, sums.of("compressed") / UNPACK_RATE) + VERIFY_SECONDS, 1)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ...exit_codes import UsageError
 from . import uv_pythons
 from .interpreter import Interpreter
-from .probe import Answer, NoAnswer, ask
+from .probe import InterpreterAnswer, NoAnswer, ask
 from .uv_pythons import obtainable
 from .versions import asked_version, matches
 from .wheel_tags import tags
@@ -127,7 +127,7 @@ def _ask_all(places: list[_Place]) -> tuple[list[Interpreter], dict[str, str]]:
     bases = {
         place.path: base
         for place in ordered
-        if isinstance(answer := answers[place.path], Answer)
+        if isinstance(answer := answers[place.path], InterpreterAnswer)
         and answer.is_environment
         and (base := _base_of(answer))
     }
@@ -155,7 +155,7 @@ def _identity(path: str) -> str:
     return str(real) if real.name.startswith("python") else path
 
 
-def _base_of(answer: Answer) -> str:
+def _base_of(answer: InterpreterAnswer) -> str:
     """The interpreter that an environment was made with; "" where it is gone."""
     minor = ".".join(answer.version.split(".")[:2])
     beside = [f"{answer.base_prefix}/bin/python{end}" for end in (minor, "3", "")]
@@ -165,14 +165,14 @@ def _base_of(answer: Answer) -> str:
     return ""
 
 
-def _own_path(path: str, answer: Answer) -> str:
+def _own_path(path: str, answer: InterpreterAnswer) -> str:
     """The path as it was found; the interpreter's own where that is a script which starts it."""
     if not _runs(answer.executable) or Path(path).resolve() == Path(answer.executable).resolve():
         return path
     return answer.executable
 
 
-def _interpreter(path: str, found_in: str, answer: Answer) -> Interpreter:
+def _interpreter(path: str, found_in: str, answer: InterpreterAnswer) -> Interpreter:
     machine = answer.machine if answer.bits == 64 else _NARROW.get(answer.machine, answer.machine)
     library, _, glibc = answer.libc.partition(" ")
     cpython = answer.implementation == "CPython"

@@ -23,7 +23,7 @@ AT_ONCE = 8
 _BEGIN, _END = b"@envcheck{@", b"@}envcheck@"
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class InterpreterAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What an interpreter says of itself; see probe_script.py."""
 
     version: str
@@ -52,12 +52,12 @@ class NoAnswer(msgspec.Struct, frozen=True):
     why: str
 
 
-def ask(paths: Iterable[str]) -> dict[str, Answer | NoAnswer]:
+def ask(paths: Iterable[str]) -> dict[str, InterpreterAnswer | NoAnswer]:
     """Start each of these interpreters once and ask it; from the main thread."""
     script = Path(__file__).with_name("probe_script.py").read_text(encoding="utf-8")
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     wanted = iter(dict.fromkeys(paths))
-    answers: dict[str, Answer | NoAnswer] = {}
+    answers: dict[str, InterpreterAnswer | NoAnswer] = {}
     while some := list(islice(wanted, AT_ONCE)):
         results = processes.run_side_by_side(
             [[path, "-I", "-B", "-c", script] for path in some],
@@ -69,7 +69,7 @@ def ask(paths: Iterable[str]) -> dict[str, Answer | NoAnswer]:
     return answers
 
 
-def _read(result: Any) -> Answer | NoAnswer:
+def _read(result: Any) -> InterpreterAnswer | NoAnswer:
     """The answer in what the process printed."""
     text: bytes = result.stdout
     begin, end = text.find(_BEGIN), text.rfind(_END)
@@ -81,6 +81,6 @@ def _read(result: Any) -> Answer | NoAnswer:
             return NoAnswer("is not a Python interpreter")
         return NoAnswer(result.describe() + (f": {words}" if words else ""))
     try:
-        return msgspec.json.decode(text[begin + len(_BEGIN) : end], type=Answer)
+        return msgspec.json.decode(text[begin + len(_BEGIN) : end], type=InterpreterAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return NoAnswer(f"gave an answer that cannot be read: {error}")

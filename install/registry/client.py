@@ -17,7 +17,7 @@ from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ..lockfile import LockedFile
 from ..network.errors import HttpError
 from . import documents
-from .documents import LARGEST, ImageManifest, Index
+from .documents import LARGEST, ImageIndex, ImageManifest
 from .image import Image, PullOptions
 from .logins import Logins
 from .reference import Reference, parse
@@ -119,14 +119,14 @@ def _resolve(session: Session, reference: Reference, machine: str) -> Image:
     data, said = _manifest(session, reference, reference.wanted)
     digest = documents.digest_of(data)
     read = documents.read(reference, data, said)
-    if not isinstance(read, Index):
+    if not isinstance(read, ImageIndex):
         config = _config(session, reference, read)
         return documents.image_of(reference, digest, read, config, machine)
     refused: Cannot | None = None
     for chosen in documents.candidates(reference, read, machine):
         data, said = _manifest(session, reference, chosen.digest)
         found = documents.read(reference, data, said or chosen.media_type)
-        if isinstance(found, Index):
+        if isinstance(found, ImageIndex):
             raise CouldNotLook(
                 f"{reference.registry} sends a broken index for {reference}: it is in another index"
             )

@@ -89,7 +89,7 @@ class _Head(msgspec.Struct, rename="camel"):
     fs_layers: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class Index(msgspec.Struct, rename="camel"):
+class ImageIndex(msgspec.Struct, rename="camel"):
     manifests: list[_Descriptor]
 
 
@@ -139,7 +139,7 @@ def digest_of(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def read(reference: Reference, data: bytes, said: str) -> Index | ImageManifest:
+def read(reference: Reference, data: bytes, said: str) -> ImageIndex | ImageManifest:
     """What a registry gave for a reference. said: its Content-Type, which the document itself overrides.
 
     Raises CouldNotLook for what is no such document, UsageError for what is not a container image.
@@ -158,7 +158,7 @@ def read(reference: Reference, data: bytes, said: str) -> Index | ImageManifest:
         # Which of them is meant depends on who reads it, so that one digest would be two images.
         raise _nonsense(reference, "manifest", "it is a manifest and an index at once")
     if kind in INDEX_TYPES or (many and kind not in MANIFEST_TYPES):
-        return _decoded(reference, data, Index, "index")
+        return _decoded(reference, data, ImageIndex, "index")
     manifest = _decoded(reference, data, _Manifest, "manifest")
     known = kind if kind in MANIFEST_TYPES else MANIFEST_TYPES[0]
     _check_kinds(reference, manifest)
@@ -170,7 +170,7 @@ def read(reference: Reference, data: bytes, said: str) -> Index | ImageManifest:
     )
 
 
-def candidates(reference: Reference, index: Index, machine: str) -> list[Blob]:
+def candidates(reference: Reference, index: ImageIndex, machine: str) -> list[Blob]:
     """The manifests for linux on this machine, the best first, then those that name no platform: only their
     config says what they are for. Raises Cannot, which names what there is."""
     wanted = ("linux", architecture_of(machine))

@@ -61,7 +61,7 @@ class Login:
         return f"Login({self.source!r})"
 
 
-class _Entry(msgspec.Struct, rename="lower"):
+class _StoredLogin(msgspec.Struct, rename="lower"):
     auth: str | None = None
     username: str | None = None
     password: str | None = None
@@ -69,11 +69,11 @@ class _Entry(msgspec.Struct, rename="lower"):
     registrytoken: str | None = None
 
     def __repr__(self) -> str:
-        return "_Entry()"
+        return "_StoredLogin()"
 
 
 class _AuthFile(msgspec.Struct, rename="camel"):
-    auths: dict[str, _Entry | None] | None = None
+    auths: dict[str, _StoredLogin | None] | None = None
     cred_helpers: dict[str, str] | None = None
     creds_store: str | None = None
 
@@ -180,7 +180,7 @@ class Logins:
             self._remark(f"{path} is ignored: it is not an auth file of podman or docker")
         return None
 
-    def _written(self, entry: _Entry, path: Path) -> Login | None:
+    def _written(self, entry: _StoredLogin, path: Path) -> Login | None:
         """What stands in the file itself."""
         user, password = entry.username or "", entry.password or ""
         if entry.auth:
@@ -226,7 +226,9 @@ class Logins:
             self.remarks.append(sentence)
 
 
-def _entry(auths: Mapping[str, _Entry | None], registry: str, repository: str) -> _Entry | None:
+def _entry(
+    auths: Mapping[str, _StoredLogin | None], registry: str, repository: str
+) -> _StoredLogin | None:
     """The most particular one: of the repository, of what is above it, of the registry."""
     parts = [registry, *(repository.split("/") if repository else [])]
     for length in range(len(parts), 0, -1):

@@ -8,18 +8,18 @@ from ...invocation import in_place
 from ...reports.page import Page
 from ..catalogue.containers import OWN
 from ..transaction.record import Installed
-from .plan_json import Environment
+from .plan_json import InstalledEnvironment
 from .plan_text import activation
 
 _KEY = 12
 _STARTS = ("envcheck run python3", "envcheck shell")  # which any image with a Python has
 
 
-def environment_of(installed: Installed, provided: dict[str, str]) -> Environment:
+def environment_of(installed: Installed, provided: dict[str, str]) -> InstalledEnvironment:
     """What the transaction has come to, as it is told."""
     record = installed.record
     kept = installed.before if installed.before != installed.version else ""
-    return Environment(
+    return InstalledEnvironment(
         directory=installed.directory,
         prefix=installed.prefix,
         version=installed.version,
@@ -44,7 +44,7 @@ def environment_of(installed: Installed, provided: dict[str, str]) -> Environmen
 
 
 def render(
-    environment: Environment,
+    environment: InstalledEnvironment,
     *,
     already: bool = False,
     width: int = 80,
@@ -90,7 +90,7 @@ def render(
     return page.text()
 
 
-def _contents(environment: Environment) -> Iterator[tuple[str, str]]:
+def _contents(environment: InstalledEnvironment) -> Iterator[tuple[str, str]]:
     """What is in it: a Python and packages, or an image and what it is started by."""
     packages = f", {environment.packages} packages" if environment.packages else ""
     if environment.python:
@@ -102,7 +102,7 @@ def _contents(environment: Environment) -> Iterator[tuple[str, str]]:
         yield "GPUs", environment.wiring or "none"
 
 
-def _doctor(environment: Environment) -> Iterator[str]:
+def _doctor(environment: InstalledEnvironment) -> Iterator[str]:
     """The verdict on the environment: the machine's own problems are no news."""
     if not environment.failing:
         yield environment.verdict

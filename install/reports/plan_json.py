@@ -17,7 +17,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = ""
 
 
-class Environment(msgspec.Struct, frozen=True, kw_only=True):
+class InstalledEnvironment(msgspec.Struct, frozen=True, kw_only=True):
     """What is there now."""
 
     directory: str  # holds the versions
@@ -49,7 +49,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int
     error: Failure | None = None
     plan: AnyPlan | None = None
-    environment: Environment | None = None
+    environment: InstalledEnvironment | None = None
 
 
 def render(envelope: Envelope) -> str:

@@ -21,7 +21,7 @@ _ENOUGH_BYTES = 8 * 1024 * 1024
 _ENOUGH_SECONDS = 0.5
 
 
-class Rate(msgspec.Struct, frozen=True):
+class _LastRate(msgspec.Struct, frozen=True):
     bytes_per_second: float
 
 
@@ -32,7 +32,7 @@ def _record() -> Path:
 def read() -> float:
     """Bytes per second; 0 where no installation has fetched enough to tell."""
     try:
-        rate = msgspec.json.decode(_record().read_bytes(), type=Rate).bytes_per_second
+        rate = msgspec.json.decode(_record().read_bytes(), type=_LastRate).bytes_per_second
     except (OSError, Cannot, msgspec.DecodeError):
         return 0.0
     return rate if rate > 0 else 0.0
@@ -65,4 +65,4 @@ def keep(fetched_bytes: int, seconds: float) -> None:
         return
     with suppress(OSError):
         _record().parent.mkdir(parents=True, exist_ok=True)
-        _record().write_bytes(msgspec.json.encode(Rate(fetched_bytes / seconds)))
+        _record().write_bytes(msgspec.json.encode(_LastRate(fetched_bytes / seconds)))

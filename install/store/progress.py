@@ -35,7 +35,7 @@ def fetching(transfers: Sequence[Transfer], fetched: int) -> Fetching:
     )
 
 
-class Rate:
+class SmoothedRate:
     """Bytes per second, smoothed; None until there is something to go by."""
 
     def __init__(self) -> None:

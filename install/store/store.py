@@ -26,7 +26,7 @@ PIECE = 1 << 20  # bytes read at once
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file in the store."""
 
     sha256: str
@@ -132,7 +132,7 @@ class Store:
         """Make the directories that hold a file of the store. Raises OSError."""
         path.parent.mkdir(parents=True, exist_ok=True)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[StoredFile]:
         """Everything there is, partial files too; what vanishes meanwhile is left out."""
         for folder, complete in (("files", True), ("partial", False)):
             pattern = "*/*" if complete else "*"
@@ -142,7 +142,7 @@ class Store:
                     continue
                 with suppress(OSError):
                     status = path.stat()
-                    yield Entry(
+                    yield StoredFile(
                         sha256=sha256,
                         size=status.st_size,
                         used_at=max(status.st_mtime, self._used_at(sha256)),

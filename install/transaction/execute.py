@@ -20,7 +20,7 @@ from ..request import Request
 from ..signals import ending_raises, held_back
 from . import current, existing, file_list, guard, layout, record, recovery, removal, roots
 from .engine_images import NO_ENGINES, ImageStore
-from .interfaces import Artifact, Builder, BuildResult, NotVerified, Verdict, Verifier
+from .interfaces import Artifact, Builder, BuildResult, NotVerified, Verification, Verifier
 from .journal import Journal
 from .layout import Root, Version
 from .lock import RootLock
@@ -163,7 +163,7 @@ class _Transaction:
                 " its own records"
             )
 
-    def _verify(self, verifier: Verifier) -> Verdict:
+    def _verify(self, verifier: Verifier) -> Verification:
         old = self.root.version(self.before) if self.before else None
         beside = old.directory if old is not None and old.is_directory else None
         verdict = verifier.verify(self.version.directory, beside)
@@ -174,7 +174,7 @@ class _Transaction:
             raise NotVerified("the doctor found new problems in it: " + "; ".join(verdict.failures))
         return verdict
 
-    def _note_down(self, noted: BuildResult, verdict: Verdict, began: str) -> None:
+    def _note_down(self, noted: BuildResult, verdict: Verification, began: str) -> None:
         version = self.version
         file_list.write(version)
         used = file_list.usage([version.directory])

@@ -88,7 +88,7 @@ class Builder(Protocol):
         """Asked when all stages are done."""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """What the doctor says of a new version."""
 
     health: Health
@@ -102,5 +102,5 @@ class NotVerified(PutBack):
 
 
 class Verifier(Protocol):
-    def verify(self, directory: Path, old: Path | None) -> Verdict:
+    def verify(self, directory: Path, old: Path | None) -> Verification:
         """Look at a new version. old: the version in use, whose troubles are no reason against it."""

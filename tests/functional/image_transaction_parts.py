@@ -19,7 +19,7 @@ from envcheck.install.transaction.interfaces import (
     BuildResult,
     Details,
     Stage,
-    Verdict,
+    Verification,
 )
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.record import Health, Installed
@@ -193,11 +193,11 @@ class ImageJudge:
         self._failures = failures or []
         self._at = at
 
-    def verify(self, directory: Path, old: Path | None) -> Verdict:
+    def verify(self, directory: Path, old: Path | None) -> Verification:
         assert engine_images.trouble(Version(directory), self._engine) == ""
         self._at("verify")
         health = Health(verdict="Healthy")
-        return Verdict(health=health, failures=self._failures, report=b'{"a": "report"}\n')
+        return Verification(health=health, failures=self._failures, report=b'{"a": "report"}\n')
 
 
 def planned(root: Path, release: str) -> Plan:

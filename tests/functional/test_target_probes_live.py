@@ -21,11 +21,11 @@ from envcheck.facts.base import Unavailable
 from envcheck.facts.target import (
     Environment,
     Framework,
-    Interpreter,
     Library,
     Loader,
     Packages,
     PackagingConfig,
+    TargetInterpreter,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,7 +115,7 @@ def test_the_handshake_with_a_target(target: Target) -> None:
     (target.site / "sitecustomize.py").write_text("print('a chatty site')")
     path, kind = handshake.resolve(str(target.home))
     answer = handshake.check(greet(path))
-    interpreter = msgspec.convert(handshake.facts(answer, kind, path).values, Interpreter)
+    interpreter = msgspec.convert(handshake.facts(answer, kind, path).values, TargetInterpreter)
     assert interpreter.kind == "virtualenv"
     assert interpreter.prefix == str(target.home)
     assert interpreter.base_prefix != interpreter.prefix

@@ -18,7 +18,7 @@ from envcheck.install.plan.models import PlannedPackage, WheelPlan
 from envcheck.install.request import Request
 from envcheck.install.transaction import layout
 from envcheck.install.transaction.execute import execute
-from envcheck.install.transaction.interfaces import BuildResult, Details, Stage, Verdict
+from envcheck.install.transaction.interfaces import BuildResult, Details, Stage, Verification
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.record import Health, Installed
@@ -140,10 +140,10 @@ class Judge:
         self._failures = failures or []
         self._at = at
 
-    def verify(self, directory: Path, old: Path | None) -> Verdict:
+    def verify(self, directory: Path, old: Path | None) -> Verification:
         assert (directory / "lib" / f"python{MINOR}" / "site-packages" / "tiny.py").is_file()
         self._at("verify")
-        return Verdict(
+        return Verification(
             health=Health(verdict="Healthy"), failures=self._failures, report=b'{"a": "report"}\n'
         )
 

@@ -12,7 +12,7 @@ from envcheck.facts.host import Host
 from envcheck.facts.kernel import Kernel
 from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.snapshot import Snapshot
-from envcheck.facts.target import Environment, Framework, Interpreter
+from envcheck.facts.target import Environment, Framework, TargetInterpreter
 from envcheck.findings.model import CheckResult, Diagnosis, Finding, Remedy, Unjudged
 from envcheck.findings.subjects import about
 from envcheck.reports.model import Report, build
@@ -83,7 +83,7 @@ def eight_gpus(**host: Any) -> Snapshot:
         pci=Pci(devices=cards),
         target=document(
             "path:/home/<user-1>/tf",
-            interpreter=Interpreter(
+            interpreter=TargetInterpreter(
                 executable="/home/<user-1>/tf/bin/python",
                 version="3.8.18",
                 implementation="CPython",

@@ -20,11 +20,11 @@ from envcheck.facts.target import (
     Environment,
     Framework,
     FrameworkGpu,
-    Interpreter,
     Library,
     Loader,
     Packages,
     PackagingConfig,
+    TargetInterpreter,
 )
 from envcheck.findings.model import CheckResult
 
@@ -109,7 +109,7 @@ def bare_machine() -> dict[str, Any]:
     }
 
 
-def interpreter(**changes: Any) -> Interpreter:
+def interpreter(**changes: Any) -> TargetInterpreter:
     facts: dict[str, Any] = {
         "executable": PYTHON,
         "version": "3.11.9",
@@ -121,7 +121,7 @@ def interpreter(**changes: Any) -> Interpreter:
         "libc": "glibc 2.35",
         "user_site": False,
     }
-    return Interpreter(**(facts | changes))
+    return TargetInterpreter(**(facts | changes))
 
 
 def dist(name: str, version: str, **facts: Any) -> Distribution:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from envcheck.collector.runtime import handshake
 from envcheck.collector.runtime.process import Result
-from envcheck.facts.target import Interpreter
+from envcheck.facts.target import TargetInterpreter
 
 ANSWER: dict[str, Any] = {
     "version": "3.8.18",
@@ -153,7 +153,7 @@ def test_an_answer_that_came_before_a_signal_does_not_count() -> None:
 
 def test_the_facts_are_an_interpreter() -> None:
     facts = handshake.facts(ANSWER, "virtualenv", "/opt/env/bin/python")
-    interpreter = msgspec.convert(facts.values, Interpreter)
+    interpreter = msgspec.convert(facts.values, TargetInterpreter)
     assert interpreter.implementation == "CPython"
     assert interpreter.architecture == "x86_64"
     assert interpreter.kind == "virtualenv"
@@ -161,7 +161,9 @@ def test_the_facts_are_an_interpreter() -> None:
 
 def test_a_narrow_interpreter_without_glibc_or_name() -> None:
     odd = ANSWER | {"bits": 32, "libc": None, "executable": "", "implementation": "graalpy"}
-    interpreter = msgspec.convert(handshake.facts(odd, "interpreter", "/p").values, Interpreter)
+    interpreter = msgspec.convert(
+        handshake.facts(odd, "interpreter", "/p").values, TargetInterpreter
+    )
     assert interpreter.architecture == "i686"
     assert interpreter.executable == "/p"
     assert interpreter.libc == msgspec.convert(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from envcheck.exit_codes import Cannot, CouldNotLook, EnvcheckError, UsageError
 from envcheck.install.images import image_lock
 from envcheck.install.registry import documents
-from envcheck.install.registry.documents import ImageManifest, Index
+from envcheck.install.registry.documents import ImageIndex, ImageManifest
 from envcheck.install.registry.image import Image
 from envcheck.install.registry.reference import parse
 
@@ -56,7 +56,7 @@ def index_data(*platforms: dict[str, str]) -> bytes:
     return json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": manifests}).encode()
 
 
-def read(data: bytes, said: str = "") -> Index | ImageManifest:
+def read(data: bytes, said: str = "") -> ImageIndex | ImageManifest:
     return documents.read(ASKED, data, said)
 
 
@@ -80,19 +80,19 @@ def test_what_is_not_said_is_empty() -> None:
 )
 def test_the_document_says_what_it_is(said: str) -> None:
     assert isinstance(read(manifest_data(), said), ImageManifest)
-    assert isinstance(read(index_data({"os": "linux", "architecture": "amd64"}), said), Index)
+    assert isinstance(read(index_data({"os": "linux", "architecture": "amd64"}), said), ImageIndex)
 
 
 def test_of_several_for_one_processor_the_plain_one_is_taken() -> None:
     linux = {"os": "linux", "architecture": "amd64"}
     index = read(index_data({**linux, "variant": "v3"}, {"os": "unknown"}, linux, linux))
-    assert isinstance(index, Index)
+    assert isinstance(index, ImageIndex)
     assert documents.candidates(ASKED, index, "x86_64")[0].size == 3
 
 
 def test_attestations_are_no_platform_to_name() -> None:
     index = read(index_data({"os": "unknown", "architecture": "unknown"}))
-    assert isinstance(index, Index)
+    assert isinstance(index, ImageIndex)
     with pytest.raises(Cannot, match="not there for linux/amd64: it does not name its platform"):
         documents.candidates(ASKED, index, "x86_64")[0]
 

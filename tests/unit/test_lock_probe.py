@@ -13,7 +13,7 @@ from targets import ABSENT, dist, good_snapshot, judge, packages, tensorflow
 from envcheck.collector.probes import lock
 from envcheck.collector.runtime.context import Context
 from envcheck.facts.base import NOT_COLLECTED, Unavailable
-from envcheck.facts.target import AddedPackage, InstalledLock, LockedPackage
+from envcheck.facts.target import AddedPackage, InstalledLock, PackageInLock
 
 NOON = 1_795_348_800  # 2026-11-22T12:00:00Z
 
@@ -65,9 +65,9 @@ def test_what_is_there_stands_beside_what_was_locked(prefix: Path, tmp_path: Pat
     told = collected(prefix, tmp_path / "user-site")
     since = "2026-11-22T12:00:00Z"
     assert told.packages == [
-        LockedPackage(name="numpy", version="2.1.3", found="1.26.4", since=since),
-        LockedPackage(name="tensorflow-cpu", version="2.21.0", found="2.21.0", since=since),
-        LockedPackage(
+        PackageInLock(name="numpy", version="2.1.3", found="1.26.4", since=since),
+        PackageInLock(name="tensorflow-cpu", version="2.21.0", found="2.21.0", since=since),
+        PackageInLock(
             name="wheel",
             version="0.48.0",
             found=Unavailable(unavailable="absent", detail="it is not installed"),
@@ -111,16 +111,16 @@ ROOT = "<home-1>/.local/share/envcheck/envs/tensorflow-cpu"
 
 
 def locked(
-    *packages: LockedPackage, added: Any = (), root: str = ROOT, **facts: Any
+    *packages: PackageInLock, added: Any = (), root: str = ROOT, **facts: Any
 ) -> InstalledLock:
     given: dict[str, Any] = {"stack": "tensorflow-cpu", "release": "2.21.0"} | facts
     path = f"{root}/2.21.0-py3.11-3d993a62/.envcheck/pylock.toml"
     return InstalledLock(path=path, packages=list(packages), added=list(added), **given)
 
 
-AS_LOCKED = LockedPackage(name="tensorflow-cpu", version="2.21.0", found="2.21.0")
-CHANGED = LockedPackage(name="numpy", version="2.1.3", found="1.26.4", since="2026-11-22T12:00:00Z")
-REMOVED = LockedPackage(name="wheel", version="0.48.0", found=ABSENT)
+AS_LOCKED = PackageInLock(name="tensorflow-cpu", version="2.21.0", found="2.21.0")
+CHANGED = PackageInLock(name="numpy", version="2.1.3", found="1.26.4", since="2026-11-22T12:00:00Z")
+REMOVED = PackageInLock(name="wheel", version="0.48.0", found=ABSENT)
 RICH = AddedPackage(name="rich", version="14.0.0")
 
 
@@ -130,7 +130,7 @@ def on(facts: InstalledLock) -> Any:
 
 def test_as_locked_and_with_packages_added_it_passes() -> None:
     assert on(locked(AS_LOCKED)).detail == "1 package as locked"
-    same = LockedPackage(name="x", version="1.0", found="1.0.0")
+    same = PackageInLock(name="x", version="1.0", found="1.0.0")
     told = on(locked(AS_LOCKED, same, added=[RICH]))
     assert told.outcome == "pass"
     assert told.detail == "2 packages as locked; 1 added: rich 14.0.0"
@@ -153,7 +153,7 @@ def test_changed_and_removed_packages_are_named_with_the_way_back() -> None:
     assert elsewhere.commands == [
         "envcheck install tensorflow-cpu --release 2.21.0 --path '/opt/my env'"
     ]
-    many = [LockedPackage(name=f"p{n}", version="1", found="2") for n in range(9)]
+    many = [PackageInLock(name=f"p{n}", version="1", found="2") for n in range(9)]
     assert "and 3 more" in on(locked(*many)).findings[0].message
 
 

@@ -10,7 +10,7 @@ from planned import MIB, NVIDIA, choice, lock, package, planned, stack, stored
 
 from envcheck.install.plan.models import WheelPlan
 from envcheck.install.reports import amounts, installed, plan_json, plan_text
-from envcheck.install.reports.plan_json import Envelope, Environment, Failure
+from envcheck.install.reports.plan_json import Envelope, Failure, InstalledEnvironment
 
 
 @pytest.fixture(autouse=True)
@@ -147,8 +147,8 @@ def test_every_envelope_has_the_same_keys() -> None:
     ]
 
 
-def environment() -> Environment:
-    return Environment(
+def environment() -> InstalledEnvironment:
+    return InstalledEnvironment(
         directory="/data/my envs/nvidia-tf1",
         prefix="/data/my envs/nvidia-tf1/current",
         version="23.03-py3.8-0badcafe",

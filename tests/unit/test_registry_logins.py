@@ -212,7 +212,7 @@ def test_nothing_is_shown(home: Home) -> None:
     )
     known = Logins({**home.environ, "NGC_API_KEY": "secret"})
     known.of("nvcr.io")
-    entry = logins._Entry(auth="secret", password="secret")
+    entry = logins._StoredLogin(auth="secret", password="secret")
     file = logins._AuthFile(auths={"nvcr.io": entry})
     answered = logins._Answered(username="user", secret="secret")
     shown = [*map(repr, (login, known, entry, file, answered)), *map(str, (login, known, file))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envcheck.install.store.progress import Fetching, Rate, duration, words
+from envcheck.install.store.progress import Fetching, SmoothedRate, duration, words
 
 MIB = 1 << 20
 
@@ -37,7 +37,7 @@ def test_duration(seconds: float, expected: str) -> None:
 
 
 def test_the_rate_is_smoothed_and_forgets() -> None:
-    rate = Rate()
+    rate = SmoothedRate()
     rate.add(0.0, 0)
     assert rate.value is None
     rate.add(1.0, 100)
@@ -50,7 +50,7 @@ def test_the_rate_is_smoothed_and_forgets() -> None:
 
 
 def test_a_slow_beginning_does_not_count_for_long() -> None:
-    rate = Rate()
+    rate = SmoothedRate()
     rate.add(0.0, 0)
     rate.add(0.1, 0)  # the first connection is still being made
     for tenth in range(2, 12):

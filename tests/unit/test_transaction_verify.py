@@ -15,7 +15,7 @@ from envcheck.collection import Collected
 from envcheck.facts.snapshot import Snapshot, load
 from envcheck.install.request import Request
 from envcheck.install.transaction import record
-from envcheck.install.transaction.interfaces import Verdict
+from envcheck.install.transaction.interfaces import Verification
 from envcheck.install.transaction.layout import Version
 from envcheck.install.transaction.record import Health, Record
 from envcheck.install.verify import DoctorVerifier, unchanged
@@ -37,7 +37,7 @@ def judged(
     *,
     must_pass: Sequence[str] = (),
     allow_no_gpu: bool = False,
-) -> Verdict:
+) -> Verification:
     def look(directory: Path) -> Collected:
         assert directory == NEW
         return Collected(new, {"<home-1>": "/home/margaret"})

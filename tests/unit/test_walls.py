@@ -172,3 +172,16 @@ def test_every_module_of_the_checks_registers_a_check_or_is_imported_by_one() ->
     for name in names:
         used = any(inside(found, name) for found in everywhere)
         assert name in registered or used, f"{name} has no check, and nothing imports it"
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    # the collector cannot import core's types, and fills some of the same names
+    for side in (COLLECTOR, CORE):
+        found = [
+            (node.name, path.name)
+            for path in side
+            for node in ast.walk(parsed(path))
+            if isinstance(node, ast.ClassDef)
+        ]
+        names = [name for name, _ in found]
+        assert [pair for pair in found if names.count(pair[0]) > 1] == []

@@ -40,7 +40,7 @@ WRONG_FLAVOUR = {
 }
 
 
-class LoadError(NamedTuple):
+class ModuleLoadError(NamedTuple):
     """Words in the kernel log by which a module's failure to load is known, and what they mean."""
 
     pattern: str
@@ -50,26 +50,26 @@ class LoadError(NamedTuple):
 
 
 LOAD_ERRORS = (
-    LoadError(
+    ModuleLoadError(
         r"version magic|disagrees about version|Invalid module|unknown relocation",
         "was built for another kernel than the running one",
         "Rebuild it for this kernel.",
         True,
     ),
-    LoadError(
+    ModuleLoadError(
         r"Unknown symbol|exports duplicate symbol",
         "does not fit the running kernel, or another module of another version is in its way",
         "Rebuild it; on cloud kernels install linux-modules-extra-$(uname -r), which holds what"
         " nvidia-drm builds on.",
         True,
     ),
-    LoadError(
+    ModuleLoadError(
         r"Legacy drivers|not supported by the NVIDIA",
         "does not support this GPU: it needs another branch of the driver, which the message names",
         "Install the branch that supports this GPU.",
         False,
     ),
-    LoadError(
+    ModuleLoadError(
         r"No NVIDIA (GPU|devices|graphics adapter)|probe routine",
         "found no GPU that it could start, and gave up",
         "Look for the reason in the lines before it.",
@@ -132,7 +132,7 @@ def _could_load(kernel: Kernel) -> bool:
     return known(kernel.module_files) is None or known(kernel.release) in built_for(kernel)
 
 
-def _load_error(event: KernelEvent) -> LoadError | None:
+def _load_error(event: KernelEvent) -> ModuleLoadError | None:
     if event.kind not in ("module-error", "nvrm"):
         return None
     return next((error for error in LOAD_ERRORS if re.search(error.pattern, event.text)), None)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...data.versions import parse_version
 from ...facts.base import Maybe, Unavailable
 from ...facts.missing import Skip
-from ...facts.target import InstalledLock, LockedPackage
+from ...facts.target import InstalledLock, PackageInLock
 from ...facts.view import SnapshotView, facts_of, known, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
@@ -68,7 +68,7 @@ def as_locked(view: SnapshotView) -> Iterator[Verdict]:
     )
 
 
-def _same(one: LockedPackage) -> bool:
+def _same(one: PackageInLock) -> bool:
     """Whether a package is as locked; a missing one is not of another version."""
     found: Maybe[str] = one.found
     if isinstance(found, Unavailable) or found == one.version:
@@ -77,13 +77,13 @@ def _same(one: LockedPackage) -> bool:
     return parsed is not None and parsed == parse_version(one.version)
 
 
-def _headline(differing: list[LockedPackage]) -> str:
+def _headline(differing: list[PackageInLock]) -> str:
     if len(differing) == 1:
         return f"{differing[0].name} is not as the lock says"
     return f"{len(differing)} packages are not as the lock says"
 
 
-def _since(changed: list[LockedPackage]) -> str:
+def _since(changed: list[PackageInLock]) -> str:
     """ " since 2026-11-22", of the first change."""
     days = sorted(since[:10] for one in changed if (since := known(one.since)))
     return f" since {days[0]}" if days else ""

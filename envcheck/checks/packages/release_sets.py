@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from ...data import releases
 from ...data.packages import TensorFlowBuild, component, tensorflow_builds
-from ...data.releases import Release
+from ...data.releases import MonthlyRelease
 from ...data.sonames import component_of
 from ...data.versions import parse_version
 from ...facts.missing import NotKnown
@@ -29,7 +29,7 @@ class Observed(NamedTuple):
     version: str
 
 
-class Difference(NamedTuple):
+class ReleaseDifference(NamedTuple):
     observed: Observed
     released: str  # what the release has
     allowed: bool | None  # by the release's own rule; None: no rule is known
@@ -108,7 +108,9 @@ def nvidia_release(
         yield Passed(detail + moved)
 
 
-def compare(release: Release, seen: list[Observed]) -> tuple[list[str], list[Difference]]:
+def compare(
+    release: MonthlyRelease, seen: list[Observed]
+) -> tuple[list[str], list[ReleaseDifference]]:
     """The components that could be compared, and those that differ."""
     has = {
         "cuda-runtime": release.cuda,
@@ -131,11 +133,11 @@ def compare(release: Release, seen: list[Observed]) -> tuple[list[str], list[Dif
             continue
         rule = releases.rule(release.month, one.name)
         allowed = releases.allows(rule, released, one.version) if rule else None
-        differences.append(Difference(one, released, allowed))
+        differences.append(ReleaseDifference(one, released, allowed))
     return compared, differences
 
 
-def _is_wrong(difference: Difference) -> bool:
+def _is_wrong(difference: ReleaseDifference) -> bool:
     """Against the rule; where no rule is known, only another major is known to be another library."""
     if difference.allowed is not None:
         return not difference.allowed
@@ -143,12 +145,12 @@ def _is_wrong(difference: Difference) -> bool:
     return seen is not None and released is not None and seen.major != released.major
 
 
-def _tell(difference: Difference, release: Release) -> str:
+def _tell(difference: ReleaseDifference, release: MonthlyRelease) -> str:
     seen = difference.observed
     return f"{seen.name} {seen.version} ({release.month}: {difference.released})"
 
 
-def _same_month(release: Release) -> str:
+def _same_month(release: MonthlyRelease) -> str:
     """What that month's other containers hold, said as what it is."""
     sister = releases.sister(release.month)
     cells = [
@@ -162,7 +164,7 @@ def _same_month(release: Release) -> str:
 
 
 def _remedy(
-    view: SnapshotView, difference: Difference, installed: dict[str, Distribution]
+    view: SnapshotView, difference: ReleaseDifference, installed: dict[str, Distribution]
 ) -> Remedy | None:
     name = difference.observed.name
     if canonicalize_name(name) not in installed:

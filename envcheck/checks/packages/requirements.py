@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
 from ...data.versions import parse_version
-from ...facts.target import Distribution, Interpreter
+from ...facts.target import Distribution, TargetInterpreter
 from ...facts.view import known
 
 
@@ -22,7 +22,7 @@ class Unmet(NamedTuple):
     found: Distribution | None
 
 
-def marker_environment(interpreter: Interpreter) -> dict[str, str]:
+def marker_environment(interpreter: TargetInterpreter) -> dict[str, str]:
     """What environment markers (PEP 508) mean in the target; nothing of envcheck's own Python."""
     version = interpreter.version.rstrip("+")
     return {

@@ -31,7 +31,7 @@ def run(params, teller):
     driver.open()
     facts = driver.facts()
     teller.run(**facts)
-    level = _Level(params, teller, driver, facts)
+    level = _Level0(params, teller, driver, facts)
     for mode in params["modes"]:
         if key(mode) not in params["skip"]:
             level.try_mode(mode)
@@ -39,7 +39,7 @@ def run(params, teller):
     teller.done()
 
 
-class _Level(object):
+class _Level0(object):
     def __init__(self, params, teller, driver, facts):
         self._budget = params["seconds"]
         self._end = time.monotonic() + self._budget

@@ -35,7 +35,7 @@ def run(params, teller):
             if key(mode) not in params["skip"]:
                 teller.mode(mode=mode, outcome=failure[0], reason=failure[1])
     else:
-        _Level(params, teller, driver, products).run()
+        _Level1(params, teller, driver, products).run()
     teller.done()  # nothing is given back: the process ends here, and what it holds ends with it
 
 
@@ -58,7 +58,7 @@ def _products(params, driver, facts):
         return None, outcome(error)
 
 
-class _Level(object):
+class _Level1(object):
     def __init__(self, params, teller, driver, products):
         self._params = params
         self._teller = teller
