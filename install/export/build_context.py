@@ -20,8 +20,7 @@ from ..catalogue.model import Stack
 from ..lockfile import Lockfile
 from ..mode import InstallOptions, Reporter
 from ..pipeline import opened
-from ..pythons import wheel_tags
-from ..pythons.interpreter import Interpreter
+from ..pythons.interpreter import Interpreter, tags
 from ..registry import reference
 from ..request import Request
 from ..signals import ending_raises
@@ -197,5 +196,5 @@ def _interpreter(python: str, architecture: str) -> Interpreter:
         version=f"{python}.0",
         found_in="the image",
         architecture=architecture,
-        tags=wheel_tags.tags(python, abi, architecture, _GLIBC),
+        tags=tags(python, abi, architecture, _GLIBC),
     )

@@ -10,8 +10,7 @@ from ...data.versions import parse_version
 from ...facts.snapshot import Snapshot
 from ..catalogue.containers import ImageRelease, ImageStack
 from ..catalogue.model import Release, Stack
-from ..pythons.interpreter import Interpreter
-from ..pythons.versions import listed
+from ..pythons.interpreter import Interpreter, listed
 from ..request import Request
 from . import image_rules
 from .disk_space import DiskSpace

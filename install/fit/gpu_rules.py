@@ -12,7 +12,7 @@ from ...data.capabilities import capability
 from ...data.cuda import driver_fits, newest_cuda_for
 from ...data.versions import parse_version
 from ..catalogue.model import Release
-from ..pythons.versions import listed
+from ..pythons.interpreter import listed
 from .machine import FitMachine
 from .models import Reasons
 

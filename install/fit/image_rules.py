@@ -14,7 +14,7 @@ from ...checks.visible import VisibleDevice
 from ...data.data_centre_gpus import is_data_centre
 from ...data.versions import parse_version
 from ..catalogue.containers import ImageRelease, ImageStack
-from ..pythons.versions import listed
+from ..pythons.interpreter import listed
 from .gpu_rules import UPDATE, by_toolkit, without
 from .machine import FitMachine
 from .models import Reasons

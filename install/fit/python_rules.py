@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..catalogue.model import Release
-from ..pythons.interpreter import Interpreter
-from ..pythons.versions import asked_version, is_prerelease, listed, matches, number
+from ..pythons.interpreter import Interpreter, asked_version, listed, number
 from ..request import Request
 from .machine import FitMachine
 from .models import Reasons
@@ -59,7 +58,7 @@ def python(
 def _asked_for(one: Interpreter, request: Request) -> bool:
     """Whether `--python` leaves it: a path has left no other one."""
     version = asked_version(request.python)
-    return not version or matches(one, version)
+    return not version or one.matches(version)
 
 
 def _unable(one: Interpreter, machine: FitMachine) -> str:
@@ -70,7 +69,7 @@ def _unable(one: Interpreter, machine: FitMachine) -> str:
         return "is free-threaded"
     if machine.architecture and one.architecture != machine.architecture:
         return f"is built for {one.architecture}"
-    if is_prerelease(one.version):
+    if one.is_prerelease:
         return f"is the pre-release {one.version}"
     return "" if one.libc in ("glibc", "unknown") else f"is built for {one.libc}"
 
@@ -110,8 +109,8 @@ def _way_out(release: Release, obtainable: Sequence[str], request: Request) -> s
     if not obtainable:
         return (
             f"uv would get Python {newest}, but its settings forbid that (UV_OFFLINE,"
-            " UV_PYTHON_DOWNLOADS, UV_PYTHON_PREFERENCE or uv.toml); or name one:"
-            f" --python /path/to/python{newest}"
+            f" UV_PYTHON_DOWNLOADS, UV_PYTHON_PREFERENCE or uv.toml): uv python install {newest}, or name"
+            f" one: --python /path/to/python{newest}"
         )
     return (
         f"uv has no Python {newest}, but conda has: conda create --yes --prefix ~/python{newest}"

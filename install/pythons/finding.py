@@ -1,4 +1,4 @@
-"""Finds the Python interpreters of this machine, and asks each of them what it is.
+"""Finds the Python interpreters of this machine, and those that uv could get.
 
 python-discovery and `uv python list` look on the PATH: of pyenv's versions they find the one that is switched
 on. An old release needs an old Python, so all of them are listed here.
@@ -7,33 +7,31 @@ on. An old release needs an old Python, so all of them are listed here.
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+import msgspec
+
+from ...data.versions import parse_version
 from ...exit_codes import UsageError
-from . import uv_pythons
-from .interpreter import Interpreter
-from .probe import InterpreterAnswer, NoAnswer, ask
-from .uv_pythons import obtainable
-from .versions import asked_version, matches
-from .wheel_tags import tags
-
-__all__ = ["interpreters", "obtainable"]
+from .. import places, processes
+from .interpreter import Interpreter, asked_version, number
+from .probe import InterpreterAnswer, ask, is_executable
 
 _NAME = re.compile(r"python3(\.\d+t?)?")
 _ALWAYS = ("/usr/bin", "/usr/local/bin")
 _OWN = sys.executable
-# What a process of 32 bits sees of a kernel of 64.
-_NARROW = {"x86_64": "i686", "aarch64": "armv7l"}
+_UV_DEADLINE = 20.0  # seconds; it answers in a tenth of one
 
-
-class _Place(NamedTuple):
-    path: str
-    found_in: str
+# What uv needs to know of the machine and its user's wishes. Without a PATH it looks for no interpreters.
+_FOR_UV = (
+    *("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "TMPDIR"),
+    *("UV_NO_MANAGED_PYTHON", "UV_PYTHON_DOWNLOADS", "UV_PYTHON_PREFERENCE"),
+)
 
 
 def interpreters(python: str = "") -> list[Interpreter]:
@@ -44,23 +42,19 @@ def interpreters(python: str = "") -> list[Interpreter]:
     are listed, perhaps none) or an interpreter's path (only that one is). Raises UsageError where it is
     neither, or where the interpreter that it names does not work.
     """
-    if not python:
-        return _asked(list(_places()))
     wanted = asked_version(python)
-    if wanted:
-        return [one for one in _asked(list(_places())) if matches(one, wanted)]
+    if wanted or not python:
+        return [one for one in _working(_places()) if not wanted or one.matches(wanted)]
     path = _named(python)
-    found, silence = _ask_all([_Place(path, "--python")])
-    if not found:
+    answer: InterpreterAnswer | str = "cannot be run: it is not an executable file"
+    if is_executable(path):
+        answer = ask([path])[path]
+    if isinstance(answer, str):
         raise UsageError(
-            f"--python {python}: {path} {silence[path]}",
+            f"--python {python}: {path} {answer}",
             hint="name a Python interpreter that works, or a version such as 3.8",
         )
-    return found
-
-
-def _asked(places: list[_Place]) -> list[Interpreter]:
-    return _ask_all(places)[0]
+    return [answer.interpreter(path, "--python")]
 
 
 def _named(python: str) -> str:
@@ -81,31 +75,36 @@ def _named(python: str) -> str:
     return str(path.absolute())
 
 
-def _places() -> Iterator[_Place]:
-    """Where interpreters are, in the order in which they are preferred."""
+def _places() -> Iterator[tuple[str, str]]:
+    """(path, where it was found) of what may be an interpreter, in the order in which they are preferred."""
     active = os.environ.get("VIRTUAL_ENV", "")
     if active:
-        yield _Place(f"{active}/bin/python", "PATH")
+        yield f"{active}/bin/python", "PATH"
     pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser()
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         if Path(folder) == pyenv / "shims":
             # Each of the others starts one of the versions below, slowly, or says that it does not.
-            yield _Place(f"{folder}/python3", "PATH")
+            yield f"{folder}/python3", "PATH"
         elif folder.startswith("/"):
             yield from _in_folder(Path(folder), "PATH")
-    for version in sorted(_entries(pyenv / "versions"), key=_by_number, reverse=True):
-        yield _Place(str(pyenv / "versions" / version / "bin" / "python"), "pyenv")
-    for path in uv_pythons.installed():
-        yield _Place(path, "uv")
+    for versions, found_in in ((pyenv / "versions", "pyenv"), (_uv_folder(), "uv")):
+        for name in sorted(_entries(versions), key=_by_number, reverse=True):
+            yield str(versions / name / "bin" / "python"), found_in
     for name in _ALWAYS:
         yield from _in_folder(Path(name), name)
-    yield _Place(_OWN, "envcheck's own")
+    yield _OWN, "envcheck's own"
 
 
-def _in_folder(folder: Path, found_in: str) -> Iterator[_Place]:
+def _uv_folder() -> Path:
+    """Where uv keeps the Pythons that it has downloaded."""
+    data = os.environ.get("XDG_DATA_HOME") or places.home() / ".local/share"
+    return Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path(data) / "uv/python")
+
+
+def _in_folder(folder: Path, found_in: str) -> Iterator[tuple[str, str]]:
     names = [name for name in _entries(folder) if _NAME.fullmatch(name)]
     for name in sorted(names, key=_by_number):  # "python3" first: what its user calls Python
-        yield _Place(str(folder / name), found_in)
+        yield str(folder / name), found_in
 
 
 def _entries(folder: Path) -> list[str]:
@@ -119,34 +118,20 @@ def _by_number(name: str) -> list[int]:
     return [int(digits) for digits in re.findall(r"\d+", name)]
 
 
-def _ask_all(places: list[_Place]) -> tuple[list[Interpreter], dict[str, str]]:
-    """(those that answered, each once; why the others did not, by path)."""
-    files = {_identity(place.path): place for place in reversed(places) if _runs(place.path)}
-    ordered = sorted(files.values(), key=places.index)
-    answers = ask(place.path for place in ordered)
-    bases = {
-        place.path: base
-        for place in ordered
-        if isinstance(answer := answers[place.path], InterpreterAnswer)
-        and answer.is_environment
-        and (base := _base_of(answer))
-    }
-    answers |= ask(base for base in bases.values() if base not in answers)
+def _working(places: Iterable[tuple[str, str]]) -> list[Interpreter]:
+    """Those that answer, each once, where it was found first."""
+    first: dict[str, tuple[str, str]] = {}
+    for path, found_in in places:
+        if is_executable(path):
+            first.setdefault(_identity(path), (path, found_in))
+    answers = ask(path for path, _ in first.values())
     found: dict[str, Interpreter] = {}
-    silence = {place.path: "cannot be run: it is not an executable file" for place in places}
-    for place in ordered:
-        path = bases.get(place.path, place.path)
+    for path, found_in in first.values():
         answer = answers[path]
-        if isinstance(answer, NoAnswer):
-            silence[place.path] = answer.why
-            continue
-        path = _own_path(path, answer)
-        found.setdefault(str(Path(path).resolve()), _interpreter(path, place.found_in, answer))
-    return list(found.values()), silence
-
-
-def _runs(path: str) -> bool:
-    return Path(path).is_file() and os.access(path, os.X_OK)
+        if not isinstance(answer, str):
+            one = answer.interpreter(path, found_in)
+            found.setdefault(str(Path(one.path).resolve()), one)
+    return list(found.values())
 
 
 def _identity(path: str) -> str:
@@ -155,38 +140,46 @@ def _identity(path: str) -> str:
     return str(real) if real.name.startswith("python") else path
 
 
-def _base_of(answer: InterpreterAnswer) -> str:
-    """The interpreter that an environment was made with; "" where it is gone."""
-    minor = ".".join(answer.version.split(".")[:2])
-    beside = [f"{answer.base_prefix}/bin/python{end}" for end in (minor, "3", "")]
-    for path in [answer.base_executable, *beside]:
-        if path and path != answer.executable and _runs(path):
-            return path
-    return ""
+class _Listed(msgspec.Struct):
+    """One entry of ``uv python list --output-format json``."""
+
+    version: str
+    arch: str = ""
+    variant: str = "default"
+    implementation: str = ""
 
 
-def _own_path(path: str, answer: InterpreterAnswer) -> str:
-    """The path as it was found; the interpreter's own where that is a script which starts it."""
-    if not _runs(answer.executable) or Path(path).resolve() == Path(answer.executable).resolve():
-        return path
-    return answer.executable
+def obtainable() -> list[str]:
+    """The minor versions that uv would download for this machine, newest first: ["3.13", …, "3.8"].
+
+    From the list inside uv: no network is asked. Empty where there is no uv, or where its user's settings
+    (uv.toml, UV_PYTHON_DOWNLOADS …) forbid it to download Pythons.
+    """
+    if os.environ.get("UV_OFFLINE", "").lower() in ("1", "true", "yes", "on", "t", "y"):
+        return []
+    found = set()
+    for entry in _uv_list():
+        version = parse_version(entry.version)
+        plain = (entry.implementation, entry.variant) == ("cpython", "default")
+        if plain and version and not version.is_prerelease and entry.arch == platform.machine():
+            found.add(f"{version.major}.{version.minor}")
+    return sorted(found, key=number, reverse=True)
 
 
-def _interpreter(path: str, found_in: str, answer: InterpreterAnswer) -> Interpreter:
-    machine = answer.machine if answer.bits == 64 else _NARROW.get(answer.machine, answer.machine)
-    library, _, glibc = answer.libc.partition(" ")
-    cpython = answer.implementation == "CPython"
-    return Interpreter(
-        path=path,
-        version=answer.version,
-        found_in=found_in,
-        implementation=answer.implementation,
-        architecture=machine,
-        libc=library or ("musl" if "musl" in f"{answer.build} {answer.abi}" else "unknown"),
-        tags=tags(answer.version, answer.abi, machine, glibc, debug=answer.debug)
-        if cpython
-        else [],
-        has_venv=len(answer.modules) == 2,
-        is_environment=answer.is_environment,
-        free_threaded=answer.free_threaded,
+def _uv_list() -> list[_Listed]:
+    try:
+        from uv import find_uv_bin
+
+        program = find_uv_bin()
+    except (ImportError, FileNotFoundError):
+        return []
+    result = processes.run(
+        [program, "--offline", "--no-cache", "python", "list", "--output-format", "json"],
+        deadline=_UV_DEADLINE,
+        env={name: os.environ[name] for name in _FOR_UV if name in os.environ},
+        cwd=Path("/"),
     )
+    try:
+        return msgspec.json.decode(result.stdout, type=list[_Listed]) if result.ok else []
+    except msgspec.DecodeError:
+        return []

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from .. import processes
+from .interpreter import Interpreter, tags
 
 # Seconds. A Python starts in well under one, also over a network; a shim that hangs costs no more.
 DEADLINE = 10.0
@@ -28,36 +29,44 @@ class InterpreterAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     version: str
     implementation: str  # "CPython", "PyPy"
-    machine: str  # the kernel's: "x86_64"
-    bits: int
+    architecture: str
     abi: str  # "cpython-38-x86_64-linux-gnu"; "cpython-36m-…", "cpython-313t-…"
     build: str  # "x86_64-pc-linux-gnu", "x86_64-pc-linux-musl"
     debug: bool
     free_threaded: bool
-    executable: str
-    base_executable: str
-    prefix: str
-    base_prefix: str
+    path: str  # its own; in an environment, of the one that this was made with
+    in_environment: bool
     libc: str  # "glibc 2.36"; "": not glibc
-    modules: list[str]  # of venv and ensurepip, those that are there
+    has_venv: bool
 
-    @property
-    def is_environment(self) -> bool:
-        return self.prefix != self.base_prefix
+    def interpreter(self, path: str, found_in: str) -> Interpreter:
+        """It, called by this path unless that is an environment's, or a script which starts it."""
+        same = Path(path).resolve() == Path(self.path).resolve() and not self.in_environment
+        library, _, glibc = self.libc.partition(" ")
+        return Interpreter(
+            path=path if same or not is_executable(self.path) else self.path,
+            version=self.version,
+            found_in=found_in,
+            implementation=self.implementation,
+            architecture=self.architecture,
+            libc=library or ("musl" if "musl" in f"{self.build} {self.abi}" else "unknown"),
+            tags=tags(self.version, self.abi, self.architecture, glibc, debug=self.debug)
+            if self.implementation == "CPython"
+            else [],
+            has_venv=self.has_venv,
+            free_threaded=self.free_threaded,
+        )
 
 
-class NoAnswer(msgspec.Struct, frozen=True):
-    """Why there is no answer, as the end of a sentence that begins with the interpreter's path."""
+def ask(paths: Iterable[str]) -> dict[str, InterpreterAnswer | str]:
+    """Start each of these interpreters once and ask it; from the main thread.
 
-    why: str
-
-
-def ask(paths: Iterable[str]) -> dict[str, InterpreterAnswer | NoAnswer]:
-    """Start each of these interpreters once and ask it; from the main thread."""
+    Of one that does not answer: why, as the end of a sentence that begins with its path.
+    """
     script = Path(__file__).with_name("probe_script.py").read_text(encoding="utf-8")
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     wanted = iter(dict.fromkeys(paths))
-    answers: dict[str, InterpreterAnswer | NoAnswer] = {}
+    answers: dict[str, InterpreterAnswer | str] = {}
     while some := list(islice(wanted, AT_ONCE)):
         results = processes.run_side_by_side(
             [[path, "-I", "-B", "-c", script] for path in some],
@@ -69,18 +78,22 @@ def ask(paths: Iterable[str]) -> dict[str, InterpreterAnswer | NoAnswer]:
     return answers
 
 
-def _read(result: Any) -> InterpreterAnswer | NoAnswer:
+def is_executable(path: str) -> bool:
+    return Path(path).is_file() and os.access(path, os.X_OK)
+
+
+def _read(result: Any) -> InterpreterAnswer | str:
     """The answer in what the process printed."""
-    text: bytes = result.stdout
-    begin, end = text.find(_BEGIN), text.rfind(_END)
-    words = result.words_of_python()
-    if result.ok and not 0 <= begin < end:
-        return NoAnswer("is not a Python interpreter: it does not answer as one does")
+    words: str = result.words_of_python()
     if not result.ok:
         if result.outcome == "exited" and result.code > 0 and not words:
-            return NoAnswer("is not a Python interpreter")
-        return NoAnswer(result.describe() + (f": {words}" if words else ""))
+            return "is not a Python interpreter"
+        return f"{result.describe()}: {words}" if words else str(result.describe())
+    text: bytes = result.stdout
+    begin, end = text.find(_BEGIN), text.rfind(_END)
+    if not 0 <= begin < end:
+        return "is not a Python interpreter: it does not answer as one does"
     try:
         return msgspec.json.decode(text[begin + len(_BEGIN) : end], type=InterpreterAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return NoAnswer(f"gave an answer that cannot be read: {error}")
+        return f"gave an answer that cannot be read: {error}"

@@ -22,20 +22,31 @@ try:
 except ImportError:  # Python 2
     modules = []
 
+path = sys.executable or ""
+prefix = getattr(sys, "real_prefix", None) or getattr(sys, "base_prefix", sys.prefix)
+if prefix != sys.prefix:  # a virtual environment: the interpreter that it was made with
+    ends = ("{}.{}".format(*sys.version_info), "3", "")
+    bases = [getattr(sys, "_base_executable", None)]
+    bases += [f"{prefix}/bin/python{end}" for end in ends]
+    path = next(
+        (base for base in bases if base and base != path and os.access(base, os.X_OK)), path
+    )
+
+machine = platform.machine()  # the kernel's
+if struct.calcsize("P") == 4:  # what a process of 32 bits sees of a kernel of 64
+    machine = {"x86_64": "i686", "aarch64": "armv7l"}.get(machine, machine)
+
 told = {
     "version": platform.python_version(),
     "implementation": platform.python_implementation(),
-    "machine": platform.machine(),
-    "bits": 8 * struct.calcsize("P"),
+    "architecture": machine,
     "abi": sysconfig.get_config_var("SOABI") or "",
     "build": sysconfig.get_config_var("HOST_GNU_TYPE") or "",
     "debug": bool(sysconfig.get_config_var("Py_DEBUG")),
     "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
-    "executable": sys.executable or "",
-    "base_executable": getattr(sys, "_base_executable", None) or "",
-    "prefix": sys.prefix,
-    "base_prefix": getattr(sys, "real_prefix", None) or getattr(sys, "base_prefix", sys.prefix),
+    "path": path,
+    "in_environment": prefix != sys.prefix,
     "libc": libc,
-    "modules": modules,
+    "has_venv": len(modules) == 2,
 }
 print("@envcheck{@" + json.dumps(told) + "@}envcheck@")

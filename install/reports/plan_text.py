@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ...reports.page import KEY, Page
 from ..plan.models import AnyPlan, Room, WheelPlan
-from ..pythons.versions import listed as words
+from ..pythons.interpreter import listed as words
 from . import plan_image_text, plan_wheel_text, steps
 from .amounts import duration, size
 

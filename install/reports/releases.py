@@ -10,7 +10,7 @@ import msgspec
 from ...reports.page import Page
 from ..fit.gpu_rules import needed_driver
 from ..fit.models import Candidate, Refusal, StackFit
-from ..pythons.versions import number
+from ..pythons.interpreter import number
 from .release_table import NOT_KNOWN, as_json, fits, nothing, table, three
 
 SCHEMA = 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,8 +21,6 @@ _DEADLINE = 300.0  # seconds; a slow network file system takes its time for a fe
 # Today's virtualenv makes environments from this Python on; below, the interpreter's own venv does.
 _VIRTUALENV_FROM = (3, 9)
 
-_BASE = "import sys; print(getattr(sys, 'base_prefix', sys.prefix))"
-
 
 def create(directory: Path, interpreter: Interpreter, *, prompt: str = "") -> None:
     """Make an empty environment, without pip, in ``directory``; its parents are made too.
@@ -38,9 +35,9 @@ def create(directory: Path, interpreter: Interpreter, *, prompt: str = "") -> No
             command = _virtualenv(directory, interpreter, folder, prompt)
             result = _run(directory, "virtualenv.log", command)
     else:
-        python = _base(interpreter)
-        named = ["--prompt", prompt] if prompt else []
-        argv: list[str | Path] = [python, "-I", "-m", "venv", "--without-pip", *named, directory]
+        argv: list[str | Path] = [interpreter.path, "-I", "-m", "venv", "--without-pip"]
+        argv += ["--prompt", prompt] if prompt else []
+        argv += [directory]
         result = _run(directory, "venv.log", argv)
     if not result.ok or not (directory / "bin" / "python").exists():
         raise PutBack(
@@ -81,17 +78,6 @@ def _run(directory: Path, log: str, argv: Sequence[str | Path]) -> Any:
         with logs.Log(directory, log) as kept:
             kept.close(said)
     return result
-
-
-def _base(interpreter: Interpreter) -> str:
-    """The interpreter outside of environments: one made from another would break with that one."""
-    if not interpreter.is_environment:
-        return interpreter.path
-    argv = [interpreter.path, "-I", "-c", _BASE]
-    result = processes.run(argv, deadline=_DEADLINE, env=child_env.plain())
-    prefix = Path(os.fsdecode(result.stdout.strip())) if result.ok else None
-    found = shutil.which(f"python{interpreter.minor}", path=str(prefix / "bin")) if prefix else None
-    return found or interpreter.path
 
 
 def _said(result: Any) -> str:

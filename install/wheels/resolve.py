@@ -20,8 +20,7 @@ from ..catalogue.pythons import seed
 from ..fit.models import Choice
 from ..lockfile import LockedFile, LockedPackage, Lockfile
 from ..network.answers import content_length
-from ..pythons.interpreter import Interpreter
-from ..pythons.wheel_tags import tags
+from ..pythons.interpreter import Interpreter, tags
 from . import origin, resolution, trust_on_first_use, uv
 from .indexes import Indexes
 from .trust_on_first_use import OfferedFile

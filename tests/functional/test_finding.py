@@ -15,7 +15,7 @@ import pytest
 import pythons
 
 from envcheck.exit_codes import UsageError
-from envcheck.install.pythons import finding, probe, uv_pythons
+from envcheck.install.pythons import finding, probe
 from envcheck.install.pythons.interpreter import Interpreter
 
 
@@ -90,7 +90,7 @@ def test_every_python_on_path_each_once(machine: Path, monkeypatch: pytest.Monke
     for one in found:
         nodot = one.minor.replace(".", "")
         assert one.tags[0].startswith(f"cp{nodot}-cp{nodot}") and one.implementation == "CPython"
-        assert one.architecture == os.uname().machine and not one.is_environment
+        assert one.architecture == os.uname().machine
 
 
 def test_an_environment_gives_the_python_that_it_was_made_with(
@@ -104,7 +104,6 @@ def test_an_environment_gives_the_python_that_it_was_made_with(
         monkeypatch.setenv("PATH", f"{env}/bin:{machine}/bin")
         found = finding.interpreters()
         assert [Path(path).resolve() for path in paths(found)] == [Path(base)]
-        assert not found[0].is_environment
         named = finding.interpreters(str(env))
         assert [Path(path).resolve() for path in paths(named)] == [Path(base)]
         assert named[0].found_in == "--python"
@@ -209,7 +208,7 @@ def test_uv_s_own_pythons(machine: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     python = Path(any_two()[0])
     minor = python.name.removeprefix("python")
     name = f"cpython-{minor}.1-linux-{os.uname().machine}-gnu"
-    link(machine / "uv" / name / "bin" / f"python{minor}", str(python))
+    link(machine / "uv" / name / "bin" / "python", str(python))
     monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(machine / "uv"))
     found = finding.interpreters()
     assert [one.found_in for one in found] == ["uv"]
@@ -224,6 +223,9 @@ def test_what_uv_could_get(machine: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert offered.index("3.13") < offered.index("3.12")
     monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
     assert finding.obtainable() == []
+    monkeypatch.delenv("UV_PYTHON_DOWNLOADS")
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    assert finding.obtainable() == []
 
 
 @pytest.mark.parametrize(
@@ -231,8 +233,8 @@ def test_what_uv_could_get(machine: Path, monkeypatch: pytest.MonkeyPatch) -> No
     [
         ('python-downloads = "never"', False),
         ('python-preference = "only-system"', False),
-        ('python-downloads = "manual"', True),
-        ("python-downloads = ", True),
+        ('python-downloads = "manual"', False),
+        ('python-downloads = "automatic"', True),
     ],
 )
 def test_the_user_s_uv_settings_are_heeded(machine: Path, setting: str, allowed: bool) -> None:
@@ -249,7 +251,7 @@ def test_no_uv_is_no_error(machine: Path, monkeypatch: pytest.MonkeyPatch) -> No
         raise FileNotFoundError("uv")
 
     monkeypatch.setattr(uv, "find_uv_bin", missing)
-    assert uv_pythons.obtainable() == [] and uv_pythons.installed() == []
+    assert finding.obtainable() == []
 
 
 def test_control_c_ends_those_that_hang(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

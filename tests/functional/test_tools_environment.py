@@ -96,18 +96,6 @@ def test_the_users_virtualenv_settings_do_not_count(
     assert "include-system-site-packages = false" in settings
 
 
-def test_an_environment_made_from_another_does_not_need_it(tmp_path: Path) -> None:
-    base = interpreter(8)
-    environment.create(tmp_path / "first", base)
-    inside = tmp_path / "first" / "bin" / "python"
-    environment.create(
-        tmp_path / "second",
-        Interpreter(path=str(inside), version="3.8.0", found_in="PATH", is_environment=True),
-    )
-    (tmp_path / "first").rename(tmp_path / "gone")
-    assert output(tmp_path / "second" / "bin" / "python", "-c", "print(1)") == "1"
-
-
 @pytest.mark.parametrize("minor", [8, None])
 def test_a_failure_is_one_sentence(tmp_path: Path, minor: int | None) -> None:
     (tmp_path / "file").write_text("in the way")

@@ -9,9 +9,7 @@ import pytest
 
 from envcheck.install.fit.fit import fit
 from envcheck.install.fit.models import Candidate
-from envcheck.install.pythons.interpreter import Interpreter
-from envcheck.install.pythons.versions import asked_version, matches
-from envcheck.install.pythons.wheel_tags import tags
+from envcheck.install.pythons.interpreter import Interpreter, asked_version, tags
 from envcheck.install.request import Request
 
 
@@ -126,8 +124,8 @@ def test_versions_as_users_write_them(text: str, version: str) -> None:
 
 
 def test_3_1_is_not_3_11() -> None:
-    assert not matches(m.interpreter("3.11.7"), "3.1")
-    assert matches(m.interpreter("3.11.7"), "3.11") and matches(m.interpreter("3.11.7"), "3")
+    assert not m.interpreter("3.11.7").matches("3.1")
+    assert m.interpreter("3.11.7").matches("3.11") and m.interpreter("3.11.7").matches("3")
 
 
 def test_tags_are_the_interpreter_s_own_best_first() -> None:

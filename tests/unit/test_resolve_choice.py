@@ -9,7 +9,7 @@ import pytest
 
 from envcheck.install.catalogue.model import Release, Stack
 from envcheck.install.fit.models import Candidate, Choice
-from envcheck.install.pythons.wheel_tags import tags
+from envcheck.install.pythons.interpreter import tags
 from envcheck.install.wheels import resolve
 from envcheck.install.wheels.trust_on_first_use import OfferedFile
 from envcheck.install.wheels.uv_compile import Target
