@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
-from machine import envcheck
+from machine import envcheck, on_a_gpu
 
 from envcheck.facts.snapshot import load
 
-pytestmark = pytest.mark.gpu
+pytestmark = on_a_gpu
 
 
 def test_pci_nvml_nvidia_smi_and_cuda_count_the_same_gpus() -> None:

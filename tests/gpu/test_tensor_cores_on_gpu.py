@@ -1,7 +1,7 @@
 """The micro-kernels on a real GPU (opt-in: pytest -m gpu).
 
 The target is the Python in ENVCHECK_TARGET, else the one that runs the tests: L2 covers its frameworks.
-With ENVCHECK_RECORD=FILE the redacted Snapshot is kept there, to be a fixture for machines without a GPU.
+With ENVCHECK_RUN=FOLDER the run that tests/gpu/first.sh has kept there is judged, and not another one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machine import envcheck
+from machine import envcheck, on_a_gpu
 
 from envcheck.facts.snapshot import Snapshot, dump, load
 from envcheck.tensorcores.judge import judge
 from envcheck.tensorcores.mode_verdict import ModeVerdict
 
-pytestmark = pytest.mark.gpu
+pytestmark = on_a_gpu
 
 TARGET = os.environ.get("ENVCHECK_TARGET", sys.executable)
 HOPPER = ("fp16", "bf16", "tf32", "int8", "fp8")
@@ -27,12 +27,14 @@ HOPPER = ("fp16", "bf16", "tf32", "int8", "fp8")
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, dict[str, Any]]:
+    if kept := os.environ.get("ENVCHECK_RUN"):
+        folder = Path(kept)
+        report = json.loads((folder / "all.report.json").read_bytes())
+        return load((folder / "all.json").read_bytes()), report
     saved = tmp_path_factory.mktemp("gpu") / "snapshot.json"
     told = envcheck(
         *("doctor", "--target", TARGET, "--format", "json", "--exit-zero", "--save", saved)
     )
-    if record := os.environ.get("ENVCHECK_RECORD"):
-        Path(record).write_bytes(saved.read_bytes())
     return load(saved.read_bytes()), json.loads(told.stdout)
 
 

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# The first run on a GPU machine, in one command of at most 9 minutes and without a network:
+#   tests/gpu/wheels.sh .wheels                   beforehand, where there is a network
+#   tests/gpu/first.sh FOLDER [WHEELS [PYTHON]]   there, in the checkout; default: .wheels and python3
+# PYTHON is looked into: all levels of the proof run on each framework that it has. Every fact is in FOLDER
+# before anything is asserted; a step that fails or takes too long leaves the others alone.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+folder=${1:?tests/gpu/first.sh FOLDER [WHEELS [PYTHON]]} wheels=${2:-.wheels}
+mkdir -p "$folder"
+folder=$(realpath "$folder") wheels=$(realpath "$wheels")
+# The interpreter itself: a python3 may be a script, or itself one of a virtual environment.
+python=$("${3:-python3}" -c 'import sys; print(sys.executable)') || exit 2
+export PYTHONUNBUFFERED=1 PIP_CONFIG_FILE=/dev/null PIP_NO_INDEX=1 PIP_FIND_LINKS=$wheels
+export PIP_DISABLE_PIP_VERSION_CHECK=1 ENVCHECK_TARGET=$python ENVCHECK_RUN=$folder
+own=$(mktemp -d)
+trap 'rm -rf "$own"' EXIT
+envcheck=$own/venv/bin/envcheck
+: >"$folder/log.txt"
+
+tell() { printf '%s\n' "$*" | tee -a "$folder/log.txt"; }
+
+# step NAME SECONDS COMMAND…: what it says goes into the log. SIGINT lets pytest write what it has.
+step() {
+    name=$1 limit=$2
+    shift 2
+    started=$SECONDS
+    printf '\n== %s\n' "$name" >>"$folder/log.txt"
+    timeout --signal=INT --kill-after=10 "$limit" "$@" >>"$folder/log.txt" 2>&1 </dev/null
+    code=$?
+    case $code in
+        0) word=done ;;
+        124 | 137) word="stopped after its $limit s" ;;
+        *) word="exit code $code" ;;
+    esac
+    tell "$name: $word ($((SECONDS - started)) s)"
+    return $code
+}
+
+# What a step's Snapshot says of the proof, in a line; on a machine without a GPU, that there is none.
+proof() {
+    if [ ! -s "$folder/$1.json" ]; then
+        tell "  no Snapshot"
+        return
+    fi
+    "$own/venv/bin/python" - "$folder/$1.json" <<'END' 2>&1 | tee -a "$folder/log.txt"
+import sys
+from collections import Counter
+from pathlib import Path
+
+from envcheck.facts.snapshot import load
+from envcheck.tensorcores.judge import judge
+
+snapshot = load(Path(sys.argv[1]).read_bytes())
+nvml = snapshot.machine.nvml
+gpus = nvml.facts.gpus if nvml and nvml.facts and isinstance(nvml.facts.gpus, list) else []
+verdicts = Counter((one.level, one.verdict) for one in judge(snapshot))
+print(f"  {len(gpus)} GPU(s) seen by NVML" if gpus else "  no GPU")
+for (level, verdict), count in sorted(verdicts.items()):
+    print(f"  {level}: {count} {verdict}")
+END
+}
+
+make() {
+    "$python" -m venv "$own/venv" || {
+        "$python" -m pip install --quiet --target "$own/virtualenv" virtualenv &&
+            PYTHONPATH=$own/virtualenv "$python" -m virtualenv --quiet "$own/venv"
+    } || return
+    "$own/venv/bin/python" -m pip install --quiet --editable . pytest pytest-xdist hypothesis jsonschema
+}
+export own python
+export -f make
+
+step "install envcheck" 80 bash -c make || { tell "nothing else can run"; exit 1; }
+step "nvidia-smi" 15 bash -c "nvidia-smi -q >'$folder/nvidia-smi.txt' 2>&1" || tell "  no GPU that nvidia-smi sees"
+step "the driver alone (L0)" 80 "$envcheck" doctor --kernels L0 --evidence full --exit-zero \
+    --save "$folder/l0.json" --output "$folder/l0.txt"
+proof l0
+step "all levels, on $python" 200 "$envcheck" doctor --target "$python" --evidence full --exit-zero \
+    --save "$folder/all.json" --output "$folder/all.txt"
+proof all
+step "the report again, from the Snapshot" 15 "$envcheck" doctor --from "$folder/all.json" --format json \
+    --exit-zero --output "$folder/all.report.json"
+# From here on something is asserted.
+step "the GPU tests" 140 "$own/venv/bin/python" -m pytest tests/gpu -q -p no:cacheprovider -m gpu --junitxml="$folder/tests.xml"
+tell "  $(grep -E '[0-9]+ (passed|failed|skipped|error)' "$folder/log.txt" | tail -n 1)"
+tell "everything is in $folder; all.json is redacted and can be a fixture"
