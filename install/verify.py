@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from .. import json_text
 from ..checks.driver_state import NO_GPUS
 from ..checks.engine import diagnose
 from ..checks.registry import all_checks
@@ -14,7 +15,6 @@ from ..collection import Collected
 from ..facts import snapshot as snapshots
 from ..facts.snapshot import Snapshot
 from ..findings.model import CheckResult, Diagnosis
-from ..reports import json_report
 from ..reports.model import build
 from .transaction import record
 from .transaction.interfaces import Verification
@@ -62,7 +62,7 @@ class DoctorVerifier:
                 unproven=[result.code for result in excused],
             ),
             failures=[collected.restore(_sentence(result)) for result in against],
-            report=json_report.render(report).encode(),
+            report=json_text.render(report).encode(),
             snapshot=snapshots.dump(collected.snapshot),
         )
 

@@ -79,13 +79,6 @@ def run(arguments: argparse.Namespace) -> int:
             jobs=arguments.jobs,
             reporter=shown,
         )
-    style = style_of(sys.stdout)
-    text = bundled.render(
-        manifest,
-        output,
-        width=style.width,
-        colour=style.colour,
-        utf8=style.utf8,
-    )
+    text = bundled.render(manifest, output, **style_of(sys.stdout)._asdict())
     files.write(None, text)
     return ExitCode.HEALTHY

@@ -71,8 +71,7 @@ def _list() -> int:
     class Title(msgspec.Struct):
         simulated: str
 
-    style = style_of(sys.stdout)
-    page = Page(width=style.width, colour=style.colour, utf8=style.utf8)
+    page = Page(**style_of(sys.stdout)._asdict())
     page.paragraph(("Simulated machines, not real ones:", "heading"))
     for name in NAMES:
         title = msgspec.json.decode(_packaged(name).read_bytes(), type=Title).simulated

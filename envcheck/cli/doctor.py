@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from .. import plugins
+from .. import json_text, plugins
 from ..exit_codes import ExitCode, UsageError
 from ..suggestions import did_you_mean
 from . import files, kernels, sources
@@ -148,9 +148,7 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
 
     report = build(collected.snapshot, diagnosis)
     if arguments.format == "json":
-        from ..reports import json_report
-
-        return json_report.render(report)
+        return json_text.render(report)
     if arguments.format == "junit":
         from ..reports import junit
 

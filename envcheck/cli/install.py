@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from .. import json_text
 from ..exit_codes import EnvcheckError, ExitCode, UsageError
 from . import environments, files, messages, selection, stacks, terminal
 from .parser import Parser
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..install.mode import InstallOptions
     from ..install.pipeline import Outcome
     from ..install.plan.models import AnyPlan
-    from ..install.reports.plan_json import InstalledEnvironment, Result
+    from ..install.reports.installed import InstalledEnvironment, Result
     from ..install.request import Request
 
 EPILOG = """\
@@ -249,14 +250,14 @@ def _envelope(
     plan: AnyPlan | None,
     environment: InstalledEnvironment | None = None,
 ) -> str:
-    from ..install.reports import plan_json
+    from ..install.reports import installed
 
     failure = None
     if error is not None:
         sentence = str(error) or type(error).__name__
-        failure = plan_json.Failure(sentence=sentence, hint=getattr(error, "hint", ""))
-    return plan_json.render(
-        plan_json.Envelope(
+        failure = installed.Failure(sentence=sentence, hint=getattr(error, "hint", ""))
+    return json_text.render(
+        installed.Envelope(
             result=result, exit_code=code, error=failure, plan=plan, environment=environment
         )
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from .. import json_text
 from ..exit_codes import ExitCode
 from . import files
 from .commands import lines_in_place
@@ -29,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     files.check_writable(arguments.output)
     found = listing(EngineImages())
     if arguments.format == "json":
-        text = environments.render_json(found)
+        text = json_text.render(found)
     else:
         text = lines_in_place(environments.listing(found, **style_for(arguments.output)._asdict()))
     files.write(arguments.output, text)

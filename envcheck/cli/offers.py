@@ -15,7 +15,6 @@ from ..install.engines import choose as engine_choice
 from ..install.fit.disk_space import DiskSpace
 from ..install.fit.select import choose, choose_image
 from ..install.pythons.interpreter import Interpreter
-from ..install.reports.image_releases import ImageChosen
 from ..install.reports.releases import Chosen
 from ..install.request import Request
 
@@ -45,7 +44,7 @@ def of_wheels(
     return first, second, [one for one in others if not one.refused]
 
 
-def of_containers(request: Request, snapshot: Snapshot) -> tuple[ImageChosen, list[ImageChosen]]:
+def of_containers(request: Request, snapshot: Snapshot) -> tuple[Chosen, None, list[Chosen]]:
     """The same for containers; where an image fits and no engine works, nothing is taken."""
     named = [
         msgspec.structs.replace(request, flavour=stack.flavour)
@@ -53,7 +52,7 @@ def of_containers(request: Request, snapshot: Snapshot) -> tuple[ImageChosen, li
         if not request.flavour
     ]
     others = [_container(one, snapshot) for one in named]
-    return _container(request, snapshot), [one for one in others if not one.refused]
+    return _container(request, snapshot), None, [one for one in others if not one.refused]
 
 
 def _wheels(request: Request, known: Known, silence: str, asked: list[str]) -> Chosen:
@@ -80,15 +79,15 @@ def _wheels(request: Request, known: Known, silence: str, asked: list[str]) -> C
     )
 
 
-def _container(request: Request, snapshot: Snapshot) -> ImageChosen:
+def _container(request: Request, snapshot: Snapshot) -> Chosen:
     named = next((one.name for one in flavours() if one.flavour == request.flavour), "")
     command = f"envcheck install {named or '--mode container'}"
     try:
         choice = choose_image(request, snapshot)
         engine = engine_choice.choose("", snapshot)
     except Cannot as error:
-        return ImageChosen(command=command, refused=str(error).rstrip("."), hint=error.hint)
-    return ImageChosen(
+        return Chosen(command=command, refused=str(error).rstrip("."), hint=error.hint)
+    return Chosen(
         command=command,
         stack=choice.stack.name,
         release=choice.candidate.release.release,

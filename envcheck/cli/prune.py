@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from .. import json_text
 from ..exit_codes import ExitCode
 from . import environments, files, messages
 from .commands import lines_in_place
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         tell=messages.say,
     )
     if arguments.format == "json":
-        text = report.render_json(done)
+        text = json_text.render(done)
     else:
         text = lines_in_place(report.pruned(done, **style_of(sys.stdout)._asdict()))
     files.write(None, text)

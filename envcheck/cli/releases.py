@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .. import json_text
 from ..exit_codes import ExitCode, UsageError
 from . import files, sources, stacks
 from .commands import lines_in_place
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..facts.snapshot import Snapshot
     from ..install.catalogue.model import Stack
     from ..install.fit.models import StackFit
+    from ..install.reports.releases import Releases
     from ..install.request import Request
     from .offers import Known
 
@@ -61,11 +63,16 @@ def run(arguments: argparse.Namespace) -> int:
     files.check_writable(arguments.output)
     stacks.settle(arguments)
     _agree(arguments)
-    as_json = arguments.format == "json"
-    look = {"everything": arguments.all, **style_for(arguments.output)._asdict()}
-    told = _containers if arguments.mode == "container" else _wheels
-    text = told(arguments, as_json, look)
-    files.write(arguments.output, text if as_json else lines_in_place(text))
+    matrix = _containers(arguments) if arguments.mode == "container" else _wheels(arguments)
+    if arguments.format == "json":
+        text = json_text.render(matrix)
+    else:
+        from ..install.reports import release_table
+
+        style = style_for(arguments.output)._asdict()
+        text = release_table.render(matrix, everything=arguments.all, **style)
+        text = lines_in_place(text)
+    files.write(arguments.output, text)
     return ExitCode.HEALTHY
 
 
@@ -82,9 +89,9 @@ def _agree(arguments: argparse.Namespace) -> None:
         )
 
 
-def _wheels(arguments: argparse.Namespace, as_json: bool, look: dict[str, Any]) -> str:
+def _wheels(arguments: argparse.Namespace) -> Releases:
     from ..install.catalogue import load
-    from ..install.reports import releases as report
+    from ..install.reports.releases import build
     from ..install.request import Request
     from ..reports.machine import describe_machine
     from . import offers
@@ -93,18 +100,17 @@ def _wheels(arguments: argparse.Namespace, as_json: bool, look: dict[str, Any]) 
     names = [request.stack] if request.stack else load.names()
     wanted = [load.load(name) for name in names]
     known = _look(arguments)
-    matrix = report.build(
+    return build(
         describe_machine(known.snapshot).summary,
         [_fit(stack, known, request) for stack in wanted],
         *offers.of_wheels(request, known, names),
     )
-    return report.render_json(matrix) if as_json else report.render(matrix, **look)
 
 
-def _containers(arguments: argparse.Namespace, as_json: bool, look: dict[str, Any]) -> str:
+def _containers(arguments: argparse.Namespace) -> Releases:
     from ..install.catalogue.containers import among
     from ..install.fit.fit import fit_images
-    from ..install.reports import image_releases as report
+    from ..install.reports.releases import build
     from ..install.request import Request
     from ..reports.machine import describe_machine
     from . import offers
@@ -113,12 +119,12 @@ def _containers(arguments: argparse.Namespace, as_json: bool, look: dict[str, An
     request = Request(mode="container", flavour=flavour)
     wanted = among("", flavour)
     snapshot = _snapshot(arguments)
-    matrix = report.build(
+    return build(
         describe_machine(snapshot).summary,
         [fit_images(stack, snapshot) for stack in wanted],
         *offers.of_containers(request, snapshot),
+        mode="container",
     )
-    return report.render_json(matrix) if as_json else report.render(matrix, **look)
 
 
 def _look(arguments: argparse.Namespace) -> Known:

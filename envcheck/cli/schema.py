@@ -35,9 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
 
         schema = snapshot.schema()
     else:
-        from ..reports import json_report
+        from ..reports import model
 
-        schema = json_report.schema()
+        schema = model.schema()
     text = msgspec.json.format(msgspec.json.encode(schema, order="deterministic"), indent=2)
     files.write(arguments.output, text + b"\n")
     return ExitCode.HEALTHY

@@ -148,6 +148,11 @@ class Page:
         self._put(" " * max(1, cells - cell_len(key)))
         self._flow([(text, "")], 2 + max(cells, cell_len(key) + 1), 2 + cells)
 
+    def entries(self, key: str, texts: Iterable[str], cells: int) -> None:
+        """Rows of which the first alone has the key."""
+        for number, text in enumerate(texts):
+            self.entry("" if number else key, text, cells)
+
     def line(self, *spans: Span) -> None:
         """Cleaned spans as they are, side by side, not wrapped."""
         for text, style in spans:

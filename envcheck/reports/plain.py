@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import msgspec
 
 from ..facts.evidence import Evidence
 from ..findings.model import CheckResult, Finding, Level, Outcome, Remedy
 from ..findings.subjects import Subject
+
+T = TypeVar("T")
 
 # What carries the meaning: the words where there is no colour, or no character for a sign.
 WORDS: dict[Outcome, str] = {
@@ -111,28 +114,36 @@ def worst_first(results: Iterable[CheckResult]) -> list[CheckResult]:
     return sorted(found, key=lambda r: (r.outcome != "fail", -following[r.code]))
 
 
+def runs(items: Iterable[T], follows: Callable[[T, T], bool]) -> list[list[T]]:
+    """The items in their order, those that follow each other together."""
+    found: list[list[T]] = []
+    for item in items:
+        if found and follows(found[-1][-1], item):
+            found[-1].append(item)
+        else:
+            found.append([item])
+    return found
+
+
 def code_ranges(codes: Iterable[str]) -> str:
     """ "DRV-006 to DRV-008, GPU-001": codes, those that follow each other as a range."""
-    ranges: list[list[str]] = []
-    for code in codes:
-        if ranges and code == _after(ranges[-1][-1]):
-            ranges[-1].append(code)
-        else:
-            ranges.append([code])
+    found = runs(codes, lambda one, other: other == _after(one))
     return ", ".join(
-        f"{these[0]} to {these[-1]}" if len(these) > 2 else ", ".join(these) for these in ranges
+        f"{these[0]} to {these[-1]}" if len(these) > 2 else ", ".join(these) for these in found
     )
+
+
+def number_of(number: int, what: str, plural: str = "") -> str:
+    """ "1 GPU", "8 GPUs", "no GPUs"."""
+    if number == 1:
+        return f"1 {what}"
+    return f"{number or 'no'} {plural or what + 's'}"
 
 
 def ranges(numbers: list[int]) -> str:
     """ "0–3, 5": numbers in their order, those that follow each other as a range."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    found = runs(numbers, lambda one, other: other == one + 1)
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in found)
 
 
 def _after(code: str) -> str:

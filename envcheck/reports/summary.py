@@ -11,6 +11,7 @@ from ..facts.target import Framework, Library
 from ..facts.view import is_container, known
 from ..tensorcores.mode_verdict import ModeVerdict
 from .machine import cuda_version, driver_version, facts, gpu_groups, gpu_phrase
+from .plain import number_of
 
 # As their SONAMEs and a reader's mouth have them, in the order in which they matter.
 _LIBRARIES = {
@@ -53,9 +54,9 @@ def _pci(snapshot: Snapshot) -> Iterator[str]:
     if devices is None:
         return
     kinds = Counter(device.kind for device in devices)
-    yield _number(kinds["gpu"], "NVIDIA GPU")
+    yield number_of(kinds["gpu"], "NVIDIA GPU")
     if kinds["nvswitch"]:
-        yield _number(kinds["nvswitch"], "NVSwitch", "NVSwitches")
+        yield number_of(kinds["nvswitch"], "NVSwitch", "NVSwitches")
 
 
 def _kernel(snapshot: Snapshot) -> Iterator[str]:
@@ -101,7 +102,7 @@ def _boundary(snapshot: Snapshot) -> Iterator[str]:
         return
     host, nvml, cuda = facts(target.host), facts(target.nvml), facts(target.cuda)
     if nvml is not None and (count := known(nvml.gpu_count)) is not None:
-        yield f"{_number(count, 'GPU')} inside"
+        yield f"{number_of(count, 'GPU')} inside"
     if cuda is not None:
         version = library_version(cuda)
         yield f"libcuda {version}" if version else ""
@@ -113,15 +114,15 @@ def _config(snapshot: Snapshot) -> Iterator[str]:
     config = facts(snapshot.target.packaging_config) if snapshot.target is not None else None
     if config is not None:
         files = sum(file.level != "environment" for file in config.files)
-        yield _number(files, "configuration file")
-        yield _number(len(config.files) - files, "variable") if files < len(config.files) else ""
+        yield number_of(files, "configuration file")
+        yield number_of(len(config.files) - files, "variable") if files < len(config.files) else ""
 
 
 def _packages(snapshot: Snapshot) -> Iterator[str]:
     packages = facts(snapshot.target.packages) if snapshot.target is not None else None
     if packages is not None:
         number = len({distribution.normalized for distribution in packages.distributions})
-        yield _number(number, "GPU-related distribution")
+        yield number_of(number, "GPU-related distribution")
 
 
 def _libraries(snapshot: Snapshot) -> Iterator[str]:
@@ -153,7 +154,7 @@ def _framework(snapshot: Snapshot) -> Iterator[str]:
             yield "" if _not_installed(framework) else f"{framework.name} does not import"
             continue
         gpus = known(framework.gpus)
-        sees = "" if gpus is None else f" sees {_number(len(gpus), 'GPU')}"
+        sees = "" if gpus is None else f" sees {number_of(len(gpus), 'GPU')}"
         yield " ".join((framework.name, known(framework.version) or "")).rstrip() + sees
 
 
@@ -182,12 +183,6 @@ def _tensorcores(judged: Iterable[ModeVerdict]) -> Iterator[str]:
             counted.setdefault(row.level, []).append(row.verdict == "proven")
     for number, (level, proven) in enumerate(sorted(counted.items())):
         yield f"{'' if number else 'proven: '}{level} {sum(proven)}/{len(proven)}"
-
-
-def _number(number: int, what: str, plural: str = "") -> str:
-    if number == 1:
-        return f"1 {what}"
-    return f"{number or 'no'} {plural or what + 's'}"
 
 
 _AREAS: dict[str, Callable[[Snapshot], Iterator[str]]] = {

@@ -4,46 +4,37 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
-from ...reports.page import Page
+from ...reports.page import KEY, Page
 from ..bundle.index import OWN, BundleIndex
 from ..bundle.writing import is_tar
 from .amounts import size
 
-_KEY = 12
 
-
-def render(
-    manifest: BundleIndex, place: Path, *, width: int = 80, colour: bool = False, utf8: bool = True
-) -> str:
-    """The last words. place: of the bundle."""
-    page = Page(width=width, colour=colour, utf8=utf8)
+def render(manifest: BundleIndex, place: Path, **style: Any) -> str:
+    """The last words. place: of the bundle; style: of the Page."""
+    page = Page(**style)
     total = sum(listed.size for listed in manifest.files.values())
-    page.paragraph(
-        ("Written:", "pass"),
-        (f"{manifest.stack} {manifest.release}".rstrip(), "heading"),
-        hanging=2,
-    )
-    page.entry("where", str(place), _KEY)
-    page.entry("files", f"{len(manifest.files)}, {size(total)}", _KEY)
-    if manifest.mode == "container":
-        page.entry("image", f"{manifest.image}, {manifest.digest}", _KEY)
-        page.entry("for", f"Linux on {manifest.architecture}", _KEY)
-    else:
-        page.entry("for", f"Python {manifest.python} on {manifest.architecture}", _KEY)
-    page.entry("envcheck", f"{manifest.envcheck}, for Python {', '.join(manifest.pythons)}", _KEY)
+    called = f"{manifest.stack} {manifest.release}".rstrip()
+    page.paragraph(("Written:", "pass"), (called, "heading"), hanging=2)
+    page.entry("where", str(place), KEY)
+    page.entry("files", f"{len(manifest.files)}, {size(total)}", KEY)
+    container = manifest.mode == "container"
+    if container:
+        page.entry("image", f"{manifest.image}, {manifest.digest}", KEY)
+    runs_on = "Linux" if container else f"Python {manifest.python}"
+    page.entry("for", f"{runs_on} on {manifest.architecture}", KEY)
+    page.entry("envcheck", f"{manifest.envcheck}, for Python {', '.join(manifest.pythons)}", KEY)
     page.blank()
     page.paragraph(("On the machine without a network:", ""))
-    for command in _commands(manifest, place):
-        page.command(command)
-    return page.text()
-
-
-def _commands(manifest: BundleIndex, place: Path) -> list[str]:
-    """An image stays in its tar, which is installed from as it is."""
+    name, inside = shlex.quote(place.name), shlex.quote(place.stem)
     if not is_tar(place):
-        return [f"sh {shlex.quote(place.name)}/setup.sh"]
-    tar = f"tar -xf {shlex.quote(place.name)}"
-    if manifest.mode == "container":
-        return [f"{tar} setup.sh {OWN}", "sh ./setup.sh"]
-    return [tar, f"sh {shlex.quote(place.stem)}/setup.sh"]
+        page.command(f"sh {name}/setup.sh")
+    elif container:  # the image stays in its tar, which is installed from as it is
+        page.command(f"tar -xf {name} setup.sh {OWN}")
+        page.command("sh ./setup.sh")
+    else:
+        page.command(f"tar -xf {name}")
+        page.command(f"sh {inside}/setup.sh")
+    return page.text()

@@ -7,24 +7,17 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
-from ... import json_text
-from ...reports.page import Page
+from ...reports.page import KEY, Page
+from ...reports.plain import number_of
 from ..catalogue.containers import OWN
 from ..transaction.listing import EnvironmentState, Listing, VersionState
 from ..transaction.prune import Pruned
 from ..transaction.rollback import RolledBack
 from ..transaction.uninstall import Uninstalled
-from .plan_text import activation
+from .amounts import size
+from .installed import activation
 
-_KEY = 12
 _DIGEST = 12  # digits that engines show, too
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
-
-
-def render_json(data: msgspec.Struct) -> str:
-    return json_text.render(data)
 
 
 def listing(found: Listing, **style: Any) -> str:
@@ -44,11 +37,10 @@ def listing(found: Listing, **style: Any) -> str:
 def rolled_back(done: RolledBack, **style: Any) -> str:
     page = Page(**style)
     page.paragraph(("In use now:", "pass"), (done.version, "heading"), hanging=2)
-    page.entry("where", f"{done.prefix} -> {done.version}", _KEY)
+    page.entry("where", f"{done.prefix} -> {done.version}", KEY)
     if done.before:
-        page.entry("before", f"{done.before} (envcheck rollback leads back to it)", _KEY)
-    for note in done.notes:
-        page.entry("note", note, _KEY)
+        page.entry("before", f"{done.before} (envcheck rollback leads back to it)", KEY)
+    page.entries("note", done.notes, KEY)
     return page.text()
 
 
@@ -57,39 +49,33 @@ def uninstalled(done: Uninstalled, **style: Any) -> str:
     what = done.directory if done.whole else ", ".join(done.versions)
     page.paragraph(("Removed:", "pass"), (what, "heading"), hanging=2)
     if done.whole:
-        page.entry("versions", ", ".join(done.versions) or "none", _KEY)
-    page.entry("freed", f"{size(done.freed)}; envcheck prune also frees the fetched files", _KEY)
-    for image in done.images:
-        page.entry("image", image, _KEY)
-    for image in done.images_left:
-        page.entry("left", f"{image} (there before, or of another version)", _KEY)
-    for path in done.left:
-        page.entry("left", f"{path} (not envcheck's)", _KEY)
+        page.entry("versions", ", ".join(done.versions) or "none", KEY)
+    page.entry("freed", f"{size(done.freed)}; envcheck prune also frees the fetched files", KEY)
+    page.entries("image", done.images, KEY)
+    left = [f"{image} (there before, or of another version)" for image in done.images_left]
+    page.entries("left", [*left, *(f"{path} (not envcheck's)" for path in done.left)], KEY)
     return page.text()
 
 
 def pruned(done: Pruned, **style: Any) -> str:
     """What was removed and kept, or would be."""
     page = Page(**style)
-    words = ("would be removed", "would stay") if done.dry_run else ("removed", "kept")
-    for removed in done.removed:
-        what = f"{removed.version} of {removed.environment}, {size(removed.bytes_total)}"
-        page.entry(words[0], what, len(words[0]) + 2)
-    for kept in done.kept:
-        what = f"{kept.version} of {kept.environment}, {size(kept.bytes_total)}: {kept.why}"
-        page.entry(words[1], what, len(words[0]) + 2)
+    gone, stays = ("would be removed", "would stay") if done.dry_run else ("removed", "kept")
+    cells = len(gone) + 2
+    removed = [f"{r.version} of {r.environment}, {size(r.bytes_total)}" for r in done.removed]
     if done.files:
-        count = "1 fetched file" if done.files == 1 else f"{done.files} fetched files"
-        what = f"{count} that no version needs, {size(done.files_bytes)}"
-        page.entry(words[0], what, len(words[0]) + 2)
+        fetched = number_of(done.files, "fetched file")
+        removed.append(f"{fetched} that no version needs, {size(done.files_bytes)}")
     if done.leftovers:
-        what = f"left by runs that were killed: {_some(done.leftovers)}"
-        page.entry(words[0], what, len(words[0]) + 2)
+        removed.append(f"left by runs that were killed: {_some(done.leftovers)}")
     if done.packages:
-        what = f"unpacked in uv's cache: {_some(done.packages)}"
-        page.entry(words[0], what, len(words[0]) + 2)
-    for note in done.notes:
-        page.entry("note", note, len(words[0]) + 2)
+        removed.append(f"unpacked in uv's cache: {_some(done.packages)}")
+    kept = [f"{k.version} of {k.environment}, {size(k.bytes_total)}: {k.why}" for k in done.kept]
+    for what in removed:
+        page.entry(gone, what, cells)
+    for what in kept:
+        page.entry(stays, what, cells)
+    page.entries("note", done.notes, cells)
     freed = "This would free at least" if done.dry_run else "Freed"
     page.paragraph((f"{freed} {size(done.freed)}.", "heading"))
     return page.text()
@@ -101,37 +87,28 @@ def question(directory: str, versions: Sequence[str], whole: bool, bytes_total: 
     return f"Remove {what} ({size(bytes_total)})? [y/N] "
 
 
-def size(number: int) -> str:
-    """ "6.4 GiB"; exact below 1 KiB."""
-    value, unit = float(number), 0
-    while value >= 1024 and unit < len(_UNITS) - 1:
-        value, unit = value / 1024, unit + 1
-    return f"{value:.0f} {_UNITS[unit]}" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
-
-
 def _environment(page: Page, found: EnvironmentState) -> None:
     well = found.status == "installed"
     page.paragraph(
         (found.name, "heading"), ("" if well else f"({found.status})", "warn"), hanging=2
     )
     if well:
-        page.entry("where", f"{found.prefix} -> {found.current}", _KEY)
+        page.entry("where", f"{found.prefix} -> {found.current}", KEY)
     elif found.status == "broken link":
-        page.entry("where", f"{found.prefix} leads to {found.current or 'nothing'}", _KEY)
+        page.entry("where", f"{found.prefix} leads to {found.current or 'nothing'}", KEY)
     else:
-        page.entry("where", found.directory, _KEY)
+        page.entry("where", found.directory, KEY)
     for version in found.versions:
-        page.entry("in use" if version.in_use else "version", _told(version), _KEY)
-        for change in version.changes:
-            page.entry("", change, _KEY)
+        page.entry("in use" if version.in_use else "version", _told(version), KEY)
+        page.entries("", version.changes, KEY)
     together = f"{size(found.bytes_total)} on the disk"
     if len(found.versions) > 1:
-        page.entry("together", f"{together}, with what versions share counted once", _KEY)
+        page.entry("together", f"{together}, with what versions share counted once", KEY)
     if found.at_work:
-        page.entry("at work", found.at_work, _KEY)
+        page.entry("at work", found.at_work, KEY)
     if found.foreign:
         names = [os.path.basename(path) for path in found.foreign]  # noqa: PTH119 - names to show
-        page.entry("also there", f"{_some(names)} (not envcheck's)", _KEY)
+        page.entry("also there", f"{_some(names)} (not envcheck's)", KEY)
     if well and found.mode == "container":
         which = "--path" if found.name == found.directory else "--name"
         page.command(f"envcheck shell {which} {shlex.quote(found.name)}")
@@ -171,7 +148,7 @@ def _packages(version: VersionState) -> list[str]:
     own = size(version.bytes_total - version.bytes_shared)
     return [
         f"Python {version.python}",
-        f"{version.packages} package{'' if version.packages == 1 else 's'}",
+        number_of(version.packages, "package"),
         f"{size(version.bytes_total)} ({own} of its own)",
     ]
 

@@ -1,18 +1,61 @@
-"""What is said when an installation is done: what is there, how to use it, what comes next."""
+"""What `envcheck install` answers when it is done: the last words for people, and one envelope as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from typing import Any, Literal
+
+import msgspec
 
 from ...invocation import in_place
-from ...reports.page import Page
+from ...reports.page import KEY, Page
 from ..catalogue.containers import OWN
+from ..plan.models import AnyPlan
 from ..transaction.record import Installed
-from .plan_json import InstalledEnvironment
-from .plan_text import activation
 
-_KEY = 12
 _STARTS = ("envcheck run python3", "envcheck shell")  # which any image with a Python has
+
+Result = Literal["installed", "planned", "already", "refused", "failed"]
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    sentence: str
+    hint: str = ""
+
+
+class InstalledEnvironment(msgspec.Struct, frozen=True, kw_only=True):
+    """What is there now."""
+
+    directory: str  # holds the versions
+    prefix: str  # the link that always leads to the version in use: what to activate
+    version: str
+    stack: str
+    release: str
+    title: str
+    python: str
+    provided: dict[str, str] = {}
+    packages: int = 0
+    verdict: str  # the doctor's
+    failing: list[str] = []  # checks that failed on this machine before, and still do
+    unproven: list[str] = []  # checks that must pass, and could not run for want of a GPU
+    kept: list[str] = []  # older versions, which rollback can go back to
+    notes: list[str] = []
+    mode: Literal["wheel", "container"] = "wheel"
+    engine: str = ""  # "podman"; of a container alone, as the next three
+    image: str = ""  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
+    digest: str = ""  # of its manifest, "sha256:…": what was pulled
+    wiring: str = ""  # how the GPUs get in
+    drifted: bool = False  # packages of the lock were changed or removed since
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """Every run's answer with --format json has all of these keys, whether it went well or not."""
+
+    result: Result
+    exit_code: int
+    error: Failure | None = None
+    plan: AnyPlan | None = None
+    environment: InstalledEnvironment | None = None
 
 
 def environment_of(installed: Installed, provided: dict[str, str]) -> InstalledEnvironment:
@@ -43,42 +86,36 @@ def environment_of(installed: Installed, provided: dict[str, str]) -> InstalledE
     )
 
 
-def render(
-    environment: InstalledEnvironment,
-    *,
-    already: bool = False,
-    width: int = 80,
-    colour: bool = False,
-    utf8: bool = True,
-) -> str:
-    """The last words, for a terminal of that many columns, or for a pipe.
+def render(environment: InstalledEnvironment, *, already: bool = False, **style: Any) -> str:
+    """The last words; style: of the Page.
 
     already: nothing was done, because an equal request is installed.
     """
-    page = Page(width=width, colour=colour, utf8=utf8)
+    page = Page(**style)
     said = "Already installed, nothing to do:" if already else "Installed and verified:"
     called = f"{environment.stack} {environment.release}"
     if environment.stack == OWN:
         called = environment.image  # its release is a tag that says nothing without the name
     page.paragraph((said, "pass"), (called, "heading"), hanging=2)
-    page.entry("what", environment.title, _KEY)
-    page.entry("where", f"{environment.prefix} -> {environment.version}", _KEY)
-    for key, text in _contents(environment):
-        page.entry(key, text, _KEY)
-    for number, (name, how) in enumerate(sorted(environment.provided.items())):
-        page.entry("" if number else "provided", f"{name}: {how}", _KEY)
-    for number, sentence in enumerate(_doctor(environment)):
-        page.entry("" if number else "doctor", sentence, _KEY)
-    for number, note in enumerate(environment.notes):
-        page.entry("" if number else "note", note, _KEY)
-    if environment.kept:
-        page.entry(
-            "kept",
-            f"{', '.join(environment.kept)} ({in_place('envcheck rollback')} goes back to it)",
-            _KEY,
-        )
-    page.blank()
+    page.entry("what", environment.title, KEY)
+    page.entry("where", f"{environment.prefix} -> {environment.version}", KEY)
+    packages = f", {environment.packages} packages" if environment.packages else ""
+    if environment.python:
+        page.entry("python", environment.python + packages, KEY)
     container = environment.mode == "container"
+    if container:
+        page.entry("image", environment.image, KEY)
+        page.entry("digest", environment.digest, KEY)
+        page.entry("engine", environment.engine, KEY)
+        page.entry("GPUs", environment.wiring or "none", KEY)
+    provided = sorted(environment.provided.items())
+    page.entries("provided", [f"{name}: {how}" for name, how in provided], KEY)
+    page.entries("doctor", _doctor(environment), KEY)
+    page.entries("note", environment.notes, KEY)
+    if environment.kept:
+        back = in_place("envcheck rollback")
+        page.entry("kept", f"{', '.join(environment.kept)} ({back} goes back to it)", KEY)
+    page.blank()
     page.paragraph(("Use it, and check it:", ""))
     for command in _STARTS if container else [activation(environment.prefix)]:
         page.command(in_place(command))
@@ -90,23 +127,16 @@ def render(
     return page.text()
 
 
-def _contents(environment: InstalledEnvironment) -> Iterator[tuple[str, str]]:
-    """What is in it: a Python and packages, or an image and what it is started by."""
-    packages = f", {environment.packages} packages" if environment.packages else ""
-    if environment.python:
-        yield "python", environment.python + packages
-    if environment.mode == "container":
-        yield "image", environment.image
-        yield "digest", environment.digest
-        yield "engine", environment.engine
-        yield "GPUs", environment.wiring or "none"
-
-
-def _doctor(environment: InstalledEnvironment) -> Iterator[str]:
+def _doctor(environment: InstalledEnvironment) -> list[str]:
     """The verdict on the environment: the machine's own problems are no news."""
-    if not environment.failing:
-        yield environment.verdict
-    else:
-        yield f"No new problems ({', '.join(environment.failing)} failed before, too)."
+    told = [environment.verdict]
+    if environment.failing:
+        told = [f"No new problems ({', '.join(environment.failing)} failed before, too)."]
     if environment.unproven:
-        yield f"not proven without a GPU: {', '.join(environment.unproven)}"
+        told.append(f"not proven without a GPU: {', '.join(environment.unproven)}")
+    return told
+
+
+def activation(prefix: str) -> str:
+    """The command that activates an environment, to paste."""
+    return f". {shlex.quote(prefix + '/bin/activate')}"

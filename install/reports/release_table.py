@@ -1,20 +1,26 @@
-"""What the matrices of wheels and of containers share: a release a line, and each reason once."""
+"""The releases as people read them: a table for each stack, a release a line, and each reason once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
-import msgspec
-
-from ... import json_text
 from ...reports.page import Column, Page, Span
-from ..fit.models import JudgedRelease, Refusal, RefusalKind
+from ...reports.plain import runs
+from ..fit.models import RefusalKind
+from ..pythons.interpreter import number
+from .releases import Chosen, ImageRow, Releases, Row, StackRows, WheelRow
 
-NOT_KNOWN = "not known"
+_NOT_KNOWN = "not known"
 
 # Without --all, so many of a stack's releases are shown, and always the newest that fits.
-SHOWN = 6
+_SHOWN = 6
+
+_COLUMNS = {
+    "wheel": ("RELEASE", "FITS", "PYTHON", "CUDA", "DRIVER"),
+    "container": ("RELEASE", "FITS", "DRIVER", "CAPABILITY", "CUDA", "TF", "PYTHON"),
+}
+_DECIDING = ("driver", "compat branches", "compute capability")
 
 # A reason in one word, as the table has it.
 _WORDS: dict[RefusalKind, str] = {
@@ -28,161 +34,129 @@ _WORDS: dict[RefusalKind, str] = {
     "disk": "disk",
     "place": "directory",
     "broken": "broken",
-    "not-known": NOT_KNOWN,
+    "not-known": _NOT_KNOWN,
     "prerelease": "pre-release",
 }
 _STYLES = {"yes": "pass", "no": "", "if-named": "warn", "perhaps": "warn"}
 
 
-class AnyRow(Protocol):
-    """A release's line."""
-
-    @property
-    def release(self) -> str: ...
-
-    @property
-    def fits(self) -> str: ...
-
-    @property
-    def refusals(self) -> list[Refusal]: ...
-
-    @property
-    def notes(self) -> list[str]: ...
-
-
-R = TypeVar("R", bound=AnyRow)
-R_co = TypeVar("R_co", bound=AnyRow, covariant=True)
+def render(releases: Releases, *, everything: bool = False, **style: Any) -> str:
+    """The tables, and what the commands would take. everything: all releases; style: of the Page."""
+    page = Page(**style)
+    page.paragraph((releases.machine or "a machine of which nothing is known", "heading"))
+    for stack in releases.stacks:
+        page.blank()
+        _table(page, _COLUMNS[releases.mode], stack, everything)
+    page.blank()
+    chosen = releases.chosen
+    for one in [chosen, *releases.others]:
+        if not one.refused:
+            _taken(page, one, releases.otherwise if one is chosen else None)
+    if chosen.refused:
+        _nothing(page, chosen, hint=not releases.others)
+    return page.text()
 
 
-class Rows(Protocol[R_co]):
-    """A stack's, or a flavour's, newest first."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def newest_that_fits(self) -> str: ...
-
-    @property
-    def releases(self) -> Sequence[R_co]: ...
-
-
-class Refusing(Protocol):
-    """What a command would take, and why nothing."""
-
-    @property
-    def command(self) -> str: ...
-
-    @property
-    def refused(self) -> str: ...
-
-    @property
-    def hint(self) -> str: ...
-
-
-def as_json(releases: msgspec.Struct) -> str:
-    """A whole matrix as a document."""
-    return json_text.render(releases)
-
-
-def fits(candidate: JudgedRelease[Any]) -> str:
-    """ "yes", "no", "if-named", or "perhaps" where not everything is known of the machine."""
-    if candidate.refusals:
-        named = all(refusal.overridable for refusal in candidate.refusals)
-        return "if-named" if named else "no"
-    return "perhaps" if candidate.open else "yes"
-
-
-def table(
-    page: Page,
-    columns: Sequence[str],
-    stack: Rows[R],
-    values: Callable[[R], Sequence[str]],
-    *,
-    everything: bool,
-    more: Callable[[Sequence[R]], dict[str, str]] = lambda shown: {},
-) -> None:
-    """A stack's lines, the reasons for them, and the notes on the one that fits.
-
-    columns: their headings. values: a row's, in their order; the second is coloured by whether it fits.
-    more: what else is said of the rows that are shown, as ``about`` has it.
-    """
+def _table(page: Page, columns: Sequence[str], stack: StackRows, everything: bool) -> None:
+    """A stack's lines, the reasons for them, and the notes on the one that fits."""
     page.paragraph((stack.name, "code"), (stack.title, ""), hanging=2)
     rows = stack.releases
-    shown = rows if everything else rows[: _enough(rows, stack.newest_that_fits)]
+    names = [row.release for row in rows]
+    best = names.index(stack.newest_that_fits) if stack.newest_that_fits else -1
+    shown = rows if everything else rows[: max(_SHOWN, best + 1)]
     page.table(
         [*map(Column, columns), Column("WHY NOT", wraps=True)],
-        [_cells(values(row), row) for row in shown],
+        [_cells(row, _NOT_KNOWN if stack.gpu else "none") for row in shown],
         indent=2,
         gap=2,
     )
     if left := len(rows) - len(shown):
         page.paragraph((f"and {left} older: --all", "quiet"), indent=2)
-    for sentence, releases in (_reasons(shown) | more(shown)).items():
-        page.paragraph((f"{releases}:", "code"), (sentence, ""), indent=2, hanging=4)
-    best = next((row for row in shown if row.release == stack.newest_that_fits), None)
-    for note in best.notes if best is not None else []:
-        page.paragraph(
-            (f"{best.release}:" if best else "", "code"), (note, ""), indent=2, hanging=4
-        )
+    for sentence, about in _sentences(shown).items():
+        page.paragraph((f"{about}:", "code"), (sentence, ""), indent=2, hanging=4)
+    for note in rows[best].notes if best >= 0 else []:
+        page.paragraph((f"{names[best]}:", "code"), (note, ""), indent=2, hanging=4)
 
 
-def nothing(page: Page, chosen: Refusing, *, hint: bool) -> None:
-    """Why a command would install nothing, and what to do about it."""
-    page.command(chosen.command)
-    page.paragraph(("would install nothing:", "fail"), (f"{chosen.refused}.", ""), indent=2)
-    for number, line in enumerate(chosen.hint.split("\n") if hint and chosen.hint else []):
-        page.paragraph((line if number else f"hint: {line}", ""), indent=2, hanging=2)
+def _cells(row: WheelRow | ImageRow, unknown: str) -> list[Span]:
+    cuda = ".".join(row.cuda.split(".")[:3])  # a fourth part is a build's number
+    if isinstance(row, WheelRow):
+        told = [pythons(row.python) or _NOT_KNOWN, cuda or unknown, row.driver or unknown]
+    else:
+        values = (row.driver, row.capability, cuda, row.tensorflow, row.python)
+        told = [value or unknown for value in values]
+    why = ", ".join(dict.fromkeys(_WORDS[refusal.kind] for refusal in row.refusals))
+    fits = (row.fits.replace("-", " "), _STYLES[row.fits])
+    return [(row.release, ""), fits, *((text, "") for text in (*told, why))]
 
 
-def _cells(values: Sequence[str], row: AnyRow) -> list[Span]:
-    release, fits, *others = values
-    words = dict.fromkeys(_WORDS[refusal.kind] for refusal in row.refusals)
-    told = [(text, "") for text in (*others, ", ".join(words))]
-    return [(release, ""), (fits, _STYLES[row.fits]), *told]
+def pythons(minors: Sequence[str]) -> str:
+    """ "3.9–3.12" for four minor versions, "3.8, 3.10" for two apart."""
+    found = runs(sorted(minors, key=number), lambda a, b: number(b)[1] == number(a)[1] + 1)
+    return ", ".join(f"{these[0]}–{these[-1]}" if len(these) > 1 else these[0] for these in found)
 
 
-def _enough(rows: Sequence[AnyRow], newest_that_fits: str) -> int:
-    """How many lines are shown without --all."""
-    names = [row.release for row in rows]
-    return max(SHOWN, names.index(newest_that_fits) + 1 if newest_that_fits in names else 0)
-
-
-def three(version: str) -> str:
-    """ "11.8.0" of "11.8.0.062": the last part is a build's number."""
-    return ".".join(version.split(".")[:3])
-
-
-def _reasons(rows: Sequence[AnyRow]) -> dict[str, str]:
-    """Each sentence once, with the releases that it is about, neighbours as a range."""
-    return about(rows, [[refusal.sentence for refusal in row.refusals] for row in rows])
-
-
-def about(rows: Sequence[AnyRow], said: Sequence[Sequence[str]]) -> dict[str, str]:
-    """What is said of each row, each sentence once: {sentence: "23.03, 22.10 to 22.06"}."""
+def _sentences(rows: Sequence[Row]) -> dict[str, str]:
+    """What is said of the rows, each sentence once: {sentence: "23.03, 22.10 to 22.06"}."""
     places: dict[str, list[int]] = {}
-    for place, sentences in enumerate(said):
-        for sentence in sentences:
-            places.setdefault(sentence, []).append(place)
+    for tell in (_reasons, _compat, _sister):
+        for place, row in enumerate(rows):
+            for sentence in tell(row):
+                places.setdefault(sentence, []).append(place)
     return {sentence: _names(rows, found) for sentence, found in places.items()}
 
 
-def _names(rows: Sequence[AnyRow], places: list[int]) -> str:
+def _reasons(row: Row) -> list[str]:
+    return [refusal.sentence for refusal in row.refusals]
+
+
+def _compat(row: Row) -> list[str]:
+    """The compat branches, which no column is wide enough for."""
+    if not isinstance(row, ImageRow) or not row.compat_branches:
+        return []
+    return [f"data-centre GPUs may have driver branches {', '.join(row.compat_branches)}, too"]
+
+
+def _sister(row: Row) -> list[str]:
+    """What decides about a driver, where only the same month's base image says it."""
+    if not isinstance(row, ImageRow) or not {"driver", "compat branches"} & row.sister.keys():
+        return []
+    values = [f"{name} {row.sister[name]}" for name in _DECIDING if name in row.sister]
+    return [f"same-month base image, not confirmed: {'; '.join(values)}"]
+
+
+def _names(rows: Sequence[Row], places: list[int]) -> str:
+    """The rows at these places, three neighbours and more as a range."""
     if len(places) == len(rows) > 1:
         return "all"
-    ranges: list[list[int]] = []
-    for place in places:
-        if ranges and place == ranges[-1][-1] + 1:
-            ranges[-1].append(place)
-        else:
-            ranges.append([place])
-    return ", ".join(_range([rows[place].release for place in these]) for these in ranges)
+    names = [
+        [rows[place].release for place in run] for run in runs(places, lambda a, b: b == a + 1)
+    ]
+    return ", ".join(
+        ", ".join(these) if len(these) < 3 else f"{these[0]} to {these[-1]}" for these in names
+    )
 
 
-def _range(names: list[str]) -> str:
-    if len(names) < 3:
-        return ", ".join(names)
-    return f"{names[0]} to {names[-1]}"
+def _taken(page: Page, chosen: Chosen, otherwise: Chosen | None) -> None:
+    page.command(chosen.command)
+    what = chosen.reference or f"{chosen.stack} {chosen.release}"
+    told: list[Span] = [("would install", ""), (what, "pass")]
+    if chosen.engine or chosen.python:
+        where = f"into {chosen.engine}" if chosen.engine else f"on {chosen.python}"
+        told.append((where, ""))
+    if otherwise is not None:
+        instead = "nothing" if otherwise.refused else f"{otherwise.stack} {otherwise.release}"
+        told.append((f"if its index answers, else {instead}", ""))
+    why = "; ".join(chosen.reasons)
+    last, style = told[-1]
+    told[-1] = (f"{last}:" if why else f"{last}.", style)
+    page.paragraph(*told, (f"{why}." if why else "", ""), indent=2)
+
+
+def _nothing(page: Page, chosen: Chosen, *, hint: bool) -> None:
+    """Why a command would install nothing, and what to do about it."""
+    page.command(chosen.command)
+    page.paragraph(("would install nothing:", "fail"), (f"{chosen.refused}.", ""), indent=2)
+    if hint and chosen.hint:
+        for line in f"hint: {chosen.hint}".splitlines():
+            page.paragraph((line, ""), indent=2, hanging=2)

@@ -1,47 +1,69 @@
-"""The releases that could be installed, judged for one machine: as a table for people, and as JSON."""
+"""The releases that could be installed, judged for one machine, as a document for programs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
+from typing import Any, Literal
 
 import msgspec
 
-from ...reports.page import Page
+from ..catalogue.containers import ImageRelease, ImageStack
 from ..fit.gpu_rules import needed_driver
-from ..fit.models import Candidate, Refusal, StackFit
-from ..pythons.interpreter import number
-from .release_table import NOT_KNOWN, as_json, fits, nothing, table, three
+from ..fit.models import Candidate, ImageCandidate, ImageFit, Refusal, StackFit
 
 SCHEMA = 1
 
-_COLUMNS = ("RELEASE", "FITS", "PYTHON", "CUDA", "DRIVER")
+Fits = Literal[
+    "yes",
+    "no",
+    "if-named",  # only when its user names it
+    "perhaps",  # nothing speaks against it, and not everything is known of the machine
+]
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One release. "" is not known. ``fits``: "if-named": only when its user names it; "perhaps":
-    nothing speaks against it, and not everything is known of the machine."""
+    """One release. "" is not known."""
 
     release: str
-    version: str
-    fits: str  # "yes", "no", "if-named", "perhaps"
-    python: list[str]
+    fits: Fits
     cuda: str
-    cudnn: str
-    tensorrt: str
-    driver: str  # the oldest that runs its CUDA
-    interpreter: str = ""  # the one that it would get
-    python_to_get: str = ""
+    driver: str  # the oldest that runs its CUDA, without a compat libcuda
     refusals: list[Refusal] = []
     notes: list[str] = []
 
 
+class WheelRow(Row, frozen=True, kw_only=True):
+    """One release of wheels."""
+
+    version: str
+    python: list[str]
+    cudnn: str
+    tensorrt: str
+    interpreter: str = ""  # the one that it would get
+    python_to_get: str = ""
+
+
+class ImageRow(Row, frozen=True, kw_only=True):
+    """One month's container."""
+
+    reference: str
+    compat_branches: list[str]  # older drivers for data-centre GPUs; empty: not known
+    capability: str  # the least compute capability
+    tensorflow: str
+    python: str
+    ubuntu: str
+    sister: dict[str, str]  # what the same month's base image says of what is not known here
+
+
 class StackRows(msgspec.Struct, frozen=True, kw_only=True):
+    """A stack's releases, or a flavour's, newest first."""
+
     name: str
+    flavour: str = ""  # of containers
     title: str
-    gpu: bool
+    gpu: bool = True
     newest_that_fits: str  # "" where none does
-    releases: list[Row]
+    releases: Sequence[WheelRow | ImageRow]
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,16 +73,19 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     stack: str = ""
     release: str = ""
     python: str = ""  # the interpreter, or the version that would be got
+    reference: str = ""  # of a container, as the engine that it would go into
+    engine: str = ""
     reasons: list[str] = []
     refused: str = ""
     hint: str = ""
 
 
 class Releases(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole matrix. ``otherwise`` is taken where the index of ``chosen`` does not answer; ``others`` are
-    the commands that name a stack, and what they would take."""
+    """The whole matrix of a mode. ``otherwise`` is taken where the index of ``chosen`` does not answer;
+    ``others`` are the commands that name a stack, and what they would take."""
 
-    schema: int
+    schema: int = SCHEMA
+    mode: Literal["wheel", "container"]
     machine: str
     chosen: Chosen
     otherwise: Chosen | None
@@ -70,113 +95,69 @@ class Releases(msgspec.Struct, frozen=True, kw_only=True):
 
 def build(
     machine: str,
-    stacks: Iterable[StackFit],
+    judged: Iterable[StackFit | ImageFit],
     chosen: Chosen,
-    otherwise: Chosen | None,
+    otherwise: Chosen | None = None,
     others: Sequence[Chosen] = (),
+    mode: Literal["wheel", "container"] = "wheel",
 ) -> Releases:
     return Releases(
-        schema=SCHEMA,
+        mode=mode,
         machine=machine,
         chosen=chosen,
         otherwise=otherwise,
         others=list(others),
-        stacks=[_stack(judged) for judged in stacks],
+        stacks=[_stack(one) for one in judged],
     )
 
 
-def render_json(releases: Releases) -> str:
-    return as_json(releases)
-
-
-def render(
-    releases: Releases,
-    *,
-    everything: bool = False,
-    width: int = 80,
-    colour: bool = False,
-    utf8: bool = True,
-) -> str:
-    """The tables, each with what its short words mean; ``everything``: all releases."""
-    page = Page(width=width, colour=colour, utf8=utf8)
-    page.paragraph((releases.machine or "a machine of which nothing is known", "heading"))
-    for stack in releases.stacks:
-        page.blank()
-        values = partial(_values, gpu=stack.gpu)
-        table(page, _COLUMNS, stack, values, everything=everything)
-    page.blank()
-    _choice(page, releases)
-    return page.text()
-
-
-def _stack(judged: StackFit) -> StackRows:
-    best = judged.best
+def _stack(judged: StackFit | ImageFit) -> StackRows:
+    stack, best = judged.stack, judged.best
     return StackRows(
-        name=judged.stack.name,
-        title=judged.stack.title,
-        gpu=judged.stack.gpu,
+        name=stack.name,
+        flavour=stack.flavour if isinstance(stack, ImageStack) else "",
+        title=stack.title,
+        gpu=isinstance(stack, ImageStack) or stack.gpu,
         newest_that_fits="" if best is None else best.release.release,
-        releases=[_row(candidate, judged.stack.gpu) for candidate in judged.candidates],
+        releases=[_row(candidate) for candidate in judged.candidates],
     )
 
 
-def _row(candidate: Candidate, gpu: bool) -> Row:
-    release, refusals = candidate.release, candidate.refusals
-    return Row(
-        release=release.release,
+def _row(candidate: Candidate | ImageCandidate) -> WheelRow | ImageRow:
+    release = candidate.release
+    judged: dict[str, Any] = {
+        "release": release.release,
+        "fits": _fits(candidate),
+        "cuda": release.cuda,
+        "refusals": candidate.refusals,
+        "notes": candidate.notes,
+    }
+    if isinstance(release, ImageRelease):
+        return ImageRow(
+            **judged,
+            driver=release.min_driver,
+            reference=release.reference,
+            compat_branches=list(release.compat_branches),
+            capability=release.min_capability,
+            tensorflow=release.tensorflow,
+            python=release.python,
+            ubuntu=release.ubuntu,
+            sister=release.sister,
+        )
+    return WheelRow(
+        **judged,
+        driver=needed_driver(release.cuda),
         version=release.version,
-        fits=fits(candidate),
         python=release.python,
-        cuda=release.cuda,
         cudnn=release.cudnn,
         tensorrt=release.tensorrt,
-        driver=needed_driver(release.cuda) if gpu else "",
         interpreter="" if candidate.interpreter is None else candidate.interpreter.path,
         python_to_get=candidate.python_to_get,
-        refusals=refusals,
-        notes=candidate.notes,
     )
 
 
-def _values(row: Row, gpu: bool) -> tuple[str, ...]:
-    return (
-        row.release,
-        row.fits.replace("-", " "),
-        pythons(row.python) or NOT_KNOWN,
-        three(row.cuda) or (NOT_KNOWN if gpu else "none"),
-        row.driver or (NOT_KNOWN if gpu else "none"),
-    )
-
-
-def pythons(minors: Sequence[str]) -> str:
-    """ "3.9–3.12" for four minor versions, "3.8, 3.10" for two apart."""
-    ranges: list[list[str]] = []
-    for minor in sorted(minors, key=number):
-        if ranges and number(minor)[1] == number(ranges[-1][-1])[1] + 1:
-            ranges[-1].append(minor)
-        else:
-            ranges.append([minor])
-    return ", ".join(f"{these[0]}–{these[-1]}" if len(these) > 1 else these[0] for these in ranges)
-
-
-def _choice(page: Page, releases: Releases) -> None:
-    chosen, otherwise = releases.chosen, releases.otherwise
-    for one in [chosen, *releases.others]:
-        if not one.refused:
-            page.command(one.command)
-            _taken(page, one, otherwise if one is chosen else None)
-    if chosen.refused:
-        nothing(page, chosen, hint=not releases.others)
-
-
-def _taken(page: Page, chosen: Chosen, otherwise: Chosen | None) -> None:
-    words = [("would install", ""), (f"{chosen.stack} {chosen.release}", "pass")]
-    if chosen.python:
-        words.append((f"on {chosen.python}", ""))
-    if otherwise is not None:
-        instead = "nothing" if otherwise.refused else f"{otherwise.stack} {otherwise.release}"
-        words.append((f"if its index answers, else {instead}", ""))
-    why = "; ".join(chosen.reasons)
-    last, style = words[-1]
-    words[-1] = (f"{last}:" if why else f"{last}.", style)
-    page.paragraph(*words, (f"{why}." if why else "", ""), indent=2)
+def _fits(candidate: Candidate | ImageCandidate) -> Fits:
+    if candidate.refusals:
+        named = all(refusal.overridable for refusal in candidate.refusals)
+        return "if-named" if named else "no"
+    return "perhaps" if candidate.open else "yes"

@@ -18,7 +18,6 @@ sys.exit(any(name.partition(".")[0] == "rich" for name in sys.modules))
     ("module", "imports_rich"),
     [
         ("model", False),
-        ("json_report", False),
         ("junit", False),
         ("markdown", False),
         ("progress", False),

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from envcheck import json_text
 from envcheck.checks.engine import diagnose
 from envcheck.facts import snapshot as snapshots
-from envcheck.reports import json_report
 from envcheck.reports.model import build
 
 FILE = Path(__file__).with_name("container_look.json")
@@ -22,7 +22,7 @@ def captured() -> snapshots.Snapshot:
 
 def test_it_replays_to_the_same_diagnosis_every_time() -> None:
     once, again = captured(), snapshots.load(snapshots.dump(captured()))
-    reports = [json_report.render(build(one, diagnose(one))) for one in (once, again)]
+    reports = [json_text.render(build(one, diagnose(one))) for one in (once, again)]
     assert reports[0] == reports[1]
     assert json.loads(reports[0])["target"]["location"].startswith("image:localhost/tensorflow-")
 

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 from test_plan_text import environment
 
-from envcheck.install.reports import environments, installed, plan_json
+from envcheck import json_text
+from envcheck.install.reports import environments, installed
 from envcheck.install.request import Request
 from envcheck.install.transaction.listing import EnvironmentState, Listing, VersionState
 from envcheck.install.transaction.record import Health, Installed, Record
@@ -147,7 +148,7 @@ def test_where_nothing_is_in_use_the_way_out_is_a_command() -> None:
 
 
 def test_the_listing_s_keys_only_ever_grow() -> None:
-    found = json.loads(environments.render_json(listed()))["environments"][0]
+    found = json.loads(json_text.render(listed()))["environments"][0]
     assert list(found) == [
         "name",
         "directory",
@@ -219,10 +220,10 @@ def test_a_container_without_gpus_says_so() -> None:
 
 
 def test_the_envelope_s_keys_only_ever_grow() -> None:
-    envelope = plan_json.Envelope(
+    envelope = installed.Envelope(
         result="installed", exit_code=0, environment=installed.environment_of(done(), {})
     )
-    found = json.loads(plan_json.render(envelope))["environment"]
+    found = json.loads(json_text.render(envelope))["environment"]
     assert list(found) == [
         "directory",
         "prefix",

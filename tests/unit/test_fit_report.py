@@ -8,9 +8,11 @@ from typing import Any
 import fit_machines as m
 import whole
 
+from envcheck import json_text
 from envcheck.facts.snapshot import Snapshot
 from envcheck.install.fit.models import StackFit
-from envcheck.install.reports.releases import Chosen, build, pythons, render, render_json
+from envcheck.install.reports.release_table import pythons, render
+from envcheck.install.reports.releases import Chosen, build
 
 NOBODY = Chosen(refused="no stack fits this machine", hint="buy one")
 
@@ -78,8 +80,8 @@ def test_what_is_taken_where_the_index_is_silent() -> None:
 
 def test_json_has_every_release_and_reason() -> None:
     judged = m.judged(m.tensorflow(), m.without_gpu())
-    raw = json.loads(render_json(build("a machine", [judged], NOBODY, None)))
-    assert list(raw) == ["schema", "machine", "chosen", "otherwise", "others", "stacks"]
+    raw = json.loads(json_text.render(build("a machine", [judged], NOBODY, None)))
+    assert list(raw) == ["schema", "mode", "machine", "chosen", "otherwise", "others", "stacks"]
     rows = raw["stacks"][0]["releases"]
     assert len(rows) == len(m.tensorflow().releases)
     assert rows[1]["refusals"][0]["kind"] == "gpu" and rows[1]["driver"] == "525.60.13"

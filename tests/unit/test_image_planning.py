@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from image_planned import MIB, blob, choice, image, planned
 from planned import room, sha256
 
+from envcheck import json_text
 from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install.plan.image_planning import UNPACKED_PER_COMPRESSED, unpacked_bytes
 from envcheck.install.plan.models import WheelPlan
 from envcheck.install.plan.shared import ASSUMED_RATE, VERIFY_SECONDS
-from envcheck.install.reports import plan_json, plan_text
-from envcheck.install.reports.plan_json import Envelope
+from envcheck.install.reports import plan_text
+from envcheck.install.reports.installed import Envelope
 
 
 def needed(plan: Any) -> dict[str, int]:
@@ -194,7 +195,7 @@ def test_what_where_and_why_and_the_question_stand_on_one_screen() -> None:
 
 def test_the_json_has_these_keys() -> None:
     envelope = Envelope(result="planned", exit_code=0, plan=planned())
-    told = json.loads(plan_json.render(envelope))
+    told = json.loads(json_text.render(envelope))
     assert list(told) == ["result", "exit_code", "error", "plan", "environment"]
     assert list(told["plan"]) == [
         "mode",
@@ -228,5 +229,5 @@ def test_the_json_has_these_keys() -> None:
 
 def test_a_plan_is_read_back_as_what_it_is() -> None:
     envelope = Envelope(result="planned", exit_code=0, plan=planned())
-    again = msgspec.json.decode(plan_json.render(envelope), type=Envelope)
+    again = msgspec.json.decode(json_text.render(envelope), type=Envelope)
     assert again == envelope and not isinstance(again.plan, WheelPlan)

@@ -7,16 +7,27 @@ from typing import Any
 
 import fit_machines as m
 
+from envcheck import json_text
 from envcheck.facts.snapshot import Snapshot
 from envcheck.install.catalogue.containers import flavours, stack
 from envcheck.install.fit.fit import fit_images as judge
-from envcheck.install.reports.image_releases import ImageChosen, build, render, render_json
+from envcheck.install.reports.release_table import render
+from envcheck.install.reports.releases import Chosen, build
 
-TAKEN = ImageChosen(stack="ngc-tf2", release="23.06", reference="nvcr.io/x:23.06", reasons=["so"])
+TAKEN = Chosen(
+    command="envcheck install ngc-tf2",
+    stack="ngc-tf2",
+    release="23.06",
+    reference="nvcr.io/x:23.06",
+    engine="podman",
+    reasons=["so"],
+)
 
 
-def shown(snapshot: Snapshot, chosen: ImageChosen = TAKEN, **options: Any) -> str:
-    matrix = build("a machine", [judge(one, snapshot) for one in flavours()], chosen)
+def shown(snapshot: Snapshot, chosen: Chosen = TAKEN, **options: Any) -> str:
+    matrix = build(
+        "a machine", [judge(one, snapshot) for one in flavours()], chosen, mode="container"
+    )
     return render(matrix, **options)
 
 
@@ -46,13 +57,13 @@ def test_reasons_compat_branches_and_sisters_stand_below_the_table() -> None:
         "23.06: same-month base image, not confirmed: compat branches 450.51, 470.57, 510.47, 515.65, 525.85,"
         " 530.30; compute capability 6.0",
         "and 35 older: --all",
-        "envcheck install --mode container would install nvcr.io/x:23.06 since so.",
+        "envcheck install ngc-tf2 would install nvcr.io/x:23.06 into podman: so.",
     ):
         assert words in text, (words, text)
 
 
 def test_all_of_them_and_nothing_that_fits() -> None:
-    refused = ImageChosen(refused="no container fits", hint="take wheels")
+    refused = Chosen(refused="no container fits", hint="take wheels")
     text = shown(m.without_gpu(), refused, everything=True)
     assert len(lines(text, "20.06")) == 2
     assert "older: --all" not in text
@@ -63,26 +74,31 @@ def test_all_of_them_and_nothing_that_fits() -> None:
 
 def test_as_json_nothing_is_cut() -> None:
     snapshot = m.machine(["A100"], "470.82.01")
-    matrix = json.loads(render_json(build("a machine", [judge(stack("tf2"), snapshot)], TAKEN)))
-    assert list(matrix) == ["schema", "mode", "machine", "chosen", "others", "stacks"]
+    matrix = json.loads(
+        json_text.render(
+            build("a machine", [judge(stack("tf2"), snapshot)], TAKEN, mode="container")
+        )
+    )
+    keys = ["schema", "mode", "machine", "chosen", "otherwise", "others", "stacks"]
+    assert list(matrix) == keys and matrix["mode"] == "container"
     (flavour,) = matrix["stacks"]
     assert flavour["newest_that_fits"] == "23.01"
     assert len(flavour["releases"]) == len(stack("tf2").releases)
     newest, row = flavour["releases"][0], flavour["releases"][-1]
     assert list(row) == [
         "release",
-        "reference",
         "fits",
+        "cuda",
         "driver",
+        "refusals",
+        "notes",
+        "reference",
         "compat_branches",
         "capability",
-        "cuda",
         "tensorflow",
         "python",
         "ubuntu",
         "sister",
-        "refusals",
-        "notes",
     ]
     assert (newest["driver"], newest["sister"]["driver"], newest["fits"]) == ("", "560", "if-named")
     assert row["compat_branches"] == ["418.xx", "440.30"]

@@ -18,7 +18,8 @@ from envcheck.facts.snapshot import Snapshot
 from envcheck.install.catalogue import load
 from envcheck.install.engines import choose as engines
 from envcheck.install.fit.select import choose, choose_image
-from envcheck.install.reports import image_releases, releases
+from envcheck.install.reports.release_table import render
+from envcheck.install.reports.releases import build
 from envcheck.install.request import Request
 
 MACHINES = {
@@ -73,7 +74,7 @@ def test_the_printed_command_takes_what_is_said(machine: str, pythons: str, aske
     names = [asked.stack] if asked.stack else load.names()
     fits = [load.load(name) for name in names]
     judged = [m.fit(one, *known[:3], asked, known.room) for one in fits]
-    text = releases.render(releases.build("it", judged, *offers.of_wheels(asked, known, names)))
+    text = render(build("it", judged, *offers.of_wheels(asked, known, names)))
     told = printed(text)
     for command, said in told:
         assert said.startswith(taken(asked_for(command), known)), command
@@ -139,9 +140,7 @@ def test_the_same_for_containers(
     monkeypatch.setattr(engines, "choose", find)
     snapshot = MACHINES[machine]
     request = Request(mode="container", flavour=flavour)  # type: ignore[arg-type]
-    text = image_releases.render(
-        image_releases.build("it", [], *offers.of_containers(request, snapshot))
-    )
+    text = render(build("it", [], *offers.of_containers(request, snapshot)))
     told = printed(text)
     assert told
     for command, said in told:
@@ -162,5 +161,5 @@ def test_an_index_that_may_be_silent_is_said() -> None:
     known = Known(m.machine(), m.PYTHONS, [], m.room())
     first, second, others = offers.of_wheels(Request(), known, load.names())
     assert second is not None and first.stack == "nvidia-tf1" != second.stack
-    text = releases.render(releases.build("it", [], first, second, others))
+    text = render(build("it", [], first, second, others))
     assert f"if its index answers, else {second.stack} {second.release}:" in " ".join(text.split())

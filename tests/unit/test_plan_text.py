@@ -8,9 +8,10 @@ import msgspec
 import pytest
 from planned import MIB, NVIDIA, choice, lock, package, planned, stack, stored
 
+from envcheck import json_text
 from envcheck.install.plan.models import WheelPlan
-from envcheck.install.reports import amounts, installed, plan_json, plan_text
-from envcheck.install.reports.plan_json import Envelope, Failure, InstalledEnvironment
+from envcheck.install.reports import amounts, installed, plan_text
+from envcheck.install.reports.installed import Envelope, Failure, InstalledEnvironment
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +98,7 @@ def test_hashes_are_short_in_text_and_whole_in_json() -> None:
     whole = plan.packages[0].sha256
     assert whole[:8] in text(plan, verbose=True) and whole not in text(plan, verbose=True)
     envelope = Envelope(result="planned", exit_code=0, plan=plan)
-    assert whole in plan_json.render(envelope)
+    assert whole in json_text.render(envelope)
 
 
 def test_a_plan_that_is_carried_out_does_not_say_that_nothing_was_touched() -> None:
@@ -117,12 +118,12 @@ def test_every_envelope_has_the_same_keys() -> None:
     )
     good = Envelope(result="installed", exit_code=0, plan=planned(), environment=environment())
     for envelope in (failed, good):
-        assert list(json.loads(plan_json.render(envelope))) == keys
-    assert json.loads(plan_json.render(failed))["error"] == {
+        assert list(json.loads(json_text.render(envelope))) == keys
+    assert json.loads(json_text.render(failed))["error"] == {
         "sentence": "it did not",
         "hint": "try again",
     }
-    assert list(json.loads(plan_json.render(good))["plan"]) == [
+    assert list(json.loads(json_text.render(good))["plan"]) == [
         "mode",
         "stack",
         "release",

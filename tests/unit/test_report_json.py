@@ -23,6 +23,7 @@ from reported import (
     skipped,
 )
 
+from envcheck import json_text
 from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.gpu import Gpu, NvidiaSmi, Nvml
 from envcheck.facts.host import Host
@@ -30,13 +31,13 @@ from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Distribution, Packages
 from envcheck.findings.model import Diagnosis, Unjudged
-from envcheck.reports import json_report
+from envcheck.reports import model
 from envcheck.reports.machine import describe_machine, describe_target
 from envcheck.reports.model import SCHEMA, build, count, status_of, tally, worst
 
 
 def as_json(*results: Any, facts: Snapshot | None = None) -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(json_report.render(report_of(*results, facts=facts)))
+    parsed: dict[str, Any] = json.loads(json_text.render(report_of(*results, facts=facts)))
     return parsed
 
 
@@ -91,7 +92,7 @@ def test_the_keys_are_locked() -> None:
 
 
 def test_the_text_obeys_the_schema_and_the_schema_can_refuse() -> None:
-    schema = json_report.schema()
+    schema = model.schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     good = as_json(*every_outcome(), facts=eight_gpus())
@@ -105,8 +106,8 @@ def test_the_text_obeys_the_schema_and_the_schema_can_refuse() -> None:
 def test_a_snapshot_read_back_gives_the_same_bytes() -> None:
     live, diagnosis = eight_gpus(), Diagnosis(every_outcome())
     saved = msgspec.json.decode(msgspec.json.encode(live), type=Snapshot)
-    first = json_report.render(build(live, diagnosis))
-    assert json_report.render(build(saved, diagnosis)) == first
+    first = json_text.render(build(live, diagnosis))
+    assert json_text.render(build(saved, diagnosis)) == first
     assert first.startswith('{\n  "schema": 2,\n') and first.endswith("\n}\n")
 
 

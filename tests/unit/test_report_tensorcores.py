@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from judged_rows import DASH, GPU_0, MISALIGNED, NAME, NOT, fp32, gpu, h100, judged, line, unhappy
 from reported import NASTY, eight_gpus, finding, no_gpu, result, skipped
 
+from envcheck import json_text
 from envcheck.facts.base import Probe
 from envcheck.facts.micro_kernels import LevelRun, MicroKernels
 from envcheck.facts.snapshot import Snapshot
 from envcheck.findings.model import CheckResult, Diagnosis, Remedy
 from envcheck.findings.subjects import Subject, mig_instance
-from envcheck.reports import json_report, model, terminal
+from envcheck.reports import model, terminal
 from envcheck.reports.grouping import folded, ordered
 from envcheck.reports.page import Page
 from envcheck.reports.summary import area_facts
@@ -382,7 +383,7 @@ def test_it_stands_between_the_findings_and_the_areas() -> None:
 
 def test_json_has_all_of_it_in_the_same_order() -> None:
     report = rows.report_on(ordered(unhappy()))
-    told = json.loads(json_report.render(report))["tensor_cores"]
+    told = json.loads(json_text.render(report))["tensor_cores"]
     assert len(told) == len(unhappy())
     assert list(told[0]) == list(ModeVerdict.__struct_fields__)
     assert {row["verdict"] for row in told} == set(VERDICTS)
@@ -413,7 +414,7 @@ def test_a_snapshot_read_back_gives_the_same_bytes() -> None:
     run = LevelRun(level="L0", index=0, name=NAME, outcome="busy", reason="process 7 uses it")
     live = kernels(facts=MicroKernels(levels=["L0"], modes=["fp32", "fp16"], runs=[run]))
     saved = msgspec.json.decode(msgspec.json.encode(live), type=Snapshot)
-    first, second = (json_report.render(model.build(s, Diagnosis([]))) for s in (live, saved))
+    first, second = (json_text.render(model.build(s, Diagnosis([]))) for s in (live, saved))
     assert first == second
     assert [row["mode"] for row in json.loads(first)["tensor_cores"]] == ["fp32", "fp16"]
 

@@ -17,10 +17,11 @@ from msgspec.structs import replace
 from tensor_runs import MACHINES, healthy_runs, snapshot
 from test_remedies import assert_safe
 
+from envcheck import json_text
 from envcheck.checks.engine import diagnose
 from envcheck.facts.micro_kernels import LevelRun, MicroKernels, ModeRun, Signature
 from envcheck.facts.snapshot import Snapshot, dump, load
-from envcheck.reports import json_report, junit, terminal
+from envcheck.reports import junit, terminal
 from envcheck.reports.model import build
 
 # What a shell, a terminal, XML or a table minds, and what the judgement looks for in texts.
@@ -152,7 +153,7 @@ def test_no_facts_crash_a_check_or_make_a_report_more_than_text(seed: int) -> No
     assert all(line.isprintable() for line in text.split("\n"))
     xml = junit.render(report)
     assert "\x1b" not in xml and ElementTree.fromstring(xml.encode()).tag == "testsuites"
-    assert json.loads(json_report.render(report))["tensor_cores"]
+    assert json.loads(json_text.render(report))["tensor_cores"]
     for result in diagnosis.results:
         for finding in result.findings:
             for command in finding.remedy.commands if finding.remedy else ():
