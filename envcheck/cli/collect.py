@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..exit_codes import ExitCode, UsageError
+from ..exit_codes import ExitCode
 from . import files, kernels, sources
 from .parser import Parser
 
@@ -27,7 +27,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="make it of the output of nvidia-smi -q, or nvidia-smi -q -x",
     )
-    sources.add_engine(parser)
+    sources.add_container(parser)
     sources.add_deadline(parser)
     files.add_output(parser)
     kernels.add_arguments(parser)
@@ -36,7 +36,7 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="keep names, serial numbers, UUIDs and home paths (credentials are never kept)",
     )
-    parser.rare("--engine", "--deadline", "--no-kernels")
+    parser.rare("--engine", "--entrypoint", "--deadline", "--no-kernels")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,15 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
     files.check_writable(arguments.output)
     if arguments.nvidia_smi is not None:
         kernels.refuse(arguments, "--nvidia-smi")
-        if arguments.engine is not None:
-            raise UsageError(
-                "--engine and --nvidia-smi cannot be used together: nothing is started then"
-            )
+        sources.refuse_container(arguments, "--nvidia-smi")
         collected = sources.read_nvidia_smi(arguments.nvidia_smi, redact=not arguments.no_redact)
     else:
         collected = sources.live(
             arguments.target,
             engine=arguments.engine,
+            entrypoint=arguments.entrypoint,
             redact=not arguments.no_redact,
             deadline=arguments.deadline,
             kernels=wanted,

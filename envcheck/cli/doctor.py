@@ -47,7 +47,7 @@ def add_arguments(parser: Parser) -> None:
         help="diagnose the Snapshot in this file (- is standard input)",
     )
     add_output(parser)
-    sources.add_engine(parser)
+    sources.add_container(parser)
     sources.add_deadline(parser)
     kernels.add_arguments(parser)
     for name, what in (("--only", "run only"), ("--skip", "leave out")):
@@ -71,7 +71,7 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="exit with 0 whatever is found",
     )
-    parser.rare("--engine", "--deadline", "--save", "--exit-zero", "--no-kernels")
+    parser.rare("--engine", "--entrypoint", "--deadline", "--save", "--exit-zero", "--no-kernels")
 
 
 class _Formats(tuple[str, ...]):
@@ -109,10 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
     only, skip = _selection(arguments.only), _selection(arguments.skip)
     if arguments.source is not None:
         kernels.refuse(arguments, "--from")
-        if arguments.engine is not None:
-            raise UsageError(
-                "--engine and --from cannot be used together: with --from nothing is started"
-            )
+        sources.refuse_container(arguments, "--from")
     wanted = kernels.wanted(arguments, only, skip)
     given = None if arguments.source == "-" else arguments.source
     output, save = arguments.output or "-", arguments.save
@@ -125,6 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
         collected = sources.live(
             arguments.target,
             engine=arguments.engine,
+            entrypoint=arguments.entrypoint,
             deadline=arguments.deadline,
             kernels=wanted,
             only=needed_sections(only, skip) if only or skip else (),

@@ -30,12 +30,26 @@ def add_target(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_engine(parser: argparse._ActionsContainer) -> None:
+def add_container(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--engine",
         choices=ENGINES,
         help="of --target image:REF or container:ID (default: the one that has it)",
     )
+    parser.add_argument(
+        "--entrypoint",
+        metavar="PROGRAM",
+        help="of --target image:REF, in place of the image's own; --entrypoint= for none",
+    )
+
+
+def refuse_container(arguments: argparse.Namespace, option: str) -> None:
+    """Raises UsageError for what add_container added, beside an option with which nothing is started."""
+    for name in ("engine", "entrypoint"):
+        if getattr(arguments, name) is not None:
+            raise UsageError(
+                f"--{name} and {option} cannot be used together: with {option} nothing is started"
+            )
 
 
 def add_deadline(parser: argparse._ActionsContainer) -> None:
@@ -61,6 +75,7 @@ def live(
     target: str | None,
     *,
     engine: str | None = None,
+    entrypoint: str | None = None,
     redact: bool = True,
     deadline: float | None = None,
     kernels: Kernels | None = None,
@@ -69,7 +84,7 @@ def live(
 ) -> Collected:
     """Look at this machine and the target; shows progress on a terminal, unless it is to be ``quiet``.
 
-    engine: of the container that ``target`` names. deadline, kernels: as of collection.collect.
+    engine, entrypoint: of the container that ``target`` names. deadline, kernels: as of collection.collect.
     only: of the probes, these; the target is left alone where none of them is a target's.
     """
     from ..reports.progress import Progress
@@ -94,14 +109,14 @@ def live(
                 messages.say("the target is not looked at: no check that was asked for is about it")
             return collect(None)
         if target is not None:
-            return collect(*_named(target, engine, deadline))
+            return collect(*_named(target, engine, entrypoint, deadline))
         if engine is not None:
             raise UsageError("--engine goes with --target image:REF or container:ID")
         implied, origin = _implied_target()
         if implied is None:
             _refuse_levels_of_a_target(kernels)
         try:
-            return collect(_installed(implied))
+            return collect(_installed(implied, entrypoint))
         except UsageError as error:
             an_option_s_fault = str(error).startswith("--")
             if implied is None or an_option_s_fault:
@@ -169,50 +184,58 @@ def _implied_target() -> tuple[str | None, str]:
 
 
 def _named(
-    target: str, engine: str | None, deadline: float | None
+    target: str, engine: str | None, entrypoint: str | None, deadline: float | None
 ) -> tuple[str | Inside, Snapshot | None]:
     """What --target names, a path or the way into a container; and what was looked at for that."""
     kind, colon, rest = target.partition(":")
-    if colon and kind in ("image", "container"):
+    if colon and kind == "container":
         from ..install.engines import inside
 
-        if kind == "container":
-            return inside.of_container(rest, engine or ""), None
+        if entrypoint is not None:
+            raise UsageError(
+                "--entrypoint goes with --target image:REF: a container that runs has had its own"
+            )
+        return inside.of_container(rest, engine or ""), None
+    if colon and kind == "image":
+        from ..install.engines import inside
+
         machine = collection.collect(only=inside.NEEDED, redact=False, deadline=deadline).snapshot
-        return _image(rest, machine, engine or ""), machine
+        return _image(rest, machine, engine or "", entrypoint), machine
     if engine is not None:
         raise UsageError("--engine goes with --target image:REF or container:ID")
     path = rest if colon and kind == "path" else target
     if not path:
         raise UsageError("--target: the path is empty")
     expanded = os.path.expanduser(path)  # noqa: PTH111 - a path is kept as its user wrote it
-    return _installed(expanded) or expanded, None
+    return _installed(expanded, entrypoint) or expanded, None
 
 
-def _image(reference: str, machine: Snapshot, engine: str) -> Inside:
+def _image(reference: str, machine: Snapshot, engine: str, entrypoint: str | None) -> Inside:
     """A fresh container of an engine's image of that name, else of the one that envcheck installed."""
     from ..install.engines import inside
 
     try:
-        return inside.of_image(reference, machine, engine)
+        return inside.of_image(reference, machine, engine, entrypoint)
     except (UsageError, CouldNotLook):
         from ..install.start import start_file
 
         start = start_file.of_image(reference, engine)
         if start is None:
             raise
-        return inside.of_start(start, f"image:{reference}")
+        return inside.of_start(start, f"image:{reference}", entrypoint)
 
 
-def _installed(path: str | None) -> str | Inside | None:
+def _installed(path: str | None, entrypoint: str | None) -> str | Inside | None:
     """The way into the container that envcheck installed in that directory, else the path itself."""
     start = None if path is None else Path(path, ".envcheck", "start.json")
     if start is None or not start.is_file():
+        if entrypoint is not None:
+            raise UsageError("--entrypoint goes with --target image:REF, or an installed container")
         return path
     from ..install.engines import inside
     from ..install.start import start_file
 
     try:
-        return inside.of_start(start_file.read(start))
+        return inside.of_start(start_file.read(start), entrypoint=entrypoint)
     except (OSError, msgspec.DecodeError) as error:
         raise UsageError(f"{start}: cannot be read: {error}") from None

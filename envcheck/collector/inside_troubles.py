@@ -63,9 +63,14 @@ def has_no_shell(result):
 def silent(location, seconds):
     """The NotATarget for a container whose entrypoint does not come to the command."""
     return NotATarget(
-        "%s: its entrypoint has not started the command within %g s: it is a service, or waits for something"
-        % (location, seconds)
+        "%s: its entrypoint has not started the command within %g s: it is a service, or waits for"
+        " something%s" % (location, seconds, _past(location))
     )
+
+
+def _past(location):
+    """The remedy where an entrypoint is in the way."""
+    return "; --entrypoint= looks without it" if location.startswith("image:") else ""
 
 
 def explain(location, result, cookie):
@@ -104,7 +109,7 @@ def explain(location, result, cookie):
             return Failed(
                 "crashed",
                 "%s: no answer from inside: its entrypoint, or its Python, took in what envcheck sent by"
-                " standard input and did not run it" % location,
+                " standard input and did not run it%s" % (location, _past(location)),
             )
         return Failed(
             "crashed",
@@ -112,8 +117,8 @@ def explain(location, result, cookie):
             % (location, how, result.code, _last(errors)),
         )
     return NotATarget(
-        "%s: its entrypoint ended with status %d and did not run the command that it was given%s"
-        % (location, result.code, _last(errors))
+        "%s: its entrypoint ended with status %d and did not run the command that it was given%s%s"
+        % (location, result.code, _last(errors), _past(location))
     )
 
 
@@ -141,7 +146,10 @@ def _engine_s(location, code, errors):
     if ending is not None:
         return NotATarget("%s: %s" % (location, ending))
     if code == 127 or (code in (125, 126) and _not_started(errors)):
-        return NotATarget("%s: its entrypoint cannot be started%s" % (location, _last(errors)))
+        last = _last(errors)
+        return NotATarget(
+            "%s: its entrypoint cannot be started%s%s" % (location, last, _past(location))
+        )
     if code in (_ENGINE_S_OWN, 126):
         return Failed("refused", "%s: the engine started nothing%s" % (location, _last(errors)))
     return None

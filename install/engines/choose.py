@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from ...checks.container.engines import wake
 from ...checks.containers import containers_of
+from ...checks.driver_state import on_wsl
 from ...checks.engine import diagnose
 from ...checks.registry import all_checks
 from ...checks.system_commands import adapted, on_system
@@ -18,14 +21,12 @@ from ...facts.view import SnapshotView, known
 from ...findings.model import Finding, Remedy
 from ..engine import ENGINES, EngineName, Wiring
 from . import wiring
-from .gpus import expected
-from .troubles import told
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
     """An engine that is here and is not taken."""
 
-    name: str
+    engine: Engine
     why: str  # one sentence
     remedy: Remedy | None = None
 
@@ -35,23 +36,30 @@ class EngineChoice(msgspec.Struct, frozen=True, kw_only=True):
 
     engine: Engine  # the machine's facts about it
     name: EngineName
-    program: str  # its path
-    wiring: Wiring
-    gpus: int  # that must arrive in a container
+    wiring: Wiring = wiring.NONE
+    gpus: int = 0  # that must arrive in a container
     findings: list[Finding] = []  # what works today and is in danger: told, with its commands
     refused: list[Refused] = []  # that would have come first
 
     @property
+    def program(self) -> str:
+        return self.engine.path
+
+    @property
+    def version(self) -> str:
+        """ "4.3.1"; "" where it is not known."""
+        return known(self.engine.server_version) or known(self.engine.version) or ""
+
+    @property
     def remarks(self) -> list[str]:
         """Each finding in a line, with the commands that repair it; and who would have come first."""
-        passed = [f"{one.name} is skipped: {one.why}" for one in self.refused]
+        passed = [f"{one.engine.name} is skipped: {one.why}" for one in self.refused]
         return passed + [_remark(finding) for finding in self.findings]
 
     @property
     def label(self) -> str:
         """ "podman 4.3.1"."""
-        version = known(self.engine.server_version) or known(self.engine.version)
-        return f"{self.name} {version}" if version else self.name
+        return f"{self.name} {self.version}".strip()
 
     @property
     def wired(self) -> str:
@@ -70,22 +78,31 @@ def choose(name: str, snapshot: Snapshot, needed_mib: int = 0) -> EngineChoice:
     name: "", or one of ENGINES. needed_mib: what the image takes in the engine's storage, MiB. On a machine
     without a GPU the wiring is "none". Raises Cannot, with the commands that repair it.
     """
-    look = _Look(snapshot, needed_mib)
     refused: list[Refused] = []
-    for wanted in [name] if name else ENGINES:
-        for engine in look.named(wanted):
-            outcome = look.judge(engine)
-            if isinstance(outcome, EngineChoice):
-                return msgspec.structs.replace(outcome, refused=refused)
-            refused.append(outcome)
+    for outcome in _Look(snapshot, needed_mib).outcomes(name):
+        if isinstance(outcome, EngineChoice):
+            return msgspec.structs.replace(outcome, refused=refused)
+        refused.append(outcome)
     raise _cannot(name, refused, snapshot)
 
 
-def install_one(snapshot: Snapshot) -> str:
-    """The hint that brings an engine to this machine."""
-    view = SnapshotView(snapshot)
-    remedy = adapted(view, Remedy("", on_system(view, "podman")))
-    return f"install one: {' && '.join(remedy.commands) or 'podman, as your distribution has it'}"
+def answering(name: str, snapshot: Snapshot) -> list[EngineChoice]:
+    """Every engine that can start a container, even without GPUs. Raises Cannot where there is none."""
+    found, refused = [], []
+    for outcome in _Look(snapshot, 0).outcomes(name):
+        if isinstance(outcome, EngineChoice):
+            found.append(outcome)
+        elif known(outcome.engine.server_version) is not None:
+            found.append(EngineChoice(engine=outcome.engine, name=_name(outcome.engine)))
+        else:
+            refused.append(outcome)
+    if not found:
+        raise _cannot(name, refused, snapshot)
+    return found
+
+
+def _name(engine: Engine) -> EngineName:
+    return "apptainer" if engine.name == "singularity" else engine.name  # type: ignore[return-value]
 
 
 def _cannot(name: str, refused: list[Refused], snapshot: Snapshot) -> Cannot:
@@ -93,25 +110,24 @@ def _cannot(name: str, refused: list[Refused], snapshot: Snapshot) -> Cannot:
         missing = (
             f"{name} is not installed here" if name else "no container engine is installed here"
         )
-        hint = install_one(snapshot)
+        view = SnapshotView(snapshot)
+        commands = adapted(view, Remedy("", on_system(view, "podman"))).commands
+        hint = f"install one: {' && '.join(commands) or 'podman, as your distribution has it'}"
         if name and name != "podman":
             hint = f"install {name}, or take another engine: --engine podman"
         return Cannot(f"{missing} (podman, docker, apptainer or enroot holds the image).", hint)
-    first = refused[0]
-    others = "".join(f" {one.why}" for one in refused[1:])
-    hints = [_commands(one.remedy) for one in refused if one.remedy is not None]
-    return Cannot(first.why + others, "\n".join(hints))
+    hints = [
+        "\n".join([one.remedy.text, *(f"    {command}" for command in one.remedy.commands)])
+        for one in refused
+        if one.remedy is not None
+    ]
+    return Cannot(" ".join(one.why for one in refused), "\n".join(hints))
 
 
 def _remark(finding: Finding) -> str:
-    if finding.remedy is None:
-        return finding.message
-    commands = "; ".join(finding.remedy.commands)
-    return f"{finding.message} {finding.remedy.text}{' ' + commands if commands else ''}"
-
-
-def _commands(remedy: Remedy) -> str:
-    return "\n".join([remedy.text, *(f"    {command}" for command in remedy.commands)])
+    remedy = finding.remedy
+    parts = [] if remedy is None else [remedy.text, "; ".join(remedy.commands)]
+    return " ".join(filter(None, [finding.message, *parts]))
 
 
 class _Look:
@@ -127,7 +143,7 @@ class _Look:
                 "`envcheck collect` shows what the probe of the engines says",
             ) from why
         self.needed_mib = needed_mib
-        self.gpus = expected(view)
+        self.gpus = _expected(view)
         checks = [check for check in all_checks() if check.area == "container"]
         self.findings = {
             (result.code, finding.subject): finding
@@ -135,25 +151,23 @@ class _Look:
             for finding in result.findings
         }
 
-    def named(self, name: str) -> list[Engine]:
-        names = (name, "singularity") if name == "apptainer" else (name,)
-        return [engine for engine in self.containers.engines if engine.name in names]
+    def outcomes(self, name: str) -> Iterator[EngineChoice | Refused]:
+        """Of the engine of that name, else of all, in their order."""
+        for wanted in [name] if name else ENGINES:
+            for engine in self.containers.engines:
+                if _name(engine) == wanted:
+                    yield self._judge(engine)
 
-    def judge(self, engine: Engine) -> EngineChoice | Refused:
+    def _judge(self, engine: Engine) -> EngineChoice | Refused:
         refused = self._silent(engine) or self._elsewhere(engine) or self._too_small(engine)
         if refused is not None:
             return refused
-        name: EngineName = "apptainer" if engine.name == "singularity" else engine.name  # type: ignore[assignment]
-        way: Wiring | None = wiring.NONE
-        if self.gpus:
-            way = wiring.find(engine, self.containers)
-            if way is None:
-                return self._unwired(engine)
-        assert way is not None
+        way = wiring.find(engine, self.containers) if self.gpus else wiring.NONE
+        if way is None:
+            return self._unwired(engine)
         return EngineChoice(
             engine=engine,
-            name=name,
-            program=engine.path,
+            name=_name(engine),
             wiring=way,
             gpus=self.gpus,
             findings=self._dangers(engine, way),
@@ -163,13 +177,12 @@ class _Look:
         why = engine.server_version
         if engine.name not in ("podman", "docker") or not isinstance(why, Unavailable):
             return None
-        finding = self.findings.get(("CTR-001", engine.name))
-        if finding is not None:
-            return Refused(name=engine.name, why=finding.message, remedy=finding.remedy)
-        said = told(engine.name, why.detail)[0] if why.detail.strip() else "it does not answer"
-        sentence = f"{engine.name} is installed, and {said}."
+        words = why.detail.strip().splitlines()
+        said = f" ({words[-1][:200]})" if words else ""
         return Refused(
-            name=engine.name, why=sentence, remedy=adapted(self.view, wake(self.view, engine, why))
+            engine=engine,
+            why=f"{engine.name} is installed and does not answer{said}.",
+            remedy=adapted(self.view, wake(self.view, engine, why)),
         )
 
     def _elsewhere(self, engine: Engine) -> Refused | None:
@@ -180,7 +193,7 @@ class _Look:
             "podman": ["unset CONTAINER_HOST", "podman system connection list"],
         }
         return Refused(
-            name=engine.name,
+            engine=engine,
             why=f"{engine.name}'s server runs on another machine or in a virtual one, and its containers do"
             " not get this machine's GPUs.",
             remedy=Remedy(f"Use the {engine.name} of this machine.", back.get(engine.name, [])),
@@ -192,9 +205,9 @@ class _Look:
             return None
         where = known(engine.storage_path) or "its storage"
         return Refused(
-            name=engine.name,
-            why=f"{engine.name}'s storage in {where} has {_size(free)} free, and the image needs"
-            f" {_size(self.needed_mib)}.",
+            engine=engine,
+            why=f"{engine.name}'s storage in {where} has {free / 1024:.1f} GiB free, and the image needs"
+            f" {self.needed_mib / 1024:.1f} GiB.",
             remedy=Remedy(
                 "Free some space: list the images and remove what nobody needs; or move the storage to"
                 " a larger file system.",
@@ -205,15 +218,15 @@ class _Look:
     def _unwired(self, engine: Engine) -> Refused:
         """The first finding that says why: a stale or too new specification says more than "none"."""
         paths = [spec.path for spec in known(self.containers.cdi_specs) or []]
-        keys = [("CTR-007", path) for path in paths if engine.name == "podman"]
+        podman = engine.name == "podman"
+        keys = [("CTR-007", path) for path in paths if podman]
         keys += [("CTR-004", path) for path in paths]
-        keys += [("CTR-006", ""), ("CTR-002", engine.name)]
-        for key in keys:
-            finding = self.findings.get(key)
-            if finding is not None and (key[0] != "CTR-006" or engine.name == "podman"):
-                return Refused(name=engine.name, why=finding.message, remedy=finding.remedy)
+        keys += [("CTR-006", "")] if podman else []
+        for key in [*keys, ("CTR-002", engine.name)]:
+            if finding := self.findings.get(key):
+                return Refused(engine=engine, why=finding.message, remedy=finding.remedy)
         return Refused(
-            name=engine.name,
+            engine=engine,
             why=f"{engine.name} has no way to give a container this machine's GPUs.",
         )
 
@@ -224,5 +237,16 @@ class _Look:
         return [finding for finding in found if finding is not None]
 
 
-def _size(mib: int) -> str:
-    return f"{mib / 1024:.1f} GiB" if mib >= 1024 else f"{mib} MiB"
+def _expected(view: SnapshotView) -> int:
+    """How many device nodes have to arrive: one for each GPU that the driver lists, cut up by MIG or not.
+
+    In WSL2 it is 1: /dev/dxg stands for all. Where the driver could not be asked, the GPUs on the PCI bus
+    that have it for their driver.
+    """
+    try:
+        count = len(view.gpus)
+    except CannotJudge:
+        pci = view.machine.pci
+        devices = known(pci.facts.devices) if pci is not None and pci.facts is not None else None
+        count = sum(one.kind == "gpu" and known(one.driver) == "nvidia" for one in devices or [])
+    return min(count, 1) if on_wsl(view) else count

@@ -58,39 +58,6 @@ def argv(start: Start, command: Sequence[str], here: Here) -> list[str]:
     return _FORMS[start.engine](start, words, here)
 
 
-def doctor_argv(
-    start: Start,
-    command: Sequence[str] = (),
-    *,
-    mounts: Sequence[Mount] = (),
-    name: str = "",
-) -> list[str]:
-    """For the collector in a fresh container: no network, stdin passed on, the image's own user.
-
-    The GPUs are not checked, for a GPU that did not arrive is a fact. Without a command, one can be appended.
-    """
-    here = Here(
-        uid=0,
-        gid=0,
-        interactive=True,
-        network="none",
-        check=False,
-        own_user=True,
-        mounts=list(mounts),
-        name=name,
-    )
-    return argv(start, command, here)
-
-
-def exec_argv(
-    engine: EngineName, program: str, container: str, command: Sequence[str]
-) -> list[str]:
-    """For a command in a container that runs already; stdin is passed on."""
-    if engine not in ("podman", "docker"):
-        raise ValueError(f"{engine} has no containers to run something in")
-    return [program, "exec", "--interactive", container, *command]
-
-
 def mountable(directory: str) -> bool:
     """Whether a directory may stand in a container at its own path without hiding the image's system."""
     path = directory.rstrip("/") or "/"

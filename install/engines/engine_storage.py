@@ -14,8 +14,8 @@ from ...exit_codes import EnvcheckError, NotPutBack, PutBack
 from ..engine import EngineImage
 from ..registry.image import Image, PullOptions
 from . import image_inspect, pull_command
-from .client import FETCHES, WORKS, ask, environment, words
-from .pull_command import PullCommand
+from .client import FETCHES, WORKS, ask, words
+from .pull_command import LOGIN, PullCommand
 from .troubles import told
 
 FOLDER = "engine"  # of a version's temporary directory: what an engine writes on its way
@@ -105,10 +105,10 @@ def release(held: EngineImage) -> None:
 
 def _drop_names(held: EngineImage) -> None:
     """Of the names that an archive gave the image, it keeps envcheck's and its own."""
-    stored = image_inspect.find(held, held.image_id)
-    for each in stored.tags if stored is not None else []:
-        if stored is not None and each not in (held.tag, held.name):
-            _untag(held, stored, each)
+    if stored := image_inspect.find(held, held.image_id):
+        for each in stored.tags:
+            if each not in (held.tag, held.name):
+                _untag(held, stored, each)
 
 
 def _untag(held: EngineImage, stored: image_inspect.Stored, tag: str) -> None:
@@ -122,10 +122,10 @@ def _remove(held: EngineImage, arguments: list[str]) -> None:
     result = ask(held.program, arguments, deadline=WORKS)
     if result.ok or image_inspect.gone(words(result)):
         return
-    sentence, hint = told(held.engine, words(result))
+    said, hint = told(held.engine, words(result))
     again = f"{held.program} {' '.join(arguments)}"
     raise NotPutBack(
-        f"the image {held.reference} in {held.engine}: {sentence}",
+        f"the image {held.reference} in {held.engine}: {said}",
         f"{hint}; then {again}" if hint else again,
     )
 
@@ -154,18 +154,20 @@ def _named(held: EngineImage, image: Image, pulled: str) -> EngineImage:
 
 
 def _run(held: EngineImage, command: PullCommand, folder: Path, tick: Tick | None) -> Any:
-    for file, text in command.files.items():
-        (folder / file).write_text(text, encoding="utf-8")  # the folder is the user's alone
-    env = environment(**command.variables)
-    return ask(held.program, command.arguments, deadline=FETCHES, env=env, tick=tick)
+    if command.login:
+        (folder / LOGIN).write_text(
+            command.login, encoding="utf-8"
+        )  # the folder is the user's alone
+    variables = command.variables
+    return ask(held.program, command.arguments, deadline=FETCHES, variables=variables, tick=tick)
 
 
 def _failed(held: EngineImage, what: str, result: Any, folder: Path | None = None) -> PutBack:
     """folder: where the engine wrote on the way."""
-    sentence, hint = told(held.engine, words(result))
-    if folder is not None and sentence.startswith("there is no space") and str(folder) in sentence:
+    said, hint = told(held.engine, words(result))
+    if folder is not None and "no space left" in said and str(folder) in said:
         hint = "make room there, or name another place: --path DIR"
-    return PutBack(f"{held.engine} {what}: {sentence}.", hint)
+    return PutBack(f"{held.engine} {what}: {said}.", hint)
 
 
 @contextlib.contextmanager

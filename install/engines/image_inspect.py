@@ -10,7 +10,7 @@ import msgspec
 from ...exit_codes import UsageError
 from ..engine import EngineImage
 from ..registry import reference
-from .client import ask, silent, words
+from .client import ask, no_answer, words
 
 _ABSENT = re.compile(r"no such image|image not known|tag not known|no such object", re.IGNORECASE)
 
@@ -31,7 +31,7 @@ def find(held: EngineImage, name: str) -> Stored | None:
     if not result.ok:
         if result.outcome == "exited" and gone(words(result)):
             return None
-        raise silent(held, result)
+        raise no_answer(held.engine, held.program, result)
     return read(result.stdout.decode("utf-8", "replace"))
 
 

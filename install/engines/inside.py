@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
+
+import msgspec
 
 from ...collection import Inside
 from ...exit_codes import Cannot, CouldNotLook, UsageError
-from ...facts.containers import Engine
 from ...facts.snapshot import Snapshot
-from ...facts.view import known
 from ...findings.shell import word
-from ..engine import ENGINES, EngineImage, EngineName, Start
-from . import command, image_inspect, running, starting, wiring
-from .choose import EngineChoice, choose, install_one
+from ..engine import EngineImage, EngineName, Start
+from . import command, image_inspect, starting
+from .choose import EngineChoice, answering
+from .client import ask, no_answer, words
+from .command import Here
 
 # What the choice of an engine and of its wiring rests on.
 NEEDED = ("host", "pci", "kernel", "nvml", "nvidia_smi", "containers")
@@ -23,21 +24,29 @@ _EXEC: tuple[EngineName, ...] = ("podman", "docker")
 _FILES: dict[str, EngineName] = {".sif": "apptainer", ".sqsh": "enroot"}
 
 
-def of_start(start: Start, location: str = "") -> Inside:
-    """A fresh container, started as ``envcheck run`` starts it; it is removed afterwards.
+def of_start(start: Start, location: str = "", entrypoint: str | None = None) -> Inside:
+    """A fresh container without a network, by the image's own user; it is removed afterwards.
 
-    location: "image:REF" as its user wrote it; "": by the start's own reference.
+    The GPUs are not checked, for one that did not arrive is a fact. location: "image:REF" as its user wrote
+    it; "": by the start's own reference. entrypoint: in place of the start's, "" for none.
     """
-    name = f"envcheck-doctor-{secrets.token_hex(6)}"
+    if entrypoint is not None:
+        start = msgspec.structs.replace(start, entrypoint=entrypoint)
+    named = start.engine in _EXEC
+    name = f"envcheck-doctor-{secrets.token_hex(6)}" if named else ""
+    here = Here(
+        uid=0, gid=0, interactive=True, network="none", check=False, own_user=True, name=name
+    )
     # The engine needs a command in order to run the image's entrypoint; the collector appends its own.
-    argv = command.doctor_argv(start, ["sh"], name=name if start.engine in _EXEC else "")
-    assert argv[-1] == "sh"
+    argv = command.argv(start, ["sh"], here)[:-1]
     at_once = ["--time", "0"] if start.engine == "podman" else []  # docker does not wait
-    ending = [start.program, "rm", "--force", *at_once, name] if start.engine in _EXEC else []
-    return Inside(location=location or f"image:{start.reference}", argv=argv[:-1], ending=ending)
+    ending = [start.program, "rm", "--force", *at_once, name] if named else []
+    return Inside(location=location or f"image:{start.reference}", argv=argv, ending=ending)
 
 
-def of_image(reference: str, snapshot: Snapshot, engine: str = "") -> Inside:
+def of_image(
+    reference: str, snapshot: Snapshot, engine: str = "", entrypoint: str | None = None
+) -> Inside:
     """A fresh container of an image that an engine of this machine has; nothing is pulled.
 
     engine: one of ENGINES; "": those that work here, in that order. Without a way to the GPUs it is started
@@ -46,82 +55,30 @@ def of_image(reference: str, snapshot: Snapshot, engine: str = "") -> Inside:
     """
     if not reference or reference.startswith("-"):
         raise UsageError(f"--target image:{reference}: that is not an image's name")
-    asked = []
-    for choice in _choices(_by_file(reference) or engine, snapshot):
-        held = _held(choice, reference)
-        entrypoint = _entrypoint_of(choice, held)
-        if entrypoint is not None:
-            start = starting.start(choice, held, reference, entrypoint, snapshot, {})
-            return of_start(start, f"image:{reference}")
-        asked.append(choice)
-    names = " and ".join(choice.name for choice in asked)
+    try:
+        choices = answering(_FILES.get(Path(reference).suffix, engine), snapshot)
+    except Cannot as error:
+        raise CouldNotLook(str(error), error.hint) from None
+    for choice in choices:
+        held = EngineImage(
+            engine=choice.name,
+            program=choice.program,
+            image_id=reference,
+            tag="",
+            reference=reference,
+            before=True,
+        )
+        its_own = _entrypoint_of(choice, held)
+        if its_own is not None:
+            start = starting.start(choice, held, reference, its_own, snapshot, {})
+            return of_start(start, f"image:{reference}", entrypoint)
+    names = " and ".join(choice.name for choice in choices)
     raise UsageError(
-        f"--target image:{reference}: {names} {'has' if len(asked) == 1 else 'have'} no such image here, and"
-        " the doctor pulls none",
-        "; or: ".join(f"{one.name} pull {word(reference)}" for one in asked if not one.files)
+        f"--target image:{reference}: {names} {'has' if len(choices) == 1 else 'have'} no such image here,"
+        " and the doctor pulls none",
+        "; or: ".join(f"{one.name} pull {word(reference)}" for one in choices if not one.files)
         or "name the image's file (.sif, .sqsh)",
     )
-
-
-def of_container(container: str, engine: str = "") -> Inside:
-    """The container of that name or id that runs. Raises UsageError, CouldNotLook as running.find."""
-    if not container or container.startswith("-"):
-        raise UsageError(f"--target container:{container}: that is not a container's name or id")
-    if engine and engine not in _EXEC:
-        raise UsageError(f"--engine {engine}: envcheck cannot enter a container of {engine}")
-    engines = [
-        (name, path)
-        for name in _EXEC
-        if (not engine or name == engine) and (path := shutil.which(name)) is not None
-    ]
-    found = running.find(container, engines)
-    # By its id: a name may be given to another container meanwhile.
-    argv = command.exec_argv(found.engine, found.program, found.id, [])
-    return Inside(location=f"container:{container}", argv=argv)
-
-
-def _choices(engine: str, snapshot: Snapshot) -> Iterator[EngineChoice]:
-    """Every engine that would start a container here; raises CouldNotLook where there is none."""
-    containers = snapshot.machine.containers
-    if containers is None or containers.facts is None:
-        try:
-            choose(engine, snapshot)
-        except Cannot as error:
-            raise CouldNotLook(str(error), error.hint) from None
-        return
-    there = containers.facts.engines
-    trouble: Cannot | None = None
-    one = False
-    for name in [engine] if engine else ENGINES:
-        mine = [
-            e
-            for e in there
-            if e.name in ((name, "singularity") if name == "apptainer" else (name,))
-        ]
-        if not mine and not engine:
-            continue
-        try:
-            choice: EngineChoice | None = choose(name, snapshot)
-        except Cannot as error:
-            trouble = trouble or error
-            choice = _unwired(mine)
-        if choice is not None:
-            one = True
-            yield choice
-    if not one:
-        trouble = trouble or Cannot("there is no container engine here", install_one(snapshot))
-        raise CouldNotLook(str(trouble), trouble.hint)
-
-
-def _unwired(engines: list[Engine]) -> EngineChoice | None:
-    """An engine that answers, without GPUs: what is missing is for the checks to tell."""
-    for engine in engines:
-        if engine.name in _EXEC and known(engine.server_version) is not None:
-            name: EngineName = "podman" if engine.name == "podman" else "docker"
-            return EngineChoice(
-                engine=engine, name=name, program=engine.path, wiring=wiring.NONE, gpus=0
-            )
-    return None
 
 
 def _entrypoint_of(choice: EngineChoice, held: EngineImage) -> list[str] | None:
@@ -132,16 +89,60 @@ def _entrypoint_of(choice: EngineChoice, held: EngineImage) -> list[str] | None:
     return None if stored is None else stored.entrypoint
 
 
-def _by_file(reference: str) -> str:
-    return _FILES.get(Path(reference).suffix, "")
+def of_container(container: str, engine: str = "") -> Inside:
+    """The container of that name or id that runs.
+
+    Raises UsageError: no engine has it, it does not run, or two have one of that name. Raises CouldNotLook:
+    none has it, and one did not answer.
+    """
+    if not container or container.startswith("-"):
+        raise UsageError(f"--target container:{container}: that is not a container's name or id")
+    if engine and engine not in _EXEC:
+        raise UsageError(f"--engine {engine}: envcheck cannot enter a container of {engine}")
+    engines = {name: shutil.which(name) for name in _EXEC if engine in ("", name)}
+    program, identity = _running(container, {n: path for n, path in engines.items() if path})
+    # By its id: a name may be given to another container meanwhile.
+    return Inside(location=f"container:{container}", argv=[program, "exec", "-i", identity])
 
 
-def _held(choice: EngineChoice, reference: str) -> EngineImage:
-    return EngineImage(
-        engine=choice.name,
-        program=choice.program,
-        image_id=reference,
-        tag="",
-        reference=reference,
-        before=True,
+def _running(container: str, engines: dict[EngineName, str]) -> tuple[str, str]:
+    """(the path of the engine that has it, its id)"""
+    if not engines:
+        raise UsageError(
+            f"container {container}: there is no podman and no docker here.",
+            "apptainer and enroot start processes that nothing else can enter",
+        )
+    found: dict[EngineName, list[str]] = {}
+    silent: list[CouldNotLook] = []
+    form = ["container", "inspect", "--format", "{{.Id}} {{.State.Status}}", container]
+    for name, program in engines.items():
+        result = ask(program, form)
+        if result.ok:
+            found[name] = result.stdout.decode("utf-8", "replace").split()
+        elif result.outcome != "exited" or not _unknown(words(result)):
+            silent.append(no_answer(name, program, result))
+    if len(found) > 1:
+        ids = ", ".join(f"{identity[:12]} ({name})" for name, (identity, _) in found.items())
+        raise UsageError(
+            f"container {container}: {' and '.join(found)} both have one of that name.",
+            f"say its id: {ids}",
+        )
+    for name, (identity, state) in found.items():
+        if state == "running":
+            return engines[name], identity
+        raise UsageError(
+            f"container {container} does not run: {name} says that it is {state}.",
+            f"{name} {'unpause' if state == 'paused' else 'start'} {word(container)}",
+        )
+    if silent:
+        raise silent[0]
+    raise UsageError(
+        f"container {container}: {' and '.join(engines)} {'knows' if len(engines) == 1 else 'know'} no such"
+        " container.",
+        "; ".join(f"{name} ps shows those that run" for name in engines),
     )
+
+
+def _unknown(said: str) -> bool:
+    lower = said.lower()
+    return "no such container" in lower or "no container with name or id" in lower

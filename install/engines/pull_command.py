@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from ...exit_codes import Cannot
-from ..engine import EngineImage, EngineName
+from ..engine import EngineImage
 from ..registry.image import Image, PullOptions
+
+LOGIN = "config.json"  # in the folder: as `podman login` and `docker login` write it
+_APPTAINER = ("APPTAINER", "SINGULARITY")
 
 
 class PullCommand(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,7 +20,7 @@ class PullCommand(msgspec.Struct, frozen=True, kw_only=True):
 
     arguments: list[str]
     variables: dict[str, str] = {}  # beside the user's own
-    files: dict[str, str] = {}  # to be written before, by their names in the folder
+    login: str = ""  # what LOGIN has to hold before
 
 
 def pull(held: EngineImage, image: Image, access: PullOptions, folder: Path) -> PullCommand:
@@ -26,7 +28,19 @@ def pull(held: EngineImage, image: Image, access: PullOptions, folder: Path) -> 
 
     Its own mirrors, blocked registries, signature policy, proxies and logins hold.
     """
-    return _PULLS[held.engine](held, image, access, folder)
+    if held.engine == "apptainer":
+        return _apptainer(held, image, access, folder)
+    if held.engine == "enroot":
+        return _enroot(held, image, access, folder)
+    login = _login(access) if access.user else ""
+    if held.engine == "docker":  # which registries may be plain http is the daemon's setting
+        variables = {"DOCKER_CONFIG": str(folder)} if login else {}
+        return PullCommand(arguments=["pull", image.pinned], variables=variables, login=login)
+    options = ["--tls-verify=false"] if access.insecure else []
+    options += ["--authfile", str(folder / LOGIN)] if login else []
+    return PullCommand(
+        arguments=["pull", *options, image.pinned], variables={"TMPDIR": str(folder)}, login=login
+    )
 
 
 def load(held: EngineImage, archive: Path, folder: Path) -> PullCommand:
@@ -44,25 +58,6 @@ def load(held: EngineImage, archive: Path, folder: Path) -> PullCommand:
     )
 
 
-def _podman(_held: EngineImage, image: Image, access: PullOptions, folder: Path) -> PullCommand:
-    insecure = ["--tls-verify=false"] if access.insecure else []
-    login = ["--authfile", str(folder / "auth.json")] if access.user else []
-    return PullCommand(
-        arguments=["pull", *insecure, *login, image.pinned],
-        variables={"TMPDIR": str(folder)},
-        files={"auth.json": _auth_file(access)} if access.user else {},
-    )
-
-
-def _docker(_held: EngineImage, image: Image, access: PullOptions, folder: Path) -> PullCommand:
-    """Which registries may be plain http is the daemon's setting."""
-    return PullCommand(
-        arguments=["pull", image.pinned],
-        variables={"DOCKER_CONFIG": str(folder)} if access.user else {},
-        files={"config.json": _auth_file(access)} if access.user else {},
-    )
-
-
 def _apptainer(held: EngineImage, image: Image, access: PullOptions, folder: Path) -> PullCommand:
     variables = _apptainer_folders(folder)
     for prefix in _APPTAINER:
@@ -71,13 +66,8 @@ def _apptainer(held: EngineImage, image: Image, access: PullOptions, folder: Pat
         if access.user:
             variables[f"{prefix}_DOCKER_USERNAME"] = access.user
             variables[f"{prefix}_DOCKER_PASSWORD"] = access.password
-    return PullCommand(
-        arguments=["pull", "--force", held.image_id, f"docker://{image.pinned}"],
-        variables=variables,
-    )
-
-
-_APPTAINER = ("APPTAINER", "SINGULARITY")
+    arguments = ["pull", "--force", held.image_id, f"docker://{image.pinned}"]
+    return PullCommand(arguments=arguments, variables=variables)
 
 
 def _apptainer_folders(folder: Path) -> dict[str, str]:
@@ -88,25 +78,13 @@ def _enroot(held: EngineImage, image: Image, access: PullOptions, folder: Path) 
     """A digest stands where enroot's URIs have the tag; logins are those of its own .credentials."""
     registry, _, repository = image.name.partition("/")
     host = "" if registry == "docker.io" else f"{registry}#"
-    variables = {
-        "ENROOT_CACHE_PATH": str(folder / "cache"),
-        "ENROOT_TEMP_PATH": str(folder),
-    }
+    variables = {"ENROOT_CACHE_PATH": str(folder / "cache"), "ENROOT_TEMP_PATH": str(folder)}
     if access.insecure:
         variables["ENROOT_ALLOW_HTTP"] = "y"
     source = f"docker://{host}{repository}:{image.manifest.digest}"
     return PullCommand(arguments=["import", "--output", held.image_id, source], variables=variables)
 
 
-def _auth_file(access: PullOptions) -> str:
-    """As `podman login` and `docker login` write it."""
+def _login(access: PullOptions) -> str:
     pair = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
     return msgspec.json.encode({"auths": {access.registry: {"auth": pair}}}).decode()
-
-
-_PULLS: dict[EngineName, Callable[[EngineImage, Image, PullOptions, Path], PullCommand]] = {
-    "podman": _podman,
-    "docker": _docker,
-    "apptainer": _apptainer,
-    "enroot": _enroot,
-}

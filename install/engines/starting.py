@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
+import msgspec
+
 from ...facts.host import Host
 from ...facts.snapshot import Snapshot
 from ...facts.view import SnapshotView, known
@@ -32,18 +34,11 @@ def start(
 
     environment: the stack's. What could not be set is in ``remarks``.
     """
-    view = SnapshotView(snapshot)
-    host = view.machine.host
+    host = SnapshotView(snapshot).machine.host
     facts = host.facts if host is not None and host.facts is not None else Host()
-    engine = choice.engine
-    podman_or_docker = not choice.files
-    shm, shm_remark = _shm(facts) if podman_or_docker else (0, "")
-    ulimits, limit_remark = _ulimits(choice, facts) if podman_or_docker else ({}, "")
-    init = known(engine.init_path) is not None
-    init_remark = "" if init or not podman_or_docker else _no_init(choice)
+    engine, rootless = choice.engine, known(choice.engine.rootless) is True
     entrypoint_remark = "" if choice.name == "enroot" else _swallows(entrypoint)
-    rootless = known(engine.rootless) is True
-    return Start(
+    whole = Start(
         engine=choice.name,
         program=choice.program,
         image=held.image_id,
@@ -51,22 +46,30 @@ def start(
         entrypoint="" if entrypoint_remark else None,
         wiring=choice.wiring,
         gpus=0 if choice.wiring.kind == "none" else choice.gpus,
+        environment=dict(environment),
+        remarks=[entrypoint_remark] if entrypoint_remark else [],
+    )
+    if choice.files:
+        return whole
+    shm, shm_remark = _shm(facts)
+    ulimits, limit_remark = _ulimits(choice, facts)
+    init = known(engine.init_path) is not None
+    remarks = [shm_remark, limit_remark, "" if init else _no_init(choice), entrypoint_remark]
+    return msgspec.structs.replace(
+        whole,
         shm_mib=shm,
         ulimits=ulimits,
-        init=init and podman_or_docker,
+        init=init,
         keep_id=rootless and choice.name == "podman",
         root_is_caller=rootless and choice.name == "docker",
-        pids_unlimited=choice.name == "podman" and _may_lift_pids(rootless, facts),
-        devices=[_RDMA] if podman_or_docker and known(facts.rdma_nodes) is not None else [],
-        unlabelled=podman_or_docker and _labels(choice, facts),
-        environment=dict(environment),
-        remarks=list(filter(None, (shm_remark, limit_remark, init_remark, entrypoint_remark))),
+        # A rootless podman sets limits in control groups of version 2 alone, and refuses to start elsewhere.
+        pids_unlimited=choice.name == "podman"
+        and (not rootless or known(facts.cgroup_version) == 2),
+        devices=[_RDMA] if known(facts.rdma_nodes) is not None else [],
+        # SELinux would keep the container from what is mounted into it.
+        unlabelled=known(facts.selinux) == "enforcing" and known(engine.selinux) is not False,
+        remarks=list(filter(None, remarks)),
     )
-
-
-def _may_lift_pids(rootless: bool, host: Host) -> bool:
-    """A rootless podman sets limits in control groups of version 2 alone, and refuses to start elsewhere."""
-    return not rootless or known(host.cgroup_version) == 2
 
 
 # Programs that take a command for arguments of their own.
@@ -131,8 +134,3 @@ def _no_init(choice: EngineChoice) -> str:
         f"{choice.name} has no init program here ({package}): the command is process 1 of its container, and"
         " one that does not handle SIGTERM has to be killed."
     )
-
-
-def _labels(choice: EngineChoice, host: Host) -> bool:
-    """Whether SELinux would keep a container from what is mounted into it."""
-    return known(host.selinux) == "enforcing" and known(choice.engine.selinux) is not False

@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 
 from ...facts.snapshot import Snapshot
-from ...facts.view import known
 from .. import durable
 from ..engine import EngineImage, Start
-from ..engines import engine_storage, pull_progress, starting
+from ..engines import engine_storage, starting
 from ..engines.choose import EngineChoice
 from ..engines.pull_progress import PullProgress
 from ..fit.models import ImageChoice
@@ -122,16 +121,9 @@ class ImageBuilder:
 
     def _fetch(self, held: EngineImage, tmp: Path) -> EngineImage:
         """The engine pulls it from its registry."""
-        resolved = self._resolved
-        unseen = held.engine == "docker" or known(resolved.engine.engine.remote) is not False
-        progress = PullProgress(
-            resolved.image,
-            held.engine,
-            tmp / engine_storage.FOLDER,
-            self._meter,
-            pull_progress.SILENCE_UNSEEN if unseen else pull_progress.SILENCE,
-        )
-        return engine_storage.pull(held, resolved.image, resolved.options, tmp, progress)
+        image, folder = self._resolved.image, tmp / engine_storage.FOLDER
+        progress = PullProgress(image, held.engine, folder, self._meter)
+        return engine_storage.pull(held, image, self._resolved.options, tmp, progress)
 
     def _load(self, held: EngineImage, tmp: Path) -> EngineImage:
         """The engine loads it from the archive that the user named."""

@@ -114,8 +114,7 @@ class ImageMode:
             other = engine_choice.choose(self.request.engine, self.snapshot, needed)
             held = other.name != engine.name and engine_storage.has(held_as(other, image))
             engine = other
-            server = known(engine.engine.server_version) or known(engine.engine.version)
-            image_config.check(image, self.snapshot, engine.name, server or "")
+            image_config.check(image, self.snapshot, engine.name, engine.version)
         choice = image_config.told(choice, image, self.snapshot)
         return ResolvedImage(
             choice=choice,

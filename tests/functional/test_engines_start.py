@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from podman import PodmanWorld
 
 from envcheck.install.engine import EngineName, Start, Wiring
-from envcheck.install.engines import command, gpu_count_check
+from envcheck.install.engines import command, gpu_count_check, inside
 from envcheck.install.engines.command import Here, Mount
 
 CDI = Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"])
@@ -113,7 +113,7 @@ def test_the_doctor_has_no_network_and_runs_as_the_images_user(
     engine: tuple[EngineName, PodmanWorld | DockerDaemon],
 ) -> None:
     name, world = engine
-    lonely = command.doctor_argv(start(world, name, gpus=4, wiring=NONE))
+    lonely = inside.of_start(start(world, name, gpus=4, wiring=NONE)).argv
     done = run(world, [*lonely, "sh", "-c", "id -u; ls /sys/class/net; cat"], "the collector")
     assert done.stdout == "0\nlo\nthe collector", done.stderr
 
@@ -124,8 +124,8 @@ def test_an_entrypoint_comes_first_or_not_at_all(
     name, world = engine
     image = world.image("banner")
     printing, silent = (start(world, name, image=image, entrypoint=one) for one in (None, ""))
-    with_it = run(world, command.doctor_argv(printing, ["echo", "ours"]))
-    without = run(world, command.doctor_argv(silent, ["echo", "ours"]))
+    with_it = run(world, [*inside.of_start(printing).argv, "echo", "ours"])
+    without = run(world, [*inside.of_start(silent).argv, "echo", "ours"])
     assert with_it.stdout.endswith("ours\n") and with_it.stdout != "ours\n"
     assert without.stdout == "ours\n"
 

@@ -115,6 +115,13 @@ def test_images_that_cannot_be_looked_into(
     assert words in sentence or without_line in sentence
 
 
+def test_an_entrypoint_in_the_way_is_left_out(podman_world: PodmanWorld) -> None:
+    target = f"image:{podman_world.image('exits')}"
+    assert "--entrypoint= looks without it" in refused(doctor(podman_world, "--target", target))
+    seen = collected(podman_world, target, "--entrypoint=")["target"]
+    assert seen["packages"]["outcome"] == "ok"
+
+
 def test_an_image_that_is_not_here_is_not_pulled(podman_world: PodmanWorld) -> None:
     before = podman_world.images()
     done = doctor(podman_world, "--target", "image:registry.test/none:1", "--engine", "podman")

@@ -140,24 +140,6 @@ def test_without_gpus_or_without_the_check_the_command_stands_alone() -> None:
     assert command.argv(start(), [], HERE)[-1] == "sha256:1f0c"
 
 
-@pytest.mark.parametrize("engine", ["podman", "docker", "apptainer"])
-def test_the_doctor_comes_without_network_user_or_check(engine: EngineName) -> None:
-    words = command.doctor_argv(start(engine), ["python3", "-"], name="doctor-1")
-    assert words[-2:] == ["python3", "-"] and "--network=none" in words
-    assert not [word for word in words if word.startswith(("--user", "--workdir", "HOME="))]
-    if engine != "apptainer":
-        assert {"--interactive", "--name=doctor-1"} <= set(words)
-        bare = command.doctor_argv(start(engine, entrypoint=""), ["sh"])
-        assert bare[-3:] == ["--entrypoint=", "sha256:1f0c", "sh"]
-
-
-def test_into_a_container_that_runs() -> None:
-    words = command.exec_argv("docker", "/usr/bin/docker", "abc", ["python3", "-"])
-    assert words == ["/usr/bin/docker", "exec", "--interactive", "abc", "python3", "-"]
-    with pytest.raises(ValueError, match="enroot"):
-        command.exec_argv("enroot", "/usr/bin/enroot", "abc", ["true"])
-
-
 def test_apptainer() -> None:
     nv = Wiring(kind="nv", arguments=["--nv"])
     whole = start("apptainer", image="/r/image.sif", wiring=nv, environment={"LIST": "a,b"})

@@ -15,7 +15,7 @@ from envcheck.exit_codes import CouldNotLook, UsageError
 from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.containers import Containers, Engine
 from envcheck.facts.snapshot import Snapshot
-from envcheck.install.engine import EngineImage, Start, Wiring
+from envcheck.install.engine import EngineImage, EngineName, Start, Wiring
 from envcheck.install.engines import image_inspect, inside
 
 REF = "registry.test/tf:1"
@@ -137,6 +137,24 @@ def test_an_installed_start_keeps_its_wiring() -> None:
     assert {"--shm-size=2048m", "nvidia.com/gpu=all"} <= set(told.argv) and told.argv[
         -1
     ] == "sha256:1"
+
+
+@pytest.mark.parametrize("engine", ["podman", "docker", "apptainer"])
+def test_the_doctor_comes_without_network_user_or_check(engine: EngineName) -> None:
+    start = Start(
+        engine=engine,
+        program=f"/usr/bin/{engine}",
+        image="sha256:1",
+        reference=REF,
+        wiring=Wiring(kind="none", arguments=[]),
+        gpus=2,
+    )
+    words = inside.of_start(start).argv
+    assert words[-1] == "sha256:1" and "--network=none" in words
+    assert not [word for word in words if word.startswith(("--user", "--workdir", "HOME="))]
+    if engine != "apptainer":
+        assert inside.of_start(start, entrypoint="").argv[-2:] == ["--entrypoint=", "sha256:1"]
+        assert inside.of_start(start, entrypoint="tini").argv[-2:] == ["sha256:1", "tini"]
 
 
 def test_engines_that_nobody_could_look_at_are_not_missing() -> None:

@@ -51,7 +51,7 @@ def pull(engine: EngineName, access: PullOptions | None = None) -> PullCommand:
 
 def test_podman_pulls_by_digest_with_its_own_settings() -> None:
     command = pull("podman")
-    assert command.arguments == ["pull", PINNED] and not command.files
+    assert command.arguments == ["pull", PINNED] and not command.login
     assert command.variables == {"TMPDIR": str(FOLDER)}
     assert "--tls-verify=false" in pull("podman", PullOptions(insecure=True)).arguments
 
@@ -60,14 +60,14 @@ def test_docker_pulls_by_digest_with_its_own_settings() -> None:
     assert pull("docker") == PullCommand(arguments=["pull", PINNED])
 
 
-@pytest.mark.parametrize(("engine", "file"), [("podman", "auth.json"), ("docker", "config.json")])
+@pytest.mark.parametrize("engine", ["podman", "docker"])
 def test_a_login_that_the_engine_does_not_know_is_in_a_file_and_in_no_argument(
-    engine: EngineName, file: str
+    engine: EngineName,
 ) -> None:
     command = pull(engine, NGC)
     assert "s3cret" not in str(command.arguments) + str(command.variables) + repr(NGC)
     assert str(FOLDER) in str(command.arguments) + str(command.variables)
-    auth = json.loads(command.files[file])["auths"]["nvcr.io"]["auth"]
+    auth = json.loads(command.login)["auths"]["nvcr.io"]["auth"]
     assert base64.b64decode(auth) == b"$oauthtoken:s3cret"
 
 
