@@ -6,18 +6,14 @@ import os
 import sysconfig
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
 
 from .. import collection
 from ..collection import Collected
-from ..facts.host import Disk
 from ..facts.snapshot import Snapshot
-from . import places
 from .catalogue.model import PUBLIC
-from .fit.disk_space import DiskSpace, room_at, with_disk
 from .network.public_index import PublicIndex, public_index
 from .pythons import finding
 from .pythons.interpreter import Interpreter
@@ -97,30 +93,3 @@ class BackgroundTask(threading.Thread, Generic[T]):
         if self._error is not None:
             raise self._error
         return self._answer[0]
-
-
-def room(request: Request, snapshot: Snapshot) -> DiskSpace:
-    """Where the environment will lie, before its name is known."""
-    return room_for(request.path or str(places.environments()), snapshot)
-
-
-def room_for(path: str, snapshot: Snapshot) -> DiskSpace:
-    """The room at a path, with what the Snapshot knows beyond it of the same file system."""
-    found = room_at(path)
-    disk = _disk(found, snapshot)
-    return with_disk(found, disk) if disk is not None else found
-
-
-def _disk(found: DiskSpace, snapshot: Snapshot) -> Disk | None:
-    probe = snapshot.machine.host
-    for disk in probe.facts.disks if probe is not None and probe.facts is not None else []:
-        try:
-            if _nearest(Path(disk.path)).stat().st_dev == found.device:
-                return disk
-        except OSError:
-            continue
-    return None
-
-
-def _nearest(path: Path) -> Path:
-    return next((p for p in (path, *path.parents) if p.exists()), Path("/"))

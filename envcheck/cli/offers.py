@@ -28,7 +28,7 @@ class Known(NamedTuple):
     snapshot: Snapshot
     interpreters: list[Interpreter] | None  # None: not known
     obtainable: list[str]
-    room: DiskSpace | None
+    space: DiskSpace | None
 
 
 def of_wheels(
@@ -63,9 +63,9 @@ def _wheels(request: Request, known: Known, silence: str, asked: list[str]) -> C
     words = [*([request.stack] if request.stack else [])]
     words += ["--python", request.python] if request.python else []
     command = shlex.join(["envcheck", "install", *words])
-    snapshot, interpreters, obtainable, room = known
+    snapshot, interpreters, obtainable, space = known
     try:
-        choice = choose(request, snapshot, interpreters, obtainable, answers, room=room)
+        choice = choose(request, snapshot, interpreters, obtainable, answers, space=space)
     except Cannot as error:
         return Chosen(command=command, refused=str(error), hint=error.hint)
     candidate = choice.candidate

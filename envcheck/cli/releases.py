@@ -129,20 +129,19 @@ def _containers(arguments: argparse.Namespace) -> Releases:
 
 def _look(arguments: argparse.Namespace) -> Known:
     """At this machine, or into the file; its Pythons are not in a Snapshot."""
-    from ..install.fit.disk_space import room_of_snapshot
+    from ..install.fit.disk_space import space_at, space_of_snapshot
     from .offers import Known
 
     if arguments.source is not None:
         snapshot = _snapshot(arguments)
-        return Known(snapshot, None, [], room_of_snapshot(snapshot))
-    from ..install import survey
+        return Known(snapshot, None, [], space_of_snapshot(snapshot))
+    from ..install import places
     from ..install.pythons import finding
-    from ..install.request import Request
 
     interpreters = finding.interpreters(arguments.python)
     snapshot = _snapshot(arguments)
-    room = survey.room(Request(), snapshot)
-    return Known(snapshot, interpreters, finding.obtainable(), room)
+    space = space_at(places.environments(), snapshot)
+    return Known(snapshot, interpreters, finding.obtainable(), space)
 
 
 def _snapshot(arguments: argparse.Namespace) -> Snapshot:
@@ -159,4 +158,4 @@ def _snapshot(arguments: argparse.Namespace) -> Snapshot:
 def _fit(stack: Stack, known: Known, request: Request) -> StackFit:
     from ..install.fit.fit import fit
 
-    return fit(stack, known.snapshot, known.interpreters, known.obtainable, request, known.room)
+    return fit(stack, known.snapshot, known.interpreters, known.obtainable, request, known.space)

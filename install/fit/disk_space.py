@@ -1,18 +1,15 @@
-"""How much room there is where something will be written, and whether it may be."""
+"""How much space there is where something will be written, and whether it may be."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
-from ...facts.base import Unavailable
 from ...facts.host import Disk
 from ...facts.snapshot import Snapshot
-
-T = TypeVar("T")
+from ...facts.view import known
 
 _MIB = 1024 * 1024
 
@@ -21,31 +18,26 @@ class DiskSpace(msgspec.Struct, frozen=True, kw_only=True):
     """The file system under one path, looked at where its nearest existing parent is."""
 
     path: str  # as asked
-    device: int  # st_dev: two paths with the same one share their room
-    free_mib: int | None  # for this user; None where the file system does not say
-    noexec: bool | None
-    read_only: bool | None
-    writable: bool  # by this user, in the nearest directory that exists
-    free_inodes: int | None  # None where the file system has no fixed number
-    network: bool | None = None  # only the Snapshot knows: ``with_disk``
+    device: int = -1  # st_dev: two paths with the same one share their space
+    free_mib: int | None = None  # for this user; None where the file system does not say
+    noexec: bool | None = None
+    read_only: bool | None = None
+    writable: bool = False  # by this user, in the nearest directory that exists
+    free_inodes: int | None = None  # None where the file system has no fixed number
+    network: bool | None = None  # only the Snapshot knows
 
 
-def room_at(path: str | Path) -> DiskSpace:
-    """Look at a path that need not exist. Raises nothing: what cannot be had is None."""
+def space_at(path: str | Path, snapshot: Snapshot) -> DiskSpace:
+    """Look at a path that need not exist. Raises nothing: what cannot be had is None.
+
+    With what the Snapshot knows beyond it of the same file system: its network, this user's quota.
+    """
     nearest = _nearest(Path(path).absolute())
     try:
         state, device = os.statvfs(nearest), nearest.stat().st_dev
     except OSError:
-        return DiskSpace(
-            path=str(path),
-            device=-1,
-            free_mib=None,
-            noexec=None,
-            read_only=None,
-            writable=False,
-            free_inodes=None,
-        )
-    return DiskSpace(
+        return DiskSpace(path=str(path))
+    space = DiskSpace(
         path=str(path),
         device=device,
         free_mib=state.f_bavail * state.f_frsize // _MIB if state.f_blocks else None,
@@ -54,44 +46,49 @@ def room_at(path: str | Path) -> DiskSpace:
         writable=nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK),
         free_inodes=state.f_favail if state.f_files else None,
     )
+    for disk in _disks(snapshot):
+        try:
+            if _nearest(Path(disk.path)).stat().st_dev == device:
+                return _with_disk(space, disk)
+        except OSError:
+            continue
+    return space
 
 
-def with_disk(room: DiskSpace, disk: Disk) -> DiskSpace:
-    """The room with what the Snapshot says beyond it of the same place: its network, this user's quota."""
-    free = [room.free_mib, _known(disk.quota_free_mib)]
+def space_of_snapshot(snapshot: Snapshot) -> DiskSpace | None:
+    """The space on another machine, from its Snapshot alone; None where that does not say."""
+    disk = next((disk for disk in _disks(snapshot) if "environments" in disk.roles), None)
+    if disk is None:
+        return None
+    space = DiskSpace(
+        path=disk.path,
+        free_mib=known(disk.free_mib),
+        noexec=known(disk.noexec),
+        read_only=known(disk.read_only),
+        writable=known(disk.writable) is not False,
+        free_inodes=known(disk.free_inodes),
+    )
+    return _with_disk(space, disk)
+
+
+def gib(mib: float) -> str:
+    """ "3.1 GiB", and "412 MiB" below one."""
+    return f"{mib / 1024:.1f} GiB" if mib >= 1024 else f"{mib:.0f} MiB"
+
+
+def _disks(snapshot: Snapshot) -> list[Disk]:
+    host = snapshot.machine.host
+    return [] if host is None or host.facts is None else host.facts.disks
+
+
+def _with_disk(space: DiskSpace, disk: Disk) -> DiskSpace:
+    free = [space.free_mib, known(disk.quota_free_mib)]
     return msgspec.structs.replace(
-        room,
-        network=_known(disk.network),
+        space,
+        network=known(disk.network),
         free_mib=min((mib for mib in free if mib is not None), default=None),
     )
 
 
-def room_of_snapshot(snapshot: Snapshot, role: str = "environments") -> DiskSpace | None:
-    """The room on another machine, from its Snapshot alone; None where that does not say."""
-    host = snapshot.machine.host
-    disks = [] if host is None or host.facts is None else host.facts.disks
-    disk = next((disk for disk in disks if role in disk.roles), None)
-    if disk is None:
-        return None
-    writable = _known(disk.writable)
-    room = DiskSpace(
-        path=disk.path,
-        device=-1,
-        free_mib=_known(disk.free_mib),
-        noexec=_known(disk.noexec),
-        read_only=_known(disk.read_only),
-        writable=True if writable is None else writable,
-        free_inodes=_known(disk.free_inodes),
-    )
-    return with_disk(room, disk)
-
-
 def _nearest(path: Path) -> Path:
-    for candidate in (path, *path.parents):
-        if os.path.lexists(candidate):
-            return candidate
-    return Path("/")
-
-
-def _known(value: T | Unavailable) -> T | None:
-    return None if isinstance(value, Unavailable) else value
+    return next((p for p in (path, *path.parents) if os.path.lexists(p)), Path("/"))

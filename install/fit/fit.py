@@ -13,7 +13,7 @@ from ..catalogue.model import Release, Stack
 from ..pythons.interpreter import Interpreter, listed
 from ..request import Request
 from . import image_rules
-from .disk_space import DiskSpace
+from .disk_space import DiskSpace, gib
 from .gpu_rules import gpu
 from .machine import FitMachine, machine_of
 from .models import ImageFit, Reasons, StackFit
@@ -29,13 +29,13 @@ def fit(
     interpreters: Sequence[Interpreter] | None,
     obtainable: Sequence[str],
     request: Request,
-    room: DiskSpace | None = None,
+    space: DiskSpace | None = None,
     allow_no_gpu: bool | None = None,
 ) -> StackFit:
     """Judge every release of a stack, newest first.
 
     interpreters: those of the machine; None where they are not known (a Snapshot of another one).
-    obtainable: minor versions of Python that could be got. room: of the directory to install into; None
+    obtainable: minor versions of Python that could be got. space: of the directory to install into; None
     where it is not known. allow_no_gpu: in place of the request's. What the Snapshot does not know is a
     note, and never a pass in silence.
     """
@@ -49,7 +49,7 @@ def fit(
         if stack.gpu:
             gpu(machine, release, without, reasons)
         found, to_get = python(release, machine, interpreters, obtainable, request, reasons)
-        _place(release, room, reasons)
+        _place(release, space, reasons)
         candidates.append(reasons.about(release, found, to_get))
     return StackFit(stack=stack, candidates=candidates)
 
@@ -174,35 +174,33 @@ def _older(there: str, needed: str) -> bool:
     return bool(needed) and have is not None and have < Version(needed)
 
 
-def _place(release: Release, room: DiskSpace | None, reasons: Reasons) -> None:
+def _place(release: Release, space: DiskSpace | None, reasons: Reasons) -> None:
     """The file system that it will be installed on."""
-    if room is None:
+    if space is None:
         return
     for is_so, what in (
-        (room.read_only, "is mounted read-only"),
-        (not room.read_only and not room.writable, "is not writable by this user"),
-        (room.noexec, "is mounted noexec, so libraries in it cannot be loaded"),
+        (space.read_only, "is mounted read-only"),
+        (not space.read_only and not space.writable, "is not writable by this user"),
+        (space.noexec, "is mounted noexec, so libraries in it cannot be loaded"),
     ):
         if is_so:
             reasons.refuse(
-                "place", f"has no usable directory: {room.path} {what}", "--path names another one"
+                "place", f"has no usable directory: {space.path} {what}", "--path names another one"
             )
     needed = release.download_mib + release.installed_mib
-    if room.free_mib is None:
-        reasons.note(f"How much is free at {room.path} is not known.")
-    elif needed > room.free_mib:
+    if space.free_mib is None:
+        reasons.note(f"How much is free at {space.path} is not known.")
+    elif needed > space.free_mib:
         reasons.refuse(
             "disk",
-            f"needs {_gib(needed)} ({_gib(release.download_mib)} to download,"
-            f" {_gib(release.installed_mib)} installed), and {room.path} has {_gib(room.free_mib)} free:"
-            f" {_gib(needed - room.free_mib)} more needed",
+            f"needs {gib(needed)} ({gib(release.download_mib)} to download,"
+            f" {gib(release.installed_mib)} installed), and {space.path} has {gib(space.free_mib)} free:"
+            f" {gib(needed - space.free_mib)} more needed",
             "make room, or name another file system with --path",
         )
-    if room.free_inodes is not None and room.free_inodes < _FEW_INODES:
-        reasons.note(f"Only {room.free_inodes} more files fit on the file system of {room.path}.")
-    if room.network:
-        reasons.note(f"{room.path} is on a network file system: installing and importing are slow.")
-
-
-def _gib(mib: int) -> str:
-    return f"{mib / 1024:.1f} GiB" if mib >= 1024 else f"{mib} MiB"
+    if space.free_inodes is not None and space.free_inodes < _FEW_INODES:
+        reasons.note(f"Only {space.free_inodes} more files fit on the file system of {space.path}.")
+    if space.network:
+        reasons.note(
+            f"{space.path} is on a network file system: installing and importing are slow."
+        )

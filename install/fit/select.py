@@ -43,19 +43,19 @@ def choose(
     obtainable: Sequence[str],
     answers: Answers,
     *,
-    room: DiskSpace | None = None,
+    space: DiskSpace | None = None,
     load: Callable[[str], Stack] | None = None,
 ) -> Choice:
     """The stack of wheels and the release for this request.
 
     answers: "" where a stack's own indexes answer, else the sentence that says what does not; asked only
-    where it decides. room: of the directory to install into. load: the catalogue's, by default.
+    where it decides. space: of the directory to install into. load: the catalogue's, by default.
     Raises Cannot where nothing fits, with what would; UsageError for a name that does not exist.
     """
 
     def judge(name: str, allow_no_gpu: bool) -> Fit[Stack, Release]:
         stack = (load or catalogue.load)(name)
-        return fit(stack, snapshot, interpreters, obtainable, request, room, allow_no_gpu)
+        return fit(stack, snapshot, interpreters, obtainable, request, space, allow_no_gpu)
 
     return _Wheels(request, judge, answers).select()
 

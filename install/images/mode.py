@@ -13,14 +13,14 @@ from ... import collection
 from ...collection import Collected, Kernels
 from ...exit_codes import Cannot, CouldNotLook
 from ...facts.view import known
-from .. import survey
+from .. import survey, validate
 from ..catalogue import containers
 from ..engine import EngineName
 from ..engines import choose as engine_choice
 from ..engines import engine_storage, inside
 from ..engines.choose import EngineChoice
 from ..fit import image_config
-from ..fit.disk_space import DiskSpace
+from ..fit.disk_space import DiskSpace, space_at
 from ..fit.machine import machine_of
 from ..fit.models import ImageChoice
 from ..fit.select import choose_image
@@ -134,20 +134,20 @@ class ImageMode:
             choice.stack.flavour or "image",
             image_lock.digest(image),
         )
-        here = image_planning.ImageSurroundings(
+        validate.check_path(str(root.path), wanted, self.request)
+        here = image_planning.ImagePlanInputs(
             directory=str(root.path),
             version=layout.free_id(root, wanted),
-            place=self._disk(str(root.path)),
+            engine=engine.label,
+            wiring=engine.wired,
+            place=space_at(root.path, self.snapshot),
             storage=self._storage(engine),
-            temporary=self._disk(str(root.path)),
             held=resolved.held,
             remarks=engine.remarks,
             offline=self._archive is not None,
             rate=fetch_rate.read(),
         )
-        return image_planning.plan(
-            choice, image, engine=engine.label, wiring=engine.wired, surroundings=here
-        )
+        return image_planning.plan(choice, image, here)
 
     def artifact(self, resolved: ResolvedImage) -> LockedImage:
         return LockedImage(resolved.image)
@@ -179,10 +179,7 @@ class ImageMode:
     def _storage(self, engine: EngineChoice) -> DiskSpace | None:
         path = known(engine.engine.storage_path)
         remote = known(engine.engine.remote) is True
-        return None if path is None or remote or engine.files else self._disk(path)
-
-    def _disk(self, path: str) -> DiskSpace:
-        return survey.room_for(path, self.snapshot)
+        return None if path is None or remote or engine.files else space_at(path, self.snapshot)
 
 
 def environment_name(choice: ImageChoice, image: Image) -> str:

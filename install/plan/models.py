@@ -29,7 +29,7 @@ class PlannedPackage(msgspec.Struct, frozen=True, kw_only=True):
     building: bool = False  # needed to build an sdist, and not in the environment
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
+class DiskNeed(msgspec.Struct, frozen=True, kw_only=True):
     """What one file system is asked to hold."""
 
     path: str
@@ -54,7 +54,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag_field="mode"):
     directory: str  # "…/envs/tensorflow": holds the versions and the link "current"
     version: str  # the new version's directory in it
     steps: list[Step]
-    rooms: list[Room]
+    disk_needs: list[DiskNeed] = msgspec.field(name="rooms")
     download_bytes: int
     in_store_bytes: int
     seconds: float | None  # expected, at ``rate``

@@ -5,34 +5,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..fit.models import JudgedRelease
+import msgspec
+
+from ..fit.explain_none import sentences
+from ..fit.models import Selection
+from ..pythons.interpreter import listed
 from .models import Step
 
 ASSUMED_RATE = 12.5e6  # bytes a second: 100 Mbit/s
 DISK_RATE = 100e6  # bytes a second, read, hashed and written
 VERIFY_SECONDS = 12.0  # importing a framework, once for the machine and once for the environment
 
+ELSEWHERE = "--path DIR names another place"
 
-def reasons(chosen: Sequence[str], newer_refused: Sequence[JudgedRelease[Any]]) -> list[str]:
+
+class PlanInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """What planning needs to know in both modes."""
+
+    directory: str  # that holds the versions
+    version: str  # the new version's name in it
+    remarks: list[str] = []  # what was noticed on the way, a sentence each
+    offline: bool = False  # what is not here comes from a bundle or an archive
+    rate: float = 0.0  # bytes per second of the last installation; 0: there was none
+
+    @property
+    def expected_rate(self) -> tuple[float, str]:
+        """(bytes a second to reckon with, where that is from)."""
+        if self.offline:
+            return DISK_RATE, "assumed for a disk"
+        return (self.rate, "the last installation") if self.rate else (ASSUMED_RATE, "assumed")
+
+
+def reasons(choice: Selection[Any, Any]) -> list[str]:
     """Why this and no newer one; releases that are skipped for the same reasons are told together."""
     newer: dict[str, list[str]] = {}
-    for candidate in newer_refused:
-        told = "; it ".join(refusal.sentence for refusal in candidate.refusals)
-        newer.setdefault(told, []).append(candidate.release.release)
-    passed_over = [
-        f"{names[0]} is skipped: it {told}"
+    for candidate in choice.newer_refused:
+        newer.setdefault(sentences(candidate.refusals), []).append(candidate.release.release)
+    skipped = [
+        f"{names[0]} is skipped: it {why}"
         if len(names) == 1
-        else f"{_few(names)} are skipped: each {told}"
-        for told, names in newer.items()
+        else f"{_few(names)} are skipped: each {why}"
+        for why, names in newer.items()
     ]
-    return [*chosen, *passed_over]
-
-
-def rate(last: float, *, offline: bool) -> tuple[float, str]:
-    """(bytes a second to reckon with, where that is from); last: of the last installation, 0 without one."""
-    if offline:
-        return DISK_RATE, "assumed for a disk"
-    return (last, "the last installation") if last else (ASSUMED_RATE, "assumed")
+    return [*choice.reasons, *skipped]
 
 
 def verify_and_swap(must_pass: Sequence[str], what: str) -> list[Step]:
@@ -53,8 +68,5 @@ def number(count: int, what: str) -> str:
 
 
 def _few(names: list[str]) -> str:
-    """ "23.03, 23.01 and 22.10", "23.03, 23.01 and 9 more"."""
-    shown, last = (
-        (names[:-1], names[-1]) if len(names) < 5 else (names[:3], f"{len(names) - 3} more")
-    )
-    return f"{', '.join(shown)} and {last}"
+    """ "23.03, 23.01 and 22.10", "23.03, 23.01, 22.12 and 9 more"."""
+    return listed(names if len(names) < 5 else [*names[:3], f"{len(names) - 3} more"])

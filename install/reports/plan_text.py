@@ -7,7 +7,7 @@ from typing import Any
 
 from ...reports.page import KEY, Column, Page
 from ...reports.plain import number_of
-from ..plan.models import AnyPlan, ImagePlan, PlannedPackage, Room, WheelPlan
+from ..plan.models import AnyPlan, DiskNeed, ImagePlan, PlannedPackage, WheelPlan
 from ..pythons.interpreter import listed as words
 from . import steps
 from .amounts import duration, size
@@ -115,14 +115,14 @@ def _costs(page: Page, plan: AnyPlan, verbose: bool) -> None:
     verb = steps.fetching(plan)
     key = "download" if verb == "fetch" else verb
     page.entry(key, f"{size(plan.download_bytes)}{unknown}{there}{takes}", KEY)
-    page.entries("disk", [_room(room, verbose) for room in plan.rooms], KEY)
+    page.entries("disk", [_disk_need(need, verbose) for need in plan.disk_needs], KEY)
 
 
-def _room(room: Room, verbose: bool) -> str:
-    free = "free: not known" if room.free_mib is None else f"{size(room.free_mib * _MIB)} free"
-    about = "about " if room.estimated else ""
-    needed = f"{about}{size(room.needed_mib * _MIB)} at {room.path}"
-    what = f", for {words(room.what)}" if room.what and verbose else ""
+def _disk_need(need: DiskNeed, verbose: bool) -> str:
+    free = "free: not known" if need.free_mib is None else f"{size(need.free_mib * _MIB)} free"
+    about = "about " if need.estimated else ""
+    needed = f"{about}{size(need.needed_mib * _MIB)} at {need.path}"
+    what = f", for {words(need.what)}" if need.what and verbose else ""
     return f"{needed}{what}; {free}"
 
 

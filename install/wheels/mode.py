@@ -16,12 +16,12 @@ from .. import places, pylock, survey, validate
 from ..bundle.reading import Bundle
 from ..catalogue.model import Stack
 from ..fit import select
-from ..fit.disk_space import DiskSpace
+from ..fit.disk_space import space_at
 from ..fit.models import Choice
 from ..lockfile import Downloads, Lockfile
 from ..mode import InstallOptions, Reporter
 from ..network.public_index import PublicIndex
-from ..plan import planning, rooms
+from ..plan import wheel_planning
 from ..plan.models import WheelPlan
 from ..pythons.interpreter import Interpreter
 from ..request import Request
@@ -90,7 +90,7 @@ class WheelMode:
             machine.interpreters,
             machine.obtainable,
             self._indexes.answers,
-            room=survey.room(self.request, machine.snapshot),
+            space=space_at(self.request.path or places.environments(), machine.snapshot),
             load=asked.load,
         )
         if asked.lock is not None:
@@ -135,17 +135,18 @@ class WheelMode:
         root = layout.root_of(self.request, choice.stack.name)
         directory = str(root.path)
         version = layout.version_id(lock.release, lock.python, digest)
-        rooms.check_path(directory, version)
+        validate.check_path(directory, version, self.request)
         guard.look(root)
         toolchain.check(lock, choice.stack)
         remarks = self._indexes.remarks(choice.stack)
-        here = rooms.Surroundings(
+        snapshot = self.machine.snapshot
+        here = wheel_planning.WheelPlanInputs(
             directory=directory,
             version=layout.free_id(root, version),
             installer=toolchain.installer(self.request, lock),
-            environment=self._disk(directory),
-            store=self._disk(str(places.store())),
-            unpacked=self._disk(str(places.uv_cache())),
+            environment=space_at(directory, snapshot),
+            store=space_at(places.store(), snapshot),
+            unpacked=space_at(places.uv_cache(), snapshot),
             in_store={
                 file.sha256: self.store.path(file.sha256).stat().st_size
                 for file in lock.files
@@ -156,7 +157,7 @@ class WheelMode:
             remarks=[*remarks, *damage(root, digest), *resolved.added.notes],
             offline=self._bundle is not None,
         )
-        return planning.plan(choice, resolved.downloads, here)
+        return wheel_planning.plan(choice, resolved.downloads, here)
 
     def artifact(self, resolved: ResolvedWheels) -> LockedPackages:
         return LockedPackages(resolved.lock)
@@ -184,9 +185,6 @@ class WheelMode:
 
         without_gpu = self.request.allow_no_gpu or not stack.gpu
         return DoctorVerifier(look, must_pass=stack.must_pass, allow_no_gpu=without_gpu)
-
-    def _disk(self, path: str) -> DiskSpace:
-        return survey.room_for(path, self.machine.snapshot)
 
 
 def _unpacked(lock: Lockfile) -> frozenset[str]:

@@ -210,7 +210,7 @@ def planned(root: Path, release: str) -> Plan:
         directory=str(root),
         version=layout.image_version_id(release, "tf1", digest(release)),
         steps=[],
-        rooms=[],
+        disk_needs=[],
         download_bytes=0,
         in_store_bytes=0,
         seconds=None,

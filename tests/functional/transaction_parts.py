@@ -62,7 +62,7 @@ def planned(root: Path, lock: Lockfile) -> WheelPlan:
         steps=[],
         packages=[package],
         provided={},
-        rooms=[],
+        disk_needs=[],
         download_bytes=0,
         in_store_bytes=0,
         sizes_unknown=0,

@@ -82,7 +82,7 @@ def interpreter(version: str = "3.11.7", **changes: Any) -> Interpreter:
 PYTHONS = [interpreter(f"3.{minor}.1") for minor in (12, 11, 10, 9, 8, 6)]
 
 
-def room(**changes: Any) -> DiskSpace:
+def space(**changes: Any) -> DiskSpace:
     values: dict[str, Any] = {
         "path": "/data/envs",
         "device": 1,

@@ -6,12 +6,12 @@ from typing import Any
 
 import fit_machines as m
 import msgspec
-from planned import room, sha256
+from planned import sha256, space
 
 from envcheck.install.fit.models import ImageChoice
 from envcheck.install.fit.select import choose_image as choose
 from envcheck.install.plan import image_planning
-from envcheck.install.plan.image_planning import ImageSurroundings
+from envcheck.install.plan.image_planning import ImagePlanInputs
 from envcheck.install.plan.models import ImagePlan
 from envcheck.install.registry.image import Blob, Image
 from envcheck.install.request import Request
@@ -44,29 +44,18 @@ def image(**changes: Any) -> Image:
     return msgspec.structs.replace(whole, **changes)
 
 
-def here(**changes: Any) -> ImageSurroundings:
+def here(**changes: Any) -> ImagePlanInputs:
     """Podman's storage on a file system of its own."""
-    whole = ImageSurroundings(
+    whole = ImagePlanInputs(
         directory="/data/envs/ngc-tf2",
         version="23.06-tf2-0badcafe",
-        place=room("/data/envs/ngc-tf2"),
-        storage=room("/var/lib/containers/storage", 2),
-        temporary=room("/data/envs/ngc-tf2/.envcheck-tmp"),
+        place=space("/data/envs/ngc-tf2"),
+        storage=space("/var/lib/containers/storage", 2),
+        engine="podman 4.3.1",
+        wiring="by CDI (/etc/cdi/nvidia.yaml)",
     )
     return msgspec.structs.replace(whole, **changes)
 
 
-def planned(
-    of: ImageChoice | None = None,
-    locked: Image | None = None,
-    engine: str = "podman 4.3.1",
-    wiring: str = "by CDI (/etc/cdi/nvidia.yaml)",
-    **surroundings: Any,
-) -> ImagePlan:
-    return image_planning.plan(
-        of or choice(),
-        locked or image(),
-        engine=engine,
-        wiring=wiring,
-        surroundings=here(**surroundings),
-    )
+def planned(of: ImageChoice | None = None, locked: Image | None = None, **inputs: Any) -> ImagePlan:
+    return image_planning.plan(of or choice(), locked or image(), here(**inputs))

@@ -13,8 +13,7 @@ from envcheck.install.fit.disk_space import DiskSpace
 from envcheck.install.fit.models import Candidate, Choice
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.plan.models import WheelPlan
-from envcheck.install.plan.planning import plan
-from envcheck.install.plan.rooms import Surroundings
+from envcheck.install.plan.wheel_planning import WheelPlanInputs, plan
 from envcheck.install.pythons.interpreter import Interpreter
 
 MIB = 1024 * 1024
@@ -105,7 +104,7 @@ def choice(of: Stack | None = None, **changes: Any) -> Choice:
     )
 
 
-def room(path: str, device: int = 1, free_mib: int | None = 100_000, **changes: Any) -> DiskSpace:
+def space(path: str, device: int = 1, free_mib: int | None = 100_000, **changes: Any) -> DiskSpace:
     whole = DiskSpace(
         path=path,
         device=device,
@@ -118,14 +117,14 @@ def room(path: str, device: int = 1, free_mib: int | None = 100_000, **changes: 
     return msgspec.structs.replace(whole, **changes)
 
 
-def here(**changes: Any) -> Surroundings:
-    whole = Surroundings(
+def here(**changes: Any) -> WheelPlanInputs:
+    whole = WheelPlanInputs(
         directory="/data/envs/nvidia-tf1",
         version="23.03-py3.8-0badcafe",
         installer="uv 0.13.9",
-        environment=room("/data/envs/nvidia-tf1"),
-        store=room("/cache/store"),
-        unpacked=room("/cache/uv"),
+        environment=space("/data/envs/nvidia-tf1"),
+        store=space("/cache/store"),
+        unpacked=space("/cache/uv"),
     )
     return msgspec.structs.replace(whole, **changes)
 

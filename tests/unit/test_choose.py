@@ -32,10 +32,10 @@ class Index:
 
 
 def chosen(
-    snapshot: Snapshot, index: Index | None = None, room: DiskSpace | None = None, **wish: Any
+    snapshot: Snapshot, index: Index | None = None, space: DiskSpace | None = None, **wish: Any
 ) -> Choice:
     wanted = Request(**wish)
-    return choose(wanted, snapshot, m.PYTHONS, [], index or Index(), room=room, load=m.load)
+    return choose(wanted, snapshot, m.PYTHONS, [], index or Index(), space=space, load=m.load)
 
 
 def refused(snapshot: Snapshot, **wish: Any) -> Cannot:
@@ -163,7 +163,7 @@ def test_nothing_fits_anywhere() -> None:
 
 def test_a_full_disk_says_where_and_how_much() -> None:
     with pytest.raises(Cannot, match=r"/data/envs has 10 MiB free: 5.8 GiB more needed") as caught:
-        chosen(m.machine(), room=m.room(free_mib=10), stack="tensorflow")
+        chosen(m.machine(), space=m.space(free_mib=10), stack="tensorflow")
     assert "--path" in caught.value.hint
 
 

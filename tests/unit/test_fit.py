@@ -54,7 +54,7 @@ def test_a_driver_that_is_too_old_is_told_with_both_sides() -> None:
 
 def test_all_reasons_are_told_not_the_first() -> None:
     snapshot = m.machine(["H100"], "450.80.02", glibc="2.12", cpu_flags=[])
-    judged = m.judged(m.tensorflow(), snapshot, m.room(free_mib=10), python="3.6")
+    judged = m.judged(m.tensorflow(), snapshot, m.space(free_mib=10), python="3.6")
     assert m.kinds(m.one(judged, "2.21.0")) == ["cpu", "libc", "driver", "python", "disk"]
 
 
@@ -141,16 +141,16 @@ def test_glibc_2_17_is_enough_for_upstream_and_not_for_nvidia() -> None:
     ],
 )
 def test_the_place(facts: dict[str, Any], kind: str, words: str) -> None:
-    candidate = m.one(m.judged(m.tensorflow(), m.machine(), m.room(**facts)), "2.21.0")
+    candidate = m.one(m.judged(m.tensorflow(), m.machine(), m.space(**facts)), "2.21.0")
     assert words in m.sentence(candidate, kind)
 
 
 def test_unknown_sizes_and_unknown_room_are_no_refusal() -> None:
-    assert m.one(m.judged(m.nvidia_tf1(), m.machine(), m.room(free_mib=1)), "23.03").fits
-    candidate = m.one(m.judged(m.tensorflow(), m.machine(), m.room(free_mib=None)), "2.21.0")
+    assert m.one(m.judged(m.nvidia_tf1(), m.machine(), m.space(free_mib=1)), "23.03").fits
+    candidate = m.one(m.judged(m.tensorflow(), m.machine(), m.space(free_mib=None)), "2.21.0")
     assert candidate.fits and "How much is free at /data/envs is not known." in candidate.notes
     slow = m.one(
-        m.judged(m.tensorflow(), m.machine(), m.room(network=True, free_inodes=9)), "2.21.0"
+        m.judged(m.tensorflow(), m.machine(), m.space(network=True, free_inodes=9)), "2.21.0"
     )
     assert slow.fits and len(slow.notes) == 3
 

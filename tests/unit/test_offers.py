@@ -56,7 +56,7 @@ def asked_for(command: str) -> Request:
 def taken(request: Request, known: Known) -> str:
     """What `envcheck install` chooses for it, where every index answers."""
     try:
-        choice = choose(request, *known[:3], lambda stack: "", room=known.room)
+        choice = choose(request, *known[:3], lambda stack: "", space=known.space)
     except Cannot as error:
         return f"would install nothing: {error}."
     found = choice.candidate.interpreter
@@ -70,10 +70,10 @@ def taken(request: Request, known: Known) -> str:
 @pytest.mark.parametrize("pythons", PYTHONS)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_printed_command_takes_what_is_said(machine: str, pythons: str, asked: Request) -> None:
-    known = Known(MACHINES[machine], PYTHONS[pythons], OBTAINABLE, m.room())
+    known = Known(MACHINES[machine], PYTHONS[pythons], OBTAINABLE, m.space())
     names = [asked.stack] if asked.stack else load.names()
     fits = [load.load(name) for name in names]
-    judged = [m.fit(one, *known[:3], asked, known.room) for one in fits]
+    judged = [m.fit(one, *known[:3], asked, known.space) for one in fits]
     text = render(build("it", judged, *offers.of_wheels(asked, known, names)))
     told = printed(text)
     for command, said in told:
@@ -112,8 +112,8 @@ def test_a_command_in_a_refusal_s_hint_is_not_refused(
         request = asked_for(command)
         if request.mode == "container":
             return choose_image(request, MACHINES[machine])
-        known = Known(MACHINES[machine], PYTHONS[pythons], ["3.12"], m.room())
-        return choose(request, *known[:3], lambda stack: "", room=known.room)
+        known = Known(MACHINES[machine], PYTHONS[pythons], ["3.12"], m.space())
+        return choose(request, *known[:3], lambda stack: "", space=known.space)
 
     try:
         choice(wish)
@@ -158,7 +158,7 @@ def test_the_same_for_containers(
 
 
 def test_an_index_that_may_be_silent_is_said() -> None:
-    known = Known(m.machine(), m.PYTHONS, [], m.room())
+    known = Known(m.machine(), m.PYTHONS, [], m.space())
     first, second, others = offers.of_wheels(Request(), known, load.names())
     assert second is not None and first.stack == "nvidia-tf1" != second.stack
     text = render(build("it", [], first, second, others))

@@ -14,15 +14,16 @@ from planned import (
     lock,
     package,
     planned,
-    room,
+    space,
     stack,
     stored,
 )
 
 from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install.fit.models import Candidate, Refusal
-from envcheck.install.plan.rooms import check_path
 from envcheck.install.plan.shared import ASSUMED_RATE, DISK_RATE, VERIFY_SECONDS
+from envcheck.install.request import Request
+from envcheck.install.validate import check_path
 
 
 def test_what_is_in_the_store_is_not_fetched() -> None:
@@ -58,15 +59,15 @@ def test_a_tool_that_is_installed_too_stands_once() -> None:
 
 def test_one_file_system_holds_everything_once() -> None:
     """Hard links: the environment takes no second room for what uv's cache holds."""
-    (only,) = planned().rooms
+    (only,) = planned().disk_needs
     fetched, unpacked = 921, round(921 * 1.94)
     assert only.needed_mib == pytest.approx(fetched + unpacked + 40 + unpacked * 0.05, abs=2)
     assert only.what == ["fetched files", "uv's unpacked wheels", "the environment"]
 
 
 def test_another_file_system_gets_copies() -> None:
-    plan = planned(environment=room("/data/envs/nvidia-tf1", device=2))
-    by_path = {r.path: r.needed_mib for r in plan.rooms}
+    plan = planned(environment=space("/data/envs/nvidia-tf1", device=2))
+    by_path = {r.path: r.needed_mib for r in plan.disk_needs}
     unpacked = round(921 * 1.94)
     assert by_path["/data/envs/nvidia-tf1"] == pytest.approx(unpacked * 1.05 + 40, abs=2)
     assert by_path["/cache/uv"] == pytest.approx(921 + unpacked, abs=2)
@@ -74,14 +75,14 @@ def test_another_file_system_gets_copies() -> None:
 
 
 def test_pip_has_no_cache_of_unpacked_wheels() -> None:
-    (only,) = planned(installer="pip 24.0").rooms
+    (only,) = planned(installer="pip 24.0").disk_needs
     assert only.what == ["fetched files", "the environment"]
 
 
 def test_what_uv_has_unpacked_takes_no_more_room() -> None:
     locked = lock()
     names = frozenset(p.file.name for p in locked.packages)
-    (only,) = planned(locked=locked, in_store=stored(locked), in_unpacked=names).rooms
+    (only,) = planned(locked=locked, in_store=stored(locked), in_unpacked=names).disk_needs
     assert only.what == ["the environment"]
     assert only.needed_mib < 200
 
@@ -89,8 +90,8 @@ def test_what_uv_has_unpacked_takes_no_more_room() -> None:
 def test_the_measured_size_wins_over_the_estimate() -> None:
     release = msgspec.structs.replace(stack().releases[0], installed_mib=5000)
     plan = planned(choice(stack(releases=[release])))
-    assert plan.rooms[0].needed_mib == 921 + 5000 + 40 + 250
-    assert not plan.rooms[0].estimated
+    assert plan.disk_needs[0].needed_mib == 921 + 5000 + 40 + 250
+    assert not plan.disk_needs[0].estimated
 
 
 def test_unknown_sizes_are_filled_from_the_catalogue() -> None:
@@ -163,9 +164,9 @@ def test_releases_passed_over_for_the_same_reasons_are_told_together() -> None:
 def test_no_disk_says_how_much_is_missing_and_where() -> None:
     with pytest.raises(Cannot) as error:
         planned(
-            environment=room("/data/envs/nvidia-tf1", device=2, free_mib=1000),
-            store=room("/cache/store", free_mib=900),
-            unpacked=room("/cache/uv", free_mib=900),
+            environment=space("/data/envs/nvidia-tf1", device=2, free_mib=1000),
+            store=space("/cache/store", free_mib=900),
+            unpacked=space("/cache/uv", free_mib=900),
         )
     told = str(error.value)
     assert (
@@ -179,9 +180,9 @@ def test_no_disk_says_how_much_is_missing_and_where() -> None:
 
 def test_room_that_nobody_knows_is_no_refusal() -> None:
     places = {
-        name: room(f"/{name}", free_mib=None) for name in ("environment", "store", "unpacked")
+        name: space(f"/{name}", free_mib=None) for name in ("environment", "store", "unpacked")
     }
-    (only,) = planned(**places).rooms
+    (only,) = planned(**places).disk_needs
     assert only.free_mib is None and only.missing_mib == 0
 
 
@@ -201,13 +202,13 @@ def test_room_that_nobody_knows_is_no_refusal() -> None:
     ],
 )
 def test_places_that_cannot_be_used(change: dict[str, dict[str, bool]], words: str) -> None:
-    places = {name: room("/p", **fields) for name, fields in change.items()}
+    places = {name: space("/p", **fields) for name, fields in change.items()}
     with pytest.raises(Cannot, match=words):
         planned(**places)
 
 
 def test_pip_does_not_mind_uvs_cache() -> None:
-    planned(installer="pip 24.0", unpacked=room("/cache/uv", read_only=True))
+    planned(installer="pip 24.0", unpacked=space("/cache/uv", read_only=True))
 
 
 @pytest.mark.parametrize(
@@ -220,18 +221,27 @@ def test_pip_does_not_mind_uvs_cache() -> None:
         ("/data/a\\b", "a backslash"),
         ("/data/\udce4", "cannot be printed"),
         ("/data/" + "x" * 256, "too long"),
-        ("/data" + "/xxxxxxxxx" * 400, "too long"),
+        ("/data" + "/xxxxxxxxx" * 370, "too long"),
     ],
 )
 def test_paths_that_tools_cannot_take(directory: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        check_path(directory, "23.03-py3.8-0badcafe")
+        check_path(directory, "23.03-py3.8-0badcafe", Request())
 
 
 @pytest.mark.parametrize("directory", ["/data/my envs/täglich", "/data/it's (new) & [good], 100 %"])
 def test_paths_that_are_only_unusual(directory: str) -> None:
-    check_path(directory, "23.03-py3.8-0badcafe")
+    check_path(directory, "23.03-py3.8-0badcafe", Request())
     assert planned(directory=directory).directory == directory
+
+
+def test_a_container_s_path_is_free_of_what_shells_cannot_carry() -> None:
+    container = Request(mode="container")
+    check_path("/data:1", "", container)
+    check_path("/data" + "/xxxxxxxxx" * 370, "", container)
+    for directory, words in (("/data/a\nb", "cannot be printed"), ("/" + "x" * 300, "too long")):
+        with pytest.raises(UsageError, match=words):
+            check_path(directory, "", container)
 
 
 def test_an_sdist_is_told() -> None:

@@ -1,0 +1,211 @@
+"""From a choice and its lock to the plan: pure, and the last place where an installation is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...exit_codes import Cannot
+from ..fit.disk_space import DiskSpace
+from ..fit.models import Choice
+from ..lockfile import LockedPackage, Lockfile
+from ..pythons.interpreter import listed
+from .disk_needs import MIB, DiskUse, check_writable, disk_needs
+from .models import DiskNeed, PlannedPackage, Step, WheelPlan
+from .shared import ELSEWHERE, VERIFY_SECONDS, PlanInputs, number, reasons, verify_and_swap
+
+# tensorflow[and-cuda] 2.21: 3.28 GB of wheels became 6.36 GB (facts, installing.md). For stacks whose
+# installed size nobody has measured.
+UNPACKED_PER_FETCHED = 1.94
+# Bytes of wheels a second that uv unpacks on 2 cores: 3.28 GB from a local directory in 43 s (same source).
+UNPACK_RATE = 76e6
+
+# What an environment has that is not linked from unpacked wheels: its directories, scripts, and byte code.
+OWN_MIB = 40
+OWN_SHARE = 0.05
+
+
+class WheelPlanInputs(PlanInputs, frozen=True, kw_only=True):
+    """What planning needs to know beyond the choice and the lock."""
+
+    installer: str  # "uv 0.13.9"
+    environment: DiskSpace
+    store: DiskSpace
+    unpacked: DiskSpace  # uv's cache
+    in_store: Mapping[str, int] = {}  # sha256 → bytes
+    in_unpacked: frozenset[str] = frozenset()  # names of files that uv has unpacked already
+
+    @property
+    def with_uv(self) -> bool:
+        return self.installer.startswith("uv")
+
+    @property
+    def copied(self) -> bool:
+        """Whether uv cannot link from its cache: what lies on another file system is copied."""
+        return self.environment.device != self.unpacked.device
+
+
+def plan(choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> WheelPlan:
+    """Everything that will happen. Raises Cannot for a place that cannot be used, or has too little space."""
+    _check_places(here)
+    sums = _Sums(choice, lock, here)
+    interpreter = choice.candidate.interpreter
+    rate, rate_from = here.expected_rate
+    # Unpacking goes on while the rest is fetched, so the slower of the two counts.
+    seconds = max(sums.to_fetch / rate, sums.to_unpack / UNPACK_RATE) + VERIFY_SECONDS
+    return WheelPlan(
+        stack=lock.stack,
+        release=lock.release,
+        title=choice.stack.title,
+        reasons=reasons(choice),
+        notes=_notes(choice, lock, sums, here),
+        directory=here.directory,
+        version=here.version,
+        python=interpreter.version if interpreter else choice.candidate.python_to_get,
+        interpreter=interpreter.path if interpreter else "",
+        installer=here.installer,
+        steps=_steps(choice, lock, sums, here),
+        packages=_packages(lock, here.in_store),
+        provided=dict(lock.provided),
+        disk_needs=_disk_needs(sums, here),
+        download_bytes=sums.to_fetch,
+        in_store_bytes=sums.in_store,
+        sizes_unknown=sums.unknown,
+        seconds=None if sums.guessed else round(seconds, 1),
+        rate=rate,
+        rate_from=rate_from,
+    )
+
+
+class _Sums:
+    """Bytes: what is to be fetched, what is there, and what becomes of both."""
+
+    def __init__(self, choice: Choice, lock: Lockfile, here: WheelPlanInputs) -> None:
+        release = choice.candidate.release
+        missing = [file for file in lock.files if file.sha256 not in here.in_store]
+        self.files = len(missing)
+        self.in_store = sum(here.in_store.get(file.sha256, 0) for file in lock.files)
+        self.unknown = sum(file.size is None for file in missing)
+        self.to_fetch = sum(file.size or 0 for file in missing)
+        if self.unknown:
+            measured = release.download_mib * MIB
+            self.to_fetch = max(self.to_fetch, measured - self.in_store)
+        self.guessed = bool(self.unknown) and not release.download_mib
+        self.estimated = bool(self.unknown) or not release.installed_mib
+        fetched = self.in_store + self.to_fetch
+        self.unpacked = release.installed_mib * MIB or round(fetched * UNPACKED_PER_FETCHED)
+        self.not_unpacked = _not_unpacked(lock, here)
+        self.to_unpack = fetched * self.not_unpacked
+
+
+def _not_unpacked(lock: Lockfile, here: WheelPlanInputs) -> float:
+    """The share of what is fetched, from 0 to 1, that uv has not unpacked before."""
+    sizes = {
+        package.file.name: here.in_store.get(package.file.sha256, package.file.size or MIB)
+        for package in lock.packages
+    }
+    left = sum(size for name, size in sizes.items() if name not in here.in_unpacked)
+    return left / sum(sizes.values()) if sizes else 0.0
+
+
+def _check_places(here: WheelPlanInputs) -> None:
+    """Raises Cannot for the first place that cannot be written to, or run from."""
+    cache = "XDG_CACHE_HOME=DIR names another cache"
+    check_writable(here.environment, "the environment", ELSEWHERE)
+    check_writable(here.store, "fetched files", cache)
+    if here.with_uv:
+        check_writable(here.unpacked, "uv's unpacked wheels", cache)
+    if here.environment.noexec:
+        raise Cannot(
+            f"{here.environment.path} is on a file system mounted noexec: neither Python nor the"
+            " framework's libraries could be loaded from it",
+            ELSEWHERE,
+        )
+
+
+def _disk_needs(sums: _Sums, here: WheelPlanInputs) -> list[DiskNeed]:
+    own = OWN_MIB * MIB + round(sums.unpacked * OWN_SHARE)
+    uses = [(here.store, "fetched files", sums.to_fetch)]
+    if here.with_uv:
+        to_cache = round(sums.unpacked * sums.not_unpacked)
+        uses.append((here.unpacked, "uv's unpacked wheels", to_cache))
+    linked = here.with_uv and not here.copied
+    uses.append((here.environment, "the environment", own if linked else own + sums.unpacked))
+    return disk_needs(
+        [DiskUse(*use, sums.estimated) for use in uses],
+        "envcheck prune removes old versions and unused files; --path DIR puts the environment and"
+        " XDG_CACHE_HOME=DIR the cache on another file system",
+    )
+
+
+def _notes(choice: Choice, lock: Lockfile, sums: _Sums, here: WheelPlanInputs) -> list[str]:
+    notes = [*choice.candidate.notes, *here.remarks]
+    if here.with_uv and here.copied:
+        notes.append(
+            "the environment and the cache are on different file systems: files are copied and not"
+            " hard-linked, and the room for both is counted"
+        )
+    notes += [
+        f"{package.name} {package.version} has no wheel and is built here from its sdist"
+        for package in lock.packages
+        if package.file.kind == "sdist"
+    ]
+    if sums.guessed:
+        notes.append(
+            f"the index does not say the size of {number(sums.unknown, 'file')}: what is to be fetched,"
+            " and the room for it, are lower bounds"
+        )
+    return notes
+
+
+def _steps(choice: Choice, lock: Lockfile, sums: _Sums, here: WheelPlanInputs) -> list[Step]:
+    candidate = choice.candidate
+    python, steps = candidate.python_to_get, []
+    if candidate.interpreter is not None:
+        python = candidate.interpreter.version
+    else:
+        steps.append(Step(name="python", sentence=f"get Python {python} with uv, for this user"))
+    whence = "copy {} from the bundle" if here.offline else "fetch {}"
+    fetch = whence.format(number(sums.files, "file")) + " into the store, verified by sha256"
+    if not sums.files:
+        fetch = f"fetch nothing: all {len(lock.files)} files are in the store"
+    packages = number(len(lock.packages), "package")
+    return [
+        *steps,
+        Step(name="fetch", sentence=fetch),
+        Step(name="create", sentence=f"create a virtual environment of Python {python}"),
+        Step(name="install", sentence=f"install {packages} with {here.installer.split()[0]}"),
+        Step(name="configure", sentence=_configure(choice, lock)),
+        *verify_and_swap(choice.stack.must_pass, "on it"),
+    ]
+
+
+def _configure(choice: Choice, lock: Lockfile) -> str:
+    parts = ["write its own pip.conf"]
+    if choice.stack.environment:
+        parts.append("have activation set " + ", ".join(sorted(choice.stack.environment)))
+    if lock.provided:
+        parts.append("provide what " + ", ".join(sorted(lock.provided)) + " would")
+    return listed(parts)
+
+
+def _packages(lock: Lockfile, in_store: Mapping[str, int]) -> list[PlannedPackage]:
+    """Largest first; those of unknown size after them."""
+    installed = {package.file.sha256 for package in lock.packages}
+    tools = [package for package in lock.building if package.file.sha256 not in installed]
+    planned = [_package(package, in_store, False) for package in lock.packages]
+    planned += [_package(package, in_store, True) for package in tools]
+    return sorted(planned, key=lambda package: (-(package.size or 0), package.name))
+
+
+def _package(package: LockedPackage, in_store: Mapping[str, int], building: bool) -> PlannedPackage:
+    file = package.file
+    return PlannedPackage(
+        name=package.name,
+        version=package.version,
+        file=file.name,
+        size=in_store.get(file.sha256, file.size),
+        sha256=file.sha256,
+        index=package.index,
+        in_store=file.sha256 in in_store,
+        building=building,
+    )
