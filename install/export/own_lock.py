@@ -40,7 +40,7 @@ def lock_of(
     )
     indexes = [index for index in request.indexes if _is_public(index)]
     request = msgspec.structs.replace(request, indexes=indexes)
-    return resolve(choice, interpreter, Indexes(stack, request, public, session))
+    return resolve(choice, Indexes(stack, request, public, session))
 
 
 def _stack(own: OwnWheel, interpreter: Interpreter) -> Stack:

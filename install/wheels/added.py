@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from .. import drift
 from ..drift import some
 from ..fit.models import Choice
 from ..lockfile import LockedPackage, Lockfile
 from ..transaction import existing
 from ..transaction.layout import Root
+from . import resolve
 
 if TYPE_CHECKING:
     from .indexes import Indexes
 
 
-class Added(msgspec.Struct, frozen=True, kw_only=True):
-    """packages: that are installed beside the lock's. notes: what becomes of all of them, in sentences."""
-
-    packages: list[LockedPackage] = []
-    notes: list[str] = []
-
-
 def look(
     root: Root, lock: Lockfile, choice: Choice, indexes: Indexes | None, *, keep: bool
-) -> Added:
-    """indexes: None without a network. keep: take over what fits."""
+) -> tuple[list[LockedPackage], list[str]]:
+    """The packages to install beside the lock's, and what becomes of all of them, in sentences.
+
+    indexes: None without a network. keep: take over what fits.
+    """
     current = root.current_id()
     version = root.version(current) if current else None
     if version is None or version.is_container or not version.is_directory:
-        return Added()
+        return [], []
+    from .. import drift
+
     found = drift.of(version.directory)
     locked = {package.name for package in lock.packages}
     mine = {name: said for name, said in found.added.items() if name not in locked}
@@ -40,42 +37,27 @@ def look(
         told = (f"{n} {now} (locked: {was})" for n, (was, now) in found.changed.items())
         notes.append(f"changed in {current}, and as locked in the new version: {some(told)}")
     if found.removed:
-        gone = (f"{name} {said}" for name, said in found.removed.items())
-        notes.append(f"removed from {current}, and back in the new version: {some(gone)}")
-    if not mine:
-        return Added(notes=notes)
-    if not keep:
-        told = (f"{name} {said}" for name, said in mine.items())
         notes.append(
-            f"added to {current}, and not in the new version: {some(told)};"
-            " --keep-added installs them there, too"
+            f"removed from {current}, and back in the new version: {_listed(found.removed)}"
         )
-        return Added(notes=notes)
-    if indexes is None:
-        names = some(mine)
-        notes.append(f"added to {current}, and not in the new version: {names}: no network is used")
-        return Added(notes=notes)
+    if not mine:
+        return [], notes
+    if not keep or indexes is None:
+        why = ": no network is used" if keep else "; --keep-added installs them there, too"
+        notes.append(f"added to {current}, and not in the new version: {_listed(mine)}{why}")
+        return [], notes
     wanted = {n: mine[n] for n in found.wanted if n in mine and n not in found.elsewhere}
-    packages, unfit = _resolved(lock, wanted, choice, indexes)
-    for name in found.elsewhere:
+    packages, unfit = resolve.beside(lock, wanted, choice, indexes)
+    for name in mine.keys() & found.elsewhere.keys():
         unfit[name] = f"it is from {found.elsewhere[name]}, and not from an index"
     if packages:
-        kept = some(f"{package.name} {package.version}" for package in packages)
+        kept = _listed({package.name: package.version for package in packages})
         notes.append(f"added to {current}, and in the new version, too: {kept}")
     notes += [
         f"{name} {mine[name]}, added to {current}, is not in the new version: {why}"
         for name, why in unfit.items()
     ]
-    return Added(packages=packages, notes=notes)
-
-
-def _resolved(
-    lock: Lockfile, wanted: dict[str, str], choice: Choice, indexes: Indexes
-) -> tuple[list[LockedPackage], dict[str, str]]:
-    from . import resolve
-
-    interpreter = choice.candidate.interpreter
-    return resolve.beside(lock, wanted, choice, interpreter, indexes)
+    return packages, notes
 
 
 def damage(root: Root, digest: str) -> list[str]:
@@ -87,3 +69,7 @@ def damage(root: Root, digest: str) -> list[str]:
     if found.usable:
         return []
     return [f"{current} is damaged, and a new version takes its place: {'; '.join(found.changes)}"]
+
+
+def _listed(versions: Mapping[str, str]) -> str:
+    return some(f"{name} {version}" for name, version in versions.items())

@@ -9,7 +9,7 @@ import msgspec
 
 from ...exit_codes import Cannot, CouldNotLook
 from ..fit.models import Choice
-from ..lockfile import Downloads, Lockfile
+from ..lockfile import Downloads, LockedPackage, Lockfile
 from ..plan.models import StepName
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
@@ -17,8 +17,7 @@ from ..request import Request
 from ..store.fetch_rate import Meter
 from ..transaction.interfaces import BuildResult, Details, Stage
 from ..transaction.layout import Version
-from . import environment, toolchain
-from .added import Added
+from . import environment, installing, uv
 
 if TYPE_CHECKING:
     from ..store.fetch import Fetcher
@@ -30,7 +29,8 @@ class ResolvedWheels(msgspec.Struct, frozen=True, kw_only=True):
     choice: Choice
     lock: Lockfile
     downloads: Downloads
-    added: Added
+    added: list[LockedPackage] = []  # beside the lock's
+    notes: list[str] = []  # what becomes of all that the user has added
     public: str
 
 
@@ -72,8 +72,8 @@ class WheelBuilder:
             python=python.version,
             interpreter=python.path,
             installer=self._installer,
-            added={package.name: package.version for package in self._resolved.added.packages},
-            notes=self._resolved.added.notes,
+            added={package.name: package.version for package in self._resolved.added},
+            notes=self._resolved.notes,
         )
 
     def _get_python(self, version: Version) -> Details:
@@ -102,7 +102,7 @@ class WheelBuilder:
         self._step("install")
         resolved = self._resolved
         stack = resolved.choice.stack
-        toolchain.install(
+        installing.install(
             version.directory, resolved.downloads, stack, self._request, self._fetcher
         )
         self._fetcher.wait()
@@ -127,7 +127,7 @@ def get_python(minor: str, request: Request) -> Interpreter:
             f"Python {minor} is not on this machine, and without a network it cannot be downloaded",
             f"install Python {minor} by the distribution's packages, and try again",
         )
-    toolchain.get_python(minor)
+    uv.get_python(minor)
     found = finding.interpreters(minor)
     if not found:
         raise CouldNotLook(f"uv reported success for Python {minor}, but it cannot be found")

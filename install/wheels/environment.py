@@ -10,7 +10,6 @@ from typing import Any
 
 from ... import scratch
 from ...exit_codes import PutBack
-from .. import processes
 from ..catalogue.model import Stack
 from ..lockfile import Lockfile
 from ..pythons.interpreter import Interpreter
@@ -72,12 +71,7 @@ def _virtualenv(
 
 def _run(directory: Path, log: str, argv: Sequence[str | Path]) -> Any:
     env = {**child_env.plain(), "VIRTUALENV_CONFIG_FILE": os.devnull}
-    result = processes.run(argv, deadline=_DEADLINE, env=env)
-    said = result.stdout + result.stderr
-    if said and directory.is_dir():
-        with logs.Log(directory, log) as kept:
-            kept.close(said)
-    return result
+    return logs.run(argv, log=logs.path(directory, log), env=env, deadline=_DEADLINE)
 
 
 def _said(result: Any) -> str:

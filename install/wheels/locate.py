@@ -13,7 +13,7 @@ from ..lockfile import LockedPackage, Lockfile
 from ..pythons.interpreter import Interpreter
 from . import resolution, sdists
 from .indexes import Indexes
-from .uv_compile import NoSolution, Pin, Target
+from .pins import NoSolution, Pin, Target
 
 
 def located(lock: Lockfile, interpreter: Interpreter | None, indexes: Indexes) -> Lockfile:
@@ -71,7 +71,11 @@ def _without_twins(packages: Sequence[LockedPackage]) -> list[list[LockedPackage
 
 def _sdists(packages: Sequence[LockedPackage], stack: Stack) -> list[Sdist]:
     """Those of the stack that these packages are locked as. Raises Cannot for one that it does not name."""
-    return [sdists.allowed(package, stack) for package in packages if package.file.kind == "sdist"]
+    return [
+        sdists.allowed(one.name, one.version, one.file, stack)
+        for one in packages
+        if one.file.kind == "sdist"
+    ]
 
 
 def _not_available(package: LockedPackage, why: str) -> CouldNotLook:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO
+from typing import Any
 
 from ... import safe_text
+from .. import processes
 
 OWN = ".envcheck"  # the folder in an environment that is envcheck's
 
@@ -14,39 +15,29 @@ OWN = ".envcheck"  # the folder in an environment that is envcheck's
 def work(directory: Path) -> Path:
     """The environment's own folder of envcheck's, made where it is missing."""
     folder = directory / OWN
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-class Log:
-    """One log, readable while it grows."""
+def path(directory: Path, name: str) -> Path:
+    return directory / OWN / "logs" / name
 
-    def __init__(self, directory: Path, name: str) -> None:
-        folder = work(directory) / "logs"
-        folder.mkdir(exist_ok=True)
-        self.path = folder / name
-        self._file: BinaryIO = self.path.open("ab", buffering=0)
-        self._start = self._file.tell()
 
-    def __enter__(self) -> Log:
-        return self
+def run(argv: Sequence[str | Path], *, log: Path, env: Mapping[str, str], deadline: float) -> Any:
+    """One program, and what it says, appended to the log: a ``process.Result``. deadline: seconds."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab", buffering=0) as file:
+        start = file.tell()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
+        def tick(lines: list[str]) -> None:
+            if lines:
+                file.write((safe_text.lines("\n".join(lines)) + "\n").encode())
 
-    def add(self, lines: list[str]) -> None:
-        """Whole lines, as they come."""
-        if lines:
-            self._file.write((safe_text.lines("\n".join(lines)) + "\n").encode())
-
-    def close(self, whole: bytes) -> None:
-        """Everything that was said, in the place of the lines until now: the last ones may be missing."""
-        self._file.truncate(self._start)
-        self._file.seek(self._start)
-        self._file.write(safe_text.lines(whole.decode("utf-8", "replace")).encode())
-        self._file.close()
+        # From the root: no project, workspace or .python-version is found there.
+        result = processes.run(
+            argv, deadline=deadline, env=env, cwd=Path("/"), tick=tick, both=True
+        )
+        file.truncate(start)  # what came last may be missing there, and in one piece it is in order
+        whole = (result.stdout + result.stderr).decode("utf-8", "replace")
+        file.write(safe_text.lines(whole).encode())
+    return result

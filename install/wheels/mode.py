@@ -30,7 +30,7 @@ from ..store.fetch_rate import Meter
 from ..store.store import Store
 from ..transaction import guard, layout
 from ..verify import DoctorVerifier, unchanged
-from . import added, checking, locate, toolchain, uv_cache
+from . import added, checking, installing, locate, sdists, uv_cache
 from .added import damage
 from .artifact import LockedPackages
 from .builder import ResolvedWheels, WheelBuilder
@@ -101,12 +101,14 @@ class WheelMode:
         lock, located, public = self._locked(choice)
         root = layout.root_of(self.request, choice.stack.name)
         indexes = self._indexes.of(choice.stack) if self._bundle is None else None
-        beside = added.look(root, lock, choice, indexes, keep=self._options.keep_added)
+        keep = self._options.keep_added
+        beside, notes = added.look(root, lock, choice, indexes, keep=keep)
         return ResolvedWheels(
             choice=choice,
             lock=lock,
-            downloads=Downloads.of(located, beside.packages),
+            downloads=Downloads.of(located, beside),
             added=beside,
+            notes=notes,
             public=public,
         )
 
@@ -119,14 +121,13 @@ class WheelMode:
         indexes = self._indexes.of(choice.stack)
         assert self.machine.public is not None, "only a bundle does without"
         public = self.session.public(self.machine.public.url)
-        interpreter = choice.candidate.interpreter
         if lock is not None:
             self._reporter.say("asking the indexes for what the lock names")
-            return lock, locate.located(lock, interpreter, indexes), public
+            return lock, locate.located(lock, choice.candidate.interpreter, indexes), public
         from .resolve import resolve
 
         self._reporter.say(f"resolving {choice.stack.name} {choice.candidate.release.release}")
-        lock = resolve(choice, interpreter, indexes)
+        lock = resolve(choice, indexes)
         return lock, lock, public
 
     def plan(self, resolved: ResolvedWheels) -> WheelPlan:
@@ -137,13 +138,13 @@ class WheelMode:
         version = layout.version_id(lock.release, lock.python, digest)
         validate.check_path(directory, version, self.request)
         guard.look(root)
-        toolchain.check(lock, choice.stack)
+        sdists.check_programs(lock, choice.stack)
         remarks = self._indexes.remarks(choice.stack)
         snapshot = self.machine.snapshot
         here = wheel_planning.WheelPlanInputs(
             directory=directory,
             version=layout.free_id(root, version),
-            installer=toolchain.installer(self.request, lock),
+            installer=installing.installer(self.request, lock),
             environment=space_at(directory, snapshot),
             store=space_at(places.store(), snapshot),
             unpacked=space_at(places.uv_cache(), snapshot),
@@ -154,7 +155,7 @@ class WheelMode:
             },
             in_unpacked=_unpacked(lock),
             rate=fetch_rate.read(),
-            remarks=[*remarks, *damage(root, digest), *resolved.added.notes],
+            remarks=[*remarks, *damage(root, digest), *resolved.notes],
             offline=self._bundle is not None,
         )
         return wheel_planning.plan(choice, resolved.downloads, here)

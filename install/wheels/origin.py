@@ -6,20 +6,19 @@ dependency confusion is refused here: somebody else's file under a name that one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ...data import packages
 from ...exit_codes import Cannot
-from ..catalogue.model import PUBLIC, Sdist, Stack
+from ..catalogue.model import PUBLIC, Stack
 from ..lockfile import LockedFile
 from ..network.addresses import shown
+from . import sdists
 from .indexes import Indexes
-from .uv_compile import Pin
-
-ALLOWING = "a stack file of your own can allow it, by name, version and sha256, under [[sdists]]"
+from .pins import Pin
 
 _TOLD = 3  # refusals that an error names
 
@@ -40,22 +39,8 @@ def check_file(pin: Pin, file: LockedFile, stack: Stack) -> None:
     name: building it runs its code."""
     if not _is_of(file.name, pin):
         raise Cannot(f"the index offers {file.name} as a file of {pin.name} {pin.version}")
-    if file.kind == "sdist" and (why := sdist_refusal(pin.name, pin.version, file, stack.sdists)):
-        raise Cannot(f"{file.name} is {why}", ALLOWING)
-
-
-def sdist_refusal(name: str, version: str, file: LockedFile, allowed: Sequence[Sdist]) -> str:
-    """Why this source distribution may not be built: "an sdist, …"; "" where the stack allows it."""
-    named = [sdist for sdist in allowed if canonicalize_name(sdist.name) == name]
-    if not named:
-        return "an sdist, whose build runs code that nobody has reviewed; the stack allows none of this name"
-    same = [sdist for sdist in named if Version(sdist.version) == Version(version)]
-    if not same:
-        versions = ", ".join(sdist.version for sdist in named)
-        return f"an sdist; the stack allows that of {versions} alone"
-    if file.sha256 not in {sdist.sha256 for sdist in same}:
-        return f"an sdist with the sha256 {file.sha256}; the stack allows the one with {same[0].sha256}"
-    return ""
+    if file.kind == "sdist":
+        sdists.allowed(pin.name, pin.version, file, stack)
 
 
 def _refusal(pin: Pin, indexes: Indexes) -> str:

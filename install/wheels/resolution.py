@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from ..catalogue.model import PUBLIC, Sdist
 from . import origin, uv_compile
 from .indexes import Indexes
-from .uv_compile import PROJECT, NoSolution, Pin, Question, Target
+from .pins import PROJECT, NoSolution, Pin, Question, Target
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

@@ -5,6 +5,7 @@ uv resolves at the real indexes. Which file is taken is decided here, by the int
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
@@ -20,21 +21,21 @@ from ..catalogue.pythons import seed
 from ..fit.models import Choice
 from ..lockfile import LockedFile, LockedPackage, Lockfile
 from ..network.answers import content_length
-from ..pythons.interpreter import Interpreter, tags
-from . import origin, resolution, trust_on_first_use, uv
+from ..network.session import Session
+from ..pythons.interpreter import tags
+from . import origin, resolution, uv
 from .indexes import Indexes
-from .trust_on_first_use import OfferedFile
-from .uv_compile import PROJECT, NoSolution, Pin, Target
+from .pins import PROJECT, NoSolution, OfferedFile, Pin, Target
 
 _AT_ONCE = 8  # requests for sizes
+_PIECE = 1 << 20  # bytes
 
 
-def resolve(choice: Choice, interpreter: Interpreter | None, indexes: Indexes) -> Lockfile:
+def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
     """Ask the indexes and lock what they answer; nothing is installed.
 
-    interpreter: None where the chosen Python has to be got first. Raises Cannot where the requirements
-    cannot be met, a package comes from another index than its own, or no uv runs; CouldNotLook where an
-    index or uv fails.
+    Raises Cannot where the requirements cannot be met, a package comes from another index than its own, or
+    no uv runs; CouldNotLook where an index or uv fails.
     """
     if uv.binary() is None:
         raise Cannot(
@@ -42,23 +43,24 @@ def resolve(choice: Choice, interpreter: Interpreter | None, indexes: Indexes) -
             hint="install it (python3 -m pip install uv), or bring a lock or bundle that another "
             "machine made (--lock, --offline)",
         )
-    stack, target = choice.stack, Target.of(choice.candidate.python_to_get, interpreter)
+    stack, candidate = choice.stack, choice.candidate
+    target = Target.of(candidate.python_to_get, candidate.interpreter)
     order = _tags(target)
     bounds = constraints(choice)
-    likely = [Requirement(line).name for line in choice.candidate.release.constraints]
+    likely = [Requirement(line).name for line in candidate.release.constraints]
     try:
         wanted = requirements(choice, target.minor)
         pins = resolution.solve(wanted, bounds, target, indexes, likely=likely)
         packages = _locked(pins, indexes, order)
         building = _building(packages, stack, target, indexes, order)
     except NoSolution as error:
-        release = choice.candidate.release.release
         why = indexes.lacks() or error
+        release = candidate.release.release
         sentence = f"{stack.name} {release} cannot be resolved for Python {target.minor}: {why}"
         raise Cannot(sentence, hint=" ".join(error.hints)) from None
     return Lockfile(
         stack=stack.name,
-        release=choice.candidate.release.release,
+        release=candidate.release.release,
         python=target.minor,
         architecture=target.architecture,
         packages=packages,
@@ -69,38 +71,28 @@ def resolve(choice: Choice, interpreter: Interpreter | None, indexes: Indexes) -
 
 
 def beside(
-    lock: Lockfile,
-    wanted: Mapping[str, str],
-    choice: Choice,
-    interpreter: Interpreter | None,
-    indexes: Indexes,
+    lock: Lockfile, wanted: Mapping[str, str], choice: Choice, indexes: Indexes
 ) -> tuple[list[LockedPackage], dict[str, str]]:
     """Packages that a user wants beside the lock's, with what they need; and why others do not fit, by name.
 
-    wanted: name → version. The lock's packages keep their versions. Raises CouldNotLook where an index fails.
+    wanted: name → version. The lock's packages keep their versions.
     """
-    target = Target.of(choice.candidate.python_to_get, interpreter)
+    target = Target.of(choice.candidate.python_to_get, choice.candidate.interpreter)
     locked = {package.name for package in lock.packages}
     bounds = [f"{package.name}=={package.version}" for package in lock.packages]
+    packages: list[LockedPackage] = []
+    fit: list[str] = []
     unfit: dict[str, str] = {}
-
-    def new(names: Iterable[str]) -> list[LockedPackage]:
-        exact = [f"{name}=={wanted[name]}" for name in names]
-        pins = resolution.solve(exact, bounds, target, indexes)
-        return _locked([pin for pin in pins if pin.name not in locked], indexes, _tags(target))
-
-    try:
-        return (new(wanted) if wanted else []), unfit
-    except (NoSolution, Cannot, CouldNotLook):
-        fit: list[str] = []
-        packages: list[LockedPackage] = []
-        for name in wanted:  # each beside those that fit
-            try:
-                packages = new([*fit, name])
-                fit.append(name)
-            except (NoSolution, Cannot, CouldNotLook) as error:
-                unfit[name] = str(error)
-        return packages, unfit
+    for name, version in wanted.items():  # each beside those that fit
+        exact = [*fit, f"{name}=={version}"]
+        try:
+            pins = resolution.solve(exact, bounds, target, indexes)
+            new = [pin for pin in pins if pin.name not in locked]
+            packages = _locked(new, indexes, _tags(target))
+            fit = exact
+        except (NoSolution, Cannot, CouldNotLook) as error:
+            unfit[name] = str(error)
+    return packages, unfit
 
 
 def requirements(choice: Choice, minor: str) -> list[str]:
@@ -157,7 +149,7 @@ def _locked(pins: Sequence[Pin], indexes: Indexes, order: Mapping[str, int]) -> 
         best = best_file(pin.files, order)
         if best is None:
             raise CouldNotLook(f"no file of {pin.name} {pin.version} fits this Python")
-        file = trust_on_first_use.hashed(best, indexes.session)
+        file = _hashed(best, indexes.session)
         origin.check_file(pin, file, indexes.stack)
         if file.size is None:
             file = msgspec.structs.replace(file, size=_size(file, indexes))
@@ -171,6 +163,35 @@ def _locked(pins: Sequence[Pin], indexes: Indexes, order: Mapping[str, int]) -> 
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(package, pins))
+
+
+def _hashed(file: OfferedFile, session: Session) -> LockedFile:
+    """The file with its sha256: where its index gives another hash or none, it is fetched once.
+
+    Nothing vouches for the first file but the connection to the index; from then on, the lock does. Raises
+    CouldNotLook where it has not the hash that the index gives.
+    """
+    known = {name: getattr(file, name) for name in LockedFile.__struct_fields__}
+    if file.sha256:
+        return LockedFile(**known)
+    algorithm, _, expected = file.other_hash.partition("=")
+    sums = [hashlib.sha256(), *([hashlib.new(algorithm)] if algorithm else [])]
+    size = 0
+    with session.get(file.url, headers={"Accept-Encoding": "identity"}, file=True) as response:
+        for piece in response.iter_content(_PIECE):
+            size += len(piece)
+            for checksum in sums:
+                checksum.update(piece)
+    if file.size not in (None, size):
+        raise CouldNotLook(
+            f"{session.public(file.url)} has {size} bytes, and its index says {file.size}"
+        )
+    if algorithm and sums[1].hexdigest() != expected:
+        raise CouldNotLook(
+            f"{session.public(file.url)} has the {algorithm} {sums[1].hexdigest()}, "
+            f"and its index says {expected}"
+        )
+    return msgspec.structs.replace(LockedFile(**known), sha256=sums[0].hexdigest(), size=size)
 
 
 def _size(file: LockedFile, indexes: Indexes) -> int | None:

@@ -1,4 +1,4 @@
-"""The packages that are built here, because they have no wheel: what they need, and how they are built."""
+"""The packages that are built here, because they have no wheel: which may be, and what their builds need."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from ...exit_codes import Cannot, PutBack
 from ..catalogue.model import Sdist, Stack
-from ..lockfile import LockedPackage, Lockfile
-from . import child_env, logs, origin
+from ..lockfile import LockedFile, LockedPackage, Lockfile
+from . import child_env
+
+_ALLOWING = "a stack file of your own can allow it, by name, version and sha256, under [[sdists]]"
 
 # Program → its package on Debian and Ubuntu, on RHEL and its kin.
 _PACKAGES = {
@@ -35,16 +38,8 @@ _LINES = 6  # of a build's last words that an error shows
 # What uv and pip put before a build's own lines, and what they say themselves.
 _FRAME = re.compile(r"^\s*(?:DEBUG |[│╰─>]+)\s*")
 _OF_INSTALLERS = (
-    "hint:",
-    "note:",
-    "help:",
-    "[",
-    "error: Failed to build",
-    "error: subprocess-exited",
-    "error: metadata-generation",
-    "ERROR: Failed",
-    "cause:",
-    "Caused by",
+    *("hint:", "note:", "help:", "[", "cause:", "Caused by", "ERROR: Failed"),
+    *("error: Failed to build", "error: subprocess-exited", "error: metadata-generation"),
 )
 _ERROR = re.compile(r"[Ee]rror:|ERROR|\bfatal\b|CMake Error")
 
@@ -65,11 +60,29 @@ def jobs(lock: Lockfile, stack: Stack) -> list[Job]:
 
     Raises Cannot for an sdist that the stack does not allow by name, version and hash.
     """
-    found = []
-    for package in lock.packages:
-        if package.file.kind == "sdist":
-            found.append(Job(package, allowed(package, stack)))
+    found = [
+        Job(package, allowed(package.name, package.version, package.file, stack))
+        for package in lock.packages
+        if package.file.kind == "sdist"
+    ]
     return sorted(found, key=lambda job: not job.sdist.build.isolated)
+
+
+def allowed(name: str, version: str, file: LockedFile, stack: Stack) -> Sdist:
+    """What the stack says of this source distribution, whose build runs its code. Raises Cannot for one that
+    it does not name."""
+    named = [sdist for sdist in stack.sdists if canonicalize_name(sdist.name) == name]
+    same = [sdist for sdist in named if Version(sdist.version) == Version(version)]
+    found = next((sdist for sdist in same if sdist.sha256 == file.sha256), None)
+    if found is not None:
+        return found
+    why = "an sdist, whose build runs code that nobody has reviewed; the stack allows none of this name"
+    if same:
+        why = f"an sdist with the sha256 {file.sha256}; the stack allows the one with {same[0].sha256}"
+    elif named:
+        versions = ", ".join(sdist.version for sdist in named)
+        why = f"an sdist; the stack allows that of {versions} alone"
+    raise Cannot(f"{file.name} is {why}", _ALLOWING)
 
 
 def check_programs(
@@ -86,21 +99,10 @@ def check_programs(
             )
 
 
-def constraints(job: Job, lock: Lockfile) -> str:
-    """What the build's requirements are pinned to: the sdist's own pins, and what was locked for them."""
-    pins = {
-        canonicalize_name(requirement.name): f"{requirement.name}{requirement.specifier}"
-        for requirement in map(Requirement, job.sdist.build.requires)
-    }
-    for package in lock.building:
-        pins.setdefault(canonicalize_name(package.name), f"{package.name}=={package.version}")
-    return "".join(f"{pin}\n" for _, pin in sorted(pins.items()))
-
-
 def tools_of(job: Job, lock: Lockfile) -> list[LockedPackage]:
-    """The packages that a build without isolation finds beside the environment's."""
+    """The packages that a build finds beside the environment's."""
     pins: dict[str, Requirement] = {
-        canonicalize_name(r.name): r for r in map(Requirement, job.sdist.build.requires)
+        canonicalize_name(one.name): one for one in map(Requirement, job.sdist.build.requires)
     }
     return [
         package
@@ -109,18 +111,16 @@ def tools_of(job: Job, lock: Lockfile) -> list[LockedPackage]:
     ]
 
 
-def environment(job: Job, directory: Path, overlay: Path | None = None) -> dict[str, str]:
-    """The variables of a build. overlay: where its tools are, for one without isolation."""
-    variables = child_env.building()
+def environment(job: Job, directory: Path, tools: Path) -> dict[str, str]:
+    """The variables of a build. tools: the folder that they are installed in."""
     path = child_env.bin_first(directory, child_env.plain())
-    if overlay is not None:
-        path = f"{overlay / 'bin'}:{path}"
-        variables["PYTHONPATH"] = str(overlay)
-    return {**variables, "PATH": path, "VIRTUAL_ENV": str(directory), **job.sdist.build.environment}
-
-
-def log_name(job: Job) -> str:
-    return f"build-{job.package.name}.log"
+    return {
+        **child_env.building(),
+        "PATH": f"{tools / 'bin'}:{path}",
+        "PYTHONPATH": str(tools),
+        "VIRTUAL_ENV": str(directory),
+        **job.sdist.build.environment,
+    }
 
 
 def failure(job: Job, result: Any, log: Path) -> PutBack:
@@ -140,22 +140,6 @@ def last_words(output: str) -> str:
     lines = [line for line in lines if line and not line.startswith(_OF_INSTALLERS)]
     telling = [line for line in lines if _ERROR.search(line)]
     return " / ".join(dict.fromkeys((telling or lines)[-_LINES:])) or "it said nothing"
-
-
-def work_folder(directory: Path, job: Job) -> Path:
-    """An empty folder for what the build needs and the environment does not get."""
-    folder = logs.work(directory) / f"build-{job.package.name}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    return folder
-
-
-def allowed(package: LockedPackage, stack: Stack) -> Sdist:
-    """What the stack says of this sdist. Raises Cannot for one that it does not name."""
-    why = origin.sdist_refusal(package.name, package.version, package.file, stack.sdists)
-    if why:
-        raise Cannot(f"{package.file.name} is {why}", origin.ALLOWING)
-    return next(sdist for sdist in stack.sdists if sdist.sha256 == package.file.sha256)
 
 
 def _how_to_get(programs: list[str]) -> str:

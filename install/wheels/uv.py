@@ -1,32 +1,38 @@
-"""uv: which one runs here, and installing a lock with it."""
+"""uv: which one runs here, how it is started, and its explanations as one sentence."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...exit_codes import PutBack
-from .. import places, processes, pylock
-from ..lockfile import LockedPackage, Lockfile
-from . import arriving, child_env, logs, uv_errors
+from ...exit_codes import CouldNotLook
+from .. import places, processes
+from . import child_env
 
-if TYPE_CHECKING:
-    from ..store.fetch import Fetcher
-
-# As pyproject.toml asks for it: what these versions write is read by `uv_compile` and `uv_errors`, and
+# As pyproject.toml asks for it: what these versions write is read here and by `uv_compile`, and
 # tests/functional/test_uv_contract.py says when another one writes it differently.
 LEAST, BEYOND = (0, 13), (0, 14)
 
-PIP = ("--preview-features", "pylock", "pip")  # uv's own pip, which reads pylock.toml
-
 DEADLINE = 24 * 3600.0  # seconds for an installation: a slow line carries 5 GB in that time
 _ANSWERS = 60.0  # seconds in which `uv --version` has to answer
+_PYTHON_DEADLINE = 1800.0  # seconds for 30 MB
 
 _RETRIES = "1"  # what uv cannot get, envcheck's own session asks for again, and says why
+
+# What decides from where and through what uv downloads a Python: the user's own word.
+_OF_THE_USER = ("UV_PYTHON_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_")
+
+# "× No solution found …", "╰─▶ Because …" of older ones; "error: …", "  cause: …" of newer ones.
+_DECORATION = re.compile(r"^\s*(?:[×│╰├─▶>]+\s*)*(?:error:|cause:|Caused by:?)?\s*")
+_STARTS = re.compile(r"\s*(?:[×╰├]|error:|cause:|Caused by|(?:And b|B)ecause )")
+# Between the paragraphs of a long explanation, of which the last ones are shown.
+_REFERENCE = re.compile(r"we know from \(\d+\)(?: and \(\d+\))* that | ?\(\d+\)(?=[.,]|$)")
+_LENGTH = 900  # characters: more is no sentence; the log has all of it
 
 
 @cache
@@ -51,94 +57,85 @@ def described() -> str:
     return "" if path is None else f"uv {'.'.join(map(str, version_of(path) or ()))}"
 
 
-def install(
-    directory: Path,
-    lock: Lockfile,
-    fetcher: Fetcher,
-    packages: Sequence[LockedPackage],
-    *,
-    beat: Callable[[], None] | None = None,
-) -> None:
-    """Put the lock's ``packages`` into the environment, in portions, while others are still fetched.
-
-    beat: called between looks; what it raises ends uv. Raises the error of a file that does not come, else
-    PutBack with uv's own words.
-    """
-    listed = logs.work(directory) / "pylock.uv.toml"
-    python = directory / "bin" / "python"
-    argv: list[str | Path] = [*PIP, "install", "--no-deps", "--python", python, "-r", listed]
-    env = {"UV_LINK_MODE": link_mode(directory)}
-    try:
-        for paths in arriving.portions((one.file for one in packages), fetcher, beat):
-            portion = [one for one in packages if one.file.sha256 in paths]
-            listed.write_text(pylock.for_uv(lock, portion, paths), encoding="utf-8")
-            with logs.Log(directory, "install.log") as kept:
-                result = run_offline(argv, env, kept, beat)
-            if not result.ok:
-                raise PutBack(
-                    f"uv could not install {len(lock.packages)} packages into {directory}: "
-                    f"{uv_errors.sentence(result)}",
-                    hint=f"the whole log is in {kept.path}",
-                )
-    finally:
-        listed.unlink(missing_ok=True)
-
-
-def run_offline(
-    arguments: Sequence[str | Path],
-    env: Mapping[str, str],
-    log: logs.Log,
-    beat: Callable[[], None] | None = None,
-) -> Any:
-    """One run of uv with the files that it is given by path, and no index: a ``process.Result``."""
-
-    def look(lines: list[str]) -> None:
-        log.add(lines)
-        if beat is not None:
-            beat()
-
-    argv = [*_program(), "--no-config", "--offline", *arguments, "--no-index"]
-    whole = {**child_env.plain(), **_settings(), **env}
-    result = processes.run(argv, deadline=DEADLINE, env=whole, cwd=_neutral(), tick=look)
-    log.close(result.stderr)
-    return result
-
-
-def run_online(arguments: Sequence[str | Path], env: Mapping[str, str], settings: Path) -> Any:
-    """One run of uv that asks indexes: a ``process.Result``. settings: the only uv.toml that counts."""
-    argv = [*_program(), "--config-file", settings, *arguments]
-    whole = {**child_env.plain(), **_settings(), "UV_HTTP_RETRIES": _RETRIES, **env}
-    return processes.run(argv, deadline=DEADLINE, env=whole, cwd=settings.parent)
-
-
-def _program() -> list[str | Path]:
+def program() -> list[str | Path]:
+    """uv, and how it writes. Raises CouldNotLook where none runs."""
     path = binary()
     if path is None:
-        raise RuntimeError("a run of uv without a uv: the caller looks first")
+        raise CouldNotLook("no uv runs on this machine", "python3 -m pip install uv")
     return [path, "--no-progress", "--color", "never"]
 
 
-def link_mode(directory: Path) -> str:
-    """Hard links take neither time nor room, and want one file system."""
-    return "hardlink" if _cache().stat().st_dev == directory.stat().st_dev else "copy"
-
-
-def _cache() -> Path:
-    folder = places.uv_cache()
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def _settings() -> dict[str, str]:
+def settings() -> dict[str, str]:
+    """The variables of every run: a cache that is envcheck's alone."""
+    places.uv_cache().mkdir(parents=True, exist_ok=True)
     return {
-        "UV_CACHE_DIR": str(_cache()),
+        **child_env.plain(),
+        "UV_CACHE_DIR": str(places.uv_cache()),
         "UV_PYTHON_DOWNLOADS": "never",
     }
 
 
-def _neutral() -> Path:
-    """A working directory in which no project, workspace or .python-version is found."""
-    return Path("/")
+def run_online(arguments: Sequence[str | Path], env: Mapping[str, str], config: Path) -> Any:
+    """One run of uv that asks indexes: a ``process.Result``. config: the only uv.toml that counts."""
+    argv = [*program(), "--config-file", config, *arguments]
+    whole = {**settings(), "UV_HTTP_RETRIES": _RETRIES, **env}
+    return processes.run(argv, deadline=DEADLINE, env=whole, cwd=config.parent)
+
+
+def get_python(minor: str, environ: Mapping[str, str] | None = None) -> None:
+    """Have uv download this Python to where uv keeps its own; ``finding`` finds it there afterwards.
+
+    Raises CouldNotLook with uv's words. Certificates: those of the machine, as for all of envcheck.
+    """
+    source: Mapping[str, str] = os.environ if environ is None else environ
+    if binary() is None:
+        raise CouldNotLook(
+            f"Python {minor} is not here, and there is no uv that could get it",
+            hint=f"install Python {minor}, or uv (python3 -m pip install uv)",
+        )
+    kept = {k: v for k, v in source.items() if k.upper().startswith(_OF_THE_USER)}
+    homes = {k: source[k] for k in ("XDG_DATA_HOME", "XDG_CACHE_HOME") if k in source}
+    argv = [*program(), "--no-config", "--system-certs", "python", "install", "--no-bin", minor]
+    env = {**child_env.plain(), **homes, **kept}
+    result = processes.run(argv, deadline=_PYTHON_DEADLINE, env=env)
+    if not result.ok:
+        raise CouldNotLook(
+            f"uv could not get Python {minor}: {sentence(result)}",
+            hint=f"install Python {minor} by other means (pyenv, the distribution), and try again",
+        )
+
+
+def sentence(result: Any) -> str:
+    """What became of a ``process.Result`` of uv's: its last cause, without its hints."""
+    if result.outcome != "exited" or result.code < 0:
+        return f"it {result.describe()}"
+    return explanation(result.stderr.decode("utf-8", "replace")) or f"it {result.describe()}"
+
+
+def explanation(stderr: str) -> str:
+    """The last paragraph of the explanation that uv writes to stderr; "" where there is none."""
+    causes: list[str] = []
+    for line in stderr.splitlines():
+        if line.lstrip().startswith(("hint:", "help:")):
+            break
+        words = _DECORATION.sub("", line).strip()
+        if words and (not causes or _STARTS.match(line)):
+            causes.append(words)
+        elif words:
+            causes[-1] += f" {words}"
+    # "And because …" only says what is concluded from the cause before it.
+    last = " ".join(causes[-2 if causes and causes[-1].startswith("And because ") else -1 :])
+    whole = " ".join(_REFERENCE.sub("", last).split())
+    # Not the advice on uv's own variables, which do not reach it here.
+    text = ". ".join(one for one in whole.split(". ") if "`UV_" not in one).rstrip(".:")
+    text = re.sub(r"^And because ", "Because ", text)
+    return text if len(text) <= _LENGTH else f"{text[:_LENGTH]} …"
+
+
+def hints(stderr: str) -> list[str]:
+    """uv's own hints, a line each; none that speaks of its options, which are not envcheck's."""
+    found = re.findall(r"^[ \t]*hint:[ \t]*(.+(?:\n[ \t]{6,}\S.*)*)", stderr, re.MULTILINE)
+    return [" ".join(hint.split()) for hint in found if "`--" not in hint and "`uv" not in hint]
 
 
 def _candidates() -> list[Path]:

@@ -6,9 +6,7 @@ nothing else. Nothing is built: what a named sdist needs is told to uv, and ever
 
 from __future__ import annotations
 
-import platform
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,84 +21,15 @@ from packaging.version import Version
 from ... import scratch
 from ...data import packages
 from ...exit_codes import CouldNotLook
-from ..catalogue.model import PUBLIC, Sdist
-from ..pythons.interpreter import Interpreter
-from . import child_env, uv, uv_errors
+from ..catalogue.model import PUBLIC
+from . import child_env, uv
 from .indexes import Indexes
-from .trust_on_first_use import OfferedFile
-
-PROJECT = "envcheck-resolution"  # what uv calls the requirements
-
-# The newest glibc levels that uv's --python-platform knows, below 2.28 there is one.
-_LEVELS = (17, 28, *range(31, 41))
+from .pins import PROJECT, NoSolution, OfferedFile, Pin, Question, Target
 
 _PIN = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>\S+)")
-_MANYLINUX = re.compile(r"manylinux_(2_\d+)_")
 _FROM = re.compile(r"\s*# from (?P<index>\S+)")
 _AT_A_URL = re.compile(r"Failed to fetch: `?(?P<url>https?://[^\s`]+)")
 _REFUSED = re.compile(r"An index URL \((?P<url>https?://[^\s)]+)\) ")
-
-
-class Pin(msgspec.Struct, frozen=True, kw_only=True):
-    """One package of a resolution. ``files`` are those of its version that fit the Python."""
-
-    name: str  # normalised
-    version: str
-    index: str  # the URL of the index that it comes from, as uv says
-    needed_by: list[str]  # PROJECT for a direct requirement
-    files: list[OfferedFile] = []
-
-
-class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """The Python that is resolved for."""
-
-    minor: str
-    architecture: str
-    glibc: str  # "2.36"; "" where it is not known
-    interpreter: Interpreter | None  # None: it has to be got first
-
-    @staticmethod
-    def of(minor: str, interpreter: Interpreter | None) -> Target:
-        """An interpreter that is there, or this minor version of Python on a machine like this one."""
-        if interpreter is None:
-            name, version = platform.libc_ver()
-            glibc = ".".join(version.split(".")[:2]) if name == "glibc" else ""
-            return Target(
-                minor=minor, architecture=platform.machine(), glibc=glibc, interpreter=None
-            )
-        found = _MANYLINUX.search(" ".join(interpreter.tags[:2]))
-        return Target(
-            minor=interpreter.minor,
-            architecture=interpreter.architecture,
-            glibc=found[1].replace("_", ".") if found else "",
-            interpreter=interpreter,
-        )
-
-    def options(self) -> list[str]:
-        if self.interpreter is not None and Path(self.interpreter.path).is_absolute():
-            return ["--python", self.interpreter.path]
-        given = ["--python", sys.executable, "--python-version", self.minor]
-        level = _level(self.glibc)
-        return [*given, *(["--python-platform", f"{self.architecture}-{level}"] if level else [])]
-
-
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What uv resolves in one pass."""
-
-    requirements: list[str]
-    constraints: list[str] = []
-    direct: list[str] = []  # further names that become direct requirements, each with its index
-    sdists: list[Sdist] = []  # whose source distribution is taken, in exactly this version
-    dependencies: bool = True  # False: what the requirements need is left out
-
-
-class NoSolution(Exception):
-    """The requirements cannot be met; the words are uv's, ``whole`` is all of them."""
-
-    def __init__(self, explanation: str, whole: str) -> None:
-        super().__init__(explanation)
-        self.whole = whole
-        self.hints = uv_errors.hints(whole)
 
 
 def compile_(question: Question, target: Target, indexes: Indexes) -> list[Pin]:
@@ -197,8 +126,8 @@ def _run(question: Question, target: Target, indexes: Indexes, options: Sequence
             again.add(wanted)
             continue
         if "No solution found" in whole:
-            raise NoSolution(uv_errors.sentence(result), whole)
-        raise CouldNotLook(f"uv could not resolve the requirements: {uv_errors.sentence(result)}")
+            raise NoSolution(uv.sentence(result), whole, uv.hints(whole))
+        raise CouldNotLook(f"uv could not resolve the requirements: {uv.sentence(result)}")
 
 
 def _once(question: Question, target: Target, indexes: Indexes, options: Sequence[str]) -> Any:
@@ -282,9 +211,3 @@ def _placeholders() -> Iterable[str]:
         final = [version for version in versions if not Version(version).is_prerelease]
         if final:
             yield f"{name}!={',!='.join(final)}"
-
-
-def _level(glibc: str) -> str:
-    found = re.fullmatch(r"2\.(\d+)", glibc)
-    fitting: Sequence[int] = [n for n in _LEVELS if found and n <= int(found[1])]
-    return f"manylinux_2_{fitting[-1]}" if fitting else ""

@@ -53,23 +53,23 @@ def stack(
 
 
 def choice(of: Stack, *, python_to_get: str = "", **changes: Any) -> Choice:
+    """For this Python, or for one that has to be got first."""
     release = {"release": "23.03", "version": "1.0", "python": [MINOR], "source": "made up"}
-    chosen = Candidate(release=Release(**(release | changes)), python_to_get=python_to_get)
+    chosen = Candidate(
+        release=Release(**(release | changes)),
+        interpreter=None if python_to_get else PYTHON,
+        python_to_get=python_to_get,
+    )
     return Choice(stack=of, candidate=chosen)
 
 
-def locked(
-    chosen: Choice,
-    public: str,
-    interpreter: Interpreter | None = PYTHON,
-    request: Request | None = None,
-) -> Lockfile:
+def locked(chosen: Choice, public: str, request: Request | None = None) -> Lockfile:
     """What envcheck locks; public: the URL of the public index."""
     request = request or Request()
     with Session(request.allow_insecure) as session:
         index = PublicIndex(url=public, origin="a test")
         indexes = Indexes(chosen.stack, request, index, session)
-        return resolve.resolve(chosen, interpreter, indexes)
+        return resolve.resolve(chosen, indexes)
 
 
 def versions(lock: Lockfile) -> dict[str, str]:

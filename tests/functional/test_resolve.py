@@ -93,7 +93,7 @@ def test_a_named_sdist_is_locked_with_what_builds_it_and_nothing_is_built(
     index.refresh()
     of = stack(ALPHA, sdists=[named(path, "beta<2")])
     chosen = choice(of, extra_requirements=[wanted], python_to_get=python_to_get)
-    lock = locked(chosen, index.url, None if python_to_get else PYTHON)
+    lock = locked(chosen, index.url)
     assert versions(lock)["old-thing"] == "0.2" and versions(lock)["beta"] == "1.5"
     assert [f"{tool.name}=={tool.version}" for tool in lock.building] == ["setuptools==70.0"]
     assert lock.building[0].needed_by == ["old-thing"]
@@ -104,7 +104,7 @@ def test_for_a_python_that_is_not_here_yet(files: Path, index: Index) -> None:
     wheel(files, "beta", "3.0", tags="cp38-cp38-manylinux2014_x86_64")
     wheel(files, "beta", "3.5", tags="cp39-cp39-manylinux2014_x86_64")
     index.refresh()
-    lock = locked(choice(stack(ALPHA), python_to_get="3.8"), index.url, None)
+    lock = locked(choice(stack(ALPHA), python_to_get="3.8"), index.url)
     assert (versions(lock)["beta"], lock.python) == ("3.0", "3.8")
 
 
@@ -167,6 +167,6 @@ def test_packages_that_a_user_has_added_come_beside_the_lock(files: Path, index:
     with Session() as session:
         public = PublicIndex(url=index.url, origin="a test")
         indexes = Indexes(chosen.stack, Request(), public, session)
-        packages, unfit = resolve.beside(lock, wanted, chosen, PYTHON, indexes)
+        packages, unfit = resolve.beside(lock, wanted, chosen, indexes)
     assert [package.name for package in packages] == ["mine"]
     assert list(unfit) == ["too-new"] and "beta" in unfit["too-new"]

@@ -20,7 +20,7 @@ from envcheck.install.catalogue.model import Index, Stack
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
-from envcheck.install.wheels import environment, toolchain
+from envcheck.install.wheels import environment, installing
 
 AWKWARD = "with spaces & ünïcödé " + "and so long that no kernel takes it as a shebang " * 3
 STACK = Stack(
@@ -69,7 +69,7 @@ def test_a_script_starts_from_an_awkward_path(
     lock = lock_of(files, python.minor)
     fetcher: Any = FolderFetcher(files)
     request = Request(installer=installer)  # type: ignore[arg-type]
-    toolchain.install(directory, lock, STACK, request, fetcher)
+    installing.install(directory, lock, STACK, request, fetcher)
     version = lock.packages[0].version
     assert output(directory / "bin" / "pip", "--version").startswith(
         f"pip {version} from {directory}"
@@ -98,12 +98,12 @@ def test_the_users_virtualenv_settings_do_not_count(
 
 @pytest.mark.parametrize("minor", [8, None])
 def test_a_failure_is_one_sentence(tmp_path: Path, minor: int | None) -> None:
-    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "bin").write_text("in the way")
     with pytest.raises(PutBack) as caught:
-        environment.create(tmp_path / "file", interpreter(minor))
-    assert str(tmp_path / "file") in str(caught.value)
+        environment.create(tmp_path, interpreter(minor))
+    assert str(tmp_path) in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert (tmp_path / "file").read_text() == "in the way"
+    assert (tmp_path / "bin").read_text() == "in the way"
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "zsh", "fish", "tcsh"])

@@ -22,7 +22,7 @@ from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store
-from envcheck.install.wheels import environment, resolve, toolchain
+from envcheck.install.wheels import environment, installing, resolve
 from envcheck.install.wheels.indexes import Indexes
 
 pytestmark = pytest.mark.slow
@@ -68,7 +68,7 @@ def locked(session: Session, interpreter: Interpreter) -> Lockfile:
     stack = load.load(STACK)
     chosen = Candidate(release=stack.releases[0], interpreter=interpreter)
     indexes = Indexes(stack, Request(), public_index(os.environ), session)
-    return resolve.resolve(Choice(stack=stack, candidate=chosen), interpreter, indexes)
+    return resolve.resolve(Choice(stack=stack, candidate=chosen), indexes)
 
 
 def install(
@@ -83,6 +83,6 @@ def install(
     environment.create(directory, interpreter)
     with Fetcher(store, session) as fetcher:
         fetcher.want_all(lock.files)
-        toolchain.install(directory, lock, stack, request, fetcher)
+        installing.install(directory, lock, stack, request, fetcher)
         fetcher.wait()
     environment.configure(directory, stack, lock, "")

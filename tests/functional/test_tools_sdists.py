@@ -18,7 +18,7 @@ from envcheck.exit_codes import Cannot, PutBack
 from envcheck.install.catalogue.model import Build, Sdist, Stack
 from envcheck.install.pythons.interpreter import Interpreter
 from envcheck.install.request import Request
-from envcheck.install.wheels import environment, toolchain
+from envcheck.install.wheels import environment, installing, sdists
 
 MINOR = "{}.{}".format(*sys.version_info)
 INSTALLERS = ["uv", "pip"]
@@ -94,7 +94,7 @@ def stack_with(path: Path, build: Build) -> Stack:
 def install(directory: Path, files: Path, stack: Stack, installer: str, *building: str) -> None:
     request = Request(installer=installer)  # type: ignore[arg-type]
     fetcher: Any = FolderFetcher(files)
-    toolchain.install(directory, lock_of(files, MINOR, building), stack, request, fetcher)
+    installing.install(directory, lock_of(files, MINOR, building), stack, request, fetcher)
 
 
 def say(directory: Path, expression: str) -> str:
@@ -161,7 +161,7 @@ def test_what_a_build_needs_is_looked_for_first(files: Path) -> None:
     path = sdist(files, "tiny", "1.0")
     stack = stack_with(path, Build(programs=["cmake-that-is-not-here", "sh"]))
     with pytest.raises(Cannot, match=r"^tiny 1\.0 is built .* no cmake-that-is-not-here$"):
-        toolchain.check(lock_of(files, MINOR), stack)
+        sdists.check_programs(lock_of(files, MINOR), stack)
 
 
 @pytest.mark.parametrize("installer", INSTALLERS)

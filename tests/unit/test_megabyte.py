@@ -24,7 +24,7 @@ from envcheck.install import pylock
 from envcheck.install.catalogue import schema
 from envcheck.install.engines import troubles
 from envcheck.install.registry import challenges
-from envcheck.install.wheels import uv_compile, uv_errors
+from envcheck.install.wheels import uv, uv_compile
 
 
 def repeated(piece: str, size: int) -> str:
@@ -95,14 +95,14 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "styled": (safe_text.styled, ["\x1b[", "\x1b[0m", "\x1b[0;", "\x1b"]),
     "JSON": (safe_text.json_text, ["\x1b", "\u202e", "\\"]),
     "uv's words": (
-        uv_errors.explanation,
+        uv.explanation,
         ["a\n", "Because ", "And because \n", "x. ", "(1)", "× \n"],
     ),
     "uv's resolution": (
         uv_compile.parse,
         ["a==1 # via ", "# from ", "    # from x", "a==1\n", ","],
     ),
-    "uv's hints": (uv_errors.hints, ["hint: ", "hint:\n", "hint: a\n       b", "\n ", " "]),
+    "uv's hints": (uv.hints, ["hint: ", "hint:\n", "hint: a\n       b", "\n ", " "]),
     "an engine's words": (partial(troubles.told, "podman"), ["/a ", "error ", "lock"]),
     "a registry's header": (challenges.parse, ["Bearer ", 'a="\\', 'a="b",', "a="]),
     "lock": (lambda text: pylock.parse(text, "x"), ["a.", "a=[", "[a.", "[[packages]]\n", "#"]),

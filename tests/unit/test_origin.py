@@ -12,7 +12,7 @@ from envcheck.install.lockfile import LockedFile
 from envcheck.install.request import Request
 from envcheck.install.wheels import origin
 from envcheck.install.wheels.indexes import Indexes
-from envcheck.install.wheels.uv_compile import Pin
+from envcheck.install.wheels.pins import Pin
 
 NVIDIA = "https://nvidia.example/simple/"
 ELSEWHERE = "https://public.example/simple"

@@ -11,8 +11,7 @@ from envcheck.install.catalogue.model import Release, Stack
 from envcheck.install.fit.models import Candidate, Choice
 from envcheck.install.pythons.interpreter import tags
 from envcheck.install.wheels import resolve
-from envcheck.install.wheels.trust_on_first_use import OfferedFile
-from envcheck.install.wheels.uv_compile import Target
+from envcheck.install.wheels.pins import OfferedFile, Target
 
 ORDER = {
     tag: n for n, tag in enumerate(tags("3.8", "cpython-38-x86_64-linux-gnu", "x86_64", "2.31"))

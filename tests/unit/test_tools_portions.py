@@ -9,7 +9,7 @@ import pytest
 
 from envcheck.install.lockfile import LockedFile
 from envcheck.install.store.errors import FetchError
-from envcheck.install.wheels import arriving
+from envcheck.install.wheels import installing
 
 NAMES = ("a", "b", "c")
 
@@ -39,17 +39,12 @@ def wanted(*names: str) -> list[LockedFile]:
     return [LockedFile(name=f"{name}.whl", url="", sha256=name) for name in names]
 
 
-def portions(files: Any, *names: str, beat: Any = None) -> list[set[str]]:
+def portions(files: Any, *names: str) -> list[set[str]]:
     found = []
-    for paths in arriving.portions(wanted(*names), files, beat):
+    for paths in installing.portions(wanted(*names), files):
         assert paths == {name: Path("/store") / name for name in paths}
         found.append(set(paths))
     return found
-
-
-@pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arriving, "_LOOK", 0)
 
 
 def test_what_is_there_already_is_one_portion() -> None:
@@ -59,31 +54,33 @@ def test_what_is_there_already_is_one_portion() -> None:
     assert portions(files, *NAMES) == [set(NAMES)]
 
 
-def test_enough_is_taken_while_others_come() -> None:
-    files = Files(size=arriving.ENOUGH)
+def test_enough_is_taken_while_others_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = Files(size=installing.ENOUGH)
     order = list(NAMES)
 
-    def beat() -> None:
+    def sleep(seconds: float) -> None:
         files.transfers[order.pop(0)].complete = True
 
-    assert portions(files, *NAMES, beat=beat) == [{"a"}, {"b"}, {"c"}]
+    monkeypatch.setattr(installing.time, "sleep", sleep)
+    assert portions(files, *NAMES) == [{"a"}, {"b"}, {"c"}]
 
 
 def test_little_waits_for_more_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     files = Files()
     files.transfers["a"].complete = True
     now = [0.0]
-    beats = []
+    looks = []
 
-    def beat() -> None:
-        beats.append(now[0])
-        now[0] += arriving.PATIENCE / 4
-        if len(beats) > 6:
+    def sleep(seconds: float) -> None:
+        looks.append(now[0])
+        now[0] += installing.PATIENCE / 4
+        if len(looks) > 6:
             files.transfers["b"].complete = files.transfers["c"].complete = True
 
-    monkeypatch.setattr(arriving.time, "monotonic", lambda: now[0])
-    assert portions(files, *NAMES, beat=beat) == [{"a"}, {"b", "c"}]
-    assert sum(at < arriving.PATIENCE for at in beats) == 4
+    monkeypatch.setattr(installing.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(installing.time, "sleep", sleep)
+    assert portions(files, *NAMES) == [{"a"}, {"b", "c"}]
+    assert sum(at < installing.PATIENCE for at in looks) == 4
 
 
 def test_a_file_that_does_not_come_ends_it() -> None:
@@ -91,21 +88,3 @@ def test_a_file_that_does_not_come_ends_it() -> None:
     files.transfers["b"].error = FetchError("gone")
     with pytest.raises(FetchError, match="gone"):
         portions(files, *NAMES)
-
-
-def test_a_beat_that_raises_ends_the_wait() -> None:
-    def beat() -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        portions(Files(), *NAMES, beat=beat)
-
-
-def test_a_shelf_has_each_file_under_its_own_name(tmp_path: Path) -> None:
-    files: Any = Files()
-    for transfer in files.transfers.values():
-        transfer.complete = True
-    shelf = arriving.shelf(tmp_path / "shelf", wanted(*NAMES), files)
-    assert {link.name: str(link.readlink()) for link in shelf.iterdir()} == {
-        name: f"/store/{name}" for name in NAMES
-    }
