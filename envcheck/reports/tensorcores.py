@@ -177,9 +177,12 @@ def _computed_by(row: ModeVerdict) -> str:
 
 
 def _texts(page: Page, judged: list[ModeVerdict]) -> None:
-    """What the bits were, and why another line cannot tell."""
+    """Why a line cannot tell; and the bits of all that ran, beside those that are not as they should be."""
     told = [row for row in judged if row.verdict not in SILENT and not _needs_evidence(row)]
-    for name, title in (("bits", "Bits:"), ("rate", "Rate:"), ("hardware", "Hardware:")):
+    titles = [("rate", "Rate:"), ("hardware", "Hardware:")]
+    if any(_needs_evidence(row) for row in judged):
+        titles.insert(0, ("bits", "Bits:"))
+    for name, title in titles:
         alike: dict[str, list[ModeVerdict]] = {}
         for row in told:
             line: Line = getattr(row, name)
@@ -321,7 +324,11 @@ def _legend(page: Page, groups: list[Alike]) -> None:
     ran = [row for row in judged if row.verdict not in SILENT]
     says = {line.says for row in ran for line in (row.bits, row.rate, row.hardware)}
     sentences = [
-        ("The bar is the share of the chip's peak at the clock that was seen.", "share"),
+        (
+            "The bar is the share of the chip's peak at the clock that was seen, in a burst of under"
+            " a second: heat takes longer to show.",
+            "share",
+        ),
         ("×FP32: against FP32 products timed in between.", "ratio"),
     ]
     told = [text for text, field in sentences if any(getattr(r, field) is not None for r in ran)]

@@ -89,11 +89,11 @@ def speed(run: LevelRun, mode: ModeRun, chip: Chip) -> Speed:
         clock = None
     maximum = max(clock or 0.0, limit or 0.0)
     half = run.level == "L2" and mode.setting == "half"
-    doubts = _doubts(run, rate)
+    doubts, slowed = _doubts(run, rate), _slowed(rate, clock, maximum)
     line = (
-        _per_clock(rate, chip, asked, doubts)
+        _per_clock(rate, chip, asked, doubts, slowed)
         if run.level == "L0"
-        else _products(rate, chip, asked, half, multiprocessors, maximum, doubts)
+        else _products(rate, chip, asked, half, multiprocessors, maximum, doubts, slowed)
     )
     abstains = _cannot_tell_by_nature(run, rate, chip, asked, half)
     done, fp32 = known(rate.tflops), known(rate.fp32_tflops)
@@ -126,7 +126,14 @@ def _cannot_tell_by_nature(run: LevelRun, rate: Rate, chip: Chip, mode: Mode, ha
     """Whether no rate could tell: the chip's Tensor Cores are too slow for that, or not known."""
     measured = known(rate.fma_per_clock_per_sm if run.level == "L0" else rate.tflops) is not None
     peak, ceiling = chip.rate(mode), chip.ceiling(mode, half)
-    return measured and (peak is None or ceiling is None or peak < MARGIN * ceiling)
+    slow = peak is None or ceiling is None or peak < MARGIN * ceiling
+    return measured and (slow or is_of_the_library(run, mode))
+
+
+def is_of_the_library(run: LevelRun, mode: Mode) -> bool:
+    """Whether a low rate is the library's, and says nothing of the chip: cuBLAS's INT8 is slower than its
+    FP16 on a T4 (cupy#9915), and far below the chip's peak on A100, H200 and B200."""
+    return mode == "int8" and run.level != "L0"
 
 
 def _line(says: Word, text: str) -> Line:
@@ -146,6 +153,18 @@ def _doubts(run: LevelRun, rate: Rate) -> list[str]:
     return found
 
 
+def _slowed(rate: Rate, clock: float | None, maximum: float) -> list[str]:
+    """What may have made it slower, and never faster: turns that the GPU gave to processes that cannot be
+    seen, while its own clock stood still."""
+    if (
+        not clock
+        or clock >= HELD * maximum
+        or set(known(rate.clock_event_reasons) or []) & set(_HOLDS)
+    ):
+        return []
+    return [f"its clock counted {clock:.0f} of {maximum:.0f} MHz, and the driver gives no reason"]
+
+
 def _doubted(line: Line, doubts: Iterable[str], wide: bool) -> Line:
     """The line, or that it cannot tell where a doubt stands against it."""
     doubts = list(doubts)
@@ -154,7 +173,7 @@ def _doubted(line: Line, doubts: Iterable[str], wide: bool) -> Line:
     return _line("cannot tell", f"{line.text}; {', '.join(doubts)}")
 
 
-def _per_clock(rate: Rate, chip: Chip, mode: Mode, doubts: list[str]) -> Line:
+def _per_clock(rate: Rate, chip: Chip, mode: Mode, doubts: list[str], slowed: list[str]) -> Line:
     done, ceiling, peak = known(rate.fma_per_clock_per_sm), chip.ceiling(mode), chip.rate(mode)
     if done is None:
         return _line("cannot tell", "FMA per clock and SM: not measured")
@@ -170,7 +189,7 @@ def _per_clock(rate: Rate, chip: Chip, mode: Mode, doubts: list[str]) -> Line:
         why = "not known" if peak is None else f"only {peak:g}"
         return _line("cannot tell", f"{said}; the Tensor Cores' peak is {why}")
     if done <= AT_REST * ceiling:
-        return _doubted(_line("not tensor", said), doubts, False)
+        return _doubted(_line("not tensor", said), doubts + slowed, False)
     return _line("cannot tell", f"{said}: more than these can, and little more")
 
 
@@ -182,6 +201,7 @@ def _products(
     multiprocessors: int | None,
     clock_mhz: float,
     doubts: list[str],
+    slowed: list[str],
 ) -> Line:
     done, fp32 = known(rate.tflops), known(rate.fp32_tflops)
     if done is None:
@@ -199,13 +219,21 @@ def _products(
         most_of_cores = AT_REST * cores
         if ratio < MARGIN or ratio <= most_of_cores <= FAR * expected:
             text = f"{said}, where {expected:g} are expected"
-            return _doubted(_line("not tensor", text), doubts, False)
+            return _doubted(_line("not tensor", text), doubts + slowed, False)
     if ceiling is not None and multiprocessors and clock_mhz:
         most = tflops(ceiling, multiprocessors, clock_mhz)
         said += f", CUDA cores at most {figure(most)}"
         if done >= MARGIN * most:
             return _doubted(_line("tensor", said), doubts, done >= WIDE * MARGIN * most)
+        if mode == "fp32" and done <= AT_REST * most and _is_no_tf32(done / most, chip):
+            return _doubted(_line("not tensor", said), doubts + slowed, False)
     return _line("cannot tell", said + _abstains(chip, mode, cores))
+
+
+def _is_no_tf32(share: float, chip: Chip) -> bool:
+    """Whether FP32 products at this share of the CUDA cores' peak are too slow to be done in TF32."""
+    ratio = chip.ratio("tf32")
+    return chip.has("tf32") is False or (ratio is not None and share <= FAR * ratio)
 
 
 def _beyond_cores(fp32: float, chip: Chip, multiprocessors: int | None, clock_mhz: float) -> bool:
@@ -300,4 +328,5 @@ def _low(
         return False
     reasons = set(known(rate.clock_event_reasons) or []) - _NORMAL
     braked = bool(clock and clock < HELD * maximum and reasons & set(_HOLDS))
-    return braked or (share is not None and share < LOW)
+    judged = share is not None and not is_of_the_library(run, question(mode))
+    return braked or (judged and share is not None and share < LOW)

@@ -16,7 +16,7 @@ from ..findings.subjects import Subject, gpu_subject, mig_instance
 from .hardware import hardware
 from .mode_verdict import Line
 from .peaks import Chip, chip
-from .rates import Speed, speed
+from .rates import Speed, is_of_the_library, speed
 from .signatures import Reading, read
 
 # What a framework's level is asked for, where its process never came so far as to say.
@@ -97,6 +97,10 @@ def _unreached(run: LevelRun, facts: MicroKernels) -> Iterator[ModeRun]:
 def _seen(reader: _Reader, run: LevelRun, mode: ModeRun, path: str, place: Place) -> RunEvidence:
     capability = known(run.compute_capability)
     this = chip(known(run.name) or "", capability or "")
+    told, instructions = speed(run, mode, this), hardware(run, mode)
+    if told.line.says == "not tensor" and (why := _not_the_units(run, mode, instructions)):
+        line = Line(says="cannot tell", text=f"{told.line.text}; {why}")
+        told = msgspec.structs.replace(told, line=line, abstains=run.level != "L0")
     return RunEvidence(
         run,
         mode,
@@ -104,10 +108,20 @@ def _seen(reader: _Reader, run: LevelRun, mode: ModeRun, path: str, place: Place
         place[0],
         this,
         reader.read(mode.signatures, capability, mode.mode),
-        speed(run, mode, this),
-        hardware(run, mode),
+        told,
+        instructions,
         place,
     )
+
+
+def _not_the_units(run: LevelRun, mode: ModeRun, instructions: Line) -> str:
+    """Why a low rate does not say that CUDA cores did the work; "" where it does."""
+    own = run.level == "L0" and mode.mode != "fp32"
+    if own and instructions.says == "tensor":
+        return "the instructions are Tensor Cores': something slowed them, as another process's turns do"
+    if is_of_the_library(run, mode.mode) and instructions.says != "not tensor":
+        return "the library's INT8 may be slow on Tensor Cores, too"
+    return ""
 
 
 class _Reader:

@@ -129,6 +129,42 @@ def job(level: str = "L0", modes: str = "fp32 fp16", **seed: Any) -> Job:
     return Job(level, device, [Part(modes.split())])
 
 
+def jax(modes: str = "fp32 fp16") -> Job:
+    made = job("L2", modes)
+    made.framework = "jax"
+    return made
+
+
+def test_compiling_takes_nothing_from_the_time_for_products() -> None:
+    script = [begin(1, "fp32", "compile"), begin(101, "fp32"), told(102, "fp32")]
+    script += [begin(102, "fp16", "compile"), begin(202, "fp16"), told(203, "fp16"), (203.0, DONE)]
+    trial = Trial(jax(), (script, (203.5, 0)))
+    assert trial.outcomes == {"fp32": "ok", "fp16": "ok"} and trial.run["restarts"] == 0
+
+
+def test_what_compiles_without_end_is_not_run_and_no_hang() -> None:
+    first = (
+        [
+            begin(1, "fp32", "compile"),
+            begin(61, "fp32"),
+            told(62, "fp32"),
+            begin(62, "fp16", "compile"),
+        ],
+        None,
+    )
+    trial = Trial(jax("fp32 fp16 bf16"), first)
+    assert trial.outcomes == {"fp32": "ok", "fp16": "not-run", "bf16": "not-run"}
+    assert trial.mode("fp16")["reason"].startswith("jax was still compiling after 240 s")
+    assert trial.clock.now - 160 < 62 + 180 + 20  # what is left of the 240 s, and no process more
+
+
+def test_a_product_that_hangs_after_compiling_is_a_hang() -> None:
+    first = ([begin(1, "fp32", "compile"), begin(101, "fp32")], None)
+    trial = Trial(jax("fp32"), first)
+    assert trial.outcomes == {"fp32": "timeout"}
+    assert trial.mode("fp32")["reason"] == 'no answer within 3 s in stage "bits"'
+
+
 def test_what_a_healthy_level_tells_is_its_run() -> None:
     script = [
         facts(1, multiprocessors=132, name={"unavailable": "error"}, memory_free_mib=7),
@@ -555,7 +591,7 @@ def test_a_gpu_that_does_not_answer_is_asked_no_more() -> None:
     stage.go()
     first, second = stage.section("target").facts.runs
     assert (first.outcome, second.outcome) == ("not-run", "ok")
-    assert first.reason == "L0 GPU 0 had no answer within 20 s"
+    assert first.reason == "L0 GPU 0 had no answer within 60 s"
     assert stage.section().facts.runs[0].outcome == "timeout"
 
 

@@ -194,8 +194,12 @@ def test_fp32_that_stays_fp32_is_no_fault() -> None:
     assert "\x1b[1;31mproven" in shown([judged(mode="fp32", control=True)], colour=True)
 
 
-def test_the_bits_are_shown_once() -> None:
-    text = one_line(shown(h100()))
+def test_the_bits_are_shown_once_and_only_beside_what_is_not_as_it_should_be() -> None:
+    assert "Bits:" not in shown(h100())
+    odd = judged(
+        "contradiction", level="L2", framework="jax", mode="fp8", bits=line("not tensor", "odd")
+    )
+    text = one_line(shown([*h100(), odd]))
     assert (
         "Bits: S1 3F800001: truncated, 25 bits kept (L0 TF32, FP16, BF16; L1 TF32, FP16, BF16;"
         " PyTorch TF32 turned on, FP16, BF16)" in text
@@ -342,7 +346,8 @@ def test_thousands_of_rows_are_a_few_pages() -> None:
     gpus = [judged(gpu=gpu(n, f"Model {'ab'[n % 2] * n}")) for n in range(50)]
     assert "and 34 more GPUs in --format json\n" in shown(gpus)
     texts = [judged(level="L1", library=f"{n}", bits=line("tensor", f"text {n}")) for n in range(9)]
-    assert "Bits: 3 more in --format json\n" in shown(texts)
+    odd = judged("contradiction", bits=line("not tensor", "odd"))
+    assert "Bits: 3 more in --format json\n" in shown([*texts, odd])
 
 
 def kernels(**probe: Any) -> Snapshot:

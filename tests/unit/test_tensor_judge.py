@@ -222,6 +222,41 @@ def test_a_control_that_was_emulated_or_did_not_keep_off_says_so() -> None:
     assert said.verdict == "indicated" and "cannot be trusted" in said.cause
 
 
+# -- slow, and Tensor Cores all the same
+
+
+def test_a_t4_whose_cublas_is_slow_in_int8_is_healthy() -> None:
+    """11.9 TOP/s, under its FP16 and under what DP4A can do (cupy#9915)."""
+    slow = mode_run(T4, "L1", "int8", rate=rate(T4, "L1", "int8", tflops=11.9, fp32_tflops=6.9))
+    run = replaced(level_run(T4, "L1"), "int8", slow)
+    (case,) = [c for c in cases(snapshot(T4, [run])) if c.judged.mode == "int8"]
+    assert (case.judged.verdict, case.judged.rate.says) == ("indicated", "cannot tell")
+    assert case.calm and not case.seen.speed.low
+
+
+@pytest.mark.parametrize("mode", ["fp16", "int8"])
+def test_slow_instructions_of_our_own_are_no_cuda_cores(mode: Mode) -> None:
+    """Another container's turns on the GPU, or a B200 that runs mma.sync's INT8 slowly."""
+    slow = rate(H100, "L0", mode, fma_per_clock_per_sm=60.0, tflops=20.0)
+    run = replaced(level_run(H100, "L0"), mode, mode_run(H100, "L0", mode, rate=slow))
+    said = judged(run, mode=mode, machine=H100)
+    assert said.verdict == ("indicated" if mode == "int8" else "proven")
+    assert said.rate.says == "cannot tell" and "something slowed them" in said.rate.text
+
+
+def test_a_clock_that_stands_still_without_a_reason_is_a_doubt_and_no_verdict() -> None:
+    names = {"hardware": Hardware(kernel_names=UNSEEN)}
+    slow = rate(A100, "L1", "fp16", tflops=15.0, fp32_tflops=14.0)
+    still = replace(slow, clock_mhz=238.0, clock_event_reasons=[])
+    for one, says in ((slow, "not tensor"), (still, "cannot tell")):
+        run = replaced(
+            level_run(A100, "L1"), "fp16", mode_run(A100, "L1", "fp16", rate=one, **names)
+        )
+        said = judged(run, mode="fp16")
+        assert said.rate.says == says, said.rate
+        assert said.verdict == ("contradiction" if says == "not tensor" else "indicated")
+
+
 # -- verdicts other than proven
 
 

@@ -105,7 +105,7 @@ def test_nothing_is_said_of_what_was_not_measured() -> None:
         ("fp16", 7.9, "tensor"),  # more than CUDA cores could do at the maximum clock, all the same
         ("tf32", 1.6, "cannot tell"),
         ("tf32", 1.4, "not tensor"),
-        ("fp32", 1.0, "cannot tell"),
+        ("fp32", 1.0, "not tensor"),  # TF32 would be four times as fast, at the least
         ("fp32", 3.0, "tensor"),
     ],
 )
@@ -275,7 +275,9 @@ def test_int8_at_the_rate_of_dot_products_on_cuda_cores_is_none_of_a_tensor_core
         ("RTX 4090", "L0", "tf32", True),
         ("RTX 4090", "L1", "fp16", False),
         ("H100", "L1", "tf32", False),
-        ("H100", "L1", "fp32", True),
+        ("H100", "L1", "fp32", False),
+        ("RTX 4090", "L1", "fp32", True),  # whose TF32 is no faster
+        ("T4", "L1", "fp32", False),  # which has no TF32
     ],
 )
 def test_a_rate_abstains_by_nature(name: str, level: Level, mode: Mode, abstains: bool) -> None:

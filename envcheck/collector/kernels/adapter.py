@@ -47,6 +47,7 @@ class Adapter(object):
     function = ""  # "torch.matmul"
     flag = ""  # "torch.backends.cuda.matmul.allow_tf32"
     timer = "host-clock"
+    compiles = False  # a product is compiled for its types and shape before it can run
 
     def __init__(self, module, device):
         self.module = module

@@ -12,10 +12,11 @@ from . import child, merging, records
 # new record after that. seconds: for the work of a whole process.
 Limits = namedtuple("Limits", "start stage seconds")
 LIMITS = {
-    "L0": Limits(20.0, 5.0, 10.0),
+    "L0": Limits(60.0, 5.0, 10.0),  # eight GPUs without persistence start slowly
     "L1": Limits(20.0, 6.0, 10.0),
     "L2": Limits(90.0, 30.0, 30.0),
 }
+COMPILING = 240.0  # for all that a part's framework compiles: XLA may take minutes for a new chip
 FULL = 3.0  # seconds more a stage, and times as much for all, with the GPUs' own counters
 _WORTH_IT = 0.5  # seconds left, below which no process is started again
 
@@ -81,6 +82,7 @@ class Attempt(object):
         result = self._child.poll()
         fresh = self._child.new_stdout()
         if records.MARK in fresh:
+            self._count_compiling(now)
             self._latest = now
             self._heard[-1].hear(fresh)
             if self._first is None and any(mark in fresh for mark in _AT_WORK):
@@ -97,12 +99,25 @@ class Attempt(object):
         return self._launched if self._first is None else self._latest
 
     def _patience(self):
-        return self.limits.start if self._first is None else self.limits.stage
+        if self._first is None:
+            return self.limits.start
+        return self._may_compile if self._is_compiling() else self.limits.stage
+
+    def _is_compiling(self):
+        begun = self._heard[-1].begun
+        return begun is not None and begun[1] == records.COMPILE
+
+    def _count_compiling(self, now):
+        """What was compiled until now takes nothing from the time for products."""
+        if self._is_compiling():
+            self._compiled += now - self._latest
+            self._may_compile = max(0.0, self._may_compile - (now - self._latest))
 
     def _open(self, part):
         self._part = part
         self._heard.append(records.Heard())
         self._budget = self._shared or Budget(self.limits.seconds)
+        self._may_compile = COMPILING
         self._tries = 0
         self._names = True
         self._lost = {}  # stage: why what it tells is not known
@@ -126,6 +141,9 @@ class Attempt(object):
             settings=self._part.settings,
         )
         deadline = self.limits.start + self._budget.left + 2 * self.limits.stage
+        if self.job.level == "L2":
+            deadline += self._may_compile
+        self._compiled = 0.0
         self._stalled = False
         self._first = None
         self._launched = self._latest = self._clock()
@@ -137,8 +155,9 @@ class Attempt(object):
         for name, mode in self._kept.items():
             if heard.modes[name].get("outcome") == "not-run":  # no time left to do it again
                 heard.modes[name] = mode
+        self._count_compiling(now)
         if self._first is not None:
-            self._budget.spend(now - self._first)
+            self._budget.spend(now - self._first - self._compiled)
         if heard.done and result.stuck is None:
             self._finish()
             return
@@ -159,8 +178,8 @@ class Attempt(object):
             self._finish()
         elif self._tries >= len(self._part.keys):
             self._leave(left, "not reached: %s" % why)
-        elif self._budget.left < _WORTH_IT:
-            self._leave(left, NO_TIME)
+        elif self._budget.left < _WORTH_IT or self._may_compile < _WORTH_IT:
+            self._leave(left, NO_TIME if self._may_compile else why)
         else:
             self._tries += 1
             self._restarts += 1
@@ -169,6 +188,9 @@ class Attempt(object):
 
     def _verdict(self, result):
         """(outcome, why) of a process that ended before it was done."""
+        if self._is_compiling() and (self._stalled or result.outcome == "timeout"):
+            words = "%s was still compiling after %g s, and was not waited for any longer"
+            return "not-run", words % (self.job.framework, COMPILING)
         if self._stalled:
             return "timeout", "no answer within %g s" % self._patience()
         if result.outcome == "timeout":
@@ -202,7 +224,7 @@ class Attempt(object):
             self._lost[stage] = "%s while NVML sampled the GPU's counters" % why
             return []
         self._dead.add(name)
-        reason = '%s in stage "%s"' % (why, stage)
+        reason = why if outcome == "not-run" else '%s in stage "%s"' % (why, stage)
         heard.modes[name] = dict(
             heard.modes.get(name, merging.mode(name)), outcome=outcome, reason=reason
         )

@@ -19,6 +19,7 @@ class Jax(Adapter):
 
     name = "JAX"
     function = "jax.numpy.matmul"
+    compiles = True
 
     def __init__(self, module, device):
         Adapter.__init__(self, module, None)

@@ -92,7 +92,7 @@ def measure(adapter, params, teller, n):
     deadline = time.monotonic() + params["seconds"]
 
     def left():
-        return deadline - time.monotonic()
+        return deadline + runner.compiling - time.monotonic()
 
     runner = Runner(adapter, params, teller, n, left)
     plan = planned(params)

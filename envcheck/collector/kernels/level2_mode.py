@@ -2,6 +2,7 @@
 
 import math
 import os
+import time
 
 from ..facts import is_unavailable, unavailable
 from . import TYPES, cupti, matrices, operands, records
@@ -32,6 +33,7 @@ class Runner(object):
         self._teller = teller
         self._n = n
         self._left = left
+        self.compiling = 0.0  # seconds so far, which no product's time is to pay for
         self._ran = []  # (ModeRun, its n)
         gpu = params["pynvml"], params["pci_address"], params["uuid"]
         self._sampler = Sampler(*gpu)
@@ -45,7 +47,9 @@ class Runner(object):
     def _tried(self, mode, setting, seconds):
         """Whether this size did, or failed otherwise than by its memory."""
         told = {"mode": mode, "setting": setting, "outcome": "ok", "reason": "", "hardware": {}}
-        outcome, reason, dead = self._stage(told, "bits", lambda: self._bits(told))
+        outcome, reason, dead = self._compile(told)
+        if outcome == "ok" and not dead:
+            outcome, reason, dead = self._stage(told, "bits", lambda: self._bits(told))
         timed = outcome == "ok" and not dead
         if timed:
             self._teller.mode(**told)
@@ -113,6 +117,23 @@ class Runner(object):
             os._exit(records.DEAD_CONTEXT)
 
     # -- the stages
+
+    def _compile(self, told):
+        """(outcome, reason, why nothing works any more), as of a stage; nothing where nothing is compiled."""
+        if not self._adapter.compiles:
+            return "ok", "", ""
+        began = time.monotonic()
+        try:
+            return self._stage(told, records.COMPILE, lambda: self._compile_both(told))
+        finally:
+            self.compiling += time.monotonic() - began
+
+    def _compile_both(self, told):
+        """The product, and the one that it is timed beside."""
+        self._product(told["mode"], told["setting"]).once()
+        reference, _why = self._reference(told["setting"])
+        if reference is not None:
+            reference.once()
 
     def _product(self, mode, setting, vectors=None):
         """A Product of a mode's matrices: of these vectors, or random."""

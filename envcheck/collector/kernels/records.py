@@ -15,6 +15,9 @@ from ..facts import dumps
 
 MARK = b"@envcheck-record "
 
+# The stage in which a framework compiles: it takes as long as it takes, and what hangs is not the GPU.
+COMPILE = "compile"
+
 # A level's exit status after an error that sticks to its CUDA context: nothing more can run in it.
 DEAD_CONTEXT = 3
 
