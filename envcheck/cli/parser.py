@@ -106,7 +106,12 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         option, ignored, value = message.partition(": ignored explicit argument ")
         if ignored:
-            message = f"{option.removeprefix('argument ')}={value.strip(chr(39))}: there is no such option"
+            option, value = option.removeprefix("argument ").partition("/")[0], value.strip("'")
+            known = [word for word in self._option_string_actions if word.startswith(f"{option}=")]
+            choices = [word.removeprefix(f"{option}=") for word in known]
+            message = f"{option}={value}: there is no such option"
+            if choices:
+                message = f'{option} "{value}": not one of {", ".join(choices)}'
         self._stop(message, f"{self.prog} --help-all" if ignored else f"{self.prog} --help")
 
     @contextmanager

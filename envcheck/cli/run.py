@@ -20,10 +20,10 @@ examples:
 
 # As options of their own, so that a command may follow --print.
 PRINT = {
-    "--print": "the engine's command line, to copy",
-    "--print=compose": "a compose file",
-    "--print=srun": "a line for Slurm with pyxis",
-    "--print=apptainer": "a line for apptainer",
+    "engine": "the engine's command line, to copy",
+    "compose": "a compose file",
+    "srun": "a line for Slurm with pyxis",
+    "apptainer": "a line for apptainer",
 }
 
 MORE = f"""\
@@ -39,10 +39,10 @@ def add_arguments(parser: Parser) -> None:
     parser.usage = "envcheck run [options] [--] COMMAND [ARGUMENT ...]"
     starting.add_arguments(parser)
     shown = parser.add_argument_group("print instead of starting (containers)")
-    for option, what in PRINT.items():
-        form = option.partition("=")[2] or "engine"
-        shown.add_argument(option, dest="form", action="store_const", const=form, help=what)
-    parser.rare(*PRINT)
+    for form, what in PRINT.items():
+        options = [f"--print={form}"] if form != "engine" else ["--print", "--print=engine"]
+        shown.add_argument(*options, dest="form", action="store_const", const=form, help=what)
+        parser.rare(options[0])
     parser.add_argument(
         "words",
         nargs=argparse.REMAINDER,

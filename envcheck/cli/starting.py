@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from ..exit_codes import EnvcheckError, ExitCode, NotStarted
 from ..install.start import finding
+from ..install.start import options as start_options
 from ..install.start.options import Options
 from ..install.transaction import lock
 from ..install.transaction.layout import Version
@@ -37,6 +38,7 @@ def add_arguments(parser: Parser) -> None:
         "--env",
         "-e",
         action="append",
+        type=start_options.variable,
         default=[],
         metavar="NAME[=VALUE]",
         help="set a variable; a container gets the value here where none is given",
@@ -46,6 +48,7 @@ def add_arguments(parser: Parser) -> None:
         "--volume",
         "-v",
         action="append",
+        type=start_options.mount,
         default=[],
         metavar="FROM:TO[:ro]",
         help="mount this, too (the working directory always is)",
@@ -54,13 +57,15 @@ def add_arguments(parser: Parser) -> None:
     inside.add_argument(
         "--shm-size",
         metavar="SIZE",
-        default="",
+        type=start_options.mebibytes,
+        default=0,
         help="of /dev/shm, such as 8g (default: as installed)",
     )
     inside.add_argument(
         "--port",
         "-p",
         action="append",
+        type=start_options.port,
         default=[],
         metavar="[HERE:]PORT",
         help="a port of it to be reached, such as 8888",
@@ -68,6 +73,7 @@ def add_arguments(parser: Parser) -> None:
     inside.add_argument(
         "--device",
         action="append",
+        type=start_options.device,
         default=[],
         metavar="DEVICE",
         help="a device of this machine, such as /dev/fuse",
@@ -90,17 +96,7 @@ def add_arguments(parser: Parser) -> None:
 
 def options(arguments: argparse.Namespace) -> Options:
     """What was asked for."""
-    return Options(
-        environment=arguments.env,
-        volumes=arguments.volume,
-        network=arguments.network,
-        shm_size=arguments.shm_size,
-        gpus=not arguments.no_gpu,
-        devices=arguments.device,
-        ports=arguments.port,
-        entrypoint=arguments.entrypoint,
-        engine_arguments=arguments.engine_arg,
-    )
+    return Options(**{name: getattr(arguments, name) for name in Options._fields})
 
 
 def version(arguments: argparse.Namespace) -> Version:
@@ -118,8 +114,7 @@ def find(arguments: argparse.Namespace) -> Version:
 def refuse_of_containers(options: Options, version: Version) -> None:
     """Raises NotStarted for an option that an environment of wheels has no use for."""
     why = f"{version.id} is an environment of wheels, and this is for containers"
-    options.refuse(why, "--volume", "--network", "--shm-size", "--no-gpu", "--port", "--device")
-    options.refuse(why, "--entrypoint", "--engine-arg")
+    options.refuse(why, *(name for name in Options._fields if name != "env"))
 
 
 @contextmanager

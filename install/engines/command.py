@@ -159,13 +159,14 @@ def environment(start: Start, here: Here) -> dict[str, str | None]:
 
 def _home(start: Start, here: Here) -> dict[str, str | None]:
     """A uid that the image does not know has "/" for its home, and cannot write there."""
-    covered = any(_covers(mount.target, here.home) for mount in mounts(here))
+    covered = any(covers(mount.target, here.home) for mount in mounts(here))
     if here.home and covered:
         return {"HOME": here.home}
     return {} if here.uid == 0 or start.root_is_caller else {"HOME": "/tmp"}
 
 
-def _covers(mounted: str, path: str) -> bool:
+def covers(mounted: str, path: str) -> bool:
+    """Whether a path lies in what is mounted there."""
     return path == mounted or path.startswith(mounted.rstrip("/") + "/")
 
 

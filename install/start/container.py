@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -13,12 +13,12 @@ from ... import safe_text
 from ...exit_codes import NotFound, NotStarted
 from ..engine import Start, Wiring
 from ..engines import command as engine_commands
-from ..engines.command import Here, Mount
+from ..engines.command import Here
 from ..transaction import engine_images
 from ..transaction.layout import Version
 from . import start_file
 from .exec import become
-from .options import Options, mebibytes, mount, port, variables
+from .options import Options
 from .printed import Form, refuse, text
 
 _NO_GPU = Wiring(kind="none", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES": "void"})
@@ -26,7 +26,7 @@ _NO_GPU = Wiring(kind="none", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES
 # bash where the image has it.
 SHELL = ["sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"]
 
-_FSTAB = (":", ",", "\\", *" \t\n")  # what parts the fields of enroot's --mount
+_FSTAB = ":,\\ \t\n"  # what parts the fields of enroot's --mount
 
 
 def printed(version: Version, command: Sequence[str], options: Options, form: Form) -> str:
@@ -68,16 +68,17 @@ def read(version: Version) -> Start:
 
 def wished(start: Start, options: Options) -> Start:
     """The start with what the user asks for in place of what was installed. Raises NotStarted."""
-    if not options.gpus:
-        start = msgspec.structs.replace(start, wiring=_NO_GPU, gpus=0)
     _refuse_options(start, options)
-    there = [device for device in start.devices if os.path.exists(device)]  # noqa: PTH110
-    start = msgspec.structs.replace(start, devices=there)
+    changes: dict[str, Any] = {
+        "devices": [device for device in start.devices if os.path.exists(device)]  # noqa: PTH110
+    }
+    if options.no_gpu:
+        changes |= {"wiring": _NO_GPU, "gpus": 0}
     if options.entrypoint is not None:
-        start = msgspec.structs.replace(start, entrypoint=options.entrypoint)
+        changes["entrypoint"] = options.entrypoint
     if options.shm_size:
-        start = msgspec.structs.replace(start, shm_mib=mebibytes(options.shm_size))
-    return start
+        changes["shm_mib"] = options.shm_size
+    return msgspec.structs.replace(start, **changes)
 
 
 def _refuse_options(start: Start, options: Options) -> None:
@@ -85,25 +86,28 @@ def _refuse_options(start: Start, options: Options) -> None:
     networks = {"apptainer": ("", "host", "none"), "enroot": ("", "host")}
     if start.engine not in networks:
         return
-    options.refuse(f"{start.engine} gives its containers the machine's /dev/shm", "--shm-size")
-    options.refuse(f"{start.engine} gives its containers the machine's devices", "--device")
-    options.refuse(f"{start.engine} gives its containers the machine's network", "--port")
+    options.refuse(f"{start.engine} gives its containers the machine's /dev/shm", "shm_size")
+    options.refuse(f"{start.engine} gives its containers the machine's devices", "device")
+    options.refuse(f"{start.engine} gives its containers the machine's network", "port")
     if start.engine == "enroot":
-        options.refuse(f"{start.engine} cannot start an image with another one", "--entrypoint")
+        options.refuse(f"{start.engine} cannot start an image with another one", "entrypoint")
     if options.network not in networks[start.engine]:
-        options.refuse(f"{start.engine} gives its containers the machine's network", "--network")
+        options.refuse(f"{start.engine} gives its containers the machine's network", "network")
 
 
 def where(start: Start, options: Options) -> Here:
-    """By whom, from where, and with what it is started."""
-    mounts = [mount(word) for word in options.volumes]
-    cwd = _working_directory()
-    for one in mounts:
-        _refuse_names(start, one.source)
-        _refuse_names(start, one.target)
-    if engine_commands.mountable(cwd):
-        _refuse_names(start, cwd)
-    elif not any(_covers(one, cwd) for one in mounts):
+    """By whom, from where, and with what it is started. Raises NotStarted."""
+    try:
+        cwd = os.getcwd()  # noqa: PTH109
+    except OSError as error:
+        raise NotStarted(
+            f"the working directory cannot be mounted: {error.strerror}; it was removed or is out of reach",
+            hint="cd to a directory that is there",
+        ) from None
+    mounted = engine_commands.mountable(cwd)
+    for path in [cwd] * mounted + [path for m in options.volume for path in (m.source, m.target)]:
+        _refuse_name(start, path)
+    if not mounted and not any(engine_commands.covers(m.target, cwd) for m in options.volume):
         told = f"{cwd} is not mounted, since the container has its own: the command starts in the image's"
         print(f"envcheck: {safe_text.one_line(told)} directory", file=sys.stderr)
     return Here(
@@ -113,41 +117,24 @@ def where(start: Start, options: Options) -> Here:
         home=os.environ.get("HOME", ""),
         interactive=True,
         tty=all(os.isatty(number) for number in (0, 1, 2)),
-        mounts=mounts,
-        environment=variables(options.environment),
+        mounts=list(options.volume),
+        environment=dict(options.env),
         network=options.network,
-        devices=list(options.devices),
-        ports=[port(word) for word in options.ports],
-        arguments=list(options.engine_arguments),
+        devices=list(options.device),
+        ports=list(options.port),
+        arguments=list(options.engine_arg),
     )
 
 
-def _working_directory() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109
-    except OSError as error:
-        raise NotStarted(
-            f"the working directory cannot be mounted: {error.strerror}; it was removed or is out of reach",
-            hint="cd to a directory that is there",
-        ) from None
-
-
-def _covers(one: Mount, path: str) -> bool:
-    return path == one.target or path.startswith(one.target.rstrip("/") + "/")
-
-
-def _refuse_names(start: Start, path: str) -> None:
+def _refuse_name(start: Start, path: str) -> None:
     """Raises NotStarted for what an engine's command line or its JSON cannot name."""
     try:
         path.encode()
+        cannot = any(letter in path for letter in (_FSTAB if start.engine == "enroot" else "\n\r"))
     except UnicodeEncodeError:
+        cannot = True
+    if cannot:
         raise NotStarted(
-            f"{path!a}: is not UTF-8, and {start.engine} cannot mount such a name",
-            hint="rename it, or start from another directory",
-        ) from None
-    bad = _FSTAB if start.engine == "enroot" else ("\n", "\r")
-    if any(letter in path for letter in bad):
-        raise NotStarted(
-            f"{path!r}: {start.engine} cannot mount a path with such characters",
+            f"{path!a}: {start.engine} cannot mount a path with such characters",
             hint="rename it, or start from another directory",
         )

@@ -6,24 +6,24 @@ No process is started, so the collector's process.py has no part in it; tests/un
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
+import shutil
 import signal
-import stat
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from ...exit_codes import NotExecutable, NotFound
 
-_ABSENT = (errno.ENOENT, errno.ENOTDIR)
 # Python ignores these, and what is ignored stays so in the program that it becomes.
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def become(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
     """Become the command, looked up on the PATH of ``environment``. Raises NotFound, NotExecutable."""
-    program = lookup(command[0], environment)
+    name = command[0]
+    if not name:
+        raise NotFound("the command is empty")
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     for number in _IGNORED_BY_PYTHON:
@@ -32,47 +32,14 @@ def become(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
         with contextlib.suppress(OSError):
             os.set_inheritable(handle, True)
     try:
-        os.execve(program, list(command), dict(environment))
-    except (OSError, ValueError) as error:
-        raise NotExecutable(f"{program}: cannot be executed: {_why(error)}") from None
-
-
-def lookup(name: str, environment: Mapping[str, str]) -> str:
-    """The file that a shell would execute. Raises NotFound, NotExecutable."""
-    if not name:
-        raise NotFound("the command is empty")
-    unfit = ""
-    for path in _candidates(name, environment):
-        try:
-            mode = os.stat(path).st_mode  # noqa: PTH116 - any name at all
-        except (OSError, ValueError) as error:
-            if os.sep in name and getattr(error, "errno", None) not in _ABSENT:
-                raise NotExecutable(f"{path!r}: cannot be executed: {_why(error)}") from None
-            continue
-        if stat.S_ISREG(mode) and os.access(path, os.X_OK):
-            return path
-        if stat.S_ISREG(mode):
-            unfit = unfit or f"{path}: exists, and is not executable"
-        elif os.sep in name:
-            unfit = f"{path}: this is not a program"
-    if unfit:
-        raise NotExecutable(unfit)
-    where = "" if os.sep in name else ", in the environment or elsewhere on PATH"
-    raise NotFound(f"{name}: there is no such command{where}")
-
-
-def _candidates(name: str, environment: Mapping[str, str]) -> Iterator[str]:
-    if os.sep in name:
-        yield name
-        return
-    for folder in environment.get("PATH", os.defpath).split(os.pathsep):
-        yield os.path.join(folder or os.curdir, name)  # noqa: PTH118 - kept as it is written
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, ValueError):
-        return "its name, an argument or a variable holds a null byte"
-    assert isinstance(error, OSError)
-    if error.errno == errno.ENOENT:
-        return "the interpreter that its first line names, or its loader, is not there"
-    return error.strerror or str(error)
+        os.execvpe(name, list(command), dict(environment))
+    except (FileNotFoundError, NotADirectoryError):
+        if shutil.which(name, path=environment.get("PATH")) is None:
+            where = "" if os.sep in name else ", in the environment or elsewhere on PATH"
+            raise NotFound(f"{name}: there is no such command{where}") from None
+        why = "the interpreter that its first line names, or its loader, is not there"
+    except OSError as error:
+        why = error.strerror or str(error)
+    except ValueError:
+        why = "its name, an argument or a variable holds a null byte"
+    raise NotExecutable(f"{name}: cannot be executed: {why}")

@@ -22,8 +22,8 @@ def find(word: str = "", version: str = "") -> Version:
     root = _named(word) if word else _last()
     if not guard.is_root(root.path):
         raise NotStarted(f"{root.path}: no environment of envcheck's is there any more", _NOTHING)
-    named = version or (_version_in(word, root) if word else "")
-    return _asked_for(root, named) if named else _in_use(root)
+    asked = version or _version_in(word, root)
+    return _asked_for(root, roots.version_id(root, asked)) if asked else _in_use(root)
 
 
 def _named(word: str) -> Root:
@@ -48,20 +48,17 @@ def _last() -> Root:
 
 def _version_in(word: str, root: Root) -> str:
     """The version's id, where the word is the path of a version."""
-    path = Path(os.path.abspath(os.path.expanduser(word)))  # noqa: PTH100, PTH111 - links stay
-    inside = path.parent == root.path and layout.is_id(path.name)
-    return path.name if inside else ""
+    path = Path(os.path.abspath(os.path.expanduser(word or "/")))  # noqa: PTH100, PTH111 - links stay
+    return path.name if path.parent == root.path and layout.is_id(path.name) else ""
 
 
 def _in_use(root: Root) -> Version:
     """What ``current`` names at this moment: a swap that comes later changes nothing for who is started."""
     named = root.current_id()
     if named is None:
+        hint = f"--version names one of those that are there: {_ids(root)}"
         raise NotStarted(
-            f"{root.path}: no version of it is in use",
-            hint=f"--version names one of those that are there: {_ids(root)}"
-            if root.versions()
-            else _NOTHING,
+            f"{root.path}: no version of it is in use", hint if root.versions() else _NOTHING
         )
     found = root.version(named)
     if not found.is_directory:
@@ -73,14 +70,10 @@ def _in_use(root: Root) -> Version:
 
 
 def _asked_for(root: Root, version_id: str) -> Version:
-    version_id = roots.version_id(root, version_id)
     found = root.version(version_id)
     if not layout.is_id(version_id) or not found.is_directory:
-        there = _ids(root)
-        raise NotStarted(
-            f"{version_id}: there is no such version in {root.path}",
-            hint=f"there are {there}" if there else _NOTHING,
-        )
+        hint = f"there are {_ids(root)}" if root.versions() else _NOTHING
+        raise NotStarted(f"{version_id}: there is no such version in {root.path}", hint)
     if version_id != root.current_id() and not found.record.is_file():
         raise NotStarted(
             f"{version_id}: was never finished, or is being built",

@@ -1,4 +1,4 @@
-"""What a user may ask of one start, beyond what was installed."""
+"""What a user may ask of one start, beyond what was installed; and each option's value, checked."""
 
 from __future__ import annotations
 
@@ -15,60 +15,47 @@ _PORT = re.compile(
     r"(?P<address>(?:[0-9.]{7,15}|\[[0-9A-Fa-f:.]{2,45}\]):(?=[0-9]{1,5}:))?"
     r"(?:(?P<here>[0-9]{1,5}):)?(?P<inside>[0-9]{1,5})(?P<kind>/tcp|/udp)?"
 )
+_DEVICE = re.compile(r"/[^:]+(?::/[^:]+)?(?::[rwm]{1,3})?|[\w.-]+/[\w.-]+=[\w.:-]+", re.ASCII)
 _BYTES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 class Options(NamedTuple):
-    """As the command line has them. All but the environment are of containers alone."""
+    """All but the variables are of containers alone."""
 
-    environment: Sequence[str] = ()  # "NAME=VALUE", or "NAME"
-    volumes: Sequence[str] = ()
+    env: Sequence[tuple[str, str | None]] = ()  # None: as the caller has it
+    volume: Sequence[Mount] = ()
     network: str = ""
-    shm_size: str = ""
-    gpus: bool = True
-    devices: Sequence[str] = ()
-    ports: Sequence[str] = ()
+    shm_size: int = 0  # MiB; 0: as installed
+    no_gpu: bool = False
+    device: Sequence[str] = ()  # "/dev/fuse", "/dev/fuse:/dev/fuse:rwm"
+    port: Sequence[str] = ()  # as --publish has them: "8888:8888"
     entrypoint: str | None = None  # "": none
-    engine_arguments: Sequence[str] = ()
+    engine_arg: Sequence[str] = ()
 
-    def refuse(self, why: str, *unfit: str) -> None:
-        """Raises NotStarted for the first of these options ("--network") that was asked for."""
-        asked = {
-            "--volume": self.volumes,
-            "--network": self.network,
-            "--shm-size": self.shm_size,
-            "--no-gpu": not self.gpus,
-            "--device": self.devices,
-            "--port": self.ports,
-            "--entrypoint": self.entrypoint is not None,
-            "--engine-arg": self.engine_arguments,
-        }
-        for option in unfit:
-            if asked[option]:
-                raise NotStarted(f"{option}: {why}")
+    def refuse(self, why: str, *names: str) -> None:
+        """Raises NotStarted for the first of these options ("network") that was asked for."""
+        for name in names:
+            value = getattr(self, name)
+            if value or (name == "entrypoint" and value is not None):
+                raise NotStarted(f"--{name.replace('_', '-')}: {why}")
+
+    def own_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Of a process of this machine, which has the caller's variables already."""
+        found = {k: environ.get(k) if v is None else v for k, v in self.env}
+        return {name: value for name, value in found.items() if value is not None}
 
 
-def variables(words: Sequence[str]) -> dict[str, str | None]:
+def variable(word: str) -> tuple[str, str | None]:
     """``NAME=VALUE``; None for a ``NAME`` alone, whose value is the caller's. Raises NotStarted."""
-    found: dict[str, str | None] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not name or "\0" in word:
-            raise NotStarted(f"--env {word!r}: this is not a variable", hint="--env NAME=VALUE")
-        found[name] = value if equals else None
-    return found
-
-
-def own_variables(words: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """The same for a process of this machine, which has the caller's variables already."""
-    found = {k: environ.get(k) if v is None else v for k, v in variables(words).items()}
-    return {name: value for name, value in found.items() if value is not None}
+    name, equals, value = word.partition("=")
+    if not name or "\0" in word:
+        raise NotStarted(f"--env {word!r}: this is not a variable", hint="--env NAME=VALUE")
+    return name, value if equals else None
 
 
 def mount(word: str) -> Mount:
     """``FROM:TO``, ``FROM:TO:ro``; FROM may be relative, and hold colons. Raises NotStarted."""
     spec, _, last = word.rpartition(":")
-    read_only = last == "ro"
     if last not in ("ro", "rw"):
         spec = word
     source, colon, target = spec.rpartition(":/")
@@ -80,7 +67,7 @@ def mount(word: str) -> Mount:
     source = os.path.abspath(os.path.expanduser(source))  # noqa: PTH100, PTH111 - links stay
     if not os.path.exists(source):  # noqa: PTH110
         raise NotStarted(f"--volume {word!r}: {source} does not exist")
-    return Mount(source=source, target="/" + target, read_only=read_only)
+    return Mount(source=source, target="/" + target, read_only=last == "ro")
 
 
 def port(word: str) -> str:
@@ -95,6 +82,19 @@ def port(word: str) -> str:
         )
     here = found["here"] or found["inside"]
     return f"{found['address'] or ''}{here}:{found['inside']}{found['kind'] or ''}"
+
+
+def device(word: str) -> str:
+    """``/dev/fuse``, ``/dev/fuse:/dev/fuse:rwm``, or a CDI device's name. Raises NotStarted."""
+    if not _DEVICE.fullmatch(word):
+        raise NotStarted(
+            f"--device {word!r}: is not a device",
+            hint="--device /dev/fuse, or a CDI device such as nvidia.com/gpu=0",
+        )
+    path = word.partition(":")[0]
+    if path.startswith("/") and not os.path.exists(path):  # noqa: PTH110
+        raise NotStarted(f"--device {word!r}: {path} does not exist")
+    return word
 
 
 def mebibytes(size: str) -> int:

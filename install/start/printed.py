@@ -30,11 +30,11 @@ def refuse(form: Form, options: Options) -> None:
     """Raises NotStarted for an option that this form cannot carry."""
     why = f"--print={form} cannot say this"
     if form != "engine":
-        options.refuse(why, "--engine-arg")
+        options.refuse(why, "engine_arg")
     if form in ("srun", "apptainer"):
-        options.refuse(why, "--port", "--device", "--network", "--shm-size")
-    if form in ("srun", "apptainer") and options.entrypoint:
-        options.refuse(why, "--entrypoint")
+        options.refuse(why, "port", "device", "network", "shm_size")
+        if options.entrypoint:
+            options.refuse(why, "entrypoint")
 
 
 def _engine(start: Start, pinned: str, command: list[str], here: Here) -> str:

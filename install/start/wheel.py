@@ -15,7 +15,7 @@ from ...exit_codes import NotStarted
 from ..transaction.layout import Version
 from ..wheels import activation, child_env
 from .exec import become
-from .options import Options, own_variables
+from .options import Options
 
 _FILES = Path(__file__).parent / "shell"
 _POSIX = ("sh", "dash", "ash", "ksh", "ksh93", "mksh")
@@ -31,7 +31,7 @@ class Shell(NamedTuple):
 def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
     """Become the command. Raises NotStarted, NotExecutable, NotFound."""
     check(version)
-    theirs = own_variables(options.environment, os.environ)
+    theirs = options.own_variables(os.environ)
     become(command, {**activated(version, os.environ), **theirs})
 
 
@@ -58,9 +58,8 @@ def activated(version: Version, environ: Mapping[str, str]) -> dict[str, str]:
 def run_shell(version: Version, options: Options, *, interactive: bool) -> NoReturn:
     """Become the user's shell. Raises NotStarted, NotFound, NotExecutable."""
     check(version)
-    theirs = own_variables(options.environment, os.environ)
-    found = shell(version, {**os.environ, **theirs}, interactive=interactive)
-    become(found.argv, found.environment)
+    theirs = options.own_variables(os.environ)
+    become(*shell(version, {**os.environ, **theirs}, interactive=interactive))
 
 
 def shell(version: Version, environ: Mapping[str, str], *, interactive: bool) -> Shell:

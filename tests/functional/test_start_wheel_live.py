@@ -77,7 +77,7 @@ def test_what_cannot_be_started(tiny: Installed) -> None:
         ("nosuch", 127, "nosuch: there is no such command"),
         ("./nosuch", 127, "./nosuch: there is no such command"),
         ("./broken", 126, "interpreter"),
-        ("./plain", 126, "not executable"),
+        ("./plain", 126, "Permission denied"),
         ("./binary", 126, "Exec format error"),
         ("/", 126, "/: "),
     ):

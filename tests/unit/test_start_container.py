@@ -12,7 +12,7 @@ from envcheck.exit_codes import NotStarted
 from envcheck.install.engine import Start, Wiring
 from envcheck.install.engines.command import Mount, argv
 from envcheck.install.start import container
-from envcheck.install.start.options import Options, mebibytes, mount, own_variables, port, variables
+from envcheck.install.start.options import Options, device, mebibytes, mount, port, variable
 from envcheck.install.transaction.layout import Version
 
 CDI = Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"])
@@ -33,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_without_a_gpu_there_is_no_wiring_and_no_check(here: Path) -> None:
-    options = Options(gpus=False)
+    options = Options(no_gpu=True)
     wished = container.wished(start(), options)
     words = argv(wished, ["true"], container.where(wished, options))
     assert "--device" not in words and words[-2:] == ["sha256:0", "true"]
@@ -45,10 +45,10 @@ def test_without_a_gpu_there_is_no_wiring_and_no_check(here: Path) -> None:
 def test_the_callers_own_words_reach_the_engine(here: Path) -> None:
     (here / "data set").mkdir()
     options = Options(
-        environment=["A=b=c", "TOKEN"],
-        volumes=["data set:/data:ro"],
+        env=[variable("A=b=c"), variable("TOKEN")],
+        volume=[mount("data set:/data:ro")],
         network="host",
-        shm_size="2g",
+        shm_size=2048,
     )
     wished = container.wished(start(), options)
     found = container.where(wished, options)
@@ -94,17 +94,29 @@ def test_a_size_that_is_none(size: str) -> None:
 
 
 def test_variables() -> None:
-    assert variables(["A=1", "B", "C="]) == {"A": "1", "B": None, "C": ""}
-    assert own_variables(["A=1", "B", "C"], {"B": "2"}) == {"A": "1", "B": "2"}
+    assert [variable(word) for word in ("A=1", "B", "C=")] == [("A", "1"), ("B", None), ("C", "")]
+    options = Options(env=[variable(word) for word in ("A=1", "B", "C")])
+    assert options.own_variables({"B": "2"}) == {"A": "1", "B": "2"}
     for word in ("=1", ""):
         with pytest.raises(NotStarted):
-            variables([word])
+            variable(word)
+
+
+@pytest.mark.parametrize("word", ["/dev/null", "/dev/null:/dev/x:rw", "nvidia.com/gpu=0"])
+def test_a_device(word: str) -> None:
+    assert device(word) == word
+
+
+@pytest.mark.parametrize("word", ["", "null", "/dev/no-such-device", "gpu=0", "/dev/null:x"])
+def test_a_device_that_is_none(word: str) -> None:
+    with pytest.raises(NotStarted, match="--device"):
+        device(word)
 
 
 @pytest.mark.parametrize(
     ("engine", "options", "option"),
     [
-        ("apptainer", Options(shm_size="1g"), "--shm-size"),
+        ("apptainer", Options(shm_size=1024), "--shm-size"),
         ("apptainer", Options(network="bridge"), "--network"),
         ("enroot", Options(network="none"), "--network"),
     ],
@@ -127,7 +139,9 @@ def test_a_working_directory_of_the_system_s_is_not_mounted_and_told(
         words = argv(start(), ["true"], container.where(start(), Options()))
         assert "--mount" not in words and not [w for w in words if w.startswith("--workdir")]
         assert capsys.readouterr().err.startswith(f"envcheck: {place} is not mounted")
-        container.where(start(), Options(volumes=["/:/usr", "/:/proc"] if place != "/" else []))
+        container.where(
+            start(), Options(volume=[mount("/:/usr"), mount("/:/proc")] if place != "/" else [])
+        )
         assert (capsys.readouterr().err == "") == (place != "/"), "mounted by the user"
 
 

@@ -146,9 +146,9 @@ def test_a_line_for_apptainer() -> None:
 @pytest.mark.parametrize(
     ("form", "options"),
     [
-        ("compose", Options(engine_arguments=["--cap-add=ALL"])),
-        ("srun", Options(ports=["8888"])),
-        ("apptainer", Options(devices=["/dev/fuse"])),
+        ("compose", Options(engine_arg=["--cap-add=ALL"])),
+        ("srun", Options(port=["8888"])),
+        ("apptainer", Options(device=["/dev/fuse"])),
         ("srun", Options(entrypoint="tini")),
     ],
 )

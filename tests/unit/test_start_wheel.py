@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from envcheck.exit_codes import NotExecutable, NotFound, NotStarted
+from envcheck.exit_codes import NotStarted
 from envcheck.install.start import wheel
-from envcheck.install.start.exec import lookup
 from envcheck.install.transaction.layout import Version
 from envcheck.install.wheels import activation
 
@@ -87,23 +86,3 @@ def test_another_shell_or_one_without_a_terminal_gets_the_variables(version: Ver
         found = wheel.shell(version, caller, interactive=interactive)
         assert found.argv == [shell or "/bin/sh"]
         assert found.environment == wheel.activated(version, caller)
-
-
-def test_a_command_is_looked_up_as_a_shell_does(tmp_path: Path) -> None:
-    first, second = tmp_path / "first", tmp_path / "second"
-    for folder in (first, second):
-        folder.mkdir()
-        (folder / "tool").write_text("")
-    (second / "tool").chmod(0o755)
-    environment = {"PATH": f"{first}:{second}"}
-    assert lookup("tool", environment) == f"{second}/tool"
-    with pytest.raises(NotExecutable):
-        lookup(f"{first}/tool", environment)
-    with pytest.raises(NotExecutable):
-        lookup(str(first), environment)
-    for name in ("nosuch", f"{first}/nosuch", f"{first}/tool/x", "", "a\0b"):
-        with pytest.raises((NotFound, NotExecutable)):
-            lookup(name, environment)
-    (second / "tool").chmod(0o644)
-    with pytest.raises(NotExecutable):
-        lookup("tool", environment)
