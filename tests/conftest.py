@@ -29,6 +29,7 @@ __all__ = [
 ]  # fixtures of all tests
 
 signals.take_back()
+sys.dont_write_bytecode = False  # else every run, and every worker of it, rewrites all asserts anew
 left_out: dict[str, int] = {}
 
 

@@ -8,10 +8,14 @@ from pathlib import Path
 import hostile
 import pytest
 import tomli_w
+from h100 import machine
 from test_hostile_routes import ALL, spoiled
 
+from envcheck import collection
 from envcheck.cli.demo import NAMES
 from envcheck.cli.main import run
+from envcheck.collection import Collected
+from envcheck.install.pythons import finding
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
@@ -67,8 +71,14 @@ STACK = {
 @ALL
 @pytest.mark.parametrize("command", ["install --plan", "releases"])
 def test_a_stack(
-    text: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str,
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(collection, "collect", lambda **_options: Collected(machine(), {}))
+    monkeypatch.setattr(finding, "obtainable", list)
     file = tmp_path / "stack.toml"
     index = [{"name": text, "url": f"https://{text[:80]}/", "packages": [text]}]
     changes = [{key: text[:3000]} for key in STACK if isinstance(STACK[key], str)]

@@ -14,26 +14,16 @@ assert _spec and _spec.loader
 rooms = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(rooms)
 
-ARROWS = rooms.module_arrows(rooms.modules())
-ROOMS = rooms.room_arrows(ARROWS)
 
-
-def test_the_rooms_are_drawn() -> None:
-    assert {"cli", "checks", "facts", "install/catalogue", "install/transaction"} <= set(ROOMS)
-    assert "checks" in ROOMS["reports"] and "install/plan" in ROOMS["install/reports"]
-    assert "envcheck.exit_codes" in ARROWS["envcheck.install.places"]
-
-
-def test_no_two_rooms_import_each_other() -> None:
-    assert rooms.pairs(ROOMS) == set(), "move what both need into a room below them"
-
-
-def test_rooms_do_not_go_round_in_circles() -> None:
-    assert rooms.circles(ROOMS) == []
-
-
-def test_modules_do_not_go_round_in_circles() -> None:
-    assert rooms.circles(ARROWS) == []
+def test_no_two_rooms_import_each_other_and_nothing_goes_round_in_circles() -> None:
+    arrows = rooms.module_arrows(rooms.modules())
+    drawn = rooms.room_arrows(arrows)
+    assert {"cli", "checks", "facts", "install/catalogue", "install/transaction"} <= set(drawn)
+    assert "checks" in drawn["reports"] and "install/plan" in drawn["install/reports"]
+    assert "envcheck.exit_codes" in arrows["envcheck.install.places"]
+    assert rooms.pairs(drawn) == set(), "move what both need into a room below them"
+    assert rooms.circles(drawn) == []
+    assert rooms.circles(arrows) == []
 
 
 def test_pairs_and_circles_are_found() -> None:
