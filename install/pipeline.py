@@ -15,7 +15,6 @@ import msgspec
 
 from ..exit_codes import Cannot, UsageError
 from . import durable, places, pylock, validate
-from .engines.image_store import EngineImages
 from .mode import UI, InstallOptions, Mode, Reporter
 from .plan.models import AnyPlan
 from .request import Request
@@ -38,7 +37,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def install(request: Request, options: InstallOptions, ui: UI) -> Outcome:
     """Carry out a request. Only from the main thread. Raises EnvcheckError."""
-    there = None if options.upgrade else existing.look(request, EngineImages())
+    there = None if options.upgrade else existing.look(request)
     if there is not None and options.until == "installed" and not options.fresh:
         return _already(there)
     with opened(request, options, ui, _locked_by(there, options)) as mode:
@@ -57,7 +56,6 @@ def install(request: Request, options: InstallOptions, ui: UI) -> Outcome:
             request,
             mode.builder(resolved, plan),
             mode.verifier(resolved),
-            images=EngineImages(),
             wait=options.wait,
             tell=ui.say,
             step=ui.step,
@@ -95,15 +93,13 @@ def _is_there(plan: AnyPlan, digest: str, request: Request, options: InstallOpti
     """Whether a version by this lock is installed, so that there is nothing to plan and to ask."""
     if options.fresh or options.until != "installed":
         return False
-    root, images = Root(Path(plan.directory)), EngineImages()
-    looks = (existing.in_root, existing.beside)
-    return any(look(root, request, digest, images) for look in looks)
+    return existing.in_root(Root(Path(plan.directory)), request, digest) is not None
 
 
 def _already(there: Installed) -> Outcome:
     """It is the one installed last from here on: another may have been installed since."""
-    if note := current.remember(Root(Path(there.directory))):
-        there = msgspec.structs.replace(there, notes=[*there.notes, note])
+    notes = [*there.notes, *current.remember(Root(Path(there.directory)))]
+    there = msgspec.structs.replace(there, notes=notes)
     return Outcome(result="already", installed=there, provided=_provided(there))
 
 

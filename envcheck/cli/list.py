@@ -23,12 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..install.engines.image_store import EngineImages
     from ..install.reports import environments
     from ..install.transaction.listing import listing
 
     files.check_writable(arguments.output)
-    found = listing(EngineImages())
+    found = listing()
     if arguments.format == "json":
         text = json_text.render(found)
     else:

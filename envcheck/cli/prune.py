@@ -35,11 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..install.engines.image_store import EngineImages
+    from ..install.prune import prune
     from ..install.reports import environments as report
     from ..install.transaction import roots
-    from ..install.transaction.prune import prune
-    from ..install.wheels import uv_cache
 
     chosen = None
     if arguments.name:
@@ -48,8 +46,6 @@ def run(arguments: argparse.Namespace) -> int:
         chosen,
         keep=arguments.keep,
         dry_run=arguments.dry_run,
-        images=EngineImages(),
-        cache=uv_cache,
         tell=messages.say,
     )
     if arguments.format == "json":

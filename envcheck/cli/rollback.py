@@ -30,13 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..install.engines.image_store import EngineImages
     from ..install.reports import environments as report
     from ..install.transaction import roots
     from ..install.transaction.rollback import rollback
 
     root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
     to = roots.version_id(root, arguments.to)
-    done = rollback(root, to, images=EngineImages(), wait=arguments.wait, tell=messages.say)
+    done = rollback(root, to, wait=arguments.wait, tell=messages.say)
     files.write(None, lines_in_place(report.rolled_back(done, **style_of(sys.stdout)._asdict())))
     return ExitCode.HEALTHY

@@ -177,9 +177,9 @@ def _implied_target() -> tuple[str | None, str]:
     active = collection.active_environment()
     if active:
         return active, f"the active environment {active}"
-    from ..install.transaction import last_install
+    from ..install.transaction import roots
 
-    installed = last_install.read()
+    installed = roots.last()
     return installed, f"the environment that envcheck installed last, {installed},"
 
 

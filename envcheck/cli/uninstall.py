@@ -34,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ..install.engines.image_store import EngineImages
     from ..install.reports import environments as report
     from ..install.transaction import roots, uninstall
 
@@ -48,8 +47,6 @@ def run(arguments: argparse.Namespace) -> int:
         if not environments.agreed(asked):
             messages.say("nothing was removed")
             return ExitCode.INTERRUPTED
-    done = uninstall.uninstall(
-        root, only, images=EngineImages(), wait=arguments.wait, tell=messages.say
-    )
+    done = uninstall.uninstall(root, only, wait=arguments.wait, tell=messages.say)
     files.write(None, lines_in_place(report.uninstalled(done, **style_of(sys.stdout)._asdict())))
     return ExitCode.HEALTHY

@@ -18,8 +18,9 @@ from ..plan.models import ImagePlan, StepName
 from ..registry.image import Image, PullOptions
 from ..store.fetch_rate import Meter
 from ..transaction import engine_images
-from ..transaction.interfaces import BuildResult, Details, Stage
+from ..transaction.interfaces import Stage
 from ..transaction.layout import Version
+from ..transaction.record import Built
 from .archive import ImageArchive
 
 _FILES = {"apptainer": "image.sif", "enroot": "image.sqsh"}
@@ -60,23 +61,17 @@ class ImageBuilder:
         self._there = False  # in the engine, by whomever
         self._start: Start | None = None
 
-    def about(self) -> Details:
-        return {
-            "engine": self._resolved.engine.name,
-            "image": self._resolved.image.pinned,
-        }
-
     def stages(self) -> Sequence[Stage]:
         return [
-            Stage("held", self._hold),
-            Stage("pulled", self._pull),
-            Stage("configured", self._configure),
+            ("held", self._hold),
+            ("pulled", self._pull),
+            ("configured", self._configure),
         ]
 
-    def result(self) -> BuildResult:
+    def result(self) -> Built:
         resolved, image = self._resolved, self._resolved.image
         assert self._held is not None and self._start is not None, "all stages are done"
-        return BuildResult(
+        return Built(
             engine=resolved.engine.name,
             installer=self._plan.engine,
             image=image.reference,
@@ -86,7 +81,7 @@ class ImageBuilder:
             notes=self._start.remarks,
         )
 
-    def _hold(self, version: Version) -> Details:
+    def _hold(self, version: Version) -> None:
         """Say what the engine is about to get, before it does."""
         self._step("resolve")
         engine = self._resolved.engine
@@ -103,9 +98,8 @@ class ImageBuilder:
             name = ""
         held = msgspec.structs.replace(held, before=self._there, name=name)
         self._held = engine_images.hold(version, held)
-        return {"tag": self._held.tag or self._held.image_id}
 
-    def _pull(self, version: Version) -> Details:
+    def _pull(self, version: Version) -> None:
         resolved, held = self._resolved, self._held
         assert held is not None, "the stage before"
         tmp = version.own / "tmp"
@@ -117,7 +111,6 @@ class ImageBuilder:
             self._held = self._load(held, tmp) if resolved.archive else self._fetch(held, tmp)
         self._meter.keep()
         engine_images.hold(version, self._held)
-        return {"id": self._held.image_id}
 
     def _fetch(self, held: EngineImage, tmp: Path) -> EngineImage:
         """The engine pulls it from its registry."""
@@ -133,7 +126,7 @@ class ImageBuilder:
         with archive.for_engine(held.engine, tmp) as file:
             return engine_storage.load(held, self._resolved.image, file, tmp)
 
-    def _configure(self, version: Version) -> Details:
+    def _configure(self, version: Version) -> None:
         self._step("wire")
         resolved = self._resolved
         assert self._held is not None, "the stage before"
@@ -147,7 +140,6 @@ class ImageBuilder:
         )
         data = msgspec.json.format(msgspec.json.encode(self._start), indent=1)
         durable.write(version.start, data + b"\n")
-        return {}
 
 
 def held_as(engine: EngineChoice, image: Image, file: str = "", tag: str = "") -> EngineImage:

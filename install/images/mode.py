@@ -34,11 +34,11 @@ from ..start import start_file
 from ..store import fetch_rate
 from ..store.fetch_rate import Meter
 from ..transaction import guard, layout
+from ..transaction.interfaces import Artifact
 from ..transaction.layout import Version
 from ..verify import DoctorVerifier, unchanged
 from . import image_lock
 from .archive import ImageArchive
-from .artifact import LockedImage
 from .builder import ImageBuilder, ResolvedImage, held_as
 
 if TYPE_CHECKING:
@@ -149,8 +149,11 @@ class ImageMode:
         )
         return image_planning.plan(choice, image, here)
 
-    def artifact(self, resolved: ResolvedImage) -> LockedImage:
-        return LockedImage(resolved.image)
+    def artifact(self, resolved: ResolvedImage) -> Artifact:
+        image = resolved.image
+        return Artifact(
+            file_name="image.json", text=image_lock.text(image), digest=image_lock.digest(image)
+        )
 
     def builder(self, resolved: ResolvedImage, plan: ImagePlan) -> ImageBuilder:
         return ImageBuilder(resolved, plan, self.snapshot, self._meter, self._reporter.step)

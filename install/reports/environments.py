@@ -10,8 +10,8 @@ from typing import Any
 from ...reports.page import KEY, Page
 from ...reports.plain import number_of
 from ..catalogue.containers import OWN
+from ..prune import Pruned
 from ..transaction.listing import EnvironmentState, Listing, VersionState
-from ..transaction.prune import Pruned
 from ..transaction.rollback import RolledBack
 from ..transaction.uninstall import Uninstalled
 from .amounts import size

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from ...exit_codes import NotStarted
-from ..transaction import guard, last_install, layout, roots
+from ..transaction import guard, layout, roots
 from ..transaction.layout import Root, Version
 
 _NOTHING = "envcheck install --mode wheel, or --mode container, installs one"
@@ -34,7 +34,7 @@ def _named(word: str) -> Root:
 
 
 def _last() -> Root:
-    prefix = last_install.read()
+    prefix = roots.last()
     if prefix is not None:
         return Root(Path(prefix).parent)
     names = ", ".join(root.name for root in roots.known())

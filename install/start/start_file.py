@@ -12,7 +12,7 @@ from ...exit_codes import UsageError
 from .. import durable
 from ..engine import Start
 from ..registry import reference
-from ..transaction import guard, last_install, roots
+from ..transaction import guard, roots
 
 # An id or a name, or a file's path; never an option.
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*|/.*", re.DOTALL)
@@ -36,7 +36,7 @@ def of_image(image: str, engine: str = "") -> Start | None:
     An engine knows an image that envcheck installed by its digest and by envcheck's own tag alone, and not
     by the name that the user gave. Of more than one the environment that was installed last. engine: "": any.
     """
-    prefix = last_install.read()
+    prefix = roots.last()
     newest = None if prefix is None else Path(prefix).parent
     for root in sorted(roots.known(), key=lambda root: root.path != newest):
         version = root.current_id() if guard.is_safe(root) else None

@@ -1,7 +1,7 @@
 """The image that an engine holds for a version, as the version's ``held.json`` names it, checked.
 
 Engines are asked to remove what it says, and only where a version has such a file: an environment of wheels
-costs nothing more.
+never starts one.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
-from ...exit_codes import Cannot, EnvcheckError, NotPutBack
+from ...exit_codes import EnvcheckError, NotPutBack
 from .. import durable
 from ..engine import EngineImage
 from . import record, roots
-from .interfaces import RemovalError
 from .layout import Root, Version
 
 _FILES = ("apptainer", "enroot")  # whose image is a file of the version's directory, without a tag
@@ -26,33 +24,6 @@ _PREFIX = "localhost/envcheck/"
 _IMAGE = re.compile(r"sha256:[0-9a-f]{64}")
 # Beside PATH's, as the collector looks for programs.
 _USUAL = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
-
-
-class ImageStore(Protocol):
-    """The engines of this machine."""
-
-    def has(self, image: EngineImage) -> bool:
-        """Raises CouldNotLook where the engine does not answer."""
-
-    def release(self, image: EngineImage) -> None:
-        """Remove envcheck's tag, and the image, unless it was there before or something else uses it.
-
-        What is not there (any more) is no error: whoever was killed here comes again. Raises NotPutBack with
-        the command that does it, CouldNotLook.
-        """
-
-
-class NoEngines:
-    """For environments of wheels."""
-
-    def has(self, image: EngineImage) -> bool:
-        raise Cannot("no engine was asked")
-
-    def release(self, image: EngineImage) -> None:
-        raise Cannot("no engine was asked")
-
-
-NO_ENGINES: ImageStore = NoEngines()
 
 
 class Unreadable(Exception):
@@ -106,7 +77,7 @@ def gave(engine: str, name: str) -> bool:
     return bool(name) and any((one.engine, one.name) == (engine, name) for one in _of_others([]))
 
 
-def trouble(version: Version, images: ImageStore) -> str:
+def trouble(version: Version) -> str:
     """ "", or what is wrong with what an engine holds for the version, in a sentence."""
     try:
         image = read(version)
@@ -114,24 +85,27 @@ def trouble(version: Version, images: ImageStore) -> str:
         return f"{version.held}: this does not say what an engine holds"
     if image is None or not image.tag:
         return ""
+    from ..engines import engine_storage
+
     why = _program_trouble(image)
     try:
-        if not why and not images.has(image):
+        if not why and not engine_storage.has(image):
             return f"its image ({image.reference}) is not in {image.engine} any more"
     except EnvcheckError as error:
         why = str(error)
     return f"its image in {image.engine} cannot be looked at: {why}" if why else ""
 
 
-def release(version: Version, images: ImageStore, released: Iterable[Version] = ()) -> None:
-    """Have the engine let go of what it holds for the version. RemovalError has the command for it.
+def release(version: Version, released: Iterable[Version] = ()) -> None:
+    """Have the engine let go of what it holds for the version. Raises NotPutBack with the command for it.
 
-    released: versions that are still there and need their images no longer.
+    What the engine does not have (any more) is no error: whoever was killed here comes again. released:
+    versions that are still there and need their images no longer.
     """
     try:
         image = read(version)
     except Unreadable:
-        raise RemovalError(
+        raise NotPutBack(
             f"{version.held}: this does not say which image an engine holds",
             f"remove {version.held} and, in the engine, the image tagged {version.id} yourself",
         ) from None
@@ -145,13 +119,19 @@ def release(version: Version, images: ImageStore, released: Iterable[Version] = 
     what = f"the image {image.tag} in {image.engine}"
     if why := _program_trouble(image):
         hint = "where that is the engine you installed, put it on PATH and try again"
-        raise RemovalError(f"{what}: {why}", hint)
+        raise NotPutBack(f"{what}: {why}", hint)
+    from ..engines import engine_storage
+
+    by_hand = (
+        f"{image.program} rmi {image.tag} removes the image; once {image.engine} no longer has it, or is"
+        f" removed itself, remove {version.held} and try again"
+    )
     try:
-        images.release(image)
+        engine_storage.release(image)
     except NotPutBack as error:
-        raise RemovalError(str(error), error.hint or _by_hand(version, image)) from None
+        raise NotPutBack(str(error), error.hint or by_hand) from None
     except EnvcheckError as error:
-        raise RemovalError(f"{what}: {error}", _by_hand(version, image)) from None
+        raise NotPutBack(f"{what}: {error}", by_hand) from None
 
 
 def bytes_held(versions: Iterable[Version]) -> int:
@@ -183,8 +163,7 @@ def _program_trouble(image: EngineImage) -> str:
     """ "", or why the program is not started: a record does not say what runs on this machine."""
     path = Path(image.program)
     folders = f"{os.environ.get('PATH', '')}:{_USUAL}".split(":")
-    programs = (image.engine, "singularity") if image.engine == "apptainer" else (image.engine,)
-    if path.name in programs and str(path.parent) in folders and path.is_absolute():
+    if path.name == image.engine and str(path.parent) in folders and path.is_absolute():
         return ""
     return f"{image.program!r} is no {image.engine} in a directory of PATH, and is not started"
 
@@ -220,10 +199,3 @@ def _stays(image: EngineImage, others: Iterable[EngineImage]) -> bool:
 
 def _is_same(one: EngineImage, other: EngineImage) -> bool:
     return (one.engine, one.image_id) == (other.engine, other.image_id)
-
-
-def _by_hand(version: Version, image: EngineImage) -> str:
-    return (
-        f"{image.program} rmi {image.tag} removes the image; once {image.engine} no longer has it, or is"
-        f" removed itself, remove {version.held} and try again"
-    )

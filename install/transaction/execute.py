@@ -13,18 +13,17 @@ from pathlib import Path
 import msgspec
 
 from ... import __version__
-from ...exit_codes import Cannot, PutBack
+from ...exit_codes import PutBack
 from .. import durable
 from ..plan.models import Plan, StepName
 from ..request import Request
 from ..signals import ending_raises, held_back
 from . import current, existing, file_list, guard, layout, record, recovery, removal, roots
-from .engine_images import NO_ENGINES, ImageStore
-from .interfaces import Artifact, Builder, BuildResult, NotVerified, Verification, Verifier
+from .interfaces import Artifact, Builder, Verification, Verifier
 from .journal import Journal
 from .layout import Root, Version
-from .lock import RootLock
-from .record import Installed, Record
+from .lock import locked
+from .record import Built, Installed, Record
 
 Tell = Callable[[str], None]
 TellStep = Callable[[StepName], None]
@@ -37,7 +36,6 @@ def execute(
     builder: Builder,
     verifier: Verifier,
     *,
-    images: ImageStore = NO_ENGINES,
     wait: float | None = None,
     tell: Tell = lambda sentence: None,
     step: TellStep = lambda name: None,
@@ -46,8 +44,7 @@ def execute(
 ) -> Installed:
     """Install what the plan says, or leave everything as it was. Only from the main thread.
 
-    images: the engines', where a version may be an image. wait: seconds to wait for another envcheck in the
-    same root, None: until it is done. tell: gets a
+    wait: seconds to wait for another envcheck in the same root, None: until it is done. tell: gets a
     sentence now and then. step: gets each of the plan's steps that begins here; the builder tells of its own.
     fresh: also where a version by the same lock is there. journal: the root's own.
 
@@ -57,21 +54,11 @@ def execute(
     root = Root(Path(plan.directory), any_owner=request.allow_other_owner)
     journal = journal or Journal(root.journal)
     guard.look(root)
-    with (
-        ending_raises(),
-        RootLock(
-            root,
-            f"envcheck install {plan.stack}",
-            wait=wait,
-            tell=tell,
-            prepare=lambda: guard.claim(root),
-        ),
-    ):
-        recovery.recover(root, journal, images, tell)
-        if not fresh and (there := existing.in_root(root, request, artifact.digest, images)):
-            return _confirmed(root, there, request)
-        if not fresh and (there := existing.beside(root, request, artifact.digest, images)):
-            return _in_use_again(root, journal, there)
+    name = f"envcheck install {plan.stack}"
+    with ending_raises(), locked(root, name, wait=wait, tell=tell, make=True):
+        recovery.recover(root, journal, tell)
+        if not fresh and (there := existing.in_root(root, request, artifact.digest)):
+            return _there_already(root, journal, there, request)
         with suppress(OSError):  # done again after the swap; here, so that `list` finds what fails
             roots.register(root)
         transaction = _Transaction(root, journal, plan, artifact, request)
@@ -82,7 +69,7 @@ def execute(
                 return transaction.commit()
         except BaseException as error:
             with held_back():
-                recovery.undo(root, journal, transaction.version, images, plan.called, error, tell)
+                recovery.undo(root, journal, transaction.version, plan.called, error, tell)
             raise
 
 
@@ -98,8 +85,7 @@ class _Transaction:
         self.artifact = artifact
         self.request = request
         self.version = root.version(layout.free_id(root, plan.version))
-        self.before = root.current_id()
-        self.notes: list[str] = []
+        self.before = root.current_id() or ""
 
     def build(self, builder: Builder, verifier: Verifier, step: TellStep) -> None:
         """Everything that does not touch what is in use."""
@@ -112,27 +98,23 @@ class _Transaction:
             stack=self.plan.stack,
             release=self.plan.release,
             envcheck=__version__,
-            **builder.about(),
         )
         version.logs.mkdir(parents=True)
-        durable.write(version.own / self.artifact.file_name, self.artifact.text().encode())
-        for stage in builder.stages():
-            details = stage.act(version)
+        durable.write(version.own / self.artifact.file_name, self.artifact.text.encode())
+        for name, act in builder.stages():
+            act(version)
             hide_activation(version)  # also what a package's scripts have brought
-            journal.append(version.id, stage.step, **details)
+            journal.append(version.id, name)
         self._refuse_foreign_records()
         step("verify")
         verdict = self._verify(verifier)
-        noted = builder.result()
-        self.notes = noted.notes
-        self._note_down(noted, verdict, began)
+        self._write_record(builder.result(), verdict, began)
         journal.append(version.id, "verified", verdict=verdict.health.verdict)
 
     def commit(self) -> Installed:
-        """Swap it in. Raises OSError where that fails, and then nothing was changed."""
+        """Swap it in. Raises Cannot where that fails, and then nothing was changed."""
         reveal_activation(self.version)
-        current.swap(self.root, self.version.id)
-        note = current.note(self.root, self.journal, self.version.id, self.before or "")
+        notes = current.use(self.root, self.journal, self.version.id)
         noted = record.read(self.version)
         assert noted is not None, "it was written a moment ago"
         return Installed(
@@ -140,9 +122,9 @@ class _Transaction:
             version=self.version.id,
             prefix=str(self.root.current),
             already=False,
-            before=self.before or "",
+            before=self.before,
             record=noted,
-            notes=[*self.notes, note] if note else self.notes,
+            notes=[*noted.notes, *notes],
         )
 
     def _refuse_foreign_records(self) -> None:
@@ -152,7 +134,7 @@ class _Transaction:
         version, name = self.version, self.artifact.file_name
         later = (version.record, version.files, version.doctor, *version.of_image)
         foreign = [path.name for path in later if os.path.lexists(path)]
-        if durable.read(version.own / name) != self.artifact.text().encode():
+        if durable.read(version.own / name) != self.artifact.text.encode():
             foreign.append(name)
         if foreign:
             with guard.directory(version.own) as own:  # or an engine would be asked for an image
@@ -171,14 +153,15 @@ class _Transaction:
         if verdict.snapshot:
             durable.write(self.version.own / "snapshot.json", verdict.snapshot)
         if verdict.failures:
-            raise NotVerified("the doctor found new problems in it: " + "; ".join(verdict.failures))
+            raise PutBack("the doctor found new problems in it: " + "; ".join(verdict.failures))
         return verdict
 
-    def _note_down(self, noted: BuildResult, verdict: Verification, began: str) -> None:
+    def _write_record(self, built: Built, verdict: Verification, began: str) -> None:
         version = self.version
         file_list.write(version)
         used = file_list.usage([version.directory])
         whole = Record(
+            **msgspec.structs.asdict(built),
             schema=record.SCHEMA,
             version=version.id,
             stack=self.plan.stack,
@@ -188,17 +171,8 @@ class _Transaction:
             inputs=record.inputs(self.request),
             mode=self.request.mode,
             lock=self.artifact.digest,
-            versions=dict(self.artifact.versions),
-            added=noted.added,
-            building=dict(self.artifact.building),
-            python=noted.python,
-            interpreter=noted.interpreter,
-            installer=noted.installer,
-            engine=noted.engine,
-            image=noted.image,
-            image_digest=noted.image_digest,
-            image_bytes=noted.image_bytes,
-            wiring=noted.wiring,
+            versions=self.artifact.versions,
+            building=self.artifact.building,
             envcheck=__version__,
             created_at=began,
             verified_at=layout.now(),
@@ -209,34 +183,22 @@ class _Transaction:
         record.write(version, whole)
 
 
-def _confirmed(root: Root, there: Installed, request: Request) -> Installed:
-    """It is there already, by this lock; this request is noted down, so that the next look is a short one."""
+def _there_already(root: Root, journal: Journal, there: Installed, request: Request) -> Installed:
+    """A version by this lock: no second copy of it is made. The request is noted down, so that the next
+    look is a short one."""
     noted = there.record
-    note = current.remember(root)
+    if there.version == there.before:
+        notes = [*there.notes, *current.remember(root)]
+    else:
+        said = f"it was installed before, and is in use again in place of {there.before or 'none'}"
+        notes = [said, *there.notes, *current.use(root, journal, there.version)]
     with suppress(OSError):  # the next look then takes longer, and that is all
         noted = msgspec.structs.replace(
             noted, request=record.public(request), inputs=record.inputs(request)
         )
         if noted != there.record:
             record.write(root.version(there.version), noted)
-    notes = [*there.notes, note] if note else there.notes
     return msgspec.structs.replace(there, record=noted, notes=notes)
-
-
-def _in_use_again(root: Root, journal: Journal, there: Installed) -> Installed:
-    """A version by this lock was installed before another one: no second copy of it is made."""
-    try:
-        with held_back():
-            current.swap(root, there.version)
-            note = current.note(root, journal, there.version, there.before)
-    except OSError as error:
-        raise Cannot(
-            f"{error.filename or root.current}: cannot be changed: {error.strerror}",
-            hint=durable.advice(error),
-        ) from None
-    said = f"it was installed before, and is in use again in place of {there.before or 'none'}"
-    notes = [said, *there.notes, *([note] if note else [])]
-    return msgspec.structs.replace(there, notes=notes)
 
 
 def hide_activation(version: Version) -> None:

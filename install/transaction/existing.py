@@ -11,9 +11,7 @@ import msgspec
 
 from ..request import Request
 from . import engine_images, file_list, guard, layout, record, roots
-from .engine_images import NO_ENGINES, ImageStore
-from .file_list import Difference
-from .journal import FINISHED, Journal, unfinished
+from .journal import ENDS, Journal
 from .layout import Root, Version
 from .record import Installed, Record
 
@@ -34,33 +32,25 @@ class Condition(NamedTuple):
     drifted: bool  # packages of the lock have another version, or are gone
 
 
-def condition(version: Version, images: ImageStore = NO_ENGINES) -> Condition:
-    """Compare it with what was installed."""
-    difference = compare(version, images)
-    changes = difference.sentences()
+def condition(version: Version) -> Condition:
+    """Compare it with what was installed, in its directory and in its engine."""
+    differs = file_list.compare(version)
+    # Of damaged files enough is known: to ask an engine takes longer.
+    image = engine_images.trouble(version) if differs.intact else ""
+    changes = [*filter(None, [image]), *differs.sentences()]
     if not changes or version.is_container:
-        return Condition(difference.intact, changes, False)
+        return Condition(differs.intact and not image, changes, False)
     from .. import drift  # which takes a while: only where something differs
 
     found = drift.of(version.directory)
-    paths = [*difference.missing, *difference.changed]
-    damaged = drift.unexplained(version.directory, found, paths)
-    sound = not (damaged or difference.unreadable or difference.image)
+    paths = [*differs.missing, *differs.changed]
     drifted = bool(found.changed or found.removed)
-    if sound:
-        return Condition(True, found.sentences() or changes, drifted)
-    return Condition(False, [*found.sentences(), *changes], drifted)
+    if differs.unreadable or image or drift.unexplained(version.directory, found, paths):
+        return Condition(False, [*found.sentences(), *changes], drifted)
+    return Condition(True, found.sentences() or changes, drifted)
 
 
-def compare(version: Version, images: ImageStore = NO_ENGINES) -> Difference:
-    """What differs from what was installed, in the version's directory and in its engine."""
-    difference = file_list.compare(version)
-    if not difference.intact:  # whatever the engine says, which takes longer to ask
-        return difference
-    return msgspec.structs.replace(difference, image=engine_images.trouble(version, images))
-
-
-def look(request: Request, images: ImageStore = NO_ENGINES) -> Installed | None:
+def look(request: Request) -> Installed | None:
     """The environment that an equal request made, unless it is damaged; touches nothing. What its user's pip
     has changed since is in the notes.
 
@@ -74,67 +64,47 @@ def look(request: Request, images: ImageStore = NO_ENGINES) -> Installed | None:
         for root in candidates
         if (not request.path or guard.is_root(root.path))
         and guard.is_safe(root)
-        and (installed := in_root(root, request, images=images))
+        and (installed := in_root(root, request))
     ]
     return max(found, key=lambda installed: installed.record.verified_at, default=None)
 
 
-def in_root(
-    root: Root, request: Request, digest: str = "", images: ImageStore = NO_ENGINES
-) -> Installed | None:
-    """The same for one root. digest: of the lock that the request has come to, where that is known."""
+def in_root(root: Root, request: Request, digest: str = "") -> Installed | None:
+    """The same for one root. digest: of the lock that the request has come to, where that is known; then a
+    version that is not in use does, too, where the one in use does not."""
     current = root.current_id()
-    if current is None or not root.version(current).is_directory:
-        return None
-    if Journal(root.journal).last_steps().get(current) not in FINISHED:
-        return None
-    return _serving(root, current, request, digest, images)
-
-
-def beside(
-    root: Root, request: Request, digest: str, images: ImageStore = NO_ENGINES
-) -> Installed | None:
-    """A version by this lock that is not in use and can be. Under the root's lock, or only to be shown."""
-    current = root.current_id()
-    others = [name for name in usable(root, Journal(root.journal)) if name != current]
-    served = (_serving(root, name, request, digest, images) for name in others)
-    return next(filter(None, served), None)
+    for name in usable(root, Journal(root.journal)):
+        if digest or name == current:
+            noted = record.read(root.version(name))
+            if noted is None or not _serves(noted, request, digest):
+                continue
+            found = condition(root.version(name))
+            if found.usable:
+                return Installed(
+                    directory=str(root.path),
+                    version=name,
+                    prefix=str(root.current),
+                    already=True,
+                    before=current or "",
+                    record=noted,
+                    notes=found.changes,
+                    drifted=found.drifted,
+                )
+    return None
 
 
 def usable(root: Root, journal: Journal) -> list[str]:
     """Every verified version that was finished: ``current`` first, then by when it was last in use."""
-    begun = set(unfinished(root, journal))
-    noted = {version.id: record.read(version) for version in root.versions()}
-    verified = {name: one.verified_at for name, one in noted.items() if one and name not in begun}
-    entries = enumerate(journal.entries())
-    used = {entry.version: number for number, entry in entries if entry.step == "swapped"}
+    entries = journal.entries()
+    last = {entry.version: entry.step for entry in entries}
+    used = {entry.version: n for n, entry in enumerate(entries) if entry.step == "swapped"}
+    finished = [version for version in root.versions() if last.get(version.id, "done") in ENDS]
+    verified = {v.id: noted.verified_at for v in finished if (noted := record.read(v))}
     current = root.current_id()
     return sorted(
         verified,
         key=lambda name: (name == current, used.get(name, -1), verified[name]),
         reverse=True,
-    )
-
-
-def _serving(
-    root: Root, name: str, request: Request, digest: str, images: ImageStore
-) -> Installed | None:
-    """A version, where it is what the request asks for, and undamaged."""
-    noted = record.read(root.version(name))
-    if noted is None or not _serves(noted, request, digest):
-        return None
-    found = condition(root.version(name), images)
-    if not found.usable:
-        return None
-    return Installed(
-        directory=str(root.path),
-        version=name,
-        prefix=str(root.current),
-        already=True,
-        before=root.current_id() or "",
-        record=noted,
-        notes=found.changes,
-        drifted=found.drifted,
     )
 
 

@@ -34,12 +34,11 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     changed: list[str] = []
     added: list[str] = []  # by the user's own `pip install`, as a rule
     unreadable: str = ""  # there is no manifest to compare with
-    image: str = ""  # what is wrong with what an engine holds for it, a sentence
 
     @property
     def intact(self) -> bool:
         """Whether all that was installed is there; more may be."""
-        return not (self.missing or self.changed or self.unreadable or self.image)
+        return not (self.missing or self.changed or self.unreadable)
 
     def sentences(self) -> list[str]:
         """One for each kind, with the first few paths; none where nothing differs."""
@@ -49,7 +48,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
             (self.added, "was added", "were added"),
         ]
         told = [_sentence(*kind) for kind in kinds if kind[0]]
-        return [*filter(None, [self.unreadable, self.image]), *told]
+        return [*filter(None, [self.unreadable]), *told]
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -93,11 +92,6 @@ def compare(version: Version) -> Difference:
     elif not version.python.exists():  # a link, whose target is not the version's
         missing.append("bin/python, or the Python that it leads to,")
     return Difference(missing=missing, changed=changed, added=added)
-
-
-def intact(directory: Path) -> list[str]:
-    """What differs in a version's directory from what was installed, in sentences; empty: nothing."""
-    return compare(Version(directory)).sentences()
 
 
 def scan(directory: Path) -> Files:

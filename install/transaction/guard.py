@@ -61,7 +61,7 @@ def look(root: Root) -> bool:
     path = root.path
     _refuse_by_name(path)
     try:
-        check_kinds(root)
+        _check_kinds(root)
         ours = is_root(path)
         # Asked once more: another envcheck may have claimed it since.
         if not ours and path.exists() and not _is_bare(path) and not is_root(path):
@@ -69,7 +69,7 @@ def look(root: Root) -> bool:
                 f"{path}: this directory exists, is not empty, and was not made by envcheck",
                 hint="name an empty directory with --path, or a new one",
             )
-        check_owner(root)
+        _check_owners(root)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     return ours
@@ -94,9 +94,11 @@ def claim(root: Root) -> None:
 
 
 def check(root: Root) -> None:
-    """Raises UnsafeRoot as ``check_kinds`` and ``check_owner``, OSError where it cannot be looked at."""
-    check_kinds(root)
-    check_owner(root)
+    """Raises UnsafeRoot where one of envcheck's places is a link, or anything else that it never makes, and
+    where the root belongs to another user, or every user may write to it; OSError where it cannot be seen.
+    """
+    _check_kinds(root)
+    _check_owners(root)
 
 
 def is_safe(root: Root) -> bool:
@@ -108,31 +110,11 @@ def is_safe(root: Root) -> bool:
     return True
 
 
-def check_kinds(root: Root) -> None:
-    """Raises UnsafeRoot where one of envcheck's places is a link, or anything else that it never makes."""
-    if _kind(root.path) == stat.S_IFLNK:
-        raise UnsafeRoot(
-            f"{root.path}: this is a symbolic link",
-            hint=f"name what it leads to: {os.path.realpath(root.path)}",
-        )
-    for path in (root.own, root.failed, root.removing):
-        _expect(path, stat.S_IFDIR, "directory")
-    for path in (root.owner, root.lock, root.holder, root.journal):
-        _expect(path, stat.S_IFREG, "regular file")
-
-
-def check_owner(root: Root) -> None:
-    """Raises UnsafeRoot where it belongs to another user, or every user may write to it."""
-    for path in (root.path, root.own):
-        if (status := _status(path)) is not None:
-            _check_owner(path, status, root)
-
-
 @contextmanager
 def opened(root: Root) -> Iterator[tuple[int, int]]:
     """Descriptors of the root and of its ``.envcheck/``, which stay the same whatever their names become.
 
-    Raises UnsafeRoot as ``check_owner``, OSError where there is no such directory.
+    Raises UnsafeRoot where another user may have prepared one, OSError where there is no such directory.
     """
     with directory(root.path) as top, directory(root.own.name, top) as own:
         for path, handle in ((root.path, top), (root.own, own)):
@@ -151,15 +133,29 @@ def directory(name: str | Path, within: int | None = None) -> Iterator[int]:
         os.close(handle)
 
 
-def _expect(path: Path, kind: int, called: str) -> None:
-    found = _kind(path)
-    if found in (None, kind):
-        return
-    what = "a symbolic link" if found == stat.S_IFLNK else f"not a {called}"
-    raise UnsafeRoot(
-        f"{path}: this is {what}, and envcheck never makes one there: somebody else did",
-        hint=f"find out who; then rm -r {word(str(path))}, and try again",
-    )
+def _check_kinds(root: Root) -> None:
+    if _kind(root.path) == stat.S_IFLNK:
+        raise UnsafeRoot(
+            f"{root.path}: this is a symbolic link",
+            hint=f"name what it leads to: {os.path.realpath(root.path)}",
+        )
+    directories = dict.fromkeys((root.own, root.failed, root.removing), "directory")
+    files = dict.fromkeys((root.owner, root.lock, root.holder, root.journal), "regular file")
+    for path, called in (directories | files).items():
+        found = _kind(path)
+        if found in (None, stat.S_IFDIR if path in directories else stat.S_IFREG):
+            continue
+        what = "a symbolic link" if found == stat.S_IFLNK else f"not a {called}"
+        raise UnsafeRoot(
+            f"{path}: this is {what}, and envcheck never makes one there: somebody else did",
+            hint=f"find out who; then rm -r {word(str(path))}, and try again",
+        )
+
+
+def _check_owners(root: Root) -> None:
+    for path in (root.path, root.own):
+        if (status := _status(path)) is not None:
+            _check_owner(path, status, root)
 
 
 def _check_owner(path: Path, status: os.stat_result, root: Root) -> None:

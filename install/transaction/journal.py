@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -19,17 +19,14 @@ from .layout import Root, VersionId, now
 _Building = Literal["begun", "python", "fetched", "created", "installed", "configured"]
 _OfImages = Literal["held", "pulled"]
 Step = _Building | _OfImages | Literal["verified", "swapped", "done", "undone", "removed"]
-FINISHED: frozenset[Step] = frozenset({"swapped", "done"})
-OVER: frozenset[Step] = frozenset({"undone", "removed"})
+ENDS: frozenset[Step] = frozenset({"swapped", "done", "undone", "removed"})
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     time: str  # UTC
     version: VersionId
     step: Step
-    details: dict[
-        str, str
-    ] = {}  # "lock": its digest; "engine", "image"; "before": what was current
+    details: dict[str, str] = {}  # for whoever reads it: "lock", "before", "why"
 
 
 class Journal:
@@ -58,29 +55,24 @@ class Journal:
             durable.sync_directory(self._path.parent)
 
     def entries(self) -> list[Entry]:
-        """All entries, oldest first. A line that was cut (power, a full disk) is as if never written."""
-        return [entry for entry in self._read() if isinstance(entry, Entry)]
+        """All entries, oldest first.
 
-    def foreign(self) -> list[int]:
-        """The numbers of lines that this envcheck would never write: they count as never written."""
-        lines = enumerate(self._read(), start=1)
-        return [number for number, line in lines if isinstance(line, msgspec.ValidationError)]
-
-    def last_steps(self) -> dict[str, Step]:
-        """Each version's last step."""
-        return {entry.version: entry.step for entry in self.entries()}
-
-    def _read(self) -> Iterator[Entry | msgspec.DecodeError]:
+        A line that was cut (power, a full disk), or that envcheck never writes, is as if not there.
+        """
         try:
             with guard.directory(self._path.parent) as own:
                 lines = durable.read(self._path, within=own).splitlines()
         except OSError:
-            return
+            return []
+        found = []
         for line in lines:
-            try:
-                yield durable.decode(line, Entry)
-            except msgspec.DecodeError as error:
-                yield error
+            with suppress(msgspec.DecodeError):
+                found.append(durable.decode(line, Entry))
+        return found
+
+    def last_steps(self) -> dict[str, Step]:
+        """Each version's last step."""
+        return {entry.version: entry.step for entry in self.entries()}
 
     def _opened(self, own: int) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
@@ -96,6 +88,5 @@ class Journal:
 def unfinished(root: Root, journal: Journal) -> list[str]:
     """Versions that were begun, neither swapped in nor taken back, and of which something is there."""
     current = root.current_id()
-    over = FINISHED | OVER
-    names = [name for name, step in journal.last_steps().items() if step not in over]
+    names = [name for name, step in journal.last_steps().items() if step not in ENDS]
     return [name for name in names if name != current and os.path.lexists(root.path / name)]

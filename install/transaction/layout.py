@@ -78,10 +78,10 @@ class Root:
         self.own = path / OWN
         self.owner = self.own / "owner.json"
         self.lock = self.own / "lock"
-        self.holder = self.own / "holder.json"
+        self.holder = self.own / "holder"  # of the lock, for those who wait
         self.journal = self.own / "journal.jsonl"
         self.failed = self.own / "failed"  # logs of versions that were put back
-        self.removing = self.own / "removing"  # versions on their way out
+        self.removing = self.own / "removing"  # a version on its way out
         self.next = self.own / "current"  # what ``current`` is about to become
         self.current = path / "current"
 

@@ -7,10 +7,8 @@ from typing import Literal
 import msgspec
 
 from . import engine_images, existing, file_list, lock, record, roots
-from .engine_images import NO_ENGINES, ImageStore
 from .journal import Journal, unfinished
 from .layout import Root, Version
-from .record import Record
 
 SCHEMA = 1
 
@@ -73,24 +71,20 @@ class Listing(msgspec.Struct, frozen=True):
     environments: list[EnvironmentState]
 
 
-def listing(images: ImageStore = NO_ENGINES) -> Listing:
+def listing() -> Listing:
     """Every environment of this user."""
-    return Listing(SCHEMA, [look_at(root, images) for root in roots.known()])
+    return Listing(SCHEMA, [look_at(root) for root in roots.known()])
 
 
-def look_at(root: Root, images: ImageStore = NO_ENGINES) -> EnvironmentState:
+def look_at(root: Root) -> EnvironmentState:
     holder = lock.holder_at_work(root)
-    begun = set(unfinished(root, Journal(root.journal)))
-    current = root.current_id()
+    cut_off: VersionStatus = "being built" if holder else "unfinished"
+    begun = dict.fromkeys(unfinished(root, Journal(root.journal)), cut_off)
+    current = root.current_id() or ""
     there = root.versions()
-    versions = [
-        _damaged(v, v.id == current, v.id in begun, holder is not None)
-        if v.id in begun or (noted := record.read(v)) is None
-        else _verified(v, v.id == current, noted, images)
-        for v in there
-    ]
-    dangling = root.current.is_symlink() and not root.version(current or ".").is_there
+    versions = [_state(version, current, begun.get(version.id)) for version in there]
     versions.sort(key=lambda v: (v.verified_at, v.version), reverse=True)
+    dangling = root.current.is_symlink() and not root.version(current or ".").is_there
     newest = versions[0] if versions else None
     shown = next((version for version in versions if version.in_use), newest)
     return EnvironmentState(
@@ -101,25 +95,24 @@ def look_at(root: Root, images: ImageStore = NO_ENGINES) -> EnvironmentState:
         engine=shown.engine if shown else "",
         image=shown.image if shown else "",
         digest=shown.digest if shown else "",
-        current=current or "",
+        current=current,
         status="broken link" if dangling else "installed" if current else "nothing in use",
         versions=versions,
         bytes_total=file_list.usage([version.directory for version in there]).total
         + engine_images.bytes_held(there),
-        at_work=str(holder) if holder else "",
+        at_work=holder,
         foreign=[str(path) for path in root.foreign()],
     )
 
 
-def _damaged(version: Version, in_use: bool, begun: bool, at_work: bool) -> VersionState:
-    """One that was never finished, or whose record is gone."""
+def _state(version: Version, current: str, begun: VersionStatus | None) -> VersionState:
+    """begun: what is said of it, where it was never finished."""
     used = file_list.usage([version.directory])
-    built: VersionStatus = "being built" if at_work else "unfinished"
     image = engine_images.of(version)
-    return VersionState(
+    known = VersionState(
         version=version.id,
-        in_use=in_use,
-        status=built if begun else "without a record",
+        in_use=version.id == current,
+        status=begun or "without a record",
         changes=[],
         bytes_total=used.total,
         bytes_shared=used.shared,
@@ -127,15 +120,13 @@ def _damaged(version: Version, in_use: bool, begun: bool, at_work: bool) -> Vers
         engine=image.engine if image else "",
         image=image.reference if image else "",
     )
-
-
-def _verified(version: Version, in_use: bool, noted: Record, images: ImageStore) -> VersionState:
-    used = file_list.usage([version.directory])
-    changes = existing.condition(version, images).changes
+    noted = None if begun else record.read(version)
+    if noted is None:
+        return known
+    changes = existing.condition(version).changes
     image_bytes = engine_images.bytes_held([version])
-    return VersionState(
-        version=version.id,
-        in_use=in_use,
+    return msgspec.structs.replace(
+        known,
         status="changed since" if changes else "verified",
         changes=changes,
         stack=noted.stack,
@@ -146,7 +137,6 @@ def _verified(version: Version, in_use: bool, noted: Record, images: ImageStore)
         verdict=noted.health.verdict,
         envcheck=noted.envcheck,
         bytes_total=used.total + image_bytes,
-        bytes_shared=used.shared,
         mode=noted.mode,
         engine=noted.engine,
         image=noted.image,

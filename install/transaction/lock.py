@@ -1,7 +1,7 @@
 """Locks: one envcheck at a time in a root, and a version in which a command runs.
 
 filelock takes the kernel's lock (flock) on ``.envcheck/lock``, which ends with its holder however that ends,
-and an existence lock where the file system has none. ``holder.json`` beside it says who holds it.
+and an existence lock where the file system has none. ``holder`` beside it says who holds it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ import os
 import socket
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
-from types import TracebackType
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
-import msgspec
 from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 from ...exit_codes import Cannot
+from ...safe_text import one_line
 from .. import durable
 from . import guard
 from .layout import Root, Version, now
@@ -31,162 +29,126 @@ PAUSE = 0.2  # seconds between two tries
 _BUSY = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
 _NO_FLOCK = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _EXISTENCE = "lock.exists"  # where the file system has no flock
+_UNKNOWN = "another envcheck"
 _FIRST = 64  # of the descriptors that may be taken: shells and programs use low ones themselves
 
 
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who holds the lock. ``since`` is UTC."""
-
-    host: str
-    user: str
-    pid: Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
-    since: str
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.user} on {self.host} (process {self.pid}, {self.what}, since {self.since})"
-
-
-class Locked(Cannot):
-    """Another envcheck holds the lock, and was not waited for any longer."""
-
-
-class RootLock:
-    """The lock of a root, as a context manager.
+@contextmanager
+def locked(
+    root: Root,
+    what: str,
+    *,
+    wait: float | None = None,
+    tell: Callable[[str], None] = lambda sentence: None,
+    make: bool = False,
+) -> Iterator[None]:
+    """Hold the lock of a root. Whatever changes anything in a root takes its lock first.
 
     what: for those who wait, "envcheck install tensorflow". wait: seconds to wait for another holder; None
-    waits until it is over. tell: gets a sentence when waiting begins. prepare: called before each try, to
-    make the root where another envcheck has just removed it.
+    waits until it is over. tell: gets a sentence when waiting begins. make: the root,
+    where there is none or another envcheck has just removed it.
 
-    Whatever changes anything in a root takes its lock first. Raises UsageError for one that another user may
-    have prepared, or that a newer envcheck has made.
+    Raises UsageError for a root that another user may have prepared, or that a newer envcheck has made,
+    Cannot where it cannot be locked, or another holder was not waited for any longer.
     """
-
-    def __init__(
-        self,
-        root: Root,
-        what: str,
-        *,
-        wait: float | None = None,
-        tell: Callable[[str], None] = lambda sentence: None,
-        prepare: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._root = root
-        self._what = what
-        self._wait = wait
-        self._tell = tell
-        self._prepare = prepare
-        self._lock: BaseFileLock = FileLock(root.lock, timeout=0)
-
-    def __enter__(self) -> RootLock:
-        limit = None if self._wait is None else time.monotonic() + self._wait
-        told = ""
-        while not self._try():
-            holder = read_holder(self._root)
-            who = str(holder) if holder else "another envcheck"
-            if limit is not None and time.monotonic() >= limit:
-                raise Locked(
-                    f"{self._root.path}: {who} is at work here",
-                    hint="try again when it is done, or give --wait SECONDS",
-                )
-            if who != told:
-                self._tell(f"{self._root.path}: waiting for {who}; Ctrl-C gives up")
-                told = who
-            time.sleep(PAUSE)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        with suppress(OSError):  # the root itself is gone, or the disk is
-            self._root.holder.unlink(missing_ok=True)
-        with suppress(OSError):
-            self._lock.release()
-
-    def _try(self) -> bool:
-        self._prepare()
-        try:
-            guard.check(self._root)
-            guard.is_root(self._root.path)  # raises for a newer layout
-            self._acquire()
-            try:
-                if self._take_note():
-                    return True
-            except BaseException:
-                self._lock.release()
-                raise
-            self._lock.release()
-            return False
-        except Timeout:
-            return False
-        except FileNotFoundError:
-            if self._root.own.is_dir():
-                return False  # the root was removed and made again in between
+    limit = None if wait is None else time.monotonic() + wait
+    told = ""
+    while (lock := _try(root, what, make)) is None:
+        who = _holder(root) or _UNKNOWN
+        if limit is not None and time.monotonic() >= limit:
             raise Cannot(
-                f"{self._root.path}: there is no environment of envcheck's any more"
-            ) from None
-        except OSError as error:
-            raise Cannot(
-                f"{error.filename or self._root.lock}: cannot be locked: {error.strerror}",
-                hint=durable.advice(error) or "envcheck needs to write there",
-            ) from None
-
-    def _acquire(self) -> None:
-        """Raises Timeout where somebody holds it, OSError."""
-        if not self._root.own.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "there is no such directory", str(self._root.own))
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of its own change to an existence lock
-                self._lock.acquire()
-        except OSError as error:
-            if isinstance(error, Timeout) or error.errno not in _NO_FLOCK:
-                raise
-            self._lock = SoftFileLock(self._root.own / _EXISTENCE, timeout=0)
-            self._lock.acquire()
-
-    def _take_note(self) -> bool:
-        """Write down who holds it; False where the locked file is no longer the root's. Raises OSError.
-
-        A root that was removed and made again has another file, and so has one whose ``.envcheck/`` was
-        exchanged for a link between the look at it and the lock.
-        """
-        with guard.opened(self._root) as (_, own):
-            if not _is_locked(self._root, own) and not isinstance(self._lock, SoftFileLock):
-                return False
-            holder = Holder(
-                host=socket.gethostname(),
-                user=_user(),
-                pid=os.getpid(),
-                since=now(),
-                what=self._what,
+                f"{root.path}: {who} is at work here",
+                hint="try again when it is done, or give --wait SECONDS",
             )
-            with durable.named(self._root.holder):
-                for name in os.listdir(own):  # noqa: PTH208, of a descriptor
-                    if name.startswith(f".{self._root.holder.name}."):  # of a killed holder
-                        os.unlink(name, dir_fd=own)
-                durable.write(self._root.holder, msgspec.json.encode(holder), within=own)
-        return True
-
-
-def read_holder(root: Root) -> Holder | None:
-    """Who is written down as the lock's holder."""
+        if who != told:
+            tell(f"{root.path}: waiting for {who}; Ctrl-C gives up")
+            told = who
+        time.sleep(PAUSE)
     try:
-        return durable.load(root.holder, Holder)
-    except (OSError, msgspec.DecodeError):
+        yield
+    finally:
+        with suppress(OSError):  # the root itself is gone, or the disk is
+            root.holder.unlink(missing_ok=True)
+        with suppress(OSError):
+            lock.release()
+
+
+def _try(root: Root, what: str, make: bool) -> BaseFileLock | None:
+    if make:
+        guard.claim(root)
+    try:
+        guard.check(root)
+        guard.is_root(root.path)  # raises for a newer layout
+        lock = _acquired(root)
+        try:
+            if _write_holder(root, what, lock):
+                return lock
+        except BaseException:
+            lock.release()
+            raise
+        lock.release()
+    except Timeout:
         return None
+    except FileNotFoundError:
+        if not root.own.is_dir():  # else it was removed and made again in between
+            raise Cannot(f"{root.path}: there is no environment of envcheck's any more") from None
+    except OSError as error:
+        raise Cannot(
+            f"{error.filename or root.lock}: cannot be locked: {error.strerror}",
+            hint=durable.advice(error) or "envcheck needs to write there",
+        ) from None
+    return None
 
 
-def holder_at_work(root: Root) -> Holder | None:
-    """Who holds the lock at this moment, as far as can be told without waiting; writes nothing."""
-    holder = read_holder(root)
+def _acquired(root: Root) -> BaseFileLock:
+    """Raises Timeout where somebody holds it, OSError."""
+    if not root.own.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such directory", str(root.own))
+    lock: BaseFileLock = FileLock(root.lock, timeout=0)
     try:
-        return holder if holder is not None and _is_locked(root) else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its own change to an existence lock
+            lock.acquire()
+    except OSError as error:
+        if isinstance(error, Timeout) or error.errno not in _NO_FLOCK:
+            raise
+        lock = SoftFileLock(root.own / _EXISTENCE, timeout=0)
+        lock.acquire()
+    return lock
+
+
+def _write_holder(root: Root, what: str, lock: BaseFileLock) -> bool:
+    """Write down who holds the lock; False where the locked file is no longer the root's. Raises OSError.
+
+    A root that was removed and made again has another file, and so has one whose ``.envcheck/`` was
+    exchanged for a link between the look at it and the lock.
+    """
+    who = f"{_user()} on {socket.gethostname()} (process {os.getpid()}, {what}, since {now()})"
+    with guard.opened(root) as (_, own):
+        if not _is_locked(root, own) and not isinstance(lock, SoftFileLock):
+            return False
+        with durable.named(root.holder):
+            for name in os.listdir(own):  # noqa: PTH208, of a descriptor
+                if name.startswith(f".{root.holder.name}."):  # of a killed holder
+                    os.unlink(name, dir_fd=own)
+            durable.write(root.holder, who.encode(), within=own)
+    return True
+
+
+def _holder(root: Root) -> str:
+    """Who is written down as the lock's holder; "" where nobody is."""
+    try:
+        return one_line(durable.read(root.holder).decode("utf-8", "replace")[:300])
     except OSError:
-        return None
+        return ""
+
+
+def holder_at_work(root: Root) -> str:
+    """Who holds the lock at this moment, as far as can be told without waiting; writes nothing."""
+    try:
+        return (_holder(root) or _UNKNOWN) if _is_locked(root) else ""
+    except OSError:
+        return ""
 
 
 def hold(version: Version) -> None:

@@ -27,8 +27,23 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     unproven: list[str] = []  # codes that it must pass and that could not run here: without a GPU
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """A verified version's ``record.json``. Times are UTC, sizes allocated bytes."""
+class Built(msgspec.Struct, frozen=True, kw_only=True):
+    """What only the building of a version tells. Sizes are allocated bytes."""
+
+    python: str = ""  # "3.11.7"
+    interpreter: str = ""  # its path; "" in a container
+    installer: str = ""  # "uv 0.13.9"
+    added: dict[str, str] = {}  # beside the lock's: what a user had added to the version before it
+    engine: str = ""  # "podman"; these five of a container alone
+    image: str = ""  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3": as it was asked for
+    image_digest: str = ""  # of its manifest: "sha256:…"
+    image_bytes: int = 0  # in the engine's storage; 0 where the image is a file of the version's
+    wiring: str = ""  # how GPUs get into it: "by CDI (/etc/cdi/nvidia.yaml)"
+    notes: list[str] = []  # told once, at the end of the installation
+
+
+class Record(Built, frozen=True, kw_only=True):
+    """A verified version's ``record.json``. Times are UTC."""
 
     schema: int
     version: VersionId
@@ -40,16 +55,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     mode: Literal["wheel", "container"] = "wheel"
     lock: str  # its digest: of pylock.toml, or of the image's manifest
     versions: dict[str, str]  # of its packages
-    added: dict[str, str] = {}  # beside the lock's: what a user had added to the version before it
     building: dict[str, str] = {}  # of those that sdists were built with, and that are not in it
-    python: str = ""  # "3.11.7"
-    interpreter: str = ""
-    installer: str = ""  # "uv 0.13.9"
-    engine: str = ""  # "podman"; these five of a container alone
-    image: str = ""  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3": as it was asked for
-    image_digest: str = ""  # of its manifest: "sha256:…"
-    image_bytes: int = 0  # in the engine's storage; 0 where the image is a file of the version's
-    wiring: str = ""  # how GPUs get into it
     envcheck: str
     created_at: str
     verified_at: str

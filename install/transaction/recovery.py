@@ -10,65 +10,51 @@ from pathlib import Path
 from ...exit_codes import Cannot, EnvcheckError, NotPutBack, PutBack
 from .. import durable
 from . import current, removal
-from .engine_images import ImageStore
-from .interfaces import RemovalError
 from .journal import Journal, unfinished
 from .layout import Root, Version
 
 KEPT = 3  # failed versions whose logs are kept
 
 
-def recover(root: Root, journal: Journal, images: ImageStore, tell: Callable[[str], None]) -> None:
+def recover(root: Root, journal: Journal, tell: Callable[[str], None]) -> None:
     """Put in order what an envcheck that was killed has left, before anything else is done in a root.
 
-    Under its lock. Raises Cannot, NotPutBack.
+    Completes a swap that was not recorded, and takes back what was not finished. A version that was begun is
+    removed even where much of it is there: half of an environment cannot be told from a whole one without
+    building it again, and that is cheap, for fetched files stay in the store. What ``current`` names is never
+    touched. Under the root's lock. Raises Cannot, NotPutBack.
     """
     try:
-        _recover(root, journal, images, tell)
+        root.next.unlink(missing_ok=True)
+        in_use = root.current_id() or ""
+        step = journal.last_steps().get(in_use)
+        if step == "verified":
+            journal.append(in_use, "swapped", why="found in use")
+        if step in ("verified", "swapped"):
+            current.complete(root, journal, in_use)
+        for version in map(root.version, unfinished(root, journal)):
+            if version.is_directory:
+                tell(f"{version.directory}: removing what an interrupted installation left")
+            removal.discard(root, version)
+            journal.append(version.id, "undone", why="cut off")
+        removal.empty(root)
     except OSError as error:
         raise Cannot(
             f"{error.filename or root.journal}: an installation that was cut off cannot be put in"
             f" order: {error.strerror}",
             hint=durable.advice(error),
         ) from None
-    except RemovalError as error:
+    except NotPutBack as error:
         raise NotPutBack(
             f"an interrupted installation cannot be removed: {error}",
             hint=error.hint or f"remove {root.removing} yourself, and try again",
         ) from None
 
 
-def _recover(root: Root, journal: Journal, images: ImageStore, tell: Callable[[str], None]) -> None:
-    """Complete a swap that was not recorded, and take back what was not finished.
-
-    A version that was begun is removed even where much of it is there: half of an environment cannot be
-    told from a whole one without building it again, and that is cheap, for fetched files stay in the store.
-    What ``current`` names is never touched.
-    """
-    root.next.unlink(missing_ok=True)
-    if foreign := journal.foreign():
-        first = f"line {foreign[0]} was" if len(foreign) == 1 else f"{len(foreign)} lines were"
-        tell(f"{root.journal}: {first} not written by this envcheck, and ignored")
-    in_use = root.current_id()
-    step = journal.last_steps().get(in_use or "")
-    if in_use is not None and step in ("verified", "swapped"):
-        if step == "verified":
-            journal.append(in_use, "swapped", why="found in use")
-        current.complete(root, journal, in_use)
-    for name in unfinished(root, journal):
-        version = root.version(name)
-        if version.is_directory:
-            tell(f"{version.directory}: removing what an interrupted installation left")
-        removal.discard(root, version, images)
-        journal.append(name, "undone", why="cut off")
-    removal.empty(root)
-
-
 def undo(
     root: Root,
     journal: Journal,
     version: Version,
-    images: ImageStore,
     what: str,
     error: BaseException,
     tell: Callable[[str], None],
@@ -82,8 +68,8 @@ def undo(
         return
     kept = _keep_logs(root, version)
     try:
-        removal.discard(root, version, images)
-    except RemovalError as failed:
+        removal.discard(root, version)
+    except NotPutBack as failed:
         raise NotPutBack(
             f"{what} was not installed ({_sentence(error)}), and something of it is left: {failed}",
             hint=f"what is in use has not changed; {failed.hint or f'remove {root.removing} yourself'}",
@@ -122,21 +108,21 @@ def _sentence(error: BaseException) -> str:
 
 
 def _keep_logs(root: Root, version: Version) -> Path | None:
-    """Copy the logs and the doctor's report away from a version that is about to go; None: there are none."""
-    logs = sorted(version.logs.iterdir()) if version.logs.is_dir() else []
-    files = [p for p in (version.doctor, *logs) if p.is_file() and not p.is_symlink()]
-    if not files:
-        return None
+    """Move the logs and the doctor's report out of a version that is about to go; None: there are none."""
     place = root.failed / version.id
     try:
+        if version.logs.is_symlink():
+            return None
+        with suppress(FileNotFoundError):
+            version.doctor.rename(version.logs / version.doctor.name)
+        if not any(version.logs.iterdir()):
+            return None
+        root.failed.mkdir(exist_ok=True)
         shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
-        for path in files:
-            shutil.copyfile(path, place / path.name)
+        version.logs.rename(place)
         newest = sorted(root.failed.iterdir(), key=lambda path: -path.stat().st_mtime_ns)
         for old in newest[KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:  # the disk is full, as a rule: then the sentence has to do
-        shutil.rmtree(place, ignore_errors=True)
         return None
     return place

@@ -7,12 +7,10 @@ from collections.abc import Callable
 import msgspec
 
 from ...exit_codes import Cannot, UsageError
-from .. import durable
 from . import current, existing, record, recovery
-from .engine_images import NO_ENGINES, ImageStore
 from .journal import Journal
 from .layout import Root
-from .lock import RootLock
+from .lock import locked
 
 
 class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +25,6 @@ def rollback(
     root: Root,
     to: str = "",
     *,
-    images: ImageStore = NO_ENGINES,
     wait: float | None = None,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> RolledBack:
@@ -37,36 +34,28 @@ def rollback(
     where there is none to go to or it is no longer what was installed.
     """
     journal = Journal(root.journal)
-    with RootLock(root, "envcheck rollback", wait=wait, tell=tell):
-        recovery.recover(root, journal, images, tell)
-        before = root.current_id()
-        chosen = _choose(root, journal, to, before)
-        found = existing.condition(root.version(chosen), images)
+    with locked(root, "envcheck rollback", wait=wait, tell=tell):
+        recovery.recover(root, journal, tell)
+        before = root.current_id() or ""
+        chosen = _choose(root, existing.usable(root, journal), to, before)
+        found = existing.condition(root.version(chosen))
         if not found.usable:
             noted = record.read(root.version(chosen))
             raise Cannot(
                 f"{chosen} is not what was installed: {'; '.join(found.changes)}",
                 hint=f"envcheck install --mode {noted.mode if noted else 'wheel'} makes a new version",
             )
-        try:
-            current.swap(root, chosen)
-        except OSError as error:
-            raise Cannot(
-                f"{error.filename or root.current}: cannot be changed: {error.strerror}",
-                hint=durable.advice(error),
-            ) from None
-        note = current.note(root, journal, chosen, before or "")
+        notes = current.use(root, journal, chosen)
     return RolledBack(
         directory=str(root.path),
         version=chosen,
-        before=before or "",
+        before=before,
         prefix=str(root.current),
-        notes=[note] if note else [],
+        notes=notes,
     )
 
 
-def _choose(root: Root, journal: Journal, to: str, in_use: str | None) -> str:
-    there = existing.usable(root, journal)
+def _choose(root: Root, there: list[str], to: str, in_use: str) -> str:
     others = [name for name in there if name != in_use]
     if to and to == in_use:
         raise UsageError(f"{to}: this version is in use already")

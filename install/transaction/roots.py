@@ -1,25 +1,32 @@
-"""Which roots there are: those under the environments' directory, and those that `--path` made elsewhere."""
+"""Which roots there are: those under the environments' directory, and those that `--path` made elsewhere.
+
+And which one was installed last: what `envcheck doctor` looks at and `envcheck run` starts.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from ...exit_codes import UsageError
+from ...exit_codes import Cannot, UsageError
 from .. import durable, places
 from . import guard
 from .layout import Root
 
 
+class LastInstall(msgspec.Struct, frozen=True):
+    """``$XDG_STATE_HOME/envcheck/last-install.json``: ``prefix`` is the environment's directory."""
+
+    prefix: str
+
+
 def known() -> list[Root]:
     """Every root of ours, by path."""
-    here = places.environments()
     try:
-        paths = {path for path in here.iterdir() if not path.is_symlink()}
+        paths = {path for path in places.environments().iterdir() if not path.is_symlink()}
     except OSError:
         paths = set()
     paths |= {Path(path) for path in _registered()}
@@ -33,9 +40,28 @@ def register(root: Root) -> None:
 
 
 def forget(root: Root) -> None:
-    """It is gone. Raises OSError."""
+    """It is gone: it is not the one installed last, either. Raises OSError."""
+    if _last() == str(root.current):
+        _last_path().unlink(missing_ok=True)
     if str(root.path) in _registered():
         _change(root.path, add=False)
+
+
+def remember(root: Root) -> None:
+    """It is one of those there are, and the one installed last. Raises OSError."""
+    register(root)
+    places.state().mkdir(parents=True, exist_ok=True)
+    durable.write(_last_path(), msgspec.json.encode(LastInstall(str(root.current))))
+
+
+def last() -> str | None:
+    """The prefix of the environment installed last, ROOT/current; None where there is none.
+
+    Also where the directory belongs to another user by now, who would have us start what lies in it.
+    """
+    prefix = _last()
+    safe = prefix is not None and guard.is_safe(Root(Path(prefix).parent))
+    return prefix if safe else None
 
 
 def find(word: str, *, any_owner: bool = False) -> Root:
@@ -84,27 +110,27 @@ def _find(word: str) -> Path:
     )
 
 
-def _record() -> Path:
-    return places.state() / "environments.json"
+def _last_path() -> Path:
+    return places.state() / "last-install.json"
+
+
+def _last() -> str | None:
+    try:
+        prefix = durable.load(_last_path(), LastInstall).prefix
+    except (OSError, Cannot, msgspec.DecodeError):
+        return None
+    return prefix if prefix.startswith("/") and prefix.isprintable() else None
 
 
 def _registered() -> list[str]:
     try:
-        paths = durable.load(_record(), list[str])
+        paths = durable.load(places.state() / "environments.json", list[str])
     except (OSError, msgspec.DecodeError):
         return []
     return [path for path in paths if path.startswith("/") and path.isprintable()]
 
 
 def _change(path: Path, *, add: bool) -> None:
-    with _locked():
-        paths = set(_registered()) - {str(path)} | ({str(path)} if add else set())
-        durable.write(_record(), msgspec.json.encode(sorted(paths)))
-
-
-@contextmanager
-def _locked() -> Iterator[None]:
-    """Two envchecks in different roots write the same list."""
     from filelock import FileLock  # a look at what is installed does without
 
     places.state().mkdir(parents=True, exist_ok=True)
@@ -112,7 +138,8 @@ def _locked() -> Iterator[None]:
     with suppress(OSError):  # without locks there, at worst one of two is not remembered
         lock.acquire()
     try:
-        yield
+        paths = set(_registered()) - {str(path)} | ({str(path)} if add else set())
+        durable.write(places.state() / "environments.json", msgspec.json.encode(sorted(paths)))
     finally:
         lock.release()
 

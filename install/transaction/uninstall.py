@@ -11,12 +11,9 @@ import msgspec
 
 from ...exit_codes import Cannot, NotPutBack, PutBack, UsageError
 from ...findings.shell import word
-from . import current, engine_images, file_list, guard, last_install, lock, recovery, removal, roots
-from .engine_images import NO_ENGINES, ImageStore
-from .interfaces import RemovalError
+from . import current, engine_images, file_list, guard, lock, recovery, removal, roots
 from .journal import Journal
 from .layout import Root, Version
-from .lock import RootLock
 
 
 class Uninstalled(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,31 +35,24 @@ def check(root: Root, version_id: str = "") -> list[Version]:
     one in which a command is running.
     """
     guard.check(root)
-    chosen = _chosen(root, version_id)
+    there = root.versions()
+    chosen = [version for version in there if version_id in ("", version.id)]
+    if version_id and not chosen:
+        names = ", ".join(version.id for version in there)
+        raise UsageError(
+            f"{version_id}: there is no such version" + (f"; there are {names}" if names else "")
+        )
+    if version_id and version_id == root.current_id():
+        raise UsageError(
+            f"{version_id}: this version is in use",
+            hint="run envcheck rollback first; without --version all versions are removed",
+        )
     for version in chosen:
         if lock.is_busy(version):
             raise Cannot(
                 f"{version.directory}: a command that envcheck run started is still running in it",
                 hint=f"stop it first; fuser -v {word(str(version.files))} shows its processes",
             )
-    return chosen
-
-
-def _chosen(root: Root, version_id: str) -> list[Version]:
-    there = root.versions()
-    if not version_id:
-        return there
-    chosen = [version for version in there if version.id == version_id]
-    if not chosen:
-        names = ", ".join(version.id for version in there)
-        raise UsageError(
-            f"{version_id}: there is no such version" + (f"; there are {names}" if names else "")
-        )
-    if version_id == root.current_id():
-        raise UsageError(
-            f"{version_id}: this version is in use",
-            hint="run envcheck rollback first; without --version all versions are removed",
-        )
     return chosen
 
 
@@ -76,7 +66,6 @@ def uninstall(
     root: Root,
     version_id: str = "",
     *,
-    images: ImageStore = NO_ENGINES,
     wait: float | None = None,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> Uninstalled:
@@ -87,26 +76,21 @@ def uninstall(
     where something could not be removed.
     """
     journal = Journal(root.journal)
-    with RootLock(root, "envcheck uninstall", wait=wait, tell=tell):
-        recovery.recover(root, journal, images, tell)
+    with lock.locked(root, "envcheck uninstall", wait=wait, tell=tell):
+        recovery.recover(root, journal, tell)
         chosen = check(root, version_id)
         used = file_list.usage([version.directory for version in chosen])
         image_bytes = engine_images.bytes_freed(chosen)
-        names, names_left = engine_images.names(chosen)
-        _release(root, chosen, images)
+        images, images_left = engine_images.names(chosen)
+        _release(root, chosen)
         try:
             if not version_id:
                 current.clear(root)  # first: from here on nothing looks installed
-                with suppress(OSError):  # what names it then names nothing
-                    last_install.forget(str(root.current))
             for version in chosen:
                 tell(f"removing {version.directory}")
                 removal.take_away(root, version)
                 journal.append(version.id, "removed")
-            if not version_id:
-                with suppress(OSError):
-                    roots.forget(root)
-        except RemovalError as error:
+        except NotPutBack as error:
             raise _left(
                 root, str(error), error.hint or "remove it yourself, and try again"
             ) from None
@@ -120,19 +104,19 @@ def uninstall(
         whole=not version_id,
         freed=used.total - used.shared + image_bytes,
         left=[str(path) for path in left],
-        images=names,
-        images_left=names_left,
+        images=images,
+        images_left=images_left,
     )
 
 
-def _release(root: Root, chosen: list[Version], images: ImageStore) -> None:
+def _release(root: Root, chosen: list[Version]) -> None:
     """Have engines let go, of the version in use last: a container may run that envcheck did not start."""
     in_use = root.current_id()
     released: list[Version] = []
     for version in sorted(chosen, key=lambda one: one.id == in_use):
         try:
-            engine_images.release(version, images, released)
-        except RemovalError as error:
+            engine_images.release(version, released)
+        except NotPutBack as error:
             if released:
                 raise _left(root, str(error), error.hint) from None
             raise PutBack(f"{root.path}: nothing was removed: {error}", hint=error.hint) from None
@@ -146,11 +130,13 @@ def _left(root: Root, why: str, hint: str) -> NotPutBack:
 
 def _dissolve(root: Root) -> list[Path]:
     """Remove our own files, the marker last: what is cut off in between is still ours. Gives what stays."""
+    with suppress(OSError):  # what names it then names nothing
+        roots.forget(root)
     left = root.foreign()
-    with suppress(OSError, RemovalError), guard.opened(root) as (top, own):
+    with suppress(OSError, NotPutBack), guard.opened(root) as (top, own):
         names = os.listdir(own)  # noqa: PTH208 - of a descriptor
         for name in sorted(names, key=lambda name: (name == root.owner.name, name)):
-            with suppress(OSError, RemovalError):
+            with suppress(OSError, NotPutBack):
                 removal.wipe(name, own, root.own)
         os.rmdir(root.own.name, dir_fd=top)  # not empty: an install that waited is there
     with suppress(OSError):  # not empty: somebody else's

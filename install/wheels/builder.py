@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...exit_codes import Cannot, CouldNotLook
+from .. import pylock
 from ..fit.models import Choice
 from ..lockfile import Downloads, LockedPackage, Lockfile
 from ..plan.models import StepName
@@ -15,8 +16,9 @@ from ..pythons import finding
 from ..pythons.interpreter import Interpreter
 from ..request import Request
 from ..store.fetch_rate import Meter
-from ..transaction.interfaces import BuildResult, Details, Stage
+from ..transaction.interfaces import Artifact, Stage
 from ..transaction.layout import Version
+from ..transaction.record import Built
 from . import environment, installing, uv
 
 if TYPE_CHECKING:
@@ -54,21 +56,18 @@ class WheelBuilder:
         self._step = step
         self._interpreter = resolved.choice.candidate.interpreter
 
-    def about(self) -> Details:
-        return {}
-
     def stages(self) -> Sequence[Stage]:
         return [
-            Stage("python", self._get_python),
-            Stage("fetched", self._fetch),
-            Stage("created", self._create),
-            Stage("installed", self._install),
-            Stage("configured", self._configure),
+            ("python", self._get_python),
+            ("fetched", self._fetch),
+            ("created", self._create),
+            ("installed", self._install),
+            ("configured", self._configure),
         ]
 
-    def result(self) -> BuildResult:
+    def result(self) -> Built:
         python = self._python()
-        return BuildResult(
+        return Built(
             python=python.version,
             interpreter=python.path,
             installer=self._installer,
@@ -76,8 +75,8 @@ class WheelBuilder:
             notes=self._resolved.notes,
         )
 
-    def _get_python(self, version: Version) -> Details:
-        return {"interpreter": self._python().path}
+    def _get_python(self, version: Version) -> None:
+        self._python()
 
     def _python(self) -> Interpreter:
         if self._interpreter is None:
@@ -87,18 +86,16 @@ class WheelBuilder:
             )
         return self._interpreter
 
-    def _fetch(self, version: Version) -> Details:
+    def _fetch(self, version: Version) -> None:
         """Begins; the installer takes the files as they come."""
         self._step("fetch")
         self._fetcher.want_all(self._resolved.downloads.files)
-        return {}
 
-    def _create(self, version: Version) -> Details:
+    def _create(self, version: Version) -> None:
         self._step("create")
         environment.create(version.directory, self._python(), prompt=self._resolved.lock.stack)
-        return {}
 
-    def _install(self, version: Version) -> Details:
+    def _install(self, version: Version) -> None:
         self._step("install")
         resolved = self._resolved
         stack = resolved.choice.stack
@@ -107,9 +104,8 @@ class WheelBuilder:
         )
         self._fetcher.wait()
         self._meter.keep()
-        return {}
 
-    def _configure(self, version: Version) -> Details:
+    def _configure(self, version: Version) -> None:
         self._step("configure")
         environment.configure(
             version.directory,
@@ -117,7 +113,19 @@ class WheelBuilder:
             self._resolved.lock,
             self._resolved.public,
         )
-        return {}
+
+
+def artifact(lock: Lockfile) -> Artifact:
+    """The lock as what a transaction installs."""
+    installed = {package.file.sha256 for package in lock.packages}
+    building = [package for package in lock.building if package.file.sha256 not in installed]
+    return Artifact(
+        file_name="pylock.toml",
+        text=pylock.text(lock),
+        digest=pylock.digest(lock),
+        versions={package.name: package.version for package in lock.packages},
+        building={package.name: package.version for package in building},
+    )
 
 
 def get_python(minor: str, request: Request) -> Interpreter:

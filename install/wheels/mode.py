@@ -29,11 +29,11 @@ from ..store import fetch_rate
 from ..store.fetch_rate import Meter
 from ..store.store import Store
 from ..transaction import guard, layout
+from ..transaction.interfaces import Artifact
 from ..verify import DoctorVerifier, unchanged
 from . import added, checking, installing, locate, sdists, uv_cache
 from .added import damage
-from .artifact import LockedPackages
-from .builder import ResolvedWheels, WheelBuilder
+from .builder import ResolvedWheels, WheelBuilder, artifact
 from .indexes import Indexes
 
 if TYPE_CHECKING:
@@ -160,8 +160,8 @@ class WheelMode:
         )
         return wheel_planning.plan(choice, resolved.downloads, here)
 
-    def artifact(self, resolved: ResolvedWheels) -> LockedPackages:
-        return LockedPackages(resolved.lock)
+    def artifact(self, resolved: ResolvedWheels) -> Artifact:
+        return artifact(resolved.lock)
 
     def builder(self, resolved: ResolvedWheels, plan: WheelPlan) -> WheelBuilder:
         """Raises UsageError for a damaged bundle."""

@@ -7,24 +7,33 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from envcheck.exit_codes import CouldNotLook
 from envcheck.install import durable
 from envcheck.install.engine import EngineImage, Start, Wiring
+from envcheck.install.engines import engine_storage
 from envcheck.install.plan.models import Plan
 from envcheck.install.request import Request
 from envcheck.install.transaction import engine_images, layout
-from envcheck.install.transaction.engine_images import ImageStore
 from envcheck.install.transaction.execute import execute
 from envcheck.install.transaction.interfaces import (
-    BuildResult,
-    Details,
+    Artifact,
     Stage,
     Verification,
 )
 from envcheck.install.transaction.layout import Root, Version
-from envcheck.install.transaction.record import Health, Installed
+from envcheck.install.transaction.record import Built, Health, Installed
 
 SIZE = 5_000_000  # bytes that the stand-in says of every image
+
+
+def fake_engine(storage: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """The engine that a transaction asks."""
+    made = FakeEngine(storage)
+    for name in ("has", "release"):
+        monkeypatch.setattr(engine_storage, name, getattr(made, name))
+    return made
 
 
 class FakeEngine:
@@ -93,18 +102,9 @@ def reference(release: str) -> str:
     return f"x.test/tiny@sha256:{digest(release)}"
 
 
-class TinyImage:
-    """The Artifact."""
-
-    file_name = "image.json"
-    versions: dict[str, str] = {}
-    building: dict[str, str] = {}
-
-    def __init__(self, release: str) -> None:
-        self.digest = digest(release)
-
-    def text(self) -> str:
-        return json.dumps({"digest": f"sha256:{self.digest}"})
+def tiny_image(release: str) -> Artifact:
+    text = json.dumps({"digest": f"sha256:{digest(release)}"})
+    return Artifact(file_name="image.json", text=text, digest=digest(release))
 
 
 class ImageBuilder:
@@ -118,18 +118,15 @@ class ImageBuilder:
         self._at = at
         self.done: list[str] = []
 
-    def about(self) -> Details:
-        return {"engine": "podman", "image": reference(self._release)}
-
     def stages(self) -> list[Stage]:
         return [
-            Stage("held", self._hold),
-            Stage("pulled", self._pull),
-            Stage("configured", self._configure),
+            ("held", self._hold),
+            ("pulled", self._pull),
+            ("configured", self._configure),
         ]
 
-    def result(self) -> BuildResult:
-        return BuildResult(
+    def result(self) -> Built:
+        return Built(
             engine="podman",
             image=f"x.test/tiny:{self._release}",
             image_digest=f"sha256:{digest(self._release)}",
@@ -138,20 +135,18 @@ class ImageBuilder:
             notes=["memlock cannot be set here"],
         )
 
-    def _hold(self, version: Version) -> Details:
+    def _hold(self, version: Version) -> None:
         self._pass("hold")
         before = bool(self._engine.names(image_id(self._release)))
         engine_images.hold(version, held(version, self._release, before))
         self._pass("was held")
-        return {}
 
-    def _pull(self, version: Version) -> Details:
+    def _pull(self, version: Version) -> None:
         written = engine_images.of(version)
         assert written is not None
         self._engine.pull(written, self._pass)
-        return {}
 
-    def _configure(self, version: Version) -> Details:
+    def _configure(self, version: Version) -> None:
         self._pass("configure")
         start = Start(
             engine="podman",
@@ -162,7 +157,6 @@ class ImageBuilder:
             gpus=1,
         )
         durable.write(version.start, json.dumps({"image": start.image}).encode())
-        return {}
 
     def _pass(self, step: str) -> None:
         self.done.append(step)
@@ -185,16 +179,14 @@ class ImageJudge:
 
     def __init__(
         self,
-        engine: ImageStore,
         failures: list[str] | None = None,
         at: Callable[[str], None] = lambda step: None,
     ) -> None:
-        self._engine = engine
         self._failures = failures or []
         self._at = at
 
     def verify(self, directory: Path, old: Path | None) -> Verification:
-        assert engine_images.trouble(Version(directory), self._engine) == ""
+        assert engine_images.trouble(Version(directory)) == ""
         self._at("verify")
         health = Health(verdict="Healthy")
         return Verification(health=health, failures=self._failures, report=b'{"a": "report"}\n')
@@ -223,22 +215,24 @@ def image_request(root: Path, release: str = "") -> Request:
     return Request(mode="container", release=release, path=str(root))
 
 
-def install_image(root: Path, release: str, engine: ImageStore, **options: Any) -> Installed:
+def install_image(
+    root: Path, release: str, engine: FakeEngine | None = None, **options: Any
+) -> Installed:
     """One installation; builder, verifier and request may be given."""
     builder = options.pop("builder", None)
     if builder is None:
-        assert isinstance(engine, FakeEngine)
+        assert engine is not None
         builder = ImageBuilder(release, engine)
-    verifier = options.pop("verifier", None) or ImageJudge(engine)
+    verifier = options.pop("verifier", None) or ImageJudge()
     asked = options.pop("request", None) or image_request(root, release)
-    plan, image = planned(root, release), TinyImage(release)
-    return execute(plan, image, asked, builder, verifier, images=engine, **options)
+    plan, image = planned(root, release), tiny_image(release)
+    return execute(plan, image, asked, builder, verifier, **options)
 
 
 def image_in_use(root: Path, engine: FakeEngine) -> str:
     """The release that would be started: its image is in the engine."""
     version = Root(root).version(Root(root).current_id() or "nothing")
-    assert engine_images.trouble(version, engine) == "" and version.start.is_file()
+    assert engine_images.trouble(version) == "" and version.start.is_file()
     return json.loads(version.start.read_text())["image"].removeprefix("sha256:").lstrip("0")
 
 

@@ -24,7 +24,7 @@ def outside_of(root: Path) -> Path:
         (folder / "precious.txt").write_text("precious")
         (own.parent / "record.json").write_text("{}")
         (own / "install.log").write_text("log")
-    for name in ("journal.jsonl", "lock", "holder.json", "owner.json", "a.txt"):
+    for name in ("journal.jsonl", "lock", "holder", "owner.json", "a.txt"):
         (tree / name).write_text('{"owner": "envcheck", "layout": 1, "created_at": ""}\n')
     (tree / "failed").chmod(0o500)
     return tree
@@ -151,11 +151,8 @@ def _waiting_to_be_removed(root: Path, outside: Path) -> None:
 
 
 def _holder_of_another_kind(root: Path, outside: Path) -> None:
-    """A process id that is none, and a host that answers."""
-    holder = {"host": os.uname().nodename, "user": "\x1b]0;x\a", "since": "", "what": "\n"}
-    for pid in (-1, 1 << 70):
-        text = json.dumps(holder | {"pid": pid, "token": "x"})
-        Root(root).holder.write_text(text)
+    """What would move a terminal's cursor, and more than anybody reads."""
+    Root(root).holder.write_text("\x1b]0;x\a\n" + "x" * 100_000)
 
 
 PLANTS: dict[str, Callable[[Path, Path], None]] = {
@@ -175,9 +172,9 @@ PLANTS: dict[str, Callable[[Path, Path], None]] = {
     "lock to a new file": _link(".envcheck/lock", "new.txt"),
     "lock has another name": _hard(".envcheck/lock", "a.txt"),
     "lock a FIFO": _fifo(".envcheck/lock"),
-    "holder to a file": _link(".envcheck/holder.json", "a.txt"),
-    "holder to a new file": _link(".envcheck/holder.json", "new.txt"),
-    "holder a FIFO": _fifo(".envcheck/holder.json"),
+    "holder to a file": _link(".envcheck/holder", "a.txt"),
+    "holder to a new file": _link(".envcheck/holder", "new.txt"),
+    "holder a FIFO": _fifo(".envcheck/holder"),
     "holder of another kind": _holder_of_another_kind,
     "owner to a file": _link(".envcheck/owner.json", "owner.json"),
     "owner a FIFO": _fifo(".envcheck/owner.json"),

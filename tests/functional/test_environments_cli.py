@@ -27,7 +27,7 @@ from envcheck.exit_codes import PutBack
 from envcheck.install import places
 from envcheck.install.transaction import existing
 from envcheck.install.transaction.layout import Root
-from envcheck.install.transaction.lock import RootLock
+from envcheck.install.transaction.lock import locked as root_lock
 from envcheck.install.verify import DoctorVerifier
 
 XDG = ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
@@ -107,7 +107,7 @@ def test_list_tells_what_is_not_as_it_should_be(root: Path) -> None:
     assert "unfinished" in text and "notes.txt (not envcheck's)" in text
     (root / one.version / "bin" / "python").unlink()
     assert listed()["tiny"]["status"] == "broken link"  # type: ignore[index]
-    with RootLock(Root(root), "a test"):
+    with root_lock(Root(root), "a test"):
         assert "a test" in listed()["tiny"]["at_work"]  # type: ignore[index]
     assert "a test" not in said("list")
 
@@ -149,7 +149,7 @@ def test_rollback_and_forward(root: Path) -> None:
 def test_rollback_waits_as_long_as_it_is_told(root: Path) -> None:
     install(root, "1")
     install(root, "2")
-    with RootLock(Root(root), "a test"):
+    with root_lock(Root(root), "a test"):
         result = envcheck("rollback", "--wait", "0")
     assert f"process {os.getpid()}, a test" in refused(result, 3)
 
@@ -217,7 +217,7 @@ def test_prune_keeps_what_is_in_use_and_one_more(root: Path) -> None:
     assert "for envcheck rollback" in text and "in use" in text and "This would free" in text
     assert everything(root) == before and other.exists()
     done = json.loads(said("prune", "--format", "json"))
-    assert [one["version"] for one in done["removed"]] == [cut_off, versions[0]]
+    assert [one["version"] for one in done["removed"]] == [versions[0], cut_off]
     assert {one["version"]: one["why"] for one in done["kept"]} == {
         versions[2]: "in use",
         versions[1]: "for envcheck rollback",
@@ -237,7 +237,7 @@ def test_prune_leaves_a_running_installation_and_its_files_alone(root: Path) -> 
     file = places.store() / "files" / "cd" / ("cd" * 32)
     file.parent.mkdir(parents=True)
     file.write_text("x")
-    with RootLock(Root(root), "a test"):
+    with root_lock(Root(root), "a test"):
         text = said("prune")
     assert "a test" in text and "kept" in text
     assert file.exists() and len(names(root)) == 5

@@ -14,6 +14,7 @@ from image_transaction_parts import (
     ImageBuilder,
     ImageJudge,
     digest,
+    fake_engine,
     holds_exactly,
     image_id,
     image_in_use,
@@ -25,12 +26,12 @@ from processes import wait_for
 from transaction_parts import IMAGE_STEPS, holds, in_child, install, is_tidy, start, wait
 
 from envcheck.exit_codes import Cannot, CouldNotLook, NotPutBack, PutBack
+from envcheck.install.prune import prune
 from envcheck.install.request import Request
-from envcheck.install.transaction import engine_images, existing, last_install, record, roots
+from envcheck.install.transaction import engine_images, existing, record, roots
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.listing import look_at
-from envcheck.install.transaction.prune import prune
 from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import bytes_of, uninstall
 
@@ -41,8 +42,8 @@ pytestmark = pytest.mark.usefixtures("scratch_home")
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> FakeEngine:
-    return FakeEngine(tmp_path / "engine")
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    return fake_engine(tmp_path / "engine", monkeypatch)
 
 
 @pytest.fixture
@@ -57,12 +58,12 @@ def failing(
         if step == at:
             raise error()
 
-    return {"builder": ImageBuilder("2", engine, fail), "verifier": ImageJudge(engine, at=fail)}
+    return {"builder": ImageBuilder("2", engine, fail), "verifier": ImageJudge(at=fail)}
 
 
 def test_installed_and_recorded(root: Path, engine: FakeEngine) -> None:
     done = install_image(root, "1", engine)
-    assert done.version == "1-tf1-00000000" and done.prefix == last_install.read()
+    assert done.version == "1-tf1-00000000" and done.prefix == roots.last()
     assert done.notes == ["memlock cannot be set here"]
     is_tidy(root, versions=1)
     version = Root(root).version(done.version)
@@ -75,8 +76,6 @@ def test_installed_and_recorded(root: Path, engine: FakeEngine) -> None:
     assert noted.wiring == "by CDI" and noted.image_bytes == SIZE
     entries = Journal(Root(root).journal).entries()
     assert [entry.step for entry in entries] == list(IMAGE_STEPS)
-    assert entries[0].details["engine"] == "podman"
-    assert entries[0].details["image"] == reference("1")
     holds_exactly(root, engine, {"1"})
 
 
@@ -96,7 +95,7 @@ def test_an_error_in_a_step_leaves_the_engine_as_it_was(
 
 def test_what_the_doctor_refuses_is_taken_back(root: Path, engine: FakeEngine) -> None:
     with pytest.raises(PutBack, match="FRM-001: no GPU") as refused:
-        install_image(root, "1", engine, verifier=ImageJudge(engine, ["FRM-001: no GPU"]))
+        install_image(root, "1", engine, verifier=ImageJudge(["FRM-001: no GPU"]))
     assert (Path(refused.value.hint.removeprefix("the log is in ")) / "doctor.json").is_file()
     assert engine.images() == {}
 
@@ -107,7 +106,7 @@ def test_an_image_that_was_there_before_stays(root: Path, engine: FakeEngine) ->
         install_image(root, "2", engine, **failing(engine, "verify", ValueError))
     assert engine.images() == {"2": {"mine:1"}}
     install_image(root, "2", engine)
-    done = uninstall(Root(root), images=engine)
+    done = uninstall(Root(root))
     assert engine.images() == {"2": {"mine:1"}} and not root.exists()
     assert (done.images, done.images_left) == ([], [f"{reference('2')} in podman"])
 
@@ -138,12 +137,12 @@ def test_an_engine_that_is_gone_for_good_can_be_forgotten(root: Path, engine: Fa
     done = install_image(root, "1", engine)
     engine.answers = False
     with pytest.raises(PutBack, match=r"nothing was removed: .*podman does not answer") as left:
-        uninstall(Root(root), images=engine)
+        uninstall(Root(root))
     assert Root(root).current_id() == done.version, "which can still be started"
     held = Root(root).version(done.version).held
     assert f"remove {held} and try again" in left.value.hint
     held.unlink()
-    uninstall(Root(root), images=engine)
+    uninstall(Root(root))
     assert not root.exists()
 
 
@@ -151,17 +150,15 @@ def test_an_equal_request_does_nothing_while_the_image_is_there(
     root: Path, engine: FakeEngine
 ) -> None:
     install_image(root, "1", engine)
-    there = existing.look(image_request(root, "1"), images=engine)
+    there = existing.look(image_request(root, "1"))
     assert there is not None and there.already and there.notes == []
-    assert existing.look(image_request(root, "2"), images=engine) is None
-    assert existing.look(Request(release="1", path=str(root)), images=engine) is None, (
-        "that is the wheel mode"
-    )
+    assert existing.look(image_request(root, "2")) is None
+    assert existing.look(Request(release="1", path=str(root))) is None, "that is the wheel mode"
     builder = ImageBuilder("1", engine)
     assert install_image(root, "1", engine, builder=builder, request=image_request(root)).already
     assert builder.done == []
     (engine.storage / "1").unlink()
-    assert existing.look(image_request(root), images=engine) is None
+    assert existing.look(image_request(root)) is None
     again = install_image(root, "1", engine)
     assert again.version == "1-tf1-00000000-2" and image_in_use(root, engine) == "1"
 
@@ -184,9 +181,9 @@ def test_the_same_image_of_two_versions_goes_with_the_last(root: Path, engine: F
     held = engine_images.of(Root(root).version(second))
     assert held is not None and not held.before, "envcheck itself has brought it"
     assert bytes_of(Root(root).versions()) < 2 * SIZE, "it counts once"
-    assert uninstall(Root(root), first, images=engine).freed < SIZE
+    assert uninstall(Root(root), first).freed < SIZE
     holds_exactly(root, engine, {"1"})
-    done = uninstall(Root(root), images=engine)
+    done = uninstall(Root(root))
     assert done.freed > SIZE and done.images == [f"{reference('1')} in podman"]
     assert engine.images() == {}
 
@@ -197,25 +194,19 @@ def test_the_same_image_of_two_roots_goes_with_the_last(
     """They have it by the same name."""
     install_image(root, "1", engine)
     install_image(tmp_path / "other", "1", engine)
-    uninstall(Root(root), images=engine)
+    uninstall(Root(root))
     assert image_in_use(tmp_path / "other", engine) == "1"
-    uninstall(Root(tmp_path / "other"), images=engine)
+    uninstall(Root(tmp_path / "other"))
     assert engine.images() == {}
 
 
 def test_back_forward_and_not_to_an_image_that_is_gone(root: Path, engine: FakeEngine) -> None:
     one, two = install_image(root, "1", engine), install_image(root, "2", engine)
-    assert (
-        rollback(Root(root), images=engine).version == one.version
-        and image_in_use(root, engine) == "1"
-    )
-    assert (
-        rollback(Root(root), images=engine).version == two.version
-        and image_in_use(root, engine) == "2"
-    )
+    assert rollback(Root(root)).version == one.version and image_in_use(root, engine) == "1"
+    assert rollback(Root(root)).version == two.version and image_in_use(root, engine) == "2"
     (engine.storage / "1").unlink()
     with pytest.raises(Cannot, match="is not in podman any more") as refused:
-        rollback(Root(root), images=engine)
+        rollback(Root(root))
     assert "--mode container" in refused.value.hint
     assert image_in_use(root, engine) == "2"
 
@@ -224,23 +215,23 @@ def test_a_root_may_hold_both_modes(root: Path, engine: FakeEngine) -> None:
     install(root, "1")
     image = install_image(root, "1", engine)
     assert image_in_use(root, engine) == "1"
-    rollback(Root(root), images=engine)
+    rollback(Root(root))
     assert holds(root) == "1"
-    rollback(Root(root), image.version, images=engine)
-    states = {version.mode: version for version in look_at(Root(root), engine).versions}
+    rollback(Root(root), image.version)
+    states = {version.mode: version for version in look_at(Root(root)).versions}
     assert states["container"].in_use and states["wheel"].python
-    uninstall(Root(root), images=engine)
+    uninstall(Root(root))
     assert engine.images() == {}
 
 
 def test_prune_has_the_engine_let_go(root: Path, engine: FakeEngine) -> None:
     for release in ("1", "2", "3"):
         install_image(root, release, engine)
-    would = prune(dry_run=True, images=engine)
+    would = prune(dry_run=True)
     assert [one.version for one in would.removed] == ["1-tf1-00000000"]
     assert would.freed >= SIZE and would.removed[0].bytes_total > SIZE
     assert set(engine.images()) == {"1", "2", "3"}
-    done = prune(images=engine)
+    done = prune()
     assert done.freed >= SIZE
     holds_exactly(root, engine, {"2", "3"})
 
@@ -249,7 +240,7 @@ def test_the_listing_tells_of_images(root: Path, engine: FakeEngine) -> None:
     install_image(root, "1", engine)
     install_image(root, "2", engine)
     (engine.storage / "1").unlink()
-    found = look_at(Root(root), engine)
+    found = look_at(Root(root))
     assert (found.mode, found.engine, found.status) == ("container", "podman", "installed")
     assert (found.image, found.digest) == ("x.test/tiny:2", image_id("2"))
     assert found.bytes_total > 2 * SIZE
@@ -260,7 +251,7 @@ def test_the_listing_tells_of_images(root: Path, engine: FakeEngine) -> None:
         [f"its image ({reference('1')}) is not in podman any more"],
     )
     Root(root).version(found.current).start.unlink()
-    assert look_at(Root(root), engine).status == "broken link"
+    assert look_at(Root(root)).status == "broken link"
 
 
 def test_what_is_being_pulled_is_listed_with_its_image(root: Path, engine: FakeEngine) -> None:
@@ -268,8 +259,8 @@ def test_what_is_being_pulled_is_listed_with_its_image(root: Path, engine: FakeE
 
     def at(step: str) -> None:
         if step == "pulled":
-            seen.extend(look_at(Root(root), engine).versions)
-            modes.append(look_at(Root(root), engine).mode)
+            seen.extend(look_at(Root(root)).versions)
+            modes.append(look_at(Root(root)).mode)
 
     install_image(root, "1", engine, builder=ImageBuilder("1", engine, at))
     assert [(one.status, one.mode, one.image) for one in seen] == [
@@ -316,5 +307,5 @@ def test_a_first_installation_that_was_killed_leaves_nothing_to_the_engine(
     assert set(engine.images()) == {"1"}
     found = [known for known in roots.known() if known.path == root]
     assert found, "the root is known, though nothing in it was ever finished"
-    uninstall(found[0], images=engine)
+    uninstall(found[0])
     assert engine.images() == {} and not root.exists()

@@ -12,6 +12,7 @@ from image_transaction_parts import (
     FakeEngine,
     ImageBuilder,
     ImageJudge,
+    fake_engine,
     holds_exactly,
     image_in_use,
     image_request,
@@ -29,8 +30,8 @@ pytestmark = pytest.mark.usefixtures("scratch_home")
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> FakeEngine:
-    return FakeEngine(tmp_path / "engine")
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    return fake_engine(tmp_path / "engine", monkeypatch)
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def after_the_kill(root: Path, engine: FakeEngine, *, swapped: bool | None = Non
     assert image_in_use(root, engine) == "2"
     is_tidy(root, versions=2)
     holds_exactly(root, engine, {"1", "2"})
-    there = existing.look(image_request(root, "2"), images=engine)
+    there = existing.look(image_request(root, "2"))
     assert there is not None and there.already and not there.notes
 
 
@@ -87,7 +88,7 @@ def test_killed_in_the_middle_of_a_step(one: Path, engine: FakeEngine, step: str
         if now == step:
             die()
 
-    builder, judge = ImageBuilder("2", engine, at), ImageJudge(engine, at=at)
+    builder, judge = ImageBuilder("2", engine, at), ImageJudge(at=at)
     killed = in_child(lambda: install_image(one, "2", engine, builder=builder, verifier=judge))
     assert killed == -signal.SIGKILL
     assert ("2" in engine.images()) == (step in ("pulled", "configure", "verify"))
@@ -123,7 +124,7 @@ def test_killed_at_every_change_of_a_file(one: Path, engine: FakeEngine, of_the_
         nothing_is_held_that_no_version_tells_of(one, engine)
         if not of_the_user:
             after_the_kill(one, engine)
-        assert in_child(lambda: uninstall(Root(one), images=engine)) == 0
+        assert in_child(lambda: uninstall(Root(one))) == 0
         assert engine.images() == ({"2": {"mine:1"}} if of_the_user else {})
         number += 1
     assert number > 30, "there are that many changes at least"
@@ -135,13 +136,13 @@ def test_killed_at_every_change_while_it_is_removed(one: Path, engine: FakeEngin
     again, number = Again(one, engine), 0
     while True:
         again()
-        ended = in_child(lambda: changing(number, die, lambda: uninstall(Root(one), images=engine)))  # noqa: B023
+        ended = in_child(lambda: changing(number, die, lambda: uninstall(Root(one))))  # noqa: B023
         if ended == NEVER:
             break
         assert ended == -signal.SIGKILL
         nothing_is_held_that_no_version_tells_of(one, engine)
         if Root(one).owner.exists():
-            assert in_child(lambda: uninstall(Root(one), images=engine)) == 0
+            assert in_child(lambda: uninstall(Root(one))) == 0
         assert engine.images() == {}
         number += 1
     assert number > 10

@@ -19,9 +19,7 @@ from envcheck.exit_codes import Cannot, PutBack
 from envcheck.install import places
 from envcheck.install.engine import EngineImage
 from envcheck.install.engines import engine_storage
-from envcheck.install.engines.image_store import EngineImages
 from envcheck.install.transaction import engine_images, existing
-from envcheck.install.transaction.interfaces import Details
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import uninstall
@@ -53,7 +51,7 @@ class PodmanBuilder(ImageBuilder):
         super().__init__(release, FakeEngine(places.home() / "none"), at)
         self._archives = archives
 
-    def _hold(self, version: Version) -> Details:
+    def _hold(self, version: Version) -> None:
         wanted = EngineImage(
             engine="podman",
             program=str(shutil.which("podman")),
@@ -67,7 +65,7 @@ class PodmanBuilder(ImageBuilder):
         )
         return {}
 
-    def _pull(self, version: Version) -> Details:
+    def _pull(self, version: Version) -> None:
         held = engine_images.of(version)
         assert held is not None
         world = self._archives.world
@@ -104,7 +102,7 @@ def put(
     root: Path, release: str, archives: Archives, at: Callable[[str], None] = lambda step: None
 ) -> str:
     builder = PodmanBuilder(release, archives, at)
-    return install_image(root, release, EngineImages(), builder=builder).version
+    return install_image(root, release, builder=builder).version
 
 
 def there(archives: Archives) -> set[str]:
@@ -121,10 +119,10 @@ def test_held_listed_gone_and_let_go(root: Path, archives: Archives) -> None:
     assert put(root, "2", archives) == two, "nothing was done"
     told = json.loads(envcheck("list", "--format", "json").stdout)["environments"][0]
     assert [version["status"] for version in told["versions"]] == ["verified", "verified"]
-    assert rollback(Root(root), images=EngineImages()).version == one
+    assert rollback(Root(root)).version == one
     archives.world.podman("rmi", "--force", archives.ids["2"])
     with pytest.raises(Cannot, match="is not in podman any more"):
-        rollback(Root(root), images=EngineImages())
+        rollback(Root(root))
     told = json.loads(envcheck("list", "--format", "json").stdout)["environments"][0]
     changes = {version["version"]: version["changes"] for version in told["versions"]}
     assert changes[one] == [] and "is not in podman any more" in changes[two][0]
@@ -147,10 +145,7 @@ def test_killed_with_its_image_in_podman_the_next_run_takes_it_back(
     assert result.returncode == 3
     assert b"removing what an interrupted installation left" in result.stderr
     assert there(archives) == {"1"}
-    assert (
-        engine_images.trouble(Root(root).version(Root(root).current_id() or ""), EngineImages())
-        == ""
-    )
+    assert engine_images.trouble(Root(root).version(Root(root).current_id() or "")) == ""
 
 
 def test_undone_and_a_podman_that_does_not_answer(
@@ -168,10 +163,10 @@ def test_undone_and_a_podman_that_does_not_answer(
     broken.write_text("[")
     with monkeypatch.context() as patched:
         patched.setenv("CONTAINERS_STORAGE_CONF", str(broken))
-        assert existing.in_root(Root(root), image_request(root, "1"), images=EngineImages()) is None
+        assert existing.in_root(Root(root), image_request(root, "1")) is None
         with pytest.raises(PutBack) as left:
-            uninstall(Root(root), images=EngineImages())
+            uninstall(Root(root))
     assert "podman" in str(left.value) and "held.json" in left.value.hint
     assert f"rmi localhost/envcheck/tiny:{version}" in left.value.hint
-    uninstall(Root(root), images=EngineImages())
+    uninstall(Root(root))
     assert there(archives) == set() and not root.exists()

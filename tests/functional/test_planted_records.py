@@ -18,10 +18,9 @@ from transaction_parts import IMAGE_STEPS, WHEEL_STEPS, install, request
 
 from envcheck.exit_codes import EnvcheckError, NotPutBack
 from envcheck.install.engines import client
-from envcheck.install.engines.image_store import EngineImages
+from envcheck.install.prune import prune
 from envcheck.install.transaction import existing, listing
 from envcheck.install.transaction.layout import Root
-from envcheck.install.transaction.prune import prune
 from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import uninstall
 
@@ -131,12 +130,12 @@ def test_nothing_outside_changes(
         root.current.symlink_to(current.replace("OUTSIDE", str(there)))
     before = fingerprint(there)
     for command in (
-        lambda: listing.look_at(root, images=EngineImages()),
-        lambda: existing.look(request(path, "1"), images=EngineImages()),
-        lambda: rollback(root, wait=0, images=EngineImages()),
-        lambda: install(path, "2", wait=0, images=EngineImages()),
-        lambda: prune([root], keep=0, images=EngineImages()),
-        lambda: uninstall(root, wait=0, images=EngineImages()),
+        lambda: listing.look_at(root),
+        lambda: existing.look(request(path, "1")),
+        lambda: rollback(root, wait=0),
+        lambda: install(path, "2", wait=0),
+        lambda: prune([root], keep=0),
+        lambda: uninstall(root, wait=0),
     ):
         with suppress(EnvcheckError):
             command()

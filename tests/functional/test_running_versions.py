@@ -13,9 +13,9 @@ from cli import environment
 from transaction_parts import TinyBuilder, install, is_tidy, runs
 
 from envcheck.exit_codes import Cannot, PutBack
+from envcheck.install.prune import prune
 from envcheck.install.transaction import lock
 from envcheck.install.transaction.layout import Root
-from envcheck.install.transaction.prune import prune
 from envcheck.install.transaction.uninstall import uninstall
 
 pytestmark = pytest.mark.usefixtures("scratch_home")

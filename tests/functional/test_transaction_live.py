@@ -31,11 +31,11 @@ from transaction_parts import (
     wait,
 )
 
-from envcheck.exit_codes import CouldNotLook, NotPutBack, PutBack
-from envcheck.install.transaction import existing, last_install, record, removal, roots
+from envcheck.exit_codes import Cannot, CouldNotLook, NotPutBack, PutBack
+from envcheck.install.transaction import existing, record, removal, roots
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
-from envcheck.install.transaction.lock import Locked, RootLock
+from envcheck.install.transaction.lock import locked as root_lock
 from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import uninstall
 
@@ -62,7 +62,7 @@ def test_installed_and_recorded(root: Path) -> None:
     done = install(root, "1")
     assert not done.already and done.before == ""
     assert done.version.startswith("1-py") and str((root / "current").readlink()) == done.version
-    assert done.prefix == str(root / "current") == last_install.read()
+    assert done.prefix == str(root / "current") == roots.last()
     assert runs(root) == "1"
     is_tidy(root, versions=1)
     version = Root(root).version(done.version)
@@ -204,13 +204,13 @@ def test_control_c_while_it_is_undone_changes_nothing(
 
 def test_control_c_at_the_swap_comes_too_late(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(root, "1")
-    write = last_install.write
+    remember = roots.remember
 
-    def interrupted(prefix: str) -> None:
+    def interrupted(root: Root) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        write(prefix)
+        remember(root)
 
-    monkeypatch.setattr(last_install, "write", interrupted)
+    monkeypatch.setattr(roots, "remember", interrupted)
     told = root.parent / "told"
     assert in_child(lambda: install(root, "2", tell=told.write_text)) == 130
     assert told.read_text() == "tiny 2 is installed: it was too late to stop"
@@ -236,7 +236,7 @@ def test_what_cannot_be_removed_is_named(root: Path, monkeypatch: pytest.MonkeyP
     install(root, "1")
 
     def stays(name: str, within: int, parent: Path) -> None:
-        raise removal.RemovalError(f"{parent / name}: Device or resource busy")
+        raise NotPutBack(f"{parent / name}: Device or resource busy")
 
     monkeypatch.setattr(removal, "wipe", stays)
     with pytest.raises(NotPutBack) as caught:
@@ -250,14 +250,14 @@ def test_what_cannot_be_removed_is_named(root: Path, monkeypatch: pytest.MonkeyP
 def test_the_disk_full_after_the_swap_is_told_of_and_repaired_later(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(prefix: str) -> None:
+    def full(root: Root) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "/state")
 
     with monkeypatch.context() as patched:
-        patched.setattr(last_install, "write", full)
+        patched.setattr(roots, "remember", full)
         done = install(root, "1")
     assert len(done.notes) == 1 and "(/state: No space left on device)" in done.notes[0]
-    assert runs(root) == "1" and last_install.read() is None
+    assert runs(root) == "1" and roots.last() is None
     install(root, "2")
     assert [entry.step for entry in Journal(Root(root).journal).entries()].count("done") == 2
 
@@ -292,7 +292,7 @@ def test_two_at_once_the_second_waits_and_finds_it_done(root: Path, tmp_path: Pa
     assert wait_for(told.exists)
     sentence = told.read_text()
     assert f"process {one}, envcheck install tiny" in sentence and "waiting for" in sentence
-    with pytest.raises(Locked, match=f"process {one}"):
+    with pytest.raises(Cannot, match=f"process {one}"):
         install(root, "1", wait=0)
     go_on.touch()
     assert (wait(one), wait(two)) == (0, 0)
@@ -308,7 +308,7 @@ def test_four_at_once_all_succeed(root: Path) -> None:
 
 def test_waiting_ends_by_control_c(root: Path) -> None:
     install(root, "1")
-    with RootLock(Root(root), "a test"):
+    with root_lock(Root(root), "a test"):
         child = start(lambda: install(root, "2", tell=lambda said: (root / "told").touch()))
         assert wait_for((root / "told").exists)
         os.kill(child, signal.SIGINT)
@@ -327,13 +327,13 @@ def test_without_flock_an_existence_lock_is_the_lock(
     held = tmp_path / "held"
 
     def hold() -> None:
-        with RootLock(Root(root), "holding"):
+        with root_lock(Root(root), "holding"):
             held.touch()
             time.sleep(30)
 
     child = start(hold)
     assert wait_for(held.exists)
-    with pytest.raises(Locked, match=rf"process {child}, holding"):
+    with pytest.raises(Cannot, match=rf"process {child}, holding"):
         install(root, "2", wait=0.5)
     os.kill(child, signal.SIGKILL)
     wait(child)

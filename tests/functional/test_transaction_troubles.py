@@ -14,7 +14,7 @@ from transaction_parts import TinyBuilder, install, runs
 
 from envcheck.exit_codes import Cannot, CouldNotLook, PutBack
 from envcheck.install import places
-from envcheck.install.transaction import last_install
+from envcheck.install.transaction import roots
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.rollback import rollback
@@ -46,7 +46,7 @@ def test_a_rollback_of_one_leaves_another_the_last_installed(root: Path, tmp_pat
     rollback(Root(root))
     other = install(tmp_path / "other", "1")
     uninstall(Root(root), gone)
-    assert last_install.read() == other.prefix
+    assert roots.last() == other.prefix
 
 
 def test_what_a_log_is_said_to_hold_is_found_where_it_went(root: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_full_disk_is_named_with_its_file_and_what_to_do(
         patched.setattr(os, "fsync", full)
         with pytest.raises(Cannot) as failed:
             install(root, "2")
-    assert "holder.json: cannot be locked: No space left" in str(failed.value)
+    assert "holder: cannot be locked: No space left" in str(failed.value)
     assert "make room" in failed.value.hint
     builder = TinyBuilder("2", lambda step: monkeypatch.setattr(os, "fsync", full))
     with pytest.raises(PutBack) as undone:

@@ -18,11 +18,11 @@ from envcheck.install.plan.models import PlannedPackage, WheelPlan
 from envcheck.install.request import Request
 from envcheck.install.transaction import layout
 from envcheck.install.transaction.execute import execute
-from envcheck.install.transaction.interfaces import BuildResult, Details, Stage, Verification
+from envcheck.install.transaction.interfaces import Stage, Verification
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
-from envcheck.install.transaction.record import Health, Installed
-from envcheck.install.wheels.artifact import LockedPackages
+from envcheck.install.transaction.record import Built, Health, Installed
+from envcheck.install.wheels.builder import artifact
 
 MINOR = f"{sys.version_info[0]}.{sys.version_info[1]}"
 IMAGE_STEPS = ["begun", "held", "pulled", "configured", "verified", "swapped", "done"]
@@ -80,25 +80,21 @@ class TinyBuilder:
         self._at = at
         self.done: list[str] = []
 
-    def about(self) -> Details:
-        return {}
-
     def stages(self) -> list[Stage]:
         return [
-            Stage("python", self._act(lambda directory: self._pass("python"))),
-            Stage("fetched", self._act(lambda directory: self._pass("fetch"))),
-            Stage("created", self._act(self.create)),
-            Stage("installed", self._act(self.install)),
-            Stage("configured", self._act(self.configure)),
+            ("python", self._act(lambda directory: self._pass("python"))),
+            ("fetched", self._act(lambda directory: self._pass("fetch"))),
+            ("created", self._act(self.create)),
+            ("installed", self._act(self.install)),
+            ("configured", self._act(self.configure)),
         ]
 
-    def result(self) -> BuildResult:
-        return BuildResult(python=MINOR + ".0", interpreter=sys.executable, installer="none")
+    def result(self) -> Built:
+        return Built(python=MINOR + ".0", interpreter=sys.executable, installer="none")
 
-    def _act(self, work: Callable[[Path], None]) -> Callable[[Version], Details]:
-        def act(version: Version) -> Details:
+    def _act(self, work: Callable[[Path], None]) -> Callable[[Version], None]:
+        def act(version: Version) -> None:
             work(version.directory)
-            return {}
 
         return act
 
@@ -184,7 +180,7 @@ def install(root: Path, release: str, **options: Any) -> Installed:
     builder = options.pop("builder", None) or TinyBuilder(release)
     verifier = options.pop("verifier", None) or Judge()
     asked = options.pop("request", None) or request(root, release)
-    return execute(planned(root, lock), LockedPackages(lock), asked, builder, verifier, **options)
+    return execute(planned(root, lock), artifact(lock), asked, builder, verifier, **options)
 
 
 def in_child(work: Callable[[], object]) -> int:

@@ -9,7 +9,8 @@ import pytest
 from envcheck.exit_codes import EnvcheckError
 from envcheck.install import places
 from envcheck.install.start.finding import find
-from envcheck.install.transaction import last_install
+from envcheck.install.transaction import roots
+from envcheck.install.transaction.layout import Root
 
 ONE, TWO = "1.0-py3.11-00000001", "23.03-tf1-00000002"
 
@@ -39,7 +40,7 @@ def made(path: Path, *versions: str, current: str = "", unfinished: str = "") ->
 def test_the_one_installed_last_and_the_version_in_use() -> None:
     root = made(places.environments() / "tiny", ONE, TWO, current=TWO)
     made(places.environments() / "other", ONE, current=ONE)
-    last_install.write(str(root / "current"))
+    roots.remember(Root(root))
     assert find().directory == root / TWO
     assert find(version=ONE).directory == root / ONE
     assert find("other").directory == root.with_name("other") / ONE
@@ -68,12 +69,12 @@ def test_where_nothing_is_installed() -> None:
 
 def test_one_that_was_removed_since(tmp_path: Path) -> None:
     root = made(tmp_path / "root", ONE, current=TWO)
-    last_install.write(str(root / "current"))
+    roots.remember(Root(root))
     assert f"leads to {TWO}, which no longer exists" in refusal()[0]
     (root / "current").unlink()
     said, hint = refusal()
     assert said == f"{root}: no version of it is in use" and ONE in hint
-    last_install.write(str(tmp_path / "gone" / "current"))
+    roots.remember(Root(tmp_path / "gone"))
     assert "no environment of envcheck's is there any more" in refusal()[0]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from envcheck.exit_codes import Cannot, UsageError
+from envcheck.exit_codes import Cannot, NotPutBack, UsageError
 from envcheck.install import places
 from envcheck.install.request import Request
 from envcheck.install.transaction import (
@@ -18,14 +18,12 @@ from envcheck.install.transaction import (
     existing,
     file_list,
     guard,
-    last_install,
     layout,
     record,
     recovery,
     removal,
     roots,
 )
-from envcheck.install.transaction.engine_images import NO_ENGINES
 from envcheck.install.transaction.execute import hide_activation, reveal_activation
 from envcheck.install.transaction.journal import Journal, unfinished
 from envcheck.install.transaction.layout import Root, Version
@@ -219,12 +217,12 @@ def test_a_version_is_compared_with_its_manifest(root: Root) -> None:
     for name in ("a.py", "b.py", "c.py"):
         (lib / name).write_text("1")
     file_list.write(version)
-    assert file_list.intact(version.directory) == []
+    assert file_list.compare(version).sentences() == []
     (lib / "__pycache__").mkdir()
     (lib / "__pycache__" / "a.cpython-311.pyc").write_text("")
     (lib / "old.pyc").write_text("")
     (version.own / "doctor.json").write_text("")
-    assert file_list.intact(version.directory) == [], "byte code and our own files do not count"
+    assert file_list.compare(version).sentences() == [], "byte code and our own files do not count"
     (lib / "a.py").unlink()
     (lib / "b.py").write_text("22")
     os.utime(lib / "c.py", ns=(1, 1))
@@ -245,9 +243,9 @@ def test_a_python_that_is_gone_is_missing(root: Root, tmp_path: Path) -> None:
     (tmp_path / "python3").write_text("")
     version.python.symlink_to(tmp_path / "python3")
     file_list.write(version)
-    assert file_list.intact(version.directory) == []
+    assert file_list.compare(version).sentences() == []
     (tmp_path / "python3").unlink()
-    assert file_list.intact(version.directory) == [
+    assert file_list.compare(version).sentences() == [
         "bin/python, or the Python that it leads to, is gone"
     ]
 
@@ -257,7 +255,7 @@ def test_without_a_manifest_nothing_is_intact(root: Root) -> None:
     version.files.write_text("no")
     assert not file_list.compare(version).intact
     version.files.unlink()
-    assert "No such file" in file_list.intact(version.directory)[0]
+    assert "No such file" in file_list.compare(version).sentences()[0]
 
 
 def test_linked_files_count_once_and_as_shared(tmp_path: Path) -> None:
@@ -292,7 +290,7 @@ def test_activation_scripts_are_hidden_and_come_back(root: Root) -> None:
     reveal_activation(version)
     assert names(version.directory / "bin") == {*scripts, "python"}
     assert (version.directory / "bin" / "activate").read_text() == "2"
-    assert file_list.intact(version.directory) == [], "they were noted down where they are now"
+    assert file_list.compare(version).sentences() == [], "they were noted down where they are now"
 
 
 # Recovery
@@ -309,7 +307,7 @@ def test_what_was_begun_is_removed(root: Root) -> None:
     journal.append(B, "begun")
     journal.append(B, "created")
     assert unfinished(root, journal) == [B]
-    recovery.recover(root, journal, NO_ENGINES, quiet)
+    recovery.recover(root, journal, quiet)
     assert not (root.path / B).exists() and (root.path / A).exists()
     assert unfinished(root, journal) == []
 
@@ -321,27 +319,27 @@ def test_a_swap_that_was_not_recorded_is_completed(root: Root) -> None:
     lines = root.journal.read_text().splitlines(keepends=True)
     root.journal.write_text("".join(lines[:-2]))
     journal.append(B, "verified")
-    recovery.recover(root, journal, NO_ENGINES, quiet)
+    recovery.recover(root, journal, quiet)
     assert [e.step for e in journal.entries() if e.version == B] == [
         "begun",
         "verified",
         "swapped",
         "done",
     ]
-    assert (root.path / B).exists() and last_install.read() == str(root.current)
+    assert (root.path / B).exists() and roots.last() == str(root.current)
 
 
 def test_what_current_names_is_never_removed(root: Root) -> None:
     versioned(root, A)
     journal = Journal(root.journal)
     journal.append(A, "begun")
-    recovery.recover(root, journal, NO_ENGINES, quiet)
+    recovery.recover(root, journal, quiet)
     assert (root.path / A).exists()
 
 
 def test_what_was_on_its_way_out_goes(root: Root) -> None:
     (root.removing / A / "deep").mkdir(parents=True)
-    recovery.recover(root, Journal(root.journal), NO_ENGINES, quiet)
+    recovery.recover(root, Journal(root.journal), quiet)
     assert not root.removing.exists()
 
 
@@ -351,7 +349,7 @@ def test_write_protected_directories_go_too(root: Root) -> None:
     deep.mkdir()
     (deep / "file").write_text("")
     deep.chmod(0o500)
-    removal.discard(root, version, NO_ENGINES)
+    removal.discard(root, version)
     assert not version.directory.exists() and not root.removing.exists()
 
 
@@ -370,9 +368,9 @@ def test_what_stays_is_named_with_its_whole_path(
         unlink(path, **options)
 
     monkeypatch.setattr(os, "unlink", refuse)
-    with pytest.raises(removal.RemovalError) as left:
-        removal.discard(root, version, NO_ENGINES)
-    assert str(left.value) == f"{root.removing}/{A}/lib/stays: Operation not permitted"
+    with pytest.raises(NotPutBack) as left:
+        removal.discard(root, version)
+    assert str(left.value) == f"{root.removing}/lib/stays: Operation not permitted"
     monkeypatch.undo()
     removal.empty(root)
     assert root.owner.exists() and not root.removing.exists()
@@ -474,17 +472,18 @@ def test_a_user_without_a_home_is_told_so(monkeypatch: pytest.MonkeyPatch, root:
     with pytest.raises(Cannot, match="HOME is not set") as told:
         places.environments()
     assert "XDG_DATA_HOME" in told.value.hint
-    assert last_install.read() is None and guard.look(root)
+    assert roots.last() is None and guard.look(root)
 
 
-def test_the_last_install_is_written_whole_and_forgotten() -> None:
-    last_install.write("/somewhere/current")
-    assert last_install.read() == "/somewhere/current"
+def test_the_last_install_is_remembered_and_forgotten(tmp_path: Path) -> None:
+    named, elsewhere = Root(places.environments() / "tiny"), Root(tmp_path / "root")
+    roots.remember(named)
+    assert roots.last() == str(named.current)
     assert names(places.state()) == {"last-install.json"}
-    last_install.forget("/elsewhere/current")
-    assert last_install.read() == "/somewhere/current"
-    last_install.forget("/somewhere/current")
-    assert last_install.read() is None
+    roots.forget(elsewhere)
+    assert roots.last() == str(named.current)
+    roots.forget(named)
+    assert roots.last() is None
 
 
 def test_a_record_keeps_no_password() -> None:

@@ -12,6 +12,7 @@ from test_transaction import noted, versioned
 
 from envcheck.exit_codes import CouldNotLook, EnvcheckError, NotPutBack
 from envcheck.install.engine import EngineImage
+from envcheck.install.engines import engine_storage
 from envcheck.install.request import Request
 from envcheck.install.transaction import (
     engine_images,
@@ -25,8 +26,6 @@ from envcheck.install.transaction import (
     removal,
     roots,
 )
-from envcheck.install.transaction.engine_images import NO_ENGINES, ImageStore
-from envcheck.install.transaction.interfaces import RemovalError
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root, Version
 from envcheck.install.transaction.record import Record
@@ -80,9 +79,12 @@ class Asked:
         (self.kept if held.before else self.released).append(held.tag)
 
 
-@pytest.fixture
-def engines() -> Asked:
-    return Asked()
+@pytest.fixture(autouse=True)
+def engines(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    made = Asked()
+    monkeypatch.setattr(engine_storage, "has", made.has)
+    monkeypatch.setattr(engine_storage, "release", made.release)
+    return made
 
 
 def imaged(root: Root, version_id: str = A, held: EngineImage = HELD, **changes: object) -> Version:
@@ -125,12 +127,14 @@ def test_a_taken_name_of_an_image_gets_a_number(root: Root) -> None:
 
 def test_an_image_s_version_needs_no_python(root: Root, engines: Asked) -> None:
     version = imaged(root)
-    assert file_list.intact(version.directory) == [] and version.is_container and version.is_there
+    assert (
+        file_list.compare(version).sentences() == [] and version.is_container and version.is_there
+    )
     version.start.unlink()
-    assert file_list.intact(version.directory) == [".envcheck/start.json is gone"]
+    assert file_list.compare(version).sentences() == [".envcheck/start.json is gone"]
     assert not version.is_there
     version.held.unlink()
-    assert not existing.compare(version, engines).intact, "nobody can tell where its image is"
+    assert not existing.condition(version).usable, "nobody can tell where its image is"
 
 
 def test_a_file_of_the_version_s_own_is_in_its_manifest(root: Root, engines: Asked) -> None:
@@ -138,18 +142,18 @@ def test_a_file_of_the_version_s_own_is_in_its_manifest(root: Root, engines: Ask
     (version.directory / "image.sif").write_bytes(b"sif")
     file_list.write(version)
     (version.directory / "image.sif").unlink()
-    assert file_list.intact(version.directory) == ["image.sif is gone"]
+    assert file_list.compare(version).sentences() == ["image.sif is gone"]
 
 
 def test_what_an_engine_says_is_a_difference(root: Root, engines: Asked) -> None:
     version = imaged(root)
-    assert existing.compare(version, engines).intact
+    assert existing.condition(version).usable
     engines.there = False
     wrong = f"its image ({HELD.reference}) is not in podman any more"
-    difference = existing.compare(version, engines)
-    assert not difference.intact and difference.sentences() == [wrong]
-    assert existing.in_root(root, Request(stack="tiny"), images=engines) is None
-    state = listing.look_at(root, engines).versions[0]
+    found = existing.condition(version)
+    assert not found.usable and found.changes == [wrong]
+    assert existing.in_root(root, Request(stack="tiny")) is None
+    state = listing.look_at(root).versions[0]
     assert (state.status, state.changes) == ("changed since", [wrong])
 
 
@@ -157,9 +161,9 @@ def test_an_unreadable_record_of_it_is_a_difference(root: Root, engines: Asked) 
     version = imaged(root)
     version.held.write_text("{")
     assert engine_images.of(version) is None
-    assert "does not say what an engine holds" in engine_images.trouble(version, engines)
-    with pytest.raises(RemovalError, match="which image an engine holds") as left:
-        removal.discard(root, version, engines)
+    assert "does not say what an engine holds" in engine_images.trouble(version)
+    with pytest.raises(NotPutBack, match="which image an engine holds") as left:
+        removal.discard(root, version)
     assert str(version.held) in left.value.hint and version.directory.is_dir()
 
 
@@ -204,23 +208,21 @@ def test_what_another_version_brought_was_not_there_before(
 def test_the_engine_lets_go_before_the_directory_goes(root: Root, engines: Asked) -> None:
     version = imaged(root)
     engines.refusal = NotPutBack("the image is in use", "podman rm x")
-    with pytest.raises(RemovalError, match="in use"):
-        removal.discard(root, version, engines)
+    with pytest.raises(NotPutBack, match="in use"):
+        removal.discard(root, version)
     assert version.held.is_file(), "the next run knows what to remove"
     engines.refusal = None
-    removal.discard(root, version, engines)
+    removal.discard(root, version)
     assert engines.released == [HELD.tag] and not version.directory.exists()
 
 
-def test_no_engine_is_asked_for_wheels_and_for_files(root: Root) -> None:
-    engines: ImageStore = NO_ENGINES  # to be asked would be an error
+def test_no_engine_is_asked_for_wheels_and_for_files(root: Root, engines: Asked) -> None:
+    engines.refusal = CouldNotLook("it was asked")
     wheels = versioned(root, WHEEL)
     image = imaged(root, held=msgspec.structs.replace(HELD, engine="apptainer", tag=""))
     for version in (wheels, image):
-        assert (
-            existing.compare(version, engines).intact and engine_images.bytes_held([version]) == 0
-        )
-        removal.discard(root, version, engines)
+        assert existing.condition(version).usable and engine_images.bytes_held([version]) == 0
+        removal.discard(root, version)
         assert not version.directory.exists()
 
 
@@ -234,11 +236,11 @@ def test_an_unfinished_one_is_let_go_of_and_an_error_says_how(root: Root, engine
     journal.append(A, "held")
     engines.refusal = CouldNotLook("podman does not answer")
     with pytest.raises(NotPutBack, match="podman does not answer") as refused:
-        recovery.recover(root, journal, engines, lambda sentence: None)
+        recovery.recover(root, journal, lambda sentence: None)
     assert f"/usr/bin/podman rmi {HELD.tag}" in refused.value.hint
     assert f"remove {version.held} and try again" in refused.value.hint
     engines.refusal = None
-    recovery.recover(root, journal, engines, lambda sentence: None)
+    recovery.recover(root, journal, lambda sentence: None)
     assert engines.released == [HELD.tag] and journal.entries()[-1].step == "undone"
 
 
@@ -251,11 +253,11 @@ def test_a_name_that_another_root_has_too_is_kept(
         roots.register(one_of_them)
     one, two = imaged(root), imaged(other)
     assert engine_images.bytes_freed([one]) == 0 and engine_images.bytes_freed([one, two]) == 1000
-    engine_images.release(one, engines)
+    engine_images.release(one)
     assert engines.released == []
-    removal.discard(other, two, engines)
+    removal.discard(other, two)
     assert engines.released == []
-    removal.discard(root, one, engines)
+    removal.discard(root, one)
     assert engines.released == [HELD.tag]
 
 
@@ -267,7 +269,7 @@ def test_an_image_that_another_version_waits_for_loses_a_name_alone(
     two = root.version(B)
     two.own.mkdir(parents=True)
     engine_images.hold(two, held_as(B))
-    engine_images.release(one, engines)
+    engine_images.release(one)
     assert engines.kept == [HELD.tag] and engines.released == []
 
 
@@ -282,15 +284,11 @@ def test_sizes_count_an_image_once_and_not_one_of_the_user_s(root: Root, engines
 
 def test_what_an_engine_says_is_a_sentence(root: Root, engines: Asked) -> None:
     version = imaged(root)
-    assert engine_images.trouble(version, engines) == ""
+    assert engine_images.trouble(version) == ""
     engines.refusal = CouldNotLook("podman does not answer")
-    assert engine_images.trouble(version, engines).endswith(
-        "cannot be looked at: podman does not answer"
-    )
-    with pytest.raises(
-        RemovalError, match=f"the image {HELD.tag} in podman: podman does not answer"
-    ):
-        engine_images.release(version, engines)
+    assert engine_images.trouble(version).endswith("cannot be looked at: podman does not answer")
+    with pytest.raises(NotPutBack, match=f"the image {HELD.tag} in podman: podman does not answer"):
+        engine_images.release(version)
 
 
 # The record and the wish
@@ -317,26 +315,14 @@ def test_a_container_s_record_needs_no_python() -> None:
 def test_the_mode_is_part_of_the_wish(root: Root, engines: Asked) -> None:
     asked = Request(mode="container", release="23.03")
     imaged(root, request=asked, inputs=record.inputs(asked), engine="podman")
-    assert existing.in_root(root, asked, images=engines) is not None
-    assert existing.in_root(root, Request(release="23.03"), images=engines) is None
+    assert existing.in_root(root, asked) is not None
+    assert existing.in_root(root, Request(release="23.03")) is None
     digest = "1" * 64
-    assert (
-        existing.in_root(root, Request(mode="container", flavour="tf1"), digest, images=engines)
-        is not None
-    )
-    assert (
-        existing.in_root(root, Request(mode="container", image="x.test/a"), digest, images=engines)
-        is not None
-    )
-    assert (
-        existing.in_root(root, Request(mode="container", engine="podman"), digest, images=engines)
-        is not None
-    )
-    assert (
-        existing.in_root(root, Request(mode="container", engine="docker"), digest, images=engines)
-        is None
-    )
-    assert existing.in_root(root, Request(), digest, images=engines) is None
+    assert existing.in_root(root, Request(mode="container", flavour="tf1"), digest) is not None
+    assert existing.in_root(root, Request(mode="container", image="x.test/a"), digest) is not None
+    assert existing.in_root(root, Request(mode="container", engine="podman"), digest) is not None
+    assert existing.in_root(root, Request(mode="container", engine="docker"), digest) is None
+    assert existing.in_root(root, Request(), digest) is None
 
 
 def test_the_releases_tables_count_for_containers_alone(

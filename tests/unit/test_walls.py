@@ -138,10 +138,10 @@ def test_a_check_reads_no_file_and_no_clock() -> None:
 
 
 def test_install_is_never_imported_under_its_second_name() -> None:
-    import envcheck.install.transaction.last_install
+    import envcheck.install.transaction.roots
 
     assert "install" not in sys.modules
-    assert Path(envcheck.install.transaction.last_install.__file__).name == "last_install.py"
+    assert Path(envcheck.install.transaction.roots.__file__).name == "roots.py"
     assert not [path for path in CORE if "install" in tops(path)]
 
 
