@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import re
-
-from packaging.version import Version
+from typing import Any
 
 from ...checks.fitness import code_for, is_entry, ptx_runs, tensorflow_list
 from ...checks.visible import VisibleDevice
 from ...data.capabilities import capability
 from ...data.cuda import driver_fits, newest_cuda_for
 from ...data.versions import parse_version
-from ..catalogue.model import Release
 from ..pythons.interpreter import listed
 from .machine import FitMachine
-from .models import Reasons
+from .models import Candidate, JudgedRelease
 
 UPDATE = "update the driver; envcheck doctor says how it was installed"
+UPDATE_WINDOWS = "update the driver in Windows"
 
 
-def gpu(machine: FitMachine, release: Release, allow_no_gpu: bool, reasons: Reasons) -> None:
-    """Judge a release of a stack that needs a GPU."""
-    if machine.gpu_state == "not-known":
-        reasons.unknown("Whether this machine has an NVIDIA GPU is not known.")
-    elif machine.gpu_state != "there":
-        if not release.cuda:
-            _cuda_not_known(release, reasons)
-        without(machine, needed_driver(release.cuda), allow_no_gpu, reasons)
-        return
-    if not release.cuda:
-        _cuda_not_known(release, reasons)
-        return
-    _driver(machine, release.cuda, reasons)
-    if machine.gpu_state == "there":
-        _capabilities(machine, release, reasons)
+def judge(candidate: Candidate, machine: FitMachine, allow_no_gpu: bool) -> None:
+    """Of a stack of wheels that needs a GPU."""
+    cuda = candidate.release.cuda
+    has_gpu = judge_presence(candidate, machine, needed_driver(cuda), allow_no_gpu)
+    if not cuda:
+        candidate.refuse_unless_named(
+            "was built with an unknown CUDA, so the driver that it needs is not known either"
+        )
+    elif has_gpu:
+        _driver(candidate, machine, cuda)
+        for device in machine.gpus:
+            _capability(candidate, machine, device)
 
 
 def needed_driver(cuda: str) -> str:
@@ -41,8 +36,15 @@ def needed_driver(cuda: str) -> str:
     return driver_fits(cuda, "0").needs if cuda else ""
 
 
-def without(machine: FitMachine, needs: str, allow_no_gpu: bool, reasons: Reasons) -> None:
-    """Judge a machine whose driver lists no GPU; ``needs``: the oldest driver, "" where that is not known."""
+def judge_presence(
+    candidate: JudgedRelease[Any], machine: FitMachine, needs: str, allow_no_gpu: bool
+) -> bool:
+    """Whether there may be a GPU. needs: the oldest driver, "" where that is not known."""
+    if machine.gpu_state == "there":
+        return True
+    if machine.gpu_state == "not-known":
+        candidate.unknown("Whether this machine has an NVIDIA GPU is not known.")
+        return True
     cards = f"{machine.on_bus} GPU{'s' if machine.on_bus > 1 else ''}"
     there = {
         "absent": "this machine has no NVIDIA GPU",
@@ -50,113 +52,86 @@ def without(machine: FitMachine, needs: str, allow_no_gpu: bool, reasons: Reason
         "no-driver": f"no NVIDIA driver answers, although the PCI bus shows {cards}",
     }[machine.gpu_state]
     if allow_no_gpu:
-        reasons.note(f"{there[0].upper()}{there[1:]}: nothing that needs one can be verified.")
-        return
-    if machine.gpu_state == "no-driver":
+        candidate.note(f"{there[0].upper()}{there[1:]}: nothing that needs one can be verified.")
+    elif machine.gpu_state == "no-driver":
         least = f" {needs} or newer" if needs else ""
         hint = "install the driver first; envcheck doctor says what is missing"
-        reasons.refuse("driver", f"needs an NVIDIA driver{least}, and {there}", hint)
-        return
-    hint = (
-        "envcheck doctor says why"
-        if machine.gpu_state == "silent"
-        else "--allow-no-gpu installs the GPU build anyway (unverified)"
-    )
-    reasons.refuse("gpu", f"needs an NVIDIA GPU, and {there}", hint)
+        candidate.refuse("driver", f"needs an NVIDIA driver{least}, and {there}", hint)
+    else:
+        hint = "--allow-no-gpu installs the GPU build anyway (unverified)"
+        if machine.gpu_state == "silent":
+            hint = "envcheck doctor says why"
+        candidate.refuse("gpu", f"needs an NVIDIA GPU, and {there}", hint)
+    return False
 
 
-def _cuda_not_known(release: Release, reasons: Reasons) -> None:
-    reasons.refuse(
-        "not-known",
-        "was built with an unknown CUDA, so the driver that it needs is not known either",
-        f"--release {release.release} installs it anyway",
-        overridable=True,
-    )
-
-
-def _driver(machine: FitMachine, cuda: str, reasons: Reasons) -> None:
+def _driver(candidate: Candidate, machine: FitMachine, cuda: str) -> None:
     if machine.driver_cuda and ptx_runs(cuda, machine.driver_cuda):
         return
     if machine.windows_driver:
-        _windows_driver(machine, cuda, reasons)
+        _windows_driver(candidate, machine, cuda)
         return
-    version = re.match(r"\d+(\.\d+)*", machine.driver)  # without what a vGPU's may end in
-    if version is None:
-        reasons.unknown(
+    if machine.driver_version is None:
+        candidate.unknown(
             f"Whether the driver runs CUDA {cuda} is not known, because its version is not known."
         )
         return
-    fit = driver_fits(cuda, version[0])
+    fit = driver_fits(cuda, str(machine.driver_version))
     if fit.fits is None:
-        reasons.refuse(
-            "not-known",
-            f"was built with CUDA {cuda}, and whether driver {machine.driver} runs that is not known",
-            overridable=True,
+        candidate.refuse_unless_named(
+            f"was built with CUDA {cuda}, and whether driver {machine.driver} runs that is not known"
         )
     elif fit.how == "too-old":
-        reasons.refuse(
-            "driver",
-            f"needs driver {fit.needs} or newer, and this machine has {machine.driver}",
-            UPDATE,
-        )
+        sentence = f"needs driver {fit.needs} or newer, and this machine has {machine.driver}"
+        candidate.refuse("driver", sentence, UPDATE)
     elif fit.how == "minor-version":
-        reasons.note(f"CUDA {cuda} runs on driver {machine.driver} by minor-version compatibility.")
+        candidate.note(
+            f"CUDA {cuda} runs on driver {machine.driver} by minor-version compatibility."
+        )
 
 
-def _windows_driver(machine: FitMachine, cuda: str, reasons: Reasons) -> None:
+def _windows_driver(candidate: Candidate, machine: FitMachine, cuda: str) -> None:
     """Of a driver in Windows only the CUDA that it supports says something; the table has Linux's."""
     built, driver = parse_version(cuda), parse_version(machine.driver_cuda)
     if built is None or driver is None:
-        reasons.unknown(
+        candidate.unknown(
             f"Whether the Windows driver {machine.driver} runs CUDA {cuda} is not known."
         )
     elif built.major > driver.major or built.major < 11:
-        reasons.refuse(
+        candidate.refuse(
             "driver",
             f"was built with CUDA {cuda}, and the Windows driver {machine.driver} supports "
             f"{machine.driver_cuda} at most",
-            "update the driver in Windows",
+            UPDATE_WINDOWS,
         )
     else:
-        reasons.note(
+        candidate.note(
             f"CUDA {cuda} runs on a driver for {machine.driver_cuda} by minor-version compatibility."
         )
 
 
-def _capabilities(machine: FitMachine, release: Release, reasons: Reasons) -> None:
-    """Every GPU: a framework that finds no code for one of them dies there."""
-    for device in machine.gpus:
-        name = device.name or "a GPU"
-        if re.fullmatch(r"\d+\.\d+", device.capability) is None:
-            reasons.unknown(f"The compute capability of {name} is not known.")
-        elif release.compute_capabilities:
-            _by_list(machine, release, device, name, reasons)
-        else:
-            by_toolkit(release.release, release.cuda, device, reasons)
-
-
-def _by_list(
-    machine: FitMachine, release: Release, device: VisibleDevice, name: str, reasons: Reasons
-) -> None:
-    built = release.compute_capabilities
+def _capability(candidate: Candidate, machine: FitMachine, device: VisibleDevice) -> None:
+    """Of every GPU: a framework that finds no code for one of them dies there."""
+    release, built = candidate.release, candidate.release.compute_capabilities
+    if parse_version(device.capability) is None or not built:
+        judge_toolkit(candidate, release.cuda, device)
+        return
     code = code_for(device.capability, tensorflow_list(built))
-    whom = f"{name} (compute capability {device.capability})"
+    whom = _whom(device)
     if code.kind == "native":
         return
+    if code.kind == "none" and not all(map(is_entry, built)):
+        candidate.refuse_unless_named(
+            f"was built for {', '.join(built)}, and whether that holds code for {whom} is not known"
+        )
+        return
     if code.kind == "none":
-        if all(map(is_entry, built)):
-            _no_code(machine, release, device, whom, reasons)
-        else:
-            reasons.refuse(
-                "not-known",
-                f"was built for {', '.join(built)}, and whether that holds code for {whom} is not known",
-                overridable=True,
-            )
+        _no_code(candidate, machine, device)
         return
     own = machine.driver_cuda or _own_cuda(machine)
     compiles = ptx_runs(release.cuda, own)
     if compiles is False:
-        reasons.refuse(
+        candidate.refuse(
             "capability",
             f"has only PTX of CUDA {release.cuda} for {whom}, which a driver for CUDA {own} does not"
             " compile",
@@ -164,19 +139,17 @@ def _by_list(
         )
         return
     if compiles is None:
-        reasons.unknown(f"Whether the driver compiles PTX of CUDA {release.cuda} is not known.")
-    reasons.note(
+        candidate.unknown(f"Whether the driver compiles PTX of CUDA {release.cuda} is not known.")
+    candidate.note(
         f"It has no machine code for {whom}: the driver compiles its {code.by} first, so the first"
         " start takes tens of minutes."
     )
 
 
-def _no_code(
-    machine: FitMachine, release: Release, device: VisibleDevice, whom: str, reasons: Reasons
-) -> None:
+def _no_code(candidate: Candidate, machine: FitMachine, device: VisibleDevice) -> None:
     """Beside a GPU that it has code for, one that it has none for can be hidden: its user decides."""
-    built = release.compute_capabilities
-    sentence = f"has no code for {whom}, only for {', '.join(built)}"
+    built = candidate.release.compute_capabilities
+    sentence = f"has no code for {_whom(device)}, only for {', '.join(built)}"
     others = [
         other.name or "another GPU"
         for other in machine.gpus
@@ -184,13 +157,11 @@ def _no_code(
         and code_for(other.capability, tensorflow_list(built)).kind != "none"
     ]
     if not others:
-        reasons.refuse("capability", sentence)
+        candidate.refuse("capability", sentence)
         return
-    reasons.refuse(
-        "capability",
+    candidate.refuse_unless_named(
         f"{sentence}; it would do where CUDA_VISIBLE_DEVICES leaves {listed(others)} alone",
-        f"--release {release.release} installs it anyway",
-        overridable=True,
+        kind="capability",
     )
 
 
@@ -200,33 +171,33 @@ def _own_cuda(machine: FitMachine) -> str:
     return row.minor if row is not None else ""
 
 
-def by_toolkit(release: str, cuda: str, device: VisibleDevice, reasons: Reasons) -> None:
+def _whom(device: VisibleDevice) -> str:
+    return f"{device.name or 'a GPU'} (compute capability {device.capability})"
+
+
+def judge_toolkit(candidate: JudgedRelease[Any], cuda: str, device: VisibleDevice) -> None:
     """Where the build's own list is not known: what its CUDA could make code for at all."""
-    known, built = capability(device.capability), parse_version(cuda)
-    whom = f"{device.name or 'a GPU'} (compute capability {device.capability})"
-    if known is None or built is None:
-        reasons.unknown(f"Whether it has code for {whom} is not known.")
+    if parse_version(device.capability) is None:
+        candidate.unknown(f"The compute capability of {device.name or 'a GPU'} is not known.")
         return
-    first, last = _version(known.first_cuda), _version(known.last_cuda)
+    known, built, whom = capability(device.capability), parse_version(cuda), _whom(device)
+    if known is None or built is None:
+        candidate.unknown(f"Whether it has code for {whom} is not known.")
+        return
+    first, last = parse_version(known.first_cuda), parse_version(known.last_cuda)
     if last is not None and built.release[:2] > last.release[:2]:
-        reasons.refuse(
+        candidate.refuse(
             "capability",
             f"has no code for {whom}: CUDA {known.last_cuda} was the last that can make it",
         )
     elif first is not None and built.release[:2] < first.release[:2]:
-        reasons.refuse(
-            "capability",
+        candidate.refuse_unless_named(
             f"has no machine code for {whom}, which CUDA {known.first_cuda} was the first to make; whether"
             " it has PTX for it is not known",
-            f"--release {release} installs it anyway; with PTX its first start takes tens"
-            " of minutes",
-            overridable=True,
+            kind="capability",
+            more="; with PTX its first start takes tens of minutes",
         )
     else:
-        reasons.note(
+        candidate.note(
             f"Which GPUs it has code for is not known; its CUDA {cuda} can make it for {whom}."
         )
-
-
-def _version(text: str) -> Version | None:
-    return parse_version(text) if text else None

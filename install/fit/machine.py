@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
+from packaging.version import Version
 
 from ...checks.driver_state import driver_version, on_windows, on_wsl
 from ...checks.visible import VisibleDevice, devices, visible
@@ -33,10 +35,10 @@ class FitMachine(msgspec.Struct, frozen=True, kw_only=True):
     gpu_state: GpuState
     on_bus: int  # GPUs that the PCI bus shows
     gpus: list[VisibleDevice]  # that a framework may use, one of each compute capability
-    names: list[
-        str
-    ]  # of all GPUs that the driver lists, each once; "" is one whose name is not known
+    # Of all GPUs that the driver lists, each once; "" is one whose name is not known.
+    names: list[str]
     driver: str
+    driver_version: Version | None  # without what a vGPU's may end in
     driver_cuda: str  # the newest CUDA that the driver supports: "12.2"
     windows_driver: bool  # WSL: its version is not one of Linux's
 
@@ -47,6 +49,7 @@ def machine_of(snapshot: Snapshot) -> FitMachine:
     host = Host() if probe is None or probe.facts is None else probe.facts
     listed, cards = _listed(view), _cards(view)
     driver = known(driver_version(view)[0]) or ""
+    number = re.match(r"\d+(\.\d+)*", driver)
     usable = _usable(view, listed or [])
     return FitMachine(
         architecture=known(host.architecture) or "",
@@ -58,6 +61,7 @@ def machine_of(snapshot: Snapshot) -> FitMachine:
         gpus=_different(usable),
         names=list(dict.fromkeys(device.name for device in listed or [])),
         driver=driver,
+        driver_version=Version(number[0]) if number else None,
         driver_cuda=_driver_cuda(snapshot.machine),
         windows_driver=on_wsl(view) or on_windows(view),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Generic, Literal, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Generic, Literal, TypeVar
 
 import msgspec
 
@@ -10,20 +11,28 @@ from ..catalogue.containers import ImageRelease, ImageStack
 from ..catalogue.model import Release, Stack
 from ..pythons.interpreter import Interpreter
 
+# What says most about why nothing works here comes first.
 RefusalKind = Literal[
     "gpu",  # none is there
-    "driver",
-    "capability",  # no kernels for this GPU
     "architecture",  # of the machine
     "libc",
     "cpu",
-    "python",
-    "disk",
+    "driver",
+    "capability",  # no kernels for this GPU
     "place",  # noexec, read-only
+    "disk",
+    "python",
     "broken",
     "not-known",
     "prerelease",
 ]
+
+# The keys of a release's ``sister``: those with this prefix are what its branch's README builds with.
+_README = "readme-build-"
+_LIBRARIES = {"cuda": "CUDA", "cudnn": "cuDNN", "tensorrt": "TensorRT"}
+
+S = TypeVar("S", Stack, ImageStack)
+R = TypeVar("R", Release, ImageRelease)
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,29 +44,11 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     overridable: bool = False  # naming the release is enough ("not-known", "prerelease")
 
 
-class AnyRelease(Protocol):
-    """What judging needs of a release, of wheels or of a container."""
+class JudgedRelease(msgspec.Struct, Generic[R], kw_only=True):
+    """One release, and what is to be said of it.
 
-    @property
-    def release(self) -> str: ...
-
-    @property
-    def sister(self) -> dict[str, str]: ...
-
-
-class AnyStack(Protocol):
-    """What choosing needs of a stack, of wheels or of containers."""
-
-    @property
-    def name(self) -> str: ...
-
-
-S = TypeVar("S", bound=AnyStack)
-R = TypeVar("R", bound=AnyRelease)
-
-
-class JudgedRelease(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
-    """One release, judged."""
+    Refusals are predicates of the release ("needs …, and this machine has …"); notes are sentences.
+    """
 
     release: R
     refusals: list[Refusal] = []
@@ -72,6 +63,36 @@ class JudgedRelease(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
     def fits(self) -> bool:
         return not self.refusals
 
+    def refuse(self, kind: RefusalKind, sentence: str, hint: str = "") -> None:
+        self.refusals.append(Refusal(kind=kind, sentence=sentence, hint=hint))
+
+    def refuse_unless_named(
+        self, sentence: str, *, kind: RefusalKind = "not-known", more: str = ""
+    ) -> None:
+        """Its user may decide otherwise. more: what to know then."""
+        hint = f"--release {self.release.release} installs it anyway{more}"
+        self.refusals.append(Refusal(kind=kind, sentence=sentence, hint=hint, overridable=True))
+
+    def note(self, sentence: str) -> None:
+        self.notes.append(sentence)
+
+    def unknown(self, sentence: str) -> None:
+        """A note of what is not known of the machine, and may yet rule the release out."""
+        self.notes.append(sentence)
+        self.open = True
+
+    def named(self) -> JudgedRelease[R]:
+        """As it stands when its user names it: what naming overrides becomes a note."""
+        overridden = [refusal for refusal in self.refusals if refusal.overridable]
+        said: list[str] = [f"{self.release.release} {refusal.sentence}." for refusal in overridden]
+        if any(refusal.kind == "not-known" for refusal in overridden):
+            said += _sister(self.release.sister)
+        return msgspec.structs.replace(
+            self,
+            refusals=[refusal for refusal in self.refusals if not refusal.overridable],
+            notes=[*said, *self.notes],
+        )
+
 
 class Fit(msgspec.Struct, Generic[S, R], frozen=True, kw_only=True):
     """One stack's releases, newest first, judged for this machine."""
@@ -83,6 +104,29 @@ class Fit(msgspec.Struct, Generic[S, R], frozen=True, kw_only=True):
     def best(self) -> JudgedRelease[R] | None:
         """The newest that fits."""
         return next((candidate for candidate in self.candidates if candidate.fits), None)
+
+    @property
+    def nearest(self) -> JudgedRelease[R] | None:
+        """The release with the fewest reasons against it; the newest of those."""
+        return min(self.candidates, key=lambda one: len(one.refusals), default=None)
+
+    def why_none(self) -> str:
+        """Why no release fits: what all have in common, else what the nearest one lacks."""
+        near = self.nearest
+        if near is None:
+            return "it has no release"
+        if len(self.candidates) == 1:
+            return f"its one release, {near.release.release}, {sentences(near.refusals)}"
+        common = [
+            refusal
+            for refusal in near.refusals
+            if all(refusal in other.refusals for other in self.candidates)
+        ]
+        if common:
+            return f"it {sentences(common)}"
+        return (
+            f"of its releases, {near.release.release} comes nearest, and {sentences(near.refusals)}"
+        )
 
 
 class Selection(msgspec.Struct, Generic[S, R], frozen=True, kw_only=True):
@@ -102,41 +146,16 @@ ImageFit = Fit[ImageStack, ImageRelease]
 ImageChoice = Selection[ImageStack, ImageRelease]
 
 
-class Reasons:
-    """Collects what is to be said of one release.
+def sentences(refusals: Sequence[Refusal]) -> str:
+    return "; it ".join(refusal.sentence for refusal in refusals)
 
-    Refusals are predicates of the release ("needs …, and this machine has …"); notes are sentences.
-    """
 
-    def __init__(self) -> None:
-        self.refusals: list[Refusal] = []
-        self.notes: list[str] = []
-        self.open = False
-
-    def refuse(
-        self, kind: RefusalKind, sentence: str, hint: str = "", *, overridable: bool = False
-    ) -> None:
-        self.refusals.append(
-            Refusal(kind=kind, sentence=sentence, hint=hint, overridable=overridable)
-        )
-
-    def note(self, sentence: str) -> None:
-        self.notes.append(sentence)
-
-    def unknown(self, sentence: str) -> None:
-        """A note of what is not known of the machine, and may yet rule the release out."""
-        self.notes.append(sentence)
-        self.open = True
-
-    def about(
-        self, release: R, interpreter: Interpreter | None = None, python_to_get: str = ""
-    ) -> JudgedRelease[R]:
-        """The release with all that was collected."""
-        return JudgedRelease(
-            release=release,
-            refusals=self.refusals,
-            notes=self.notes,
-            open=self.open,
-            interpreter=interpreter,
-            python_to_get=python_to_get,
-        )
+def _sister(sister: dict[str, str]) -> list[str]:
+    """What others say in the place of what is not known: shown as such, and nothing rests on it."""
+    said: dict[str, list[str]] = {}
+    for key, value in sister.items():
+        who = "Its README" if key.startswith(_README) else "Same-month base image"
+        name = key.removeprefix(_README)
+        if value:
+            said.setdefault(who, []).append(f"{_LIBRARIES.get(name, name)} {value}")
+    return [f"{who}: {', '.join(values)}; not confirmed." for who, values in said.items()]

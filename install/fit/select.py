@@ -1,11 +1,12 @@
-"""Chooses what will be installed, by the user's words or by what fits, and says why; for both modes."""
+"""Chooses the newest release that fits, and says why; for both modes."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
-from typing import Generic
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, get_args
 
 import msgspec
 
@@ -14,17 +15,28 @@ from ...exit_codes import Cannot, UsageError
 from ...facts.snapshot import Snapshot
 from ..catalogue import containers
 from ..catalogue import load as catalogue
-from ..catalogue.containers import ImageRelease, ImageStack
 from ..catalogue.model import Release, Stack
 from ..pythons.interpreter import Interpreter
 from ..registry import reference
 from ..request import Request
 from .disk_space import DiskSpace
-from .explain_none import by_weight, named, nearest, sentences, why_none
 from .fit import fit, fit_images
-from .gpu_rules import without
+from .gpu_rules import judge_presence
 from .machine import machine_of
-from .models import Choice, Fit, ImageChoice, ImageFit, JudgedRelease, R, Reasons, S, Selection
+from .models import (
+    Choice,
+    Fit,
+    ImageCandidate,
+    ImageChoice,
+    ImageFit,
+    JudgedRelease,
+    R,
+    RefusalKind,
+    S,
+    Selection,
+    StackFit,
+    sentences,
+)
 
 # Without a stack's name: the first of these that fits and whose index answers.
 DEFAULTS = ("nvidia-tf1", "tensorflow")
@@ -33,7 +45,7 @@ _LIVING = "tf2"
 
 _OF_TF1 = re.compile(r"(?s)\d\d\.\d\d?|1\..*|.*\+nv.*")  # "23.03", "1.15.5", "1.15.5+nv23.03"
 
-Answers = Callable[[Stack], str]
+_BY_WEIGHT = get_args(RefusalKind)
 
 
 def choose(
@@ -41,7 +53,7 @@ def choose(
     snapshot: Snapshot,
     interpreters: Sequence[Interpreter] | None,
     obtainable: Sequence[str],
-    answers: Answers,
+    answers: Callable[[Stack], str],
     *,
     space: DiskSpace | None = None,
     load: Callable[[str], Stack] | None = None,
@@ -53,11 +65,19 @@ def choose(
     Raises Cannot where nothing fits, with what would; UsageError for a name that does not exist.
     """
 
-    def judge(name: str, allow_no_gpu: bool) -> Fit[Stack, Release]:
+    def judge(name: str) -> StackFit:
         stack = (load or catalogue.load)(name)
-        return fit(stack, snapshot, interpreters, obtainable, request, space, allow_no_gpu)
+        return fit(stack, snapshot, interpreters, obtainable, request, space)
 
-    return _Wheels(request, judge, answers).select()
+    def decides(stack: Stack) -> str:
+        # Nothing decides about the last one; and a bundle needs no index.
+        return "" if stack is fits[-1].stack or request.offline else answers(stack)
+
+    fits = [judge(name) for name in ([request.stack] if request.stack else DEFAULTS)]
+    others = partial(_other_stacks, request, judge)
+    if request.release:
+        return _named(request, [_with_release(fits, request.release)], others)
+    return _newest(request, fits, fits[-1], others, decides)
 
 
 def choose_image(request: Request, snapshot: Snapshot) -> ImageChoice:
@@ -70,12 +90,27 @@ def choose_image(request: Request, snapshot: Snapshot) -> ImageChoice:
     if request.image:
         return _own_image(str(image_of(request)), snapshot)
     stacks = containers.among(request.stack, request.flavour)
-
-    def judge(name: str, allow_no_gpu: bool) -> ImageFit:
-        stack = next(stack for stack in stacks if stack.name == name)
-        return fit_images(stack, snapshot, allow_no_gpu=allow_no_gpu)
-
-    return _Containers(request, judge, [stack.name for stack in stacks]).select()
+    stacks.sort(key=lambda stack: stack.flavour != _LIVING)
+    fits = [fit_images(stack, snapshot, allow_no_gpu=request.allow_no_gpu) for stack in stacks]
+    if request.release:
+        wanted = containers.find(stacks, request.release)
+        found = [
+            (judged, candidate)
+            for judged in fits
+            for candidate in judged.candidates
+            if candidate.release in wanted
+        ]
+        choice = _named(request, found, _no_others)
+        beside = [
+            f"no flavour was named: --flavour {judged.stack.flavour} is the other one"
+            for judged, _ in found
+            if judged.stack is not choice.stack
+        ]
+    else:
+        newest_first = sorted(fits, key=_newest_month, reverse=True)
+        choice = _newest(request, newest_first, fits[0], _no_others)
+        beside = [_beside(choice, one) for one in fits if one.stack is not choice.stack]
+    return msgspec.structs.replace(choice, reasons=[*choice.reasons, *beside])
 
 
 def image_of(request: Request) -> reference.Reference:
@@ -91,239 +126,141 @@ def image_of(request: Request) -> reference.Reference:
     return reference.parse(request.image)
 
 
-class _Selector(Generic[S, R]):
-    """Chooses among stacks; judges each once. What differs between the modes is below."""
+# What else could be installed where a stack cannot, a line each. refused: the release that says why.
+_Others = Callable[[Fit[S, R], JudgedRelease[R]], list[str]]
 
-    def __init__(
-        self, request: Request, judge: Callable[[str, bool], Fit[S, R]], names: Sequence[str]
-    ) -> None:
-        self._request = request
-        self._judge = judge
-        self._names = names  # that the request leaves
-        self._fits: dict[str, Fit[S, R]] = {}
 
-    def select(self) -> Selection[S, R]:
-        if self._request.release:
-            return self._named(self._request.release)
-        if len(self._names) == 1:
-            return self._newest(self._fit(self._names[0]))
-        return self._best()
+def _newest(
+    request: Request,
+    fits: Sequence[Fit[S, R]],
+    hinted: Fit[S, R],
+    others: _Others[S, R],
+    silence: Callable[[S], str] = lambda stack: "",
+) -> Selection[S, R]:
+    """Of the first stack that fits the newest release.
 
-    def _fit(self, name: str) -> Fit[S, R]:
-        if name not in self._fits:
-            self._fits[name] = self._judge(name, self._request.allow_no_gpu)
-        return self._fits[name]
-
-    def _best(self) -> Selection[S, R]:
-        """The first of the stacks, in the mode's order, that fits and that can be had."""
-        against: dict[str, str] = {}
-        for judged in self._in_order():
-            name = judged.stack.name
-            if judged.best is None:
-                against[name] = why_none(judged.candidates)
-            elif silence := self._silence(judged.stack):
-                against[name] = silence
-            else:
-                passed_over = [f"{one} was skipped: {why}" for one, why in against.items()]
-                return self._newest(judged, passed_over)
-        told = [f"{name}: {why}" for name, why in against.items()]
-        if len({*against.values()}) == 1:
-            told = list(against.values())[:1]
-        raise Cannot(
-            f"neither {' nor '.join(against)} fits this machine: {'; '.join(told)}",
-            hint=self._hint(self._fit(self._names[-1])),
-        )
-
-    def _newest(self, judged: Fit[S, R], passed_over: Sequence[str] = ()) -> Selection[S, R]:
+    hinted: of which stack a refusal says what to do. silence: why one cannot be had, "" where it can.
+    """
+    against: dict[str, str] = {}
+    for judged in fits:
         best, name = judged.best, judged.stack.name
-        if best is None:
-            raise Cannot(
-                f"no release of {name} fits this machine: {why_none(judged.candidates)}",
-                hint=self._hint(judged),
-            )
+        against[name] = judged.why_none() if best is None else silence(judged.stack)
+        if best is None or against[name]:
+            continue
         newer = judged.candidates[: judged.candidates.index(best)]
         newest = f"{best.release.release} is the newest release of {name}"
         return Selection(
             stack=judged.stack,
             candidate=best,
             reasons=[
-                *passed_over,
+                *(f"{one} was skipped: {why}" for one, why in against.items() if why),
                 newest + (" that fits this machine" if newer else ""),
-                *self._beside(judged),
             ],
             newer_refused=newer,
         )
+    names, told = list(against), list(dict.fromkeys(against.values()))
+    if len(told) > 1:
+        told = [f"{name}: {why}" for name, why in against.items()]
+    what = f"neither {' nor '.join(names)}" if len(names) > 1 else f"no release of {names[0]}"
+    raise Cannot(
+        f"{what} fits this machine: {'; '.join(told)}",
+        hint=_hint(request, hinted, hinted.nearest, others),
+    )
 
-    def _named(self, release: str) -> Selection[S, R]:
-        """The release that was named, of the first stack where it fits, else of the first that has it."""
-        found = [(judged, named(one)) for judged, one in self._with_release(release)]
-        judged, candidate = max(found, key=lambda pair: pair[1].fits)
-        name, release = judged.stack.name, candidate.release.release
-        if candidate.refusals:
-            raise Cannot(
-                f"{name} {release} cannot be installed here: it {sentences(candidate.refusals)}",
-                hint=self._hint(judged, candidate),
-            )
-        others = [other.stack for other, _ in found if other is not judged]
-        return Selection(
-            stack=judged.stack,
-            candidate=candidate,
-            reasons=[f"{release} of {name} was named", *self._not_named(others)],
+
+def _named(
+    request: Request,
+    found: Sequence[tuple[Fit[S, R], JudgedRelease[R]]],
+    others: _Others[S, R],
+) -> Selection[S, R]:
+    """The release that was named, of the first stack where it fits, else of the first that has it."""
+    judged, candidate = max(found, key=lambda pair: pair[1].named().fits)
+    taken, name = candidate.named(), f"{judged.stack.name} {candidate.release.release}"
+    if taken.refusals:
+        raise Cannot(
+            f"{name} cannot be installed here: it {sentences(taken.refusals)}",
+            hint=_hint(request, judged, taken, others),
         )
+    reason = f"{candidate.release.release} of {judged.stack.name} was named"
+    return Selection(stack=judged.stack, candidate=taken, reasons=[reason])
 
-    def _hint(self, judged: Fit[S, R], refused: JudgedRelease[R] | None = None) -> str:
-        """What would fit, else what to do about the reasons."""
-        best = judged.best
-        if best is not None:
-            wanted = self._command(self._request.stack or judged.stack.name)
-            return f"the newest release that fits: {wanted} --release {best.release.release}"
-        shown = refused or nearest(judged.candidates)
-        hints = [] if shown is None else self._remedies(judged, shown)
-        return "\n".join(self._offers(judged, shown, hints[:1]))
 
-    def _command(self, stack: str) -> str:
-        """Which installs that stack, under the request's conditions: what fits was judged under them."""
-        words = ["envcheck", "install", stack]
-        words += ["--python", self._request.python] if self._request.python else []
-        words += ["--allow-no-gpu"] if self._request.allow_no_gpu else []
-        return shlex.join(words)
-
-    def _remedies(self, judged: Fit[S, R], refused: JudgedRelease[R]) -> list[str]:
-        """What to do about the reasons; `--allow-no-gpu` only where it would be enough."""
-        stack = judged.stack.name  # of a stack's own file the request has the path
-        asked = next((one for one, fit in self._fits.items() if fit.stack.name == stack), stack)
-        allowed = self._judge(asked, True)
-        enough = any(
-            one.release == refused.release and named(one).fits for one in allowed.candidates
-        )
-        return [
-            refusal.hint
-            for refusal in by_weight(refused)
-            if refusal.hint and (refusal.kind != "gpu" or enough)
-        ]
-
-    def _in_order(self) -> Iterable[Fit[S, R]]:
-        """Of the stacks that were not named, the preferred ones first."""
-        raise NotImplementedError
-
-    def _with_release(self, release: str) -> list[tuple[Fit[S, R], JudgedRelease[R]]]:
-        """The stacks that have it, the preferred ones first. Raises UsageError where none has."""
-        raise NotImplementedError
-
-    def _silence(self, stack: S) -> str:
-        """Why a stack that fits cannot be had; "" where it can."""
+def _hint(
+    request: Request, judged: Fit[S, R], refused: JudgedRelease[R] | None, others: _Others[S, R]
+) -> str:
+    """What would fit, else what to do about the reasons."""
+    if judged.best is not None:
+        wanted = _command(request, request.stack or judged.stack.name)
+        return f"the newest release that fits: {wanted} --release {judged.best.release.release}"
+    if refused is None:
         return ""
-
-    def _beside(self, taken: Fit[S, R]) -> list[str]:
-        """What to say of the stacks that were judged beside the one that is taken."""
-        return []
-
-    def _not_named(self, others: Sequence[S]) -> list[str]:
-        """What to say where other stacks have a release of the name as well."""
-        return []
-
-    def _offers(
-        self, judged: Fit[S, R], shown: JudgedRelease[R] | None, remedies: list[str]
-    ) -> list[str]:
-        """What else could be installed, and the remedies."""
-        return remedies
+    # `--allow-no-gpu` only where it would be enough.
+    only_gpu = {refusal.kind for refusal in refused.named().refusals} == {"gpu"}
+    remedies = [
+        refusal.hint
+        for refusal in sorted(refused.refusals, key=lambda one: _BY_WEIGHT.index(one.kind))
+        if refusal.hint and (refusal.kind != "gpu" or only_gpu)
+    ]
+    lines = others(judged, refused) + remedies[:1]
+    return "\n".join(lines or ["`envcheck releases` shows which wheels fit"])
 
 
-class _Wheels(_Selector[Stack, Release]):
-    def __init__(
-        self, request: Request, judge: Callable[[str, bool], Fit[Stack, Release]], answers: Answers
-    ) -> None:
-        super().__init__(request, judge, [request.stack] if request.stack else DEFAULTS)
-        self._answers = answers
-
-    def _in_order(self) -> Iterable[Fit[Stack, Release]]:
-        return (self._fit(name) for name in self._names)
-
-    def _silence(self, stack: Stack) -> str:
-        # Nothing decides about the last one; and a bundle needs no index.
-        decides = stack.name != self._names[-1] and not self._request.offline
-        return self._answers(stack) if decides else ""
-
-    def _with_release(
-        self, release: str
-    ) -> list[tuple[Fit[Stack, Release], JudgedRelease[Release]]]:
-        errors = {}
-        for name in self._names:
-            judged = self._fit(name)
-            try:
-                wanted = catalogue.find(judged.stack, release)
-            except UsageError as error:
-                errors[name] = error
-            else:
-                return [(judged, next(o for o in judged.candidates if o.release == wanted))]
-        raise errors[self._names[0] if _OF_TF1.fullmatch(release) else self._names[-1]]
-
-    def _offers(
-        self,
-        judged: Fit[Stack, Release],
-        shown: JudgedRelease[Release] | None,
-        remedies: list[str],
-    ) -> list[str]:
-        """Other stacks that fit; none without a GPU where one with it does."""
-        fits = [self._fit(name) for name in judged.stack.otherwise]
-        fitting = [fit.stack for fit in fits if fit.best is not None]
-        with_gpu = [stack for stack in fitting if stack.gpu]
-        against = shown.refusals if shown is not None else []
-        idle = judged.stack.gpu and not any(refusal.kind == "gpu" for refusal in against)
-        idle = idle and not with_gpu
-        how = "fits this machine, and leaves its GPU unused" if idle else "fits this machine"
-        return [f"{self._command(s.name)} {how}" for s in with_gpu or fitting] + remedies
+def _command(request: Request, stack: str) -> str:
+    """Which installs that stack, under the request's conditions: what fits was judged under them."""
+    words = ["envcheck", "install", stack]
+    words += ["--python", request.python] if request.python else []
+    words += ["--allow-no-gpu"] if request.allow_no_gpu else []
+    return shlex.join(words)
 
 
-class _Containers(_Selector[ImageStack, ImageRelease]):
-    """The flavour whose newest release that fits is the newest; of two alike, the living one."""
+def _other_stacks(
+    request: Request,
+    judge: Callable[[str], StackFit],
+    judged: StackFit,
+    refused: JudgedRelease[Release],
+) -> list[str]:
+    """Other stacks that fit; none without a GPU where one with it does."""
+    fits = [judge(name) for name in judged.stack.otherwise]
+    fitting = [fit.stack for fit in fits if fit.best is not None]
+    with_gpu = [stack for stack in fitting if stack.gpu]
+    has_gpu = not any(refusal.kind == "gpu" for refusal in refused.refusals)
+    idle = judged.stack.gpu and has_gpu and not with_gpu
+    how = "fits this machine, and leaves its GPU unused" if idle else "fits this machine"
+    return [f"{_command(request, stack.name)} {how}" for stack in with_gpu or fitting]
 
-    def _all(self) -> list[ImageFit]:
-        judged = [self._fit(name) for name in self._names]
-        return sorted(judged, key=lambda one: one.stack.flavour != _LIVING)
 
-    def _in_order(self) -> Iterable[ImageFit]:
-        return sorted(self._all(), key=_newest_month, reverse=True)
+def _no_others(judged: Fit[Any, Any], refused: JudgedRelease[Any]) -> list[str]:
+    return []
 
-    def _with_release(self, release: str) -> list[tuple[ImageFit, JudgedRelease[ImageRelease]]]:
-        wanted = containers.find([judged.stack for judged in self._all()], release)
-        return [
-            (judged, candidate)
-            for judged in self._all()
-            for candidate in judged.candidates
-            if candidate.release in wanted
-        ]
 
-    def _beside(self, taken: ImageFit) -> list[str]:
-        return [_passed_over(taken, other) for other in self._all() if other is not taken]
-
-    def _not_named(self, others: Sequence[ImageStack]) -> list[str]:
-        return [
-            f"no flavour was named: --flavour {other.flavour} is the other one" for other in others
-        ]
-
-    def _offers(
-        self,
-        judged: ImageFit,
-        shown: JudgedRelease[ImageRelease] | None,
-        remedies: list[str],
-    ) -> list[str]:
-        return remedies or ["`envcheck releases` shows which wheels fit"]
+def _with_release(
+    fits: Sequence[StackFit], release: str
+) -> tuple[StackFit, JudgedRelease[Release]]:
+    """The first that has it. Raises UsageError where none has."""
+    errors = []
+    for judged in fits:
+        try:
+            wanted = catalogue.find(judged.stack, release)
+        except UsageError as error:
+            errors.append(error)
+        else:
+            return judged, next(one for one in judged.candidates if one.release == wanted)
+    raise errors[0 if _OF_TF1.fullmatch(release) else -1]
 
 
 def _newest_month(judged: ImageFit) -> tuple[int, int]:
     return (0, 0) if judged.best is None else month_key(judged.best.release.release)
 
 
-def _passed_over(taken: ImageFit, other: ImageFit) -> str:
+def _beside(taken: ImageChoice, other: ImageFit) -> str:
     """Why one flavour and not the other."""
     how = f"--flavour {other.stack.flavour} takes it"
     if other.best is None:
-        return f"{other.stack.name} was skipped: {why_none(other.candidates)}"
-    best, mine = other.best.release.release, taken.best
-    if mine is not None and mine.release.release == best:
-        return f"{other.stack.name} {best} fits as well, and TensorFlow 2 is still developed; {how}"
-    return f"{other.stack.name} was skipped: its newest that fits is older, {best}; {how}"
+        return f"{other.stack.name} was skipped: {other.why_none()}"
+    mine, best = taken.candidate.release.release, other.best.release.release
+    if best != mine:
+        return f"{other.stack.name} was skipped: its newest that fits is older, {best}; {how}"
+    return f"{other.stack.name} {mine} fits as well, and TensorFlow 2 is still developed; {how}"
 
 
 def _own_image(image: str, snapshot: Snapshot) -> ImageChoice:
@@ -331,11 +268,11 @@ def _own_image(image: str, snapshot: Snapshot) -> ImageChoice:
     tag = reference.parse(image).tag
     known = containers.by_reference(image)
     if known is None:
-        machine, reasons = machine_of(snapshot), Reasons()
-        reasons.note("What it needs of the driver and of the GPUs is not known.")
-        if machine.gpu_state not in ("there", "not-known"):
-            without(machine, "", True, reasons)
-        candidate = reasons.about(containers.unlisted(image, tag))
+        machine = machine_of(snapshot)
+        candidate = ImageCandidate(release=containers.unlisted(image, tag))
+        candidate.note("What it needs of the driver and of the GPUs is not known.")
+        if machine.gpu_state != "not-known":
+            judge_presence(candidate, machine, "", allow_no_gpu=True)
     else:
         stack, release = known
         judged = fit_images(stack, snapshot, allow_no_gpu=True)

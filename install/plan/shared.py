@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..fit.explain_none import sentences
-from ..fit.models import Selection
+from ..fit.models import Selection, sentences
 from ..pythons.interpreter import listed
 from .models import Step
 

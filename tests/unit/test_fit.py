@@ -11,7 +11,6 @@ import whole
 from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
 from envcheck.install.catalogue.load import load
-from envcheck.install.fit.explain_none import named
 from envcheck.install.fit.fit import fit
 from envcheck.install.request import Request
 
@@ -61,7 +60,7 @@ def test_all_reasons_are_told_not_the_first() -> None:
 def test_a_release_whose_cuda_is_not_known_only_where_it_is_named() -> None:
     candidate = m.one(m.judged(m.nvidia_tf1(), m.machine()), "23.02")
     assert m.kinds(candidate) == ["not-known"]
-    chosen = named(candidate)
+    chosen = candidate.named()
     assert chosen.fits
     assert chosen.notes[:2] == [
         "23.02 was built with an unknown CUDA, so the driver that it needs is not known either.",
@@ -73,7 +72,7 @@ def test_naming_does_not_override_what_cannot_work() -> None:
     stack = m.with_release(cuda="", broken="its files are not on any index.", prerelease=True)
     candidate = m.judged(stack, m.machine()).candidates[0]
     assert m.kinds(candidate) == ["broken", "prerelease", "not-known"]
-    assert m.kinds(named(candidate)) == ["broken"]
+    assert m.kinds(candidate.named()) == ["broken"]
 
 
 def test_nothing_known_is_never_a_pass_in_silence() -> None:
@@ -118,7 +117,7 @@ def test_a_glibc_that_is_not_known_is_that_of_the_release_before_it() -> None:
     assert m.sentence(m.one(old, "23.03"), "not-known") == (
         "needs a glibc that is not known; 22.09 before it needs 2.31, and this machine has 2.17"
     )
-    assert named(m.one(old, "23.03")).fits
+    assert m.one(old, "23.03").named().fits
     new = m.one(m.judged(stack, m.machine(["H100"], glibc="2.31")), "23.03")
     assert new.fits and not new.open
     assert "Which glibc it needs is not known; 22.09 before it needs 2.31." in new.notes

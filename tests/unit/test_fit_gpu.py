@@ -15,7 +15,6 @@ from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
 from envcheck.facts.target import Environment
-from envcheck.install.fit.explain_none import named
 
 NOT_COLLECTED = Unavailable(unavailable="not-collected")
 
@@ -94,10 +93,10 @@ def test_every_gpu_counts() -> None:
         f" CUDA_VISIBLE_DEVICES leaves {whole.NAME} and {m.GPUS['A100'][0]} alone"
     )
     # So its user may name it: the other way round, nothing can be done.
-    assert not mixed.fits and named(mixed).fits
+    assert not mixed.fits and mixed.named().fits
     old = m.judged(stack, m.machine(["T4"])).candidates[0]
     assert m.sentence(old, "capability").endswith("only for sm_80, sm_90")
-    assert not named(old).fits
+    assert not old.named().fits
 
 
 def test_two_gpus_of_unknown_capability_are_two() -> None:

@@ -18,7 +18,6 @@ from envcheck.data.data_centre_gpus import is_data_centre
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
 from envcheck.install.catalogue.containers import stack
-from envcheck.install.fit.explain_none import named
 from envcheck.install.fit.fit import fit_images as judge
 from envcheck.install.fit.image_rules import covering
 from envcheck.install.fit.models import ImageCandidate, ImageFit
@@ -135,7 +134,7 @@ def test_a_gpu_that_may_be_one_is_not_known_and_can_be_named() -> None:
         "runs on driver 450.80.02 by its compat libcuda, for data-centre GPUs alone, and whether NVIDIA"
         " RTX A6000 is one is not known"
     )
-    assert named(candidate).fits
+    assert candidate.named().fits
 
 
 def test_an_h100_needs_no_compat_on_535_and_525_is_too_old_for_23_03() -> None:
@@ -152,7 +151,7 @@ def test_an_h100_needs_no_compat_on_535_and_525_is_too_old_for_23_03() -> None:
 def test_a_driver_that_no_source_names_is_never_chosen_and_can_be_named() -> None:
     candidate = one(judged(["A100"], "580.65.06"), "25.02")
     assert kinds(candidate) == ["not-known"]
-    taken = named(candidate)
+    taken = candidate.named()
     assert taken.fits
     assert taken.notes[:2] == [
         "25.02 needs a driver, and no source says which version.",
@@ -163,9 +162,9 @@ def test_a_driver_that_no_source_names_is_never_chosen_and_can_be_named() -> Non
 
 def test_a_sister_decides_nothing() -> None:
     # The same month's base image wants 7.5 there; the table itself does not say.
-    assert named(one(judged(["P100"], "580.65.06"), "25.02")).fits
+    assert one(judged(["P100"], "580.65.06"), "25.02").named().fits
     # Nor does a driver that is older than the sister's 560 count against it.
-    assert named(one(judged(["A100"], "450.80.02"), "25.02")).fits
+    assert one(judged(["A100"], "450.80.02"), "25.02").named().fits
 
 
 @pytest.mark.parametrize("gpu", ["P100", "V100"])
@@ -186,7 +185,7 @@ def test_a_k80_is_below_every_release() -> None:
     assert sentence(early) == (
         "needs a compute capability that is not known; 22.06 needs 6.0 or newer, and Tesla K80 has 3.7"
     )
-    assert named(early).fits
+    assert early.named().fits
 
 
 def test_a_b200_is_newer_than_the_cuda_of_every_container_whose_driver_is_known() -> None:
@@ -274,7 +273,7 @@ def test_a_capability_that_is_not_known_leaves_it_open() -> None:
 def test_what_is_known_is_of_x86_64() -> None:
     candidate = one(judged(["A100"], "535.54.03", architecture="aarch64", cpu_flags=[]), "23.06")
     assert sentence(candidate) == ("may not be there for aarch64: it is known only for x86_64")
-    assert named(candidate).fits
+    assert candidate.named().fits
 
 
 def test_a_cpu_without_avx_is_refused_and_an_old_glibc_is_not() -> None:
