@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from ... import __version__
@@ -13,7 +13,7 @@ from ..bundle import writing
 from ..bundle.index import BundleFile, BundleIndex
 from ..bundle.writing import Content
 from ..fit.models import ImageChoice
-from ..images import layers, layout_writer
+from ..images import layout_writer
 from ..images.mode import ImageMode
 from ..lockfile import LockedFile
 from ..mode import InstallOptions, Reporter
@@ -22,8 +22,8 @@ from ..pipeline import opened
 from ..registry.image import Image
 from ..request import Request
 from ..store.fetch import Fetcher
-from ..store.fetch_rate import Meter
-from ..store.store import Store
+from ..store.progress import Meter
+from ..store.store import NoLocks, Store, take
 from . import own_lock as needs
 from . import own_parts, own_wheel
 
@@ -57,7 +57,7 @@ def make(
             minor: needs.lock_of(own, one, request, public=public, session=mode.session)
             for minor, one in runners.items()
         }
-        remove = exits.enter_context(layers.in_use(store))
+        _alone(store, exits, say)
         wanted = client.layers(image)
         missing = [file for file in wanted if not store.has(file.sha256)]
         files = [*wanted, *own_parts.files(tools)]
@@ -70,8 +70,22 @@ def make(
         manifest = _manifest(choice, image, list(tools), mode.architecture, contents)
         say(f"writing {output}")
         writing.write(output, manifest, contents)
-        remove(file.sha256 for file in missing)  # gigabytes that no other image has
+        for file in missing:  # gigabytes that no other image has
+            store.remove(file.sha256)
     return manifest
+
+
+def _alone(store: Store, exits: ExitStack, say: Callable[[str], None]) -> None:
+    """One at a time: its end removes layers from the store that another may be about to read."""
+    path = store.root / "locks" / "layers"
+    with suppress(OSError, NoLocks):  # whoever writes to the store says what is wrong with it
+        store.make_room_for(path)
+        lock = take(path)
+        if lock is None:
+            say("waiting for another envcheck that writes an image into a bundle")
+            lock = take(path, -1)
+        if lock is not None:
+            exits.callback(lock.release)
 
 
 def _check_room(

@@ -16,7 +16,7 @@ from ..engines.pull_progress import PullProgress
 from ..fit.models import ImageChoice
 from ..plan.models import ImagePlan, StepName
 from ..registry.image import Image, PullOptions
-from ..store.fetch_rate import Meter
+from ..store.progress import Meter
 from ..transaction import engine_images
 from ..transaction.interfaces import Stage
 from ..transaction.layout import Version

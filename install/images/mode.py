@@ -31,8 +31,8 @@ from ..registry import reference, registries_conf
 from ..registry.image import Image, PullOptions
 from ..request import Request
 from ..start import start_file
-from ..store import fetch_rate
-from ..store.fetch_rate import Meter
+from ..store import progress
+from ..store.progress import Meter
 from ..transaction import guard, layout
 from ..transaction.interfaces import Artifact
 from ..transaction.layout import Version
@@ -145,7 +145,7 @@ class ImageMode:
             held=resolved.held,
             remarks=engine.remarks,
             offline=self._archive is not None,
-            rate=fetch_rate.read(),
+            rate=progress.last_rate(),
         )
         return image_planning.plan(choice, image, here)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import os
 import re
@@ -14,7 +15,6 @@ import requests.utils
 
 from .. import processes
 from . import addresses
-from .access import basic
 
 Pair = tuple[str, str]  # user name, password
 
@@ -27,25 +27,32 @@ _WHERE = (
 )
 
 
+def basic(user: str, password: str) -> str:
+    """The value of an Authorization header."""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
 class Credentials:
-    """What to log in with, origin by origin: an ``Access``. Safe for threads; nothing of it is ever shown."""
+    """What to log in with, origin by origin. Safe for threads; nothing of it is ever shown."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
         self._learned: dict[tuple[str, str, int], Pair] = {}
-        self._netrc: dict[str, Pair | None] = {}
         self._keyring: dict[tuple[str, str, int], Pair | None] = {}
         self._lock = threading.Lock()
 
     def authorization(self, url: str) -> str:
+        """The header to send along unasked; "": none."""
         known = self.known(url)
         return basic(*known) if known else ""
 
     def refused(self, url: str, answer: requests.Response, sent: str) -> str:
+        """After a 401: the header for a second attempt; "" where there is nothing better."""
         found = self.ask_keyring(url)
         return basic(*found) if found else ""
 
     def hint(self, url: str) -> str:
+        """What to do about a 401 or a 403."""
         if self.known(url) is not None:
             return f"the credentials for {addresses.host(url)} are wrong or lack the right"
         return _WHERE
@@ -69,9 +76,9 @@ class Credentials:
         learned = self._learned.get(addresses.origin(url))
         if learned and learned[1]:
             return learned
-        found = self._of_netrc(url)
+        found = requests.utils.get_netrc_auth(url)
         if found and (learned is None or found[0] == learned[0]):
-            return found
+            return found[0], found[1]
         return learned
 
     def ask_keyring(self, url: str) -> Pair | None:
@@ -86,28 +93,17 @@ class Credentials:
                     self._learned[where] = found
             return self._keyring[where]
 
-    def _of_netrc(self, url: str) -> Pair | None:
-        host = addresses.origin(url)[1]
-        if host not in self._netrc:
-            found = requests.utils.get_netrc_auth(url)
-            self._netrc[host] = (found[0], found[1]) if found else None
-        return self._netrc[host]
-
 
 def _keyring(url: str, user: str) -> Pair | None:
     """By the whole URL first, then by the host, as pip asks for it."""
     program = _program()
-    if not program:
-        return None
-    for service in (url, addresses.host(url)):
-        if user:
-            said = _ask([*program, "get", service, user])
-            if said:
-                return user, said[0]
-        else:
-            said = _ask([*program, "--mode", "creds", "get", service])
-            if len(said) == 2:
-                return said[0], said[1]
+    question = ["get"] if user else ["--mode", "creds", "get"]
+    for service in (url, addresses.host(url)) if program else ():
+        said = _ask([*program, *question, service, *([user] if user else [])])
+        if user and said:
+            return user, said[0]
+        if len(said) == 2:
+            return said[0], said[1]
     return None
 
 

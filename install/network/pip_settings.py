@@ -14,7 +14,6 @@ from pathlib import Path
 import msgspec
 
 from ...exit_codes import UsageError
-from .. import places
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -47,7 +46,7 @@ def _pip_files(environ: Mapping[str, str]) -> list[Path]:
     named = environ.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
         return []
-    home = Path(environ.get("HOME") or places.home())
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - a user may have none
     system = (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
     files = [Path(base) / "pip" / "pip.conf" for base in system if base] + [Path("/etc/pip.conf")]
     if not (named and Path(named).exists()):

@@ -7,7 +7,6 @@ however long that is, and know nothing of a body that is cut.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 
 from urllib3.exceptions import ConnectTimeoutError, HTTPError
 from urllib3.util import Retry
@@ -45,21 +44,12 @@ class Attempts:
 
         progress: something was gained since the failure before, which so does not count.
         """
-        if not error.again or (error.wait or 0) > PATIENCE:
+        if not error.again or error.wait > PATIENCE:
             raise error
         left = self._retries if progress else self._left
         try:
             self._left = left.increment("GET", error=ConnectTimeoutError() if error.slow else None)
         except HTTPError:
             raise error from None
-        if self._stop.wait(max(self._left.get_backoff_time(), error.wait or 0.0)):
+        if self._stop.wait(max(self._left.get_backoff_time(), error.wait)):
             raise error
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds by the Retry-After header, a number or a date (RFC 9110); None: it is not there or broken."""
-    said = headers.get("Retry-After", "").strip()
-    try:
-        return float(Retry().parse_retry_after(said)) if said else None
-    except (HTTPError, ValueError, OverflowError):  # "²", 5,000 digits, the year 99999
-        return None

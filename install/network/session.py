@@ -1,32 +1,48 @@
-"""One session with the indexes: every request that envcheck makes over HTTP goes through it."""
+"""One session with the indexes and registries: every request over HTTP goes through it."""
 
 from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import Callable, Collection
-from types import TracebackType
-from urllib.parse import urlsplit
+from collections.abc import Callable, Collection, Mapping
+from typing import Protocol
+from urllib.parse import urljoin, urlsplit
 
+import msgspec
 import requests
 from urllib3.util import Retry
 
 from ... import __version__
-from . import addresses, answers
-from .access import Access
+from ...safe_text import one_line
+from . import addresses, errors, transport
 from .credentials import Credentials
 from .errors import HttpError
 from .retries import Attempts, retry_policy
-from .transport import Answer, Transport
+from .transport import Transport
 
 CONNECT = 10.0  # seconds until a connection must have come about
 SILENCE = 30.0  # seconds without a byte
-
-Prepare = Callable[[ssl.SSLContext], None]
-Scheme = Callable[[str], tuple[Access, str]]  # a URL -> who is let in, and the URL that answers
+PAGE_LIMIT = 64 << 20  # bytes of a page
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 _MOST_REDIRECTS = 10
+_MOST_SAID = 1 << 16  # bytes of a refusal
+
+Prepare = Callable[[ssl.SSLContext], None]
+Origin = tuple[str, str, int]
+
+
+class Access(Protocol):
+    """Who may send which Authorization header where. "" is no header."""
+
+    def authorization(self, url: str) -> str:
+        """To send along unasked."""
+
+    def refused(self, url: str, answer: requests.Response, sent: str) -> str:
+        """After a 401: to send in a second attempt, "" where there is nothing better. Raises HttpError."""
+
+    def hint(self, url: str) -> str:
+        """What to do about a 401 or a 403."""
 
 
 class Session:
@@ -37,77 +53,57 @@ class Session:
     """
 
     def __init__(
-        self,
-        allow_insecure: Collection[str] = (),
-        *,
-        retries: Retry | None = None,
+        self, allow_insecure: Collection[str] = (), *, retries: Retry | None = None
     ) -> None:
         self._insecure = {name.lower() for name in allow_insecure}
         self._retries = retries or retry_policy()
         self._credentials = Credentials()
-        self._schemes: dict[str, Scheme] = {}
+        self._registries: dict[Origin, tuple[Access, Prepare | None]] = {}
         self._transports: dict[tuple[bool, Prepare | None], Transport] = {}
-        self._prepare: dict[tuple[str, str, int], Prepare] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Ends pauses between attempts at once, and lets go of the connections."""
         self._stop.set()
-        for transport in self._transports.values():
-            transport.close()
+        for each in self._transports.values():
+            each.close()
 
     def get(
         self,
         url: str,
         *,
-        headers: dict[str, str] | None = None,
+        method: str = "GET",
+        headers: Mapping[str, str] | None = None,
         timeout: float = SILENCE,
         attempts: int | None = None,
         file: bool = False,
         limit: int | None = None,
-        access: Access | None = None,
-    ) -> Answer:
-        """The answer to a GET, with a status below 300 (or 304); its body is still to be read.
-
-        Pages and bodies up to 1 MiB are read already, so that a cut in them costs another attempt and
-        not an error. timeout: seconds without a byte. attempts: 1 leaves trying again to the caller.
-        file: a file is asked for, its body is left on the connection, and a web page is an error.
-        limit: bytes of a body that is read whole here. access: another than what is known of the URL.
-        Raises HttpError.
-        """
-        tried = Attempts(self._patience(attempts), self._stop)
-        while True:
-            try:
-                answer = self._followed("GET", url, headers or {}, timeout, file, access)
-                return answer if file else answers.read(answer, limit)
-            except HttpError as error:
-                tried.failed(error)
-
-    def head(
-        self,
-        url: str,
-        *,
-        headers: dict[str, str] | None = None,
-        timeout: float = SILENCE,
-        attempts: int | None = None,
     ) -> requests.Response:
-        """The answer to a HEAD, with a status below 300. Raises HttpError."""
-        tried = Attempts(self._patience(attempts), self._stop)
+        """The answer, with a status below 300 (or 304), to a GET, and to a HEAD likewise.
+
+        A page is read already, so that a cut in it costs another attempt and not an error. limit: its bytes.
+        headers: an Authorization among them, "" too, is in the place of what is known of the host.
+        timeout: seconds without a byte. attempts: 1 leaves trying again to the caller. file: a file is asked
+        for, its body is left to ``transport.pieces``, and a web page is an error. Raises HttpError.
+        """
+        retries = self._retries if attempts is None else self._retries.new(total=attempts - 1)
+        tried = Attempts(retries, self._stop)
         while True:
             try:
-                return self._followed("HEAD", url, headers or {}, timeout, False, None)
+                answer = self._followed(method, url, dict(headers or {}), timeout)
+                if file and _kind(answer).startswith(("text/html", "application/xhtml")):
+                    answer.close()
+                    raise errors.page_for_file(answer.url)
+                if not file:
+                    transport.read(answer, limit or PAGE_LIMIT)
+                return answer
             except HttpError as error:
                 tried.failed(error)
 
@@ -118,13 +114,12 @@ class Session:
         _origin(url)
         self._credentials.learn(url, index)
 
-    def use_certificates(self, url: str, prepare: Prepare) -> None:
-        """Certificates for one origin alone. prepare: loads them into its TLS context."""
-        self._prepare[_origin(url)] = prepare
+    def add_registry(self, base: str, access: Access, prepare: Prepare | None) -> None:
+        """``access`` logs in to what is below BASE/v2/.
 
-    def add_scheme(self, name: str, scheme: Scheme) -> None:
-        """URLs that begin with NAME:// lead where ``scheme`` says, with its access."""
-        self._schemes.setdefault(name, scheme)
+        prepare: loads certificates that are for it alone into a TLS context.
+        """
+        self._registries[_origin(base)] = access, prepare
 
     def allow_insecure(self, host: str) -> None:
         """Allow plain http and any certificate for one more host, by the user's own settings."""
@@ -134,9 +129,30 @@ class Session:
         """Whether the user allowed plain http and any certificate for its host."""
         return bool({addresses.host(url), _origin(url)[1]} & self._insecure)
 
-    def permit(self, url: str) -> None:
-        """Raises HttpError for an address that is none of https, this machine's, or allowed by name."""
-        self._permit(url, url)
+    def permit(self, url: str, asked: str = "") -> None:
+        """Raises HttpError for an address that is none of https, this machine's, or allowed by name.
+
+        asked: what redirected to it.
+        """
+        scheme, host, _ = _origin(url)
+        if not host or scheme not in ("http", "https"):
+            raise HttpError(f"{addresses.shown(url)} is not a URL with https://")
+        if scheme == "https" or self.is_insecure(url):
+            return
+        what = addresses.shown(url)
+        if urlsplit(asked).scheme == "https":
+            raise HttpError(
+                f"{addresses.host(asked)} redirects from https to http ({what}), and that is refused: a"
+                " network that asks for a log-in does so, and an attacker",
+                f"--allow-insecure {host} follows it anyway",
+            )
+        if not addresses.is_loopback(url):
+            if asked not in ("", url):
+                what = f"{addresses.host(asked)} redirects to {what}, which"
+            raise HttpError(
+                f"{what} is plain http, where anybody on the way can change what comes",
+                f"use https://, or allow it by name: --allow-insecure {host}",
+            )
 
     def credentials(self, url: str) -> tuple[str, str] | None:
         """User name and password that are known for this URL's host, for a program that asks it, too."""
@@ -146,109 +162,120 @@ class Session:
         """The URL without credentials."""
         return addresses.public(url)
 
-    def _patience(self, attempts: int | None) -> Retry:
-        return self._retries if attempts is None else self._retries.new(total=attempts - 1)
-
     def _followed(
-        self,
-        method: str,
-        url: str,
-        headers: dict[str, str],
-        timeout: float,
-        file: bool,
-        access: Access | None,
-    ) -> Answer:
+        self, method: str, url: str, headers: dict[str, str], timeout: float
+    ) -> requests.Response:
         """One request and its redirects. What another host must not know stays behind."""
-        if access is None:
-            access, url = self._access(url)
         asked = url
         for _ in range(_MOST_REDIRECTS + 1):
-            self._permit(url, asked)
+            self.permit(url, asked)
             self._credentials.learn(url)
-            answer = self._authorised(method, addresses.public(url), headers, timeout, access)
+            access = self._access(url)
+            answer = self._sent(method, addresses.public(url), headers, timeout, access)
             location = answer.headers.get("Location", "")
             if answer.status_code not in _REDIRECTS or not location:
-                return answers.checked(answer, file, access)
+                return _checked(answer, access)
             answer.close()
-            target = answers.target(url, location)
-            if _origin(target) != _origin(url):
-                headers = {k: v for k, v in headers.items() if k.lower() != "authorization"}
+            target = _target(url, location)
+            if _origin(target) != _origin(url) and "Authorization" in headers:
+                headers["Authorization"] = ""
             url = target
         raise HttpError(f"{addresses.shown(asked)} redirects in a circle")
 
-    def _access(self, url: str) -> tuple[Access, str]:
-        """Who is to be let in, and where: a registry's URL becomes the one that answers."""
-        scheme = self._schemes.get(url.partition("://")[0])
-        if scheme is None:
-            return self._credentials, url
-        _origin(url)
-        return scheme(url)
-
-    def is_plain(self, host: str) -> bool:
-        """Whether a registry is to be asked over plain http: it may be, and does not speak TLS."""
-        if not (addresses.is_loopback(f"http://{host}/") or self.is_insecure(f"http://{host}/")):
-            return False
-        url = f"https://{host}/v2/"
-        try:
-            self._transport(url).answer(
-                "GET", url, self._headers({}, ""), (CONNECT, CONNECT)
-            ).close()
-        except HttpError as error:
-            return error.again  # and not for a certificate that is not to be trusted
-        return False
-
-    def _permit(self, url: str, asked: str) -> None:
-        """Raises HttpError for a URL that is none of https, this machine, or allowed by its host's name."""
-        scheme, host, _ = _origin(url)
-        if not host or scheme not in ("http", "https"):
-            raise HttpError(f"{addresses.shown(url)} is not a URL with https://")
-        if scheme == "https" or self.is_insecure(url):
-            return
-        if urlsplit(asked).scheme == "https":
-            raise HttpError(
-                f"{addresses.host(asked)} redirects from https to http ({addresses.shown(url)}),"
-                " and that is refused: a network that asks for a log-in does so, and an attacker",
-                f"--allow-insecure {host} follows it anyway",
-            )
-        if not addresses.is_loopback(url):
-            what = addresses.shown(url)
-            if url != asked:
-                what = f"{addresses.host(asked)} redirects to {what}, which"
-            raise HttpError(
-                f"{what} is plain http, where anybody on the way can change what comes",
-                f"use https://, or allow it by name: --allow-insecure {host}",
-            )
-
-    def _authorised(
+    def _sent(
         self, method: str, url: str, headers: dict[str, str], timeout: float, access: Access
-    ) -> Answer:
-        transport = self._transport(url)
-        times = (min(CONNECT, timeout), timeout)
+    ) -> requests.Response:
+        """Once, and once more where there is a better Authorization after a 401."""
+
+        def send(authorization: str) -> requests.Response:
+            said = {"User-Agent": f"envcheck/{__version__}", "Accept": "*/*", **headers}
+            said["Authorization"] = authorization
+            said = {name: value for name, value in said.items() if value}
+            return self._transport(url).answer(method, url, said, (min(CONNECT, timeout), timeout))
+
+        if "Authorization" in headers:
+            return send(headers["Authorization"])
         known = access.authorization(url)
-        answer = transport.answer(method, url, self._headers(headers, known), times)
+        answer = send(known)
         if answer.status_code == 401:
             found = access.refused(url, answer, known)
             if found and found != known:
                 answer.close()
-                answer = transport.answer(method, url, self._headers(headers, found), times)
+                answer = send(found)
         return answer
+
+    def _access(self, url: str) -> Access:
+        registry = self._registries.get(_origin(url))
+        return (
+            registry[0] if registry and urlsplit(url).path.startswith("/v2/") else self._credentials
+        )
 
     def _transport(self, url: str) -> Transport:
         verified = not self.is_insecure(url)
-        prepare = self._prepare.get(_origin(url)) if verified else None
+        registry = self._registries.get(_origin(url))
+        prepare = registry[1] if registry and verified else None
         with self._lock:
             if (verified, prepare) not in self._transports:
                 self._transports[verified, prepare] = Transport(verified=verified, prepare=prepare)
             return self._transports[verified, prepare]
 
-    def _headers(self, asked: dict[str, str], authorization: str) -> dict[str, str]:
-        headers = {"User-Agent": f"envcheck/{__version__}", "Accept": "*/*", **asked}
-        if authorization:
-            headers["Authorization"] = authorization
-        return headers
+
+class _OneError(msgspec.Struct):
+    message: str = ""
+    code: str = ""
 
 
-def _origin(url: str) -> tuple[str, str, int]:
+class _Refusal(msgspec.Struct):
+    errors: list[_OneError] = []
+    message: str = ""
+    details: str = ""
+
+
+def _checked(answer: requests.Response, access: Access) -> requests.Response:
+    """Raises HttpError for a status that is an error."""
+    if answer.status_code < 300 or answer.status_code == 304:
+        return answer
+    said = _said(answer)
+    answer.close()
+    raise errors.of_status(
+        answer.url,
+        answer.status_code,
+        answer.headers,
+        credentials=access.hint(answer.url) if answer.status_code in (401, 403) else "",
+        said=said,
+    )
+
+
+def _said(answer: requests.Response) -> str:
+    """What a registry or an index says of its refusal in JSON: {"errors": [{"message": …}]}."""
+    if answer.status_code >= 500 or "json" not in _kind(answer):
+        return ""
+    try:
+        transport.read(answer, _MOST_SAID)
+        told = msgspec.json.decode(answer.content, type=_Refusal)
+    except (HttpError, msgspec.DecodeError, RecursionError):
+        return ""
+    words = [one.message or one.code for one in told.errors] or [told.message or told.details]
+    return one_line("; ".join(dict.fromkeys(filter(None, words)))).rstrip(".")
+
+
+def _kind(answer: requests.Response) -> str:
+    return answer.headers.get("Content-Type", "").strip().lower()
+
+
+def _target(url: str, location: str) -> str:
+    """Where a redirect leads, without credentials. Raises HttpError for what is not an address."""
+    # Header bytes come as Latin-1, and are UTF-8 where they are not ASCII.
+    text = location.encode("latin-1", "replace").decode("utf-8", "replace")
+    try:
+        return addresses.public(urljoin(url, text))
+    except ValueError:
+        raise HttpError(
+            f"{addresses.shown(url)} redirects to something that is not an address"
+        ) from None
+
+
+def _origin(url: str) -> Origin:
     try:
         return addresses.origin(url)
     except ValueError:

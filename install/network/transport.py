@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import ssl
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,21 @@ import requests
 import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from . import addresses, errors, trust
+from .errors import HttpError
 from .pip_settings import pip_settings
 
 CONNECTIONS = 32  # kept open to one host
-SLOWEST = (
-    60.0  # seconds for a piece of a body, some 100 KiB: a connection that trickles counts as cut
-)
-LARGEST = 16 << 30  # bytes of a body whose size nobody said
+LARGEST = 16 << 30  # bytes of a file whose size nobody said
+
+# A cut loses what is being read into the buffer. It starts small and doubles on a fast connection, so that
+# one which is cut often makes progress too, and a fast one costs few calls for each MiB.
+_LEAST = 64 * 1024
+_MOST = 256 * 1024  # more was measured not to be faster, and costs memory and what a kill loses
+_QUICK = 0.25  # seconds for a buffer
+_SLOWEST = 60.0  # seconds for a buffer: a connection that trickles counts as cut
+_PAGE_SECONDS = 120.0  # for all of a page
 
 
 class Watchdog:
@@ -39,31 +45,27 @@ class Watchdog:
         self.late = False
         self._seconds = seconds
         self._shut_connection = shut
-        self._timer: threading.Timer | None = None
-        self._started = 0.0
 
     def __enter__(self) -> Watchdog:
-        self.start()
+        self._start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
 
-    def start(self) -> None:
-        """Begin to count, or begin again."""
-        self.__exit__()
+    def renew(self) -> None:
+        """Begin to count again, for something came; costs nothing where that was just done."""
+        if time.monotonic() - self._started > self._seconds / 10:
+            self._timer.cancel()
+            self._start()
+
+    def _start(self) -> None:
         self._started = time.monotonic()
-        self._timer = threading.Timer(self._seconds, self.shut)
+        self._timer = threading.Timer(self._seconds, self._shut)
         self._timer.daemon = True
         self._timer.start()
 
-    def renew(self) -> None:
-        """Begin again, for something came; costs nothing where that was just done."""
-        if time.monotonic() - self._started > self._seconds / 10:
-            self.start()
-
-    def shut(self) -> None:
+    def _shut(self) -> None:
         self.late = True
         with suppress(AttributeError, OSError, RuntimeError, ValueError):
             self._shut_connection()
@@ -93,54 +95,6 @@ class _SecureConnection(_Watched, HTTPSConnection):  # type: ignore[misc]
     pass
 
 
-class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection  # type: ignore[assignment]
-
-
-class _SecurePool(HTTPSConnectionPool):
-    ConnectionCls = _SecureConnection  # type: ignore[assignment]
-
-
-class Answer(requests.Response):
-    """A response whose body breaks off with an HttpError.
-
-    limit: bytes of the body that are read. seconds: in which it has to be there; None: each piece of it
-    has to be there within SLOWEST.
-    """
-
-    limit: int = LARGEST
-    seconds: float | None = None
-
-    def iter_content(
-        self, chunk_size: int | None = 1, decode_unicode: Any = False
-    ) -> Iterator[Any]:
-        came = 0
-        with self.watchdog(self.seconds or SLOWEST) as watchdog, self.explained(watchdog):
-            for piece in super().iter_content(chunk_size, decode_unicode=decode_unicode):
-                came += len(piece)
-                if came > self.limit:
-                    self.close()
-                    raise errors.too_large(self.url, self.limit)
-                if self.seconds is None:
-                    watchdog.renew()
-                yield piece
-
-    def watchdog(self, seconds: float) -> Watchdog:
-        """Ends the body after some seconds."""
-        return Watchdog(seconds, lambda: self.raw.shutdown())
-
-    @contextmanager
-    def explained(self, watchdog: Watchdog) -> Iterator[None]:
-        """What breaks off while it is read is an HttpError."""
-        try:
-            yield
-        except errors.FAILURES as error:
-            cause = TimeoutError() if watchdog.late else error
-            raise errors.of_exception(self.url, cause) from None
-        if watchdog.late:  # a body without a length ends where the connection does
-            raise errors.of_exception(self.url, TimeoutError())
-
-
 class Transport(HTTPAdapter):
     """Sends one request, and follows and repeats nothing.
 
@@ -166,15 +120,16 @@ class Transport(HTTPAdapter):
 
     def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
         super().init_poolmanager(*arguments, **options, ssl_context=self._context)
-        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
         if not proxy.lower().startswith("socks"):
             options["proxy_ssl_context"] = self._context
-        manager = super().proxy_manager_for(proxy, **options, ssl_context=self._context)
-        if not proxy.lower().startswith("socks"):
-            manager.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
-        return manager
+        return super().proxy_manager_for(proxy, **options, ssl_context=self._context)
+
+    def get_connection_with_tls_context(self, *arguments: Any, **options: Any) -> Any:
+        pool: Any = super().get_connection_with_tls_context(*arguments, **options)
+        pool.ConnectionCls = _SecureConnection if pool.scheme == "https" else _Connection
+        return pool
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
         """The context knows what to trust; requests would add its own list to it."""
@@ -182,21 +137,18 @@ class Transport(HTTPAdapter):
 
     def answer(
         self, method: str, url: str, headers: dict[str, str], timeout: tuple[float, float]
-    ) -> Answer:
+    ) -> requests.Response:
         """url: without credentials. timeout: seconds to connect, and without a byte. Raises HttpError."""
-        proxies = self._proxies(url)
-        if not all(map(addresses.is_whole, proxies.values())):
-            raise errors.broken_proxy(url)
         try:
+            proxies = self._proxies(url)
+            if not all(map(addresses.is_whole, proxies.values())):
+                raise requests.exceptions.InvalidProxyURL
             request = requests.Request(method, url, headers=headers).prepare()
-            response = self.send(
+            return self.send(
                 request, stream=True, timeout=timeout, verify=self._verified, proxies=proxies
             )
         except errors.FAILURES as error:
             raise errors.of_exception(url, error) from None
-        answer = Answer()
-        answer.__dict__.update(response.__dict__)
-        return answer
 
     def _proxies(self, url: str) -> dict[str, str]:
         """pip's, else the environment's; NO_PROXY counts, and this machine's loopback needs none."""
@@ -205,3 +157,44 @@ class Transport(HTTPAdapter):
         if self._proxy and not requests.utils.should_bypass_proxies(url, no_proxy=None):
             return {"http": self._proxy, "https": self._proxy}
         return dict(requests.utils.get_environ_proxies(url))
+
+
+def content_length(headers: Mapping[str, str]) -> int | None:
+    """Bytes, by the Content-Length header; None where it is not there or no length."""
+    said = headers.get("Content-Length", "")
+    return int(said) if re.fullmatch("[0-9]{1,18}", said) else None
+
+
+def pieces(answer: requests.Response) -> Iterator[bytes]:
+    """A file's body as it comes. Raises HttpError where it breaks off or trickles."""
+    size = _LEAST
+    with _watched(answer, _SLOWEST) as watchdog:
+        started = time.monotonic()
+        while data := answer.raw.read(size, decode_content=False):
+            quick = time.monotonic() - started < _QUICK
+            size = min(size * 2, _MOST) if quick else max(size // 2, _LEAST)
+            yield data
+            watchdog.renew()
+            started = time.monotonic()
+
+
+def read(answer: requests.Response, limit: int) -> None:
+    """All of a page, at most so many bytes, which its ``content`` then is. Raises HttpError."""
+    with _watched(answer, _PAGE_SECONDS):
+        answer._content = answer.raw.read(limit + 1, decode_content=True)
+    answer.close()
+    if len(answer.content) > limit:
+        raise HttpError(f"{addresses.shown(answer.url)} sends a page larger than {limit >> 20} MiB")
+
+
+@contextmanager
+def _watched(answer: requests.Response, seconds: float) -> Iterator[Watchdog]:
+    """What breaks off while it is read, or is not there after these seconds, is an HttpError."""
+    with Watchdog(seconds, lambda: answer.raw.shutdown()) as watchdog:
+        try:
+            yield watchdog
+        except errors.FAILURES as error:
+            cause = TimeoutError() if watchdog.late else error
+            raise errors.of_exception(answer.url, cause) from None
+        if watchdog.late:  # a body without a length ends where the connection does
+            raise errors.of_exception(answer.url, TimeoutError())

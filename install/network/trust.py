@@ -36,18 +36,13 @@ def verifying() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_default_verify_paths()
     defaults = ssl.get_default_verify_paths()
-    loaded = {defaults.cafile} if context.cert_store_stats()["x509_ca"] else set()
-    if defaults.capath and any(_HASHED.fullmatch(path.name) for path in _in(defaults.capath)):
-        loaded.add(defaults.capath)
-    wanted = [] if loaded else [path for path in _SYSTEMS if Path(path).is_file()][:1]
-    wanted += [
-        os.environ[name] for name in _NAMED if os.environ.get(name) not in (None, "", *loaded)
-    ]
-    if not (loaded or wanted):
+    bundles = []
+    if not (context.cert_store_stats()["x509_ca"] or _is_hashed(defaults.capath)):
         import certifi
 
-        wanted.append(certifi.where())
-    for bundle in dict.fromkeys(wanted):
+        bundles.append(next(filter(os.path.isfile, _SYSTEMS), certifi.where()))
+    bundles += [os.environ.get(name, "") for name in _NAMED]
+    for bundle in set(bundles) - {"", defaults.cafile}:
         load(context, bundle)
     return context
 
@@ -61,14 +56,14 @@ def unverified() -> ssl.SSLContext:
 
 def load(context: ssl.SSLContext, bundle: str) -> None:
     """Trust a file or a folder; where it holds no certificates, the handshake will say what is missing."""
+    is_folder = Path(bundle).is_dir()
     with contextlib.suppress(OSError):  # ssl.SSLError is one
-        if Path(bundle).is_dir():
-            context.load_verify_locations(capath=bundle)
-        else:
-            context.load_verify_locations(cafile=bundle)
+        context.load_verify_locations(
+            cafile=None if is_folder else bundle, capath=bundle if is_folder else None
+        )
 
 
-def _in(folder: str) -> list[Path]:
+def _is_hashed(folder: str | None) -> bool:
     with contextlib.suppress(OSError):
-        return list(Path(folder).iterdir())
-    return []
+        return any(_HASHED.fullmatch(path.name) for path in Path(folder or os.devnull).iterdir())
+    return False

@@ -43,7 +43,6 @@ _LAYER_TYPES = (
     "application/vnd.docker.image.rootfs.diff.tar.zstd",
 )
 _MOST_LAYERS = 1000
-_MOST_UNNAMED = 16  # manifests of an index that are asked for their platform
 
 # What uname says, as images name it (Go's names).
 _ARCHITECTURES = {
@@ -170,19 +169,18 @@ def read(reference: Reference, data: bytes, said: str) -> ImageIndex | ImageMani
     )
 
 
-def candidates(reference: Reference, index: ImageIndex, machine: str) -> list[Blob]:
-    """The manifests for linux on this machine, the best first, then those that name no platform: only their
-    config says what they are for. Raises Cannot, which names what there is."""
+def chosen(reference: Reference, index: ImageIndex, machine: str) -> Blob:
+    """The manifest for linux on this machine; where none says so, one that names no platform, for then its
+    config does. Raises Cannot, which names what there is."""
     wanted = ("linux", architecture_of(machine))
-    platforms = [(d, d.platform) for d in index.manifests if d.platform is not None]
-    fitting = [(d, p) for d, p in platforms if (p.os, p.architecture) == wanted]
-    # Of several, the one that asks for no special generation of the processor.
-    found = sorted(fitting, key=lambda pair: bool(pair[1].variant))[:1]
-    unnamed = [d for d in index.manifests if d.platform is None or not d.platform.architecture]
-    if not (found or unnamed):
+    platforms = [(each, each.platform or _Platform()) for each in index.manifests]
+    fitting = [(each, p) for each, p in platforms if (p.os, p.architecture) == wanted]
+    fitting = fitting or [(each, p) for each, p in platforms if not p.architecture]
+    if not fitting:
         there = dict.fromkeys(f"{p.os}/{p.architecture}" for _, p in platforms if p.os != "unknown")
         raise _no_such_platform(reference, "/".join(wanted), list(there))
-    return [d.blob for d, _ in found] or [d.blob for d in unnamed[:_MOST_UNNAMED]]
+    # Of several, the one that asks for no special generation of the processor.
+    return min(fitting, key=lambda pair: bool(pair[1].variant))[0].blob
 
 
 def made(reference: Reference, config: bytes, sizes: Sequence[int]) -> ImageManifest:
@@ -243,14 +241,9 @@ def image_of(
         entrypoint=run.entrypoint or [],
         command=run.cmd or [],
         user=run.user or "",
-        environment=dict(_variable(text) for text in run.env or []),
+        environment={text.partition("=")[0]: text.partition("=")[2] for text in run.env or []},
         labels=run.labels or {},
     )
-
-
-def _variable(text: str) -> tuple[str, str]:
-    name, _, value = text.partition("=")
-    return name, value
 
 
 def _check_kinds(reference: Reference, manifest: _Manifest) -> None:
@@ -282,15 +275,11 @@ def _text(reference: Reference, data: bytes, what: str) -> str:
 def _decoded(reference: Reference, data: bytes, kind: type[T], what: str) -> T:
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise _nonsense(reference, what, _said(error)) from None
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, msgspec.ValidationError):
-        words: str = str(error)
-        return words[:1].lower() + words[1:]
-    return "it is not JSON"
+    except msgspec.ValidationError as error:
+        said = str(error)
+        raise _nonsense(reference, what, said[:1].lower() + said[1:]) from None
+    except (msgspec.DecodeError, RecursionError):
+        raise _nonsense(reference, what, "it is not JSON") from None
 
 
 def _nonsense(reference: Reference, what: str, why: str) -> CouldNotLook:

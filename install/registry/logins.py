@@ -33,29 +33,15 @@ _IDENTITY = "<token>"  # a helper's user name for an identity token
 _ASK = 'printf %s "$1" | exec "$2" get'
 
 
-# Who reads the last of the files, docker's, and who the others.
-_DOCKERS = ("podman", "docker", "apptainer")
-_PODMANS = ("podman",)
-
-
-class Login:
+class Login(msgspec.Struct, kw_only=True):
     """What opens a registry. Its repr says only where it is from."""
 
-    def __init__(
-        self,
-        source: str,
-        user: str = "",
-        password: str = "",
-        *,
-        identity_token: str = "",
-        registry_token: str = "",
-    ) -> None:
-        self.source = source  # "/root/.docker/config.json", "NGC_API_KEY"
-        self.engines: tuple[str, ...] = ()  # that find it by themselves
-        self.user = user
-        self.password = password
-        self.identity_token = identity_token
-        self.registry_token = registry_token
+    source: str  # "/root/.docker/config.json", "NGC_API_KEY"
+    engines: tuple[str, ...] = ()  # that find it by themselves
+    user: str = ""
+    password: str = ""
+    identity_token: str = ""
+    registry_token: str = ""
 
     def __repr__(self) -> str:
         return f"Login({self.source!r})"
@@ -68,17 +54,11 @@ class _StoredLogin(msgspec.Struct, rename="lower"):
     identitytoken: str | None = None
     registrytoken: str | None = None
 
-    def __repr__(self) -> str:
-        return "_StoredLogin()"
-
 
 class _AuthFile(msgspec.Struct, rename="camel"):
     auths: dict[str, _StoredLogin | None] | None = None
     cred_helpers: dict[str, str] | None = None
     creds_store: str | None = None
-
-    def __repr__(self) -> str:
-        return "_AuthFile()"
 
 
 class _Answered(msgspec.Struct, rename="pascal"):
@@ -86,9 +66,6 @@ class _Answered(msgspec.Struct, rename="pascal"):
 
     username: str = ""
     secret: str = ""
-
-    def __repr__(self) -> str:
-        return "_Answered()"
 
 
 class Logins:
@@ -131,39 +108,37 @@ class Logins:
         return f"the image's name may be wrong; if it is not public, {said}{remarks}"
 
     def _everywhere(self, registry: str, repository: str) -> Iterator[Login]:
+        *podmans, dockers = self._places()
         if self._files is None:
-            self._files = [(p, f) for p in self._places() if (f := self._read(p)) is not None]
+            self._files = [(p, f) for p in (*podmans, dockers) if (f := self._read(p)) is not None]
         for path, file in self._files:
             # More asked for than there might be: a helper is only asked once nothing better is there.
             helper = (file.cred_helpers or {}).get(registry) or file.creds_store
             entry = _entry(file.auths or {}, registry, repository)
-            engines = _DOCKERS if path == self._places()[-1] else _PODMANS
-            if helper and (login := self._helped(helper, registry, path)) is not None:
-                login.engines = engines
-                yield login
-            if entry is not None and (login := self._written(entry, path)) is not None:
-                login.engines = engines
-                yield login
+            for login in (
+                self._helped(helper, registry, path) if helper else None,
+                self._written(entry, path) if entry else None,
+            ):
+                if login is not None:
+                    everybody = ("podman", "docker", "apptainer")
+                    login.engines = everybody if path == dockers else ("podman",)
+                    yield login
         key = self._environ.get("NGC_API_KEY", "").strip()
         if registry == NGC and key:
-            yield Login("NGC_API_KEY", "$oauthtoken", key)
+            yield Login(source="NGC_API_KEY", user="$oauthtoken", password=key)
 
     def _places(self) -> list[Path]:
         """podman's first, then docker's, each as they look for them."""
         say, home = self._environ.get, Path(self._environ.get("HOME", "") or "/")
-        runtime = say("XDG_RUNTIME_DIR") or f"/run/containers/{os.getuid()}"
-        config = Path(say("XDG_CONFIG_HOME") or home / ".config")
-        named = [Path(path) for path in (say("REGISTRY_AUTH_FILE"),) if path]
-        return list(
-            dict.fromkeys(
-                [
-                    *named,
-                    Path(runtime, "containers/auth.json"),
-                    config / "containers/auth.json",
-                    Path(say("DOCKER_CONFIG") or home / ".docker") / "config.json",
-                ]
-            )
-        )
+        named = say("REGISTRY_AUTH_FILE")
+        return [
+            *([Path(named)] if named else []),
+            Path(
+                say("XDG_RUNTIME_DIR") or f"/run/containers/{os.getuid()}", "containers/auth.json"
+            ),
+            Path(say("XDG_CONFIG_HOME") or home / ".config", "containers/auth.json"),
+            Path(say("DOCKER_CONFIG") or home / ".docker", "config.json"),
+        ]
 
     def _read(self, path: Path) -> _AuthFile | None:
         try:
@@ -193,7 +168,13 @@ class Logins:
         token, identity = entry.registrytoken or "", entry.identitytoken or ""
         if not (user or token or identity):
             return None
-        return Login(str(path), user, password, identity_token=identity, registry_token=token)
+        return Login(
+            source=str(path),
+            user=user,
+            password=password,
+            identity_token=identity,
+            registry_token=token,
+        )
 
     def _helped(self, helper: str, registry: str, path: Path) -> Login | None:
         """What the program docker-credential-HELPER knows."""
@@ -215,8 +196,8 @@ class Logins:
                 said = None
             if said is not None and said.secret:
                 if said.username == _IDENTITY:
-                    return Login(name, identity_token=said.secret)
-                return Login(name, said.username, said.secret)
+                    return Login(source=name, identity_token=said.secret)
+                return Login(source=name, user=said.username, password=said.secret)
             if not result.ok and result.code != 1:  # 1: it knows nothing of this registry
                 self._remark(f"{name} {result.describe()}")
         return None

@@ -2,35 +2,58 @@
 
 from __future__ import annotations
 
+import re
 import threading
-import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
+import requests
 from urllib3.util import Retry
 
 from ...exit_codes import EnvcheckError
+from ..lockfile import LockedFile
 from ..network import addresses
 from ..network.errors import HttpError
 from ..network.retries import Attempts, retry_policy
 from ..network.session import SILENCE, Session
-from ..network.transport import LARGEST, SLOWEST, Answer, Watchdog
-from . import content_range, errors
-from .errors import FetchError
+from ..network.transport import LARGEST, content_length, pieces
+from .errors import FetchError, wrong_bytes
 from .partial import Partial
-from .transfer import Transfer
+from .store import Store
 
 RETRIES = retry_policy(attempts=8, slow=8)  # about a minute in all: a router may restart
 
-# A cut loses what is being read into the buffer. It starts small and doubles on a fast connection, so that
-# one which is cut often makes progress too, and a fast one costs few calls for each MiB.
-LEAST = 64 * 1024
-MOST = 256 * 1024  # more was measured not to be faster, and costs memory and what a kill loses
-_QUICK = 0.25  # seconds for a buffer
-
 PROGRESS = 16 * 1024  # bytes since the cut before: then the retries count from one again
+
+# Which part of a file an answer holds (RFC 9110, section 14): the first byte, and the file's size.
+_CONTENT_RANGE = re.compile(r"\s*bytes\s+(?:([0-9]{1,18})-[0-9]{1,18}|\*)/([0-9]{1,18}|\*)\s*")
 
 
 class Stopped(Exception):
     """The fetching was ended from outside."""
+
+
+class Transfer:
+    """A file on its way into the store. The Fetcher's threads write it, and everybody may read it.
+
+    Sizes in bytes. total: None while it is not known. size: what is there, verified or not. resumed: of
+    these, what an earlier run had left. complete: it is in the store, verified. error: why it will not be.
+    """
+
+    def __init__(self, file: LockedFile, store: Store) -> None:
+        self.file = file
+        self.total = file.size
+        self.size = 0
+        self.resumed = 0
+        self.begun = False
+        self.complete = False
+        self.error: FetchError | None = None
+        self._store = store
+
+    def named(self) -> Path:
+        """The complete file under its own name. Raises FetchError."""
+        return self._store.named(self.file.sha256, self.file.name)
 
 
 class DownloadContext:
@@ -49,26 +72,33 @@ class DownloadContext:
         self.stop = threading.Event()
         self.fetched = 0
         self._lock = threading.Lock()
-        self._open: set[Watchdog] = set()
-
-    def count(self, size: int) -> None:
-        with self._lock:
-            self.fetched += size
+        self._open: set[requests.Response] = set()
 
     def end(self) -> None:
         """Wake whoever waits for the network."""
         self.stop.set()
         with self._lock:
-            for watchdog in self._open:
-                watchdog.shut()
+            for answer in self._open:
+                with suppress(AttributeError, OSError, RuntimeError, ValueError):
+                    answer.raw.shutdown()
 
-    def watch(self, watchdog: Watchdog) -> None:
+    @contextmanager
+    def reading(self, answer: requests.Response) -> Iterator[None]:
+        """``end`` cuts it off meanwhile."""
         with self._lock:
-            self._open.add(watchdog)
+            self._open.add(answer)
+        try:
+            with answer:
+                yield
+        finally:
+            with self._lock:
+                self._open.discard(answer)
 
-    def forget(self, watchdog: Watchdog) -> None:
+    def count(self, size: int) -> None:
+        """So many bytes came. Raises Stopped."""
         with self._lock:
-            self._open.discard(watchdog)
+            self.fetched += size
+        self.check()
 
     def check(self) -> None:
         """Raises Stopped."""
@@ -94,7 +124,7 @@ class Download:
             found = self._partial.hexdigest()
             if found == self._file.sha256:
                 return
-            wrong = errors.wrong_bytes(self._file.name, self._host, self._file.sha256, found)
+            wrong = wrong_bytes(self._file.name, self._host, self._file.sha256, found)
             # An earlier run's bytes, or a cache on the way, may be to blame: once more, all of it.
             self._begin_again(wrong)
 
@@ -131,77 +161,45 @@ class Download:
             # Without If-Range: mirrors of one file differ in their ETags, and then all of it would come
             # again at every cut. Whether it still is the same file, the hash says in the end.
             headers["Range"] = f"bytes={have}-"
+        context = self._context
         try:
-            answer = self._context.session.get(
-                self._file.url,
-                headers=headers,
-                timeout=self._context.silence,
-                attempts=1,
-                file=True,
+            answer = context.session.get(
+                self._file.url, headers=headers, timeout=context.silence, attempts=1, file=True
             )
         except HttpError as error:
             if error.status != 416 or not have:
                 raise
-            if content_range.size_of_all(error.headers) == have:
+            if _range(error.headers)[1] == have:
                 return True
             self._begin_again(self._given_up(error))
             return False
-        with answer:
-            skip, total = content_range.place(answer, have)
+        with context.reading(answer):
+            skip, total = place(answer, have)
             self._check(total)
-            return self._read(answer, skip, total)
+            for data in pieces(answer):
+                context.count(len(data))
+                self._partial.append(data[skip:])
+                skip = max(0, skip - len(data))
+                self._transfer.size = self._partial.size
+                if self._partial.size > (self._file.size or LARGEST):
+                    raise self._other_file(f"more than {self._file.size or LARGEST} bytes")
+        if total is not None and self._partial.size < total:
+            raise HttpError(f"{self._host} cut the connection", again=True)
+        return True
 
     def _check(self, total: int | None) -> None:
         """The size that the server names against the one that the lock names. Raises FetchError."""
         if total is None:
             return
-        if self._file.size is not None and total != self._file.size:
-            raise FetchError(
-                f"{self._file.name} from {self._host} is not the file that was asked for: it has"
-                f" {total} bytes, and should have {self._file.size}",
-                "its server changed the file, or somebody in between did",
-            )
+        if self._file.size not in (None, total):
+            raise self._other_file(f"{total} bytes, and should have {self._file.size}")
         self._transfer.total = total
 
-    def _read(self, answer: Answer, skip: int, total: int | None) -> bool:
-        """Append the body, less what is there already. Raises HttpError where it breaks off."""
-        partial, context = self._partial, self._context
-        size = LEAST
-        with answer.watchdog(SLOWEST) as watchdog:
-            context.watch(watchdog)
-            try:
-                while True:
-                    context.check()
-                    started = time.monotonic()
-                    with answer.explained(watchdog):
-                        data = answer.raw.read(size, decode_content=False)
-                    if not data:
-                        break
-                    context.count(len(data))
-                    partial.append(data[skip:])
-                    skip = max(0, skip - len(data))
-                    self._transfer.size = partial.size
-                    if self._is_too_large():
-                        break
-                    quick = time.monotonic() - started < _QUICK
-                    size = min(size * 2, MOST) if quick else max(size // 2, LEAST)
-                    watchdog.renew()
-            finally:
-                context.forget(watchdog)
-        if total is not None and partial.size < total:
-            raise HttpError(f"{self._host} cut the connection", again=True)
-        return True
-
-    def _is_too_large(self) -> bool:
-        """More than there can be: the hash will say so. Raises FetchError where no size is known."""
-        if self._file.size is not None:
-            return self._partial.size > self._file.size
-        if self._partial.size > LARGEST:
-            raise FetchError(
-                f"{self._file.name} from {self._host} has more than {LARGEST >> 30} GiB,"
-                " and nobody said how large it is"
-            )
-        return False
+    def _other_file(self, size: str) -> FetchError:
+        return FetchError(
+            f"{self._file.name} from {self._host} is not the file that was asked for: it has {size}",
+            "its server changed the file, or somebody in between did",
+        )
 
     def _given_up(self, error: HttpError) -> FetchError:
         have, total = self._partial.size >> 20, self._transfer.total
@@ -210,3 +208,28 @@ class Download:
         return FetchError(
             f"{self._file.name} could not be fetched{far}: {error}", error.hint or kept
         )
+
+
+def place(response: requests.Response, have: int) -> tuple[int, int | None]:
+    """How many bytes of the body to skip when ``have`` bytes are there already, and the file's size.
+
+    A server that ignores ranges sends all of it. Raises HttpError for a part that leaves a gap.
+    """
+    if response.status_code == 206:
+        start, total = _range(response.headers)
+        if start is not None and start <= have:
+            return have - start, total
+    elif response.status_code == 200:
+        return have, content_length(response.headers)
+    host = addresses.host(response.url)
+    raise HttpError(f"{host} sends another part of the file than it was asked for", again=True)
+
+
+def _range(headers: Mapping[str, str]) -> tuple[int | None, int | None]:
+    """First byte and size of the whole file by Content-Range; None: it does not say."""
+    found = _CONTENT_RANGE.fullmatch(headers.get("Content-Range", ""))
+    numbers = found.groups() if found else (None, None)
+    return (
+        int(numbers[0]) if numbers[0] else None,
+        int(numbers[1]) if numbers[1] not in (None, "*") else None,
+    )

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import heapq
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
+from queue import PriorityQueue
 
 from urllib3.util import Retry
 
 from ..lockfile import LockedFile
 from ..network.session import SILENCE, Session
-from . import errors, locking
-from .download import RETRIES, Download, DownloadContext, Stopped
+from . import errors
+from .download import RETRIES, Download, DownloadContext, Stopped, Transfer
 from .errors import FetchError
 from .partial import Partial, private
-from .progress import Fetching, fetching
-from .store import Store
-from .transfer import Transfer
+from .progress import Fetching
+from .store import NoLocks, Store, take
 
 AT_ONCE = 8
 
@@ -52,11 +51,11 @@ class Fetcher:
         self._on_progress = on_progress
         self._changed = threading.Condition()
         self._transfers: dict[str, Transfer] = {}
-        self._waiting: set[str] = set()  # in the queue, and with no thread
-        self._queue: list[tuple[int, int, int, str]] = []  # urgency, size, order of arrival, sha256
-        self._order = 0
+        # Urgency, size, order of arrival. One that becomes urgent is there twice.
+        self._queue: PriorityQueue[tuple[int, int, int, Transfer | None]] = PriorityQueue()
+        self._order = itertools.count()
+        self._urgent: set[str] = set()
         self._threads: list[threading.Thread] = []
-        self._workers = self._idle = 0
         self._error: FetchError | None = None
 
     def __enter__(self) -> Fetcher:
@@ -64,12 +63,7 @@ class Fetcher:
             self._start(self._report)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -80,26 +74,21 @@ class Fetcher:
     @property
     def resumed_bytes(self) -> int:
         """Bytes that earlier runs had left of cut files, and that were not fetched again."""
-        with self._changed:
-            return sum(transfer.resumed for transfer in self._transfers.values())
+        return sum(transfer.resumed for transfer in list(self._transfers.values()))
 
     def want(self, file: LockedFile, *, first: bool = False) -> Transfer:
         """The file's transfer, begun as soon as there is a place. first: before those that are not."""
-        sha256 = file.sha256
-        with self._changed:
-            known = self._transfers.get(sha256)
-            if known is not None:
-                if first and sha256 in self._waiting:
-                    self._enqueue(known, urgent=True)
-                return known
-        size = self._store.size(sha256)
-        with self._changed:
-            transfer = self._transfers.setdefault(sha256, Transfer(file, self._store))
+        transfer = self._transfers.get(file.sha256)
+        is_new = transfer is None
+        if transfer is None:
+            size = self._store.size(file.sha256)
+            with self._changed:
+                transfer = self._transfers.setdefault(file.sha256, Transfer(file, self._store))
             if size is not None:
                 self._finish(transfer, size)
-            elif sha256 not in self._waiting:
-                self._enqueue(transfer, urgent=first)
-            return transfer
+        if not transfer.begun and (is_new or (first and file.sha256 not in self._urgent)):
+            self._enqueue(transfer, first)
+        return transfer
 
     def want_all(self, files: Iterable[LockedFile]) -> None:
         """Fetch these, the largest first: what ends last is then small."""
@@ -116,35 +105,39 @@ class Fetcher:
 
     def progress(self) -> Fetching:
         """How far everything that is wanted is."""
-        with self._changed:
-            return fetching(list(self._transfers.values()), self._context.fetched)
+        transfers = list(self._transfers.values())
+        known = [transfer.total for transfer in transfers if transfer.total is not None]
+        return Fetching(
+            files=len(transfers),
+            files_done=sum(transfer.complete for transfer in transfers),
+            total=sum(known) if len(known) == len(transfers) else None,
+            done=sum(transfer.size for transfer in transfers),
+            fetched=self._context.fetched,
+        )
 
     def close(self) -> None:
         """End what is under way, at once. What came is kept for the next run."""
         self._context.end()
-        with self._changed:
-            self._changed.notify_all()
-            threads = list(self._threads)
+        for _ in self._threads:
+            self._queue.put((-1, 0, next(self._order), None))
         until = time.monotonic() + _END
-        for thread in threads:
+        for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
         for transfer in list(self._transfers.values()):
             if not transfer.complete and transfer.error is None:
                 transfer.error = _stopped(transfer)
 
-    def _enqueue(self, transfer: Transfer, *, urgent: bool) -> None:
-        """The lock is held. Entries that are out of date stay in the queue, and are skipped."""
+    def _enqueue(self, transfer: Transfer, first: bool) -> None:
         if self._context.stop.is_set():
             transfer.error = _stopped(transfer)
             return
-        self._waiting.add(transfer.file.sha256)
-        self._order += 1
-        size = -(transfer.file.size or 0)
-        heapq.heappush(self._queue, (not urgent, size, self._order, transfer.file.sha256))
-        if len(self._queue) > self._idle and self._workers < self._at_once:
-            self._workers += 1
-            self._start(self._work)
-        self._changed.notify_all()
+        with self._changed:
+            if first:
+                self._urgent.add(transfer.file.sha256)
+            size = transfer.file.size or 0
+            self._queue.put((not first, -size, next(self._order), transfer))
+            if len(self._threads) < self._at_once + (self._on_progress is not None):
+                self._start(self._work)
 
     def _start(self, target: Callable[[], None]) -> None:
         # A daemon: one that hangs in the network must not keep the interpreter from ending.
@@ -153,21 +146,11 @@ class Fetcher:
         thread.start()
 
     def _work(self) -> None:
-        while (transfer := self._next()) is not None:
-            self._fetch(transfer)
-
-    def _next(self) -> Transfer | None:
-        with self._changed:
-            while not self._context.stop.is_set():
-                while self._queue:
-                    sha256 = heapq.heappop(self._queue)[3]
-                    if sha256 in self._waiting:
-                        self._waiting.remove(sha256)
-                        return self._transfers[sha256]
-                self._idle += 1
-                self._changed.wait()
-                self._idle -= 1
-        return None
+        while (transfer := self._queue.get()[-1]) is not None:
+            with self._changed:
+                begun, transfer.begun = transfer.begun, True
+            if not begun:
+                self._fetch(transfer)
 
     def _fetch(self, transfer: Transfer) -> None:
         """Whatever happens to one file, somebody waits for it to come to an end."""
@@ -191,11 +174,11 @@ class Fetcher:
         self._store.make_room_for(path)
         self._store.make_room_for(self._store.lock_path(sha256))
         try:
-            while (lock := locking.take(self._store.lock_path(sha256), _FOLLOW)) is None:
+            while (lock := take(self._store.lock_path(sha256), _FOLLOW)) is None:
                 self._context.check()
                 with suppress(FileNotFoundError):
                     transfer.size = path.stat().st_size
-        except locking.NoLocks:
+        except NoLocks:
             self._download(transfer, private(path))
             return
         try:
@@ -221,7 +204,8 @@ class Fetcher:
 
     def _finish(self, transfer: Transfer, size: int) -> None:
         with self._changed:
-            transfer.finished(size)
+            transfer.size = transfer.total = size
+            transfer.begun = transfer.complete = True
             self._changed.notify_all()
 
     def _fail(self, transfer: Transfer, error: FetchError) -> None:
@@ -232,8 +216,7 @@ class Fetcher:
 
     def _missing(self) -> int:
         """Bytes that are still to come, as far as is known."""
-        with self._changed:
-            transfers = list(self._transfers.values())
+        transfers = list(self._transfers.values())
         return sum(max(0, (t.total or 0) - t.size) for t in transfers if not t.complete)
 
     def _report(self) -> None:

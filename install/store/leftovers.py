@@ -62,10 +62,8 @@ def _half_written(folder: Path) -> Iterator[Path]:
 
 
 def _half_stored(store: Path) -> Iterator[Path]:
-    """What was being copied into the store, and the metadata that older releases kept beside wheels."""
+    """What was being copied into the store."""
     yield from sorted((store / "files").glob("*/.*"))
-    if (store / "metadata").is_dir():
-        yield store / "metadata"
 
 
 def _is_directory(path: Path) -> bool:

@@ -1,16 +1,25 @@
-"""How far the fetching is, in numbers and in words."""
+"""How far the fetching is and how fast, in numbers and in words; what the next plan's seconds rest on."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
-from .transfer import Transfer
+from ...exit_codes import Cannot
+from .. import places
 
-_MEMORY = 5.0  # seconds: what the rate is smoothed over
+_MEMORY = 5.0  # seconds that the rate is the mean of
 _MIB = 1 << 20
+
+# Bytes and seconds below which a rate says more about latency than about the line.
+_ENOUGH_BYTES = 8 * _MIB
+_ENOUGH_SECONDS = 0.5
 
 
 class Fetching(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,38 +32,24 @@ class Fetching(msgspec.Struct, frozen=True, kw_only=True):
     fetched: int  # over the network, in this run
 
 
-def fetching(transfers: Sequence[Transfer], fetched: int) -> Fetching:
-    """The sum over all transfers."""
-    known = [transfer.total for transfer in transfers if transfer.total is not None]
-    return Fetching(
-        files=len(transfers),
-        files_done=sum(transfer.complete for transfer in transfers),
-        total=sum(known) if len(known) == len(transfers) else None,
-        done=sum(transfer.size for transfer in transfers),
-        fetched=fetched,
-    )
-
-
 class SmoothedRate:
-    """Bytes per second, smoothed; None until there is something to go by."""
+    """Bytes per second of the last seconds; None until there is something to go by."""
 
     def __init__(self) -> None:
-        self.value: float | None = None
-        self._last: tuple[float, int] | None = None
-        self._sum = self._weights = 0.0
+        self._points: deque[tuple[float, int]] = deque()
+
+    @property
+    def value(self) -> float | None:
+        if not self._points:
+            return None
+        (first, before), (last, fetched) = self._points[0], self._points[-1]
+        return (fetched - before) / (last - first) if last - first >= 0.1 else None
 
     def add(self, now: float, fetched: int) -> None:
         """now: seconds on a clock that never goes back. fetched: bytes since the beginning."""
-        if self._last is None:
-            self._last = now, fetched
-        elif (seconds := now - self._last[0]) >= 0.1:
-            current = (fetched - self._last[1]) / seconds
-            weight = 1.0 - math.exp(-seconds / _MEMORY)
-            self._sum = current * weight + self._sum * (1.0 - weight)
-            self._weights = weight + self._weights * (1.0 - weight)
-            # By the weights so far, so that a slow first tenth of a second does not count for ever.
-            self.value = self._sum / self._weights
-            self._last = now, fetched
+        self._points.append((now, fetched))
+        while now - self._points[0][0] > _MEMORY and len(self._points) > 2:
+            self._points.popleft()
 
 
 def words(state: Fetching, rate: float | None) -> str:
@@ -66,17 +61,53 @@ def words(state: Fetching, rate: float | None) -> str:
     if rate is not None:
         parts.append(f"{rate / _MIB:.1f} MiB/s")
         if rate >= 1 and state.total is not None and state.total > state.done:
-            parts.append(f"{duration((state.total - state.done) / rate)} left")
+            parts.append(f"{_duration((state.total - state.done) / rate)} left")
     return ", ".join(parts)
 
 
-def duration(seconds: float) -> str:
-    """ "24 s", "3 min 20 s", "2 h 5 min"; "days" beyond that."""
-    whole = math.ceil(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    if whole < 86400:
-        return f"{whole // 3600} h {whole % 3600 // 60} min"
-    return "days"
+def _duration(seconds: float) -> str:
+    """ "24 s", "3 min 20 s", "125 min 0 s"."""
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+class Meter:
+    """Stands between a Fetcher and whoever shows its progress, and takes the time."""
+
+    def __init__(self, shown: Callable[[Fetching], None]) -> None:
+        self._shown = shown
+        self._first = self._last = 0.0
+        self._fetched = 0
+
+    def __call__(self, state: Fetching) -> None:
+        now = time.monotonic()
+        if state.fetched > self._fetched:
+            self._first = self._first or now
+            self._last, self._fetched = now, state.fetched
+        if state.files:
+            self._shown(state)
+
+    def keep(self) -> None:
+        """Remember the rate, for the next plan; where it cannot be written, its seconds are less exact."""
+        seconds = self._last - self._first
+        if self._fetched >= _ENOUGH_BYTES and seconds >= _ENOUGH_SECONDS:
+            with suppress(OSError):
+                _record().parent.mkdir(parents=True, exist_ok=True)
+                _record().write_bytes(msgspec.json.encode(_LastRate(self._fetched / seconds)))
+
+
+class _LastRate(msgspec.Struct):
+    bytes_per_second: float
+
+
+def last_rate() -> float:
+    """Bytes per second of the last installation; 0 where none has fetched enough to tell."""
+    try:
+        rate = msgspec.json.decode(_record().read_bytes(), type=_LastRate).bytes_per_second
+    except (OSError, Cannot, msgspec.DecodeError):
+        return 0.0
+    return max(rate, 0.0)
+
+
+def _record() -> Path:
+    return places.state() / "fetch-rate.json"

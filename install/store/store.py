@@ -7,6 +7,7 @@ first use after the next boot, and syncing gigabytes would cost every installati
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -17,13 +18,21 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from filelock import BaseFileLock, FileLock, Timeout
 
-from . import errors, locking
+from . import errors
 from .errors import FetchError
 
 PIECE = 1 << 20  # bytes read at once
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+
+# What file systems without locks say: NFS without its lock service, some FUSE and cluster file systems.
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+
+
+class NoLocks(Exception):
+    """The file system has no locks."""
 
 
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +77,9 @@ class Store:
         try:
             status = path.stat()
             if self._is_verified(sha256, status):
-                self.touch(sha256)
+                # The file itself is left as it is: uv unpacks one again whose times have changed.
+                with suppress(OSError):  # a store that cannot be written to is read
+                    os.utime(self._stamp(sha256))
             elif hash_of(path) == sha256:
                 self.verified(sha256)
             else:
@@ -103,14 +114,6 @@ class Store:
             self.make_room_for(stamp)
             stamp.write_text(_identity(self.path(sha256).stat()))
 
-    def touch(self, sha256: str) -> None:
-        """Note that the file is used now. In a store that cannot be written to, nothing is noted.
-
-        The file itself is left as it is: uv unpacks one again whose times have changed.
-        """
-        with suppress(OSError):
-            os.utime(self._stamp(sha256))
-
     def _is_verified(self, sha256: str, status: os.stat_result) -> bool:
         try:
             stamp = self._stamp(sha256)
@@ -120,13 +123,6 @@ class Store:
 
     def _stamp(self, sha256: str) -> Path:
         return self.root / "used" / _checked(sha256)
-
-    def _used_at(self, sha256: str) -> float:
-        """Seconds since 1970; 0.0: it was never noted."""
-        try:
-            return self._stamp(sha256).stat().st_mtime
-        except OSError:
-            return 0.0
 
     def make_room_for(self, path: Path) -> None:
         """Make the directories that hold a file of the store. Raises OSError."""
@@ -141,11 +137,11 @@ class Store:
                 if not _SHA256.fullmatch(sha256):
                     continue
                 with suppress(OSError):
-                    status = path.stat()
+                    status, stamp = path.stat(), self._stamp(sha256)
                     yield StoredFile(
                         sha256=sha256,
                         size=status.st_size,
-                        used_at=max(status.st_mtime, self._used_at(sha256)),
+                        used_at=max(p.stat().st_mtime for p in (path, stamp) if p.exists()),
                         complete=complete,
                     )
 
@@ -157,10 +153,10 @@ class Store:
         if not self.root.is_dir():
             return 0
         try:
-            lock = locking.take(self.lock_path(sha256))
+            lock = take(self.lock_path(sha256))
             if lock is None:
                 return 0
-        except (locking.NoLocks, OSError):
+        except (NoLocks, OSError):
             lock = None
         try:
             partial = self.partial(sha256)
@@ -171,6 +167,26 @@ class Store:
         finally:
             if lock is not None:
                 lock.release()
+
+
+def take(path: Path, timeout: float = 0.0) -> BaseFileLock | None:
+    """The lock, so that several envchecks fetch a file once; None where another process (or another thread)
+    still holds it after ``timeout`` seconds. -1: for ever.
+
+    Raises NoLocks, or OSError where the file cannot be made.
+    """
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=timeout)
+    except Timeout:
+        return None
+    except NotImplementedError:  # filelock's word for it
+        raise NoLocks from None
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            raise NoLocks from None
+        raise
+    return lock
 
 
 def hash_of(path: Path) -> str:

@@ -15,7 +15,7 @@ from ..plan.models import StepName
 from ..pythons import finding
 from ..pythons.interpreter import Interpreter
 from ..request import Request
-from ..store.fetch_rate import Meter
+from ..store.progress import Meter
 from ..transaction.interfaces import Artifact, Stage
 from ..transaction.layout import Version
 from ..transaction.record import Built

@@ -25,8 +25,8 @@ from ..plan import wheel_planning
 from ..plan.models import WheelPlan
 from ..pythons.interpreter import Interpreter
 from ..request import Request
-from ..store import fetch_rate
-from ..store.fetch_rate import Meter
+from ..store import progress
+from ..store.progress import Meter
 from ..store.store import Store
 from ..transaction import guard, layout
 from ..transaction.interfaces import Artifact
@@ -154,7 +154,7 @@ class WheelMode:
                 if self.store.has(file.sha256)
             },
             in_unpacked=_unpacked(lock),
-            rate=fetch_rate.read(),
+            rate=progress.last_rate(),
             remarks=[*remarks, *damage(root, digest), *resolved.notes],
             offline=self._bundle is not None,
         )

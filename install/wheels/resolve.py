@@ -20,15 +20,14 @@ from ..catalogue.model import Sdist, Stack
 from ..catalogue.pythons import seed
 from ..fit.models import Choice
 from ..lockfile import LockedFile, LockedPackage, Lockfile
-from ..network.answers import content_length
 from ..network.session import Session
+from ..network.transport import content_length, pieces
 from ..pythons.interpreter import tags
 from . import origin, resolution, uv
 from .indexes import Indexes
 from .pins import PROJECT, NoSolution, OfferedFile, Pin, Target
 
 _AT_ONCE = 8  # requests for sizes
-_PIECE = 1 << 20  # bytes
 
 
 def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
@@ -178,7 +177,7 @@ def _hashed(file: OfferedFile, session: Session) -> LockedFile:
     sums = [hashlib.sha256(), *([hashlib.new(algorithm)] if algorithm else [])]
     size = 0
     with session.get(file.url, headers={"Accept-Encoding": "identity"}, file=True) as response:
-        for piece in response.iter_content(_PIECE):
+        for piece in pieces(response):
             size += len(piece)
             for checksum in sums:
                 checksum.update(piece)
@@ -197,7 +196,7 @@ def _hashed(file: OfferedFile, session: Session) -> LockedFile:
 def _size(file: LockedFile, indexes: Indexes) -> int | None:
     """Bytes, by a HEAD request; None where the answer does not say."""
     try:
-        with indexes.session.head(file.url) as response:
+        with indexes.session.get(file.url, method="HEAD") as response:
             return content_length(response.headers)
     except CouldNotLook:
         return None

@@ -110,19 +110,19 @@ def test_retry_after_is_heeded(server: BadServer, store: Store) -> None:
 
 def test_an_endless_retry_after_is_refused(server: BadServer, store: Store) -> None:
     server.behave("/w.whl", Way(status=503, headers={"Retry-After": "86400"}, times=FOREVER))
-    assert "is not available at the moment (503)" in refusal(store, wheel(server)).sentence
+    assert "answers 503 Service Unavailable" in refusal(store, wheel(server)).sentence
     assert len(server.seen()) == 1
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(404, "does not have it"), (403, "refuses access"), (410, "any more")]
+    ("status", "said"), [(404, "404 Not Found"), (403, "403 Forbidden"), (410, "410 Gone")]
 )
 def test_a_final_answer_is_asked_for_once(
     server: BadServer, store: Store, status: int, said: str
 ) -> None:
     server.behave("/w.whl", Way(status=status, times=FOREVER))
     sentence = refusal(store, wheel(server)).sentence
-    assert said in sentence and str(status) in sentence and "w.whl could not be fetched" in sentence
+    assert said in sentence and "w.whl could not be fetched" in sentence
     assert len(server.seen()) == 1
 
 
@@ -157,7 +157,7 @@ def test_a_resume_that_goes_wrong_begins_again(server: BadServer, store: Store, 
 
 def test_a_server_that_always_answers_416_after_a_cut(server: BadServer, store: Store) -> None:
     server.behave("/w.whl", Way(cut_after=1_000_000), Way(status=416, times=FOREVER))
-    assert "(416)" in refusal(store, wheel(server)).sentence
+    assert "answers 416" in refusal(store, wheel(server)).sentence
     assert len(server.seen()) == 3
 
 

@@ -12,6 +12,7 @@ import certificates
 import pytest
 from bad_server import CAPTIVE, BadServer, Way
 
+from envcheck.install.network import transport
 from envcheck.install.network.errors import HttpError
 from envcheck.install.network.retries import retry_policy
 from envcheck.install.network.session import Session
@@ -69,7 +70,6 @@ def test_a_page_that_is_cut_is_asked_for_again(server: BadServer, session: Sessi
     server.behave("/page", Way(cut_after=100), Way(status=502))
     with session.get(server.url + "/page") as answer:
         assert (answer.status_code, answer.content) == (200, BODY)
-        assert b"".join(answer.iter_content(7)) == BODY
     assert len(server.seen()) == 3
 
 
@@ -77,13 +77,15 @@ def test_a_long_body_that_is_cut_is_an_error_of_ours(server: BadServer, session:
     server.file("/w.whl", bytes(3_000_000))
     server.behave("/w.whl", Way(cut_after=100, times=None))
     with pytest.raises(HttpError, match="cut the connection"):
-        _ = session.get(server.url + "/w.whl").content
+        list(transport.pieces(session.get(server.url + "/w.whl", file=True)))
 
 
 def test_connections_are_kept(server: BadServer, session: Session) -> None:
     for _ in range(3):
         session.get(server.url + "/page")
-    assert session.head(server.url + "/page").headers["Content-Length"] == str(len(BODY))
+    assert session.get(server.url + "/page", method="HEAD").headers["Content-Length"] == str(
+        len(BODY)
+    )
     assert len(server.seen()) == 4 and server.connections == 1
 
 
@@ -93,13 +95,15 @@ def test_redirects_leave_credentials_behind(
     server.behave("/page", Way(redirect="/inner"))
     server.file("/inner", BODY)
     server.behave("/inner", Way(redirect=other.url + "/page"))
-    answer = session.get(
-        with_user(server, "user", "word"), headers={"Range": "bytes=0-9", "Authorization": "x"}
-    )
+    answer = session.get(with_user(server, "user", "word"), headers={"Range": "bytes=0-9"})
     assert answer.content == BODY[:10] and "word" not in answer.url
     sent = [seen.headers.get("authorization") for seen in [*server.seen(), *other.seen()]]
     assert sent == [authorization("user", "word")] * 2 + [None]
     assert other.seen()[0].range == "bytes=0-9"
+    server.behave("/page", Way(redirect=other.url + "/page"))
+    session.get(server.url + "/page", headers={"Authorization": "given"})
+    assert server.seen()[-1].headers["authorization"] == "given"
+    assert "authorization" not in other.seen()[-1].headers
 
 
 def test_a_redirect_to_what_is_no_address(server: BadServer, session: Session) -> None:
@@ -135,7 +139,7 @@ def test_a_proxys_refusal_is_no_answer_of_the_index(
     """Its 404 would be taken for an index that lacks the project."""
     monkeypatch.setenv("HTTPS_PROXY", server.url)
     error = error_of(session, "https://index.invalid/page")
-    assert error.status is None and "(status 404)" in str(error)
+    assert error.status is None and "status 404" in str(error)
 
 
 @pytest.mark.parametrize("proxy", ["http://u:secret@[x", "http://u:secret/x@proxy.example:3128"])
@@ -144,7 +148,7 @@ def test_a_broken_proxy_is_not_taken_for_a_broken_index(
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", proxy)
     error = error_of(session, "https://index.invalid/page")
-    assert str(error) == "the proxy that is set for index.invalid is not an address"
+    assert str(error).startswith("the proxy that is set for index.invalid is not an address")
     assert "secret" not in error.hint and "%2F" in error.hint
 
 
@@ -194,7 +198,7 @@ def test_a_proxy_that_refuses_is_named_without_its_password(
     assert "proxyword" not in f"{error} {error.hint} {error.args}"
     server.close()
     error = error_of(session, "https://index.example/page")
-    assert "refuses the connection (Connection refused)" in str(error)
+    assert "refuses the connection: Connection refused" in str(error)
     assert "proxyword" not in f"{error} {error.hint} {error.args}"
 
 
@@ -259,7 +263,7 @@ def test_a_page_in_the_place_of_a_file(server: BadServer, session: Session) -> N
 def test_an_endless_page_is_not_read_to_its_end(
     server: BadServer, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envcheck.install.network.answers._PAGE_LIMIT", 1 << 20)
+    monkeypatch.setattr("envcheck.install.network.session.PAGE_LIMIT", 1 << 20)
     server.behave("/page", Way(content=bytes(9_000_000), length=False, times=None))
     assert "larger than 1 MiB" in str(error_of(session, server.url + "/page"))
 

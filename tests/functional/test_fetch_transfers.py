@@ -11,9 +11,9 @@ import pytest
 from bad_server import BadServer, Way
 from fetching import DATA, SHA, fetched, fetcher, wait_until, wheel
 
-from envcheck.install.store import locking, partial
+from envcheck.install.store import partial
 from envcheck.install.store.errors import FetchError
-from envcheck.install.store.store import Store
+from envcheck.install.store.store import Store, take
 
 FOREVER = None
 
@@ -50,24 +50,6 @@ def test_many_are_fetched_a_few_at_once_and_the_urgent_first(
     assert (state.files, state.files_done) == (6, 6) and state.done == state.total == state.fetched
 
 
-def test_an_idle_thread_does_not_keep_others_from_starting(server: BadServer, store: Store) -> None:
-    gate = threading.Event()
-    files = [wheel(server, f"/{n}.whl", bytes([n]) * 1000) for n in range(3)]
-    with fetcher(store, at_once=2) as running:
-        running.want(files[0])
-        running.wait()
-        wait_until(lambda: running._idle == 1)
-        for file in files[1:]:
-            server.behave(f"/{file.name}", Way(before=gate))
-        with running._changed:  # the idle one does not wake up in between
-            running.want_all(files)
-        try:
-            wait_until(lambda: len(server.seen()) == 3)
-        finally:
-            gate.set()
-        running.wait()
-
-
 def test_closing_ends_it_promptly_and_keeps_what_came(server: BadServer, store: Store) -> None:
     server.behave("/w.whl", Way(stall_after=1_000_000, times=FOREVER))
     with fetcher(store) as running:
@@ -78,7 +60,7 @@ def test_closing_ends_it_promptly_and_keeps_what_came(server: BadServer, store: 
     for stopped in (transfer, running.want(wheel(server, "/other.whl", b"other"))):
         assert "was stopped" in str(stopped.error) and not stopped.complete
     assert store.partial(SHA).stat().st_size > 900_000
-    assert locking.take(store.lock_path(SHA)) is not None
+    assert take(store.lock_path(SHA)) is not None
 
 
 def test_a_full_disk_says_what_is_missing(

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from envcheck.install.lockfile import LockedFile
-from envcheck.install.network import answers
+from envcheck.install.network import transport
 from envcheck.install.network.errors import HttpError
 from envcheck.install.network.retries import retry_policy
 from envcheck.install.network.session import Session
-from envcheck.install.store import download
 from envcheck.install.store.errors import FetchError
 from envcheck.install.store.fetch import Fetcher
 from envcheck.install.store.store import Store
@@ -69,7 +68,7 @@ def trickling(at_once: bytes, then: bytes) -> Iterator[str]:
     ],
 )
 def test_what_trickles_ends(at_once: bytes, then: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "_PAGE_SECONDS", 0.4)
+    monkeypatch.setattr(transport, "_PAGE_SECONDS", 0.4)
     with (
         trickling(at_once, then) as url,
         Session(retries=retry_policy(attempts=2, first=0.0)) as session,
@@ -79,7 +78,7 @@ def test_what_trickles_ends(at_once: bytes, then: bytes, monkeypatch: pytest.Mon
 
 
 def test_a_file_that_trickles_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "SLOWEST", 0.4)
+    monkeypatch.setattr(transport, "_SLOWEST", 0.4)
     head = LENGTH.replace(b"text/html", b"application/zip")
     quick = retry_policy(attempts=2, first=0.0)
     with (

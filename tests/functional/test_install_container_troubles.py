@@ -119,10 +119,10 @@ def place(tmp_path: Path, world: PodmanWorld, archive: Path) -> Iterator[Place]:
 @pytest.mark.parametrize(
     ("status", "headers", "code", "sentence", "hint"),
     [
-        (401, {}, ExitCode.COULD_NOT_LOOK, "asks for a user name", "podman login"),
-        (403, {}, ExitCode.COULD_NOT_LOOK, "refuses access", "podman login"),
+        (401, {}, ExitCode.COULD_NOT_LOOK, "answers 401", "podman login"),
+        (403, {}, ExitCode.COULD_NOT_LOOK, "answers 403", "podman login"),
         (404, {}, ExitCode.USAGE, "has no team/image:1", "mistyped"),
-        (429, LATER, ExitCode.COULD_NOT_LOOK, "limits the number of requests", "60 minutes"),
+        (429, LATER, ExitCode.COULD_NOT_LOOK, "answers 429", "60 minutes"),
         (503, LATER, ExitCode.COULD_NOT_LOOK, "503", "60 minutes"),
         (500, {}, ExitCode.COULD_NOT_LOOK, "has an internal error", "try again later"),
     ],

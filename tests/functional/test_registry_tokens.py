@@ -54,12 +54,17 @@ def session() -> Iterator[Session]:
         yield running
 
 
-def resolved(session: Session, server: BadServer) -> Image:
-    return RegistryClient(session).resolve(parse(standin_image.name(server)), "x86_64")
+@pytest.fixture
+def client(session: Session, home: Path) -> RegistryClient:
+    return RegistryClient(session)
+
+
+def resolved(client: RegistryClient, server: BadServer) -> Image:
+    return client.resolve(parse(standin_image.name(server)), "x86_64")
 
 
 def test_docker_registry_takes_the_token_that_its_token_server_signed(
-    tmp_path: Path, home: Path, session: Session
+    tmp_path: Path, home: Path, session: Session, client: RegistryClient
 ) -> None:
     with TokenServer(ACCOUNT) as tokens:
         auth = tokens.auth(tmp_path / "keys")
@@ -67,12 +72,10 @@ def test_docker_registry_takes_the_token_that_its_token_server_signed(
         with serve_registry(tmp_path / "registry", auth=auth, token=may_push) as running:
             pushed = running.push("team/signed", "1", LAYERS)
             log_in(home, running.host, *ACCOUNT)
-            image = RegistryClient(session).resolve(
-                parse(f"{running.host}/team/signed:1"), "x86_64"
-            )
+            image = client.resolve(parse(f"{running.host}/team/signed:1"), "x86_64")
             assert image.digest == pushed.digest
             with Fetcher(Store(tmp_path / "store"), session) as fetcher:
-                fetcher.want_all(RegistryClient(session).layers(image))
+                fetcher.want_all(client.layers(image))
                 fetcher.wait()
             assert fetcher.fetched_bytes == image.download_bytes
         (asked,) = tokens.asked  # one token serves the manifest, the config and both layers
@@ -80,34 +83,34 @@ def test_docker_registry_takes_the_token_that_its_token_server_signed(
 
 
 def test_nothing_is_asked_for_before_the_registry_asks(
-    server: BadServer, tokens: TokenServer, session: Session, home: Path
+    server: BadServer, tokens: TokenServer, client: RegistryClient, home: Path
 ) -> None:
     log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
     server.gate = lambda seen: ""
-    resolved(session, server)
+    resolved(client, server)
     assert not tokens.asked
     assert not [seen for seen in server.seen() if "authorization" in seen.headers]
 
 
 def test_a_public_image_needs_a_token_and_no_account(
-    server: BadServer, tokens: TokenServer, session: Session
+    server: BadServer, tokens: TokenServer, client: RegistryClient
 ) -> None:
     tokens.account = None
-    resolved(session, server)
+    resolved(client, server)
     assert [asked["authorization"] for asked in tokens.asked] == [""]
     assert tokens.asked[0]["scope"] == f"repository:{standin_image.REPOSITORY}:pull"
 
 
 def test_no_account_and_a_wrong_one(
-    server: BadServer, tokens: TokenServer, session: Session, home: Path
+    server: BadServer, tokens: TokenServer, client: RegistryClient, home: Path
 ) -> None:
     host = f"127.0.0.1:{server.port}"
     with pytest.raises(CouldNotLook, match=f"{host} gives no token: .*401") as caught:
-        resolved(session, server)
+        resolved(client, server)
     assert f"podman login {host}" in caught.value.hint
     log_in(home, host, ACCOUNT[0], "wrong-secret")
     with pytest.raises(CouldNotLook) as caught, Session(retries=QUICK) as another:
-        resolved(another, server)
+        resolved(RegistryClient(another), server)
     assert "config.json) are wrong" in caught.value.hint
     assert "wrong-secret" not in str(caught.value) + caught.value.hint
     # Asked once a try, and not again and again until the account is locked.
@@ -115,36 +118,36 @@ def test_no_account_and_a_wrong_one(
 
 
 def test_an_identity_token_is_of_no_use_and_in_nobody_s_way(
-    server: BadServer, tokens: TokenServer, session: Session, home: Path
+    server: BadServer, tokens: TokenServer, client: RegistryClient, home: Path
 ) -> None:
     host = f"127.0.0.1:{server.port}"
     path = log_in(home, host, "00000000", "")
     entry = {"auth": "MDAwMDo=", "identitytoken": "identity-secret"}
     path.write_text(json.dumps({"auths": {host: entry}}))
     with pytest.raises(CouldNotLook, match="401") as caught:
-        resolved(session, server)
+        resolved(client, server)
     assert "identity token" in caught.value.hint and "identity-secret" not in caught.value.hint
     tokens.account = None
-    assert resolved(session, server).architecture == "amd64"
+    assert resolved(client, server).architecture == "amd64"
 
 
 @pytest.mark.parametrize(
     "said", [b"", b"[]", b'{"token": 1}', b'{"token": ""}', b'{"token": "a\\nHost: b"}', b"<html>"]
 )
 def test_a_token_server_that_gives_nonsense(
-    server: BadServer, tokens: TokenServer, session: Session, said: bytes
+    server: BadServer, tokens: TokenServer, client: RegistryClient, said: bytes
 ) -> None:
     tokens.account, tokens.body = None, said
     with pytest.raises(CouldNotLook, match=rf"{server.port}.* gives no token"):
-        resolved(session, server)
+        resolved(client, server)
 
 
 def test_a_token_server_in_trouble_is_asked_again(
-    server: BadServer, tokens: TokenServer, session: Session
+    server: BadServer, tokens: TokenServer, client: RegistryClient
 ) -> None:
     tokens.account, tokens.status = None, 503
-    with pytest.raises(CouldNotLook, match=r"not available at the moment \(503\)"):
-        resolved(session, server)
+    with pytest.raises(CouldNotLook, match="answers 503 Service Unavailable"):
+        resolved(client, server)
     assert len(tokens.asked) == (QUICK.total or 0) + 1
 
 
@@ -152,23 +155,30 @@ def test_a_token_server_in_trouble_is_asked_again(
     "realm", ["http://tokens.example/token", "ftp://127.0.0.1/", "token", "https://", "http://[::1"]
 )
 def test_a_realm_that_nobody_should_log_in_at_is_refused(
-    server: BadServer, session: Session, home: Path, realm: str
+    server: BadServer, client: RegistryClient, home: Path, realm: str
 ) -> None:
     server.gate = lambda seen: f'Bearer realm="{realm}",service="tests"'
     log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
-    with pytest.raises(CouldNotLook, match=f"{server.port} (sends whoever|names a token server)"):
-        resolved(session, server)
+    with pytest.raises(
+        CouldNotLook, match=f"{server.port} gives no token: it (sends|names a token server)"
+    ):
+        resolved(client, server)
 
 
 def test_a_token_that_ends_in_the_middle_of_a_download_is_renewed(
-    server: BadServer, tokens: TokenServer, session: Session, home: Path, tmp_path: Path
+    server: BadServer,
+    tokens: TokenServer,
+    session: Session,
+    client: RegistryClient,
+    home: Path,
+    tmp_path: Path,
 ) -> None:
     log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
-    image = resolved(session, server)
+    image = resolved(client, server)
     server.behave(standin_image.blob(LARGE), Way(cut_after=1_000_000), Way(cut_after=500_000))
     with Fetcher(Store(tmp_path / "store"), session, retries=RETRIES) as fetcher:
         tokens.expire()
-        fetcher.want_all(RegistryClient(session).layers(image))
+        fetcher.want_all(client.layers(image))
         fetcher.wait()
     ranges = [s.range for s in server.seen(standin_image.blob(LARGE)) if s.range]
     assert ranges and fetcher.fetched_bytes < image.download_bytes + 300_000
@@ -176,13 +186,13 @@ def test_a_token_that_ends_in_the_middle_of_a_download_is_renewed(
 
 
 def test_downloads_that_are_refused_together_share_one_new_token(
-    tokens: TokenServer, session: Session, home: Path, tmp_path: Path
+    tokens: TokenServer, session: Session, client: RegistryClient, home: Path, tmp_path: Path
 ) -> None:
     with BadServer() as server:
         standin_image.put(server, [layer({"data": bytes([n])}) for n in range(4)])
         log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
         server.gate = tokens.gate
-        image = resolved(session, server)
+        image = resolved(client, server)
         together = threading.Barrier(4)
         old = set(tokens.issued)
         tokens.expire()
@@ -194,28 +204,28 @@ def test_downloads_that_are_refused_together_share_one_new_token(
 
         server.gate = gate
         with Fetcher(Store(tmp_path / "store"), session, retries=RETRIES) as fetcher:
-            fetcher.want_all(RegistryClient(session).layers(image))
+            fetcher.want_all(client.layers(image))
             fetcher.wait()
     assert len(tokens.asked) == 2
 
 
 def test_every_token_that_ends_is_renewed_before_the_registry_has_to_say_so(
-    server: BadServer, tokens: TokenServer, session: Session, home: Path
+    server: BadServer, tokens: TokenServer, client: RegistryClient, home: Path
 ) -> None:
     log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
     tokens.lasts = 5.0  # of which the last five are not used
-    resolved(session, server)
+    resolved(client, server)
     carried = [s.headers["authorization"] for s in server.seen() if "authorization" in s.headers]
     assert len(carried) == len(set(carried)) == 2  # the manifest's and the config's
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])
 def test_a_blob_that_lies_elsewhere_is_fetched_without_the_token(
-    server: BadServer, tokens: TokenServer, session: Session, home: Path, tmp_path: Path,
-    elsewhere: bool,
+    server: BadServer, tokens: TokenServer, session: Session, client: RegistryClient, home: Path,
+    tmp_path: Path, elsewhere: bool,
 ) -> None:  # fmt: skip
     log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
-    image = resolved(session, server)
+    image = resolved(client, server)
     with BadServer() as files:
         there = files.file("/bucket/1", LARGE) + "?signature=hidden"
         if elsewhere:
@@ -223,13 +233,13 @@ def test_a_blob_that_lies_elsewhere_is_fetched_without_the_token(
             files.gate = lambda seen: "" if "authorization" not in seen.headers else "Basic"
         server.behave(standin_image.blob(LARGE), Way(redirect=there, times=None))
         with Fetcher(Store(tmp_path / "store"), session, retries=RETRIES) as fetcher:
-            fetcher.want_all(RegistryClient(session).layers(image))
+            fetcher.want_all(client.layers(image))
             fetcher.wait()
         assert files.seen() and not [s for s in files.seen() if "authorization" in s.headers]
 
 
 def test_a_host_of_files_that_asks_for_a_log_in_gets_none(
-    server: BadServer, tokens: TokenServer, session: Session, home: Path
+    server: BadServer, tokens: TokenServer, client: RegistryClient, home: Path
 ) -> None:
     log_in(home, f"127.0.0.1:{server.port}", *ACCOUNT)
     with BadServer() as files:
@@ -237,5 +247,5 @@ def test_a_host_of_files_that_asks_for_a_log_in_gets_none(
         files.gate = tokens.gate  # the registry's own token server, named by somebody else
         server.behave(standin_image.manifest("1"), Way(redirect=there, times=None))
         with pytest.raises(CouldNotLook, match="401"):
-            resolved(session, server)
+            resolved(client, server)
         assert not [s for s in files.seen() if "authorization" in s.headers]

@@ -59,17 +59,17 @@ def error_of(server: BadServer, kind: type[EnvcheckError], tag: str = "1") -> st
 @pytest.mark.parametrize(
     ("way", "says", "asked"),
     [
-        (Way(status=400), "does not understand the request (400)", 1),
-        (Way(status=401), "asks for a user name and a password (401)", 1),
-        (Way(status=403), "refuses access (403)", 1),
-        (Way(status=429), "limits the number of requests (429)", 3),
+        (Way(status=400), "answers 400 Bad Request", 1),
+        (Way(status=401), "answers 401 Unauthorized", 1),
+        (Way(status=403), "answers 403 Forbidden", 1),
+        (Way(status=429), "answers 429 Too Many Requests", 3),
         (
             Way(status=429, headers={"Retry-After": "86400"}),
-            "limits the number of requests (429)",
+            "answers 429 Too Many Requests",
             1,
         ),
-        (Way(status=500), "has an internal error (500)", 3),
-        (Way(status=503), "is not available at the moment (503)", 3),
+        (Way(status=500), "answers 500 Internal", 3),
+        (Way(status=503), "answers 503 Service", 3),
         (Way(cut_after=20), "cut the connection", 3),
         (Way(declared=5 << 20), "sends a page larger than 4 MiB", 1),
         (CAPTIVE_PORTAL, "sends a broken manifest", 1),
@@ -112,7 +112,7 @@ def test_another_config_than_its_digest_names(server: BadServer) -> None:
     server.file(path, image.config_text.replace("amd64", "arm64").encode())
     assert "gives another config" in error_of(server, CouldNotLook)
     server.behave(path, Way(status=404, times=None))
-    assert "does not have it (404)" in error_of(server, CouldNotLook)
+    assert "answers 404 Not Found" in error_of(server, CouldNotLook)
 
 
 def test_an_unknown_tag_at_a_registry_that_lists_none(server: BadServer) -> None:
@@ -140,7 +140,7 @@ def test_https_alone_is_spoken_to_a_host_that_is_not_this_machine(
 ) -> None:
     here = "envcheck.install.network.session.addresses.is_loopback"
     monkeypatch.setattr(here, lambda url: False)
-    assert "it speaks something else, plain http as a rule" in error_of(server, CouldNotLook)
+    assert "TLS with 127.0.0.1" in error_of(server, CouldNotLook)
     assert not server.seen()
     assert resolved(server, allow_insecure=["127.0.0.1"]).architecture == "amd64"
 
@@ -186,12 +186,13 @@ def test_no_secret_gets_out(
 def _failures(server: BadServer, image: Image, store: Store) -> list[str]:
     shown = []
     with Session(retries=QUICK) as session:
+        client = RegistryClient(session)
         try:
-            RegistryClient(session).resolve(parse(standin_image.name(server)), "x86_64")
+            client.resolve(parse(standin_image.name(server)), "x86_64")
         except EnvcheckError as error:
             shown.append(_everything(error))
         with Fetcher(store, session, retries=QUICK) as fetcher:
-            fetcher.want_all(RegistryClient(session).layers(image))
+            fetcher.want_all(client.layers(image))
             try:
                 fetcher.wait()
             except FetchError as error:

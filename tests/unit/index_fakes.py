@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from envcheck.exit_codes import CouldNotLook
@@ -34,10 +33,6 @@ class Response:
 
     def close(self) -> None:
         pass
-
-    def iter_content(self, size: int) -> Iterator[bytes]:
-        for start in range(0, len(self.content), size):
-            yield self.content[start : start + size]
 
 
 class Session:

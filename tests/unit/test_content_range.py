@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from envcheck.install.network.errors import HttpError
-from envcheck.install.store import content_range
+from envcheck.install.store import download
 
 
 def answer(status: int, **headers: str) -> Any:
@@ -28,7 +28,7 @@ def answer(status: int, **headers: str) -> Any:
     ],
 )
 def test_the_place_of_a_part(response: Any, expected: tuple[int, int | None]) -> None:
-    assert content_range.place(response, 30) == expected
+    assert download.place(response, 30) == expected
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,10 @@ def test_the_place_of_a_part(response: Any, expected: tuple[int, int | None]) ->
 )
 def test_a_part_that_leaves_a_gap_is_not_taken(response: Any) -> None:
     with pytest.raises(HttpError, match="sends another part") as caught:
-        content_range.place(response, 30)
+        download.place(response, 30)
     assert caught.value.again
 
 
 def test_the_size_in_a_refused_range() -> None:
-    assert content_range.size_of_all({"Content-Range": "bytes */100"}) == 100
-    assert content_range.size_of_all({}) is None
+    assert download._range({"Content-Range": "bytes */100"}) == (None, 100)
+    assert download._range({}) == (None, None)

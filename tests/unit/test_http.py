@@ -18,7 +18,7 @@ from envcheck.exit_codes import ExitCode
 from envcheck.install.network import addresses, credentials, errors
 from envcheck.install.network.credentials import Credentials
 from envcheck.install.network.errors import HttpError
-from envcheck.install.network.retries import Attempts, retry_after, retry_policy
+from envcheck.install.network.retries import Attempts, retry_policy
 
 SECRET = "https://user:pass%40word@index.example:8443/simple/?token=hidden#part"
 
@@ -81,7 +81,9 @@ def test_pauses_double_and_end() -> None:
 def test_a_server_s_own_pause_is_waited_for() -> None:
     waited: list[float] = []
     stop = SimpleNamespace(wait=lambda seconds: waited.append(seconds))
-    Attempts(retry_policy(), stop).failed(HttpError("later", again=True, wait=40.0))  # type: ignore[arg-type]
+    Attempts(retry_policy(), stop).failed(
+        HttpError("later", again=True, headers={"Retry-After": "40"})
+    )  # type: ignore[arg-type]
     assert waited == [40.0]
 
 
@@ -103,7 +105,7 @@ def test_attempts_are_bounded_and_progress_begins_anew() -> None:
     "error",
     [
         HttpError("final"),
-        HttpError("later", again=True, wait=1e6),
+        HttpError("later", again=True, headers={"Retry-After": "20000"}),
         HttpError("no connection", again=True, slow=True),
     ],
 )
@@ -119,12 +121,14 @@ def test_a_pause_ends_when_the_session_does() -> None:
         Attempts(retry_policy(first=1000.0), stop).failed(HttpError("cut", again=True))
 
 
+def wait(said: str) -> float:
+    return HttpError("later", headers={"Retry-After": said}).wait
+
+
 def test_retry_after_is_a_number_or_a_date() -> None:
-    assert retry_after({"Retry-After": " 7 "}) == 7.0
-    at = retry_after({"Retry-After": formatdate(time() + 50, usegmt=True)})
-    assert at is not None and 45 < at <= 51
-    assert retry_after({"Retry-After": formatdate(0)}) == 0.0
-    assert retry_after({}) is None
+    assert wait(" 7 ") == 7.0
+    assert 45 < wait(formatdate(time() + 50, usegmt=True)) <= 51
+    assert wait(formatdate(0)) == HttpError("later").wait == 0.0
 
 
 @pytest.mark.parametrize(
@@ -132,8 +136,7 @@ def test_retry_after_is_a_number_or_a_date() -> None:
     ["soon", "²", "", "-1", "9" * 5000, "Fri, 31 Dec 99999 23:59:59 GMT", "1e9", "\x00", "٣"],
 )
 def test_a_retry_after_that_is_none(said: str) -> None:
-    wait = retry_after({"Retry-After": said})
-    assert wait is None or 0 <= wait <= 21600
+    assert 0 <= wait(said) <= 21600
 
 
 def wrapped(inner: BaseException) -> requests.ConnectionError:
@@ -145,22 +148,22 @@ def wrapped(inner: BaseException) -> requests.ConnectionError:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (wrapped(u3.NewConnectionError(None, SECRET)), "refuses the connection"),  # type: ignore[arg-type]
+        (wrapped(u3.NewConnectionError(None, SECRET)), "cannot be connected to"),  # type: ignore[arg-type]
         (requests.ConnectTimeout(SECRET), "cannot be connected to"),
         (requests.ReadTimeout(SECRET), "does not answer any more"),
         (u3.ProtocolError(SECRET, ConnectionResetError(104, "Connection reset by peer")), "reset"),
         (
             wrapped(socket.gaierror(-2, "Name or service not known")),
-            "has no address in DNS (Name",
+            "has no address in DNS: Name",
         ),
         (requests.exceptions.InvalidURL(SECRET), "is not a URL that can be asked"),
         (wrapped(u3.ProxyError(SECRET, OSError(111, "refused"))), "the proxy that is set for"),
         (
             wrapped(u3.ProxyError(SECRET, OSError("Tunnel connection failed: 407 Proxy Auth"))),
-            "refuses a connection to index.example:8443 (status 407)",
+            "set for index.example:8443 refuses the connection: status 407",
         ),
         (wrapped(u3.SSLError(ssl.SSLError(1, "[SSL] wrong version"))), "TLS with index.example"),
-        (requests.exceptions.InvalidSchema("SOCKS " + SECRET), "http:// and https:// proxies"),
+        (requests.exceptions.InvalidSchema("SOCKS " + SECRET), "a proxy is http:// or https://"),
         (ValueError(SECRET), "cut the connection"),
     ],
 )
@@ -188,9 +191,10 @@ def test_a_certificate_that_does_not_verify_names_the_ways_out() -> None:
     ("status", "again"), [(404, False), (403, False), (429, True), (500, True), (503, True)]
 )
 def test_statuses(status: int, again: bool) -> None:
-    found = errors.of_status(SECRET, status, {}, wait=None)
+    found = errors.of_status(SECRET, status, {})
     assert (found.status, found.again) == (status, again)
-    assert str(found).endswith(f"({status}): https://index.example:8443/simple/")
+    assert str(found).startswith(f"index.example:8443 answers {status} ")
+    assert str(found).endswith(": https://index.example:8443/simple/")
 
 
 def test_credentials_hold_for_one_host() -> None:
@@ -264,5 +268,5 @@ def test_what_cannot_be_taken_apart_is_not_shown(url: str, shown: str) -> None:
 
 
 def test_how_long_a_server_wants_to_be_left_alone_is_said() -> None:
-    assert errors.of_status(SECRET, 429, {}, wait=3600.0).hint.endswith("60 minutes")
-    assert errors.of_status(SECRET, 503, {}, wait=40.0).hint == "retry after 40 s"
+    assert errors.of_status(SECRET, 429, {"Retry-After": "3600"}).hint.endswith("60 minutes")
+    assert errors.of_status(SECRET, 503, {"Retry-After": "40"}).hint == "retry after 40 s"

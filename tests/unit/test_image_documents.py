@@ -87,14 +87,14 @@ def test_of_several_for_one_processor_the_plain_one_is_taken() -> None:
     linux = {"os": "linux", "architecture": "amd64"}
     index = read(index_data({**linux, "variant": "v3"}, {"os": "unknown"}, linux, linux))
     assert isinstance(index, ImageIndex)
-    assert documents.candidates(ASKED, index, "x86_64")[0].size == 3
+    assert documents.chosen(ASKED, index, "x86_64").size == 3
 
 
 def test_attestations_are_no_platform_to_name() -> None:
     index = read(index_data({"os": "unknown", "architecture": "unknown"}))
     assert isinstance(index, ImageIndex)
     with pytest.raises(Cannot, match="not there for linux/amd64: it does not name its platform"):
-        documents.candidates(ASKED, index, "x86_64")[0]
+        documents.chosen(ASKED, index, "x86_64")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from envcheck.exit_codes import EnvcheckError
 from envcheck.install import pylock
 from envcheck.install.catalogue import schema
 from envcheck.install.engines import troubles
-from envcheck.install.registry import challenges
 from envcheck.install.wheels import uv, uv_compile
 
 
@@ -104,7 +103,6 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     ),
     "uv's hints": (uv.hints, ["hint: ", "hint:\n", "hint: a\n       b", "\n ", " "]),
     "an engine's words": (partial(troubles.told, "podman"), ["/a ", "error ", "lock"]),
-    "a registry's header": (challenges.parse, ["Bearer ", 'a="\\', 'a="b",', "a="]),
     "lock": (lambda text: pylock.parse(text, "x"), ["a.", "a=[", "[a.", "[[packages]]\n", "#"]),
     "stack": (lambda text: schema.read(text, "x"), ["a.", "a=[", "[a.", "[[releases]]\n", "\n"]),
 }

@@ -9,8 +9,8 @@ import pytest
 from planned import MIB, NVIDIA, PUBLIC, interpreter, lock, package, stack
 
 from envcheck.exit_codes import Cannot
-from envcheck.install.store import fetch_rate
-from envcheck.install.store.progress import Fetching
+from envcheck.install.store import progress
+from envcheck.install.store.progress import Fetching, Meter
 from envcheck.install.wheels.checking import check_fits, public_of
 
 
@@ -40,7 +40,7 @@ def test_the_public_index_is_what_no_other_claims() -> None:
 def clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[float]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     now = [100.0]
-    monkeypatch.setattr("envcheck.install.store.fetch_rate.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("envcheck.install.store.progress.time.monotonic", lambda: now[0])
     return now
 
 
@@ -50,18 +50,22 @@ def told(fetched: int, files: int = 1) -> Fetching:
 
 def test_the_rate_is_that_of_the_time_in_which_bytes_came(clock: list[float]) -> None:
     shown: list[Fetching] = []
-    meter = fetch_rate.Meter(shown.append)
+    meter = Meter(shown.append)
     for moment, fetched in ((100, 0), (130, 1), (140, 50_000_000), (170, 50_000_000)):
         clock[0] = float(moment)
         meter(told(fetched))
     meter.keep()
-    assert fetch_rate.read() == 5e6
+    assert progress.last_rate() == 5e6
     assert len(shown) == 4
     meter(told(0, files=0))
     assert len(shown) == 4, "nothing is fetched, and nothing shown"
 
 
 def test_little_says_nothing_of_a_rate(clock: list[float]) -> None:
-    fetch_rate.keep(1000, 10.0)
-    fetch_rate.keep(10**9, 0.1)
-    assert fetch_rate.read() == 0.0
+    for fetched, seconds in ((1000, 10.0), (10**9, 0.1)):
+        meter = Meter(lambda state: None)
+        for size in (1, fetched):
+            meter(told(size))
+            clock[0] += seconds
+        meter.keep()
+    assert progress.last_rate() == 0.0

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from envcheck.install.store import errors, locking, partial
+from envcheck.install.store import errors, partial
 from envcheck.install.store import store as store_file
 from envcheck.install.store.errors import FetchError
 from envcheck.install.store.partial import Partial
-from envcheck.install.store.store import Store, hash_of
+from envcheck.install.store.store import NoLocks, Store, hash_of, take
 
 DATA = b"a wheel, more or less" * 1000
 SHA = hashlib.sha256(DATA).hexdigest()
@@ -131,9 +131,9 @@ def test_what_is_being_fetched_is_not_removed(store: Store) -> None:
     for made in (path, store.lock_path(SHA)):
         made.parent.mkdir(parents=True)
     path.write_bytes(b"12345")
-    held = locking.take(store.lock_path(SHA))
-    assert held is not None and locking.take(store.lock_path(SHA)) is None
-    assert locking.take(store.lock_path(SHA), 0.1) is None
+    held = take(store.lock_path(SHA))
+    assert held is not None and take(store.lock_path(SHA)) is None
+    assert take(store.lock_path(SHA), 0.1) is None
     assert store.remove(SHA) == 0
     held.release()
     assert store.remove(SHA) == 5
@@ -149,8 +149,8 @@ def test_a_file_system_without_locks_is_told_apart(
 
     monkeypatch.setattr("fcntl.flock", refuse)
     store.lock_path(SHA).parent.mkdir(parents=True)
-    with pytest.raises(locking.NoLocks):
-        locking.take(store.lock_path(SHA))
+    with pytest.raises(NoLocks):
+        take(store.lock_path(SHA))
     assert partial.private(store.partial(SHA)).name.startswith(f"{SHA}.")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envcheck.install.store.progress import Fetching, SmoothedRate, duration, words
+from envcheck.install.store.progress import Fetching, SmoothedRate, words
 
 MIB = 1 << 20
 
@@ -20,20 +20,13 @@ def state(done: int = 0, **changes: int | None) -> Fetching:
         (state(812 * MIB), 96.5 * MIB, "812 of 3128 MiB, 96.5 MiB/s, 24 s left"),
         (state(812 * MIB), None, "812 of 3128 MiB"),
         (state(812 * MIB, total=None), 2 * MIB, "812 MiB, 2.0 MiB/s"),
+        (state(), 15.7 * MIB, "0 of 3128 MiB, 15.7 MiB/s, 3 min 20 s left"),
         (state(812 * MIB), 0.0, "812 of 3128 MiB, 0.0 MiB/s"),
         (state(3128 * MIB), 2 * MIB, "3128 of 3128 MiB, 2.0 MiB/s"),
     ],
 )
 def test_words(shown: Fetching, rate: float | None, expected: str) -> None:
     assert words(shown, rate) == expected
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [(0.2, "1 s"), (59.5, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min"), (1e9, "days")],
-)
-def test_duration(seconds: float, expected: str) -> None:
-    assert duration(seconds) == expected
 
 
 def test_the_rate_is_smoothed_and_forgets() -> None:
