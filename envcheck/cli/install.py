@@ -32,6 +32,7 @@ examples:
 
 MORE = """\
   envcheck install tensorflow --upgrade --yes
+  envcheck install torch --with jax    two frameworks in one environment
   envcheck install --image registry.example/team/tf:1
   envcheck install --offline /media/usb/bundle.tar
   envcheck install --mode container --offline /media/usb/ngc.tar

@@ -65,11 +65,25 @@ def add_arguments(parser: Parser) -> Groups:
         choices=("tf1", "tf2"),
         help="of NVIDIA's images: with TensorFlow 1, or 2 (default: the newest that fits)",
     )
-    parser.rare("--mode", "--stack", "--allow-insecure", "--jobs", "--lock", "--index", "--flavour")
+    parser.rare(
+        "--mode",
+        "--stack",
+        "--with",
+        "--allow-insecure",
+        "--jobs",
+        "--lock",
+        "--index",
+        "--flavour",
+    )
     return groups
 
 
 def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--with",
+        metavar="STACK",
+        help="put a second framework into the same environment: tensorflow --with torch",
+    )
     group.add_argument(
         "--lock", metavar="FILE", help="install this pylock.toml of envcheck's as it stands"
     )
@@ -85,7 +99,7 @@ def _add_wheel_arguments(group: argparse._ArgumentGroup) -> None:
 
 # What says something to one mode alone.
 _OF_CONTAINERS = "--flavour --image --engine"
-_OF_WHEELS = "--lock --python --index --installer --dockerfile"
+_OF_WHEELS = "--with --lock --python --index --installer --dockerfile"
 _OF_BOTH_CONTEXTS = (
     "--dockerfile",
     "--index",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 
 from ..exit_codes import UsageError
 from . import messages
@@ -44,7 +45,9 @@ def settle(arguments: argparse.Namespace) -> None:
         messages.say(f"{stack} is the stack {_ALIASES[stack]} here")
         stack = _ALIASES[stack]
     images = containers()
-    if stack and stack not in images and stack not in load.names() and not load.is_file(stack):
+    if beside := getattr(arguments, "with", None):
+        stack = _with(stack, beside, images)
+    elif stack and stack not in images and not (load.is_known(stack) or load.is_file(stack)):
         name, double, release = stack.partition("==")
         if double and name in load.names():
             raise UsageError(
@@ -65,6 +68,27 @@ def settle(arguments: argparse.Namespace) -> None:
         raise UsageError(f'"{stack}" is not --flavour {flavour}: leave out one of them')
     arguments.stack = stack or None
     arguments.mode = mode or meant
+
+
+def _with(stack: str, beside: str, images: Collection[str]) -> str:
+    """The name of two stacks as one."""
+    from ..install.catalogue import load, pairs
+
+    if not stack:
+        raise UsageError(
+            f"--with {beside}: beside which stack?", f"envcheck install tensorflow --with {beside}"
+        )
+    for name in (stack, beside):
+        if name in images:
+            raise UsageError(f'"{name}" is a container, and --with is for wheels alone')
+        if name not in load.names() and load.is_file(name):
+            raise UsageError(
+                f"--with goes with the stacks that envcheck knows; in {name}, extra-requirements name what"
+                " else is to be installed"
+            )
+        if name not in load.names():
+            raise load.unknown(name, load.names())
+    return f"{stack}{pairs.WITH}{beside}"
 
 
 def containers() -> dict[str, str]:

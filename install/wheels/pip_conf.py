@@ -89,8 +89,9 @@ def constraints_text(stack: Stack, lock: Lockfile, python: str = "python") -> st
     """What may not change; what is refused; the catalogue's bounds. python: in the comment's command."""
     locked = {package.name for package in lock.packages}
     framework = canonicalize_name(stack.distribution)
-    kept = [p for p in lock.packages if p.name == framework or _is_claimed(stack, p.name)]
-    claimed = any(package.name != framework for package in kept)
+    asked = {framework, *_beside(stack, lock.release)}
+    kept = [p for p in lock.packages if p.name in asked or _is_claimed(stack, p.name)]
+    claimed = any(package.name not in asked for package in kept)
     lines = [_HEAD.format(python=python, own=" and what the stack's own index holds" * claimed)]
     lines += sorted(f"{package.name}==={package.version}" for package in kept)
     others = packages.TENSORFLOWS - locked if framework in packages.TENSORFLOWS else ()
@@ -112,6 +113,13 @@ def constraints_text(stack: Stack, lock: Lockfile, python: str = "python") -> st
             (f"{name}<0" for name in _free(stack, locked)),
         )
     return "\n".join([*lines, ""])
+
+
+def _beside(stack: Stack, release: str) -> set[str]:
+    """What the release asks for by name beside the framework: another one, with `--with`."""
+    found = (one for one in stack.releases if one.release == release)
+    lines = (line for one in found for line in one.extra_requirements)
+    return {canonicalize_name(Requirement(line).name) for line in lines}
 
 
 def text(constraints: Path, index: str, own: list[str]) -> str:

@@ -16,6 +16,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from ...exit_codes import Cannot, CouldNotLook
+from ..catalogue import pairs
 from ..catalogue.model import Sdist, Stack
 from ..catalogue.pythons import seed
 from ..fit.models import Choice
@@ -56,7 +57,7 @@ def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
         why = indexes.lacks() or error
         release = candidate.release.release
         sentence = f"{stack.name} {release} cannot be resolved for Python {target.minor}: {why}"
-        raise Cannot(sentence, hint=" ".join(error.hints)) from None
+        raise Cannot(sentence, hint=" ".join(error.hints) or pairs.older(stack, release)) from None
     return Lockfile(
         stack=stack.name,
         release=candidate.release.release,

@@ -31,6 +31,7 @@ _OF_THE_USER = ("UV_PYTHON_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROX
 _DECORATION = re.compile(r"^\s*(?:[×│╰├─▶>]+\s*)*(?:error:|cause:|Caused by:?)?\s*")
 _STARTS = re.compile(r"\s*(?:[×╰├]|error:|cause:|Caused by|(?:And b|B)ecause )")
 # Between the paragraphs of a long explanation, of which the last ones are shown.
+_MARKER = re.compile(r"\{[^{}]*\}")  # of a requirement: {platform_machine == 'x86_64'}
 _REFERENCE = re.compile(r"we know from \(\d+\)(?: and \(\d+\))* that | ?\(\d+\)(?=[.,]|$)")
 _LENGTH = 900  # characters: more is no sentence; the log has all of it
 
@@ -125,7 +126,7 @@ def explanation(stderr: str) -> str:
             causes[-1] += f" {words}"
     # "And because …" only says what is concluded from the cause before it.
     last = " ".join(causes[-2 if causes and causes[-1].startswith("And because ") else -1 :])
-    whole = " ".join(_REFERENCE.sub("", last).split())
+    whole = " ".join(_REFERENCE.sub("", _MARKER.sub("", last)).split())
     # Not the advice on uv's own variables, which do not reach it here.
     text = ". ".join(one for one in whole.split(". ") if "`UV_" not in one).rstrip(".:")
     text = re.sub(r"^And because ", "Because ", text)

@@ -14,6 +14,7 @@ def test_the_stacks_in_the_order_in_which_they_are_preferred() -> None:
     assert names() == [
         "jax",
         "jax-cpu",
+        "jax-cuda12",
         "nvidia-tf1",
         "tensorflow",
         "tensorflow-cpu",
