@@ -30,8 +30,8 @@ _OF_THE_USER = ("UV_PYTHON_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROX
 # "× No solution found …", "╰─▶ Because …" of older ones; "error: …", "  cause: …" of newer ones.
 _DECORATION = re.compile(r"^\s*(?:[×│╰├─▶>]+\s*)*(?:error:|cause:|Caused by:?)?\s*")
 _STARTS = re.compile(r"\s*(?:[×╰├]|error:|cause:|Caused by|(?:And b|B)ecause )")
-# Between the paragraphs of a long explanation, of which the last ones are shown.
 _MARKER = re.compile(r"\{[^{}]*\}")  # of a requirement: {platform_machine == 'x86_64'}
+# Between the paragraphs of a long explanation, of which the last ones are shown.
 _REFERENCE = re.compile(r"we know from \(\d+\)(?: and \(\d+\))* that | ?\(\d+\)(?=[.,]|$)")
 _LENGTH = 900  # characters: more is no sentence; the log has all of it
 
