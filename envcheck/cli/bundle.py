@@ -65,15 +65,15 @@ def run(arguments: argparse.Namespace) -> int:
             f"--output {arguments.output}: a bundle is a directory or a plain .tar: what is in"
             " it is compressed already"
         )
-    if arguments.mode == "container":
-        from ..install.export.image_bundle import make
-    else:
-        from ..install.export.wheel_bundle import make
+    from ..install import pipeline
+    from ..install.export import make_bundle
+    from ..install.mode import InstallOptions
     from ..install.reports import bundled
 
     with Terminal(quiet=arguments.quiet) as shown:
-        manifest = make(
-            selection.request_of(arguments),
+        options = InstallOptions(jobs=arguments.jobs)
+        manifest = make_bundle.make(
+            pipeline.opened(selection.request_of(arguments), options, shown),
             output,
             pythons=arguments.for_python,
             jobs=arguments.jobs,

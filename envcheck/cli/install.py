@@ -139,11 +139,15 @@ def _context(
     shown: terminal.Terminal,
 ) -> int:
     """A directory that an image is built from: over NVIDIA's container, or a wheel stack's."""
-    from ..install.export import build_context as making
+    from ..install import pipeline
+    from ..install.export import build_context
 
     folder = selection.absolute_output(arguments.dockerfile, "--dockerfile")
-    make = making.make_over if arguments.mode == "container" else making.make
-    names = make(request, folder, options, shown)
+    if arguments.mode == "container":
+        names = build_context.make_over(request, folder, options, shown)
+    else:
+        opened = pipeline.opened(request, options, shown)
+        names = build_context.make(opened, request, folder, options, shown)
     shown.clear()
     files.write(None, "".join(f"{folder / name}\n" for name in names))
     return ExitCode.HEALTHY

@@ -8,7 +8,6 @@ import tarfile
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import BinaryIO
 
 import msgspec
@@ -49,12 +48,7 @@ class Bundle:
     def __enter__(self) -> Bundle:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._open.close()
 
     @property
@@ -81,7 +75,7 @@ class Bundle:
         name = f"{index.FILES}/{file.name}"
         listed = self.index.files.get(name)
         if listed is None:
-            raise UsageError(f"{self.place}: its lock needs {file.name}, which is not in it", _HINT)
+            raise self._wrong(f"its lock needs {file.name}, which is not in it")
         if listed.sha256 != file.sha256:
             raise self._damaged(name, file.sha256, listed.sha256)
 
@@ -113,7 +107,7 @@ class Bundle:
         try:
             return data.decode()
         except UnicodeDecodeError:
-            raise UsageError(f"{self.place}: {name} is not UTF-8 text", _HINT) from None
+            raise self._wrong(f"{name} is not UTF-8 text") from None
 
     def _read_index(self) -> BundleIndex:
         data = self._small(index.NAME)
@@ -127,15 +121,13 @@ class Bundle:
                 )
             return durable.decode(data, BundleIndex)
         except msgspec.DecodeError as error:
-            raise UsageError(f"{self.place}: not a bundle: {index.NAME}: {error}", _HINT) from None
+            raise self._wrong(f"not a bundle: {index.NAME}: {error}") from None
 
     def _small(self, name: str, listed: BundleFile | None = None) -> bytes:
         with self._source(name, listed) as source:
             data = source.read(_LARGEST_TEXT + 1)
         if len(data) > _LARGEST_TEXT:
-            raise UsageError(
-                f"{self.place}: not a bundle: {name} has more than {_LARGEST_TEXT >> 20} MiB", _HINT
-            )
+            raise self._wrong(f"not a bundle: {name} has more than {_LARGEST_TEXT >> 20} MiB")
         return data
 
     def _source(self, name: str, listed: BundleFile | None = None) -> BinaryIO:
@@ -144,15 +136,13 @@ class Bundle:
             member = self._members.get(name)
             data = self._tar.extractfile(member) if member is not None else None
             if member is None or data is None:
-                raise UsageError(f"{self.place}: not a bundle: {name} is not in it", _HINT)
+                raise self._wrong(f"not a bundle: {name} is not in it")
             size = member.size
         else:
             try:
                 data = os.fdopen(durable.opened(Path(self.place) / name, os.O_RDONLY), "rb")
             except OSError as error:
-                raise UsageError(
-                    f"{self.place}: not a bundle: {name}: {error.strerror}", _HINT
-                ) from None
+                raise self._wrong(f"not a bundle: {name}: {error.strerror}") from None
             size = os.fstat(data.fileno()).st_size
         if listed is not None and size != listed.size:
             data.close()
@@ -176,9 +166,12 @@ class Bundle:
                 if member.isfile() and len(parts) > 1:
                     self._members["/".join(parts[1:])] = member
         except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
-            raise UsageError(f"{path}: not a bundle: not a whole tar: {error}", _HINT) from None
+            raise self._wrong(f"not a bundle: not a whole tar: {error}") from None
         except OSError as error:
-            raise UsageError(f"{path}: {error.strerror or error}", _HINT) from None
+            raise self._wrong(error.strerror or str(error)) from None
+
+    def _wrong(self, what: str) -> UsageError:
+        return UsageError(f"{self.place}: {what}", _HINT)
 
     def _holds_image(self) -> UsageError:
         return UsageError(

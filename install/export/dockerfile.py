@@ -8,18 +8,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
-from string import Template
 
-import msgspec
-
-from ... import safe_text
+from ... import __version__, safe_text
 from ...data import table
 from ..catalogue.model import PUBLIC, Stack
 from ..fit.gpu_rules import needed_driver
-from ..lockfile import Lockfile
+from . import template
 from .context_writer import UV
-from .requirement_lists import ENVCHECK, ITSELF, RequirementList, index_of, requirement_lists
+from .requirement_lists import ENVCHECK, ITSELF, LockedLists, RequirementList
 
 VENV = "/opt/venv"
 OLDEST = (3, 8)  # that uv makes environments for
@@ -30,130 +26,110 @@ _LISTS = "/opt/lock"
 _BUILD_TOOLS = "/tmp/build-tools"
 
 
-class _Template(Template):
-    delimiter = "@"
-
-
-class DockerfileOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a Dockerfile says beside its stack and lock."""
-
-    envcheck: str  # the version that wrote it
-    digest: str | None  # sha256 of the lock's text; None: a build argument says it
-    base: str = ""  # NAME@sha256:DIGEST; "": the pinned one
-
-
 def envcheck_python(python: str) -> str:
     """The Python that envcheck runs under in an image whose stack has this one ("3.8")."""
-    return python if _numbers(python) >= _ENVCHECK_NEEDS else PYTHON
+    return python if minor_numbers(python) >= _ENVCHECK_NEEDS else PYTHON
 
 
-def render(stack: Stack, lock: Lockfile, options: DockerfileOptions) -> str:
-    """The Dockerfile of a lock, which is of that stack. Needs a Python of OLDEST or newer."""
-    lists = requirement_lists(stack, lock)
-    created = f", locked {lock.created_at}" if lock.created_at else ""
-    tag = f"{lock.stack}:{lock.release}".replace("+", "-")
+def minor_numbers(python: str) -> tuple[int, ...]:
+    """ "3.8" as (3, 8)."""
+    return tuple(int(part) for part in python.split("."))
+
+
+def render(locked: LockedLists, base: str = "") -> str:
+    """The Dockerfile of a lock. Needs a Python of OLDEST or newer.
+
+    base: NAME@sha256:DIGEST; "": the pinned one. Where the lock has no digest, a build argument says it.
+    """
+    stack, of = locked.stack, locked.of
+    created = f", locked {of.created_at}" if of.created_at else ""
+    tag = f"{of.stack}:{of.release}".replace("+", "-")
     labels = {
-        "org.opencontainers.image.title": _quoted(lock.stack),
-        "org.opencontainers.image.version": _quoted(lock.release),
+        "org.opencontainers.image.title": _quoted(of.stack),
+        "org.opencontainers.image.version": _quoted(of.release),
         "org.opencontainers.image.description": _quoted(stack.title),
-        "envcheck.stack": _quoted(lock.stack),
-        "envcheck.release": _quoted(lock.release),
+        "envcheck.stack": _quoted(of.stack),
+        "envcheck.release": _quoted(of.release),
     }
-    if lock.provided:
-        labels["envcheck.provided"] = _quoted(",".join(sorted(lock.provided)))
-    values = {"VIRTUAL_ENV": VENV, **stack.environment}
+    if of.provided:
+        labels["envcheck.provided"] = _quoted(",".join(of.provided))
+    urls = {one.index: one.url for one in locked.lists if one.index != PUBLIC}
+    variables = {"VIRTUAL_ENV": VENV, **stack.environment}
     return _filled(
-        options,
-        base=options.base or _base("wheel"),
-        what=f"{lock.stack} {lock.release}{created}",
-        tag=tag,
+        base or _base("wheel"),
+        envcheck_python(of.python),
+        of.digest,
+        labels,
+        what=[f"{of.stack} {of.release}{created}"],
+        tag=[tag],
         about=[
             "# Every package is one file that its sha256 names, and comes from one index.",
-            *_host(stack, lock, tag),
+            *_host(stack, of.release, tag),
         ],
-        indexes=[
-            f"ARG {_variable(name)}={_value(url)}" for name, url in _indexes(stack, lock).items()
-        ],
-        packages=_packages(lists, lock.python),
-        python=envcheck_python(lock.python),
+        indexes=[f"ARG {_variable(name)}={_value(url)}" for name, url in urls.items()],
+        packages=_packages(locked.lists, of.python),
         environment=[
             "# As activation would set it, and nothing else.",
-            *(f"ENV {key}={_quoted(value)}" for key, value in values.items()),
+            *(f"ENV {key}={_quoted(value)}" for key, value in variables.items()),
             f"ENV PATH={VENV}/bin:$PATH",
         ],
-        labels=labels,
-        command='CMD ["python"]',
+        command=['CMD ["python"]'],
     )
 
 
-def render_over_image(options: DockerfileOptions) -> str:
-    """The Dockerfile of an image that has its framework already, with envcheck in it."""
+def render_over_image(digest: str, base: str = "") -> str:
+    """The Dockerfile of an image that has its framework already, with envcheck in it.
+
+    digest: of the lock of what envcheck needs. base: as above.
+    """
     return _filled(
-        options,
-        base=options.base or _base("ngc"),
-        what="an NGC image with envcheck in it",
-        tag="tensorflow-envcheck",
+        base or _base("ngc"),
+        PYTHON,
+        digest,
+        {},
+        what=["an NGC image with envcheck in it"],
+        tag=["tensorflow-envcheck"],
         about=[
             "#   docker run --rm --gpus all tensorflow-envcheck envcheck doctor --target /usr/bin/python3",
             "# Any of NVIDIA's images; its entrypoint and command stay, user and working directory are new.",
         ],
-        python=PYTHON,
+        indexes=[],
+        packages=[],
+        environment=[],
+        command=[],
     )
 
 
 def _filled(
-    options: DockerfileOptions,
-    *,
-    base: str,
-    what: str,
-    tag: str,
-    about: list[str],
-    python: str,
-    indexes: list[str] | None = None,
-    packages: list[str] | None = None,
-    environment: list[str] | None = None,
-    labels: Mapping[str, str] | None = None,
-    command: str = "",
+    base: str, python: str, digest: str, labels: Mapping[str, str], **blocks: list[str]
 ) -> str:
-    """The template with these lines in it. Whatever a line quotes, it stays one line."""
-    lock = f'"sha256:{options.digest}"' if options.digest else '"$LOCK"'
+    """The template with these lines in it. Whatever a line quotes, it stays one line.
+
+    python: for envcheck.
+    """
     labels = {
-        **(labels or {}),
+        **labels,
         "org.opencontainers.image.source": '"$SOURCE"',
         "org.opencontainers.image.revision": '"$REVISION"',
         "org.opencontainers.image.base.name": '"$BASE"',
         "org.opencontainers.image.base.digest": '"$BASE_DIGEST"',
-        "envcheck.version": _quoted(options.envcheck),
-        "envcheck.lock": lock,
+        "envcheck.version": _quoted(__version__),
+        "envcheck.lock": f'"sha256:{digest}"' if digest else '"$LOCK"',
     }
-    unknown = (
-        [] if options.digest else ["# sha256:… of the lock that the lists are of.", "ARG LOCK="]
-    )
-    blocks = {
-        "version": [options.envcheck],
-        "what": [what],
-        "tag": [tag],
-        "about": about,
+    unknown = [] if digest else ["# sha256:… of the lock that the lists are of.", "ARG LOCK="]
+    blocks |= {
+        "version": [__version__],
         "base": [_value(base)],
         "digest": [_value(base.partition("@")[2])],
-        "indexes": indexes or [],
-        "packages": packages or [],
-        "envcheck": [
-            *_run(
-                _venv(_ENVCHECK, python),
-                *_pip(_ENVCHECK, ENVCHECK, "--only-binary :all:"),
-                *_pip(_ENVCHECK, ITSELF, f"--no-index --find-links {_LISTS}"),
-            )
-        ],
-        "environment": environment or [],
+        "envcheck": _run(
+            _venv(_ENVCHECK, python),
+            *_pip(_ENVCHECK, ENVCHECK, "--only-binary :all:"),
+            *_pip(_ENVCHECK, ITSELF, f"--no-index --find-links {_LISTS}"),
+        ),
         "labels": [*unknown, *_label(labels)],
-        "command": [command],
     }
-    template = _Template(
-        (Path(__file__).parent / "Dockerfile.template").read_text(encoding="utf-8")
-    )
     filled = {name: "\n".join(map(safe_text.escaped, lines)) for name, lines in blocks.items()}
-    return re.sub(r"\n{3,}", "\n\n", template.substitute(filled)).strip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", template.fill("Dockerfile", filled)).strip() + "\n"
 
 
 def _packages(lists: list[RequirementList], python: str) -> list[str]:
@@ -166,13 +142,10 @@ def _packages(lists: list[RequirementList], python: str) -> list[str]:
     for one in lists:
         if one.use == "environment":
             lines += _run(*_pip(VENV, one.name, f"--only-binary :all:{_index(one)}"))
-    sdists = [one for one in lists if one.sdist]
-    if not sdists:
+    builds = {one.name: one.sdist.build for one in lists if one.sdist}
+    if not builds:
         return lines
-    programs = sorted(
-        {program for one in sdists if one.sdist for program in one.sdist.build.programs}
-    )
-    if programs:
+    if programs := sorted({program for build in builds.values() for program in build.programs}):
         lines += [
             "RUN apt-get update \\",
             f" && apt-get install -y --no-install-recommends {' '.join(programs)} \\",
@@ -184,12 +157,11 @@ def _packages(lists: list[RequirementList], python: str) -> list[str]:
         if one.use == "building":
             how = f"--only-binary :all: --target {_BUILD_TOOLS}{_index(one)}"
             commands += _pip(VENV, one.name, how)
-    for one in sdists:
-        assert one.sdist is not None, "it is one of these"
-        variables = {"PYTHONPATH": _BUILD_TOOLS, **one.sdist.build.environment}
-        setting = " ".join(f"{key}={shlex.quote(value)}" for key, value in variables.items())
-        how = f"--no-build-isolation --no-binary {one.packages[0].name}{_index(one)}"
-        commands += _pip(VENV, one.name, how, setting)
+        elif one.sdist:
+            variables = {"PYTHONPATH": _BUILD_TOOLS, **one.sdist.build.environment}
+            setting = " ".join(f"{key}={shlex.quote(value)}" for key, value in variables.items())
+            how = f"--no-build-isolation --no-binary {one.sdist.name}{_index(one)}"
+            commands += _pip(VENV, one.name, how, setting)
     return [*lines, *_run(*commands, f"rm -rf {_BUILD_TOOLS}")]
 
 
@@ -208,28 +180,33 @@ def _run(*lines: str) -> list[str]:
     mounts = f"source={UV},target=/usr/bin/uv --mount=type=cache,target=/var/cache/uv"
     told = [f"RUN --mount=type=bind,{mounts}", f"    {lines[0]}"]
     told += [f"    {line}" if line.startswith(" ") else f" && {line}" for line in lines[1:]]
-    return [*(f"{line} \\" for line in told[:-1]), told[-1]]
+    return _continued(told)
+
+
+def _label(labels: Mapping[str, str]) -> list[str]:
+    first, *others = [f"{key}={value}" for key, value in labels.items()]
+    return _continued([f"LABEL {first}", *(f"      {line}" for line in others)])
+
+
+def _continued(lines: list[str]) -> list[str]:
+    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
 
 
 def _index(one: RequirementList) -> str:
     return "" if one.index == PUBLIC else f' --default-index "${_variable(one.index)}"'
 
 
-def _indexes(stack: Stack, lock: Lockfile) -> dict[str, str]:
-    """The stack's own indexes that the lock uses: name → URL that it was locked from."""
-    used: dict[str, str] = {}
-    for package in [*lock.packages, *lock.building]:
-        name = index_of(stack, package)
-        if name != PUBLIC:
-            used.setdefault(name, package.index)
-    return used
+def _variable(index: str) -> str:
+    """The build argument that holds an index's address."""
+    word = "".join(c if c.isascii() and c.isalnum() else "_" for c in index.upper())
+    return f"{word}_INDEX_URL"
 
 
-def _host(stack: Stack, lock: Lockfile, tag: str) -> list[str]:
+def _host(stack: Stack, release: str, tag: str) -> list[str]:
     """What the machine needs that it will run on: an image brings no driver."""
     if not stack.gpu:
         return []
-    cuda = next((one.cuda for one in stack.releases if one.release == lock.release), "")
+    cuda = next((one.cuda for one in stack.releases if one.release == release), "")
     needs = needed_driver(cuda)
     told = f"driver {needs} or newer, for CUDA {cuda}" if needs else "a driver: which is not known"
     return [
@@ -242,10 +219,6 @@ def _base(use: str) -> str:
     return next(row["reference"] for row in table("image_bases") if row["use"] == use)
 
 
-def _numbers(python: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in python.split("."))
-
-
 def _quoted(text: str) -> str:
     """A value as a Dockerfile reads it: nothing in it is a variable or ends the string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
@@ -256,15 +229,3 @@ def _value(text: str) -> str:
     """A build argument's default, quoted where that is needed."""
     plain = all(c.isascii() and (c.isalnum() or c in "_.:/@%+=,~-") for c in text)
     return text if plain else _quoted(text)
-
-
-def _label(labels: Mapping[str, str]) -> list[str]:
-    lines = [f"{key}={value}" for key, value in labels.items()]
-    lines = [f"LABEL {lines[0]}", *(f"      {line}" for line in lines[1:])]
-    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
-
-
-def _variable(index: str) -> str:
-    """The build argument that holds an index's address."""
-    word = "".join(c if c.isascii() and c.isalnum() else "_" for c in index.upper())
-    return f"{word}_INDEX_URL"

@@ -1,7 +1,7 @@
-"""envcheck's own wheel, made from the package that is running: for a bundle, which brings it along.
+"""envcheck's own wheel, made from the package that is running: for bundles and images.
 
-It works from a checkout (installed editable, or not at all) and from an installed wheel, and gives the
-same bytes for the same files.
+It works from a checkout (installed editable) and from an installed wheel, and gives the same bytes for the
+same files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -24,6 +23,7 @@ from ...exit_codes import CouldNotLook
 DISTRIBUTION = "envcheck-gpu"
 _PACKAGE = Path(__file__).parents[2]  # envcheck/, of which install/ may be a link
 _DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip file can hold
+_WHEEL = "Wheel-Version: 1.0\nGenerator: envcheck\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
 class OwnWheel(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,37 +36,44 @@ class OwnWheel(msgspec.Struct, frozen=True, kw_only=True):
     def sha256(self) -> str:
         return hashlib.sha256(self.data).hexdigest()
 
-
-class _Described(msgspec.Struct, frozen=True, kw_only=True):
-    """What the distribution says of itself."""
-
-    metadata: str
-    entry_points: str
-    licence: bytes
-    requires: list[str]
-    requires_python: str
+    @property
+    def requirement(self) -> str:
+        """A line of a list of requirements."""
+        return f"{DISTRIBUTION}=={__version__} --hash=sha256:{self.sha256}"
 
 
 def build() -> OwnWheel:
-    """The wheel; raises CouldNotLook where neither a checkout nor an installed envcheck-gpu is there."""
-    described = _of_a_checkout() or _of_an_installation()
+    """The wheel; raises CouldNotLook where envcheck-gpu is not installed in this version."""
+    told = _distribution()
     stem = f"{DISTRIBUTION.replace('-', '_')}-{__version__}"
     info = f"{stem}.dist-info"
     files = {f"envcheck/{name}": path.read_bytes() for name, path in _modules()}
-    files[f"{info}/METADATA"] = described.metadata.encode()
-    files[f"{info}/WHEEL"] = (
-        f"Wheel-Version: 1.0\nGenerator: envcheck {__version__}\nRoot-Is-Purelib: true\n"
-        "Tag: py3-none-any\n"
-    ).encode()
-    files[f"{info}/entry_points.txt"] = described.entry_points.encode()
-    if described.licence:
-        files[f"{info}/licenses/LICENSE"] = described.licence
+    files[f"{info}/WHEEL"] = _WHEEL.encode()
+    for name in ("METADATA", "entry_points.txt", "licenses/LICENSE"):
+        files[f"{info}/{name}"] = (told.read_text(name) or "").encode()
     return OwnWheel(
         name=f"{stem}-py3-none-any.whl",
         data=_zip(files, f"{info}/RECORD"),
-        requires=described.requires,
-        requires_python=described.requires_python,
+        requires=[line for line in told.requires or [] if "extra ==" not in line],
+        requires_python=told.metadata["Requires-Python"],
     )
+
+
+def _distribution() -> metadata.Distribution:
+    hint = "install envcheck with pip (of a checkout: pip install -e .)"
+    try:
+        found = metadata.distribution(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        raise CouldNotLook(
+            f"no metadata of {DISTRIBUTION} is installed, so no wheel can be made of it", hint
+        ) from None
+    if found.version != __version__:
+        raise CouldNotLook(
+            f"the installed metadata of {DISTRIBUTION} is of version {found.version}, and this is"
+            f" envcheck {__version__}",
+            hint,
+        )
+    return found
 
 
 def _modules() -> Iterator[tuple[str, Path]]:
@@ -97,51 +104,3 @@ def _zip(files: dict[str, bytes], record: str) -> bytes:
 
 def _digest(data: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-
-
-def _of_a_checkout() -> _Described | None:
-    """From pyproject.toml beside the package: what an editable installation was told may be older."""
-    path = _PACKAGE.parent / "pyproject.toml"
-    if not path.is_file():
-        return None
-    import tomli
-
-    project: dict[str, Any] = tomli.loads(path.read_text(encoding="utf-8")).get("project", {})
-    if project.get("name") != DISTRIBUTION:
-        return None
-    lines = [
-        "Metadata-Version: 2.4",
-        f"Name: {DISTRIBUTION}",
-        f"Version: {__version__}",
-        f"Summary: {project['description']}",
-        f"License-Expression: {project['license']}",
-        "License-File: LICENSE",
-        f"Requires-Python: {project['requires-python']}",
-        *(f"Requires-Dist: {requirement}" for requirement in project["dependencies"]),
-    ]
-    scripts = [f"{name} = {target}" for name, target in project["scripts"].items()]
-    return _Described(
-        metadata="\n".join(lines) + "\n",
-        entry_points="\n".join(["[console_scripts]", *scripts]) + "\n",
-        licence=(path.parent / "LICENSE").read_bytes(),
-        requires=list(project["dependencies"]),
-        requires_python=project["requires-python"],
-    )
-
-
-def _of_an_installation() -> _Described:
-    try:
-        distribution = metadata.distribution(DISTRIBUTION)
-    except metadata.PackageNotFoundError:
-        raise CouldNotLook(
-            f"the metadata of {DISTRIBUTION} is not beside {_PACKAGE}, so no wheel can be made of it",
-            "install envcheck with pip, or run it from a checkout",
-        ) from None
-    licence = distribution.read_text("licenses/LICENSE") or ""
-    return _Described(
-        metadata=distribution.read_text("METADATA") or "",
-        entry_points=distribution.read_text("entry_points.txt") or "",
-        licence=licence.encode(),
-        requires=[r for r in distribution.requires or [] if "extra ==" not in r],
-        requires_python=distribution.metadata["Requires-Python"] or ">=3.10",
-    )

@@ -1,13 +1,13 @@
-"""Lists of requirements as files, and the lock that they are read back as.
+"""A lock as lists of requirements, a file each, which uv installs from.
 
 They hold names, versions and hashes, and no address: an index may be somebody's own. The first line of each
-says which lock it is of, so that a directory with nothing but its lists is a lock.
+says which lock it is of, so that a directory with nothing but its lists can be built from again.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -18,26 +18,26 @@ from ...exit_codes import UsageError
 from .. import pylock, pylock_grammar
 from ..catalogue import load as catalogue
 from ..catalogue.model import PUBLIC, Sdist, Stack
-from ..lockfile import LockedFile, LockedPackage, Lockfile
+from ..lockfile import Lockfile
 
 ENVCHECK = "envcheck-requirements.txt"  # what envcheck itself needs
 ITSELF = "envcheck-itself.txt"  # its own wheel's hash
 _MARK = "# envcheck lock: "
-_LINE = re.compile(r"(?P<name>[a-z0-9-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64})")
+_PACKAGES, _BUILDING, _SDIST = "requirements", "requirements-build", "requirements-sdist"
+_LINE = re.compile(r"[a-z0-9-]+==[\w.!+-]+ --hash=sha256:[0-9a-f]{64}", re.ASCII)
+
+Use = Literal["environment", "building", "sdist"]
 
 
 class RequirementList(msgspec.Struct, frozen=True, kw_only=True):
     """Packages of one index, which one `uv pip install` is given."""
 
     name: str  # of its file
-    use: Literal["environment", "building", "sdist"]
+    use: Use
     index: str  # its name; PUBLIC
-    packages: list[LockedPackage]  # by name
+    url: str  # that it was locked from; "" of the public one
+    lines: list[str]
     sdist: Sdist | None = None  # that this one package is built from
-
-    @property
-    def lines(self) -> list[str]:
-        return [f"{p.name}=={p.version} --hash=sha256:{p.file.sha256}" for p in self.packages]
 
 
 class LockSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,61 +53,35 @@ class LockSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class LockedLists(msgspec.Struct, frozen=True, kw_only=True):
-    """A lock that was read back: without addresses, so it can be built from and not be fetched."""
+    """All that is known of a lock without its addresses: it can be built from, and not be fetched."""
 
     stack: Stack
-    lock: Lockfile
-    digest: str
+    of: LockSummary
+    lists: list[RequirementList]  # in the order in which they are installed
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """File name → text. They are what the Dockerfile of that lock copies."""
+        return {one.name: text(one.lines, self.of) for one in self.lists}
 
 
-def requirement_lists(stack: Stack, lock: Lockfile) -> list[RequirementList]:
-    """Each package of the lock in exactly one list, in the order in which they are installed."""
-    allowed = {sdist.sha256: sdist for sdist in stack.sdists}
-    built = [p for p in lock.packages if p.file.sha256 in allowed]
-    wheels = [p for p in lock.packages if p not in built]
-    return [
-        *_by_index(stack, wheels, "requirements", "environment"),
-        *_by_index(stack, lock.building, "requirements-build", "building"),
-        *(
-            RequirementList(
-                name=f"requirements-sdist-{p.name}.txt",
-                use="sdist",
-                index=index_of(stack, p),
-                packages=[p],
-                sdist=allowed[p.file.sha256],
-            )
-            for p in built
-        ),
-    ]
+def of_lock(stack: Stack, lock: Lockfile) -> LockedLists:
+    """Each package of the lock in exactly one list."""
+    sdists = {sdist.sha256: sdist for sdist in stack.sdists}
+    lines: dict[str, list[str]] = {}
+    urls: dict[str, str] = {}
+    for stem, packages in ((_PACKAGES, lock.packages), (_BUILDING, lock.building)):
+        for package in sorted(packages, key=lambda package: package.name):
+            index = _index_of(stack, package.name)
+            if index != PUBLIC:
+                urls.setdefault(index, package.index)
+            sdist = sdists.get(package.file.sha256)
+            name = f"{_SDIST}-{sdist.name}.txt" if sdist else _name(stem, index)
+            lines.setdefault(name, []).extend(pylock.for_pip(lock, [package]).splitlines())
+    return LockedLists(stack=stack, of=summary(lock), lists=list(_lists(stack, lines, urls)))
 
 
-def index_of(stack: Stack, package: LockedPackage) -> str:
-    """The name of the one index that the package comes from."""
-    return next((index.name for index in stack.indexes if index.claims(package.name)), PUBLIC)
-
-
-def _by_index(
-    stack: Stack,
-    packages: Iterable[LockedPackage],
-    stem: str,
-    use: Literal["environment", "building"],
-) -> Iterator[RequirementList]:
-    """The public index's first."""
-    grouped: dict[str, list[LockedPackage]] = {}
-    for package in packages:
-        grouped.setdefault(index_of(stack, package), []).append(package)
-    for index, found in sorted(grouped.items(), key=lambda item: (item[0] != PUBLIC, item[0])):
-        name = f"{stem}.txt" if index == PUBLIC else f"{stem}-{index}.txt"
-        ordered = sorted(found, key=lambda package: package.name)
-        yield RequirementList(name=name, use=use, index=index, packages=ordered)
-
-
-def texts(stack: Stack, lock: Lockfile) -> dict[str, str]:
-    """The lists of a lock: file name → text. They are what the Dockerfile of that lock copies."""
-    return {one.name: text(one.lines, of(lock)) for one in requirement_lists(stack, lock)}
-
-
-def of(lock: Lockfile) -> LockSummary:
+def summary(lock: Lockfile) -> LockSummary:
     return LockSummary(
         stack=lock.stack,
         release=lock.release,
@@ -119,36 +93,23 @@ def of(lock: Lockfile) -> LockSummary:
     )
 
 
-def text(lines: list[str], of: LockSummary | None = None) -> str:
-    first = "# written by envcheck"
-    if of:
-        first = _MARK + safe_text.json_text(msgspec.json.encode(of).decode())
-    return "\n".join([first, *lines, ""])
+def read(folder: Path) -> LockedLists | None:
+    """The lists that lie in a directory; None where there are none.
 
-
-def digest(content: bytes) -> str:
-    """The digest of the lock that a list is of; "" where it does not say."""
-    found = _of(content.decode().partition("\n")[0], "the list")
-    return found.digest if found else ""
-
-
-def read_of(path: Path) -> LockSummary | None:
-    """What a list says of its lock; None where there is no such file, or it is not envcheck's."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            first = file.readline()
-    except (OSError, UnicodeDecodeError):
+    Raises UsageError for what is not of one lock, or not written as envcheck writes it.
+    """
+    of = held(folder)
+    if of is None:
         return None
-    return _of(first, str(path))
-
-
-def _of(first: str, where: str) -> LockSummary | None:
-    if not first.startswith(_MARK):
-        return None
-    try:
-        return msgspec.json.decode(first[len(_MARK) :], type=LockSummary)
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"{where}: its first line cannot be read: {error}") from None
+    provided = dict.fromkeys(of.provided, "")
+    told = msgspec.structs.asdict(of) | {"provided": provided, "packages": []}
+    told.pop("digest")
+    if wrong := pylock_grammar.problem(Lockfile(**told)):
+        raise UsageError(f"{folder}: its lists are of no valid lock: {wrong}")
+    stack = catalogue.load(of.stack)
+    lines = {path.name: _lines(path) for path in folder.glob("requirements*.txt") if read_of(path)}
+    urls = {index.name: index.urls[0] for index in stack.indexes}
+    return LockedLists(stack=stack, of=of, lists=list(_lists(stack, lines, urls)))
 
 
 def held(folder: Path) -> LockSummary | None:
@@ -160,61 +121,65 @@ def held(folder: Path) -> LockSummary | None:
     return next(iter(known.values()), None)
 
 
-def read(folder: Path) -> LockedLists | None:
-    """The lock whose lists lie in a directory; None where there are none. Raises UsageError."""
-    found = held(folder)
-    if found is None:
+def read_of(path: Path) -> LockSummary | None:
+    """What a list says of its lock; None where there is no such file, or it is not envcheck's."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            first = file.readline()
+    except (OSError, UnicodeDecodeError):
         return None
-    stack = catalogue.load(found.stack)
-    wheels, building, sdists = (
-        list(_read_all(folder, stack, stem))
-        for stem in ("requirements", "requirements-build", "requirements-sdist")
-    )
-    lock = Lockfile(
-        stack=found.stack,
-        release=found.release,
-        python=found.python,
-        architecture=found.architecture,
-        packages=[*wheels, *sdists],
-        building=building,
-        provided={name: stack.provides.get(name, "") for name in found.provided},
-        created_at=found.created_at,
-    )
-    if wrong := pylock_grammar.problem(lock):
-        raise UsageError(f"{folder}: its lists are of no valid lock: {wrong}")
-    return LockedLists(stack=stack, lock=lock, digest=found.digest)
+    if not first.startswith(_MARK):
+        return None
+    try:
+        return msgspec.json.decode(first[len(_MARK) :], type=LockSummary)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"{path}: its first line cannot be read: {error}") from None
 
 
-def _read_all(folder: Path, stack: Stack, stem: str) -> Iterator[LockedPackage]:
-    end = ".tar.gz" if stem == "requirements-sdist" else "-py3-none-any.whl"
-    addresses = {PUBLIC: "", **{index.name: index.urls[0] for index in stack.indexes}}
-    names = [f"{stem}.txt", *(f"{stem}-{index.name}.txt" for index in stack.indexes)]
-    if stem == "requirements-sdist":
-        names = [f"{stem}-{sdist.name}.txt" for sdist in stack.sdists]
-    for name in names:
-        for line in _lines(folder / name):
-            package = line["name"]
-            index = next((i.name for i in stack.indexes if i.claims(package)), PUBLIC)
-            file = f"{package.replace('-', '_')}-{line['version']}{end}"
-            yield LockedPackage(
-                name=package,
-                version=line["version"],
-                index=addresses[index],
-                file=LockedFile(name=file, url="", sha256=line["sha256"]),
+def text(lines: Iterable[str], of: LockSummary | None = None) -> str:
+    """A list with its first line."""
+    first = "# written by envcheck"
+    if of:
+        first = _MARK + safe_text.json_text(msgspec.json.encode(of).decode())
+    return "\n".join([first, *lines, ""])
+
+
+def _lists(
+    stack: Stack, lines: Mapping[str, list[str]], urls: Mapping[str, str]
+) -> Iterator[RequirementList]:
+    """In the order in which they are installed: the public index's first, and what is built last."""
+    indexes = [PUBLIC, *sorted(index.name for index in stack.indexes)]
+    named: list[tuple[str, Use, str, Sdist | None]] = [
+        *((_name(_PACKAGES, index), "environment", index, None) for index in indexes),
+        *((_name(_BUILDING, index), "building", index, None) for index in indexes),
+        *(
+            (f"{_SDIST}-{sdist.name}.txt", "sdist", _index_of(stack, sdist.name), sdist)
+            for sdist in stack.sdists
+        ),
+    ]
+    for name, use, index, sdist in named:
+        found = lines.get(name, [])
+        if found and (sdist is None or sdist.sha256 in found[0]):
+            url = urls.get(index, "")
+            yield RequirementList(
+                name=name, use=use, index=index, url=url, lines=found, sdist=sdist
             )
 
 
-def _lines(path: Path) -> Iterator[re.Match[str]]:
-    try:
-        content = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from None
-    for number, line in enumerate(content.splitlines(), 1):
-        if line.startswith("#") or not line.strip():
-            continue
-        found = _LINE.fullmatch(line)
-        if found is None:
-            raise UsageError(f"{path}:{number}: this is not NAME==VERSION --hash=sha256:HASH")
-        yield found
+def _name(stem: str, index: str) -> str:
+    return f"{stem}.txt" if index == PUBLIC else f"{stem}-{index}.txt"
+
+
+def _index_of(stack: Stack, package: str) -> str:
+    """The name of the one index that the package comes from."""
+    return next((index.name for index in stack.indexes if index.claims(package)), PUBLIC)
+
+
+def _lines(path: Path) -> list[str]:
+    lines = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.startswith("#") and line.strip():
+            if not _LINE.fullmatch(line):
+                raise UsageError(f"{path}:{number}: this is not NAME==VERSION --hash=sha256:HASH")
+            lines.append(line)
+    return lines

@@ -19,6 +19,7 @@ from podman import PodmanWorld
 
 from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
 from envcheck.install.bundle import writing
+from envcheck.install.bundle.index import BundleFile, BundleIndex
 from envcheck.install.images import layout_writer
 from envcheck.install.images.archive import ImageArchive
 from envcheck.install.registry import documents
@@ -64,7 +65,18 @@ def stored(place: Path, folder: Path) -> Callable[[Blob], Path]:
 
 
 def write(target: Path, image: Image, where: Callable[[Blob], Path]) -> None:
-    writing.put(target, layout_writer.contents(image, where), top="", option="")
+    contents = layout_writer.contents(image, where)
+    index = BundleIndex(
+        envcheck="0",
+        mode="container",
+        stack="image",
+        release="1",
+        architecture=MACHINE,
+        created_at="",
+        pythons=[],
+        files={name: BundleFile(one.sha256, one.size) for name, one in contents.items()},
+    )
+    writing.write(target, index, contents)
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +284,7 @@ def test_a_full_disk_leaves_nothing(saved: Path, tmp_path: Path) -> None:
         with pytest.raises(Cannot, match="MiB more needed"):
             write(small / "image.tar", read.image, path)
         with (
-            pytest.raises(Cannot, match=r"^/.*: No space left"),
+            pytest.raises(Cannot, match=r"^--output /.*: No space left"),
             pytest.MonkeyPatch.context() as m,
         ):
             m.setattr("envcheck.install.bundle.writing.check_room", lambda *_: None)
@@ -291,5 +303,5 @@ def test_digests_are_what_documents_say(written: tuple[Path, Image]) -> None:
     (entry,) = index["manifests"]
     assert entry["digest"] == documents.digest_of(image.manifest_text.encode())
     assert entry["annotations"]["org.opencontainers.image.ref.name"] == NAME
-    assert names[0] == "oci-layout" and len(names) == len(set(names)) == 9
+    assert names[0] == "bundle.json" and len(names) == len(set(names)) == 10
     assert times == {(0, 0, "", 0o644)}

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envcheck import __version__
+import msgspec
+
 from envcheck.install.catalogue.load import load
 from envcheck.install.export import requirement_lists
-from envcheck.install.export.dockerfile import DockerfileOptions, render, render_over_image
+from envcheck.install.export.dockerfile import render, render_over_image
 from envcheck.install.lockfile import LockedFile, LockedPackage, Lockfile
 
 FOLDER = Path(__file__).parents[2] / "Dockerfiles"
@@ -41,19 +42,21 @@ def _wheel_tf1() -> str:
         ],
         provided=stack.provides,
     )
-    return render(stack, lock, DockerfileOptions(envcheck=__version__, digest=None))
+    locked = requirement_lists.of_lock(stack, lock)
+    replace = msgspec.structs.replace
+    return render(replace(locked, of=replace(locked.of, digest="")))
 
 
 def _wheel_tf2() -> str:
     kept = requirement_lists.read(FOLDER / "wheel-tf2")
     assert kept is not None
-    options = DockerfileOptions(envcheck=__version__, digest=kept.digest)
-    return render(kept.stack, kept.lock, options)
+    return render(kept)
 
 
 def _ngc() -> str:
-    digest = requirement_lists.digest((FOLDER / "ngc" / requirement_lists.ENVCHECK).read_bytes())
-    return render_over_image(DockerfileOptions(envcheck=__version__, digest=digest))
+    of = requirement_lists.read_of(FOLDER / "ngc" / requirement_lists.ENVCHECK)
+    assert of is not None
+    return render_over_image(of.digest)
 
 
 def _package(name: str, index: str) -> LockedPackage:

@@ -12,20 +12,20 @@ from planned import GAST, MIB, NVIDIA, SETUPTOOLS, lock, package, stack
 
 from envcheck.data import table
 from envcheck.install.catalogue.model import Build, Stack
-from envcheck.install.export.dockerfile import (
-    DockerfileOptions,
-    envcheck_python,
-    render,
-    render_over_image,
-)
-from envcheck.install.export.requirement_lists import RequirementList, requirement_lists
+from envcheck.install.export.dockerfile import envcheck_python, render, render_over_image
+from envcheck.install.export.requirement_lists import LockedLists, RequirementList, of_lock
 from envcheck.install.lockfile import Lockfile
 
-OPTIONS = DockerfileOptions(envcheck="0.1.0", digest="ab" * 32)
+DIGEST = "ab" * 32
 
 
-def text(locked: Lockfile | None = None, whose: Stack | None = None) -> str:
-    return render(whose or stack(), locked or lock(), OPTIONS)
+def locked_lists(locked: Lockfile, whose: Stack | None = None, digest: str = DIGEST) -> LockedLists:
+    made = of_lock(whose or stack(), locked)
+    return msgspec.structs.replace(made, of=msgspec.structs.replace(made.of, digest=digest))
+
+
+def text(locked: Lockfile | None = None, whose: Stack | None = None, base: str = "") -> str:
+    return render(locked_lists(locked or lock(), whose), base)
 
 
 def runs(dockerfile: str) -> list[str]:
@@ -42,7 +42,7 @@ def installs(dockerfile: str) -> list[list[str]]:
 
 
 def lists(locked: Lockfile, whose: Stack | None = None) -> dict[str, RequirementList]:
-    return {one.name: one for one in requirement_lists(whose or stack(), locked)}
+    return {one.name: one for one in locked_lists(locked, whose).lists}
 
 
 def test_every_package_has_its_version_and_hash_once() -> None:
@@ -97,7 +97,7 @@ def test_what_an_index_does_not_claim_is_asked_of_the_public_one() -> None:
         package("nvidia-ml-py", "12.575.51", MIB), package("nvidia-nccl", "2", MIB, NVIDIA)
     )
     found = lists(locked, whose)
-    assert {name: one.packages[0].name for name, one in found.items()} == {
+    assert {name: one.lines[0].partition("==")[0] for name, one in found.items()} == {
         "requirements.txt": "nvidia-ml-py",
         "requirements-nvidia.txt": "nvidia-nccl",
     }
@@ -108,7 +108,7 @@ def test_the_base_is_in_support_pinned_and_can_be_another() -> None:
     found = re.search(pinned, text())
     assert found is not None and f"\nARG BASE_DIGEST={found[1]}\n" in text()
     assert 'org.opencontainers.image.base.digest="$BASE_DIGEST"' in text()
-    other = render(stack(), lock(), msgspec.structs.replace(OPTIONS, base="ubuntu@sha256:00"))
+    other = text(base="ubuntu@sha256:00")
     assert "\nARG BASE=ubuntu@sha256:00\n" in other and "\nARG BASE_DIGEST=sha256:00\n" in other
 
 
@@ -154,7 +154,7 @@ def test_what_the_host_needs_is_said_of_a_gpu_stack() -> None:
     assert "--gpus" not in text(whose=stack(gpu=False))
 
 
-@pytest.mark.parametrize("told", [text(), render_over_image(OPTIONS)], ids=["wheel", "ngc"])
+@pytest.mark.parametrize("told", [text(), render_over_image(DIGEST)], ids=["wheel", "ngc"])
 def test_nobody_is_root_and_the_working_directory_is_the_users(told: str) -> None:
     users = re.findall(r"^USER (.*)$", told, re.MULTILINE)
     assert users == ["root", "10001"]
@@ -162,7 +162,7 @@ def test_nobody_is_root_and_the_working_directory_is_the_users(told: str) -> Non
     assert "<<" not in told
 
 
-@pytest.mark.parametrize("told", [text(), render_over_image(OPTIONS)], ids=["wheel", "ngc"])
+@pytest.mark.parametrize("told", [text(), render_over_image(DIGEST)], ids=["wheel", "ngc"])
 def test_the_health_check_is_the_collectors(told: str) -> None:
     command = re.search(r"^HEALTHCHECK .*\\\n  CMD (\[.*\])$", told, re.MULTILINE)
     assert command is not None and json.loads(command[1])[-1] == "--health"
@@ -170,7 +170,7 @@ def test_the_health_check_is_the_collectors(told: str) -> None:
 
 
 def test_over_an_image_of_nvidias_what_it_starts_with_stays() -> None:
-    told = render_over_image(OPTIONS)
+    told = render_over_image(DIGEST)
     assert re.search(
         r"^ARG BASE=nvcr.io/nvidia/tensorflow:\S+@sha256:[0-9a-f]{64}$", told, re.MULTILINE
     )
@@ -205,7 +205,7 @@ def test_labels_say_what_is_inside_and_where_it_comes_from() -> None:
         'org.opencontainers.image.base.name="$BASE"',
         'org.opencontainers.image.base.digest="$BASE_DIGEST"',
     } <= set(labels(told))
-    unknown = render(stack(), lock(), msgspec.structs.replace(OPTIONS, digest=None))
+    unknown = render(locked_lists(lock(), digest=""))
     assert 'envcheck.lock="$LOCK"' in labels(unknown) and "\nARG LOCK=\n" in unknown
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,14 +15,13 @@ from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install import pylock
 from envcheck.install.catalogue import load as catalogue
 from envcheck.install.export import build_context, context_writer, requirement_lists
-from envcheck.install.export.dockerfile import DockerfileOptions, render
+from envcheck.install.export.dockerfile import render
 from envcheck.install.lockfile import Lockfile
 from envcheck.install.mode import InstallOptions
 from envcheck.install.registry.client import RegistryClient
 from envcheck.install.request import Request
 
 DOCKERFILES = Path(__file__).resolve().parents[2] / "Dockerfiles"
-OPTIONS = DockerfileOptions(envcheck="0.1.0", digest="d")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(folder: Path, locked: Lockfile) -> None:
-    for name, text in requirement_lists.texts(stack(), locked).items():
+    for name, text in requirement_lists.of_lock(stack(), locked).texts.items():
         (folder / name).write_text(text)
 
 
@@ -39,26 +39,20 @@ def test_what_is_read_back_gives_the_same_dockerfile(tmp_path: Path, known: None
     put(tmp_path, locked)
     kept = requirement_lists.read(tmp_path)
     assert kept is not None
-    assert kept.digest == pylock.digest(locked)
-    assert render(kept.stack, kept.lock, OPTIONS) == render(stack(), locked, OPTIONS)
-    assert (
-        requirement_lists.texts(kept.stack, kept.lock).keys()
-        == requirement_lists.texts(stack(), locked).keys()
-    )
-    mine = [(p.name, p.version, p.file.sha256, p.file.kind) for p in kept.lock.packages]
-    assert sorted(mine) == sorted(
-        (p.name, p.version, p.file.sha256, p.file.kind) for p in locked.packages
-    )
+    assert kept.of.digest == pylock.digest(locked)
+    made = requirement_lists.of_lock(stack(), locked)
+    assert kept == made and kept.texts == made.texts
+    assert render(kept) == render(made)
 
 
 def test_no_address_is_in_a_list() -> None:
-    for text in requirement_lists.texts(stack(), lock()).values():
+    for text in requirement_lists.of_lock(stack(), lock()).texts.values():
         assert "://" not in text and text.count("sha256:") == text.count("==")
 
 
 def test_lists_of_two_locks_are_refused(tmp_path: Path, known: None) -> None:
     put(tmp_path, lock())
-    other = requirement_lists.texts(stack(), lock(release="23.02"))
+    other = requirement_lists.of_lock(stack(), lock(release="23.02")).texts
     (tmp_path / "requirements.txt").write_text(other["requirements.txt"])
     with pytest.raises(UsageError, match="of several locks"):
         requirement_lists.read(tmp_path)
@@ -129,5 +123,5 @@ def test_a_python_that_uv_makes_no_environment_for_is_refused(tmp_path: Path, kn
     put(tmp_path, lock(python="3.6"))
     before = sorted(tmp_path.iterdir())
     with pytest.raises(Cannot, match=r"Python 3\.8 and newer, and this lock is for 3\.6"):
-        build_context.make(Request(), tmp_path, InstallOptions(), Terminal())
+        build_context.make(nullcontext(), Request(), tmp_path, InstallOptions(), Terminal())  # type: ignore[arg-type]
     assert sorted(tmp_path.iterdir()) == before

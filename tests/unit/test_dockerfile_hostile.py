@@ -12,7 +12,8 @@ from planned import GAST, SETUPTOOLS, lock, stack
 from envcheck.cli.terminal import Terminal
 from envcheck.exit_codes import UsageError
 from envcheck.install.export import build_context
-from envcheck.install.export.dockerfile import DockerfileOptions, render, render_over_image
+from envcheck.install.export.dockerfile import render, render_over_image
+from envcheck.install.export.requirement_lists import of_lock
 from envcheck.install.mode import InstallOptions
 from envcheck.install.request import Request
 
@@ -33,36 +34,33 @@ def assert_the_same(dockerfile: str, good: str) -> None:
         assert not re.match(r"#\s*[A-Za-z]\w*\s*=", line)
 
 
-GOOD = lock(*lock().packages, GAST, building=[SETUPTOOLS])
+GOOD = of_lock(stack(), lock(*lock().packages, GAST, building=[SETUPTOOLS]))
 
 
 @pytest.mark.parametrize("text", hostile.TEXTS.values(), ids=hostile.TEXTS)
-@pytest.mark.parametrize("digest", [None, "d"])
-def test_a_lock_adds_no_instruction(text: str, digest: str | None) -> None:
-    options = DockerfileOptions(envcheck="1", digest=digest)
-    good = render(stack(), replace(GOOD, provided={"x": "y"}), options)
+@pytest.mark.parametrize("digest", ["", "d"])
+def test_a_lock_adds_no_instruction(text: str, digest: str) -> None:
+    of = replace(GOOD.of, digest=digest, provided=["x"])
+    good = render(replace(GOOD, of=of))
     for field in ("stack", "release", "created_at"):
-        assert_the_same(render(stack(), replace(GOOD, **{field: text}), options), good)
-    assert_the_same(render(stack(), replace(GOOD, provided={text: text}), options), good)
-    nvidia = [replace(p, index=text) if "nvidia" in p.index else p for p in GOOD.packages]
-    assert_the_same(render(stack(), replace(GOOD, packages=nvidia), options), good)
+        assert_the_same(render(replace(GOOD, of=replace(of, **{field: text}))), good)
+    assert_the_same(render(replace(GOOD, of=replace(of, provided=[text]))), good)
+    lists = [replace(one, url=text) if one.url else one for one in GOOD.lists]
+    assert_the_same(render(replace(GOOD, of=of, lists=lists)), good)
 
 
 @pytest.mark.parametrize("text", hostile.TEXTS.values(), ids=hostile.TEXTS)
 def test_a_stack_and_an_image_add_none_either(text: str) -> None:
-    options = DockerfileOptions(envcheck="1", digest="d")
-    good = render(replace(stack(), environment={"A": "b"}), GOOD, options)
+    good = render(replace(GOOD, stack=replace(stack(), environment={"A": "b"})))
     evil = replace(stack(), title=text, environment={"A": text})
-    assert_the_same(render(evil, GOOD, options), good)
-    based = DockerfileOptions(envcheck="1", digest="d", base=text)
-    assert_the_same(render_over_image(based), render_over_image(replace(based, base="x")))
+    assert_the_same(render(replace(GOOD, stack=evil)), good)
+    assert_the_same(render_over_image("d", text), render_over_image("d", "x"))
 
 
 def test_a_value_that_looks_like_a_build_argument_is_a_value() -> None:
     evil = replace(stack(), title='"$BASE" evil="yes"')
-    assert r'description="\"\$BASE\" evil=\"yes\""' in render(
-        evil, GOOD, DockerfileOptions(envcheck="1", digest=None)
-    )
+    told = render(replace(GOOD, stack=evil))
+    assert r'description="\"\$BASE\" evil=\"yes\""' in told
 
 
 @pytest.mark.parametrize("name", ["a\nRUN evil@sha256:" + "0" * 64, "x@sha256:0\nRUN evil"])
