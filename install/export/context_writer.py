@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ...exit_codes import Cannot, UsageError
@@ -69,21 +68,12 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _there(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return [
-        path
-        for path in sorted(folder.iterdir())
-        if any(fnmatchcase(path.name, pattern) for pattern in patterns)
-    ]
+    return sorted(path for pattern in patterns for path in folder.glob(pattern))
 
 
 def _is_own(path: Path) -> bool:
-    if not path.is_file():
+    if not path.is_file():  # to open a FIFO would wait for its writer
         return False
-    try:
-        with path.open("rb") as file:
-            first = file.readline(4096)
-    except OSError:
-        return False
+    with path.open("rb") as file:
+        first = file.readline(4096)
     return first.startswith(b"#") and b"envcheck" in first

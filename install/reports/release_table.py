@@ -7,7 +7,6 @@ from typing import Any
 
 from ...reports.page import Column, Page, Span
 from ...reports.plain import runs
-from ..fit.models import RefusalKind
 from ..pythons.interpreter import number
 from .releases import Chosen, ImageRow, Releases, Row, StackRows, WheelRow
 
@@ -22,21 +21,6 @@ _COLUMNS = {
 }
 _DECIDING = ("driver", "compat branches", "compute capability")
 
-# A reason in one word, as the table has it.
-_WORDS: dict[RefusalKind, str] = {
-    "gpu": "GPU",
-    "driver": "driver",
-    "capability": "kernels",
-    "architecture": "machine",
-    "libc": "glibc",
-    "cpu": "CPU",
-    "python": "Python",
-    "disk": "disk",
-    "place": "directory",
-    "broken": "broken",
-    "not-known": _NOT_KNOWN,
-    "prerelease": "pre-release",
-}
 _STYLES = {"yes": "pass", "no": "", "if-named": "warn", "perhaps": "warn"}
 
 
@@ -85,7 +69,7 @@ def _cells(row: WheelRow | ImageRow, unknown: str) -> list[Span]:
     else:
         values = (row.driver, row.capability, cuda, row.tensorflow, row.python)
         told = [value or unknown for value in values]
-    why = ", ".join(dict.fromkeys(_WORDS[refusal.kind] for refusal in row.refusals))
+    why = ", ".join(dict.fromkeys(refusal.kind.replace("-", " ") for refusal in row.refusals))
     fits = (row.fits.replace("-", " "), _STYLES[row.fits])
     return [(row.release, ""), fits, *((text, "") for text in (*told, why))]
 

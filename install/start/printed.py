@@ -6,6 +6,7 @@ Pure. None has the check that the GPUs arrive, which `envcheck run` and the doct
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -135,8 +136,17 @@ def _devices(start: Start, here: Here) -> list[str]:
 
 
 def _yaml(value: Any) -> str:
-    """JSON, which is YAML; compose puts variables in the place of a "$" that is not doubled."""
-    return json.dumps(value).replace("$", "$$")
+    """JSON, which is YAML but for characters that JSON escapes in two halves; compose puts variables in the
+    place of a "$" that is not doubled."""
+    text = re.sub(r"\\\\|\\ud[89ab]\w\w\\ud[c-f]\w\w", _one_escape, json.dumps(value))
+    return text.replace("$", "$$")
+
+
+def _one_escape(found: re.Match[str]) -> str:
+    if found[0] == r"\\":
+        return found[0]
+    character: str = json.loads('"' + found[0] + '"')
+    return f"\\U{ord(character):08x}"
 
 
 _FORMS: dict[Form, Callable[[Start, str, list[str], Here], str]] = {

@@ -9,7 +9,7 @@ from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install.catalogue import load, pairs
 from envcheck.install.catalogue.model import Stack
 from envcheck.install.catalogue.schema import read
-from envcheck.install.export.wheel_bundle import stack_text
+from envcheck.install.export.make_bundle import stack_text
 from envcheck.install.fit.models import Choice, JudgedRelease
 
 
