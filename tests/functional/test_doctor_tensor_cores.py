@@ -112,7 +112,10 @@ def test_the_lines_of_evidence_are_those_of_this_gpu(healthy: Report) -> None:
     assert half["partial"] and half["slow"] == ""
     blas = healthy.one("L1", "fp16")
     assert blas["tflops"] == pytest.approx(760, rel=0.01)
-    assert blas["share"] == pytest.approx(760 / (2e-6 * 2048 * 132 * 1755), rel=0.01)
+    assert blas["share"] == pytest.approx(760 / blas["peak_tflops"], rel=0.01)
+    # At the clock that was sampled; on a busy machine none may be, and it is that of the published peak.
+    peaks = [2e-6 * 2048 * 132 * clock for clock in (1755, 1830)]
+    assert any(blas["peak_tflops"] == pytest.approx(peak, rel=0.001) for peak in peaks)
     assert blas["ratio"] == pytest.approx(16, rel=0.01)
     assert "sm90_xmma_gemm_f16f32_f16f32_f32_shim" in blas["hardware"]["text"]
     assert healthy.one("L1", "int8")["bits"]["says"] == "cannot tell"
