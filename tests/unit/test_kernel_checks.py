@@ -501,10 +501,38 @@ def test_a_remapped_row_is_over_once_the_gpu_was_reset(pending: Any, outcome: st
     assert judge(found, "KRN-008").outcome == outcome
 
 
-def test_an_unknown_xid_is_not_known() -> None:
-    result = judge(healthy(log=[xid(9999)]), "KRN-008")
-    assert result.outcome == "skipped"
-    assert "not known: what Xid 9999 means" in result.reason
+def test_an_xid_that_nobody_knows_is_seen() -> None:
+    finding = only(judge(healthy(log=[xid(9999, count=2)]), "KRN-008"), "warn")
+    assert finding.message.startswith("Xid 9999, 2 times") and finding.subject == f"GPU {ADDRESS}"
+
+
+def advice(before: str, after: str) -> KernelEvent:
+    words = f"GPU recovery action changed from 0x0 ({before}) to 0x1 ({after})"
+    return xid(154, f"NVRM: Xid (PCI:{ADDRESS}): 154, {words}")
+
+
+@pytest.mark.parametrize(
+    ("after", "command"),
+    [
+        ("GPU Reset Required", f"sudo nvidia-smi --gpu-reset -i {ADDRESS}"),
+        ("Node Reboot Required", "sudo reboot"),
+        ("Drain and Reset", f"sudo nvidia-smi --gpu-reset -i {ADDRESS}"),
+    ],
+)
+def test_xid_154_is_what_the_driver_asks_for(after: str, command: str) -> None:
+    gpus = [h100.gpu(n, recovery_action=ABSENT) for n in range(h100.COUNT)]
+    machine = h100.machine(gpus, host=BARE, kernel=h100.kernel(log=[advice("None", after)]))
+    finding = only(judge(machine, "KRN-008"), "fail")
+    assert after in finding.message and finding.remedy is not None
+    assert command in finding.remedy.commands
+
+
+def test_xid_154_that_is_over_or_that_the_gpu_tells_itself_is_mentioned() -> None:
+    done = [advice("None", "GPU Reset Required"), advice("GPU Reset Required", "None")]
+    assert judge(healthy(log=done), "KRN-008").outcome == "pass"
+    gpus = [h100.gpu(n, recovery_action="None") for n in range(h100.COUNT)]
+    found = h100.machine(gpus, host=BARE, kernel=h100.kernel(log=done[:1]))
+    assert judge(found, "KRN-008").outcome == "pass"
 
 
 def test_nvswitch_errors() -> None:

@@ -26,13 +26,11 @@ from whole import (
     diagnosed,
     docker,
     host,
-    kernel,
     seeing,
     unbound,
     unloaded,
     whole,
     with_target,
-    xid,
 )
 
 from envcheck.checks.engine import diagnose
@@ -95,7 +93,6 @@ CASES: dict[str, tuple[str, Snapshot]] = {
     "a fabric's state": ("GPU-012", with_gpus(fabric_state="Elsewhere")),
     "a fabric's health": ("GPU-012", with_gpus(fabric_health="Tired")),
     "a licence": ("GPU-017", with_gpus(vgpu_licence="Expired")),
-    "an Xid": ("KRN-008", whole(kernel=kernel(log=[xid(9999, "?")]))),
     "a device that is not NVIDIA's": (
         "KRN-009",
         whole(

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from ...data.kernel import Xid, xids
 from ...facts.gpu import Gpu
 from ...facts.kernel import KernelEvent
-from ...facts.missing import CannotJudge, NotKnown
+from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, known, need
-from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_device_at
 from ..driver_state import REBOOT
@@ -18,6 +18,11 @@ from ..nvidia_devices import event_evidence, held_for_guests, kernel_facts, list
 from ..registry import check
 
 FALLEN = 79  # told by PCI-004
+ADVICE = 154  # what the driver wants done with a GPU
+# "Xid (PCI:0000:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
+_CHANGED = re.compile(
+    r"recovery action changed from [^()]{0,40}\([^()]{0,40}\) to [^()]{0,40}\(([^()]{1,40})\)"
+)
 NONFATAL = re.compile(r"\bNon-?fatal\b", re.I)
 REPORT = "sudo nvidia-bug-report.sh"
 COULD_NOT_START = re.compile(r"RmInitAdapter failed|PCI I/O region|probe (of|with driver)")
@@ -33,7 +38,8 @@ BAD_REGION = "PCI I/O region"
     " are to be watched, and some (13, 31, 43, 45) are mostly faults of an application and are only"
     " mentioned. Judged by a table of codes after NVIDIA's catalog, over the kernel log since boot. Xid 79"
     " is reported by the check on the bus, and a memory error that the GPU's own counters show by"
-    " theirs. A code that is not in the table is 'not known'.",
+    " theirs, and Xid 154 counts where the GPU does not say itself which recovery it needs now; a code"
+    " that is not in the table is a warning.",
     sources=(
         "NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",
         "NVIDIA fabric manager user guide, SXids",
@@ -42,28 +48,64 @@ BAD_REGION = "PCI I/O region"
 )
 def xids_in_log(view: SnapshotView) -> Iterator[Verdict]:
     events = need(kernel_facts(view).log, "the kernel log")
-    mentioned, unknown = [], False
+    mentioned = []
+    advice: dict[str | None, KernelEvent] = {}  # the last word of each GPU
     for event in events:
         code = known(event.xid)
         if event.kind == "sxid":
             if not NONFATAL.search(event.text):
                 yield _fatal_sxid(view, event)
         elif event.kind == "xid" and code is not None and code != FALLEN:
+            if code == ADVICE:
+                advice[known(event.pci_address)] = event
             xid = xids().get(code)
             if xid is None:
-                unknown = True
-                yield unjudged(
-                    NotKnown(f"what Xid {code} means"),
-                    about_device_at("gpu", known(event.pci_address)),
-                )
+                yield _unknown(view, event)
                 continue
             severity = _severity(view, xid, event)
             if severity == "info":
                 mentioned.append(f"Xid {code} ({xid.meaning})")
             else:
                 yield _xid(view, event, xid, severity)
-    if not unknown:
-        yield Passed("; ".join(dict.fromkeys(mentioned)) or "none since boot")
+    for event in advice.values():
+        yield from _advice(view, event)
+    yield Passed("; ".join(dict.fromkeys(mentioned)) or "none since boot")
+
+
+def _unknown(view: SnapshotView, event: KernelEvent) -> Finding:
+    times = f", {event.count} times" if event.count > 1 else ""
+    return Finding(
+        "warn",
+        f"Xid {known(event.xid)}{times}, which is newer than envcheck's table, or in no catalogue.",
+        subjects=about_device_at("gpu", known(event.pci_address)),
+        evidence=[event_evidence(view, event)],
+        remedy=Remedy(
+            "Look it up in NVIDIA's Xid catalogue; the report holds what the driver saw.", [REPORT]
+        ),
+        headline=f"has Xid {known(event.xid)} in the kernel log",
+    )
+
+
+def _advice(view: SnapshotView, event: KernelEvent) -> Iterator[Finding]:
+    """What the driver wants done, by its own log, where no document of the GPU says what it wants now."""
+    address = known(event.pci_address)
+    gpu, wanted = _listed(view, address), _CHANGED.search(event.text)
+    if wanted is None or wanted[1].lower() == "none":
+        return
+    if gpu is not None and known(gpu.recovery_action) is not None:
+        return
+    action = "reboot" if "reboot" in wanted[1].lower() else "reset"
+    yield Finding(
+        "fail",
+        f"The driver asks for recovery of this GPU ({wanted[1]}): until then its results are not to be relied"
+        " on.",
+        subjects=about_device_at("gpu", address),
+        evidence=[event_evidence(view, event)],
+        remedy=Remedy(
+            "Do what it asks for, once no process uses the GPU.", _commands(action, address)
+        ),
+        headline=f"asks for recovery ({wanted[1]})",
+    )
 
 
 def _severity(view: SnapshotView, xid: Xid, event: KernelEvent) -> str:
