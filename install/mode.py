@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from .plan.models import AnyPlan, StepName
     from .store.progress import Fetching
-    from .transaction.interfaces import Artifact, Builder, Verifier
-
-
-class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How an installation is carried out, as far as it does not change what is installed."""
-
-    until: Literal["plan", "installed"] = "installed"  # where it stops
-    upgrade: bool = False
-    fresh: bool = False  # a new version, as locked, although one is there
-    keep_added: bool = False  # with what the user has added to the version in use
-    wait: float | None = None  # seconds for another installation at the same place
-    jobs: int = 8  # downloads at once
+    from .survey import VerifyOptions
+    from .transaction.interfaces import Artifact, Builder
 
 
 class Reporter(Protocol):
@@ -62,5 +50,5 @@ class Mode(Protocol):
 
     def builder(self, resolved: Any, plan: Any) -> Builder: ...
 
-    def verifier(self, resolved: Any) -> Verifier:
-        """The doctor's look at the new version."""
+    def verify_options(self, resolved: Any) -> VerifyOptions:
+        """How the doctor looks at the new version."""

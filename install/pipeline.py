@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from ..exit_codes import Cannot, UsageError
 from . import durable, places, pylock, validate
-from .mode import UI, InstallOptions, Mode, Reporter
 from .plan.models import AnyPlan
-from .request import Request
+from .request import InstallOptions, Request
 from .signals import ending_raises
 from .transaction import current, existing
 from .transaction.layout import Root, Version
 from .transaction.record import Installed
+
+if TYPE_CHECKING:
+    from .mode import UI, Mode, Reporter
 
 Result = Literal["installed", "planned", "already", "refused"]
 
@@ -48,14 +50,16 @@ def install(request: Request, options: InstallOptions, ui: UI) -> Outcome:
             return Outcome(result="refused", plan=plan)
         if options.until == "plan":
             return Outcome(result="planned", plan=plan)
-        from .transaction.execute import execute  # only now: a plan does without
+        # Only now: a plan does without.
+        from .transaction.execute import execute
+        from .verify import DoctorVerifier
 
         installed = execute(
             plan,
             artifact,
             request,
             mode.builder(resolved, plan),
-            mode.verifier(resolved),
+            DoctorVerifier(*mode.verify_options(resolved)),
             wait=options.wait,
             tell=ui.say,
             step=ui.step,

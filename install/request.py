@@ -1,4 +1,4 @@
-"""What the user asked for, once the command line is read."""
+"""What the user asked for, and how it is to be carried out, once the command line is read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One wish. Two equal ones on an unchanged machine want the same environment."""
+    """What to install. Two equal ones on an unchanged machine want the same environment."""
 
     stack: str = ""  # a stack's name or a file; "": envcheck chooses
     release: str = ""  # "": the newest that fits
@@ -23,8 +23,18 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     installer: Literal["uv", "pip"] = "uv"
     mode: Literal["wheel", "container"] = "wheel"
     # Of the container mode alone:
-    flavour: Literal["", "tf1", "tf2"] = (
-        ""  # "": the one whose newest release that fits is the newest
-    )
+    # "": the one whose newest release that fits is the newest.
+    flavour: Literal["", "tf1", "tf2"] = ""
     engine: Literal["", "podman", "docker", "apptainer", "enroot"] = ""  # "": what works here
     image: str = ""  # an image of one's own, in place of NVIDIA's
+
+
+class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How an installation is carried out, as far as it does not change what is installed."""
+
+    until: Literal["plan", "installed"] = "installed"  # where it stops
+    upgrade: bool = False
+    fresh: bool = False  # a new version, as locked, although one is there
+    keep_added: bool = False  # with what the user has added to the version in use
+    wait: float | None = None  # seconds for another installation at the same place
+    jobs: int = 8  # downloads at once

@@ -1,4 +1,4 @@
-"""What an installation looks at before it chooses: the machine, its Pythons, the public index."""
+"""What an installation looks at: the machine, its Pythons, the public index; afterwards the new version."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 import sysconfig
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from .. import collection
 from ..collection import Collected
-from ..facts.snapshot import Snapshot
+from ..facts.snapshot import MACHINE_SECTIONS, Snapshot
 from .catalogue.model import PUBLIC
 from .network.public_index import PublicIndex, public_index
 from .pythons import finding
@@ -20,6 +21,9 @@ from .pythons.interpreter import Interpreter
 from .request import Request
 
 T = TypeVar("T")
+
+# What an installation does not change, and a campaign of micro-kernels does not start from.
+_UNCHANGED = ("pci", "kernel", "nvidia_smi", "cuda", "containers")
 
 
 class SurveyedMachine(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,3 +97,18 @@ class BackgroundTask(threading.Thread, Generic[T]):
         if self._error is not None:
             raise self._error
         return self._answer[0]
+
+
+class VerifyOptions(NamedTuple):
+    """How the doctor looks at a new version: ``verify.DoctorVerifier``."""
+
+    look: Callable[[Path], Collected]
+    must_pass: list[str]
+    allow_no_gpu: bool
+
+
+def unchanged(machine: Snapshot) -> Snapshot:
+    """Of what was seen before an installation, that which need not be looked at again after it."""
+    document = machine.machine
+    others = {name: None for name in MACHINE_SECTIONS if name not in _UNCHANGED}
+    return msgspec.structs.replace(machine, machine=msgspec.structs.replace(document, **others))

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-import msgspec
-
 from ..exit_codes import UsageError
 from .catalogue import containers
 from .catalogue import load as catalogue
-from .catalogue.model import Stack
-from .fit import select
 from .network import addresses
+from .registry import reference
 from .request import Request
 from .transaction import guard, layout
 
@@ -39,7 +36,7 @@ def check(request: Request) -> None:
         guard.look(layout.root_of(request, ""))
     if request.mode == "container":
         if request.image:
-            select.image_of(request)
+            _check_image(request)
         else:
             left = containers.among(request.stack, request.flavour)
             if request.release:
@@ -80,14 +77,17 @@ def check_path(directory: str, version: str, request: Request) -> None:
         )
 
 
-def meant_for(stack: Stack, request: Request) -> Request:
-    """Where envcheck chooses the stack, an index of one that it passes over says nothing to the others."""
-    if request.stack:
-        return request
-    others = {index.name for name in select.DEFAULTS for index in catalogue.load(name).indexes}
-    others -= {index.name for index in stack.indexes}
-    kept = [index for index in request.indexes if index.partition("=")[0] not in others]
-    return msgspec.structs.replace(request, indexes=kept)
+def _check_image(request: Request) -> None:
+    """Raises UsageError for what is no image's name, and for another one beside it."""
+    others = {
+        "--release": request.release,
+        "--flavour": request.flavour,
+        "--stack": request.stack,
+    }
+    for option, value in others.items():
+        if value:
+            raise UsageError(f"--image names one image, and {option} another one: use one of them")
+    reference.parse(request.image)
 
 
 def _check_index(index: str, allowed: list[str]) -> None:

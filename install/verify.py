@@ -13,7 +13,6 @@ from ..checks.engine import diagnose
 from ..checks.registry import all_checks
 from ..collection import Collected
 from ..facts import snapshot as snapshots
-from ..facts.snapshot import Snapshot
 from ..findings.model import CheckResult, Diagnosis
 from ..reports.model import build
 from .transaction import record
@@ -21,22 +20,19 @@ from .transaction.interfaces import Verification
 from .transaction.layout import Version
 from .transaction.record import Health
 
-# How a new version is looked at. Raises CouldNotLook.
-Look = Callable[[Path], Collected]
-
-# What an installation does not change, and a campaign of micro-kernels does not start from.
-_UNCHANGED = ("pci", "kernel", "nvidia_smi", "cuda", "containers")
-
 
 class DoctorVerifier:
     """Verifies as `envcheck doctor --target` would.
 
-    must_pass: codes without which the stack is not installed. allow_no_gpu: what could not be judged for
-    want of a GPU is no reason against it.
+    look: at a new version; raises CouldNotLook. must_pass: codes without which the stack is not installed.
+    allow_no_gpu: what could not be judged for want of a GPU is no reason against it.
     """
 
     def __init__(
-        self, look: Look, *, must_pass: Sequence[str] = (), allow_no_gpu: bool = False
+        self,
+        look: Callable[[Path], Collected],
+        must_pass: Sequence[str] = (),
+        allow_no_gpu: bool = False,
     ) -> None:
         self._look = look
         self._must_pass = list(must_pass)
@@ -71,13 +67,6 @@ class DoctorVerifier:
         if not self._allow_no_gpu or result.outcome not in ("skipped", "could-not-run"):
             return False
         return result.consequence_of in before or _asks_for_gpus(result.code)
-
-
-def unchanged(machine: Snapshot) -> Snapshot:
-    """Of what was seen before an installation, that which need not be looked at again after it."""
-    document = machine.machine
-    others = {name: None for name in snapshots.MACHINE_SECTIONS if name not in _UNCHANGED}
-    return msgspec.structs.replace(machine, machine=msgspec.structs.replace(document, **others))
 
 
 def _asks_for_gpus(code: str) -> bool:

@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     from ..install import pipeline
     from ..install.export import make_bundle
-    from ..install.mode import InstallOptions
     from ..install.reports import bundled
+    from ..install.request import InstallOptions
 
     with Terminal(quiet=arguments.quiet) as shown:
         options = InstallOptions(jobs=arguments.jobs)

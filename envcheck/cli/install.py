@@ -15,11 +15,10 @@ from .parser import Parser
 from .style import style_of
 
 if TYPE_CHECKING:
-    from ..install.mode import InstallOptions
     from ..install.pipeline import Outcome
     from ..install.plan.models import AnyPlan
     from ..install.reports.installed import InstalledEnvironment, Result
-    from ..install.request import Request
+    from ..install.request import InstallOptions, Request
 
 EPILOG = """\
 examples:
@@ -114,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
         _refuse_combinations(arguments)
         request = selection.request_of(arguments)
         from ..install import pipeline
-        from ..install.mode import InstallOptions
+        from ..install.request import InstallOptions
 
         options = InstallOptions(
             until="plan" if arguments.plan else "installed",

@@ -13,12 +13,12 @@ from pathlib import Path
 from ... import __version__
 from ...exit_codes import Cannot, UsageError
 from .. import pylock
-from ..mode import InstallOptions, Mode, Reporter
+from ..mode import Mode, Reporter
 from ..network.session import Session
 from ..pythons.interpreter import Interpreter, tags
 from ..registry import reference
 from ..registry.client import RegistryClient
-from ..request import Request
+from ..request import InstallOptions, Request
 from ..signals import ending_raises
 from ..wheels import uv
 from . import context_writer, dockerfile, own_requirements, own_wheel, requirement_lists

@@ -13,8 +13,8 @@ from ..pythons.interpreter import Interpreter, listed
 from ..request import Request
 from . import gpu_rules, image_rules, python_rules
 from .disk_space import DiskSpace, gib
-from .machine import FitMachine, machine_of
-from .models import Candidate, ImageCandidate, ImageFit, JudgedRelease, StackFit
+from .machine import machine_of
+from .models import Candidate, FitMachine, ImageCandidate, ImageFit, JudgedRelease, StackFit
 
 # An environment with TensorFlow has some twenty thousand files.
 _FEW_INODES = 50_000

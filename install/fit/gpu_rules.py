@@ -10,8 +10,7 @@ from ...data.capabilities import capability
 from ...data.cuda import driver_fits, newest_cuda_for
 from ...data.versions import parse_version
 from ..pythons.interpreter import listed
-from .machine import FitMachine
-from .models import Candidate, JudgedRelease
+from .models import Candidate, FitMachine, JudgedRelease
 
 UPDATE = "update the driver; envcheck doctor says how it was installed"
 UPDATE_WINDOWS = "update the driver in Windows"

@@ -20,8 +20,8 @@ from ...facts.snapshot import Snapshot
 from ..catalogue import containers
 from ..registry.image import Image
 from .fit import fit_images
-from .machine import FitMachine, machine_of
-from .models import ImageChoice
+from .machine import machine_of
+from .models import FitMachine, ImageChoice
 
 _CONDITION = re.compile(r"(cuda|driver|brand|arch)(>=|<=|=|<|>)([\w.]{1,20})")
 _COMPARE = {

@@ -14,8 +14,7 @@ from ...data.versions import parse_version
 from ..catalogue.containers import ImageRelease, ImageStack
 from ..pythons.interpreter import listed
 from .gpu_rules import UPDATE, UPDATE_WINDOWS, judge_presence, judge_toolkit
-from .machine import FitMachine
-from .models import ImageCandidate
+from .models import FitMachine, ImageCandidate
 
 
 def judge(

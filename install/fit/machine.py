@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
-import msgspec
 from packaging.version import Version
 
 from ...checks.driver_state import driver_version, on_windows, on_wsl
@@ -15,32 +13,7 @@ from ...facts.host import Host
 from ...facts.missing import CannotJudge
 from ...facts.snapshot import Document, Snapshot
 from ...facts.view import SnapshotView, known
-
-GpuState = Literal[
-    "there",  # the driver lists it
-    "silent",  # on the PCI bus, and the driver lists none
-    "no-driver",  # on the PCI bus, and no driver answers
-    "absent",
-    "not-known",
-]
-
-
-class FitMachine(msgspec.Struct, frozen=True, kw_only=True):
-    """Its facts; "" and None are not known."""
-
-    architecture: str  # "x86_64"
-    libc: str  # "glibc", "musl"
-    glibc: str
-    cpu_flags: list[str] | None
-    gpu_state: GpuState
-    on_bus: int  # GPUs that the PCI bus shows
-    gpus: list[VisibleDevice]  # that a framework may use, one of each compute capability
-    # Of all GPUs that the driver lists, each once; "" is one whose name is not known.
-    names: list[str]
-    driver: str
-    driver_version: Version | None  # without what a vGPU's may end in
-    driver_cuda: str  # the newest CUDA that the driver supports: "12.2"
-    windows_driver: bool  # WSL: its version is not one of Linux's
+from .models import FitMachine, GpuState
 
 
 def machine_of(snapshot: Snapshot) -> FitMachine:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Generic, Literal, TypeVar
 
 import msgspec
+from packaging.version import Version
 
+from ...checks.visible import VisibleDevice
 from ..catalogue.containers import ImageRelease, ImageStack
 from ..catalogue.model import Release, Stack
 from ..pythons.interpreter import Interpreter
@@ -30,6 +32,33 @@ RefusalKind = Literal[
 # The keys of a release's ``sister``: those with this prefix are what its branch's README builds with.
 _README = "readme-build-"
 _LIBRARIES = {"cuda": "CUDA", "cudnn": "cuDNN", "tensorrt": "TensorRT"}
+
+GpuState = Literal[
+    "there",  # the driver lists it
+    "silent",  # on the PCI bus, and the driver lists none
+    "no-driver",  # on the PCI bus, and no driver answers
+    "absent",
+    "not-known",
+]
+
+
+class FitMachine(msgspec.Struct, frozen=True, kw_only=True):
+    """Its facts; "" and None are not known."""
+
+    architecture: str  # "x86_64"
+    libc: str  # "glibc", "musl"
+    glibc: str
+    cpu_flags: list[str] | None
+    gpu_state: GpuState
+    on_bus: int  # GPUs that the PCI bus shows
+    gpus: list[VisibleDevice]  # that a framework may use, one of each compute capability
+    # Of all GPUs that the driver lists, each once; "" is one whose name is not known.
+    names: list[str]
+    driver: str
+    driver_version: Version | None  # without what a vGPU's may end in
+    driver_cuda: str  # the newest CUDA that the driver supports: "12.2"
+    windows_driver: bool  # WSL: its version is not one of Linux's
+
 
 S = TypeVar("S", Stack, ImageStack)
 R = TypeVar("R", Release, ImageRelease)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from ..pythons.interpreter import Interpreter, asked_version, listed, number
 from ..request import Request
-from .machine import FitMachine
-from .models import Candidate
+from .models import Candidate, FitMachine
 
 # virtualenv makes environments from this version on; an older interpreter makes its own.
 _VIRTUALENV_FROM = (3, 9)

@@ -84,11 +84,10 @@ def choose_image(request: Request, snapshot: Snapshot) -> ImageChoice:
     """The container for this request, or the image that it names.
 
     Raises Cannot where nothing fits or what was named does not, with what would; UsageError for a flavour,
-    a stack or a release that does not exist, for an image's name that is none, and for words that exclude
-    each other.
+    a stack or a release that does not exist, and for an image's name that is none.
     """
     if request.image:
-        return _own_image(str(image_of(request)), snapshot)
+        return _own_image(request.image, snapshot)
     stacks = containers.among(request.stack, request.flavour)
     stacks.sort(key=lambda stack: stack.flavour != _LIVING)
     fits = [fit_images(stack, snapshot, allow_no_gpu=request.allow_no_gpu) for stack in stacks]
@@ -113,17 +112,14 @@ def choose_image(request: Request, snapshot: Snapshot) -> ImageChoice:
     return msgspec.structs.replace(choice, reasons=[*choice.reasons, *beside])
 
 
-def image_of(request: Request) -> reference.Reference:
-    """The image that the request names. Raises UsageError for what is none, and for another one beside it."""
-    others = {
-        "--release": request.release,
-        "--flavour": request.flavour,
-        "--stack": request.stack,
-    }
-    for option, value in others.items():
-        if value:
-            raise UsageError(f"--image names one image, and {option} another one: use one of them")
-    return reference.parse(request.image)
+def meant_for(stack: Stack, request: Request) -> Request:
+    """Where envcheck chooses the stack, an index of one that it passes over says nothing to the others."""
+    if request.stack:
+        return request
+    others = {index.name for name in DEFAULTS for index in catalogue.load(name).indexes}
+    others -= {index.name for index in stack.indexes}
+    kept = [index for index in request.indexes if index.partition("=")[0] not in others]
+    return msgspec.structs.replace(request, indexes=kept)
 
 
 # What else could be installed where a stack cannot, a line each. refused: the release that says why.
@@ -265,7 +261,8 @@ def _beside(taken: ImageChoice, other: ImageFit) -> str:
 
 def _own_image(image: str, snapshot: Snapshot) -> ImageChoice:
     """The image that was named: nothing is refused, and what is known of one of NVIDIA's is told."""
-    tag = reference.parse(image).tag
+    named = reference.parse(image)
+    image, tag = str(named), named.tag
     known = containers.by_reference(image)
     if known is None:
         machine = machine_of(snapshot)

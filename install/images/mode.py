@@ -24,24 +24,24 @@ from ..fit.disk_space import DiskSpace, space_at
 from ..fit.machine import machine_of
 from ..fit.models import ImageChoice
 from ..fit.select import choose_image
-from ..mode import InstallOptions, Reporter
 from ..plan import image_planning
 from ..plan.models import ImagePlan
 from ..registry import reference, registries_conf
 from ..registry.image import Image, PullOptions
-from ..request import Request
+from ..request import InstallOptions, Request
 from ..start import start_file
 from ..store import progress
 from ..store.progress import Meter
+from ..survey import VerifyOptions
 from ..transaction import guard, layout
 from ..transaction.interfaces import Artifact
 from ..transaction.layout import Version
-from ..verify import DoctorVerifier, unchanged
 from . import image_lock
 from .archive import ImageArchive
 from .builder import ImageBuilder, ResolvedImage, held_as
 
 if TYPE_CHECKING:
+    from ..mode import Reporter
     from ..registry.client import RegistryClient
 
 LOOKED_INTO = ("BND-001",)  # a container that nobody could look into is not verified
@@ -158,8 +158,8 @@ class ImageMode:
     def builder(self, resolved: ResolvedImage, plan: ImagePlan) -> ImageBuilder:
         return ImageBuilder(resolved, plan, self.snapshot, self._meter, self._reporter.step)
 
-    def verifier(self, resolved: ResolvedImage) -> DoctorVerifier:
-        return DoctorVerifier(
+    def verify_options(self, resolved: ResolvedImage) -> VerifyOptions:
+        return VerifyOptions(
             self._look,
             must_pass=[*LOOKED_INTO, *resolved.choice.stack.must_pass],
             allow_no_gpu=self.request.allow_no_gpu,
@@ -176,7 +176,7 @@ class ImageMode:
             inside=inside.of_start(start),
             kernels=Kernels(),
             progress=self._reporter.looking,
-            seen=unchanged(self.snapshot),
+            seen=survey.unchanged(self.snapshot),
         )
 
     def _storage(self, engine: EngineChoice) -> DiskSpace | None:

@@ -13,30 +13,30 @@ from ... import collection
 from ...collection import Collected, Kernels
 from ...exit_codes import Cannot, UsageError
 from .. import places, pylock, survey, validate
-from ..bundle.reading import Bundle
 from ..catalogue.model import Stack
 from ..fit import select
 from ..fit.disk_space import space_at
 from ..fit.models import Choice
 from ..lockfile import Downloads, Lockfile
-from ..mode import InstallOptions, Reporter
 from ..network.public_index import PublicIndex
 from ..plan import wheel_planning
 from ..plan.models import WheelPlan
 from ..pythons.interpreter import Interpreter
-from ..request import Request
+from ..request import InstallOptions, Request
 from ..store import progress
 from ..store.progress import Meter
 from ..store.store import Store
+from ..survey import VerifyOptions
 from ..transaction import guard, layout
 from ..transaction.interfaces import Artifact
-from ..verify import DoctorVerifier, unchanged
 from . import added, checking, installing, locate, sdists, uv_cache
 from .added import damage
 from .builder import ResolvedWheels, WheelBuilder, artifact
 from .indexes import Indexes
 
 if TYPE_CHECKING:
+    from ..bundle.reading import Bundle
+    from ..mode import Reporter
     from ..network.session import Session
 
 
@@ -65,7 +65,11 @@ class WheelMode:
         self.request = request
         self._options = options
         self._reporter = reporter
-        self._bundle = exits.enter_context(Bundle(request.offline)) if request.offline else None
+        self._bundle: Bundle | None = None
+        if request.offline:
+            from ..bundle.reading import Bundle
+
+            self._bundle = exits.enter_context(Bundle(request.offline))
         self._asked = _resolved_request(request, self._bundle, by_lock)
         reporter.say("looking at this machine")
         collected = survey.collecting()
@@ -172,7 +176,7 @@ class WheelMode:
             resolved, self.request, plan.installer, self.fetcher, self._meter, self._reporter.step
         )
 
-    def verifier(self, resolved: ResolvedWheels) -> DoctorVerifier:
+    def verify_options(self, resolved: ResolvedWheels) -> VerifyOptions:
         stack = resolved.choice.stack
 
         def look(directory: Path) -> Collected:
@@ -180,12 +184,12 @@ class WheelMode:
                 str(directory),
                 kernels=Kernels(),
                 progress=self._reporter.looking,
-                seen=unchanged(self.machine.snapshot),
+                seen=survey.unchanged(self.machine.snapshot),
                 environment=stack.environment,
             )
 
         without_gpu = self.request.allow_no_gpu or not stack.gpu
-        return DoctorVerifier(look, must_pass=stack.must_pass, allow_no_gpu=without_gpu)
+        return VerifyOptions(look, stack.must_pass, without_gpu)
 
 
 def _unpacked(lock: Lockfile) -> frozenset[str]:
@@ -210,7 +214,7 @@ class IndexSession:
     def of(self, stack: Stack) -> Indexes:
         assert self._public is not None, "only a bundle does without"
         if stack.name not in self._made:
-            request = validate.meant_for(stack, self._request)
+            request = select.meant_for(stack, self._request)
             self._made[stack.name] = Indexes(stack, request, self._public, self._session)
         return self._made[stack.name]
 

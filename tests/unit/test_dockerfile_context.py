@@ -17,9 +17,8 @@ from envcheck.install.catalogue import load as catalogue
 from envcheck.install.export import build_context, context_writer, requirement_lists
 from envcheck.install.export.dockerfile import render
 from envcheck.install.lockfile import Lockfile
-from envcheck.install.mode import InstallOptions
 from envcheck.install.registry.client import RegistryClient
-from envcheck.install.request import Request
+from envcheck.install.request import InstallOptions, Request
 
 DOCKERFILES = Path(__file__).resolve().parents[2] / "Dockerfiles"
 

@@ -14,8 +14,7 @@ from envcheck.exit_codes import UsageError
 from envcheck.install.export import build_context
 from envcheck.install.export.dockerfile import render, render_over_image
 from envcheck.install.export.requirement_lists import of_lock
-from envcheck.install.mode import InstallOptions
-from envcheck.install.request import Request
+from envcheck.install.request import InstallOptions, Request
 
 replace = msgspec.structs.replace
 

@@ -15,24 +15,17 @@ from envcheck.install import survey
 from envcheck.install.catalogue import containers
 from envcheck.install.fit.select import choose_image
 from envcheck.install.images import mode
-from envcheck.install.mode import InstallOptions
-from envcheck.install.request import Request
+from envcheck.install.request import InstallOptions, Request
 
 
 @pytest.mark.parametrize("stack", [containers.own(), *containers.flavours()])
 def test_a_container_that_nobody_could_look_into_is_not_verified(
     monkeypatch: pytest.MonkeyPatch, stack: containers.ImageStack
 ) -> None:
-    asked: list[str] = []
-
-    def verifier(_look: Any, *, must_pass: list[str], **_rest: Any) -> None:
-        asked.extend(must_pass)
-
     class Seen:
         def result(self) -> Collected:
             return Collected(m.machine(), {})
 
-    monkeypatch.setattr(mode, "DoctorVerifier", verifier)
     monkeypatch.setattr(survey, "collecting", Seen)
 
     class Nothing:
@@ -41,7 +34,7 @@ def test_a_container_that_nobody_could_look_into_is_not_verified(
     nothing: Any = Nothing()
     with ExitStack() as exits:
         made = mode.ImageMode(Request(mode="container"), InstallOptions(), Terminal(), exits)
-        made.verifier(nothing)
+        asked = made.verify_options(nothing).must_pass
     assert asked == ["BND-001", *stack.must_pass]
 
 

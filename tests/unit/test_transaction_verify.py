@@ -14,11 +14,12 @@ from whole import with_target
 from envcheck.collection import Collected
 from envcheck.facts.snapshot import Snapshot, load
 from envcheck.install.request import Request
+from envcheck.install.survey import unchanged
 from envcheck.install.transaction import record
 from envcheck.install.transaction.interfaces import Verification
 from envcheck.install.transaction.layout import Version
 from envcheck.install.transaction.record import Health, Record
-from envcheck.install.verify import DoctorVerifier, unchanged
+from envcheck.install.verify import DoctorVerifier
 
 NEW = Path("/envs/new")
 ANY: dict[str, Any] = {

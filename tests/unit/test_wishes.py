@@ -7,6 +7,7 @@ import pytest
 from envcheck.exit_codes import UsageError
 from envcheck.install import validate
 from envcheck.install.catalogue.load import load
+from envcheck.install.fit import select
 from envcheck.install.request import Request
 
 NVIDIA = "nvidia=https://mirror.test/nvidia/"
@@ -34,9 +35,9 @@ def test_plain_http_is_allowed_by_name_and_on_this_machine() -> None:
 
 def test_where_envcheck_chooses_an_index_goes_to_the_stack_that_has_it() -> None:
     asked = Request(indexes=[NVIDIA, PUBLIC])
-    assert validate.meant_for(load("nvidia-tf1"), asked) == asked
-    assert validate.meant_for(load("tensorflow"), asked).indexes == [PUBLIC]
+    assert select.meant_for(load("nvidia-tf1"), asked) == asked
+    assert select.meant_for(load("tensorflow"), asked).indexes == [PUBLIC]
     named = Request(stack="tensorflow", indexes=[NVIDIA])
-    assert validate.meant_for(load("tensorflow"), named) == named  # and is refused by its routes
+    assert select.meant_for(load("tensorflow"), named) == named  # and is refused by its routes
     typo = Request(indexes=["nvdia=https://mirror.test/"])
-    assert validate.meant_for(load("tensorflow"), typo) == typo
+    assert select.meant_for(load("tensorflow"), typo) == typo
