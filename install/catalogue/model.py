@@ -103,3 +103,7 @@ class Stack(_Entry, frozen=True, kw_only=True):
     provides: dict[str, str] = {}  # what envcheck gives in a package's place: name → how
     otherwise: list[str] = []  # stacks to offer where this one cannot work: ["tensorflow"]
     releases: list[Release] = []  # newest first
+
+    def index_of(self, package: str) -> str:
+        """The name of the index that the package of this normalised name comes from, and from no other."""
+        return next((index.name for index in self.indexes if index.claims(package)), PUBLIC)

@@ -1,12 +1,10 @@
-"""The package indexes of one stack: which of them a package belongs to, and where each is."""
+"""The package indexes of one stack: where each is, and what to do where one does not answer."""
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import msgspec
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -21,14 +19,14 @@ if TYPE_CHECKING:
 
 # For each of several addresses, in seconds without a byte; the only one is waited for as for any page.
 _HURRIED: dict[str, Any] = {"timeout": 10.0, "attempts": 2}
-_PATIENT: dict[str, Any] = {}
 _ACCEPT = {"Accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.9"}
 
 
 class Indexes:
     """Each package belongs to one index: the stack's own that claims its name, else the public one.
 
-    Raises UsageError for an index in the request that the stack does not know or that is no URL.
+    remarks: what the user should know of them. Raises UsageError for an index in the request that the stack
+    does not know or that is no URL.
     """
 
     def __init__(
@@ -37,43 +35,33 @@ class Indexes:
         self.stack = stack
         self.session = session
         self.insecure = list(request.allow_insecure)
-        asked = _asked(stack, request.indexes)
-        self._own = [
-            msgspec.structs.replace(index, urls=asked.get(index.name, index.urls))
-            for index in stack.indexes
-        ]
-        self._urls = {PUBLIC: asked.get(PUBLIC) or [public.url]}
-        self._urls |= {index.name: index.urls for index in self._own}
+        self._urls = {PUBLIC: [public.url]}
+        self._urls |= {index.name: index.urls for index in stack.indexes}
+        self._urls |= _asked(stack, request.indexes)
         self._settled: dict[str, str] = {}
-        self._locks = {name: threading.Lock() for name in self._urls}
-        # What the user should know: which of several addresses was taken, and why not an earlier one.
-        self.remarks: list[str] = _passwords_in(request.indexes)
+        self.remarks = [*public.remarks, *_passwords_in(request.indexes)]
 
     @property
     def names(self) -> list[str]:
         """Of the indexes, the public one first."""
         return list(self._urls)
 
-    def owner(self, package: str) -> str:
-        """The name of the index that a package of this normalised name belongs to."""
-        return next((index.name for index in self._own if index.claims(package)), PUBLIC)
-
     def url(self, name: str) -> str:
         """Where this index is for the whole run, ending in "/"; it may hold credentials.
 
-        Of several addresses, the first that answers. The one that the stack's distribution comes from is
+        Of several addresses, the first that answers. The stack's own that its distribution comes from is
         asked in any case: it may be a mirror that the user has mistyped, and the resolver would only say
         that there are no versions. Raises CouldNotLook with what each said where none answers.
         """
-        with self._locks[name]:
-            if name not in self._settled:
-                urls = self._urls[name]
-                for url in urls:
-                    self.session.learn(url, name)
-                    self.session.permit(url)
-                alone = len(urls) == 1 and not self._decides(name)
-                self._settled[name] = urls[0] if alone else self._first(name)
-            return self._settled[name].rstrip("/") + "/"
+        if name not in self._settled:
+            urls = self._urls[name]
+            for url in urls:
+                self.session.learn(url, name)
+                self.session.permit(url)
+            decides = self.stack.index_of(canonicalize_name(self.stack.distribution))
+            asked = len(urls) > 1 or name == decides != PUBLIC
+            self._settled[name] = self._first(name, urls) if asked else urls[0]
+        return self._settled[name].rstrip("/") + "/"
 
     def public_url(self, name: str) -> str:
         """``url`` without credentials."""
@@ -81,16 +69,11 @@ class Indexes:
 
     def answers(self) -> str:
         """Whether the stack's own indexes answer: "", or the sentence with what each of them said."""
-        for index in self._own:
-            with self._locks[index.name]:
-                if index.name in self._settled:
-                    continue
-                for url in index.urls:
-                    self.session.learn(url, index.name)
-                try:
-                    self._settled[index.name] = self._first(index.name)
-                except CouldNotLook as error:
-                    return str(error)
+        try:
+            for index in self.stack.indexes:
+                self.url(index.name)
+        except CouldNotLook as error:
+            return str(error)
         return ""
 
     def lacks(self) -> str:
@@ -99,7 +82,7 @@ class Indexes:
         Raises CouldNotLook where the index does not answer.
         """
         name = canonicalize_name(Requirement(self.stack.requirement.format(version="0")).name)
-        return _lacks(self.url(self.owner(name)), name, self.session, _PATIENT)
+        return _lacks(self.url(self.stack.index_of(name)), name, self.session)
 
     def ask(self, url: str) -> None:
         """Ask for what uv could not get. Raises CouldNotLook with why; else uv may try again."""
@@ -112,52 +95,42 @@ class Indexes:
             sentence = f"the {own} index does not answer as it should: {error}"
             raise CouldNotLook(sentence, self._ways_out(error.hint)) from None
 
-    def _first(self, name: str) -> str:
-        urls = self._urls[name]
-        probed = self._probed(name)
-        patience = _HURRIED if len(urls) > 1 else _PATIENT
+    def _first(self, name: str, urls: list[str]) -> str:
         said: list[str] = []
-        hints: list[str] = []
+        hint = ""
         for url in urls:
             try:
-                lacks = _lacks(url, probed, self.session, patience)
+                patience = _HURRIED if len(urls) > 1 else {}
+                lacks = _lacks(url, self._probed(name), self.session, **patience)
             except CouldNotLook as error:
-                lacks = str(error)
-                hints.append(error.hint)
+                lacks, hint = str(error), hint or error.hint
             if not lacks:
                 if said:
-                    self.remarks.append(
-                        f"{'; '.join(said)}; {self.session.public(url)} is used instead"
-                    )
+                    used = f"{self.session.public(url)} is used instead"
+                    self.remarks.append(f"{'; '.join(said)}; {used}")
                 return url
             said.append(lacks)
         raise CouldNotLook(
-            f"the {name} index does not answer: {'; '.join(said)}",
-            self._ways_out(next(filter(None, hints), "")),
+            f"the {name} index does not answer: {'; '.join(said)}", self._ways_out(hint)
         )
-
-    def _decides(self, name: str) -> bool:
-        """Whether the stack's distribution comes from here, an index of its own."""
-        return name != PUBLIC and self.owner(canonicalize_name(self.stack.distribution)) == name
 
     def _probed(self, name: str) -> str:
         """A project that this index has if it is the right one; "" for asking its front page."""
-        index = next((i for i in self._own if i.name == name), None)
         distribution = canonicalize_name(self.stack.distribution)
-        if index is None or index.claims(distribution):
+        own = next((index for index in self.stack.indexes if index.name == name), None)
+        if own is None or own.claims(distribution):
             return distribution
-        plain = (p for p in index.packages if not set(p) & set("*?["))
-        return next(plain, "")
+        return next((one for one in own.packages if not set(one) & set("*?[")), "")
 
     def _ways_out(self, hint: str) -> str:
         """What mends it, where that is known, and what can be had instead."""
-        stacks = [f"--stack {name}" for name in self.stack.otherwise]
-        ways = ["another address of it (--index NAME=URL)", *stacks, "NVIDIA's container"]
+        stacks = [f"--stack {name}, " for name in self.stack.otherwise]
         mends = f"{hint.rstrip('.')}. " if hint else ""
-        return f"{mends}Alternatives: {', '.join(ways[:-1])}, or {ways[-1]}."
+        ways = f"another address of it (--index NAME=URL), {''.join(stacks)}or NVIDIA's container"
+        return f"{mends}Alternatives: {ways}."
 
 
-def _lacks(url: str, project: str, session: Session, patience: dict[str, Any]) -> str:
+def _lacks(url: str, project: str, session: Session, **patience: Any) -> str:
     """Why this is not the right index, when it is asked for a project; "" for a page that names files.
 
     Raises CouldNotLook where it does not answer.
@@ -186,10 +159,10 @@ def _asked(stack: Stack, indexes: list[str]) -> dict[str, list[str]]:
         named = not text.startswith(("https://", "http://"))
         name, _, url = text.partition("=") if named else (PUBLIC, "", text)
         if named and name not in (PUBLIC, *known):
-            has = f"its indexes are {', '.join(known)}" if known else "it has no index of its own"
+            has = f"Its indexes are {', '.join(known)}" if known else "It has no index of its own"
             raise UsageError(
                 f"--index {typed(text)}: the stack {stack.name} has no index named {typed(name)}",
-                f"{has[0].upper()}{has[1:]}; a URL alone stands for the public index.",
+                f"{has}; a URL alone stands for the public index.",
             )
         if not is_index(url):
             raise UsageError(f"--index {typed(text)}: it takes a URL with https://", QUOTED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,17 +10,14 @@ import msgspec
 
 from ... import collection
 from ...collection import Collected, Kernels
-from ...exit_codes import Cannot, UsageError
 from .. import places, pylock, survey, validate
 from ..catalogue.model import Stack
 from ..fit import select
 from ..fit.disk_space import space_at
 from ..fit.models import Choice
 from ..lockfile import Downloads, Lockfile
-from ..network.public_index import PublicIndex
 from ..plan import wheel_planning
 from ..plan.models import WheelPlan
-from ..pythons.interpreter import Interpreter
 from ..request import InstallOptions, Request
 from ..store import progress
 from ..store.progress import Meter
@@ -29,24 +25,14 @@ from ..store.store import Store
 from ..survey import VerifyOptions
 from ..transaction import guard, layout
 from ..transaction.interfaces import Artifact
-from . import added, checking, installing, locate, sdists, uv_cache
-from .added import damage
+from . import added, given_lock, installing, sdists, uv_cache
 from .builder import ResolvedWheels, WheelBuilder, artifact
 from .indexes import Indexes
+from .pip_conf import public_of
 
 if TYPE_CHECKING:
     from ..bundle.reading import Bundle
     from ..mode import Reporter
-    from ..network.session import Session
-
-
-class ResolvedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is chosen from: the request itself, or what a lock or bundle makes of it."""
-
-    request: Request
-    lock: Lockfile | None = None
-    where: str = ""  # what errors call the lock
-    load: Callable[[str], Stack] | None = None
 
 
 class WheelMode:
@@ -70,7 +56,7 @@ class WheelMode:
             from ..bundle.reading import Bundle
 
             self._bundle = exits.enter_context(Bundle(request.offline))
-        self._asked = _resolved_request(request, self._bundle, by_lock)
+        self._lock, self._where = _given(request, self._bundle, by_lock)
         reporter.say("looking at this machine")
         collected = survey.collecting()
         # Which takes longer to import than all the rest: meanwhile the collector runs.
@@ -83,56 +69,88 @@ class WheelMode:
         self.fetcher = exits.enter_context(
             Fetcher(self.store, self.session, options.jobs, self._meter)
         )
-        self.machine = survey.look(self._asked.request, collected=collected)
-        self._indexes = IndexSession(request, self.session, self.machine.public)
+        self.machine = survey.look(self._by_lock(), collected=collected)
+        self._made: dict[str, Indexes] = {}
+
+    def _by_lock(self) -> Request:
+        """The request, as the lock that is given makes it."""
+        request, lock = self.request, self._lock
+        if lock is None:
+            return request
+        return msgspec.structs.replace(
+            request,
+            stack=request.stack or lock.stack,
+            release=lock.release,
+            python=request.python or lock.python,
+        )
+
+    def _indexes(self, stack: Stack) -> Indexes | None:
+        """The stack's, made once; None where no index is asked."""
+        if self.machine.public is None:
+            return None
+        if stack.name not in self._made:
+            request = select.meant_for(stack, self.request)
+            self._made[stack.name] = Indexes(stack, request, self.machine.public, self.session)
+        return self._made[stack.name]
 
     def fit(self) -> Choice:
-        asked, machine = self._asked, self.machine
+        machine, load = self.machine, None
+        if self._bundle is not None:
+            from ..catalogue.schema import read
+
+            bundled = read(self._bundle.stack_text, f"{self.request.offline}: stack.toml")
+
+            def load(name: str) -> Stack:
+                return bundled
+
+        def answers(stack: Stack) -> str:
+            indexes = self._indexes(stack)
+            return "" if indexes is None else indexes.answers()
+
         choice = select.choose(
-            asked.request,
+            self._by_lock(),
             machine.snapshot,
             machine.interpreters,
             machine.obtainable,
-            self._indexes.answers,
+            answers,
             space=space_at(self.request.path or places.environments(), machine.snapshot),
-            load=asked.load,
+            load=load,
         )
-        if asked.lock is not None:
-            _check_lock(asked.lock, asked.where, choice)
+        if self._lock is not None:
+            given_lock.check(self._lock, choice, self._where)
         return choice
 
     def resolve(self, choice: Choice) -> ResolvedWheels:
-        lock, located, public = self._locked(choice)
+        indexes = self._indexes(choice.stack)
+        lock, located = self._locked(choice, indexes)
         root = layout.root_of(self.request, choice.stack.name)
-        indexes = self._indexes.of(choice.stack) if self._bundle is None else None
         keep = self._options.keep_added
         beside, notes = added.look(root, lock, choice, indexes, keep=keep)
+        public = self.machine.public
         return ResolvedWheels(
             choice=choice,
             lock=lock,
             downloads=Downloads.of(located, beside),
             added=beside,
             notes=notes,
-            public=public,
+            public=self.session.public(public.url) if public else public_of(choice.stack, lock),
         )
 
-    def _locked(self, choice: Choice) -> tuple[Lockfile, Lockfile, str]:
-        """(the lock, the same with the addresses of today, the public index without credentials)."""
-        lock, bundle = self._asked.lock, self._bundle
-        if bundle is not None and lock is not None:
-            bundle.check(lock)
-            return lock, lock, checking.public_of(choice.stack, lock)
-        indexes = self._indexes.of(choice.stack)
-        assert self.machine.public is not None, "only a bundle does without"
-        public = self.session.public(self.machine.public.url)
+    def _locked(self, choice: Choice, indexes: Indexes | None) -> tuple[Lockfile, Lockfile]:
+        """The lock, and the same with the addresses of today."""
+        lock = self._lock
+        if lock is not None and self._bundle is not None:
+            self._bundle.check(lock)
+            return lock, lock
+        assert indexes is not None, "only a bundle does without"
         if lock is not None:
             self._reporter.say("asking the indexes for what the lock names")
-            return lock, locate.located(lock, choice.candidate.interpreter, indexes), public
+            return lock, given_lock.located(lock, choice.candidate.interpreter, indexes)
         from .resolve import resolve
 
         self._reporter.say(f"resolving {choice.stack.name} {choice.candidate.release.release}")
         lock = resolve(choice, indexes)
-        return lock, lock, public
+        return lock, lock
 
     def plan(self, resolved: ResolvedWheels) -> WheelPlan:
         lock, choice = resolved.lock, resolved.choice
@@ -143,7 +161,7 @@ class WheelMode:
         validate.check_path(directory, version, self.request)
         guard.look(root)
         sdists.check_programs(lock, choice.stack)
-        remarks = self._indexes.remarks(choice.stack)
+        indexes = self._indexes(choice.stack)
         snapshot = self.machine.snapshot
         here = wheel_planning.WheelPlanInputs(
             directory=directory,
@@ -159,7 +177,11 @@ class WheelMode:
             },
             in_unpacked=_unpacked(lock),
             rate=progress.last_rate(),
-            remarks=[*remarks, *damage(root, digest), *resolved.notes],
+            remarks=[
+                *(indexes.remarks if indexes else []),
+                *added.damage(root, digest),
+                *resolved.notes,
+            ],
             offline=self._bundle is not None,
         )
         return wheel_planning.plan(choice, resolved.downloads, here)
@@ -202,69 +224,14 @@ def _unpacked(lock: Lockfile) -> frozenset[str]:
     )
 
 
-class IndexSession:
-    """The indexes of each stack that is asked about, made once. public: None where no index is asked."""
-
-    def __init__(self, request: Request, session: Session, public: PublicIndex | None) -> None:
-        self._request = request
-        self._session = session
-        self._public = public
-        self._made: dict[str, Indexes] = {}
-
-    def of(self, stack: Stack) -> Indexes:
-        assert self._public is not None, "only a bundle does without"
-        if stack.name not in self._made:
-            request = select.meant_for(stack, self._request)
-            self._made[stack.name] = Indexes(stack, request, self._public, self._session)
-        return self._made[stack.name]
-
-    def answers(self, stack: Stack) -> str:
-        return "" if self._public is None else self.of(stack).answers()
-
-    def remarks(self, stack: Stack) -> list[str]:
-        if self._public is None:
-            return []
-        return [*self._public.remarks, *self.of(stack).remarks]
-
-
-def _resolved_request(
+def _given(
     request: Request, bundle: Bundle | None, by_lock: Path | None
-) -> ResolvedRequest:
-    """Raises UsageError for a lock that is none, or is of another stack than the one named."""
+) -> tuple[Lockfile | None, str]:
+    """The lock that is installed, and what errors call it; None: it is made. Raises UsageError."""
     if bundle is not None:
-        from ..catalogue.schema import read
-
         where = f"{request.offline}: pylock.toml"
-        lock = pylock.parse(bundle.lock_text, where)
-        stack = read(bundle.stack_text, f"{request.offline}: stack.toml")
-        return ResolvedRequest(
-            request=_by_lock(request, lock), lock=lock, where=where, load=lambda name: stack
-        )
-    if request.lock or by_lock:
+        return pylock.parse(bundle.lock_text, where), where
+    if by_lock or request.lock:
         path = by_lock or Path(request.lock)
-        lock = pylock.read(path)
-        return ResolvedRequest(request=_by_lock(request, lock), lock=lock, where=str(path))
-    return ResolvedRequest(request=request)
-
-
-def _by_lock(request: Request, lock: Lockfile) -> Request:
-    return msgspec.structs.replace(
-        request,
-        stack=request.stack or lock.stack,
-        release=lock.release,
-        python=request.python or lock.python,
-    )
-
-
-def _check_lock(lock: Lockfile, where: str, choice: Choice) -> None:
-    if choice.stack.name != lock.stack:
-        raise UsageError(f"{where} is a lock of {lock.stack}, and not of {choice.stack.name}")
-    interpreter: Interpreter | None = choice.candidate.interpreter
-    if interpreter is not None:
-        checking.check_fits(lock, interpreter, where)
-    elif choice.candidate.python_to_get != lock.python:
-        raise Cannot(
-            f"{where} is for Python {lock.python}, and this would be for Python"
-            f" {choice.candidate.python_to_get}",
-            f"--python {lock.python}",
-        )
+        return pylock.read(path), str(path)
+    return None, ""

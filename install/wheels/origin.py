@@ -44,7 +44,7 @@ def check_file(pin: Pin, file: LockedFile, stack: Stack) -> None:
 
 
 def _refusal(pin: Pin, indexes: Indexes) -> str:
-    owner = indexes.owner(pin.name)
+    owner = indexes.stack.index_of(pin.name)
     where = indexes.public_url(owner)
     if pin.index.rstrip("/") != where.rstrip("/"):
         known = f"the {owner} index ({shown(where)})"

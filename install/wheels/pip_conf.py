@@ -17,7 +17,6 @@ PIP_CONSTRAINT, as for every pip, takes the place of the file: for one command, 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -29,7 +28,6 @@ from ..catalogue.model import PUBLIC, Stack
 from ..lockfile import Lockfile
 from ..network import addresses
 from . import logs
-from .checking import index_name, public_of
 
 CONSTRAINTS = "constraints.txt"  # in the environment's own folder of envcheck's
 
@@ -50,6 +48,24 @@ _FREE = """\
 # pip's other settings, --isolated included, would leave the second index where it is.
 _ALONE = "PIP_CONFIG_FILE=/dev/null python -m pip install --no-deps --index-url {url} NAME"
 
+_CONF = """\
+# Written by envcheck for this environment alone. The constraints say what pip does not change
+# here, and how to change it anyway; add or change any other package as you like.
+[global]
+constraint = {constraints}
+"""
+_CONF_PUBLIC = """\
+# What is locked came from here, and not from the index that pip is configured with.
+index-url = {index}
+"""
+_CONF_OWN = """\
+# pip asks these beside its index, and takes the highest version of all. The constraints pin
+# what was locked from here, and refuse the names that anybody could register. Ask for
+# another package of theirs from there alone:
+#   {alone}
+extra-index-url =
+"""
+
 
 def write(directory: Path, stack: Stack, lock: Lockfile, public: str) -> None:
     """Write both files; without an index of the stack's own, the constraints alone.
@@ -61,6 +77,11 @@ def write(directory: Path, stack: Stack, lock: Lockfile, public: str) -> None:
     constraints.write_text(constraints_text(stack, lock, python), encoding="utf-8")
     conf = text(constraints, replaced_public(stack, lock, public), own_indexes(stack, lock))
     (directory / "pip.conf").write_text(conf, encoding="utf-8")
+
+
+def public_of(stack: Stack, lock: Lockfile) -> str:
+    """The public index that a lock was made with; "" where all is from the stack's own."""
+    return next((p.index for p in lock.packages if stack.index_of(p.name) == PUBLIC), "")
 
 
 def replaced_public(stack: Stack, lock: Lockfile, public: str) -> str:
@@ -77,42 +98,45 @@ def own_indexes(stack: Stack, lock: Lockfile) -> list[str]:
 
     One without TLS is left out, unless it is on this machine: pip would have to be told to trust it.
     """
-    found = dict.fromkeys(
-        package.index
-        for package in lock.packages
-        if package.index and _is_claimed(stack, package.name)
-    )
+    found = dict.fromkeys(p.index for p in lock.packages if stack.index_of(p.name) != PUBLIC)
     return [index for index in found if _is_safe(index)]
 
 
 def constraints_text(stack: Stack, lock: Lockfile, python: str = "python") -> str:
     """What may not change; what is refused; the catalogue's bounds. python: in the comment's command."""
-    locked = {package.name for package in lock.packages}
     framework = canonicalize_name(stack.distribution)
+    locked = {package.name: package.version for package in lock.packages}
     asked = {framework, *_beside(stack, lock.release)}
-    kept = [p for p in lock.packages if p.name in asked or _is_claimed(stack, p.name)]
-    claimed = any(package.name not in asked for package in kept)
-    lines = [_HEAD.format(python=python, own=" and what the stack's own index holds" * claimed)]
-    lines += sorted(f"{package.name}==={package.version}" for package in kept)
-    others = packages.TENSORFLOWS - locked if framework in packages.TENSORFLOWS else ()
-    lines += _titled(_OTHERS, (f"{name}<0" for name in others if not _is_claimed(stack, name)))
-    lines += _titled(_BOUND, _bounds(stack, lock.release, {package.name for package in kept}))
-    lines += _titled(
-        _EMPTY,
-        (
-            f"{name}!={',!='.join(versions)}"
-            for name, versions in packages.placeholders().items()
-            if name not in locked | set(others) and not _is_claimed(stack, name)
-        ),
+    kept = {n: v for n, v in locked.items() if n in asked or stack.index_of(n) != PUBLIC}
+    others = packages.TENSORFLOWS - set(locked) if framework in packages.TENSORFLOWS else set()
+    refused = {name for name in others if stack.index_of(name) == PUBLIC}
+    empty = {
+        name: versions
+        for name, versions in packages.placeholders().items()
+        if name not in {*locked, *others} and stack.index_of(name) == PUBLIC
+    }
+    head = _HEAD.format(
+        python=python,
+        own=" and what the stack's own index holds" if kept.keys() - asked else "",
     )
-    own = own_indexes(stack, lock)
-    if own:
+    parts = [
+        (head, [f"{name}==={version}" for name, version in kept.items()]),
+        (_OTHERS, [f"{name}<0" for name in refused]),
+        (_BOUND, _bounds(stack, lock.release, set(kept))),
+        (_EMPTY, [f"{name}!={',!='.join(versions)}" for name, versions in empty.items()]),
+    ]
+    if own := own_indexes(stack, lock):
+        free = [n for n in packages.unregistered() if n not in locked]
         alone = _ALONE.format(url=shlex.quote(own[0]))
-        lines += _titled(
-            _FREE.format(indexes=" and ".join(own), alone=alone),
-            (f"{name}<0" for name in _free(stack, locked)),
+        parts.append(
+            (
+                _FREE.format(indexes=" and ".join(own), alone=alone),
+                [f"{name}<0" for name in free if stack.index_of(name) != PUBLIC],
+            )
         )
-    return "\n".join([*lines, ""])
+    return "".join(
+        f"{line}\n" for title, lines in parts if lines for line in (title, *sorted(lines))
+    )
 
 
 def _beside(stack: Stack, release: str) -> set[str]:
@@ -125,53 +149,25 @@ def _beside(stack: Stack, release: str) -> set[str]:
 def text(constraints: Path, index: str, own: list[str]) -> str:
     """index: in the place of the configured one; "" leaves that. own: beside it."""
     # As a URL: pip separates the files of this setting at white space.
-    lines = [
-        "# Written by envcheck for this environment alone. The constraints say what pip does not change",
-        "# here, and how to change it anyway; add or change any other package as you like.",
-        "[global]",
-        f"constraint = {constraints.absolute().as_uri()}",
-    ]
+    found = _CONF.format(constraints=constraints.absolute().as_uri())
     if index:
-        lines += [
-            "# What is locked came from here, and not from the index that pip is configured with.",
-            f"index-url = {index}",
-        ]
+        found += _CONF_PUBLIC.format(index=index)
     if own:
-        lines += [
-            "# pip asks these beside its index, and takes the highest version of all. The constraints pin",
-            "# what was locked from here, and refuse the names that anybody could register. Ask for",
-            "# another package of theirs from there alone:",
-            f"#   {_ALONE.format(url=shlex.quote(own[0]))}",
-            "extra-index-url =",
-            *(f"    {index}" for index in own),
-        ]
-    return "\n".join(lines) + "\n"
+        found += _CONF_OWN.format(alone=_ALONE.format(url=shlex.quote(own[0])))
+        found += "".join(f"    {one}\n" for one in own)
+    return found
 
 
-def _bounds(stack: Stack, release: str, pinned: set[str]) -> Iterable[str]:
+def _bounds(stack: Stack, release: str, pinned: set[str]) -> list[str]:
     """The catalogue's constraints on packages that are not pinned."""
     of_release = [r.constraints for r in stack.releases if r.release == release]
-    for line in dict.fromkeys([*stack.constraints, *(c for found in of_release for c in found)]):
-        bound = Requirement(line)
-        name = canonicalize_name(bound.name)
-        # pip takes no constraint with an extra.
-        if not bound.extras and name not in pinned:
-            yield line
-
-
-def _titled(title: str, lines: Iterable[str]) -> list[str]:
-    found = sorted(lines)
-    return [title, *found] if found else []
-
-
-def _is_claimed(stack: Stack, name: str) -> bool:
-    """Whether it comes from an index of the stack's own."""
-    return index_name(stack.indexes, name) != PUBLIC
-
-
-def _free(stack: Stack, locked: set[str]) -> list[str]:
+    lines = dict.fromkeys([*stack.constraints, *(one for found in of_release for one in found)])
+    bounds = {line: Requirement(line) for line in lines}
+    # pip takes no constraint with an extra.
     return [
-        name for name in packages.unregistered() if name not in locked and _is_claimed(stack, name)
+        line
+        for line, bound in bounds.items()
+        if not bound.extras and canonicalize_name(bound.name) not in pinned
     ]
 
 

@@ -91,7 +91,7 @@ class _Passes:
     def _claimed(self, names: Iterable[str]) -> set[str]:
         """Those that belong to an own index of the stack, and nobody has bound to it yet."""
         known = self._names | self._direct | self._not_there
-        return {name for name in names if self._indexes.owner(name) != PUBLIC} - known
+        return {name for name in names if self._indexes.stack.index_of(name) != PUBLIC} - known
 
     def _learned(self, error: NoSolution) -> bool:
         """Whether uv's explanation says what to do otherwise in another pass."""

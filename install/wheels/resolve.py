@@ -156,7 +156,7 @@ def _locked(pins: Sequence[Pin], indexes: Indexes, order: Mapping[str, int]) -> 
         return LockedPackage(
             name=pin.name,
             version=str(Version(pin.version)),
-            index=indexes.public_url(indexes.owner(pin.name)),
+            index=indexes.public_url(indexes.stack.index_of(pin.name)),
             file=file,
             needed_by=[name for name in pin.needed_by if name != PROJECT],
         )

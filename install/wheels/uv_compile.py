@@ -152,7 +152,7 @@ def _project(question: Question, indexes: Indexes) -> dict[str, Any]:
     """The pyproject.toml whose direct requirements are bound to their indexes."""
     wanted = [*question.requirements, *question.direct]
     names = {canonicalize_name(re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0]) for one in wanted}
-    own = {name: at for name in sorted(names) if (at := indexes.owner(name)) != PUBLIC}
+    own = {name: at for name in sorted(names) if (at := indexes.stack.index_of(name)) != PUBLIC}
     tables = [
         {"name": _uv_name(name, indexes), "url": indexes.public_url(name), "explicit": True}
         for name in indexes.names

@@ -17,7 +17,7 @@ from envcheck.install.lockfile import Lockfile
 from envcheck.install.network.public_index import PublicIndex
 from envcheck.install.network.session import Session
 from envcheck.install.request import Request
-from envcheck.install.wheels import locate, resolve, uv
+from envcheck.install.wheels import given_lock, resolve, uv
 from envcheck.install.wheels.indexes import Indexes
 
 _autouse = pytest.fixture(autouse=True)(isolate)
@@ -131,7 +131,7 @@ def test_without_uv_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
 def located(lock: Lockfile, url: str) -> Lockfile:
     with Session() as session:
         public = PublicIndex(url=url, origin="a test")
-        return locate.located(lock, PYTHON, Indexes(stack(ALPHA), Request(), public, session))
+        return given_lock.located(lock, PYTHON, Indexes(stack(ALPHA), Request(), public, session))
 
 
 def test_a_lock_from_elsewhere_is_located_at_this_machines_index(

@@ -44,13 +44,13 @@ def opened(*indexes: str, stack: Stack = STACK, session: Session | None = None) 
 
 def test_a_claimed_name_belongs_to_its_index_alone() -> None:
     for name in ("nvidia-tensorrt", "nvidia-cublas-cu117", "tensorrt"):
-        assert opened().owner(name) == "nvidia"
-    assert opened().owner("dali-tf") == "extra"
+        assert STACK.index_of(name) == "nvidia"
+    assert STACK.index_of("dali-tf") == "extra"
 
 
 def test_every_other_name_belongs_to_the_public_index() -> None:
     for name in ("numpy", "tensorrt-cu12", "nvidia", "nvidia-ml-py"):
-        assert opened().owner(name) == "public"
+        assert STACK.index_of(name) == "public"
     assert opened().url("public") == "https://public.example/simple/"
 
 
@@ -95,11 +95,9 @@ def test_the_first_address_that_answers_is_taken_and_said() -> None:
     assert len(session.asked) == asked
 
 
-def test_a_single_address_is_taken_unasked_where_the_distribution_is_not_from_there() -> None:
+def test_the_public_index_is_taken_unasked() -> None:
     session = Session({})
-    there = opened(session=session)
-    assert there.url("public") == "https://public.example/simple/"
-    assert there.url("extra") == "https://extra.example/"
+    assert opened(session=session).url("public") == "https://public.example/simple/"
     assert not session.asked
 
 
@@ -147,7 +145,8 @@ def test_when_no_address_answers_each_is_named_with_what_it_said() -> None:
 
 def test_an_index_without_the_stacks_distribution_is_asked_for_what_it_claims() -> None:
     session = Session({f"{FIRST}/nvidia-tensorflow/": PAGE})
-    assert "https://extra.example has no dali" in opened(session=session).answers()
+    two = opened("extra=https://extra.example", "extra=https://b.example", session=session)
+    assert "https://extra.example has no dali" in two.answers()
     assert ("https://extra.example/dali/", "") in session.asked
 
 

@@ -11,7 +11,8 @@ from planned import MIB, NVIDIA, PUBLIC, interpreter, lock, package, stack
 from envcheck.exit_codes import Cannot
 from envcheck.install.store import progress
 from envcheck.install.store.progress import Fetching, Meter
-from envcheck.install.wheels.checking import check_fits, public_of
+from envcheck.install.wheels.given_lock import check_fits
+from envcheck.install.wheels.pip_conf import public_of
 
 
 def test_a_lock_for_another_machine() -> None:

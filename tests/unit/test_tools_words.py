@@ -376,11 +376,11 @@ def test_what_asks_an_index_gets_the_users_proxies_and_certificates(
     assert told["HTTPS_PROXY"] == told["HTTP_PROXY"] == "http://proxy.example:3128"
 
 
-def test_activation_is_marked_and_undone_first_thing_in_deactivate() -> None:
-    script = activation.sh(
-        "deactivate () {\n    unset x\n}\ndeactivate nondestructive\n", {"A": "it's"}
-    )
-    lines = script.splitlines()
-    assert lines[1].strip() == activation.BEGIN and lines[-1] == activation.END
-    assert lines.index("    unset x") > 2
-    assert "A='it'\"'\"'s' ; export A" in lines
+def test_activation_is_marked_and_undone_first_thing_in_deactivate(tmp_path: Path) -> None:
+    script = tmp_path / "bin" / "activate"
+    script.parent.mkdir()
+    script.write_text("deactivate () {\n    unset x\n}\ndeactivate nondestructive\n")
+    activation.write(tmp_path, {"A": "it's"})
+    lines = script.read_text().splitlines()
+    assert lines[:3] == ["deactivate () {", "    unset A", "    unset x"]
+    assert lines[-3:] == [activation.BEGIN, "A='it'\"'\"'s' ; export A", activation.END]
