@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from ..facts.base import Unavailable
+from ..facts.base import Unavailable, known
 from ..facts.containers import CdiSpec, Containers, Engine
 from ..facts.evidence import Evidence
 from ..facts.missing import Skip
-from ..facts.view import SnapshotView, facts_of, known
+from ..facts.view import SnapshotView, facts_of
 
 # Failures that explain why no GPU can be handed out.
 NO_GPU = ("PCI-001",)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..data.versions import parse_version
-from ..facts.base import NOT_COLLECTED, Maybe, Unavailable
+from ..facts.base import NOT_COLLECTED, Maybe, Unavailable, known
 from ..facts.kernel import DeviceNode, Service
-from ..facts.view import SnapshotView, known
+from ..facts.view import SnapshotView
 from .system_commands import on_system
 
 # Failures that explain why no driver answers: no device, another driver, none, no module, a rejected one.

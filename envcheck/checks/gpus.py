@@ -7,10 +7,10 @@ from functools import lru_cache
 
 import msgspec
 
-from ..facts.base import Unavailable
+from ..facts.base import Unavailable, known
 from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge, Skip
-from ..facts.view import SnapshotView, known
+from ..facts.view import SnapshotView
 from ..findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
 from ..findings.shell import word
 from ..findings.subjects import about_gpu

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from ..facts.base import Unavailable
+from ..facts.base import Unavailable, known
 from ..facts.evidence import Evidence
 from ..facts.host import Host
 from ..facts.kernel import Kernel, KernelEvent
 from ..facts.missing import CannotJudge, Skip
 from ..facts.pci import PciDevice
-from ..facts.view import SnapshotView, facts_of, known, need
+from ..facts.view import SnapshotView, facts_of, need
 from .driver_state import on_wsl
 from .system_commands import on_system
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ..data.packages import TENSORFLOWS
 from ..data.versions import parse_version
+from ..facts.base import known
 from ..facts.missing import CannotJudge
 from ..facts.target import FRAMEWORKS, Distribution
-from ..facts.view import SnapshotView, known
+from ..facts.view import SnapshotView
 from .target import framework, installed
 
 # The check that finds no GPU: where the target needs none, it is skipped, and what follows from it too.

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from ..data.system_commands import system_commands
+from ..facts.base import known
 from ..facts.host import Host
-from ..facts.view import SnapshotView, known
+from ..facts.view import SnapshotView
 from ..findings.model import Remedy
 from ..findings.shell import word, words
 

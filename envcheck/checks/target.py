@@ -9,10 +9,10 @@ from packaging.version import Version
 
 from ..data.packages import TENSORFLOWS, component
 from ..data.versions import parse_version
-from ..facts.base import Probe, Unavailable
+from ..facts.base import Probe, Unavailable, known
 from ..facts.missing import CannotJudge, Skip
 from ..facts.target import FRAMEWORKS, Distribution, Framework, Library
-from ..facts.view import SnapshotView, facts_of, known
+from ..facts.view import SnapshotView, facts_of
 from ..findings.model import Verdict, unjudged
 from ..findings.shell import word, words
 from ..findings.subjects import about

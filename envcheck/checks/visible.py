@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ..facts.base import known
 from ..facts.missing import CannotJudge
-from ..facts.view import SnapshotView, known
+from ..facts.view import SnapshotView
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 

@@ -49,6 +49,11 @@ Address = Annotated[str, msgspec.Meta(pattern="^[0-9A-Fa-f:.]{4,32}$")]
 NOT_COLLECTED = Unavailable(unavailable="not-collected")
 
 
+def known(value: T | Unavailable) -> T | None:
+    """The value, or None where there is none, whatever the reason."""
+    return None if isinstance(value, Unavailable) else value
+
+
 class StuckProcess(Facts, frozen=True, kw_only=True):
     """A process that a probe started, that cannot be killed, and that had to be left behind."""
 

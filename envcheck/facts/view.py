@@ -7,18 +7,13 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from .base import Facts, Probe, Unavailable
+from .base import Facts, Probe, Unavailable, known
 from .evidence import Evidence
 from .gpu import Gpu
 from .missing import CannotJudge, CouldNotRun, NeedsRoot, Skip
 from .snapshot import MACHINE_SECTIONS, Document, Snapshot
 
 T = TypeVar("T")
-
-
-def known(value: T | Unavailable) -> T | None:
-    """The value, or None where there is none, whatever the reason."""
-    return None if isinstance(value, Unavailable) else value
 
 
 def need(value: T | Unavailable, what: str) -> T:

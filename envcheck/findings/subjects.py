@@ -7,9 +7,9 @@ from typing import Literal
 
 import msgspec
 
+from ..facts.base import known
 from ..facts.gpu import Gpu
 from ..facts.pci import PciDevice
-from ..facts.view import known
 
 Kind = Literal[
     "gpu",  # address, uuid, index, name: what is known of these

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from ..facts.base import known
 from ..facts.missing import CannotJudge
 from ..facts.snapshot import Snapshot
-from ..facts.view import known, view_of
+from ..facts.view import view_of
 from ..findings.model import CheckResult, Level
 from ..findings.subjects import Subject, joined
 from .plain import ranges, roots

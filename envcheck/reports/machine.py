@@ -7,14 +7,14 @@ from typing import TypeVar
 
 import msgspec
 
-from ..facts.base import Probe, Unavailable
+from ..facts.base import Probe, Unavailable, known
 from ..facts.gpu import Gpu
 from ..facts.host import Host
 from ..facts.kernel import Kernel
 from ..facts.missing import CannotJudge
 from ..facts.pci import PciDevice
 from ..facts.snapshot import Document, Snapshot
-from ..facts.view import known, view_of
+from ..facts.view import view_of
 
 T = TypeVar("T")
 

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from .. import __version__
+from ..facts.base import known
 from ..facts.host import Host
 from ..facts.snapshot import Snapshot
-from ..facts.view import known
 from ..findings.model import CheckResult, Diagnosis, Outcome
 from ..tensorcores.judge import judge
 from ..tensorcores.mode_verdict import ModeVerdict

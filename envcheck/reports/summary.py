@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from ..checks.driver.libcuda import library_version
+from ..facts.base import known
 from ..facts.snapshot import Document, Snapshot
 from ..facts.target import Framework, Library
-from ..facts.view import is_container, known
+from ..facts.view import is_container
 from ..tensorcores.mode_verdict import ModeVerdict
 from .machine import cuda_version, driver_version, facts, gpu_groups, gpu_phrase
 from .plain import number_of

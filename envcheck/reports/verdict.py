@@ -8,9 +8,9 @@ from typing import Literal
 import msgspec
 
 from ..checks.registry import area_title
+from ..facts.base import known
 from ..facts.snapshot import Document, Snapshot
 from ..facts.target import FRAMEWORKS, Framework
-from ..facts.view import known
 from ..findings.model import CheckResult
 from ..tensorcores.mode_verdict import ModeVerdict
 from .headlines import Headline, headlines

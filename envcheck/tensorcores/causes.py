@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..facts.base import Unavailable
-from ..facts.view import known
+from ..facts.base import Unavailable, known
 from ..findings.model import Remedy
 from ..findings.shell import word
 from . import not_engaged

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ..facts.base import known
 from ..facts.micro_kernels import LevelRun, ModeRun
 from ..facts.target import FRAMEWORKS
-from ..facts.view import SnapshotView, known
+from ..facts.view import SnapshotView
 from ..findings.model import Remedy
 from ..findings.shell import word
 from .mode_verdict import Line, Verdict

@@ -12,9 +12,8 @@ from functools import cache
 from typing import NamedTuple
 
 from ..data import table
-from ..facts.base import Unavailable
+from ..facts.base import Unavailable, known
 from ..facts.micro_kernels import Gpm, LevelRun, Mode, ModeRun
-from ..facts.view import known
 from .kernel_names import classify
 from .mode_verdict import Line, Word
 from .rates import name, question

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from ..facts.base import known
 from ..facts.micro_kernels import Level, Mode
 from ..facts.snapshot import Snapshot
-from ..facts.view import SnapshotView, known, view_of
+from ..facts.view import SnapshotView, view_of
 from ..findings.subjects import Subject
 from . import causes
 from .circumstances import Setup, directory

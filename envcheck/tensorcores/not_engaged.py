@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..data.versions import parse_version
-from ..facts.view import known
+from ..facts.base import known
 from ..findings.model import Remedy
 from .circumstances import OVERRIDE, Setup, Why, again
 from .rates import name, question

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from ..facts.base import known
 from ..facts.micro_kernels import LevelRun, Mode, ModeRun, Rate
-from ..facts.view import known
 from .mode_verdict import Line, Word
 from .peaks import Chip, tflops
 

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..facts.base import known
 from ..facts.gpu import Gpu
 from ..facts.micro_kernels import Level, LevelRun, MicroKernels, Mode, ModeRun, Setting, Signature
 from ..facts.missing import CannotJudge
-from ..facts.view import SnapshotView, known
+from ..facts.view import SnapshotView
 from ..findings.subjects import Subject, gpu_subject, mig_instance
 from .hardware import hardware
 from .mode_verdict import Line

@@ -13,11 +13,11 @@ from ...checks.engine import diagnose
 from ...checks.registry import all_checks
 from ...checks.system_commands import adapted, on_system
 from ...exit_codes import Cannot
-from ...facts.base import Unavailable
+from ...facts.base import Unavailable, known
 from ...facts.containers import Engine
 from ...facts.missing import CannotJudge
 from ...facts.snapshot import Snapshot
-from ...facts.view import SnapshotView, known
+from ...facts.view import SnapshotView
 from ...findings.model import Finding, Remedy
 from ..engine import ENGINES, EngineName, Wiring
 from . import wiring

@@ -7,9 +7,10 @@ from pathlib import PurePath
 
 import msgspec
 
+from ...facts.base import known
 from ...facts.host import Host
 from ...facts.snapshot import Snapshot
-from ...facts.view import SnapshotView, known
+from ...facts.view import SnapshotView
 from ..engine import EngineImage, Start
 from .choose import EngineChoice
 

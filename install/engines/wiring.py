@@ -10,8 +10,8 @@ from ...checks.containers import (
     docker_uses_cdi,
 )
 from ...data import cdi_versions
+from ...facts.base import known
 from ...facts.containers import CdiSpec, Containers, Engine
-from ...facts.view import known
 from ..engine import Wiring
 
 ALL = f"{KIND}=all"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from ...facts.base import known
 from ...facts.host import Disk
 from ...facts.snapshot import Snapshot
-from ...facts.view import known
 
 _MIB = 1024 * 1024
 

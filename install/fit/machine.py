@@ -8,11 +8,12 @@ from packaging.version import Version
 
 from ...checks.driver_state import driver_version, on_windows, on_wsl
 from ...checks.visible import VisibleDevice, devices, visible
+from ...facts.base import known
 from ...facts.gpu import Gpu
 from ...facts.host import Host
 from ...facts.missing import CannotJudge
 from ...facts.snapshot import Document, Snapshot
-from ...facts.view import SnapshotView, known
+from ...facts.view import SnapshotView
 from .models import FitMachine, GpuState
 
 

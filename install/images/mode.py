@@ -12,7 +12,7 @@ import msgspec
 from ... import collection
 from ...collection import Collected, Kernels
 from ...exit_codes import Cannot, CouldNotLook
-from ...facts.view import known
+from ...facts.base import known
 from .. import survey, validate
 from ..catalogue import containers
 from ..engine import EngineName

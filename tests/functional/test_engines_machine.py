@@ -16,7 +16,7 @@ from podman import PodmanWorld
 
 from envcheck import collection
 from envcheck.exit_codes import CouldNotLook, PutBack, UsageError
-from envcheck.facts.view import known
+from envcheck.facts.base import known
 from envcheck.install.engine import Start, Wiring
 from envcheck.install.engines import command, engine_storage, inside, starting
 from envcheck.install.engines.choose import choose

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from ...data.releases import by_month
+from ...facts.base import known
 from ...facts.containers import Containers
 from ...facts.kernel import DeviceNode
 from ...facts.missing import CannotJudge, Skip
-from ...facts.view import SnapshotView, known
+from ...facts.view import SnapshotView
 from ...findings.model import Remedy
 from ...findings.shell import word
 from ..containers import CDI_GENERATE, docker_uses_cdi, nvidia_specs

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.gpu import CudaDevice, Gpu
 from ...facts.missing import CannotJudge, Skip
-from ...facts.view import SnapshotView, driver_gpus, facts_of, known
+from ...facts.view import SnapshotView, driver_gpus, facts_of
 from ...findings.model import Finding, Passed, Verdict
 from ...findings.subjects import about, gpu_subject
 from ..driver_state import NO_GPUS

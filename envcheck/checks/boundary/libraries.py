@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 from ...data.versions import parse_version
+from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.gpu import CudaDriver
 from ...facts.missing import CouldNotRun, Skip
-from ...facts.view import SnapshotView, facts_of, known
+from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..container.cgroups import UDEV_RULE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import Unavailable
+from ...facts.base import Unavailable, known
 from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, known, need
+from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..host.limits import DEFAULT_SHM_MIB

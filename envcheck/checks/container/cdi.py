@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...data import cdi_versions
+from ...facts.base import known
 from ...facts.containers import CdiSpec, Engine
 from ...facts.missing import CannotJudge, NotKnown, Skip
-from ...facts.view import SnapshotView, known, need
+from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_file

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import Unavailable
+from ...facts.base import Unavailable, known
 from ...facts.containers import Engine
 from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, known
+from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about

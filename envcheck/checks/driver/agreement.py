@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import Unavailable
+from ...facts.base import Unavailable, known
 from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu, NvidiaSmi, Nvml
 from ...facts.missing import CannotJudge, Skip
 from ...facts.pci import PciDevice
-from ...facts.view import SnapshotView, facts_of, known, need, show
+from ...facts.view import SnapshotView, facts_of, need, show
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_device, gpu_subject, joined

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...facts.base import Unavailable
+from ...facts.base import Unavailable, known
 from ...facts.evidence import Evidence
 from ...facts.gpu import NvidiaSmi
 from ...facts.kernel import Kernel
 from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, known, need
+from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about_file
 from ..driver_state import NO_DRIVER, NO_GPUS, REBOOT, container, driver_libraries, on_wsl

@@ -14,9 +14,10 @@ from ...data.cuda import (
     rows_for,
 )
 from ...data.versions import parse_version
+from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import NotKnown
-from ...facts.view import SnapshotView, known, need
+from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS, branch, driver_version, on_windows
 from ..registry import check

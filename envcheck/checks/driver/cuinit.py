@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import Unavailable
+from ...facts.base import Unavailable, known
 from ...facts.evidence import Evidence
 from ...facts.gpu import CudaDriver
 from ...facts.kernel import DeviceNode
-from ...facts.view import SnapshotView, facts_of, known, need
+from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ..driver_state import (

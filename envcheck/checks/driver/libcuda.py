@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from ...data.versions import parse_version
+from ...facts.base import known
 from ...facts.gpu import CudaDriver
 from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, known, need
+from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about_file
 from ..driver_state import NO_GPUS, container, on_wsl

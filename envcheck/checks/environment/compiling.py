@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.base import known
 from ...facts.missing import CannotJudge, NotKnown, Skip
 from ...facts.target import FRAMEWORKS
-from ...facts.view import SnapshotView, known
+from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..fitness import code_for

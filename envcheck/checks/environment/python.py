@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.target import Distribution
-from ...facts.view import SnapshotView, facts_of, known
+from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about, about_file
 from ..registry import check

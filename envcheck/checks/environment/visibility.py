@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...facts.base import known
 from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, is_container, known
+from ...facts.view import SnapshotView, is_container
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..driver_state import NO_GPUS_THERE

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 from ...data.cuda import driver_fits
-from ...facts.base import NOT_COLLECTED
+from ...facts.base import NOT_COLLECTED, known
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge, NotKnown, Skip
 from ...facts.target import FRAMEWORKS, Framework
-from ...facts.view import SnapshotView, known, need
+from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..driver_state import NO_GPUS_THERE, driver_version, on_windows, on_wsl

@@ -9,11 +9,11 @@ from packaging.version import Version
 
 from ...data.releases import releases
 from ...data.versions import parse_version
-from ...facts.base import Probe, StuckProcess
+from ...facts.base import Probe, StuckProcess, known
 from ...facts.evidence import Evidence
 from ...facts.missing import Skip
 from ...facts.target import FRAMEWORKS, Framework
-from ...facts.view import SnapshotView, known, need
+from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.subjects import about
 from ..purpose import CPU_TENSORFLOWS

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu, GpuPair, NvLink
 from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, facts_of, known, need
+from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import gpu_subject
 from ..driver.cuinit import fabric_remedy

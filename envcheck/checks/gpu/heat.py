@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.base import known
 from ...facts.gpu import Gpu
 from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, known, need
+from ...facts.view import SnapshotView, need
 from ...findings.model import Passed, Remedy, Verdict
 from ..driver_state import NO_GPUS
 from ..gpus import address_of, finding, judge_gpus

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu, LostGpu
 from ...facts.missing import Skip
-from ...facts.view import SnapshotView, known, need, show
+from ...facts.view import SnapshotView, need, show
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_gpu, gpu_subject

@@ -9,9 +9,10 @@ from packaging.version import Version
 from ...data.capabilities import capability
 from ...data.cuda import rows
 from ...data.versions import parse_version
+from ...facts.base import known
 from ...facts.gpu import Gpu
 from ...facts.missing import NotKnown, Skip
-from ...facts.view import SnapshotView, known, need
+from ...facts.view import SnapshotView, need
 from ...findings.model import Passed, Remedy, Verdict
 from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS, container, on_windows, on_wsl, service
 from ..gpus import address_of, finding, judge_gpus

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.base import known
 from ...facts.gpu import Gpu, GpuProcess
-from ...facts.view import SnapshotView, known, need
+from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..driver_state import NO_GPUS, container, on_windows, on_wsl, service
 from ..gpus import address_of, finding, judge_gpus

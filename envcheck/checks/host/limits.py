@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.base import known
 from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, known, need
+from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..nvidia_devices import mode_bits
 from ..registry import check

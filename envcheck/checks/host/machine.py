@@ -9,8 +9,9 @@ from functools import cache
 from packaging.version import Version
 
 from ...data import table
+from ...facts.base import known
 from ...facts.missing import Skip
-from ...facts.view import SnapshotView, known, need
+from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..registry import check
 from .places import gigabytes, host_of

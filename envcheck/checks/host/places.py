@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.host import Disk, Host
 from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, known
+from ...facts.view import SnapshotView, facts_of
 
 NAMES = {
     "home": "the home directory",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from ...facts.base import known
 from ...facts.kernel import DkmsState, DriverFile, Kernel, ModuleFile
-from ...facts.view import SnapshotView, known
+from ...facts.view import SnapshotView
 from ...findings.shell import word
 from ..driver_state import branch
 from ..system_commands import ShellText, on_system

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...data.kernel import flavour_for
-from ...facts.base import Unavailable
+from ...facts.base import Unavailable, known
 from ...facts.evidence import Evidence
 from ...facts.kernel import Kernel, KernelEvent
 from ...facts.missing import CannotJudge, NotKnown
 from ...facts.pci import PciDevice
-from ...facts.view import SnapshotView, known, need
+from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.subjects import Subject, about_device, about_device_at
 from ..driver_state import REBOOT

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 from ...data.kernel import Xid, xids
+from ...facts.base import known
 from ...facts.gpu import Gpu
 from ...facts.kernel import KernelEvent
 from ...facts.missing import CannotJudge
-from ...facts.view import SnapshotView, known, need
+from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_device_at

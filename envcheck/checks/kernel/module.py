@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.base import known
 from ...facts.kernel import Kernel
 from ...facts.missing import CannotJudge, Skip
-from ...facts.view import SnapshotView, known, need, show
+from ...facts.view import SnapshotView, need, show
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..driver_state import REBOOT

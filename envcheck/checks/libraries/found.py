@@ -9,10 +9,11 @@ from packaging.version import Version
 
 from ...data.sonames import component_of, sonames
 from ...data.versions import parse_version
+from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import NotKnown, Skip
 from ...facts.target import FRAMEWORKS, Framework, Library
-from ...facts.view import SnapshotView, known, need
+from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about

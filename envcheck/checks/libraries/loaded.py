@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from ...data.packages import component
 from ...data.sonames import component_of
 from ...data.versions import parse_version
+from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge, Skip
 from ...facts.target import FRAMEWORKS, Framework, Library
-from ...facts.view import SnapshotView, known
+from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..packages.release_sets import same

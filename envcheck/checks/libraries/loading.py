@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from ...data.sonames import component_of, sonames
-from ...facts.base import Unavailable
+from ...facts.base import Unavailable, known
 from ...facts.missing import Skip
 from ...facts.target import FRAMEWORKS, Framework, Library
-from ...facts.view import SnapshotView, facts_of, known
+from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about, about_file

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from ...data.packages import NVTF_SOURCE, is_first_generation
+from ...facts.base import known
 from ...facts.missing import NotKnown, Skip
 from ...facts.target import Distribution
-from ...facts.view import SnapshotView, facts_of, known
+from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..registry import check

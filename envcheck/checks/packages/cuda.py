@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from ...data.packages import NVTF_SOURCE, WHEELS_SOURCE, tensorflow_build
+from ...facts.base import known
 from ...facts.missing import NotKnown, Skip
 from ...facts.target import FRAMEWORKS
-from ...facts.view import SnapshotView, facts_of, known, need
+from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..registry import check

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from ...data.packages import component, cuda_major
+from ...facts.base import known
 from ...facts.missing import NotKnown, Skip
 from ...facts.target import Distribution
-from ...facts.view import SnapshotView, facts_of, known
+from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.subjects import about
 from ..registry import check

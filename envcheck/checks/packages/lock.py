@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...data.versions import parse_version
-from ...facts.base import Maybe, Unavailable
+from ...facts.base import Maybe, Unavailable, known
 from ...facts.missing import Skip
 from ...facts.target import InstalledLock, PackageInLock
-from ...facts.view import SnapshotView, facts_of, known, need
+from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about

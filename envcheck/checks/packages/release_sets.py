@@ -13,9 +13,10 @@ from ...data.packages import TensorFlowBuild, component, tensorflow_builds
 from ...data.releases import MonthlyRelease
 from ...data.sonames import component_of
 from ...data.versions import parse_version
+from ...facts.base import known
 from ...facts.missing import NotKnown
 from ...facts.target import Distribution
-from ...facts.view import SnapshotView, known
+from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..target import framework_facts, named, pip_install

@@ -11,8 +11,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
 from ...data.versions import parse_version
+from ...facts.base import known
 from ...facts.target import Distribution, TargetInterpreter
-from ...facts.view import known
 
 
 class Unmet(NamedTuple):

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from ...data.packages import NAMES_SOURCE, TENSORFLOWS, WHEELS_SOURCE, placeholder
+from ...facts.base import known
 from ...facts.missing import Skip
-from ...facts.view import SnapshotView, facts_of, known
+from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..registry import check

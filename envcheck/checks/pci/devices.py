@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import Unavailable
+from ...facts.base import Unavailable, known
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge, CouldNotRun, Skip
 from ...facts.pci import PciDevice
-from ...facts.view import SnapshotView, facts_of, known, need
+from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.subjects import Subject, about_device, about_device_at
 from ..driver_state import REBOOT, on_wsl

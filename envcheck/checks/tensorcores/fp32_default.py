@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...data.versions import parse_version
+from ...facts.base import known
 from ...facts.missing import Skip
 from ...facts.target import FRAMEWORKS
-from ...facts.view import SnapshotView, known
+from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...tensorcores.circumstances import OVERRIDE
 from ...tensorcores.judge import Case

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.missing import Skip
-from ...facts.view import SnapshotView, known
+from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...tensorcores.causes import LOOK_FOR_XIDS, STICKY
 from ...tensorcores.judge import Case
