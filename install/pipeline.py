@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -52,14 +53,14 @@ def install(request: Request, options: InstallOptions, ui: UI) -> Outcome:
             return Outcome(result="planned", plan=plan)
         # Only now: a plan does without.
         from .transaction.execute import execute
-        from .verify import DoctorVerifier
+        from .verify import verify
 
         installed = execute(
             plan,
             artifact,
             request,
             mode.builder(resolved, plan),
-            DoctorVerifier(*mode.verify_options(resolved)),
+            partial(verify, mode.verify_options(resolved)),
             wait=options.wait,
             tell=ui.say,
             step=ui.step,

@@ -100,11 +100,11 @@ class BackgroundTask(threading.Thread, Generic[T]):
 
 
 class VerifyOptions(NamedTuple):
-    """How the doctor looks at a new version: ``verify.DoctorVerifier``."""
+    """How the doctor looks at a new version, and what that must show."""
 
-    look: Callable[[Path], Collected]
-    must_pass: list[str]
-    allow_no_gpu: bool
+    look: Callable[[Path], Collected]  # raises CouldNotLook
+    must_pass: list[str]  # codes without which the stack is not installed
+    allow_no_gpu: bool  # what could not be judged for want of a GPU is no reason against it
 
 
 def unchanged(machine: Snapshot) -> Snapshot:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,67 +10,53 @@ from .. import json_text
 from ..checks.driver_state import NO_GPUS
 from ..checks.engine import diagnose
 from ..checks.registry import all_checks
-from ..collection import Collected
 from ..facts import snapshot as snapshots
 from ..findings.model import CheckResult, Diagnosis
 from ..reports.model import build
+from .survey import VerifyOptions
 from .transaction import record
 from .transaction.interfaces import Verification
 from .transaction.layout import Version
 from .transaction.record import Health
 
 
-class DoctorVerifier:
-    """Verifies as `envcheck doctor --target` would.
+def verify(options: VerifyOptions, directory: Path, old: Path | None) -> Verification:
+    """Judge the version in ``directory`` as `envcheck doctor --target` would; old: the one in use.
 
-    look: at a new version; raises CouldNotLook. must_pass: codes without which the stack is not installed.
-    allow_no_gpu: what could not be judged for want of a GPU is no reason against it.
+    Raises CouldNotLook.
     """
-
-    def __init__(
-        self,
-        look: Callable[[Path], Collected],
-        must_pass: Sequence[str] = (),
-        allow_no_gpu: bool = False,
-    ) -> None:
-        self._look = look
-        self._must_pass = list(must_pass)
-        self._allow_no_gpu = allow_no_gpu
-
-    def verify(self, directory: Path, old: Path | None) -> Verification:
-        """Judge the version in ``directory``; old: the one in use. Raises CouldNotLook."""
-        collected = self._look(directory)
-        diagnosis = diagnose(collected.snapshot)
-        before = _failing(diagnose(msgspec.structs.replace(collected.snapshot, target=None)))
-        before |= _failed_in(old)
-        failing = [result for result in diagnosis.results if result.outcome == "fail"]
-        needed = [result for result in diagnosis.results if result.code in self._must_pass]
-        unproven = [result for result in needed if result.outcome != "pass"]
-        excused = [result for result in unproven if self._is_excused(result, before)]
-        against = [result for result in failing if result.code not in before]
-        against += [r for r in unproven if r not in excused and r not in against]
-        report = build(collected.snapshot, diagnosis)
-        return Verification(
-            health=Health(
-                verdict=report.verdict,
-                failing=[result.code for result in failing if result not in against],
-                unproven=[result.code for result in excused],
-            ),
-            failures=[collected.restore(_sentence(result)) for result in against],
-            report=json_text.render(report).encode(),
-            snapshot=snapshots.dump(collected.snapshot),
-        )
-
-    def _is_excused(self, result: CheckResult, before: set[str]) -> bool:
-        """Whether it cannot be proven here for want of a GPU, which the user has allowed."""
-        if not self._allow_no_gpu or result.outcome not in ("skipped", "could-not-run"):
-            return False
-        return result.consequence_of in before or _asks_for_gpus(result.code)
+    collected = options.look(directory)
+    diagnosis = diagnose(collected.snapshot)
+    before = _failing(diagnose(msgspec.structs.replace(collected.snapshot, target=None)))
+    before |= _failed_in(old)
+    failing = [result for result in diagnosis.results if result.outcome == "fail"]
+    needed = [result for result in diagnosis.results if result.code in options.must_pass]
+    unproven = [result for result in needed if result.outcome != "pass"]
+    excused = [
+        result for result in unproven if options.allow_no_gpu and _wants_gpus(result, before)
+    ]
+    against = [result for result in failing if result.code not in before]
+    against += [r for r in unproven if r not in excused and r not in against]
+    report = build(collected.snapshot, diagnosis)
+    return Verification(
+        health=Health(
+            verdict=report.verdict,
+            failing=[result.code for result in failing if result not in against],
+            unproven=[result.code for result in excused],
+        ),
+        failures=[collected.restore(_sentence(result)) for result in against],
+        report=json_text.render(report).encode(),
+        snapshot=snapshots.dump(collected.snapshot),
+    )
 
 
-def _asks_for_gpus(code: str) -> bool:
-    """Whether a check says nothing on a machine without a GPU."""
-    return any(check.code == code and {*NO_GPUS} <= {*check.follows} for check in all_checks())
+def _wants_gpus(result: CheckResult, before: set[str]) -> bool:
+    """Whether it could not be proven here for want of a GPU."""
+    if result.outcome not in ("skipped", "could-not-run"):
+        return False
+    return result.consequence_of in before or any(
+        check.code == result.code and {*NO_GPUS} <= {*check.follows} for check in all_checks()
+    )
 
 
 def _failed_in(old: Path | None) -> set[str]:

@@ -19,7 +19,7 @@ from ..plan.models import Plan, StepName
 from ..request import Request
 from ..signals import ending_raises, held_back
 from . import current, existing, file_list, guard, layout, record, recovery, removal, roots
-from .interfaces import Artifact, Builder, Verification, Verifier
+from .interfaces import Artifact, Builder, Verification, Verify
 from .journal import Journal
 from .layout import Root, Version
 from .lock import locked
@@ -34,7 +34,7 @@ def execute(
     artifact: Artifact,
     request: Request,
     builder: Builder,
-    verifier: Verifier,
+    verify: Verify,
     *,
     wait: float | None = None,
     tell: Tell = lambda sentence: None,
@@ -63,7 +63,7 @@ def execute(
             roots.register(root)
         transaction = _Transaction(root, journal, plan, artifact, request)
         try:
-            transaction.build(builder, verifier, step)
+            transaction.build(builder, verify, step)
             step("swap")
             with held_back():
                 return transaction.commit()
@@ -87,7 +87,7 @@ class _Transaction:
         self.version = root.version(layout.free_id(root, plan.version))
         self.before = root.current_id() or ""
 
-    def build(self, builder: Builder, verifier: Verifier, step: TellStep) -> None:
+    def build(self, builder: Builder, verify: Verify, step: TellStep) -> None:
         """Everything that does not touch what is in use."""
         version, journal = self.version, self.journal
         began = layout.now()
@@ -107,7 +107,7 @@ class _Transaction:
             journal.append(version.id, name)
         self._refuse_foreign_records()
         step("verify")
-        verdict = self._verify(verifier)
+        verdict = self._verify(verify)
         self._write_record(builder.result(), verdict, began)
         journal.append(version.id, "verified", verdict=verdict.health.verdict)
 
@@ -145,10 +145,10 @@ class _Transaction:
                 " its own records"
             )
 
-    def _verify(self, verifier: Verifier) -> Verification:
+    def _verify(self, verify: Verify) -> Verification:
         old = self.root.version(self.before) if self.before else None
         beside = old.directory if old is not None and old.is_directory else None
-        verdict = verifier.verify(self.version.directory, beside)
+        verdict = verify(self.version.directory, beside)
         durable.write(self.version.doctor, verdict.report)
         if verdict.snapshot:
             durable.write(self.version.own / "snapshot.json", verdict.snapshot)

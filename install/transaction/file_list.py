@@ -8,7 +8,10 @@ writes it.
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -78,15 +81,14 @@ def compare(version: Version) -> Difference:
     missing, changed, added = [], [], []
     for folder in sorted(noted.keys() | found.keys()):
         before, after = noted.get(folder, {}), found.get(folder, {})
-        if before == after:
-            continue
-        missing += [_join(folder, name) for name in sorted(before.keys() - after.keys())]
-        added += [_join(folder, name) for name in sorted(after.keys() - before.keys())]
-        changed += [
-            _join(folder, name)
-            for name in sorted(before.keys() & after.keys())
-            if before[name] != after[name]
-        ]
+        for name in sorted(before.keys() | after.keys()) if before != after else ():
+            path = _join(folder, name)
+            if name not in after:
+                missing.append(path)
+            elif name not in before:
+                added.append(path)
+            elif before[name] != after[name]:
+                changed.append(path)
     if version.is_container:
         missing += [f"{OWN}/{path.name}" for path in version.of_image if not path.exists()]
     elif not version.python.exists():  # a link, whose target is not the version's
@@ -97,41 +99,20 @@ def compare(version: Version) -> Difference:
 def scan(directory: Path) -> Files:
     """Every file and link below it, without byte code and envcheck's own files."""
     files: Files = {}
-    waiting = [""]
-    while waiting:
-        folder = waiting.pop()
-        names: dict[str, tuple[int, int]] = {}
-        for entry in _listing(directory / folder):
-            name = entry.name
-            if entry.is_dir(follow_symlinks=False):
-                if name != _BYTE_CODE and not (folder == "" and name == OWN):
-                    waiting.append(_join(folder, name))
-            elif not name.endswith(_GENERATED):
-                with suppress(OSError):  # gone since, or too deep for a path
-                    status = entry.stat(follow_symlinks=False)
-                    names[name] = (status.st_size, status.st_mtime_ns)
-        if names:
-            files[folder] = names
+    for folder, name, status in _walk(directory, passed_over=(_BYTE_CODE, OWN)):
+        if not stat.S_ISDIR(status.st_mode) and not name.endswith(_GENERATED):
+            files.setdefault(folder, {})[name] = (status.st_size, status.st_mtime_ns)
     return files
 
 
 def blocks(directories: list[Path]) -> dict[tuple[int, int], tuple[int, int, int]]:
     """Every file below them by device and inode: (allocated bytes, its links, its links below them)."""
     found: dict[tuple[int, int], tuple[int, int, int]] = {}
-    waiting = list(directories)
-    while waiting:
-        for entry in _listing(waiting.pop()):
-            try:
-                status = entry.stat(follow_symlinks=False)
-            except OSError:  # gone since, or too deep for a path
-                continue
-            folder = entry.is_dir(follow_symlinks=False)
-            if folder:
-                waiting.append(Path(entry.path))
-            key = (status.st_dev, status.st_ino)
-            seen = found.get(key, (0, 0, 0))[2]
-            links = 1 if folder else status.st_nlink
-            found[key] = (status.st_blocks * 512, links, seen + 1)
+    for _, _, status in chain.from_iterable(map(_walk, directories)):
+        key = (status.st_dev, status.st_ino)
+        seen = found.get(key, (0, 0, 0))[2]
+        links = 1 if stat.S_ISDIR(status.st_mode) else status.st_nlink
+        found[key] = (status.st_blocks * 512, links, seen + 1)
     return found
 
 
@@ -144,13 +125,27 @@ def usage(directories: list[Path]) -> Usage:
     )
 
 
-def _listing(path: Path) -> list[os.DirEntry[str]]:
-    """What is in it; nothing where there is nothing (any more), or we may not look."""
-    try:
-        with os.scandir(path) as entries:
-            return list(entries)
-    except OSError:
-        return []
+def _walk(
+    top: Path, passed_over: tuple[str, ...] = ()
+) -> Iterator[tuple[str, str, os.stat_result]]:
+    """Everything below it: (its folder, "" or "lib/…", its name, its status), no link followed.
+
+    passed_over: names of directories. What is gone since, may not be read or is too deep for a path is left
+    out.
+    """
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        with suppress(OSError), os.scandir(top / folder) as entries:
+            for entry in entries:
+                is_directory = entry.is_dir(follow_symlinks=False)
+                if is_directory and entry.name in passed_over:
+                    continue
+                with suppress(OSError):
+                    status = entry.stat(follow_symlinks=False)
+                    if is_directory:
+                        waiting.append(_join(folder, entry.name))
+                    yield folder, entry.name, status
 
 
 def _join(folder: str, name: str) -> str:

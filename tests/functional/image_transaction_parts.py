@@ -185,7 +185,7 @@ class ImageJudge:
         self._failures = failures or []
         self._at = at
 
-    def verify(self, directory: Path, old: Path | None) -> Verification:
+    def __call__(self, directory: Path, old: Path | None) -> Verification:
         assert engine_images.trouble(Version(directory)) == ""
         self._at("verify")
         health = Health(verdict="Healthy")
@@ -223,10 +223,10 @@ def install_image(
     if builder is None:
         assert engine is not None
         builder = ImageBuilder(release, engine)
-    verifier = options.pop("verifier", None) or ImageJudge()
+    verify = options.pop("verify", None) or ImageJudge()
     asked = options.pop("request", None) or image_request(root, release)
     plan, image = planned(root, release), tiny_image(release)
-    return execute(plan, image, asked, builder, verifier, **options)
+    return execute(plan, image, asked, builder, verify, **options)
 
 
 def image_in_use(root: Path, engine: FakeEngine) -> str:

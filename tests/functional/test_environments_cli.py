@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,13 +23,15 @@ from transaction_parts import (
     runs,
 )
 
-from envcheck.collection import Collected, collect
+from envcheck.collection import collect
 from envcheck.exit_codes import PutBack
 from envcheck.install import places
+from envcheck.install.survey import VerifyOptions
 from envcheck.install.transaction import existing
+from envcheck.install.transaction.interfaces import Verify
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.lock import locked as root_lock
-from envcheck.install.verify import DoctorVerifier
+from envcheck.install.verify import verify
 
 XDG = ("HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
 
@@ -256,13 +259,16 @@ class RealBuilder(TinyBuilder):
         )
 
 
-def without_kernels(directory: Path) -> Collected:
-    return collect(str(directory))
+def proving(*must_pass: str) -> Verify:
+    """The doctor, without micro-kernels."""
+    return partial(
+        verify,
+        VerifyOptions(lambda directory: collect(str(directory)), list(must_pass), False),
+    )
 
 
 def test_the_real_doctor_verifies_and_looks_there_afterwards(root: Path) -> None:
-    verifier = DoctorVerifier(look=without_kernels)
-    done = install(root, "1", builder=RealBuilder("1"), verifier=verifier)
+    done = install(root, "1", builder=RealBuilder("1"), verify=proving())
     report = json.loads(Root(root).version(done.version).doctor.read_text())
     assert report["target"]["location"].endswith(done.version)
     assert done.record.health.verdict == report["verdict"]
@@ -272,7 +278,7 @@ def test_the_real_doctor_verifies_and_looks_there_afterwards(root: Path) -> None
 
 
 def test_the_real_doctor_refuses_what_does_not_import(root: Path) -> None:
-    install(root, "1", builder=RealBuilder("1"), verifier=DoctorVerifier(look=without_kernels))
+    install(root, "1", builder=RealBuilder("1"), verify=proving())
 
     class Broken(RealBuilder):
         def install(self, directory: Path) -> None:
@@ -281,8 +287,8 @@ def test_the_real_doctor_refuses_what_does_not_import(root: Path) -> None:
             package.mkdir()
             (package / "__init__.py").write_text("raise ImportError('libfoo.so is missing')\n")
 
-    verifier = DoctorVerifier(look=without_kernels, must_pass=["FRM-001"])
+    proof = proving("FRM-001")
     with pytest.raises(PutBack, match=r"FRM-001: .*libfoo\.so is missing"):
-        install(root, "2", builder=Broken("2"), verifier=verifier)
+        install(root, "2", builder=Broken("2"), verify=proof)
     assert runs(root) == "1"
     assert len(Root(root).versions()) == 1

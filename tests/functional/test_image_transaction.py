@@ -58,7 +58,7 @@ def failing(
         if step == at:
             raise error()
 
-    return {"builder": ImageBuilder("2", engine, fail), "verifier": ImageJudge(at=fail)}
+    return {"builder": ImageBuilder("2", engine, fail), "verify": ImageJudge(at=fail)}
 
 
 def test_installed_and_recorded(root: Path, engine: FakeEngine) -> None:
@@ -95,7 +95,7 @@ def test_an_error_in_a_step_leaves_the_engine_as_it_was(
 
 def test_what_the_doctor_refuses_is_taken_back(root: Path, engine: FakeEngine) -> None:
     with pytest.raises(PutBack, match="FRM-001: no GPU") as refused:
-        install_image(root, "1", engine, verifier=ImageJudge(["FRM-001: no GPU"]))
+        install_image(root, "1", engine, verify=ImageJudge(["FRM-001: no GPU"]))
     assert (Path(refused.value.hint.removeprefix("the log is in ")) / "doctor.json").is_file()
     assert engine.images() == {}
 

@@ -89,7 +89,7 @@ def test_killed_in_the_middle_of_a_step(one: Path, engine: FakeEngine, step: str
             die()
 
     builder, judge = ImageBuilder("2", engine, at), ImageJudge(at=at)
-    killed = in_child(lambda: install_image(one, "2", engine, builder=builder, verifier=judge))
+    killed = in_child(lambda: install_image(one, "2", engine, builder=builder, verify=judge))
     assert killed == -signal.SIGKILL
     assert ("2" in engine.images()) == (step in ("pulled", "configure", "verify"))
     after_the_kill(one, engine, swapped=False)

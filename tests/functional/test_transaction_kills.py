@@ -140,7 +140,7 @@ def test_killed_in_the_middle_of_a_step(one: Path, step: str) -> None:
 
     builder, judge = TinyBuilder("2", at), Judge(at=at)
     with watched(one):
-        assert in_child(lambda: install(one, "2", builder=builder, verifier=judge)) == -9
+        assert in_child(lambda: install(one, "2", builder=builder, verify=judge)) == -9
         after_the_kill(one, swapped=False)
 
 

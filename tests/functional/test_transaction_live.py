@@ -55,7 +55,7 @@ def failing(at: str, error: Callable[[], BaseException]) -> dict[str, object]:
         if step == at:
             raise error()
 
-    return {"builder": TinyBuilder("2", fail), "verifier": Judge(at=fail)}
+    return {"builder": TinyBuilder("2", fail), "verify": Judge(at=fail)}
 
 
 def test_installed_and_recorded(root: Path) -> None:
@@ -155,7 +155,7 @@ def test_an_unverified_version_is_removed_and_what_it_said_is_kept(root: Path) -
     for release in ("2", "3", "4", "5"):
         judge = Judge(["FRM-001: tensorflow does not import"])
         with pytest.raises(PutBack, match="FRM-001: tensorflow does not import") as caught:
-            install(root, release, verifier=judge)
+            install(root, release, verify=judge)
         kept = Path(caught.value.hint.removeprefix("the log is in "))
         assert (kept / "doctor.json").read_text() == '{"a": "report"}\n'
     assert runs(root) == "1"
@@ -178,7 +178,7 @@ def test_a_signal_in_a_step_undoes_it(root: Path, step: str, number: int, code: 
     def work() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         builder, judge = TinyBuilder("2", at), Judge(at=at)
-        install(root, "2", builder=builder, verifier=judge, tell=told.write_text)
+        install(root, "2", builder=builder, verify=judge, tell=told.write_text)
 
     told = root.parent / "told"
     assert in_child(work) == code

@@ -136,7 +136,7 @@ class Judge:
         self._failures = failures or []
         self._at = at
 
-    def verify(self, directory: Path, old: Path | None) -> Verification:
+    def __call__(self, directory: Path, old: Path | None) -> Verification:
         assert (directory / "lib" / f"python{MINOR}" / "site-packages" / "tiny.py").is_file()
         self._at("verify")
         return Verification(
@@ -178,9 +178,9 @@ def install(root: Path, release: str, **options: Any) -> Installed:
     """One installation; builder and verifier may be given."""
     lock = locked(release)
     builder = options.pop("builder", None) or TinyBuilder(release)
-    verifier = options.pop("verifier", None) or Judge()
+    verify = options.pop("verify", None) or Judge()
     asked = options.pop("request", None) or request(root, release)
-    return execute(planned(root, lock), artifact(lock), asked, builder, verifier, **options)
+    return execute(planned(root, lock), artifact(lock), asked, builder, verify, **options)
 
 
 def in_child(work: Callable[[], object]) -> int:

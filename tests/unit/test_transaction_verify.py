@@ -14,12 +14,12 @@ from whole import with_target
 from envcheck.collection import Collected
 from envcheck.facts.snapshot import Snapshot, load
 from envcheck.install.request import Request
-from envcheck.install.survey import unchanged
+from envcheck.install.survey import VerifyOptions, unchanged
 from envcheck.install.transaction import record
 from envcheck.install.transaction.interfaces import Verification
 from envcheck.install.transaction.layout import Version
 from envcheck.install.transaction.record import Health, Record
-from envcheck.install.verify import DoctorVerifier
+from envcheck.install.verify import verify
 
 NEW = Path("/envs/new")
 ANY: dict[str, Any] = {
@@ -43,8 +43,7 @@ def judged(
         assert directory == NEW
         return Collected(new, {"<home-1>": "/home/margaret"})
 
-    verifier = DoctorVerifier(look, must_pass=must_pass, allow_no_gpu=allow_no_gpu)
-    return verifier.verify(NEW, old)
+    return verify(VerifyOptions(look, list(must_pass), allow_no_gpu), NEW, old)
 
 
 def verified(folder: Path, failing: list[str]) -> Path:
