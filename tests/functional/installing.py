@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli
-from cli import called, envcheck, environment
+from cli import envcheck, environment
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -39,10 +39,6 @@ class Home:
         self, *arguments: str | Path, seconds: float = SECONDS, **changes: str
     ) -> subprocess.CompletedProcess[bytes]:
         return envcheck(*arguments, timeout=seconds, **(self.variables | changes))
-
-    def called(self, *arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
-        """Without a process of its own: for what is refused."""
-        return called(*arguments, **self.variables)
 
     def install(
         self, *arguments: str | Path, seconds: float = SECONDS, **changes: str

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-MINORS = range(6, 16)
-
 
 def heavy(*minors: int) -> list[ParameterSet]:
     """The same test with older Pythons and their pips: CI's."""

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cli import PYTHON, called, envcheck, environment, refused
+from cli import PYTHON, envcheck, environment, refused
 from h100 import empty_machine
 
 from envcheck import __version__
@@ -36,7 +36,7 @@ def script(path: Path, text: str) -> Path:
 def test_a_snapshot_that_cannot_be_read(tmp_path: Path, content: bytes, word: str) -> None:
     file = tmp_path / "machine.json"
     file.write_bytes(content)
-    sentence = refused(called("doctor", "--from", file))
+    sentence = refused(envcheck("doctor", "--from", file))
     assert str(file) in sentence
     assert word in sentence
 
@@ -45,11 +45,11 @@ def test_a_snapshot_of_200_megabytes(tmp_path: Path) -> None:
     file = tmp_path / "huge.json"
     with file.open("wb") as handle:
         handle.truncate(200 * 1024 * 1024)
-    assert "larger than 64 MiB" in refused(called("doctor", "--from", file))
+    assert "larger than 64 MiB" in refused(envcheck("doctor", "--from", file))
 
 
 def test_a_snapshot_from_standard_input() -> None:
-    assert "-: it is empty" in refused(called("doctor", "--from", "-"))
+    assert "-: it is empty" in refused(envcheck("doctor", "--from", "-"))
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_a_snapshot_from_standard_input() -> None:
     ],
 )
 def test_wrong_usage(arguments: list[str], word: str) -> None:
-    assert word in refused(called(*arguments))
+    assert word in refused(envcheck(*arguments))
 
 
 def test_output_that_cannot_be_written_is_said_and_nothing_is_left(tmp_path: Path) -> None:
     snapshot = tmp_path / "s.json"
     snapshot.write_bytes(dump(empty_machine()))
-    sentence = refused(called("doctor", "--from", snapshot, "--output", "/dev/full"))
+    sentence = refused(envcheck("doctor", "--from", snapshot, "--output", "/dev/full"))
     assert "No space left" in sentence
 
 
@@ -98,7 +98,7 @@ def test_output_that_cannot_be_written_is_said_and_nothing_is_left(tmp_path: Pat
 )
 def test_a_target_whose_handshake_fails(tmp_path: Path, content: str, word: str) -> None:
     target = script(tmp_path / "python", content)
-    sentence = refused(called("doctor", "--target", target))
+    sentence = refused(envcheck("doctor", "--target", target))
     assert str(target) in sentence
     assert word in sentence
 
@@ -115,11 +115,11 @@ def test_a_target_relative_to_a_directory_that_is_gone(tmp_path: Path) -> None:
 
 def test_a_target_that_is_not_there_or_no_environment(tmp_path: Path) -> None:
     missing = tmp_path / "nothing"
-    assert str(missing) in refused(called("doctor", "--target", missing))
-    assert str(tmp_path) in refused(called("collect", "--target", tmp_path))
+    assert str(missing) in refused(envcheck("doctor", "--target", missing))
+    assert str(tmp_path) in refused(envcheck("collect", "--target", tmp_path))
     plain = tmp_path / "file"
     plain.write_text("")
-    assert str(plain) in refused(called("doctor", "--target", plain))
+    assert str(plain) in refused(envcheck("doctor", "--target", plain))
 
 
 def test_an_active_environment_that_is_gone_does_not_stop_the_doctor() -> None:
@@ -162,7 +162,8 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
 def test_standard_streams_that_are_closed(tmp_path: Path, closed: str) -> None:
     report = tmp_path / "report.json"
-    command = f"{PYTHON} -m envcheck doctor --exit-zero --format json --output {report} {closed}"
+    doctor = f"{PYTHON} -m envcheck doctor --only host --exit-zero --format json"
+    command = f"{doctor} --output {report} {closed}"
     ran = subprocess.run(["sh", "-c", command], capture_output=True, env=environment(), check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
     assert json.loads(report.read_text())["schema"] == 2
@@ -192,6 +193,6 @@ def test_an_internal_error_is_one_sentence() -> None:
 
 def test_version_and_help() -> None:
     assert envcheck("--version").stdout.decode() == f"envcheck {__version__}\n"
-    assert b"doctor" in called("--help").stdout
-    assert b"--target" in called("doctor", "--help").stdout
-    assert called().returncode == 2
+    assert b"doctor" in envcheck("--help").stdout
+    assert b"--target" in envcheck("doctor", "--help").stdout
+    assert envcheck().returncode == 2

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from engine_images import ACCESS, held, served
 from msgspec.structs import replace
+from podman import EITHER
 
 from envcheck.exit_codes import NotPutBack, PutBack
 from envcheck.install.engine import EngineImage, EngineName
@@ -30,7 +31,7 @@ class Engine:
         return held(self.name, self.program, image, **changes)
 
 
-@pytest.fixture(params=["podman", "docker"])
+@pytest.fixture(params=EITHER)
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     fixture = {"podman": "podman_world", "docker": "docker_daemon"}[request.param]
     world = request.getfixturevalue(fixture)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from docker_daemon import DockerDaemon
 from msgspec.structs import replace
-from podman import PodmanWorld
+from podman import EITHER, PodmanWorld
 
 from envcheck.install.engine import EngineName, Start, Wiring
 from envcheck.install.engines import command, gpu_count_check, inside
@@ -59,7 +59,7 @@ def run(
     )
 
 
-@pytest.fixture(params=["podman", "docker"])
+@pytest.fixture(params=EITHER)
 def engine(
     request: pytest.FixtureRequest,
 ) -> Iterator[tuple[EngineName, PodmanWorld | DockerDaemon]]:

@@ -62,18 +62,20 @@ def tree(folder: Path) -> list[str]:
     ],
 )
 def test_wrong_usage(home: Home, arguments: list[str], word: str) -> None:
-    result = home.called("install", *arguments)
+    result = home.envcheck("install", *arguments)
     assert word in sentence(result, 2)
 
 
 def test_an_unknown_release_names_the_nearest(home: Home) -> None:
-    result = home.called("install", "--stack", "nvidia-tf1", "--release", "23.04", "--allow-no-gpu")
+    result = home.envcheck(
+        "install", "--stack", "nvidia-tf1", "--release", "23.04", "--allow-no-gpu"
+    )
     assert "23.03" in sentence(result, 2)
 
 
 def test_the_wrong_python(home: Home, shop: Demo) -> None:
     other = stack_file(home.temporary / "other.toml", "2.0", python="3.2")
-    result = home.called(
+    result = home.envcheck(
         "install", "--stack", other, "--python", sys.executable, "--index", shop.index.url
     )
     told = sentence(result, 3)
@@ -83,7 +85,7 @@ def test_the_wrong_python(home: Home, shop: Demo) -> None:
 def test_a_stack_file_with_an_error_names_the_key(home: Home, tmp_path: Path) -> None:
     file = stack_file(tmp_path / "mine.toml", "2.0", more="gpuu = true")
     assert f'{file}: gpuu: the stack knows no "gpuu"' in sentence(
-        home.called("install", "--stack", file), 2
+        home.envcheck("install", "--stack", file), 2
     )
 
 
@@ -91,20 +93,20 @@ def test_a_path_that_is_not_ours(home: Home, shop: Demo, tmp_path: Path) -> None
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     (theirs / "thesis.txt").write_text("all of it")
-    result = home.called("install", *shop.selection, "--path", theirs)
+    result = home.envcheck("install", *shop.selection, "--path", theirs)
     assert "was not made by envcheck" in sentence(result, 2)
     assert tree(theirs) == ["thesis.txt"]
 
 
 @pytest.mark.parametrize("name", ["a:b", "a\nb", 'a"b', "$HOME"])
 def test_a_path_that_tools_cannot_take(home: Home, shop: Demo, tmp_path: Path, name: str) -> None:
-    result = home.called("install", *shop.selection, "--path", tmp_path / name)
+    result = home.envcheck("install", *shop.selection, "--path", tmp_path / name)
     assert result.returncode == 2
     assert not (tmp_path / name).exists()
 
 
 def test_plain_http_is_refused(home: Home, shop: Demo) -> None:
-    result = home.called(
+    result = home.envcheck(
         "install", "--stack", shop.stack, "--index", "http://192.0.2.1/simple/", "--python", PYTHON
     )
     told = sentence(result, 2)
@@ -115,7 +117,7 @@ def test_an_index_that_does_not_answer(home: Home, shop: Demo) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     index = f"http://secret:word@127.0.0.1:{port}/simple/"
-    result = home.called("install", "--stack", shop.stack, "--index", index, "--python", PYTHON)
+    result = home.envcheck("install", "--stack", shop.stack, "--index", index, "--python", PYTHON)
     assert f"127.0.0.1:{port}" in sentence(result, 4)
     assert "word" not in result.stderr.decode().replace("password", "")
 
@@ -131,7 +133,7 @@ def test_an_index_that_does_not_answer(home: Home, shop: Demo) -> None:
 def test_a_broken_lock(home: Home, tmp_path: Path, content: str, word: str) -> None:
     file = tmp_path / "pylock.toml"
     file.write_text(content)
-    told = sentence(home.called("install", "--lock", file), 2)
+    told = sentence(home.envcheck("install", "--lock", file), 2)
     assert str(file) in told and word in told
 
 
@@ -178,6 +180,6 @@ def gpu_is_here() -> bool:
 
 @pytest.mark.skipif(gpu_is_here(), reason="there is a GPU")
 def test_a_gpu_stack_without_a_gpu(home: Home) -> None:
-    result = home.called("install", "--stack", "nvidia-tf1")
+    result = home.envcheck("install", "--stack", "nvidia-tf1")
     assert "no NVIDIA GPU" in sentence(result, 3)
     assert "--allow-no-gpu" in result.stderr.decode()

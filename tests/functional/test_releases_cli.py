@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli import called, refused
+from cli import envcheck, refused
 
 OWN = """\
 name = "mine"
@@ -45,8 +45,16 @@ def home(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(folder), "XDG_DATA_HOME": "", "XDG_CACHE_HOME": "", **proxies}
 
 
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """This machine's Snapshot."""
+    file = tmp_path_factory.mktemp("machine") / "machine.json"
+    assert envcheck("collect", "--output", file).returncode == 0
+    return file.read_bytes()
+
+
 def told(*arguments: str | Path, **environment: str) -> str:
-    result = called("releases", *arguments, **environment)
+    result = envcheck("releases", *arguments, **environment)
     assert result.returncode == 0, result.stderr.decode()
     assert result.stderr == b""
     return result.stdout.decode()
@@ -86,10 +94,11 @@ def test_all_shows_the_oldest(home: dict[str, str]) -> None:
     assert "  20.06 " in long and "older: --all" not in long
 
 
-def test_a_snapshot_of_another_machine(home: dict[str, str], tmp_path: Path) -> None:
+def test_a_snapshot_of_another_machine(
+    home: dict[str, str], tmp_path: Path, collected: bytes
+) -> None:
     file = tmp_path / "machine.json"
-    assert called("collect", "--output", file, **home).returncode == 0
-    raw = json.loads(file.read_bytes())
+    raw = json.loads(collected)
     raw["machine"]["host"]["facts"].update(architecture="riscv64", cpu_flags=[])
     file.write_text(json.dumps(raw))
     (stack,) = read("--from", file, "--stack", "tensorflow-cpu", **home)["stacks"]
@@ -99,11 +108,10 @@ def test_a_snapshot_of_another_machine(home: dict[str, str], tmp_path: Path) -> 
 
 
 def test_a_machine_of_which_little_is_known_gets_no_yes(
-    home: dict[str, str], tmp_path: Path
+    home: dict[str, str], tmp_path: Path, collected: bytes
 ) -> None:
     file = tmp_path / "machine.json"
-    assert called("collect", "--output", file, **home).returncode == 0
-    raw = json.loads(file.read_bytes())
+    raw = json.loads(collected)
     raw["machine"]["host"] = None
     file.write_text(json.dumps(raw))
     (stack,) = read("--from", file, "--stack", "tensorflow-cpu", **home)["stacks"]
@@ -149,10 +157,11 @@ def test_one_flavour_as_json(home: dict[str, str], words: list[str]) -> None:
         assert (row["fits"] == "yes") is (not row["refusals"]) or row["fits"] == "perhaps"
 
 
-def test_containers_for_the_machine_of_a_snapshot(home: dict[str, str], tmp_path: Path) -> None:
+def test_containers_for_the_machine_of_a_snapshot(
+    home: dict[str, str], tmp_path: Path, collected: bytes
+) -> None:
     file = tmp_path / "machine.json"
-    assert called("collect", "--output", file, **home).returncode == 0
-    raw = json.loads(file.read_bytes())
+    raw = json.loads(collected)
     raw["machine"]["host"]["facts"].update(architecture="aarch64", cpu_flags=[])
     file.write_text(json.dumps(raw))
     (stack,) = read("--from", file, "--mode", "container", "--flavour", "tf2", **home)["stacks"]
@@ -186,4 +195,4 @@ def test_it_writes_to_a_file(home: dict[str, str], tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_sentence(home: dict[str, str], arguments: list[str], words: str) -> None:
-    assert words in refused(called("releases", *arguments, **home))
+    assert words in refused(envcheck("releases", *arguments, **home))

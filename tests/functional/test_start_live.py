@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 from cli import environment, refused
-from podman import PodmanWorld
+from podman import EITHER, PodmanWorld
 from processes import wait_for
 from started import VERSION, Installed, installed, plain_start
 
@@ -31,7 +31,7 @@ INIT = next(
 )
 
 
-@pytest.fixture(params=["podman", "docker"])
+@pytest.fixture(params=EITHER)
 def world(request: pytest.FixtureRequest) -> Any:
     """Each engine with a storage of the tests' own."""
     fixture = {"podman": "podman_world", "docker": "docker_daemon"}[request.param]

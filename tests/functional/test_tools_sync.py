@@ -143,6 +143,7 @@ def test_with_uv_a_second_environment_shares_the_unpacked_files(
     assert first.samefile(other)
 
 
+@pytest.mark.heavy
 def test_pip_of_python_3_6_needs_no_ensurepip(tmp_path: Path) -> None:
     python = need(6)
     files = tmp_path / "files"
