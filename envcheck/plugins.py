@@ -25,21 +25,6 @@ if TYPE_CHECKING:
 GROUPS = ("envcheck.checks", "envcheck.probes", "envcheck.stacks", "envcheck.reports")
 _NAME_LIMIT = 64  # characters
 OWN_FORMATS = ("text", "terminal", "json", "junit", "markdown", "html", "openmetrics")
-# The names of sections (facts/snapshot.py).
-OWN_PROBES = (
-    *("host", "pci", "kernel", "nvml", "nvidia_smi", "cuda", "containers", "interpreter"),
-    *(
-        "environment",
-        "packages",
-        "packaging_config",
-        "lock",
-        "loader",
-        "tensorflow",
-        "torch",
-        "jax",
-    ),
-    *("micro_kernels", "extensions"),
-)
 
 
 class Problem(msgspec.Struct, frozen=True, order=True):
@@ -69,7 +54,10 @@ def all_problems() -> list[Problem]:
 
 def probe_files() -> dict[str, Path]:
     """{a probe's name: the file of its module}; the module itself is not imported."""
-    return use("envcheck.probes", _file, OWN_PROBES)
+    from .facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS
+
+    sections = MACHINE_SECTIONS | TARGET_SECTIONS | {"micro_kernels", "extensions"}
+    return use("envcheck.probes", _file, sections)
 
 
 def stack_folders() -> dict[str, Path]:

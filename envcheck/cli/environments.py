@@ -7,6 +7,7 @@ import sys
 
 from ..exit_codes import UsageError
 from . import messages
+from .parser import seconds
 
 _WORDS = {"": False, "y": True, "yes": True, "n": False, "no": False}
 
@@ -23,12 +24,14 @@ def add_name(
     )
 
 
-def add_wait(parser: argparse.ArgumentParser) -> None:
+def add_wait(parser: argparse.ArgumentParser, default: float | None = None) -> None:
+    told = "until it is done" if default is None else f"{default:g}"
     parser.add_argument(
         "--wait",
-        type=_seconds,
+        type=seconds(0, 86400),
+        default=default,
         metavar="SECONDS",
-        help="how long to wait for another envcheck there (default: until it is done)",
+        help=f"how long to wait for another envcheck there (default: {told})",
     )
 
 
@@ -63,13 +66,3 @@ def answered(question: str, *, default: bool) -> bool:
         if word in _WORDS:
             return _WORDS[word] if word else default
         messages.show("Please answer y or n.\n")
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return value

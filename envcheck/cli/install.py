@@ -86,25 +86,9 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
     terminal.add_amount(parser, verbose="a plan with every package and step")
-    parser.add_argument(
-        "--wait",
-        type=_seconds,
-        default=600.0,
-        metavar="SECONDS",
-        help="how long to wait for another installation at the same place (default: 600)",
-    )
+    environments.add_wait(parser, 600.0)
     files.add_format(parser, json="for programs")
     parser.rare("--engine", "--installer", "--wait", "--dockerfile", "--allow-other-owner")
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 86400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 86400")
-    return value
 
 
 def run(arguments: argparse.Namespace) -> int:

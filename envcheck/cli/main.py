@@ -5,15 +5,19 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import resource
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from .. import __version__
 from ..exit_codes import EnvcheckError, ExitCode
-from . import limits, messages
+from . import messages
 from .commands import COMMANDS, HEADINGS
 from .parser import Parser
-from .uninterrupted import uninterrupted
+
+_MIB = 1 << 20
 
 EPILOG = """\
 start here:
@@ -54,7 +58,7 @@ def run(argv: Sequence[str]) -> int:
             return ExitCode.NOT_STARTED if in_its_place else ExitCode.USAGE
         if os.environ.get("ENVCHECK_DEBUG"):
             messages.trace()
-        if (limited := limits.explained(error)) is not None:
+        if (limited := limit_explained(error)) is not None:
             messages.say(limited[0])
             messages.hint(limited[1])
             return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK
@@ -86,9 +90,55 @@ def build_parser(argv: Sequence[str] = ()) -> Parser:
             name, help=summary, description=summary[0].upper() + summary[1:] + "."
         )
         if named in (None, name) and not (named is None and argv):
-            with uninterrupted():
+            with _uninterrupted():
                 module = importlib.import_module(f".{name}", __package__)
             module.add_arguments(command)
             command.set_defaults(run=module.run)
     parser.show_commands(commands, HEADINGS)
     return parser
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C in this block counts at its end.
+
+    For imports: msgspec's compiled part, interrupted while it is imported, swallows the interrupt and
+    makes the process die of a segmentation fault later, when it reads its first Snapshot.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def limit_explained(error: BaseException) -> tuple[str, str] | None:
+    """(sentence, hint) of an error that a limit is to blame for; None for any other."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number in (errno.EMFILE, errno.ENFILE):
+        files = _limit(resource.RLIMIT_NOFILE)
+        if number == errno.ENFILE or files is None:
+            return "this machine has too many open files", "close other programs, and try again"
+        return (
+            f"envcheck may open only {files} files at once, and needs more",
+            "raise the limit for this shell: ulimit -n 1024",
+        )
+    no_thread = isinstance(error, RuntimeError) and "start new thread" in str(error)
+    no_mapping = isinstance(error, ImportError) and "failed to map" in str(error)
+    if isinstance(error, MemoryError) or number == errno.ENOMEM or no_thread or no_mapping:
+        memory = _limit(resource.RLIMIT_AS)
+        if memory is None:
+            return (
+                "there is not enough memory left" + ", or not one thread" * no_thread,
+                "close other programs, and try again",
+            )
+        return (
+            f"envcheck may use only {memory // _MIB} MiB of memory, and needs more",
+            "lift the limit for this shell: ulimit -v unlimited",
+        )
+    return None
+
+
+def _limit(what: int) -> int | None:
+    soft = resource.getrlimit(what)[0]
+    return None if soft == resource.RLIM_INFINITY else soft

@@ -6,7 +6,7 @@ import argparse
 import functools
 import sys
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -177,6 +177,23 @@ class Parser(argparse.ArgumentParser):
             files.write(None, message)
         else:
             super()._print_message(message, file)
+
+
+def seconds(least: float, most: float) -> Callable[[str], float]:
+    """The type of an option that takes a number of seconds."""
+
+    def converted(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a number of seconds from {least:g} to {most:g}"
+            )
+        return value
+
+    return converted
 
 
 class _Help(argparse.Action):

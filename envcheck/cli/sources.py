@@ -19,6 +19,7 @@ from ..facts import snapshot as snapshots
 from ..facts.snapshot import Snapshot
 from ..install.engine import ENGINES
 from . import messages
+from .parser import seconds
 
 
 def add_target(parser: argparse._ActionsContainer) -> None:
@@ -55,20 +56,10 @@ def refuse_container(arguments: argparse.Namespace, option: str) -> None:
 def add_deadline(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--deadline",
-        type=_seconds,
+        type=seconds(0.1, 3600),
         metavar="SECONDS",
         help="how long each probe may take (default: each its own)",
     )
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.1 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.1 to 3600")
-    return value
 
 
 def live(

@@ -8,7 +8,7 @@ import resource
 
 import pytest
 
-from envcheck.cli import limits
+from envcheck.cli.main import limit_explained
 from envcheck.exit_codes import UsageError
 from envcheck.install import pylock
 from envcheck.install.catalogue import schema
@@ -18,7 +18,7 @@ DIGITS = f"x = {'9' * 5000}\n"
 
 def said(error: BaseException, monkeypatch: pytest.MonkeyPatch, limit: int) -> str:
     monkeypatch.setattr(resource, "getrlimit", lambda what: (limit, limit))
-    found = limits.explained(error)
+    found = limit_explained(error)
     return " | ".join(found) if found else ""
 
 

@@ -13,7 +13,6 @@ from build import Gpu, gpu_snapshot, snapshot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcheck import plugins
 from envcheck.cli import sources
 from envcheck.collector import documents as collector_documents
 from envcheck.collector import facts as collector_facts
@@ -156,8 +155,7 @@ def test_collector_and_core_agree_on_schema_reasons_and_probes() -> None:
     assert set(collector_facts.REASONS) == set(get_args(Reason))
     machine = probes.of("machine")
     assert {*machine, *probes.of("target")} <= set(Document.__struct_fields__)
-    sections = MACHINE_SECTIONS | TARGET_SECTIONS | {"micro_kernels", "extensions"}
-    assert sections == set(plugins.OWN_PROBES)
+    assert {*machine, *probes.of("target"), "interpreter"} == MACHINE_SECTIONS | TARGET_SECTIONS
     inside = {name for name, probe in machine.items() if probe.in_container}
     assert inside == MACHINE_SECTIONS - {"pci", "containers"}
 
