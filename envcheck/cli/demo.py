@@ -8,8 +8,7 @@ from importlib.resources import as_file, files
 from typing import TYPE_CHECKING
 
 from ..exit_codes import ExitCode, UsageError
-from . import doctor
-from .files import write
+from .files import add_report, write
 from .style import style_of
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"{', '.join(NAMES)}; default: what each shows",
     )
-    doctor.add_output(parser)
+    add_report(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,11 +50,12 @@ def run(arguments: argparse.Namespace) -> int:
         as_doctor = build_parser(["doctor"]).parse_args(
             ["doctor", "--exit-zero", "--from", str(path)]
         )
+        doctor = as_doctor.run
         options = {
             name: value for name, value in vars(arguments).items() if hasattr(as_doctor, name)
         }
         vars(as_doctor).update(options)
-        return doctor.run(as_doctor)
+        return int(doctor(as_doctor))
 
 
 def _packaged(name: str) -> Traversable:

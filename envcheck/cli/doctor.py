@@ -46,7 +46,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="diagnose the Snapshot in this file (- is standard input)",
     )
-    add_output(parser)
+    files.add_report(parser)
     sources.add_container(parser)
     sources.add_deadline(parser)
     kernels.add_arguments(parser)
@@ -72,35 +72,6 @@ def add_arguments(parser: Parser) -> None:
         help="exit with 0 whatever is found",
     )
     parser.rare("--engine", "--entrypoint", "--deadline", "--save", "--exit-zero", "--no-kernels")
-
-
-class _Formats(tuple[str, ...]):
-    """The names of report formats; of other packages', which are asked for only where need be, too."""
-
-    def __contains__(self, name: object) -> bool:
-        return name in tuple(self) or any(
-            name == entry.name for entry in plugins.entry_points("envcheck.reports")
-        )
-
-
-def add_output(parser: argparse.ArgumentParser) -> None:
-    """What the report looks like and where it goes: of `envcheck demo`, too."""
-    output = parser.add_mutually_exclusive_group()
-    files.add_format(output, json="for programs", junit="for CI servers", markdown="for a ticket")
-    for action in output._group_actions:
-        action.choices = _Formats(action.choices or ())
-    output.add_argument(
-        "--commands",
-        action="store_true",
-        help="print what to type, commented: read it, then run it",
-    )
-    detail = parser.add_mutually_exclusive_group()
-    detail.add_argument(
-        "-v", "--verbose", action="store_true", help="all evidence, all areas, and what was skipped"
-    )
-    detail.add_argument("-q", "--quiet", action="store_true", help="the verdict alone, no progress")
-    files.add_output(parser)
-    parser.add_argument("--save", metavar="FILE", help="also write the Snapshot")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from .. import safe_text
+from .. import plugins, safe_text
 from ..exit_codes import UsageError
 
 
@@ -30,6 +30,35 @@ def add_format(parser: argparse._ActionsContainer, **others: str) -> None:
         metavar="FORMAT",
         help=f"{told} or {last}",
     )
+
+
+class _Formats(tuple[str, ...]):
+    """The names of report formats; of other packages', which are asked for only where need be, too."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in tuple(self) or any(
+            name == entry.name for entry in plugins.entry_points("envcheck.reports")
+        )
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """What the doctor's report looks like and where it goes."""
+    output = parser.add_mutually_exclusive_group()
+    add_format(output, json="for programs", junit="for CI servers", markdown="for a ticket")
+    for action in output._group_actions:
+        action.choices = _Formats(action.choices or ())
+    output.add_argument(
+        "--commands",
+        action="store_true",
+        help="print what to type, commented: read it, then run it",
+    )
+    detail = parser.add_mutually_exclusive_group()
+    detail.add_argument(
+        "-v", "--verbose", action="store_true", help="all evidence, all areas, and what was skipped"
+    )
+    detail.add_argument("-q", "--quiet", action="store_true", help="the verdict alone, no progress")
+    add_output(parser)
+    parser.add_argument("--save", metavar="FILE", help="also write the Snapshot")
 
 
 def check_writable(output: str | None, option: str = "--output") -> None:

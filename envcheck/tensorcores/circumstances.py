@@ -11,9 +11,8 @@ from ..facts.target import FRAMEWORKS
 from ..facts.view import SnapshotView
 from ..findings.model import Remedy
 from ..findings.shell import word
-from .mode_verdict import Line, Verdict
+from .mode_verdict import Line, Reading, Verdict
 from .peaks import Chip
-from .signatures import Reading
 
 OVERRIDE = "NVIDIA_TF32_OVERRIDE"
 

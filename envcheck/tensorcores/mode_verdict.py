@@ -23,6 +23,18 @@ Verdict = Literal[
 ]
 
 
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What one mode's bits say."""
+
+    says: Word
+    text: str  # for one cell of a table: "S1 3F800001: truncated, F=25"
+    # "Tensor Core, 25 fraction bits kept", "FP32 FMA chain"; "" where it cannot tell.
+    unit: str = ""
+    blind: bool = False  # the bits cannot tell by nature: both kinds of unit give the same here
+    wrong: str = ""  # a sentence, where an output is what no unit computes
+    unknown: bool = False  # the arithmetic is none that is known
+
+
 class Line(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One line of evidence: what it says, in a word and in a cell's worth of text."""
 

@@ -15,10 +15,10 @@ from ..facts.missing import CannotJudge
 from ..facts.view import SnapshotView
 from ..findings.subjects import Subject, gpu_subject, mig_instance
 from .hardware import hardware
-from .mode_verdict import Line
+from .mode_verdict import Line, Reading
 from .peaks import Chip, chip
 from .rates import Speed, is_of_the_library, speed
-from .signatures import Reading, read
+from .signatures import read
 
 # What a framework's level is asked for, where its process never came so far as to say.
 _L2: tuple[tuple[Mode, Setting], ...] = (

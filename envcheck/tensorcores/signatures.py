@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby, islice
 
-import msgspec
-
 from ..facts.micro_kernels import Mode, Signature
 from .candidates import Candidate, candidates, in_place, is_float, outputs
 from .chains import integer_dot
-from .mode_verdict import Word
+from .mode_verdict import Reading, Word
 from .recorded import RecordedDot, Unusable, name, seen
 from .units import unit_of
 
@@ -33,19 +31,6 @@ _INPUTS = {
 _TOGETHER = {"fp16": ("S1h", "A16", "A16s"), "bf16": ("S1b", "B16")}
 EMULATED = "FP32 emulated"  # how the name of such a unit ends
 _TAKEN_IN = {"tf32": "TF32 inputs", "bf16": "BF16 inputs"}
-
-
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What one mode's bits say."""
-
-    says: Word
-    text: str  # for one cell of a table: "S1 3F800001: truncated, F=25"
-    unit: str = (
-        ""  # "Tensor Core, 25 fraction bits kept", "FP32 FMA chain"; "" where it cannot tell
-    )
-    blind: bool = False  # the bits cannot tell by nature: both kinds of unit give the same here
-    wrong: str = ""  # a sentence, where an output is what no unit computes
-    unknown: bool = False  # the arithmetic is none that is known
 
 
 def read(signatures: Sequence[Signature], compute_capability: str | None, mode: Mode) -> Reading:

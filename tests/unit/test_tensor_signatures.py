@@ -17,8 +17,9 @@ from envcheck.facts.micro_kernels import Mode, Output, Signature
 from envcheck.tensorcores.candidates import Candidate, Dot, in_place, outputs
 from envcheck.tensorcores.chains import add_words, integer_dot
 from envcheck.tensorcores.formats import decode
+from envcheck.tensorcores.mode_verdict import Reading
 from envcheck.tensorcores.model import run
-from envcheck.tensorcores.signatures import Reading, read
+from envcheck.tensorcores.signatures import read
 from envcheck.tensorcores.units import unit_of
 
 QUICK = settings(max_examples=15, deadline=None)
