@@ -103,9 +103,7 @@ class RegistryAccess:
             login = self.login = self._logins.of(self.name, repository)
             asked = answer.headers.get("WWW-Authenticate", "")
             bearer = _BEARER.search(asked)
-            if bearer and login and login.registry_token:
-                found = f"Bearer {login.registry_token}", float("inf")
-            elif bearer:
+            if bearer:
                 found = self._fetched(parse_dict_header(bearer[1]), login, repository)
             elif login and login.user and re.match(r"\s*basic\b", asked, re.IGNORECASE):
                 found = basic(login.user, login.password), float("inf")

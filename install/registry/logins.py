@@ -41,7 +41,6 @@ class Login(msgspec.Struct, kw_only=True):
     user: str = ""
     password: str = ""
     identity_token: str = ""
-    registry_token: str = ""
 
     def __repr__(self) -> str:
         return f"Login({self.source!r})"
@@ -52,7 +51,6 @@ class _StoredLogin(msgspec.Struct, rename="lower"):
     username: str | None = None
     password: str | None = None
     identitytoken: str | None = None
-    registrytoken: str | None = None
 
 
 class _AuthFile(msgspec.Struct, rename="camel"):
@@ -165,16 +163,10 @@ class Logins:
                 self._remark(f"{path} is ignored in part: one of its entries is not base64")
                 return None
             user, _, password = text.rstrip("\0").partition(":")
-        token, identity = entry.registrytoken or "", entry.identitytoken or ""
-        if not (user or token or identity):
+        identity = entry.identitytoken or ""
+        if not (user or identity):
             return None
-        return Login(
-            source=str(path),
-            user=user,
-            password=password,
-            identity_token=identity,
-            registry_token=token,
-        )
+        return Login(source=str(path), user=user, password=password, identity_token=identity)
 
     def _helped(self, helper: str, registry: str, path: Path) -> Login | None:
         """What the program docker-credential-HELPER knows."""

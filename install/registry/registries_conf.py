@@ -6,7 +6,7 @@ Source: containers-registries.conf(5), version 2 of the format; the older one is
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +90,9 @@ class RegistriesConf:
                 "somebody decided so for this machine: /etc/containers/registries.conf and"
                 " registries.conf.d say it",
             )
-        found = list(_mirrors(entry, prefix, reference))
-        return [*found, _moved(entry, prefix, reference)]
+        usual = "digest-only" if entry.get("mirror-by-digest-only") else "all"
+        places = [({"pull-from-mirror": usual} | mirror) for mirror in entry.get("mirror", [])]
+        return [_moved(place, prefix, reference) for place in (*places, entry)]
 
 
 def read(environ: Mapping[str, str]) -> RegistriesConf:
@@ -133,25 +134,19 @@ def _covers(prefix: str, reference: Reference) -> bool:
     return (rest != reference.name and (not rest or rest[0] in "/:@")) or prefix == reference.name
 
 
-def _mirrors(entry: dict[str, Any], prefix: str, reference: Reference) -> Iterator[Source]:
-    by_digest = bool(entry.get("mirror-by-digest-only"))
-    for mirror in entry.get("mirror", []):
-        kind = mirror.get("pull-from-mirror", "digest-only" if by_digest else "all")
-        source = _moved(mirror, prefix, reference)
-        yield msgspec.structs.replace(
-            source, tags=kind != "digest-only", digests=kind != "tag-only"
-        )
-
-
 def _moved(place: dict[str, Any], prefix: str, reference: Reference) -> Source:
     """The image where a location stands for a prefix."""
     location = str(place.get("location") or "").rstrip("/")
-    whole = reference.name
-    if location:
-        cut = len(reference.registry) if prefix.startswith("*.") else len(prefix)
-        whole = location + reference.name[cut:]
+    cut = len(reference.registry) if prefix.startswith("*.") else len(prefix)
+    whole = location + reference.name[cut:] if location else reference.name
     registry, _, repository = whole.partition("/")
-    return Source(registry=registry, repository=repository, insecure=bool(place.get("insecure")))
+    return Source(
+        registry=registry,
+        repository=repository,
+        insecure=bool(place.get("insecure")),
+        tags=place.get("pull-from-mirror") != "digest-only",
+        digests=place.get("pull-from-mirror") != "tag-only",
+    )
 
 
 def of_engine(engine: str) -> RegistriesConf:

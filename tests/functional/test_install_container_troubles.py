@@ -124,7 +124,7 @@ def place(tmp_path: Path, world: PodmanWorld, archive: Path) -> Iterator[Place]:
         (404, {}, ExitCode.USAGE, "has no team/image:1", "mistyped"),
         (429, LATER, ExitCode.COULD_NOT_LOOK, "answers 429", "60 minutes"),
         (503, LATER, ExitCode.COULD_NOT_LOOK, "503", "60 minutes"),
-        (500, {}, ExitCode.COULD_NOT_LOOK, "has an internal error", "try again later"),
+        (500, {}, ExitCode.COULD_NOT_LOOK, "answers 500", "try again later"),
     ],
 )
 def test_what_a_registry_answers_for_a_tag(

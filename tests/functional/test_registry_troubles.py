@@ -74,7 +74,6 @@ def error_of(server: BadServer, kind: type[EnvcheckError], tag: str = "1") -> st
         (Way(declared=5 << 20), "sends a page larger than 4 MiB", 1),
         (CAPTIVE_PORTAL, "sends a broken manifest", 1),
         (Way(content=b"{}"), "sends a broken manifest", 1),
-        (Way(content=b'{"schemaVersion": 1}'), "Docker's schema 1", 1),
         (Way(redirect="http://elsewhere.example/x"), "redirects to http://elsewhere.example/x", 1),
         (Way(redirect=TAG), "redirects in a circle", 11),
         (Way(headers={"Docker-Content-Digest": digest_of(b"x")}), "another manifest", 1),

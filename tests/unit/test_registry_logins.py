@@ -133,16 +133,14 @@ def test_other_kinds_of_entries(home: Home) -> None:
     entries = {
         "plain.io": {"username": "user", "password": "word"},
         "identity.io": {**auth("user", ""), "identitytoken": "identity"},
-        "token.io": {"registrytoken": "token"},
         "empty.io": {},
         "null.io": None,
     }
     home.write(".docker/config.json", {"auths": entries})
     known = Logins(home.environ)
-    plain, identity, token = (known.of(f"{name}.io") for name in ("plain", "identity", "token"))
+    plain, identity = known.of("plain.io"), known.of("identity.io")
     assert plain is not None and (plain.user, plain.password) == ("user", "word")
     assert identity is not None and identity.identity_token == "identity"
-    assert token is not None and token.registry_token == "token"
     assert known.of("empty.io") is None and known.of("null.io") is None and not known.remarks
 
 
@@ -207,9 +205,7 @@ def test_a_helper_that_is_not_there(home: Home, helpers: Helpers, name: str) -> 
 
 
 def test_nothing_is_shown(home: Home) -> None:
-    login = Login(
-        source="NGC_API_KEY", password="secret", identity_token="secret", registry_token="secret"
-    )
+    login = Login(source="NGC_API_KEY", password="secret", identity_token="secret")
     known = Logins({**home.environ, "NGC_API_KEY": "secret"})
     known.of("nvcr.io")
     shown = [*map(repr, (login, known)), *map(str, (login, known))]
