@@ -18,7 +18,7 @@ from ..network.errors import HttpError
 from ..network.retries import Attempts, retry_policy
 from ..network.session import SILENCE, Session
 from ..network.transport import LARGEST, content_length, pieces
-from .errors import FetchError, wrong_bytes
+from .errors import FetchError
 from .partial import Partial
 from .store import Store
 
@@ -124,9 +124,9 @@ class Download:
             found = self._partial.hexdigest()
             if found == self._file.sha256:
                 return
-            wrong = wrong_bytes(self._file.name, self._host, self._file.sha256, found)
             # An earlier run's bytes, or a cache on the way, may be to blame: once more, all of it.
-            self._begin_again(wrong)
+            wanted = self._file.sha256
+            self._begin_again(self._wrong(f"its sha256 is {found}, and should be {wanted}"))
 
     def _begin_again(self, error: EnvcheckError) -> None:
         """Drop what is there. Raises the error where that was done before."""
@@ -182,7 +182,7 @@ class Download:
                 skip = max(0, skip - len(data))
                 self._transfer.size = self._partial.size
                 if self._partial.size > (self._file.size or LARGEST):
-                    raise self._other_file(f"more than {self._file.size or LARGEST} bytes")
+                    raise self._wrong(f"it has more than {self._file.size or LARGEST} bytes")
         if total is not None and self._partial.size < total:
             raise HttpError(f"{self._host} cut the connection", again=True)
         return True
@@ -192,12 +192,12 @@ class Download:
         if total is None:
             return
         if self._file.size not in (None, total):
-            raise self._other_file(f"{total} bytes, and should have {self._file.size}")
+            raise self._wrong(f"it has {total} bytes, and should have {self._file.size}")
         self._transfer.total = total
 
-    def _other_file(self, size: str) -> FetchError:
+    def _wrong(self, why: str) -> FetchError:
         return FetchError(
-            f"{self._file.name} from {self._host} is not the file that was asked for: it has {size}",
+            f"{self._file.name} from {self._host} is not the file that was asked for: {why}",
             "its server changed the file, or somebody in between did",
         )
 

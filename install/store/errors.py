@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import shutil
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def of_disk(error: OSError, folder: Path, what: str, missing: int | None = None)
     needed = ""
     if missing is not None:
         lacking = max(0, missing - _free(folder))
-        needed = f": {_mib(lacking)} MiB more are needed there"
+        needed = f": {math.ceil(lacking / (1 << 20))} MiB more are needed there"
     why = "the quota is used up" if error.errno == errno.EDQUOT else "the disk is full"
     return FetchError(
         f"{what} does not fit into {folder}, {why}{needed}",
@@ -46,16 +47,3 @@ def _free(folder: Path) -> int:
         return shutil.disk_usage(folder).free
     except OSError:
         return 0
-
-
-def _mib(size: int) -> int:
-    return -(-size // (1 << 20))
-
-
-def wrong_bytes(name: str, where: str, wanted: str, found: str) -> FetchError:
-    """A file whose hash is another one. where: the host, or the directory."""
-    return FetchError(
-        f"{name} from {where} is not the file that was asked for: its sha256 is {found}, and should"
-        f" be {wanted}",
-        "its server changed the file, or somebody in between did: nothing of it was kept",
-    )

@@ -40,7 +40,6 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
 
     sha256: str
     size: int  # bytes
-    used_at: float  # seconds since 1970: written or last opened
     complete: bool = True  # False: a download that was cut
 
 
@@ -76,15 +75,11 @@ class Store:
         path = self.path(sha256)
         try:
             status = path.stat()
-            if self._is_verified(sha256, status):
-                # The file itself is left as it is: uv unpacks one again whose times have changed.
-                with suppress(OSError):  # a store that cannot be written to is read
-                    os.utime(self._stamp(sha256))
-            elif hash_of(path) == sha256:
+            if not self._is_verified(sha256, status):
+                if hash_of(path) != sha256:
+                    path.unlink()
+                    return None
                 self.verified(sha256)
-            else:
-                path.unlink()
-                return None
         except OSError:
             return None
         return status.st_size
@@ -108,9 +103,10 @@ class Store:
         return path
 
     def verified(self, sha256: str) -> None:
-        """Note that the complete file is what it should be, and used now."""
+        """Note that the complete file is what it should be: in a file beside it, for uv unpacks one again
+        whose times have changed."""
         stamp = self._stamp(sha256)
-        with suppress(OSError):
+        with suppress(OSError):  # a store that cannot be written to is read
             self.make_room_for(stamp)
             stamp.write_text(_identity(self.path(sha256).stat()))
 
@@ -137,13 +133,8 @@ class Store:
                 if not _SHA256.fullmatch(sha256):
                     continue
                 with suppress(OSError):
-                    status, stamp = path.stat(), self._stamp(sha256)
-                    yield StoredFile(
-                        sha256=sha256,
-                        size=status.st_size,
-                        used_at=max(p.stat().st_mtime for p in (path, stamp) if p.exists()),
-                        complete=complete,
-                    )
+                    size = path.stat().st_size
+                    yield StoredFile(sha256=sha256, size=size, complete=complete)
 
     def remove(self, sha256: str) -> int:
         """Remove a file, complete or partial: bytes that are free now.
