@@ -7,15 +7,14 @@ Sources: the OCI image specification 1.1 (image-layout.md, annotations.md); moby
 
 from __future__ import annotations
 
-import io
 import posixpath
 import re
 import stat
 import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -24,19 +23,14 @@ from ..registry import documents, reference
 from ..registry.documents import ImageIndex
 from ..registry.image import Blob, Image
 from ..registry.reference import Reference
-from . import image_lock, layout_writer
-from .layout_writer import DOCKER_MANIFEST, FULL_NAME, INDEX, LOCK, REF_NAME, name_of
+from .image_lock import ImageFile
+from .layout_writer import DOCKER_MANIFEST, FULL_NAME, INDEX, LOCK, REF_NAME, WHEELS, name_of
 
+_LARGEST_LOCK = 20 << 20  # bytes: a manifest and a config, with every letter of them escaped
 _MOST = 256  # manifests
 _DEEPEST = 3  # indexes in indexes
 _MOST_LINKS = 8  # from one name in a tar to the next
 _ATTESTS = "vnd.docker.reference.type"  # a manifest that tells of another one, and is no image
-_COMPRESSED = {
-    b"\x1f\x8b": ("gzip", "gunzip"),
-    b"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),
-    b"\xfd7zXZ": ("xz", "unxz"),
-    b"BZh": ("bzip2", "bunzip2"),
-}
 
 
 class _DockerImage(msgspec.Struct, rename="pascal"):
@@ -45,6 +39,14 @@ class _DockerImage(msgspec.Struct, rename="pascal"):
     config: str
     layers: Annotated[list[str], msgspec.Meta(max_length=1000)]
     repo_tags: list[str] | None = None
+
+
+class _Extent(NamedTuple):
+    """Where bytes lie."""
+
+    file: Path
+    offset: int
+    size: int
 
 
 class ImageArchive:
@@ -63,39 +65,30 @@ class ImageArchive:
         except CouldNotLook as error:  # in the words for a registry
             raise UsageError(str(error), error.hint) from None
         except tarfile.TarError as error:
-            raise self._wrong(f"this is not a whole tar: {error}") from None
+            hint = "a compressed one has to be unpacked first, with gunzip or unzstd"
+            raise self._wrong(f"this is not a whole tar: {error}", hint) from None
         except (OSError, ValueError) as error:
             words = error.strerror if isinstance(error, OSError) else None
             raise self._wrong(str(words or error)) from None
 
     @contextmanager
     def for_engine(self, engine: str, tmp: Path) -> Iterator[Path]:
-        """What the engine loads: the archive itself, but for a docker that would not understand it.
+        """What the engine loads: the archive itself; docker loads no directory, and gets a tar of it.
 
-        tmp: where a copy is made then. Raises UsageError.
+        tmp: where that is made. Raises UsageError.
         """
-        if engine != "docker" or (
-            self._tar is not None and self._size(DOCKER_MANIFEST) is not None
-        ):
+        if engine != "docker" or self._tar is not None:
             yield self.path
             return
         copy = tmp / "image.tar"
         try:
             with tarfile.open(copy, "w") as tar:
-                self._add(tar, DOCKER_MANIFEST, layout_writer.docker_manifest(self.image))
-                for blob in {b.digest: b for b in (self.image.config, *self.image.layers)}.values():
-                    self._add(tar, name_of(blob.digest))
+                tar.add(self.path, ".")
             yield copy
         except OSError as error:
             raise self._wrong(error.strerror or str(error)) from None
         finally:
             copy.unlink(missing_ok=True)
-
-    def _add(self, tar: tarfile.TarFile, name: str, data: bytes | None = None) -> None:
-        member = tarfile.TarInfo(name)
-        member.size = len(data) if data is not None else self._needed(name)
-        with io.BytesIO(data) if data is not None else self._open(name) as file:
-            tar.addfile(member, file)
 
     def _image(self, machine: str) -> Image:
         """The one for this machine. Raises Cannot where all are for others."""
@@ -116,10 +109,10 @@ class ImageArchive:
                 f"there are {len(found)} images for {wanted} in it, and one is installed: {names}{more}",
                 "save only the one that you want",
             )
-        return self._as_locked(found[0]) if self._size(LOCK) is not None else found[0]
+        return self._as_locked(found[0]) if self._find(LOCK) else found[0]
 
     def _images(self) -> Iterator[Image]:
-        if self._size(INDEX) is not None:
+        if self._find(INDEX):
             listed = list(self._listed(self._read(INDEX), _DEEPEST))
             for blob, names in listed:
                 try:
@@ -127,10 +120,15 @@ class ImageArchive:
                 except Cannot:  # not for linux
                     if len(listed) == 1:
                         raise
-        elif self._tar is not None and self._size(DOCKER_MANIFEST) is not None:
+        elif self._tar is not None and self._find(DOCKER_MANIFEST):
             yield from self._of_docker()
+        elif self._find(WHEELS) or self._find(f"{self.path.stem}/{WHEELS}"):
+            raise self._wrong("this is a bundle of the wheel mode", "install it with --mode wheel")
         else:
-            raise self._none()
+            raise self._wrong(
+                f"there is no image in it: neither {INDEX} nor {DOCKER_MANIFEST}",
+                "envcheck bundle --mode container, podman save or docker save write one",
+            )
 
     def _listed(self, data: bytes, deepest: int) -> Iterator[tuple[Blob, list[str]]]:
         """What an index lists, with its names; of the platforms of an inner one some alone may be there."""
@@ -146,7 +144,7 @@ class ImageArchive:
                 inner = self._blob(each.blob) if deepest else b'{"manifests": []}'
                 for blob, more in self._listed(inner, deepest - 1):
                     yield blob, [*names, *more]
-            elif deepest == _DEEPEST or self._size(name_of(each.digest)) is not None:
+            elif deepest == _DEEPEST or self._find(name_of(each.digest)):
                 yield each.blob, names
 
     def _described(self, blob: Blob) -> Image:
@@ -165,7 +163,7 @@ class ImageArchive:
             DOCKER_MANIFEST, self._read(DOCKER_MANIFEST), list[_DockerImage]
         ):
             config = self._read(entry.config)
-            sizes = [self._needed(name) for name in entry.layers]
+            sizes = [self._needed(name).size for name in entry.layers]
             within = Reference(registry=str(self.path), repository="image")
             made = documents.made(within, config, sizes)
             image = documents.image_of(within, made.blob.digest, made, config)
@@ -173,14 +171,17 @@ class ImageArchive:
 
     def _as_locked(self, image: Image) -> Image:
         """The lock of a bundle knows what the image was asked for as, and what its registry calls that."""
-        locked = image_lock.parse(self._read(LOCK, image_lock.LARGEST), f"{self.path}: {LOCK}")
+        locked = self._decoded(LOCK, self._read(LOCK, _LARGEST_LOCK), ImageFile).image
         if locked.manifest.digest != image.manifest.digest:
             raise self._wrong(
                 f"{LOCK} is the lock of {locked.manifest.digest}, and the image in it is"
                 f" {image.manifest.digest}",
                 "make the bundle again",
             )
-        return locked
+        if not re.fullmatch(r"sha256:[0-9a-f]{64}", locked.digest):
+            raise self._wrong(f"{LOCK} is not what it should be: {_shown(locked.digest)[:80]}")
+        named = str(reference.parse(locked.reference))
+        return msgspec.structs.replace(image, reference=named, digest=locked.digest)
 
     def _named(self, image: Image, names: list[str]) -> Image:
         """Under the first of its names that is one; a tag alone, or none, gets the archive's name."""
@@ -200,71 +201,50 @@ class ImageArchive:
         """A small one, verified."""
         self._check_size(blob)
         data = self._read(name_of(blob.digest))
-        if documents.digest_of(data) != blob.digest:
-            what = f"it should be {blob.digest}, and is {documents.digest_of(data)}"
-            raise self._damaged(blob, what)
+        found = documents.digest_of(data)
+        if found != blob.digest:
+            raise self._damaged(blob, f"it should be {blob.digest}, and is {found}")
         return data
 
     def _check_size(self, blob: Blob) -> None:
-        size = self._needed(name_of(blob.digest))
+        size = self._needed(name_of(blob.digest)).size
         if size != blob.size:
             raise self._damaged(blob, f"it has {size} bytes, and should have {blob.size}")
 
     def _read(self, name: str, limit: int = documents.LARGEST) -> bytes:
-        size = self._needed(name)
-        if size > limit:
-            raise self._wrong(f"{_shown(name)} has {size} bytes, and may have {limit}")
-        with self._open(name) as file:
-            return file.read(size)
+        where = self._needed(name)
+        if where.size > limit:
+            raise self._wrong(f"{_shown(name)} has {where.size} bytes, and may have {limit}")
+        with where.file.open("rb") as file:
+            file.seek(where.offset)
+            return file.read(where.size)
 
-    def _needed(self, name: str) -> int:
-        size = self._size(name)
-        if size is None:
+    def _needed(self, name: str) -> _Extent:
+        where = self._find(name)
+        if where is None:
             raise self._wrong(f"{_shown(name)} is not in it, or is not a file", _COPY)
-        return size
+        return where
 
-    def _open(self, name: str) -> BinaryIO:
-        """At its first byte; of a tar, what comes after its last one is another file's."""
+    def _find(self, name: str) -> _Extent | None:
+        """A plain file's place; None for what is not there, or is a device, a FIFO, a link out of a tar."""
         if self._tar is None:
-            return (self.path / name).open("rb")
-        member = self._member(name)
-        assert member is not None, "its size was asked for before"
-        file = self.path.open("rb")
-        file.seek(member.offset_data)
-        return file
-
-    def _size(self, name: str) -> int | None:
-        """Of a plain file; None of what is not there, or is a link, a device, a FIFO."""
-        if self._tar is None:
-            try:
+            with suppress(OSError):
                 found = (self.path / name).lstat()
-            except OSError:
-                return None
-            return found.st_size if stat.S_ISREG(found.st_mode) else None
-        member = self._member(name)
-        return None if member is None else member.size
-
-    def _member(self, name: str) -> tarfile.TarInfo | None:
-        """`docker save` writes a layer that comes twice as a link within the tar."""
-        assert self._tar is not None, "it is a tar"
-        for _ in range(_MOST_LINKS):
+                if stat.S_ISREG(found.st_mode):
+                    return _Extent(self.path / name, 0, found.st_size)
+            return None
+        for _ in range(_MOST_LINKS):  # `docker save` writes a layer that comes twice as a link
             member = self._tar.get(name)
             if member is None or not (member.issym() or member.islnk()):
                 break
             folder = posixpath.dirname(name) if member.issym() else ""
             name = posixpath.normpath(posixpath.join(folder, member.linkname))
-        return member if member is not None and member.isreg() else None
+        if member is None or not member.isreg():
+            return None
+        return _Extent(self.path, member.offset_data, member.size)
 
     def _table(self) -> dict[str, tarfile.TarInfo]:
         """By name. A name that is there twice would be one file to one program, and another to the next."""
-        with self.path.open("rb") as file:
-            head = file.read(8)
-        for magic, (kind, program) in _COMPRESSED.items():
-            if head.startswith(magic):
-                raise self._wrong(
-                    f"this is compressed with {kind}, and its index could not be read in place",
-                    f"unpack it first: {program} FILE",
-                )
         found: dict[str, tarfile.TarInfo] = {}
         with tarfile.TarFile.taropen(self.path) as tar:
             for member in tar:
@@ -279,17 +259,6 @@ class ImageArchive:
             return msgspec.json.decode(data, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._wrong(f"{_shown(name)} is not what it should be: {error}") from None
-
-    def _none(self) -> UsageError:
-        for name in (layout_writer.WHEELS, f"{self.path.stem}/{layout_writer.WHEELS}"):
-            if self._size(name) is not None:
-                return self._wrong(
-                    "this is a bundle of the wheel mode", "install it with --mode wheel"
-                )
-        return self._wrong(
-            f"there is no image in it: neither {INDEX} nor {DOCKER_MANIFEST}",
-            "envcheck bundle --mode container, podman save or docker save write one",
-        )
 
     def _damaged(self, blob: Blob, what: str) -> UsageError:
         return self._wrong(f"{name_of(blob.digest)} is damaged: {what}", _COPY)

@@ -84,47 +84,37 @@ class ImageBuilder:
     def _hold(self, version: Version) -> None:
         """Say what the engine is about to get, before it does."""
         self._step("resolve")
-        engine = self._resolved.engine
+        engine, image = self._resolved.engine, self._resolved.image
         tag = engine_images.tag_of(Path(self._plan.directory).name, version.id)
         file = _FILES.get(engine.name, "")
-        held = held_as(
-            engine, self._resolved.image, str(version.directory / file) if file else "", tag
+        held = held_as(engine, image, str(version.directory / file) if file else "", tag)
+        there = not engine.files and engine_storage.has(held)
+        name = image.tagged
+        if name and not engine_images.gave(held.engine, name):
+            name = name if engine_storage.is_free(held, name) else ""
+        self._there = there
+        self._held = engine_images.hold(
+            version, msgspec.structs.replace(held, before=there, name=name)
         )
-        self._there = not engine.files and engine_storage.has(held)
-        name = self._resolved.image.tagged
-        if not (
-            engine_images.gave(held.engine, name) or (name and engine_storage.is_free(held, name))
-        ):
-            name = ""
-        held = msgspec.structs.replace(held, before=self._there, name=name)
-        self._held = engine_images.hold(version, held)
 
     def _pull(self, version: Version) -> None:
-        resolved, held = self._resolved, self._held
+        """The engine pulls the image from its registry, or loads it from the archive that the user named."""
+        self._step("fetch")
+        resolved, image, held = self._resolved, self._resolved.image, self._held
         assert held is not None, "the stage before"
         tmp = version.own / "tmp"
-        self._step("fetch")
         if self._there:
             engine_storage.name(held)
-            self._held = held
+        elif resolved.archive is not None:
+            tmp.mkdir(parents=True, exist_ok=True)
+            with resolved.archive.for_engine(held.engine, tmp) as file:
+                held = engine_storage.load(held, image, file, tmp)
         else:
-            self._held = self._load(held, tmp) if resolved.archive else self._fetch(held, tmp)
+            folder = tmp / engine_storage.FOLDER
+            progress = PullProgress(image, held.engine, folder, self._meter)
+            held = engine_storage.pull(held, image, resolved.options, tmp, progress)
         self._meter.keep()
-        engine_images.hold(version, self._held)
-
-    def _fetch(self, held: EngineImage, tmp: Path) -> EngineImage:
-        """The engine pulls it from its registry."""
-        image, folder = self._resolved.image, tmp / engine_storage.FOLDER
-        progress = PullProgress(image, held.engine, folder, self._meter)
-        return engine_storage.pull(held, image, self._resolved.options, tmp, progress)
-
-    def _load(self, held: EngineImage, tmp: Path) -> EngineImage:
-        """The engine loads it from the archive that the user named."""
-        archive = self._resolved.archive
-        assert archive is not None, "asked before"
-        tmp.mkdir(parents=True, exist_ok=True)
-        with archive.for_engine(held.engine, tmp) as file:
-            return engine_storage.load(held, self._resolved.image, file, tmp)
+        self._held = engine_images.hold(version, held)
 
     def _configure(self, version: Version) -> None:
         self._step("wire")

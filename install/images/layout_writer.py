@@ -14,7 +14,7 @@ import msgspec
 
 from ..bundle.writing import Content
 from ..registry.image import Blob, Image
-from . import image_lock
+from .image_lock import LockedImage
 
 INDEX = "index.json"
 DOCKER_MANIFEST = "manifest.json"
@@ -38,8 +38,8 @@ def contents(image: Image, stored: Stored) -> dict[str, Content]:
     files = {
         "oci-layout": Content.of(b'{"imageLayoutVersion":"1.0.0"}'),
         INDEX: _json(_index(image)),
-        DOCKER_MANIFEST: Content.of(docker_manifest(image)),
-        LOCK: Content.of(image_lock.text(image).encode()),
+        DOCKER_MANIFEST: _docker_manifest(image),
+        LOCK: Content.of(LockedImage(image).text().encode()),
         name_of(image.manifest.digest): Content.of(image.manifest_text.encode()),
         name_of(image.config.digest): Content.of(image.config_text.encode()),
     }
@@ -50,14 +50,14 @@ def contents(image: Image, stored: Stored) -> dict[str, Content]:
     }
 
 
-def docker_manifest(image: Image) -> bytes:
+def _docker_manifest(image: Image) -> Content:
     """What `docker load` before version 25 reads."""
     entry = {
         "Config": name_of(image.config.digest),
         "RepoTags": [image.tagged] if image.tagged else [],
         "Layers": [name_of(blob.digest) for blob in image.layers],
     }
-    return msgspec.json.encode([entry])
+    return _json([entry])
 
 
 def _index(image: Image) -> dict[str, Any]:

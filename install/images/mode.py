@@ -39,6 +39,7 @@ from ..transaction.layout import Version
 from . import image_lock
 from .archive import ImageArchive
 from .builder import ImageBuilder, ResolvedImage, held_as
+from .image_lock import LockedImage
 
 if TYPE_CHECKING:
     from ..mode import Reporter
@@ -132,7 +133,7 @@ class ImageMode:
         wanted = layout.image_version_id(
             choice.candidate.release.release,
             choice.stack.flavour or "image",
-            image_lock.digest(image),
+            image.manifest.sha256,
         )
         validate.check_path(str(root.path), wanted, self.request)
         here = image_planning.ImagePlanInputs(

@@ -15,7 +15,6 @@ from image_registry import Registry, digest_of, layer, serve_registry
 from registry_home import QUICK, believe, log_in, settle
 
 from envcheck.exit_codes import Cannot, CouldNotLook, UsageError
-from envcheck.install.images import image_lock
 from envcheck.install.network.session import Session
 from envcheck.install.registry.client import RegistryClient
 from envcheck.install.registry.image import Image
@@ -108,15 +107,6 @@ def test_what_is_no_image_is_said(plain: Registry) -> None:
     plain.push_manifest("team/chart", "1", json.dumps({**body, "layers": []}).encode(), kind)
     with pytest.raises(UsageError, match=r"is not a container image: .*helm"):
         resolved(f"{plain.host}/team/chart:1")
-
-
-def test_the_lock_is_read_as_it_was_written(plain: Registry, tmp_path: Path) -> None:
-    plain.push("team/locked", "1", LAYERS, config=CONFIG)
-    image = resolved(f"{plain.host}/team/locked:1")
-    path = tmp_path / "image.json"
-    path.write_text(image_lock.text(image))
-    assert image_lock.read(path) == image
-    assert image_lock.digest(image) == image.manifest.digest.removeprefix("sha256:")
 
 
 def test_tls_by_an_authority_that_is_kept_for_the_registry_alone(

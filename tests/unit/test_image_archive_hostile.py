@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 from image_registry import Pushed, descriptor, digest_of, image, layer
+from msgspec.structs import replace
 
 from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install.images.archive import ImageArchive
+from envcheck.install.images.image_lock import LockedImage
 
 Files = dict[str, bytes]
 OCI = "application/vnd.oci.image"
@@ -75,6 +77,25 @@ def test_a_plain_one_is_read(place: Path) -> None:
     read = ImageArchive(made, "x86_64")
     assert (read.image.reference, read.image.user) == ("nvcr.io/team/small:1", "7")
     assert read.image.digest == digest_of(IMAGE.body)
+
+
+def test_the_lock_of_a_bundle_names_the_image(place: Path) -> None:
+    """And nothing else: what the image is, its own manifest and config say."""
+    files = {**layout(entry(IMAGE, **NAMED)), **blobs(IMAGE)}
+    image = ImageArchive(tar(place, files), "x86_64").image
+    index = f"sha256:{'0' * 64}"
+    changed = replace(image, reference="nvcr.io/nvidia/tf:1", digest=index, entrypoint=["evil"])
+    lock = LockedImage(changed).text().encode()
+    read = ImageArchive(tar(place, {**files, "image.json": lock}), "x86_64").image
+    assert read == replace(image, reference="nvcr.io/nvidia/tf:1", digest=index)
+    for wrong, words in (
+        (replace(image, digest="sha256:0"), "image.json is not what it should be: sha256:0"),
+        (replace(image, manifest=image.config), "image.json is the lock of sha256:"),
+        (replace(image, reference="nvcr.io/NVIDIA"), "capital letters"),
+    ):
+        lock = LockedImage(wrong).text().encode()
+        with pytest.raises(UsageError, match=words):
+            ImageArchive(tar(place, {**files, "image.json": lock}), "x86_64")
 
 
 def test_a_directory_is_read(tmp_path: Path) -> None:
@@ -162,7 +183,7 @@ def test_a_name_that_is_there_twice(place: Path) -> None:
         ),
         (lambda f: f.update(layout(entry(IMAGE, size=-1))), "index.json is not what it should be"),
         (lambda f: f.update(layout(entry(IMAGE, size=7))), "and should have 7"),
-        (lambda f: f.update({"image.json": b"{}"}), "image.json is not an image lock"),
+        (lambda f: f.update({"image.json": b"{}"}), "image.json is not what it should be"),
         (lambda f: f.pop("index.json"), "there is no image in it: neither index.json"),
     ],
 )
@@ -177,8 +198,8 @@ def test_what_is_no_archive(tmp_path: Path) -> None:
     for name, data, words in (
         ("text", b"hello", "this is not a whole tar"),
         ("empty", b"", "this is not a whole tar"),
-        ("gz", gzip.compress(whole), "compressed with gzip"),
-        ("zstd", b"\x28\xb5\x2f\xfd0000", "compressed with zstd"),
+        ("gz", gzip.compress(whole), "not a whole tar"),
+        ("zstd", b"\x28\xb5\x2f\xfd0000", "not a whole tar"),
         (
             "wheels",
             Path(tar(tmp_path / "w", {"wheels/pylock.toml": b""})).read_bytes(),
@@ -255,21 +276,21 @@ def test_what_is_no_plain_file(tmp_path: Path) -> None:
             refused(str(folder), "no image in it|is not in it, or is not a file")
 
 
-def test_what_a_docker_loads_that_reads_its_own_format_alone(tmp_path: Path) -> None:
-    place = tmp_path / "an archive.tar"
-    read = ImageArchive(tar(place, {**layout(entry(IMAGE, **NAMED)), **blobs(IMAGE)}), "x86_64")
-    with read.for_engine("podman", tmp_path) as file:
-        assert file == place
-    with read.for_engine("docker", tmp_path) as file:
-        again = ImageArchive(str(file), "x86_64")
-        assert (
-            again.image.config == read.image.config
-            and again.image.reference == "nvcr.io/team/small:1"
-        )
+def test_docker_gets_a_tar_of_a_directory(tmp_path: Path) -> None:
+    folder, tmp = tmp_path / "folder", tmp_path / "tmp"
+    tmp.mkdir()
+    for name, data in {**layout(entry(IMAGE, **NAMED)), **blobs(IMAGE)}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    read = ImageArchive(str(folder), "x86_64")
+    with read.for_engine("podman", tmp) as file:
+        assert file == folder
+    with read.for_engine("docker", tmp) as file:
+        assert ImageArchive(str(file), "x86_64").image == read.image
     assert not file.exists()
-    own = ImageArchive(tar(place, docker(IMAGE)), "x86_64")
-    with own.for_engine("docker", tmp_path) as file:
-        assert file == place
+    own = ImageArchive(tar(tmp_path / "a.tar", docker(IMAGE)), "x86_64")
+    with own.for_engine("docker", tmp) as file:
+        assert file == own.path
 
 
 def test_another_architecture_in_dockers_format(place: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcheck.exit_codes import Cannot, CouldNotLook, EnvcheckError, UsageError
-from envcheck.install.images import image_lock
 from envcheck.install.registry import documents
 from envcheck.install.registry.documents import ImageIndex, ImageManifest
 from envcheck.install.registry.image import Image
@@ -152,60 +150,3 @@ def test_anything_is_read_or_refused(data: bytes) -> None:
         read(data)
     except EnvcheckError as error:
         assert "nvcr.io" in str(error)
-
-
-def test_a_lock_is_written_and_read(tmp_path: Path) -> None:
-    path = tmp_path / "image.json"
-    path.write_text(image_lock.text(image()))
-    assert image_lock.read(path) == image()
-    assert json.loads(path.read_text())["schema"] == 1
-
-
-def changed(**changes: Any) -> str:
-    whole = json.loads(image_lock.text(image()))
-    for name, value in changes.items():
-        place = whole
-        *above, last = name.split("__")
-        for part in above:
-            place = place[part]
-        place[last] = value
-    return json.dumps(whole)
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        ("", "truncated"),
-        ("[]", "object"),
-        ("{}", "schema"),
-        (changed(schema=2), "its schema is 2, and this envcheck reads 1"),
-        (changed(more=1), "unknown field `more`"),
-        (
-            changed(image__manifest_text=manifest_data(layers=[layer(2)]).decode()),
-            "its manifest is not",
-        ),
-        (changed(image__config_text=config_data(config={}).decode()), "its config is not"),
-        (changed(image__manifest__digest=DIGEST), "its manifest is not"),
-        (changed(image__manifest__size=1), "its manifest is not"),
-        (changed(image__config__digest=DIGEST), "its config is not"),
-        (changed(image__layers=[]), "its layers does not follow"),
-        (changed(image__layers=[{"digest": DIGEST, "size": 1, "media_type": ""}]), "its layers"),
-        (changed(image__environment={"LD_PRELOAD": "x"}), "its environment does not follow"),
-        (changed(image__entrypoint=["sh"]), "its entrypoint does not follow"),
-        (changed(image__architecture="arm64"), "its architecture does not follow"),
-        (changed(image__reference="nvcr.io/NVIDIA"), "capital letters"),
-        (changed(image__reference="nvcr.io/x"), "its reference does not follow"),
-    ],
-)
-def test_a_lock_that_somebody_changed_is_refused(tmp_path: Path, content: str, says: str) -> None:
-    path = tmp_path / "image.json"
-    path.write_text(content)
-    with pytest.raises(UsageError) as caught:
-        image_lock.read(path)
-    assert str(caught.value).startswith(f"{path} is not an image lock of envcheck: ")
-    assert says in str(caught.value)
-
-
-def test_a_lock_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
-        image_lock.read(tmp_path / "image.json")
