@@ -9,12 +9,10 @@ from collections.abc import Collection
 from io import StringIO
 from pathlib import Path
 
-import msgspec
-
 from .. import __version__ as VERSION
 from .. import collection
 from ..collection import Collected, Inside, Kernels
-from ..exit_codes import CouldNotLook, UsageError
+from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
 from ..facts.snapshot import Snapshot
 from ..install.engine import ENGINES
@@ -191,7 +189,7 @@ def _named(
         from ..install.engines import inside
 
         machine = collection.collect(only=inside.NEEDED, redact=False, deadline=deadline).snapshot
-        return _image(rest, machine, engine or "", entrypoint), machine
+        return inside.of_image(rest, machine, engine or "", entrypoint), machine
     if engine is not None:
         raise UsageError("--engine goes with --target image:REF or container:ID")
     path = rest if colon and kind == "path" else target
@@ -199,21 +197,6 @@ def _named(
         raise UsageError("--target: the path is empty")
     expanded = os.path.expanduser(path)  # noqa: PTH111 - a path is kept as its user wrote it
     return _installed(expanded, entrypoint) or expanded, None
-
-
-def _image(reference: str, machine: Snapshot, engine: str, entrypoint: str | None) -> Inside:
-    """A fresh container of an engine's image of that name, else of the one that envcheck installed."""
-    from ..install.engines import inside
-
-    try:
-        return inside.of_image(reference, machine, engine, entrypoint)
-    except (UsageError, CouldNotLook):
-        from ..install.start import start_file
-
-        start = start_file.of_image(reference, engine)
-        if start is None:
-            raise
-        return inside.of_start(start, f"image:{reference}", entrypoint)
 
 
 def _installed(path: str | None, entrypoint: str | None) -> str | Inside | None:
@@ -226,7 +209,4 @@ def _installed(path: str | None, entrypoint: str | None) -> str | Inside | None:
     from ..install.engines import inside
     from ..install.start import start_file
 
-    try:
-        return inside.of_start(start_file.read(start), entrypoint=entrypoint)
-    except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"{start}: cannot be read: {error}") from None
+    return inside.of_start(start_file.read(start), entrypoint=entrypoint)

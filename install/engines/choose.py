@@ -188,15 +188,14 @@ class _Look:
     def _elsewhere(self, engine: Engine) -> Refused | None:
         if not self.gpus or known(engine.remote) is not True:
             return None
-        back = {
-            "docker": ["unset DOCKER_HOST", "docker context use default"],
-            "podman": ["unset CONTAINER_HOST", "podman system connection list"],
-        }
+        docker = ["unset DOCKER_HOST", "docker context use default"]
+        podman = ["unset CONTAINER_HOST", "podman system connection list"]
+        back = docker if engine.name == "docker" else podman
         return Refused(
             engine=engine,
             why=f"{engine.name}'s server runs on another machine or in a virtual one, and its containers do"
             " not get this machine's GPUs.",
-            remedy=Remedy(f"Use the {engine.name} of this machine.", back.get(engine.name, [])),
+            remedy=Remedy(f"Use the {engine.name} of this machine.", back),
         )
 
     def _too_small(self, engine: Engine) -> Refused | None:

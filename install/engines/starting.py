@@ -117,16 +117,11 @@ def _ulimits(choice: EngineChoice, host: Host) -> tuple[dict[str, str], str]:
     if not missing:
         return may, ""
     asked = " and ".join(f"{name}={_ULIMITS[name]}" for name in missing)
+    meaning = "RDMA, and so NCCL between machines, may not register its buffers"
     return may, (
         f"{choice.name} may not raise resource limits here, so containers are started without --ulimit"
-        f" {asked}: {_MEANING[missing[0]]}."
+        f" {asked}{f': {meaning}' if 'memlock' in missing else ''}."
     )
-
-
-_MEANING = {
-    "memlock": "RDMA, and so NCCL between machines, may not register its buffers",
-    "stack": "a deep recursion ends earlier than in NVIDIA's own setting",
-}
 
 
 def _no_init(choice: EngineChoice) -> str:

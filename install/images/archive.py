@@ -23,8 +23,9 @@ from ..registry import documents, reference
 from ..registry.documents import ImageIndex
 from ..registry.image import Blob, Image
 from ..registry.reference import Reference
+from .image_lock import NAME as LOCK
 from .image_lock import ImageFile
-from .layout_writer import DOCKER_MANIFEST, FULL_NAME, INDEX, LOCK, REF_NAME, WHEELS, name_of
+from .layout_writer import DOCKER_MANIFEST, FULL_NAME, INDEX, REF_NAME, WHEELS, name_of
 
 _LARGEST_LOCK = 20 << 20  # bytes: a manifest and a config, with every letter of them escaped
 _MOST = 256  # manifests

@@ -7,6 +7,8 @@ import msgspec
 from ... import json_text
 from ..registry.image import Image
 
+NAME = "image.json"
+
 
 class ImageFile(msgspec.Struct):
     """What stands in the file."""
@@ -15,16 +17,6 @@ class ImageFile(msgspec.Struct):
     image: Image
 
 
-class LockedImage:
-    """The transaction's Artifact of the container mode. What packages are in it, the doctor says."""
-
-    file_name = "image.json"
-    versions: dict[str, str] = {}
-    building: dict[str, str] = {}
-
-    def __init__(self, image: Image) -> None:
-        self._image = image
-        self.digest = image.manifest.sha256  # in hex: what names a version of the environment
-
-    def text(self) -> str:
-        return json_text.render(ImageFile(1, self._image))
+def text(image: Image) -> str:
+    """The file's content."""
+    return json_text.render(ImageFile(1, image))

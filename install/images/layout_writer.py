@@ -14,11 +14,10 @@ import msgspec
 
 from ..bundle.writing import Content
 from ..registry.image import Blob, Image
-from .image_lock import LockedImage
+from . import image_lock
 
 INDEX = "index.json"
 DOCKER_MANIFEST = "manifest.json"
-LOCK = "image.json"
 WHEELS = "pylock.toml"  # in a bundle of the wheel mode
 REF_NAME = "org.opencontainers.image.ref.name"
 FULL_NAME = "io.containerd.image.name"
@@ -39,7 +38,7 @@ def contents(image: Image, stored: Stored) -> dict[str, Content]:
         "oci-layout": Content.of(b'{"imageLayoutVersion":"1.0.0"}'),
         INDEX: _json(_index(image)),
         DOCKER_MANIFEST: _docker_manifest(image),
-        LOCK: Content.of(LockedImage(image).text().encode()),
+        image_lock.NAME: Content.of(image_lock.text(image).encode()),
         name_of(image.manifest.digest): Content.of(image.manifest_text.encode()),
         name_of(image.config.digest): Content.of(image.config_text.encode()),
     }

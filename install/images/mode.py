@@ -39,7 +39,6 @@ from ..transaction.layout import Version
 from . import image_lock
 from .archive import ImageArchive
 from .builder import ImageBuilder, ResolvedImage, held_as
-from .image_lock import LockedImage
 
 if TYPE_CHECKING:
     from ..mode import Reporter
@@ -152,9 +151,8 @@ class ImageMode:
 
     def artifact(self, resolved: ResolvedImage) -> Artifact:
         image = resolved.image
-        return Artifact(
-            file_name="image.json", text=image_lock.text(image), digest=image_lock.digest(image)
-        )
+        text, digest = image_lock.text(image), image.manifest.sha256
+        return Artifact(file_name=image_lock.NAME, text=text, digest=digest)
 
     def builder(self, resolved: ResolvedImage, plan: ImagePlan) -> ImageBuilder:
         return ImageBuilder(resolved, plan, self.snapshot, self._meter, self._reporter.step)
@@ -168,11 +166,7 @@ class ImageMode:
 
     def _look(self, directory: Path) -> Collected:
         """At a version, from inside a fresh container."""
-        version = Version(directory)
-        try:
-            start = start_file.read(version.start)
-        except (OSError, msgspec.DecodeError) as error:
-            raise CouldNotLook(f"{version.start} does not say how it is started: {error}") from None
+        start = start_file.read(Version(directory).start)
         return collection.collect(
             inside=inside.of_start(start),
             kernels=Kernels(),

@@ -26,22 +26,20 @@ _NO_GPU = Wiring(kind="none", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES
 # bash where the image has it.
 SHELL = ["sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"]
 
-_FSTAB = ":,\\ \t\n"  # what parts the fields of enroot's --mount
-
 
 def printed(version: Version, command: Sequence[str], options: Options, form: Form) -> str:
-    """What starts the command, to copy. Raises NotStarted."""
+    """What starts the command, to copy. Raises NotStarted, UsageError."""
     refuse(form, options)
-    start = wished(read(version), options)
+    start = wished(start_file.read(version.start), options)
     image = engine_images.of(version)
     pinned = start.reference if image is None else image.reference
-    return text(form, start, pinned, command, where(start, options))
+    return text(form, start, pinned, command, where(options))
 
 
 def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
-    """Become the engine, which starts the command. Raises NotStarted, NotExecutable."""
-    start = wished(read(version), options)
-    here = where(start, options)
+    """Become the engine, which starts the command. Raises NotStarted, NotExecutable, UsageError."""
+    start = wished(start_file.read(version.start), options)
+    here = where(options)
     try:
         become(engine_commands.argv(start, command, here), os.environ)
     except NotFound:
@@ -49,21 +47,6 @@ def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
             f"{start.program}: {start.engine}, which {version.id} was installed with, no longer exists",
             hint=f"install {start.engine} again, or have envcheck install look for another engine",
         ) from None
-
-
-def read(version: Version) -> Start:
-    """How it is started. Raises NotStarted where the file is damaged."""
-    path = version.start
-    try:
-        return start_file.read(path)
-    except OSError as error:
-        why = error.strerror
-    except msgspec.DecodeError as error:
-        why = str(error)
-    raise NotStarted(
-        f"{path}: cannot be read: {why}",
-        hint="envcheck list shows the version's state; envcheck install builds it again",
-    )
 
 
 def wished(start: Start, options: Options) -> Start:
@@ -95,7 +78,7 @@ def _refuse_options(start: Start, options: Options) -> None:
         options.refuse(f"{start.engine} gives its containers the machine's network", "network")
 
 
-def where(start: Start, options: Options) -> Here:
+def where(options: Options) -> Here:
     """By whom, from where, and with what it is started. Raises NotStarted."""
     try:
         cwd = os.getcwd()  # noqa: PTH109
@@ -104,10 +87,8 @@ def where(start: Start, options: Options) -> Here:
             f"the working directory cannot be mounted: {error.strerror}; it was removed or is out of reach",
             hint="cd to a directory that is there",
         ) from None
-    mounted = engine_commands.mountable(cwd)
-    for path in [cwd] * mounted + [path for m in options.volume for path in (m.source, m.target)]:
-        _refuse_name(start, path)
-    if not mounted and not any(engine_commands.covers(m.target, cwd) for m in options.volume):
+    covered = any(engine_commands.covers(m.target, cwd) for m in options.volume)
+    if not engine_commands.mountable(cwd) and not covered:
         told = f"{cwd} is not mounted, since the container has its own: the command starts in the image's"
         print(f"envcheck: {safe_text.one_line(told)} directory", file=sys.stderr)
     return Here(
@@ -124,17 +105,3 @@ def where(start: Start, options: Options) -> Here:
         ports=list(options.port),
         arguments=list(options.engine_arg),
     )
-
-
-def _refuse_name(start: Start, path: str) -> None:
-    """Raises NotStarted for what an engine's command line or its JSON cannot name."""
-    try:
-        path.encode()
-        cannot = any(letter in path for letter in (_FSTAB if start.engine == "enroot" else "\n\r"))
-    except UnicodeEncodeError:
-        cannot = True
-    if cannot:
-        raise NotStarted(
-            f"{path!a}: {start.engine} cannot mount a path with such characters",
-            hint="rename it, or start from another directory",
-        )

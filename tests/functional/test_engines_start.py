@@ -253,7 +253,7 @@ def test_the_check_in_the_shells_that_images_have(shell: str, nodes: Path) -> No
 
     def check(gpus: int, **environ: str) -> subprocess.CompletedProcess[str]:
         text = (
-            gpu_count_check.script(gpus)
+            gpu_count_check.checked(gpus, [])[2]
             .replace("/dev/", f"{nodes}/")
             .replace("2>" + f"{nodes}/", "2>/dev/")
         )

@@ -164,6 +164,6 @@ def test_enroot() -> None:
 
 def test_the_check_is_posix_sh() -> None:
     """Nothing that dash or busybox does not know; what it does is tested in real containers."""
-    text = gpu_count_check.script(3)
+    text = gpu_count_check.checked(3, [])[2]
     assert "want=3" in text and "@" not in text.replace('"$@"', "")
     assert not [word for word in ("[[", "function ", "local ", "$'", "<<<") if word in text]

@@ -16,8 +16,8 @@ from image_registry import Pushed, descriptor, digest_of, image, layer
 from msgspec.structs import replace
 
 from envcheck.exit_codes import Cannot, UsageError
+from envcheck.install.images import image_lock
 from envcheck.install.images.archive import ImageArchive
-from envcheck.install.images.image_lock import LockedImage
 
 Files = dict[str, bytes]
 OCI = "application/vnd.oci.image"
@@ -85,7 +85,7 @@ def test_the_lock_of_a_bundle_names_the_image(place: Path) -> None:
     image = ImageArchive(tar(place, files), "x86_64").image
     index = f"sha256:{'0' * 64}"
     changed = replace(image, reference="nvcr.io/nvidia/tf:1", digest=index, entrypoint=["evil"])
-    lock = LockedImage(changed).text().encode()
+    lock = image_lock.text(changed).encode()
     read = ImageArchive(tar(place, {**files, "image.json": lock}), "x86_64").image
     assert read == replace(image, reference="nvcr.io/nvidia/tf:1", digest=index)
     for wrong, words in (
@@ -93,7 +93,7 @@ def test_the_lock_of_a_bundle_names_the_image(place: Path) -> None:
         (replace(image, manifest=image.config), "image.json is the lock of sha256:"),
         (replace(image, reference="nvcr.io/NVIDIA"), "capital letters"),
     ):
-        lock = LockedImage(wrong).text().encode()
+        lock = image_lock.text(wrong).encode()
         with pytest.raises(UsageError, match=words):
             ImageArchive(tar(place, {**files, "image.json": lock}), "x86_64")
 

@@ -8,12 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from envcheck.exit_codes import NotStarted
+from envcheck.exit_codes import NotStarted, UsageError
 from envcheck.install.engine import Start, Wiring
 from envcheck.install.engines.command import Mount, argv
-from envcheck.install.start import container
+from envcheck.install.start import container, start_file
 from envcheck.install.start.options import Options, device, mebibytes, mount, port, variable
-from envcheck.install.transaction.layout import Version
 
 CDI = Wiring(kind="cdi", arguments=["--device", "nvidia.com/gpu=all"])
 
@@ -35,10 +34,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_a_gpu_there_is_no_wiring_and_no_check(here: Path) -> None:
     options = Options(no_gpu=True)
     wished = container.wished(start(), options)
-    words = argv(wished, ["true"], container.where(wished, options))
+    words = argv(wished, ["true"], container.where(options))
     assert "--device" not in words and words[-2:] == ["sha256:0", "true"]
     assert "NVIDIA_VISIBLE_DEVICES=void" in words
-    with_gpus = argv(start(), ["true"], container.where(start(), Options()))
+    with_gpus = argv(start(), ["true"], container.where(Options()))
     assert "--device" in with_gpus and any("/dev/nvidia" in word for word in with_gpus)
 
 
@@ -51,7 +50,7 @@ def test_the_callers_own_words_reach_the_engine(here: Path) -> None:
         shm_size=2048,
     )
     wished = container.wished(start(), options)
-    found = container.where(wished, options)
+    found = container.where(options)
     assert found.mounts == [Mount(source=f"{here}/data set", target="/data", read_only=True)]
     assert (found.cwd, found.uid, found.gid) == (str(here), os.getuid(), os.getgid())
     words = argv(wished, ["true"], found)
@@ -136,12 +135,11 @@ def test_a_working_directory_of_the_system_s_is_not_mounted_and_told(
 ) -> None:
     for place in ("/", "/proc", "/usr"):
         monkeypatch.chdir(place)
-        words = argv(start(), ["true"], container.where(start(), Options()))
+        words = argv(start(), ["true"], container.where(Options()))
         assert "--mount" not in words and not [w for w in words if w.startswith("--workdir")]
         assert capsys.readouterr().err.startswith(f"envcheck: {place} is not mounted")
-        container.where(
-            start(), Options(volume=[mount("/:/usr"), mount("/:/proc")] if place != "/" else [])
-        )
+        volumes = [mount("/:/usr"), mount("/:/proc")] if place != "/" else []
+        container.where(Options(volume=volumes))
         assert (capsys.readouterr().err == "") == (place != "/"), "mounted by the user"
 
 
@@ -150,47 +148,20 @@ def test_a_working_directory_that_is_gone(here: Path) -> None:
     os.chdir(here / "gone")
     (here / "gone").rmdir()
     with pytest.raises(NotStarted) as caught:
-        container.where(start(), Options())
+        container.where(Options())
     assert "working directory" in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "podman", "enroot"),
-    [
-        ("with space", True, False),
-        ("a:b", True, False),
-        ("a,b", True, False),
-        ("a\nb", False, False),
-        (os.fsdecode(b"\xff"), False, False),
-        ("ünï", True, True),
-    ],
-)
-def test_a_working_directory_with_an_odd_name(
-    here: Path, name: str, podman: bool, enroot: bool
-) -> None:
-    place = here / name
-    place.mkdir()
-    os.chdir(place)
-    for engine, goes in (("podman", podman), ("enroot", enroot)):
-        if goes:
-            assert container.where(start(engine), Options()).cwd == str(place)
-            continue
-        with pytest.raises(NotStarted) as caught:
-            container.where(start(engine), Options())
-        str(caught.value).encode()
-
-
 def test_a_damaged_start_file_is_named(tmp_path: Path) -> None:
-    version = Version(tmp_path / "23.03-tf1-00000002")
-    version.own.mkdir(parents=True)
+    file = tmp_path / "start.json"
     for text in (None, "{", "{}", '{"engine": "lxc"}'):
         if text is not None:
-            version.start.write_text(text)
-        with pytest.raises(NotStarted) as caught:
-            container.read(version)
-        assert str(version.start) in str(caught.value) and caught.value.hint
-    version.start.write_bytes(msgspec.json.encode(start()))
-    assert container.read(version) == start()
+            file.write_text(text)
+        with pytest.raises(UsageError) as caught:
+            start_file.read(file)
+        assert str(file) in str(caught.value) and caught.value.hint
+    file.write_bytes(msgspec.json.encode(start()))
+    assert start_file.read(file) == start()
 
 
 @pytest.mark.parametrize(
