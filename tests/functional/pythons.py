@@ -21,11 +21,11 @@ def heavy(*minors: int) -> list[ParameterSet]:
 def find(minor: int, major: int = 3) -> str | None:
     """An interpreter of that Python that really starts: on PATH, from pyenv, or from uv."""
     name = f"python{major}.{minor}"
-    homes = [os.environ.get("PYENV_ROOT") or "~/.pyenv", "~/.local/share/uv/python"]
-    folders = [Path(home).expanduser() for home in homes]
+    pyenv = os.environ.get("PYENV_ROOT") or "~/.pyenv"
     candidates = [shutil.which(name)]
-    for folder in folders:
-        candidates += [str(p) for p in sorted(folder.glob(f"**/bin/{name}"))]
+    for home in (f"{pyenv}/versions", "~/.local/share/uv/python"):
+        found = Path(home).expanduser().glob(f"*/bin/{name}")
+        candidates += [str(path) for path in sorted(found)]
     for candidate in filter(None, candidates):
         asked = [candidate, "-c", "import sys; print(sys.version_info[1])"]
         try:

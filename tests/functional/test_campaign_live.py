@@ -32,7 +32,9 @@ from envcheck.facts.snapshot import load
 COLLECTOR = probing.REPOSITORY / "envcheck/collector"
 OLDEST = find(6) or sys.executable
 BOTH = pytest.mark.parametrize("python", [sys.executable, OLDEST], ids=["this", "oldest"])
-STAGE = 1.5  # seconds without a record that a stage may take
+STAGE = (
+    4.0  # seconds without a record that a stage may take, also on a machine with much else to do
+)
 
 # Does as FAKE says in FAKE_MODE's stage FAKE_STAGE, and well otherwise.
 LEVEL = """
@@ -150,7 +152,7 @@ def test_a_level_that_is_well(root: Path, python: str) -> None:
 @pytest.mark.parametrize(
     ("how", "outcome", "reason"),
     [
-        ("hang", "timeout", f'no answer within {STAGE} s in stage "rate"'),
+        ("hang", "timeout", f'no answer within {STAGE:g} s in stage "rate"'),
         ("SIGSEGV", "crashed", 'its process died by signal 11 (SIGSEGV) in stage "rate"'),
         ("half a record", "crashed", 'its process died by signal 9 (SIGKILL) in stage "rate"'),
         ("flood", "crashed", 'its process wrote more than 16 MiB in stage "rate"'),
