@@ -91,6 +91,7 @@ def with_setuptools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "python"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("source", [False, True], ids=["wheel", "sdist"])
 def test_plain_pip_takes_the_attackers_file(
     tmp_path: Path, with_setuptools: Path, source: bool
