@@ -6,8 +6,9 @@ import os
 import sysconfig
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -35,29 +36,22 @@ class SurveyedMachine(msgspec.Struct, frozen=True, kw_only=True):
     public: PublicIndex | None
 
 
-def collecting() -> BackgroundTask[Collected]:
+def collecting() -> Future[Collected]:
     """The Snapshot, which takes the longest."""
     # Nothing of it is written or sent anywhere, and refusals name real paths.
-    return BackgroundTask(lambda: collection.collect(redact=False))
+    return background(lambda: collection.collect(redact=False))
 
 
-def look(
-    request: Request,
-    python: str = "",
-    *,
-    collected: BackgroundTask[Collected] | None = None,
-) -> SurveyedMachine:
-    """All of it side by side. Only from the main thread; python: in place of the request's.
+def look(request: Request, collected: Future[Collected]) -> SurveyedMachine:
+    """All of it side by side. Only from the main thread; collected: the Snapshot that is under way.
 
-    collected: a Snapshot that is under way.
     Raises UsageError for a --python or an index that is none, CouldNotLook where the collector fails.
     """
     # Not safe in threads the first time: python/cpython issue 92452, met here when two look for uv at once.
     sysconfig.get_config_vars()
-    collected = collected or collecting()
-    public = None if request.offline else BackgroundTask(lambda: _public(request))
-    obtainable = None if request.offline else BackgroundTask(finding.obtainable)
-    interpreters = finding.interpreters(python or request.python)
+    public = None if request.offline else background(lambda: _public(request))
+    obtainable = None if request.offline else background(finding.obtainable)
+    interpreters = finding.interpreters(request.python)
     return SurveyedMachine(
         obtainable=[] if obtainable is None else obtainable.result(),
         public=None if public is None else public.result(),
@@ -73,30 +67,21 @@ def _public(request: Request) -> PublicIndex:
     return PublicIndex(url=named[-1], origin="--index") if named else public_index(os.environ)
 
 
-class BackgroundTask(threading.Thread, Generic[T]):
-    """A question in a thread that does not keep an interrupted envcheck from ending.
+def background(ask: Callable[[], T]) -> Future[T]:
+    """Ask in a thread that does not keep an interrupted envcheck from ending.
 
     It may start programs: it waits for their end, and so never takes one along.
     """
+    answer: Future[T] = Future()
 
-    def __init__(self, ask: Callable[[], T]) -> None:
-        super().__init__(daemon=True)
-        self._ask = ask
-        self._answer: list[T] = []
-        self._error: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
+    def run() -> None:
         try:
-            self._answer.append(self._ask())
+            answer.set_result(ask())
         except BaseException as error:  # noqa: BLE001 - raised again where it is asked for
-            self._error = error
+            answer.set_exception(error)
 
-    def result(self) -> T:
-        self.join()
-        if self._error is not None:
-            raise self._error
-        return self._answer[0]
+    threading.Thread(target=run, daemon=True).start()
+    return answer
 
 
 class VerifyOptions(NamedTuple):

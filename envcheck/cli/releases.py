@@ -15,10 +15,7 @@ from .style import style_for
 
 if TYPE_CHECKING:
     from ..facts.snapshot import Snapshot
-    from ..install.catalogue.model import Stack
-    from ..install.fit.models import StackFit
     from ..install.reports.releases import Releases
-    from ..install.request import Request
     from .offers import Known
 
 EPILOG = """\
@@ -91,6 +88,7 @@ def _agree(arguments: argparse.Namespace) -> None:
 
 def _wheels(arguments: argparse.Namespace) -> Releases:
     from ..install.catalogue import load
+    from ..install.fit.fit import fit
     from ..install.reports.releases import build
     from ..install.request import Request
     from ..reports.machine import describe_machine
@@ -102,7 +100,10 @@ def _wheels(arguments: argparse.Namespace) -> Releases:
     known = _look(arguments)
     return build(
         describe_machine(known.snapshot).summary,
-        [_fit(stack, known, request) for stack in wanted],
+        [
+            fit(stack, known.snapshot, known.interpreters, known.obtainable, request, known.space)
+            for stack in wanted
+        ],
         *offers.of_wheels(request, known, names),
     )
 
@@ -153,9 +154,3 @@ def _snapshot(arguments: argparse.Namespace) -> Snapshot:
     with Progress(sys.stderr) as progress:
         # Reasons name real paths; nothing else of the Snapshot is shown.
         return collection.collect(redact=False, progress=progress.update).snapshot
-
-
-def _fit(stack: Stack, known: Known, request: Request) -> StackFit:
-    from ..install.fit.fit import fit
-
-    return fit(stack, known.snapshot, known.interpreters, known.obtainable, request, known.space)

@@ -7,10 +7,10 @@ processors.
 
 from __future__ import annotations
 
-import operator
 import re
 
 import msgspec
+from packaging.specifiers import Specifier
 from packaging.version import Version
 
 from ...data.data_centre_gpus import is_data_centre
@@ -19,14 +19,11 @@ from ...exit_codes import Cannot
 from ...facts.snapshot import Snapshot
 from ..catalogue import containers
 from ..registry.image import Image
-from .fit import fit_images
+from .fit import notes_of
 from .machine import machine_of
 from .models import FitMachine, ImageChoice
 
-_CONDITION = re.compile(r"(cuda|driver|brand|arch)(>=|<=|=|<|>)([\w.]{1,20})")
-_COMPARE = {
-    ">=": operator.ge, "<=": operator.le, "=": operator.eq, "<": operator.lt, ">": operator.gt,
-}  # fmt: skip
+_CONDITION = re.compile(r"(cuda|driver)([<>]=?\d{1,9}(?:\.\d{1,9}){0,3})")
 _NOTHING = "What it needs of the driver and of the GPUs is not known."
 # Flags as Linux calls them; each level needs those before it, too.
 _LEVELS = (
@@ -101,14 +98,8 @@ def _of_release(image: Image, snapshot: Snapshot) -> list[str]:
     if found is None:
         return []
     stack, release = found
-    judged = fit_images(stack, snapshot, allow_no_gpu=True)
-    one = next(one for one in judged.candidates if one.release == release)
-    against = [f"{release.release} {refusal.sentence}." for refusal in one.refusals]
-    return [
-        f"It is, or is made from, NVIDIA's {stack.name} {release.release}.",
-        *against,
-        *one.notes,
-    ]
+    made_from = f"It is, or is made from, NVIDIA's {stack.name} {release.release}."
+    return [made_from, *notes_of(stack, release, snapshot)]
 
 
 def _of_variables(image: Image, machine: FitMachine) -> list[str]:
@@ -138,18 +129,14 @@ def _of_variables(image: Image, machine: FitMachine) -> list[str]:
 
 def _holds(words: str, machine: FitMachine) -> bool:
     """One alternative: "brand=tesla,driver>=470,driver<471"."""
-    driver = parse_version(machine.driver)
     for each in words.split(","):
-        found = _CONDITION.fullmatch(each)
-        if found is None:
-            return False
-        name, compare, value = found.groups()
-        if name == "brand":  # every product line of data-centre GPUs has had its own name
-            if value != "tesla" or not all(is_data_centre(one) for one in machine.names):
+        if each == "brand=tesla":  # every product line of data-centre GPUs has had its own name
+            if not all(is_data_centre(one) for one in machine.names):
                 return False
             continue
-        have = driver if name == "driver" else parse_version(machine.driver_cuda)
-        wanted = parse_version(value)
-        if name == "arch" or have is None or wanted is None or not _COMPARE[compare](have, wanted):
+        found = _CONDITION.fullmatch(each)
+        driver = found is not None and found[1] == "driver"
+        have = machine.driver_version if driver else parse_version(machine.driver_cuda)
+        if found is None or have is None or not Specifier(found[2]).contains(have):
             return False
     return True

@@ -7,7 +7,7 @@ import re
 from packaging.version import Version
 
 from ...checks.driver_state import driver_version, on_windows, on_wsl
-from ...checks.visible import VisibleDevice, devices, visible
+from ...checks.visible import VisibleDevice, devices
 from ...facts.base import known
 from ...facts.gpu import Gpu
 from ...facts.host import Host
@@ -24,7 +24,6 @@ def machine_of(snapshot: Snapshot) -> FitMachine:
     listed, cards = _listed(view), _cards(view)
     driver = known(driver_version(view)[0]) or ""
     number = re.match(r"\d+(\.\d+)*", driver)
-    usable = _usable(view, listed or [])
     return FitMachine(
         architecture=known(host.architecture) or "",
         libc=known(host.libc) or "",
@@ -32,7 +31,7 @@ def machine_of(snapshot: Snapshot) -> FitMachine:
         cpu_flags=known(host.cpu_flags),
         gpu_state=_state(listed, cards, driver),
         on_bus=cards or 0,
-        gpus=_different(usable),
+        gpus=_different(listed or []),
         names=list(dict.fromkeys(device.name for device in listed or [])),
         driver=driver,
         driver_version=Version(number[0]) if number else None,
@@ -75,21 +74,10 @@ def _state(listed: list[VisibleDevice] | None, cards: int | None, driver: str) -
     return "not-known" if cards is None and listed is None else "absent"
 
 
-def _usable(view: SnapshotView, listed: list[VisibleDevice]) -> list[VisibleDevice]:
-    """Those that CUDA_VISIBLE_DEVICES leaves, where the Snapshot has a target's environment."""
-    if view.snapshot.target is None:
-        return listed
-    try:
-        left = visible(view).chosen
-    except CannotJudge:
-        return listed
-    return left if left and all(device.capability for device in left) else listed
-
-
-def _different(usable: list[VisibleDevice]) -> list[VisibleDevice]:
+def _different(listed: list[VisibleDevice]) -> list[VisibleDevice]:
     """One of each compute capability; where that is not known, of each name."""
     found: dict[str, VisibleDevice] = {}
-    for device in usable:
+    for device in listed:
         found.setdefault(device.capability or device.name, device)
     return list(found.values())
 

@@ -51,7 +51,7 @@ class FitMachine(msgspec.Struct, frozen=True, kw_only=True):
     cpu_flags: list[str] | None
     gpu_state: GpuState
     on_bus: int  # GPUs that the PCI bus shows
-    gpus: list[VisibleDevice]  # that a framework may use, one of each compute capability
+    gpus: list[VisibleDevice]  # one of each compute capability
     # Of all GPUs that the driver lists, each once; "" is one whose name is not known.
     names: list[str]
     driver: str

@@ -20,7 +20,7 @@ from ..pythons.interpreter import Interpreter
 from ..registry import reference
 from ..request import Request
 from .disk_space import DiskSpace
-from .fit import fit, fit_images
+from .fit import fit, fit_images, notes_of
 from .gpu_rules import judge_presence
 from .machine import machine_of
 from .models import (
@@ -264,23 +264,16 @@ def _own_image(image: str, snapshot: Snapshot) -> ImageChoice:
     named = reference.parse(image)
     image, tag = str(named), named.tag
     known = containers.by_reference(image)
-    if known is None:
+    if known is not None:
+        notes = notes_of(*known, snapshot)
+        release = msgspec.structs.replace(known[1], release=tag, reference=image)
+        candidate = ImageCandidate(release=release, notes=notes)
+    else:
         machine = machine_of(snapshot)
         candidate = ImageCandidate(release=containers.unlisted(image, tag))
         candidate.note("What it needs of the driver and of the GPUs is not known.")
         if machine.gpu_state != "not-known":
             judge_presence(candidate, machine, "", allow_no_gpu=True)
-    else:
-        stack, release = known
-        judged = fit_images(stack, snapshot, allow_no_gpu=True)
-        found = next(one for one in judged.candidates if one.release == release)
-        against = [f"{release.release} {refusal.sentence}." for refusal in found.refusals]
-        candidate = msgspec.structs.replace(
-            found,
-            release=msgspec.structs.replace(release, release=tag, reference=image),
-            refusals=[],
-            notes=[*against, *found.notes],
-        )
     return ImageChoice(
         stack=containers.own(),
         candidate=candidate,

@@ -7,9 +7,18 @@ from typing import Literal
 from ..fit.disk_space import DiskSpace
 from ..fit.models import ImageChoice
 from ..registry.image import Image
-from .disk_needs import DiskUse, check_writable, disk_needs
 from .models import DiskNeed, ImagePlan, Step
-from .shared import ELSEWHERE, VERIFY_SECONDS, PlanInputs, number, reasons, verify_and_swap
+from .shared import (
+    ELSEWHERE,
+    VERIFY_SECONDS,
+    DiskUse,
+    PlanInputs,
+    check_writable,
+    disk_needs,
+    number,
+    reasons,
+    verify_and_swap,
+)
 
 # No manifest says what layers unpack to. A Debian 12 root: 119 MB of gzip became 259 MB, measured with
 # podman 4.3.1; tensorflow[and-cuda]'s wheels grow by 1.94.

@@ -9,9 +9,19 @@ from ..fit.disk_space import DiskSpace
 from ..fit.models import Choice
 from ..lockfile import LockedPackage, Lockfile
 from ..pythons.interpreter import listed
-from .disk_needs import MIB, DiskUse, check_writable, disk_needs
 from .models import DiskNeed, PlannedPackage, Step, WheelPlan
-from .shared import ELSEWHERE, VERIFY_SECONDS, PlanInputs, number, reasons, verify_and_swap
+from .shared import (
+    ELSEWHERE,
+    MIB,
+    VERIFY_SECONDS,
+    DiskUse,
+    PlanInputs,
+    check_writable,
+    disk_needs,
+    number,
+    reasons,
+    verify_and_swap,
+)
 
 # tensorflow[and-cuda] 2.21: 3.28 GB of wheels became 6.36 GB (facts, installing.md). For stacks whose
 # installed size nobody has measured.

@@ -69,7 +69,7 @@ class WheelMode:
         self.fetcher = exits.enter_context(
             Fetcher(self.store, self.session, options.jobs, self._meter)
         )
-        self.machine = survey.look(self._by_lock(), collected=collected)
+        self.machine = survey.look(self._by_lock(), collected)
         self._made: dict[str, Indexes] = {}
 
     def _by_lock(self) -> Request:

@@ -6,15 +6,12 @@ from typing import Any
 
 import fit_machines as m
 import h100
-import msgspec
 import pytest
 import whole
-from build import document
 
 from envcheck.facts.base import Unavailable
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Snapshot
-from envcheck.facts.target import Environment
 
 NOT_COLLECTED = Unavailable(unavailable="not-collected")
 
@@ -55,16 +52,6 @@ def test_a_forward_compatibility_package_counts() -> None:
         cuda=h100.cuda(gpus, driver_api_version="12.5"),
     )
     assert m.one(m.judged(m.tensorflow(), snapshot), "2.21.0").notes == []
-
-
-def test_gpus_that_cuda_visible_devices_hides_do_not_count() -> None:
-    stack = m.with_release(cuda="12.5.1", compute_capabilities=["sm_80", "sm_90"])
-    snapshot = m.machine(["H100", "T4"])
-    for value, kinds in (("0", []), ("1", ["capability"]), ("", ["capability"])):
-        environment = Environment(variables={"CUDA_VISIBLE_DEVICES": value})
-        target = document("path:/env", environment=environment)
-        seen = msgspec.structs.replace(snapshot, target=target)
-        assert m.kinds(m.judged(stack, seen).candidates[0]) == kinds
 
 
 def test_a_driver_of_unknown_version_is_noted() -> None:
