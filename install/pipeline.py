@@ -19,7 +19,7 @@ from . import durable, places, pylock, validate
 from .plan.models import AnyPlan
 from .request import InstallOptions, Request
 from .signals import ending_raises
-from .transaction import current, existing
+from .transaction import existing, recovery
 from .transaction.layout import Root, Version
 from .transaction.record import Installed
 
@@ -103,7 +103,7 @@ def _is_there(plan: AnyPlan, digest: str, request: Request, options: InstallOpti
 
 def _already(there: Installed) -> Outcome:
     """It is the one installed last from here on: another may have been installed since."""
-    notes = [*there.notes, *current.remember(Root(Path(there.directory)))]
+    notes = [*there.notes, *recovery.remember(Root(Path(there.directory)))]
     there = msgspec.structs.replace(there, notes=notes)
     return Outcome(result="already", installed=there, provided=_provided(there))
 

@@ -84,7 +84,7 @@ def prune(
         before = 0 if dry_run else _bytes(every)
         for root in every:
             work.choose(root, keep if root.path in wanted else None, locks)
-        freed = engine_images.bytes_freed([version for _, version in work.going])
+        freed = engine_images.freed([version for _, version in work.going]).bytes
         if dry_run:
             freed += work.expected()
         else:

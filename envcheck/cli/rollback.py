@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..install.reports import environments as report
     from ..install.transaction import roots
-    from ..install.transaction.rollback import rollback
+    from ..install.transaction.current import rollback
 
     root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
     to = roots.version_id(root, arguments.to)

@@ -129,7 +129,7 @@ class ImageMode:
         choice, image, engine = resolved.choice, resolved.image, resolved.engine
         root = layout.root_of(self.request, environment_name(choice, image))
         guard.look(root)
-        wanted = layout.image_version_id(
+        wanted = layout.version_id(
             choice.candidate.release.release,
             choice.stack.flavour or "image",
             image.manifest.sha256,

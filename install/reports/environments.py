@@ -11,8 +11,8 @@ from ...reports.page import KEY, Page
 from ...reports.plain import number_of
 from ..catalogue.containers import OWN
 from ..prune import Pruned
+from ..transaction.current import RolledBack
 from ..transaction.listing import EnvironmentState, Listing, VersionState
-from ..transaction.rollback import RolledBack
 from ..transaction.uninstall import Uninstalled
 from .amounts import size
 from .installed import activation

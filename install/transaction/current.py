@@ -2,12 +2,59 @@
 
 from __future__ import annotations
 
-from ...exit_codes import Cannot
+from collections.abc import Callable
+
+import msgspec
+
+from ...exit_codes import Cannot, UsageError
 from .. import durable
 from ..signals import held_back
-from . import roots
+from . import existing, record, recovery
 from .journal import Journal
 from .layout import Root
+from .lock import locked
+
+
+class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
+    directory: str
+    version: str
+    before: str  # the version that was in use; "" where none was
+    prefix: str
+    notes: list[str] = []
+
+
+def rollback(
+    root: Root,
+    to: str = "",
+    *,
+    wait: float | None = None,
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> RolledBack:
+    """Let ``current`` lead to another version: ``to``, else the one that was in use before this one.
+
+    Done twice, it leads to where it began. Raises UsageError for a version that is not there, Cannot
+    where there is none to go to or it is no longer what was installed.
+    """
+    journal = Journal(root.journal)
+    with locked(root, "envcheck rollback", wait=wait, tell=tell):
+        recovery.recover(root, journal, tell)
+        before = root.current_id() or ""
+        chosen = _choose(root, existing.usable(root, journal), to, before)
+        found = existing.condition(root.version(chosen))
+        if not found.usable:
+            noted = record.read(root.version(chosen))
+            raise Cannot(
+                f"{chosen} is not what was installed: {'; '.join(found.changes)}",
+                hint=f"envcheck install --mode {noted.mode if noted else 'wheel'} makes a new version",
+            )
+        notes = use(root, journal, chosen)
+    return RolledBack(
+        directory=str(root.path),
+        version=chosen,
+        before=before,
+        prefix=str(root.current),
+        notes=notes,
+    )
 
 
 def use(root: Root, journal: Journal, version_id: str) -> list[str]:
@@ -28,8 +75,8 @@ def use(root: Root, journal: Journal, version_id: str) -> list[str]:
         try:
             journal.append(version_id, "swapped", before=before)
         except OSError as error:
-            return [f"{_cause(error, root)}; the next run records it"]
-        return complete(root, journal, version_id)
+            return [f"{recovery.cause(error, root)}; the next run records it"]
+        return recovery.complete(root, journal, version_id)
 
 
 def swap(root: Root, version_id: str) -> None:
@@ -51,28 +98,16 @@ def clear(root: Root) -> None:
     durable.sync_directory(root.path)
 
 
-def complete(root: Root, journal: Journal, version_id: str) -> list[str]:
-    """What comes after a swap that is in the journal already; gives sentences as ``use``."""
-    if notes := remember(root):
-        return notes
-    try:
-        journal.append(version_id, "done")
-    except OSError as error:
-        return [f"{_cause(error, root)}; the next run records it"]
-    return []
-
-
-def remember(root: Root) -> list[str]:
-    """Make it the environment installed last, and one of those that are listed; or say why not."""
-    try:
-        roots.remember(root)
-    except OSError as error:
-        return [
-            f"it could not be recorded as the one installed last ({_cause(error, root)}): envcheck doctor has"
-            " to be told of it by --target"
-        ]
-    return []
-
-
-def _cause(error: OSError, root: Root) -> str:
-    return f"{error.filename or root.path}: {error.strerror}"
+def _choose(root: Root, there: list[str], to: str, in_use: str) -> str:
+    others = [name for name in there if name != in_use]
+    if to and to == in_use:
+        raise UsageError(f"{to}: this version is in use already")
+    if to and to not in there:
+        raise UsageError(
+            f"{to}: there is no such verified version"
+            + (f"; there are {', '.join(others)}" if others else ""),
+            hint="envcheck list shows all of them",
+        )
+    if not others:
+        raise Cannot(f"{root.path}: there is no other version to go back to")
+    return to or others[0]

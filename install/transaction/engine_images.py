@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -144,19 +145,29 @@ def bytes_held(versions: Iterable[Version]) -> int:
     return sum(sizes.values())
 
 
-def bytes_freed(versions: list[Version]) -> int:
-    """Of those, the bytes of images that go with these versions: nobody else has them."""
-    others = _of_others(versions)
-    going = (v for v in versions if (image := of(v)) is not None and not _stays(image, others))
-    return bytes_held(going)
+class Freed(NamedTuple):
+    """Images by name: "…@sha256:… in podman"."""
+
+    images: list[str]  # that go with the versions
+    left: list[str]  # that stay: they were there before, or another version has them
+    bytes: int  # of those that go
 
 
-def names(versions: list[Version]) -> tuple[list[str], list[str]]:
-    """The images that go with these versions, and those that stay, a name each ("…@sha256:… in podman")."""
+def freed(versions: list[Version]) -> Freed:
+    """What engines let go of when these versions are removed."""
     others = _of_others(versions)
-    images = [image for image in map(of, versions) if image is not None and image.tag]
-    stay = {f"{image.reference} in {image.engine}": _stays(image, others) for image in images}
-    return [n for n, stays in stay.items() if not stays], [n for n, s in stay.items() if s]
+    going: list[Version] = []
+    images: dict[str, None] = {}
+    left: dict[str, None] = {}
+    for version in versions:
+        image = of(version)
+        if image is None or not image.tag:
+            continue
+        stays = image.before or any(_is_same(image, other) for other in others)
+        (left if stays else images)[f"{image.reference} in {image.engine}"] = None
+        if not stays:
+            going.append(version)
+    return Freed(list(images), list(left), bytes_held(going))
 
 
 def _program_trouble(image: EngineImage) -> str:
@@ -191,10 +202,6 @@ def _of_others(versions: list[Version]) -> list[EngineImage]:
     paths = {root.path for root in roots.known()} | {path.parent for path in these}
     every = [one for path in sorted(paths) for one in Root(path).versions()]
     return [image for one in every if one.directory not in these and (image := of(one))]
-
-
-def _stays(image: EngineImage, others: Iterable[EngineImage]) -> bool:
-    return image.before or any(_is_same(image, other) for other in others)
 
 
 def _is_same(one: EngineImage, other: EngineImage) -> bool:

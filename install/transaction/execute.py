@@ -188,7 +188,7 @@ def _there_already(root: Root, journal: Journal, there: Installed, request: Requ
     look is a short one."""
     noted = there.record
     if there.version == there.before:
-        notes = [*there.notes, *current.remember(root)]
+        notes = [*there.notes, *recovery.remember(root)]
     else:
         said = f"it was installed before, and is in use again in place of {there.before or 'none'}"
         notes = [said, *there.notes, *current.use(root, journal, there.version)]

@@ -7,7 +7,7 @@ import re
 import stat
 import time
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
@@ -20,7 +20,7 @@ OWN = ".envcheck"  # of a root, and of each version in it
 # "23.03-tf1-1f0c9a2b", "my-tag-image-1f0c9a2b". Nothing else is ever taken for a version's name.
 _ID = r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,200}-(py[0-9]+\.[0-9]+|tf[0-9]|image)-[0-9a-f]{8}(-[0-9]+)?"
 VersionId = Annotated[str, msgspec.Meta(pattern=rf"\A{_ID}\Z", max_length=255)]
-_LONGEST_TAG = 90  # of an engine's 128, which the flavour, the digest and a number must fit in, too
+_LONGEST = 90  # of an engine's 128, which the flavour, the digest and a number must fit in, too
 _NUMBERED = re.compile(r"(-[0-9a-f]{8})-[0-9]+$")
 
 
@@ -59,11 +59,6 @@ class Version:
             return stat.S_ISDIR(self.directory.lstat().st_mode) and not self.own.is_symlink()
         except OSError:
             return False
-
-    @property
-    def is_there(self) -> bool:
-        """Whether there is something to start: its Python, or what says how its image is started."""
-        return self.python.exists() or self.start.exists()
 
 
 class Root:
@@ -119,19 +114,14 @@ class Root:
             return []
 
 
-def version_id(release: str, minor: str, digest: str) -> str:
-    """ "2.21.0-py3.11-1f0c9a2b"; digest: the lockfile's."""
-    safe = re.sub(r"[^A-Za-z0-9._+!-]", "-", release).lstrip("._+!-") or "unnamed"
-    return f"{safe}-py{minor}-{digest[:8]}"
+def version_id(release: str, kind: str, digest: str) -> str:
+    """ "2.21.0-py3.11-1f0c9a2b", "23.03-tf1-1f0c9a2b": a directory's name, and an image's tag.
 
-
-def image_version_id(release: str, flavour: Literal["tf1", "tf2", "image"], digest: str) -> str:
-    """ "23.03-tf1-1f0c9a2b"; also an image's tag. release: for "image", the tag that was asked for, or "".
-
-    digest: of the manifest, 64 hexadecimal digits.
+    release: of one's own image the tag that was asked for, or "". kind: "py3.11"; of an image "tf1", "tf2"
+    or "image". digest: of the lockfile or the manifest, 64 hexadecimal digits.
     """
-    safe = re.sub(r"[^A-Za-z0-9._-]", "-", release)[:_LONGEST_TAG].lstrip("._-") or "untagged"
-    return f"{safe}-{flavour}-{digest[:8]}"
+    safe = re.sub(r"[^A-Za-z0-9._+!-]", "-", release)[:_LONGEST].lstrip("._+!-") or "unnamed"
+    return f"{safe}-{kind}-{digest[:8]}"
 
 
 def is_id(name: str) -> bool:

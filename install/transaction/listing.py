@@ -84,7 +84,9 @@ def look_at(root: Root) -> EnvironmentState:
     there = root.versions()
     versions = [_state(version, current, begun.get(version.id)) for version in there]
     versions.sort(key=lambda v: (v.verified_at, v.version), reverse=True)
-    dangling = root.current.is_symlink() and not root.version(current or ".").is_there
+    used = root.version(current or ".")
+    startable = used.python.exists() or used.start.exists()
+    dangling = root.current.is_symlink() and not startable
     newest = versions[0] if versions else None
     shown = next((version for version in versions if version.in_use), newest)
     return EnvironmentState(

@@ -10,13 +10,14 @@ from typing import Literal
 
 import msgspec
 
-from ... import __version__
+from ... import __version__, data
 from .. import durable
 from ..request import Request
 from .layout import Version, VersionId
 
 SCHEMA = 1
 _CATALOGUE = Path(__file__).parent.parent / "catalogue"
+_DATA = Path(data.__file__).parent
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,8 +86,7 @@ def inputs(request: Request) -> str:
     told = hashlib.sha256(__version__.encode())
     named = [request.stack] if os.sep in request.stack or request.stack.endswith(".toml") else []
     named += [request.lock] if request.lock else []
-    ours = sorted(_CATALOGUE.rglob("*.toml"))
-    ours += _image_tables() if request.mode == "container" else []
+    ours = [*sorted(_CATALOGUE.rglob("*.toml")), *sorted(_DATA.glob("releases*.csv"))]
     for path in [*ours, *map(Path, named)]:
         content = path.read_bytes()
         told.update(f"{path.name} {len(content)}\n".encode() + content)
@@ -94,15 +94,6 @@ def inputs(request: Request) -> str:
         status = Path(request.offline).stat()
         told.update(f"{request.offline} {status.st_size} {status.st_mtime_ns}".encode())
     return told.hexdigest()
-
-
-def _image_tables() -> list[Path]:
-    """What an image is chosen by."""
-    from ... import data
-
-    folder = Path(data.__file__).parent
-    own = Path(__file__).parent.parent / "images"
-    return [*sorted(folder.glob("releases*.csv")), *sorted(own.rglob("*.toml"))]
 
 
 def public(request: Request) -> Request:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...exit_codes import Cannot, EnvcheckError, NotPutBack, PutBack
 from .. import durable
-from . import current, removal
+from . import removal, roots
 from .journal import Journal, unfinished
 from .layout import Root, Version
 
@@ -31,7 +31,7 @@ def recover(root: Root, journal: Journal, tell: Callable[[str], None]) -> None:
         if step == "verified":
             journal.append(in_use, "swapped", why="found in use")
         if step in ("verified", "swapped"):
-            current.complete(root, journal, in_use)
+            complete(root, journal, in_use)
         for version in map(root.version, unfinished(root, journal)):
             if version.is_directory:
                 tell(f"{version.directory}: removing what an interrupted installation left")
@@ -49,6 +49,33 @@ def recover(root: Root, journal: Journal, tell: Callable[[str], None]) -> None:
             f"an interrupted installation cannot be removed: {error}",
             hint=error.hint or f"remove {root.removing} yourself, and try again",
         ) from None
+
+
+def complete(root: Root, journal: Journal, version_id: str) -> list[str]:
+    """What comes after a swap that is in the journal already; gives sentences as ``current.use``."""
+    if notes := remember(root):
+        return notes
+    try:
+        journal.append(version_id, "done")
+    except OSError as error:
+        return [f"{cause(error, root)}; the next run records it"]
+    return []
+
+
+def remember(root: Root) -> list[str]:
+    """Make it the environment installed last, and one of those that are listed; or say why not."""
+    try:
+        roots.remember(root)
+    except OSError as error:
+        return [
+            f"it could not be recorded as the one installed last ({cause(error, root)}): envcheck doctor has"
+            " to be told of it by --target"
+        ]
+    return []
+
+
+def cause(error: OSError, root: Root) -> str:
+    return f"{error.filename or root.path}: {error.strerror}"
 
 
 def undo(

@@ -80,8 +80,7 @@ def uninstall(
         recovery.recover(root, journal, tell)
         chosen = check(root, version_id)
         used = file_list.usage([version.directory for version in chosen])
-        image_bytes = engine_images.bytes_freed(chosen)
-        images, images_left = engine_images.names(chosen)
+        of_engines = engine_images.freed(chosen)
         _release(root, chosen)
         try:
             if not version_id:
@@ -102,10 +101,10 @@ def uninstall(
         directory=str(root.path),
         versions=[version.id for version in chosen],
         whole=not version_id,
-        freed=used.total - used.shared + image_bytes,
+        freed=used.total - used.shared + of_engines.bytes,
         left=[str(path) for path in left],
-        images=images,
-        images_left=images_left,
+        images=of_engines.images,
+        images_left=of_engines.left,
     )
 
 

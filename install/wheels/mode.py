@@ -157,7 +157,7 @@ class WheelMode:
         digest = pylock.digest(lock)
         root = layout.root_of(self.request, choice.stack.name)
         directory = str(root.path)
-        version = layout.version_id(lock.release, lock.python, digest)
+        version = layout.version_id(lock.release, f"py{lock.python}", digest)
         validate.check_path(directory, version, self.request)
         guard.look(root)
         sdists.check_programs(lock, choice.stack)

@@ -200,7 +200,7 @@ def planned(root: Path, release: str) -> Plan:
         reasons=[],
         notes=[],
         directory=str(root),
-        version=layout.image_version_id(release, "tf1", digest(release)),
+        version=layout.version_id(release, "tf1", digest(release)),
         steps=[],
         disk_needs=[],
         download_bytes=0,

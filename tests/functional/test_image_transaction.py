@@ -29,10 +29,10 @@ from envcheck.exit_codes import Cannot, CouldNotLook, NotPutBack, PutBack
 from envcheck.install.prune import prune
 from envcheck.install.request import Request
 from envcheck.install.transaction import engine_images, existing, record, roots
+from envcheck.install.transaction.current import rollback
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.listing import look_at
-from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import bytes_of, uninstall
 
 EVERY_STEP = ["hold", "was held", "layer", "pulled", "configure", "verify"]

@@ -20,8 +20,8 @@ from envcheck.install import places
 from envcheck.install.engine import EngineImage
 from envcheck.install.engines import engine_storage
 from envcheck.install.transaction import engine_images, existing
+from envcheck.install.transaction.current import rollback
 from envcheck.install.transaction.layout import Root, Version
-from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import uninstall
 
 

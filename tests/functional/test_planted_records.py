@@ -20,8 +20,8 @@ from envcheck.exit_codes import EnvcheckError, NotPutBack
 from envcheck.install.engines import client
 from envcheck.install.prune import prune
 from envcheck.install.transaction import existing, listing
+from envcheck.install.transaction.current import rollback
 from envcheck.install.transaction.layout import Root
-from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import uninstall
 
 pytestmark = pytest.mark.usefixtures("scratch_home")

@@ -20,9 +20,9 @@ from envcheck.exit_codes import NotPutBack, UsageError
 from envcheck.install.prune import prune
 from envcheck.install.start import finding
 from envcheck.install.transaction import existing, guard, listing, roots
+from envcheck.install.transaction.current import rollback
 from envcheck.install.transaction.guard import UnsafeRoot
 from envcheck.install.transaction.layout import Root
-from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import uninstall
 
 pytestmark = pytest.mark.usefixtures("scratch_home")

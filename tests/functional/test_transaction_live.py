@@ -33,10 +33,10 @@ from transaction_parts import (
 
 from envcheck.exit_codes import Cannot, CouldNotLook, NotPutBack, PutBack
 from envcheck.install.transaction import existing, record, removal, roots
+from envcheck.install.transaction.current import rollback
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
 from envcheck.install.transaction.lock import locked as root_lock
-from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import uninstall
 
 EVERY_STEP = ["python", "fetch", "create", "install", "configure", "verify"]

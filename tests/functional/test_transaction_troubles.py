@@ -15,9 +15,9 @@ from transaction_parts import TinyBuilder, install, runs
 from envcheck.exit_codes import Cannot, CouldNotLook, PutBack
 from envcheck.install import places
 from envcheck.install.transaction import roots
+from envcheck.install.transaction.current import rollback
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
-from envcheck.install.transaction.rollback import rollback
 from envcheck.install.transaction.uninstall import uninstall
 
 pytestmark = pytest.mark.usefixtures("scratch_home")

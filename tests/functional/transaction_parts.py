@@ -55,7 +55,7 @@ def planned(root: Path, lock: Lockfile) -> WheelPlan:
         reasons=[],
         notes=[],
         directory=str(root),
-        version=layout.version_id(lock.release, MINOR, pylock.digest(lock)),
+        version=layout.version_id(lock.release, f"py{MINOR}", pylock.digest(lock)),
         python="",
         interpreter=sys.executable,
         installer="none",

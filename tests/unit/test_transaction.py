@@ -143,8 +143,8 @@ def test_a_newer_layout_is_left_alone(root: Root) -> None:
 
 
 def test_a_version_s_name() -> None:
-    assert layout.version_id("23.03", "3.8", "0123456789abcdef") == "23.03-py3.8-01234567"
-    assert layout.version_id("../a b", "3.8", "0" * 64) == "a-b-py3.8-00000000"
+    assert layout.version_id("23.03", "py3.8", "0123456789abcdef") == "23.03-py3.8-01234567"
+    assert layout.version_id("../a b", "py3.8", "0" * 64) == "a-b-py3.8-00000000"
     assert layout.is_id(A) and layout.is_id(A + "-2")
     for name in ("current", ".envcheck", "../" + A, "lib", A + "/x", A + "-"):
         assert not layout.is_id(name)
