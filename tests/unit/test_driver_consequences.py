@@ -147,3 +147,37 @@ def test_no_check_crashes_where_a_probe_failed(name: str, section: str, fate: st
     if name == "healthy" and (section, fate) != ("cuda", "crashed"):
         # A probe that failed is no finding; only a libcuda that kills who loads it is.
         assert not [code for code, r in found.items() if r.findings]
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "means"),
+    [
+        (
+            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+            "DRV-003",
+            "not loaded",
+        ),
+        (
+            "Failed to initialize NVML: Driver/library version mismatch",
+            "DRV-002",
+            "different versions",
+        ),
+        (
+            "Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.",
+            "DRV-003",
+            "fallen off",
+        ),
+        ("Failed to initialize NVML: Unknown Error", "DRV-003", "internal error"),
+        ("No devices were found", "DRV-003", "no GPUs"),
+    ],
+)
+def test_what_nvidia_smi_printed_in_a_documents_place_is_judged(
+    said: str, code: str, means: str
+) -> None:
+    found = snapshot(nvidia_smi=NvidiaSmi(message=said, gpus=ERROR))
+    found = msgspec.structs.replace(
+        found, machine=msgspec.structs.replace(found.machine, origin="nvidia-smi")
+    )
+    (finding,) = results(found)[code].findings
+    assert finding.level == "fail" and means in finding.message
+    assert finding.remedy is not None and finding.remedy.commands

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from envcheck.collector.addresses import pci_address
 from envcheck.collector.facts import dumps
 from envcheck.collector.smi import document, fields, values
+from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import Gpu, NvidiaSmi
 
 # file: (schema, driver, CUDA, attached GPUs, first GPU's name, PCI address)
@@ -465,3 +466,42 @@ def test_whatever_stands_in_a_document_is_a_snapshot_or_a_value_error(
     except ValueError:
         return
     typed(facts)
+
+
+NO_DRIVER = (
+    "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (NO_DRIVER + " that it runs.\n", NO_DRIVER),
+        (
+            "$ nvidia-smi\n> Failed to initialize NVML: Driver/library version mismatch\n",
+            "Failed to",
+        ),
+        (
+            "  Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.\n",
+            "Unable to",
+        ),
+    ],
+)
+def test_an_error_in_the_place_of_a_document_is_its_words(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / "smi.txt"
+    file.write_text(text)
+    facts = typed(document.read_file(file))
+    assert isinstance(facts.message, str) and facts.message.startswith(said)
+    for fact in (facts.gpus, facts.driver_version):
+        assert isinstance(fact, Unavailable) and said in fact.detail
+
+
+def test_no_devices_are_none_and_other_text_is_no_document(tmp_path: Path) -> None:
+    file = tmp_path / "smi.txt"
+    file.write_text("No devices were found\n")
+    assert typed(document.read_file(file)).gpus == []
+    file.write_text("he said: No devices were found\n")
+    with pytest.raises(ValueError, match="no output of nvidia-smi"):
+        document.read_file(file)

@@ -21,6 +21,10 @@ from .hang import stuck_in
 
 MISMATCH_CODE = 18
 MISMATCH_WORDS = "driver/library version mismatch"
+_BY_HAND = Remedy(
+    "Run it by hand, and look at the kernel's log.",
+    ["nvidia-smi; echo $?", "sudo dmesg | grep -iE 'nvrm|xid'"],
+)
 _COMPAT_OR_OTHER = re.compile(r"/compat/|cuda-compat|/stubs/|/i386-linux-gnu/|/lib32/")
 
 
@@ -191,7 +195,8 @@ def _reload(view: SnapshotView) -> Remedy:
 def nvidia_smi_answers(view: SnapshotView) -> Iterator[Verdict]:
     smi = facts_of(view.machine.nvidia_smi, "nvidia-smi")
     if view.machine.origin == "nvidia-smi":
-        raise Skip("nvidia-smi was not run: the snapshot was made from what it once printed")
+        yield _once_said(view, smi)
+        return
     works = _nvml_code(view) == 0
     if isinstance(smi.path, Unavailable) and smi.path.unavailable == "absent" and works:
         yield _smi_missing(view)
@@ -214,6 +219,35 @@ def nvidia_smi_answers(view: SnapshotView) -> Iterator[Verdict]:
         )
     else:
         yield Passed(path if known(smi.schema) is None else f"{path}, schema {known(smi.schema)}")
+
+
+# What nvidia-smi prints for NVML's errors, in the place of its document.
+_SAID = {
+    "version mismatch": 18,
+    "communicate with the nvidia driver": 9,
+    "driver not loaded": 9,
+    "library not found": 12,
+    "insufficient permissions": 4,
+    "gpu is lost": 15,
+    "reset required": 16,
+    "unknown error": 999,
+}
+
+
+def _once_said(view: SnapshotView, smi: NvidiaSmi) -> Verdict:
+    """Of a document that somebody sent: it was not run here."""
+    said = known(smi.message)
+    if said is None or known(smi.form) is not None:
+        raise Skip("nvidia-smi was not run: the snapshot was made from what it once printed")
+    code = next((code for words, code in _SAID.items() if words in said.lower()), None)
+    told = None if code is None else NVML[code]
+    means = f": {told.meaning}" if told is not None else ""
+    return Finding(
+        "fail",
+        f"nvidia-smi printed an error and no GPUs{means}.",
+        evidence=[view.evidence("machine.nvidia_smi.message")],
+        remedy=Remedy(told.remedy, list(told.commands)) if told is not None else _BY_HAND,
+    )
 
 
 def _smi_missing(view: SnapshotView) -> Finding:
@@ -247,8 +281,5 @@ def _smi_failed(view: SnapshotView, smi: NvidiaSmi, code: int, works: bool) -> F
         + (", though NVML answers: scripts that call it will fail." if harmless else "."),
         subjects=about_file(known(smi.path)),
         evidence=evidence,
-        remedy=Remedy(
-            "Run it by hand, and look at the kernel's log.",
-            ["nvidia-smi; echo $?", "sudo dmesg | grep -iE 'nvrm|xid'"],
-        ),
+        remedy=_BY_HAND,
     )

@@ -4,7 +4,7 @@ import os
 
 from ..facts import Facts
 from ..runtime import programs
-from ..smi.document import read_document
+from ..smi.document import read_document, without_document
 
 DOCUMENT = "machine"
 IN_CONTAINER = True
@@ -13,7 +13,6 @@ RUN_DEADLINE = 10  # seconds for nvidia-smi itself
 
 WSL = "/usr/lib/wsl/lib/nvidia-smi"  # not on every PATH there
 QUERY = ("-q", "-x")
-NO_DEVICES = "No devices were found"
 END = "</nvidia_smi_log>"
 
 _DOCUMENT = ("driver_version", "cuda_version", "gpu_count", "gpus")
@@ -57,21 +56,13 @@ def _exited(facts, result):
 
 def _no_document(facts, result, error):
     """It came to its end without a document: its own words are the fact."""
-    said = _words(result)
-    if NO_DEVICES in said and result.code >= 0:
-        facts.put("gpu_count", 0)
-        facts.put("gpus", [])
-        facts.put("message", said)
-        return
-    if not said:
-        said = "half a document" if result.stdout.strip() else "nothing"
-    facts.put("message", said)
+    said = _words(result) or ("half a document" if result.stdout.strip() else "nothing")
     if result.code != 0:
         detail = "nvidia-smi %s: %s" % (result.describe(), said)
     else:
         detail = "nvidia-smi's output: %s" % error
-    for name in _DOCUMENT:
-        facts.missing(name, "error", detail)
+    for name, value in without_document(said, detail).items():
+        facts.put(name, value)
 
 
 def _failed(facts, result):

@@ -1,13 +1,24 @@
 """A whole document of nvidia-smi as the facts of the Snapshot's "nvidia_smi" section."""
 
 import codecs
+import re
 
 from ..addresses import pci_address
+from ..facts import unavailable
 from . import fields, lists, tree
 from . import values as v
 
 FILE_LIMIT = 64 * 1024 * 1024  # bytes
 GPU_LIMIT = 256
+
+NO_DEVICES = "No devices were found"
+# How nvidia-smi's own words begin, where it has no document to print; people quote and indent them.
+_OWN_WORDS = re.compile(
+    r"^[>\s]{0,20}((?:NVIDIA-SMI has failed|Failed to initialize NVML"
+    r"|Unable to determine the device handle|No devices were found)[^\n]{0,300})",
+    re.MULTILINE,
+)
+_OF_THE_DRIVER = ("driver_version", "cuda_version", "gpu_count", "gpus")
 
 # Rows of the same form as fields.FIELDS, read from the top of the document.
 _TOP = (
@@ -20,14 +31,31 @@ _TOP = (
 def read_file(path):
     """The facts in a file that somebody sent: XML or text, alone or inside a larger file.
 
-    A dict of the Snapshot's "nvidia_smi" facts. Raises ValueError, with a sentence about "it" (the
-    file), where it holds no whole document, and OSError where it cannot be read.
+    A dict of the Snapshot's "nvidia_smi" facts; of nvidia-smi's error, its words. Raises ValueError, with a
+    sentence about "it" (the file), where it holds neither that nor a whole document, and OSError where it
+    cannot be read.
     """
     with open(path, "rb") as file:
         data = file.read(FILE_LIMIT + 1)
     if len(data) > FILE_LIMIT:
         raise ValueError("it is larger than %d MiB" % (FILE_LIMIT >> 20))
-    return read_document(_decode(data))
+    text = _decode(data)
+    try:
+        return read_document(text)
+    except ValueError:
+        said = _OWN_WORDS.search(text)
+        if said is None:
+            raise
+    return without_document(said.group(1).strip(), "nvidia-smi said: " + said.group(1).strip())
+
+
+def without_document(said, detail):
+    """The facts of a run that printed its own words and no document; detail: why the rest is not known."""
+    facts = {name: unavailable("error", detail) for name in _OF_THE_DRIVER}
+    if NO_DEVICES in said:
+        facts = {"gpu_count": 0, "gpus": []}
+    facts["message"] = said
+    return facts
 
 
 def read_document(text):
