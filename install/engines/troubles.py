@@ -66,6 +66,12 @@ TROUBLES = (
         "it was removed from the registry, or a mirror is behind: start again, and it is looked up anew",
     ),
     Trouble(r"(?:HTTP status|status code from registry|StatusCode):? 5\d\d", "try again later"),
+    Trouble(
+        r"wrong diff id|digest (?:did not match|mismatch)|does not match its digest|"
+        r"layers? (?:from manifest )?don't match|gzip: invalid|"
+        r"payload does not match any of the supported image formats",
+        "a layer is not what its digest says: copy the archive, or fetch the image, again",
+    ),
     Trouble(r"dial tcp|no such host", _PROXY),
     Trouble(
         r"x509: ",

@@ -11,6 +11,11 @@ from envcheck.install.engines.troubles import told
 SAID = [
     (
         "podman",
+        "Error: payload does not match any of the supported image formats:\n * oci-archive: Digest mismatch",
+        "not what its digest says",
+    ),
+    (
+        "podman",
         "Error: writing blob: storing blob: write /var/tmp/storage1/1: no space left on device",
         "podman system df",
     ),
