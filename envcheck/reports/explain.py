@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+from typing import Any
 
 from ..checks.registry import Check, area_title, areas
 from .page import Page
@@ -12,16 +13,12 @@ from .page import Page
 PAGES = {"tensor-cores": "tensorcores", "stack-file": ""}
 
 
-def explain(
-    check: Check,
-    titles: Mapping[str, str] | None = None,
-    *,
-    width: int = 80,
-    colour: bool = False,
-    utf8: bool = True,
-) -> str:
-    """All that envcheck knows of a check; ``titles`` maps other checks' codes to their titles."""
-    page = Page(width=width, colour=colour, utf8=utf8)
+def explain(check: Check, titles: Mapping[str, str] | None = None, **style: Any) -> str:
+    """All that envcheck knows of a check; ``titles`` maps other checks' codes to their titles.
+
+    style: of the Page, here and below.
+    """
+    page = Page(**style)
     page.paragraph((check.code, "code"), (check.title, "heading"), hanging=2)
     page.paragraph((f"Area: {area_title(check.area)} ({check.area})", ""), hanging=2)
     for paragraph in check.about.split("\n\n"):
@@ -48,11 +45,9 @@ def explain(
     return page.text()
 
 
-def explain_all(
-    checks: Iterable[Check], *, width: int = 80, colour: bool = False, utf8: bool = True
-) -> str:
+def explain_all(checks: Iterable[Check], **style: Any) -> str:
     """The table of all codes with their titles, area by area."""
-    page = Page(width=width, colour=colour, utf8=utf8)
+    page = Page(**style)
     by_area: dict[str, list[Check]] = {}
     for check in checks:
         by_area.setdefault(check.area, []).append(check)
@@ -71,11 +66,9 @@ def explain_all(
     return page.text()
 
 
-def explain_found(
-    word: str, checks: Sequence[Check], *, width: int = 80, colour: bool = False, utf8: bool = True
-) -> str:
+def explain_found(word: str, checks: Sequence[Check], **style: Any) -> str:
     """The checks that mention a word, as they come."""
-    page = Page(width=width, colour=colour, utf8=utf8)
+    page = Page(**style)
     mention = "check mentions" if len(checks) == 1 else "checks mention"
     best = ", best first" if len(checks) > 1 else ""
     page.paragraph((f'{len(checks)} {mention} "{word}"{best}:', "heading"))
@@ -88,10 +81,10 @@ def explain_found(
     return page.text()
 
 
-def explain_page(name: str, *, width: int = 80, colour: bool = False, utf8: bool = True) -> str:
+def explain_page(name: str, **style: Any) -> str:
     """One of PAGES: its title, then paragraphs; "# " begins a heading, "- " an item of a list, and
     what is indented stands as it is."""
-    page = Page(width=width, colour=colour, utf8=utf8)
+    page = Page(**style)
     for number, line in enumerate(_lines(name)):
         if not line:
             page.blank()

@@ -15,7 +15,6 @@ from .model import Report, tensor_cores_left_out
 from .tensorcore_rows import (
     SILENT,
     as_it_must,
-    has_table,
     heading,
     label,
     number,
@@ -33,6 +32,11 @@ TEXTS = 6
 _TEXT_CELLS = 160
 
 _EXPLAIN = "envcheck explain tensor-cores"
+_LEGEND = (
+    "The bar is the share of the chip's peak at the clock that was seen, in a burst of under a second: heat"
+    " takes longer to show. ×FP32: against FP32 products timed in between. INT8 is in TOP/s. A dash: this"
+    " line of evidence cannot tell."
+)
 
 _Key = tuple[object, ...]
 
@@ -320,29 +324,7 @@ def _within(part: Remedy | None, whole: Remedy | None) -> bool:
 
 def _legend(page: Page, groups: list[Alike]) -> None:
     """How to read the table, and where it is explained why this is a proof."""
-    judged = [row for group in groups for row in group.rows]
-    ran = [row for row in judged if row.verdict not in SILENT]
-    says = {line.says for row in ran for line in (row.bits, row.rate, row.hardware)}
-    sentences = [
-        (
-            "The bar is the share of the chip's peak at the clock that was seen, in a burst of under"
-            " a second: heat takes longer to show.",
-            "share",
-        ),
-        ("×FP32: against FP32 products timed in between.", "ratio"),
-    ]
-    told = [text for text, field in sentences if any(getattr(r, field) is not None for r in ran)]
-    if any(row.partial for row in ran):
-        told.append("L0 runs mma.sync, which cannot reach this chip's peak, and has no bar.")
-    if any(row.mode == "int8" for row in ran):
-        told.append("INT8 is in TOP/s.")
-    if any(row.setting == "override" for row in ran):
-        told.append("Overridden: NVIDIA_TF32_OVERRIDE=0.")
-    if "cannot tell" in says and has_table(page):
-        told.append("A dash: this line of evidence cannot tell.")
-    if any(row.tflops is not None for group in groups if group.count > 1 for row in group.rows):
-        told.append("Of GPUs that are alike, each number is the slowest one's.")
-    if told:
-        page.paragraph((" ".join(told), "quiet"))
-    page.paragraph(("Why this is a proof:", ""))
+    if any(row.verdict not in SILENT for group in groups for row in group.rows):
+        page.paragraph((_LEGEND, "quiet"))
+    page.paragraph(("All of it, and why it is a proof:", ""))
     page.command(_EXPLAIN, here=True)

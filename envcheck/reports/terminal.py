@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from typing import Any
 
 from ..facts.snapshot import Snapshot
 from .areas import area_lines, skipped_lines, status_lines
@@ -68,16 +69,9 @@ def draw(
     _ending(page, report, implied, verbose)
 
 
-def brief(
-    report: Report,
-    snapshot: Snapshot,
-    *,
-    width: int = 80,
-    colour: bool = False,
-    utf8: bool = True,
-) -> str:
+def brief(report: Report, snapshot: Snapshot, **style: Any) -> str:
     """The verdict alone; where it counts several problems or warnings, these too, a line each."""
-    page = Page(width=width, colour=colour, utf8=utf8)
+    page = Page(**style)
     _simulated(page, report)
     found = verdict(report, snapshot)
     _verdict(page, found)
