@@ -24,7 +24,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     mode: Literal["wheel", "container"] = "wheel"
     # Of the container mode alone:
     # "": the one whose newest release that fits is the newest.
-    flavour: Literal["", "tf1", "tf2"] = ""
+    flavour: Literal["", "tf1", "tf2", "torch", "jax"] = ""
     engine: Literal["", "podman", "docker", "apptainer", "enroot"] = ""  # "": what works here
     image: str = ""  # an image of one's own, in place of NVIDIA's
 

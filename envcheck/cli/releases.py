@@ -109,7 +109,7 @@ def _wheels(arguments: argparse.Namespace) -> Releases:
 
 
 def _containers(arguments: argparse.Namespace) -> Releases:
-    from ..install.catalogue.containers import among
+    from ..install.catalogue.containers import among, flavours
     from ..install.fit.fit import fit_images
     from ..install.reports.releases import build
     from ..install.request import Request
@@ -118,7 +118,7 @@ def _containers(arguments: argparse.Namespace) -> Releases:
 
     flavour = stacks.containers().get(arguments.stack or "", arguments.flavour)
     request = Request(mode="container", flavour=flavour)
-    wanted = among("", flavour)
+    wanted = among("", flavour) if flavour else flavours()
     snapshot = _snapshot(arguments)
     return build(
         describe_machine(snapshot).summary,

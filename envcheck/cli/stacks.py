@@ -19,8 +19,8 @@ def add_arguments(parser: Parser, without: str = "what fits best") -> None:
         "named",
         nargs="?",
         metavar="STACK",
-        help="tensorflow, tensorflow-cpu, tensorflow1, nvidia-tf1 (virtual environments), ngc-tf1, ngc-tf2"
-        f" (containers), or a TOML file of your own (default: {without})",
+        help="tensorflow, tensorflow-cpu, nvidia-tf1, torch, jax (virtual environments), ngc-tf2, ngc-torch"
+        f" (containers) …, or a TOML file of your own (default: {without})",
     )
     parser.add_argument("--stack", metavar="STACK", help="the same as an option")
     parser.add_argument(

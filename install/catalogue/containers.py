@@ -1,23 +1,44 @@
-"""NVIDIA's TensorFlow containers, as the tables of releases have them: two flavours, a release a month.
+"""NVIDIA's containers with TensorFlow, PyTorch and JAX, as the tables have them: a release a month.
 
-The tables are envcheck/data's ``releases.csv`` and ``releases_sister.csv``. An empty value means that no
-source was seen: it is shown as "not known", and nothing is decided by what the sisters say in its place.
+The tables are envcheck/data's ``releases.csv``, ``releases_sister.csv`` and ``containers.csv``. An empty
+value means that no source was seen: it is shown as "not known", and nothing is decided by what the sisters
+say in its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Literal
 
 import msgspec
 
 from ...data import releases as months
+from ...data import table
 from ...exit_codes import UsageError
 
-Flavour = Literal["tf1", "tf2"]
-FLAVOURS: tuple[Flavour, ...] = ("tf1", "tf2")
+Flavour = Literal["tf1", "tf2", "torch", "jax"]
+FRAMEWORKS: dict[Flavour, str] = {
+    "tf1": "TensorFlow 1",
+    "tf2": "TensorFlow 2",
+    "torch": "PyTorch",
+    "jax": "JAX",
+}
+_UNNAMED = ("tf1", "tf2")  # are chosen from where nobody names one
+_REGISTRY = "nvcr.io/nvidia"
+_REPOSITORIES = {"torch": "pytorch", "jax": "jax"}
 OWN = "image"  # the stack of an image that its user names
+
+# What the sisters' columns are called where they are shown.
+_SAID = {
+    "driver": "min_driver",
+    "compat branches": "compat_driver_branches",
+    "compute capability": "min_cc",
+    "CUDA": "cuda",
+    "TensorFlow": "framework",
+    "Python": "python",
+    "Ubuntu": "ubuntu",
+}
 
 
 class ImageRelease(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,16 +46,16 @@ class ImageRelease(msgspec.Struct, frozen=True, kw_only=True):
 
     release: str  # "23.03"
     reference: str  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
-    tensorflow: str  # upstream's version
-    python: str
-    ubuntu: str
-    cuda: str
-    min_driver: str  # the oldest driver that needs no compat libcuda
+    framework: str = ""  # upstream's version
+    python: str = ""
+    ubuntu: str = ""
+    cuda: str = ""
+    min_driver: str = ""  # the oldest driver that needs no compat libcuda
     # Older ones for data-centre GPUs: "450.51" is branch 450 from 450.51 on, "418.xx" any of 418.
-    compat_branches: tuple[str, ...]
-    min_capability: str  # the least compute capability
+    compat_branches: tuple[str, ...] = ()
+    min_capability: str = ""  # the least compute capability
     sister: dict[str, str] = {}  # what the same month's base image says of what is not known here
-    source: str  # of its values
+    source: str = ""  # of its values
 
 
 class ImageStack(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,56 +63,41 @@ class ImageStack(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str  # "ngc-tf1", "image"
     title: str
-    flavour: Literal["tf1", "tf2", ""]  # "" of one's own
+    flavour: Literal["tf1", "tf2", "torch", "jax", ""]  # "" of one's own
     must_pass: list[str] = []  # checks of the doctor without which it is not installed
     environment: dict[str, str] = {}  # what the container is started with
     architectures: list[str] = []  # that the tables are about
     cpu_flags: list[str] = []  # that its code uses unasked
     releases: list[ImageRelease] = []  # newest first
 
+    @property
+    def framework(self) -> str:
+        """ "TensorFlow", "PyTorch"; "" of one's own, which need not have any."""
+        return FRAMEWORKS[self.flavour].split()[0] if self.flavour else ""
+
 
 def flavours() -> list[ImageStack]:
-    """ngc-tf1 (20.06 to 23.03) and ngc-tf2 (20.06 to 25.02)."""
-    return [stack(flavour) for flavour in FLAVOURS]
+    """All of NVIDIA's."""
+    return [stack(flavour) for flavour in FRAMEWORKS]
 
 
 @cache
 def stack(flavour: Flavour) -> ImageStack:
-    number = flavour.removeprefix("tf")
+    found = [*_monthly(flavour), *_listed(flavour)]
     return ImageStack(
         name=f"ngc-{flavour}",
-        title=f"NVIDIA's container with TensorFlow {number}",
+        title=f"NVIDIA's container with {FRAMEWORKS[flavour]}",
         flavour=flavour,
         must_pass=["FRM-001", "FRM-002"],  # it imports, and it sees every GPU
         architectures=["x86_64"],
-        cpu_flags=["avx"],
-        releases=[
-            _release(month, flavour)
-            for month in reversed(months.releases())
-            if _tag(month, flavour)
-        ],
+        cpu_flags=["avx"] if flavour in _UNNAMED else [],
+        releases=sorted(found, key=lambda one: months.month_key(one.release), reverse=True),
     )
 
 
 def own() -> ImageStack:
-    """The stack of an image that its user names: it need not have TensorFlow at all."""
+    """The stack of an image that its user names: it need not have a framework at all."""
     return ImageStack(name=OWN, title="an image of your own", flavour="")
-
-
-def unlisted(reference: str, tag: str) -> ImageRelease:
-    """The release of an image of which no table says anything."""
-    return ImageRelease(
-        release=tag,
-        reference=reference,
-        tensorflow="",
-        python="",
-        ubuntu="",
-        cuda="",
-        min_driver="",
-        compat_branches=(),
-        min_capability="",
-        source="",
-    )
 
 
 def by_reference(reference: str) -> tuple[ImageStack, ImageRelease] | None:
@@ -104,64 +110,53 @@ def by_reference(reference: str) -> tuple[ImageStack, ImageRelease] | None:
     return None
 
 
-def _tag(month: months.MonthlyRelease, flavour: Flavour) -> str:
-    return month.image_tf1 if flavour == "tf1" else month.image_tf2
+def _monthly(flavour: Flavour) -> Iterator[ImageRelease]:
+    """Those of releases.csv, which says of each cell where it is from."""
+    for row, month in zip(table("releases"), months.releases(), strict=True):
+        if reference := row.get(f"tag_{flavour}", ""):
+            columns = ("min_driver", "compat", "min_cc", "cuda", "python", "ubuntu")
+            cells = [f"{name}={month.sources[name]}" for name in columns if name in month.sources]
+            source = "releases.csv" + (f" ({', '.join(cells)})" if cells else "")
+            own = {**row, "framework": row[f"{flavour}_upstream"]}
+            yield _release(flavour, reference, own, source)
 
 
-def _release(month: months.MonthlyRelease, flavour: Flavour) -> ImageRelease:
-    own = {
-        "TensorFlow": month.tf1 if flavour == "tf1" else month.tf2,
-        "Python": month.python,
-        "Ubuntu": month.ubuntu,
-        "CUDA": month.cuda,
-        "driver": month.min_driver,
-        "compat branches": ", ".join(month.compat_branches),
-        "compute capability": month.min_capability,
-    }
+def _listed(flavour: Flavour) -> Iterator[ImageRelease]:
+    """Those of containers.csv, a source a row."""
+    for row in table("containers"):
+        if row["stack"] == flavour:
+            yield _release(flavour, f"{_REGISTRY}/{row['tag']}", row, row["source"])
+
+
+def _release(flavour: Flavour, reference: str, own: Mapping[str, str], source: str) -> ImageRelease:
+    sister = months.sister(own["release"])
+    sister = {**sister, "framework": sister.get("tf2_upstream", "") if flavour == "tf2" else ""}
+    said = {name: sister.get(column, "") for name, column in _SAID.items() if not own[column]}
     return ImageRelease(
-        release=month.month,
-        reference=_tag(month, flavour),
-        tensorflow=own["TensorFlow"],
-        python=month.python,
-        ubuntu=month.ubuntu,
-        cuda=month.cuda,
-        min_driver=month.min_driver,
-        compat_branches=month.compat_branches,
-        min_capability=month.min_capability,
-        sister={name: value for name, value in _sister(month, flavour).items() if not own[name]},
-        source=_source(month),
+        release=own["release"],
+        reference=reference,
+        framework=own["framework"],
+        python=own["python"],
+        ubuntu=own["ubuntu"],
+        cuda=own["cuda"],
+        min_driver=own["min_driver"],
+        compat_branches=months.branches(own["compat_driver_branches"]),
+        min_capability=own["min_cc"],
+        sister={name: value.replace(";", ", ") for name, value in said.items() if value},
+        source=source,
     )
-
-
-def _sister(month: months.MonthlyRelease, flavour: Flavour) -> dict[str, str]:
-    """What the other containers of the month say; their TensorFlow is always the second."""
-    row = months.sister(month.month)
-    said = {
-        "driver": row.get("min_driver", ""),
-        "compat branches": ", ".join(months.branches(row.get("compat_driver_branches", ""))),
-        "compute capability": row.get("min_cc", ""),
-        "CUDA": row.get("cuda", ""),
-        "TensorFlow": row.get("tf2_upstream", "") if flavour == "tf2" else "",
-        "Python": row.get("python", ""),
-        "Ubuntu": row.get("ubuntu", ""),
-    }
-    return {name: value for name, value in said.items() if value}
-
-
-def _source(month: months.MonthlyRelease) -> str:
-    columns = ("min_driver", "compat", "min_cc", "cuda", "python", "ubuntu")
-    cells = [f"{name}={month.sources[name]}" for name in columns if name in month.sources]
-    return "releases.csv" + (f" ({', '.join(cells)})" if cells else "")
 
 
 def among(name: str, flavour: str) -> list[ImageStack]:
     """The stacks of this name and flavour, "" for any. Raises UsageError where there is none."""
     known = flavours()
+    if not name and not flavour:
+        return [stack for stack in known if stack.flavour in _UNNAMED]
     names = [stack.name for stack in known]
     if name and name not in names:
         raise UsageError(
             f'no stack "{name}" among the containers: there are {" and ".join(names)}',
-            "--flavour tf1 or tf2 names one; --image REF takes any other image",
+            "--image REF takes any other image",
         )
     left = [stack for stack in known if flavour in ("", stack.flavour) and name in ("", stack.name)]
     if not left:
@@ -194,31 +189,35 @@ def _month(text: str) -> tuple[int, int] | None:
 
 def _no_release(left: Sequence[ImageStack], asked: str) -> UsageError:
     wanted = _month(asked)
-    names = {release.release for stack in left for release in stack.releases}
-    if wanted is None:
-        ordered = sorted(names, key=months.month_key)
-        near = f"a release is a month, {ordered[0]} to {ordered[-1]}"
-    else:
-        near = f"the nearest: {' and '.join(_nearest(names, wanted))}"
-    elsewhere = [
-        f"--flavour {stack.flavour} has it"
-        for stack in flavours()
-        if any(_is(release, asked) for release in stack.releases)
-    ]
+    names = sorted({one.release for stack in left for one in stack.releases}, key=_in_months)
+    near = f"a release is a month, {names[0]} to {names[-1]}"
+    hints = []
+    if wanted is not None:
+        at = _in_months(asked)
+        nearest = sorted(names, key=lambda name: abs(_in_months(name) - at))[:2]
+        near = f"the nearest: {' and '.join(sorted(nearest, key=_in_months))}"
+        hints = [
+            f"{stack.name} has it"
+            for stack in flavours()
+            if any(_is(release, asked) for release in stack.releases)
+        ]
+        hints = hints or [_by_name(left[0], wanted)]
     among = f"{left[0].name} has" if len(left) == 1 else "the containers have"
     return UsageError(
         f'{among} no release "{asked}"; {near}',
-        "; ".join([*elsewhere, "`envcheck releases --mode container` shows all of them"]),
+        "; ".join([*hints, "`envcheck releases --mode container` shows all of them"]),
     )
 
 
-def _nearest(names: Iterable[str], wanted: tuple[int, int]) -> list[str]:
-    """The two months nearest in time, the older first."""
+def _by_name(stack: ImageStack, month: tuple[int, int]) -> str:
+    """How an image that no table has is installed: it says itself what it needs."""
+    repository = _REPOSITORIES.get(stack.flavour, "tensorflow")
+    # 19.09 has one image, 20.03 one for each TensorFlow.
+    two = repository == "tensorflow" and month >= (20, 1)
+    tag = f"{month[0]}.{month[1]:02d}{f'-{stack.flavour}' if two else ''}-py3"
+    return f"if NVIDIA has it, --image {_REGISTRY}/{repository}:{tag} takes it by what it says of itself"
 
-    def in_months(name: str) -> int:
-        year, number = months.month_key(name)
-        return year * 12 + number
 
-    at = wanted[0] * 12 + wanted[1]
-    near = sorted(sorted(names, key=in_months), key=lambda name: abs(in_months(name) - at))
-    return sorted(near[:2], key=in_months)
+def _in_months(name: str) -> int:
+    year, number = months.month_key(name)
+    return year * 12 + number

@@ -270,7 +270,7 @@ def _own_image(image: str, snapshot: Snapshot) -> ImageChoice:
         candidate = ImageCandidate(release=release, notes=notes)
     else:
         machine = machine_of(snapshot)
-        candidate = ImageCandidate(release=containers.unlisted(image, tag))
+        candidate = ImageCandidate(release=containers.ImageRelease(release=tag, reference=image))
         candidate.note("What it needs of the driver and of the GPUs is not known.")
         if machine.gpu_state != "not-known":
             judge_presence(candidate, machine, "", allow_no_gpu=True)

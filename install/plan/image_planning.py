@@ -82,7 +82,7 @@ def plan(choice: ImageChoice, image: Image, here: ImagePlanInputs) -> ImagePlan:
     seconds = max(to_fetch / rate, to_fetch / UNPACK_RATE) + VERIFY_SECONDS
     release = choice.candidate.release
     contents = {
-        "TensorFlow": release.tensorflow,
+        choice.stack.framework or "TensorFlow": release.framework,
         "CUDA": release.cuda,
         "Python": release.python,
         "Ubuntu": release.ubuntu,

@@ -17,7 +17,7 @@ _SHOWN = 6
 
 _COLUMNS = {
     "wheel": ("RELEASE", "FITS", "PYTHON", "CUDA", "DRIVER"),
-    "container": ("RELEASE", "FITS", "DRIVER", "CAPABILITY", "CUDA", "TF", "PYTHON"),
+    "container": ("RELEASE", "FITS", "DRIVER", "CAPABILITY", "CUDA", "WITH", "PYTHON"),
 }
 _DECIDING = ("driver", "compat branches", "compute capability")
 
@@ -67,7 +67,7 @@ def _cells(row: WheelRow | ImageRow, unknown: str) -> list[Span]:
     if isinstance(row, WheelRow):
         told = [pythons(row.python) or _NOT_KNOWN, cuda or unknown, row.driver or unknown]
     else:
-        values = (row.driver, row.capability, cuda, row.tensorflow, row.python)
+        values = (row.driver, row.capability, cuda, row.framework, row.python)
         told = [value or unknown for value in values]
     why = ", ".join(dict.fromkeys(refusal.kind.replace("-", " ") for refusal in row.refusals))
     fits = (row.fits.replace("-", " "), _STYLES[row.fits])

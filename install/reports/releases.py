@@ -49,7 +49,8 @@ class ImageRow(Row, frozen=True, kw_only=True):
     reference: str
     compat_branches: list[str]  # older drivers for data-centre GPUs; empty: not known
     capability: str  # the least compute capability
-    tensorflow: str
+    framework: str  # its version
+    tensorflow: str  # the same, "" of another framework
     python: str
     ubuntu: str
     sister: dict[str, str]  # what the same month's base image says of what is not known here
@@ -139,7 +140,8 @@ def _row(candidate: Candidate | ImageCandidate) -> WheelRow | ImageRow:
             reference=release.reference,
             compat_branches=list(release.compat_branches),
             capability=release.min_capability,
-            tensorflow=release.tensorflow,
+            framework=release.framework,
+            tensorflow=release.framework if "/tensorflow:" in release.reference else "",
             python=release.python,
             ubuntu=release.ubuntu,
             sister=release.sister,

@@ -18,7 +18,7 @@ OWN = ".envcheck"  # of a root, and of each version in it
 
 # "23.03-py3.8-1f0c9a2b", "…-2": of a version that was begun with that lock before. Of an image:
 # "23.03-tf1-1f0c9a2b", "my-tag-image-1f0c9a2b". Nothing else is ever taken for a version's name.
-_ID = r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,200}-(py[0-9]+\.[0-9]+|tf[0-9]|image)-[0-9a-f]{8}(-[0-9]+)?"
+_ID = r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,200}-(py[0-9]+\.[0-9]+|tf[0-9]|torch|jax|image)-[0-9a-f]{8}(-[0-9]+)?"
 VersionId = Annotated[str, msgspec.Meta(pattern=rf"\A{_ID}\Z", max_length=255)]
 _LONGEST = 90  # of an engine's 128, which the flavour, the digest and a number must fit in, too
 _NUMBERED = re.compile(r"(-[0-9a-f]{8})-[0-9]+$")
@@ -117,8 +117,8 @@ class Root:
 def version_id(release: str, kind: str, digest: str) -> str:
     """ "2.21.0-py3.11-1f0c9a2b", "23.03-tf1-1f0c9a2b": a directory's name, and an image's tag.
 
-    release: of one's own image the tag that was asked for, or "". kind: "py3.11"; of an image "tf1", "tf2"
-    or "image". digest: of the lockfile or the manifest, 64 hexadecimal digits.
+    release: of one's own image the tag that was asked for, or "". kind: "py3.11"; of an image its flavour
+    ("tf1") or "image". digest: of the lockfile or the manifest, 64 hexadecimal digits.
     """
     safe = re.sub(r"[^A-Za-z0-9._+!-]", "-", release)[:_LONGEST].lstrip("._+!-") or "unnamed"
     return f"{safe}-{kind}-{digest[:8]}"

@@ -29,6 +29,9 @@ SEEING = f"""\
 FROM localhost/envcheck-test/tensorflow:1
 COPY device_lib.py {SITE}/tensorflow/python/client/device_lib.py
 """
+# Of a month that no table has, which says of itself what it needs, as NVIDIA's images do.
+OLD = "19.08-py3"
+NEEDS = "ENV CUDA_VERSION=10.1.168 NVIDIA_REQUIRE_CUDA=cuda>=10.1\n"
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +43,8 @@ def machine(
     files: dict[str, str | Path] = {"device_lib.py": SEES_IT}
     seeing = podman_world.build("localhost/envcheck-test/seeing:1", SEEING, files)
     with standin_ngc.machine(folder) as made:
-        for tag, image in ((SEES, seeing), (DOES_NOT, blind)):
+        old = podman_world.build("localhost/envcheck-test/old:1", SEEING + NEEDS, files)
+        for tag, image in ((SEES, seeing), (DOES_NOT, blind), (OLD, old)):
             archive = podman_world.save(image, folder / f"{tag}.tar")
             made.registry.copy(f"oci-archive:{archive}", "nvidia/tensorflow", tag)
         yield made
@@ -92,6 +96,26 @@ def test_chosen_pulled_by_digest_verified_from_inside_run_and_removed(
 
     looked = machine.envcheck(home, world, "doctor", "-v", "--no-kernels")
     assert b"tensorflow 1.15.5+standin sees 1 GPU" in looked.stdout, looked.stdout
+    assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
+
+
+def test_a_month_that_no_table_has_is_installed_by_what_its_image_says(
+    machine: Machine, home: Home, world: PodmanWorld
+) -> None:
+    asked = machine.envcheck(home, world, "install", "ngc-tf1", "--release", "19.08", "--yes")
+    said = " ".join(asked.stderr.decode().split())
+    assert asked.returncode == ExitCode.USAGE
+    assert 'ngc-tf1 has no release "19.08"; the nearest: 19.09 and 20.03' in said
+    reference = f"nvcr.io/nvidia/tensorflow:{OLD}"
+    assert f"--image {reference} takes it by what it says of itself" in said
+
+    told = machine.install(home, world, "--image", reference)
+    assert told["result"] == "installed", told["error"]
+    needs = "By its configuration it needs CUDA 10.1 (NVIDIA_REQUIRE_CUDA); driver"
+    assert any(note.startswith(needs) for note in told["plan"]["notes"]), told["plan"]["notes"]
+    assert home.root("image-nvidia-tensorflow").exists()
+    outcomes = _outcomes(home.root("image-nvidia-tensorflow") / "current/.envcheck/doctor.json")
+    assert (outcomes["FRM-001"], outcomes["FRM-002"]) == ("pass", "pass")
     assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
 
 

@@ -67,7 +67,7 @@ def test_two_frameworks_are_installed_into_one_environment(tmp_path: Path) -> No
     words = ["install", "tensorflow-cpu", "--with", "jax-cpu", "--path", path, "--yes"]
     result = envcheck(*words, "--format", "json", timeout=900)
     told = json.loads(result.stdout)
-    assert (told["result"], result.returncode) == ("installed", 0)
+    assert (told["result"], result.returncode) == ("installed", 0), told["error"]
     assert told["environment"]["stack"] == "tensorflow-cpu-with-jax-cpu"
     assert "+jax" in told["environment"]["release"]
     results = diagnose(path / "current")

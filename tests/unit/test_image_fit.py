@@ -70,7 +70,7 @@ def by_hand(row: dict[str, str], driver: str, gpu: str) -> str:
 @pytest.mark.parametrize("gpu", ["A100", "T4", "H100", "RTX 3090", "RTX A6000", "V100"])
 def test_every_row_is_judged_by_its_own_columns(gpu: str, driver: str) -> None:
     fit = judged([gpu], driver)
-    assert len(fit.candidates) == len(ROWS)
+    assert {row["release"] for row in ROWS} <= {one.release.release for one in fit.candidates}
     for row in ROWS:
         candidate = one(fit, row["release"])
         refusals = [r for r in candidate.refusals if r.kind != "capability"]
