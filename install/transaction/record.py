@@ -87,6 +87,7 @@ def inputs(request: Request) -> str:
     named = [request.stack] if os.sep in request.stack or request.stack.endswith(".toml") else []
     named += [request.lock] if request.lock else []
     ours = [*sorted(_CATALOGUE.rglob("*.toml")), *sorted(_DATA.glob("releases*.csv"))]
+    ours.append(_DATA / "containers.csv")
     for path in [*ours, *map(Path, named)]:
         content = path.read_bytes()
         told.update(f"{path.name} {len(content)}\n".encode() + content)
