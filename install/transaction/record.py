@@ -86,8 +86,8 @@ def inputs(request: Request) -> str:
     told = hashlib.sha256(__version__.encode())
     named = [request.stack] if os.sep in request.stack or request.stack.endswith(".toml") else []
     named += [request.lock] if request.lock else []
-    ours = [*sorted(_CATALOGUE.rglob("*.toml")), *sorted(_DATA.glob("releases*.csv"))]
-    ours.append(_DATA / "containers.csv")
+    tables = sorted({*_DATA.glob("releases*.csv"), *_DATA.glob("containers.csv")})
+    ours = [*sorted(_CATALOGUE.rglob("*.toml")), *tables]
     for path in [*ours, *map(Path, named)]:
         content = path.read_bytes()
         told.update(f"{path.name} {len(content)}\n".encode() + content)
