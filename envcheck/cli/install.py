@@ -92,7 +92,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    with _InstallTerminal(arguments) as shown, _told_as_json(arguments, shown):
+    with _InstallTerminal(arguments) as shown, _failure_as_json(arguments, shown):
         stacks.settle(arguments)
         _refuse_combinations(arguments)
         request = selection.request_of(arguments)
@@ -136,33 +136,28 @@ def _context(
     return ExitCode.HEALTHY
 
 
-def _refuse_combinations(arguments: argparse.Namespace) -> None:
-    selection.refuse_other_mode(arguments)
-    selection.refuse_together(
-        arguments,
-        "--image",
-        "--stack --release --flavour",
-        "--image says what is installed",
-    )
-    selection.refuse_together(
-        arguments,
+# (option, what it cannot be used together with, why)
+_APART = (
+    ("--image", "--stack --release --flavour", "--image says what is installed"),
+    (
         "--offline",
         "--stack --release --lock --index --allow-insecure --upgrade --image --flavour",
         "the bundle says what is installed",
-    )
-    selection.refuse_together(
-        arguments,
-        "--fresh",
-        "--upgrade --lock",
-        "--fresh takes the versions that are installed",
-    )
-    selection.refuse_lock(arguments)
-    selection.refuse_together(
-        arguments,
+    ),
+    ("--fresh", "--upgrade --lock", "--fresh takes the versions that are installed"),
+    (
         "--dockerfile",
         "--plan --path --offline",
         "a Dockerfile is the plan, for an image that is built elsewhere",
-    )
+    ),
+)
+
+
+def _refuse_combinations(arguments: argparse.Namespace) -> None:
+    selection.refuse_other_mode(arguments)
+    selection.refuse_lock(arguments)
+    for option, others, why in _APART:
+        selection.refuse_together(arguments, option, others, why)
     if arguments.mode == "container":
         selection.refuse_together(
             arguments,
@@ -202,47 +197,36 @@ class _InstallTerminal(terminal.Terminal):
 
 
 def _render(arguments: argparse.Namespace, outcome: Outcome) -> str:
-    if arguments.format == "json":
-        code = ExitCode.INTERRUPTED if outcome.result == "refused" else ExitCode.HEALTHY
-        return _envelope(outcome.result, code, None, outcome.plan, _environment(outcome))
-    style = style_of(sys.stdout)
-    look: dict[str, Any] = style._asdict()
-    if outcome.result == "planned" and outcome.plan is not None:
-        from ..install.reports import plan_text
+    from ..install.reports import installed, plan_text
 
-        return plan_text.render(outcome.plan, **look, verbose=arguments.verbose)
-    environment = _environment(outcome)
+    there = outcome.installed
+    environment = installed.environment_of(there, outcome.provided) if there else None
+    if arguments.format == "json":
+        return _envelope(outcome.result, outcome.plan, environment)
+    style: dict[str, Any] = style_of(sys.stdout)._asdict()
+    if outcome.result == "planned" and outcome.plan is not None:
+        return plan_text.render(outcome.plan, **style, verbose=arguments.verbose)
     if environment is None:
         return "Nothing was touched.\n"
-    from ..install.reports import installed
-
-    return installed.render(
-        environment,
-        already=outcome.result == "already",
-        **look,
-    )
-
-
-def _environment(outcome: Outcome) -> InstalledEnvironment | None:
-    from ..install.reports import installed
-
-    if outcome.installed is None:
-        return None
-    return installed.environment_of(outcome.installed, outcome.provided)
+    return installed.render(environment, already=outcome.result == "already", **style)
 
 
 def _envelope(
     result: Result,
-    code: int,
-    error: BaseException | None,
     plan: AnyPlan | None,
     environment: InstalledEnvironment | None = None,
+    error: BaseException | None = None,
 ) -> str:
     from ..install.reports import installed
 
+    code: int = ExitCode.INTERRUPTED if result == "refused" else ExitCode.HEALTHY
     failure = None
     if error is not None:
-        sentence = str(error) or type(error).__name__
+        code = _code(error)
+        before = (ExitCode.USAGE, ExitCode.CANNOT, ExitCode.COULD_NOT_LOOK)
+        result = "refused" if code in before else "failed"
+        interrupted = isinstance(error, KeyboardInterrupt)
+        sentence = "interrupted" if interrupted else str(error) or type(error).__name__
         failure = installed.Failure(sentence=sentence, hint=getattr(error, "hint", ""))
     return json_text.render(
         installed.Envelope(
@@ -252,7 +236,7 @@ def _envelope(
 
 
 @contextmanager
-def _told_as_json(arguments: argparse.Namespace, shown: _InstallTerminal) -> Iterator[None]:
+def _failure_as_json(arguments: argparse.Namespace, shown: _InstallTerminal) -> Iterator[None]:
     """With --format json, a failure has its envelope on stdout; it is raised as well."""
     try:
         yield
@@ -261,14 +245,7 @@ def _told_as_json(arguments: argparse.Namespace, shown: _InstallTerminal) -> Ite
         if isinstance(error, SystemExit) and not str(error).isdecimal():
             shown.say(str(error))  # of a signal: nobody else says it
         if arguments.format == "json":
-            code = _code(error)
-            before = (ExitCode.USAGE, ExitCode.CANNOT, ExitCode.COULD_NOT_LOOK)
-            result: Result = "refused" if code in before else "failed"
-            if isinstance(error, KeyboardInterrupt):
-                error = InterruptedError("interrupted")
-                files.write(None, _envelope(result, code, error, shown.plan))
-                raise KeyboardInterrupt from None
-            files.write(None, _envelope(result, code, error, shown.plan))
+            files.write(None, _envelope("failed", shown.plan, error=error))
         raise
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...exit_codes import Cannot
 from ..fit.disk_space import DiskSpace
 from ..fit.models import Choice
 from ..lockfile import LockedPackage, Lockfile
@@ -118,18 +117,12 @@ def _not_unpacked(lock: Lockfile, here: WheelPlanInputs) -> float:
 
 
 def _check_places(here: WheelPlanInputs) -> None:
-    """Raises Cannot for the first place that cannot be written to, or run from."""
+    """Raises Cannot for the first place that cannot be written to."""
     cache = "XDG_CACHE_HOME=DIR names another cache"
     check_writable(here.environment, "the environment", ELSEWHERE)
     check_writable(here.store, "fetched files", cache)
     if here.with_uv:
         check_writable(here.unpacked, "uv's unpacked wheels", cache)
-    if here.environment.noexec:
-        raise Cannot(
-            f"{here.environment.path} is on a file system mounted noexec: neither Python nor the"
-            " framework's libraries could be loaded from it",
-            ELSEWHERE,
-        )
 
 
 def _disk_needs(sums: _Sums, here: WheelPlanInputs) -> list[DiskNeed]:

@@ -189,7 +189,6 @@ def test_room_that_nobody_knows_is_no_refusal() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"environment": {"noexec": True}}, "/p is on a file system mounted noexec"),
         (
             {"environment": {"read_only": True}},
             "/p, for the environment, is on a file system mounted",
