@@ -58,10 +58,12 @@ def make(
     with opened as mode, ExitStack() as exits:
         assert isinstance(mode, WheelMode | ImageMode)
         if isinstance(mode, WheelMode):
-            part = _packages(mode, store)
+            part, fetcher = _packages(mode, store), mode.fetcher
         else:
             _alone(store, exits, reporter.say)
             part = _image(mode, store)
+            meter = Meter(reporter.fetching)
+            fetcher = exits.enter_context(Fetcher(store, mode.session, jobs, meter))
         reporter.say(f"resolving what envcheck itself needs, for Python {', '.join(runners)}")
         locks = {
             minor: own_requirements.locked(own, one, mode.request, mode.session)
@@ -70,7 +72,6 @@ def make(
         missing = [file for file in part.files if not store.has(file.sha256)]
         wanted = [*part.files, *own_requirements.files(locks)]
         _check_room(output, store, wanted, missing)
-        fetcher = exits.enter_context(Fetcher(store, mode.session, jobs, Meter(reporter.fetching)))
         reporter.say(f"fetching {len(wanted)} files")
         fetcher.want_all(wanted)
         fetcher.wait()

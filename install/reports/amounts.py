@@ -1,4 +1,4 @@
-"""Bytes and seconds as people say them."""
+"""Bytes as people say them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,3 @@ def size(count: float) -> str:
     if count >= _MIB:
         return f"{count / _MIB:.0f} MiB" if count >= 100 * _MIB else f"{count / _MIB:.1f} MiB"
     return f"{max(1, round(count / 1024)) if count else 0} KiB"
-
-
-def duration(seconds: float) -> str:
-    """ "40 s", "12 min", "1 h 5 min"."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -9,8 +9,9 @@ from ...reports.page import KEY, Column, Page
 from ...reports.plain import number_of
 from ..plan.models import AnyPlan, DiskNeed, ImagePlan, PlannedPackage, WheelPlan
 from ..pythons.interpreter import listed as words
+from ..store.progress import duration
 from . import steps
-from .amounts import duration, size
+from .amounts import size
 
 _MIB = 1024 * 1024
 _REASONS = 2  # that a short plan names

@@ -61,11 +61,11 @@ def words(state: Fetching, rate: float | None) -> str:
     if rate is not None:
         parts.append(f"{rate / _MIB:.1f} MiB/s")
         if rate >= 1 and state.total is not None and state.total > state.done:
-            parts.append(f"{_duration((state.total - state.done) / rate)} left")
+            parts.append(f"{duration((state.total - state.done) / rate)} left")
     return ", ".join(parts)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """ "24 s", "3 min 20 s", "125 min 0 s"."""
     minutes, rest = divmod(math.ceil(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
