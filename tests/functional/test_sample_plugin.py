@@ -153,9 +153,17 @@ def test_who_judges_it_without_the_package_is_not_disturbed(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_its_stack_is_one_of_the_catalogue_s(plugged: Envcheck, tmp_path: Path) -> None:
-    done = plugged("releases", "--stack", "acme-numpy", "--format", "json", "--all")
-    assert "1.26.4" in done.stdout, done.stderr
+def releases(envcheck: Envcheck, snapshot: dict[str, Any], folder: Path) -> str:
+    file = folder / "machine.json"
+    file.write_text(json.dumps(snapshot))
+    words = ["--from", file, "--stack", "acme-numpy", "--format", "json", "--all"]
+    return envcheck("releases", *words).stdout
+
+
+def test_its_stack_is_one_of_the_catalogue_s(
+    plugged: Envcheck, snapshot: dict[str, Any], tmp_path: Path
+) -> None:
+    assert "1.26.4" in releases(plugged, snapshot, tmp_path)
 
 
 def test_the_single_file_brings_its_probe_along(plugged: Envcheck, tmp_path: Path) -> None:
@@ -205,8 +213,8 @@ def test_a_face_that_fails_is_one_sentence(
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_stacks_that_are_broken_leave_the_others_alone(broken: Envcheck) -> None:
-    assert (
-        "1.26.4" in broken("releases", "--stack", "acme-numpy", "--format", "json", "--all").stdout
-    )
+def test_stacks_that_are_broken_leave_the_others_alone(
+    broken: Envcheck, snapshot: dict[str, Any], tmp_path: Path
+) -> None:
+    assert "1.26.4" in releases(broken, snapshot, tmp_path)
     assert broken("doctor", "--format", "nonsense").returncode == 2

@@ -194,6 +194,7 @@ def start(work: Callable[[], object]) -> int:
     if child:
         return child
     signal.alarm(BOUND)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests' own may outlive one
     code = 99
     try:
         work()
