@@ -3,7 +3,8 @@
     .venv/bin/python benchmarks/store.py --scratch DIR [--mib 1024] [--repeat 3]
 
 nginx serves a file of random bytes; both fetch it in turn, and the medians count. What the store fetches it
-also verifies, so that the second of curl's figures is the one to compare with.
+also verifies, so that the second of curl's figures is the one to compare with. The last column is the time
+that the processor was at work.
 """
 
 from __future__ import annotations
@@ -110,21 +111,22 @@ def _measure(top: Path, file: LockedFile, repeat: int) -> None:
         subprocess.run(["sha256sum", str(out)], check=True, stdout=subprocess.DEVNULL)
 
     ways = {"envcheck's store": store, "curl": curl, "curl and sha256sum": verified}
-    taken: dict[str, list[float]] = {name: [] for name in ways}
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     for _ in range(repeat):
         for name, way in ways.items():
             taken[name].append(_seconds(way))
             shutil.rmtree(out) if out.is_dir() else out.unlink()
     for name, seconds in taken.items():
-        middle = statistics.median(seconds)
+        middle, busy = map(statistics.median, zip(*seconds, strict=True))
         rate = (file.size or 0) / MIB / middle
-        sys.stdout.write(f"{name:20} {middle:6.2f} s  {rate:6.0f} MiB/s\n")
+        sys.stdout.write(f"{name:20} {middle:6.2f} s  {rate:6.0f} MiB/s  {busy:6.2f} s\n")
 
 
-def _seconds(way: Callable[[], None]) -> float:
-    started = time.perf_counter()
+def _seconds(way: Callable[[], None]) -> tuple[float, float]:
+    """On the clock, and of the processor: this process's and its children's."""
+    started, before = time.perf_counter(), os.times()
     way()
-    return time.perf_counter() - started
+    return time.perf_counter() - started, sum(os.times()[:4]) - sum(before[:4])
 
 
 if __name__ == "__main__":

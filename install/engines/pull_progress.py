@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from ...exit_codes import PutBack
 from ..registry.image import Image
+from ..store import leftovers
 from ..store.progress import Fetching
 
 SILENCE = 1800.0  # seconds without a byte or a word; a large layer is unpacked without one
@@ -43,7 +43,7 @@ class PullProgress:
         if now - self._looked < _OFTEN and not lines:
             return
         self._looked = now
-        written = _size(self._folder)
+        written = leftovers.size(self._folder)
         if lines or written != self._written:
             self._written, self._moved = written, now
             self._show(max(written, sum(self._sizes[digest] for digest in self._done)))
@@ -61,15 +61,3 @@ class PullProgress:
         self._shown(
             Fetching(files=files, files_done=len(self._done), total=total, done=done, fetched=done)
         )
-
-
-def _size(folder: Path) -> int:
-    """Bytes of the files below a folder; what goes while it is counted does not count."""
-    found = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                found += os.lstat(os.path.join(place, name)).st_size  # noqa: PTH118
-            except OSError:
-                continue
-    return found

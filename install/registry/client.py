@@ -37,13 +37,11 @@ class _Tags(msgspec.Struct):
 class RegistryClient:
     """Asks registries what an image is, in the places where the engine would look for it."""
 
-    def __init__(
-        self, session: Session, conf: RegistriesConf | None = None, logins: Logins | None = None
-    ) -> None:
-        """conf: for engines that obey registries.conf. logins: None looks where this user's engines do."""
+    def __init__(self, session: Session, conf: RegistriesConf | None = None) -> None:
+        """conf: for engines that obey registries.conf."""
         self._session = session
         self._conf = conf or RegistriesConf()
-        self._logins = logins or Logins(os.environ)
+        self._logins = Logins(os.environ)
         self._accesses: dict[str, RegistryAccess] = {}
         self._answered: Source | None = None
 
