@@ -23,6 +23,7 @@ from .transaction import (
     recovery,
     removal,
     roots,
+    uninstall,
 )
 from .transaction.journal import Journal, unfinished
 from .transaction.layout import Root, Version
@@ -134,7 +135,7 @@ class _Work:
                 why = "a command that envcheck run started is running in it"
             elif version.id not in usable and version.id not in begun:
                 why = "not known: it has no record"
-            size = file_list.usage([version.directory]).total + engine_images.bytes_held([version])
+            size = uninstall.bytes_of([version])
             if why:
                 self.staying.append(version)
                 kept = Kept(environment=root.name, version=version.id, bytes_total=size, why=why)

@@ -17,12 +17,6 @@ from . import guard
 from .layout import Root
 
 
-class LastInstall(msgspec.Struct, frozen=True):
-    """``$XDG_STATE_HOME/envcheck/last-install.json``: ``prefix`` is the environment's directory."""
-
-    prefix: str
-
-
 def known() -> list[Root]:
     """Every root of ours, by path."""
     try:
@@ -51,7 +45,7 @@ def remember(root: Root) -> None:
     """It is one of those there are, and the one installed last. Raises OSError."""
     register(root)
     places.state().mkdir(parents=True, exist_ok=True)
-    durable.write(_last_path(), msgspec.json.encode(LastInstall(str(root.current))))
+    durable.write(_last_path(), msgspec.json.encode({"prefix": str(root.current)}))
 
 
 def last() -> str | None:
@@ -116,8 +110,8 @@ def _last_path() -> Path:
 
 def _last() -> str | None:
     try:
-        prefix = durable.load(_last_path(), LastInstall).prefix
-    except (OSError, Cannot, msgspec.DecodeError):
+        prefix = durable.load(_last_path(), dict[str, str])["prefix"]
+    except (OSError, Cannot, KeyError, msgspec.DecodeError):
         return None
     return prefix if prefix.startswith("/") and prefix.isprintable() else None
 
