@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import msgspec
 
 from ...exit_codes import UsageError
-from .model import Stack
+from ...suggestions import did_you_mean
+from .model import Build, Index, Release, Sdist, Stack
 from .rules import Path, mistakes
 
 _FORM = "envcheck explain stack-file describes the form"
+_TABLES = (Stack, Index, Sdist, Build, Release)
 _WORDS = {
     "str": "text in quotes",
     "bool": "true or false",
@@ -74,12 +75,14 @@ def _schema_error(message: str, text: str, data: Any, where: str) -> UsageError:
     what, _, at = message.partition(" - at `$")
     path = _path(at.rstrip("`"), data)
     if found := re.fullmatch(r"Object contains unknown field `(.*)`", what):
-        return mistake(where, (*path, found[1]), _unknown_key(found[1], path))
+        known = {field.encode_name for kind in _TABLES for field in msgspec.structs.fields(kind)}
+        meant = did_you_mean(found[1].replace("_", "-"), known)
+        return mistake(where, (*path, found[1]), f'"{found[1]}" is no key here{meant}')
     if found := re.fullmatch(r"Object missing required field `(.*)`", what):
-        return mistake(where, path, f'{_subject(path)} has no "{found[1]}", and needs it')
+        return mistake(where, path, f'"{found[1]}" is missing')
     if found := re.fullmatch(r"Expected `(\w+)`, got `(\w+)`", what):
-        return mistake(where, path, _wrong_type(found[1], found[2], path, _written(text, path)))
-    return mistake(where, path, f"{_subject(path)}: {what}")
+        return mistake(where, path, _wrong_type(found[1], found[2], _written(text, path)))
+    return mistake(where, path, what)
 
 
 def _written(text: str, path: Path) -> str:
@@ -109,43 +112,11 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
-def _unknown_key(key: str, path: Path) -> str:
-    known = [field.encode_name for field in msgspec.structs.fields(_struct(path))]
-    near = difflib.get_close_matches(key.replace("_", "-"), known, n=1)
-    meant = f'; did you mean "{near[0]}"?' if near else f"; it knows {', '.join(known)}"
-    return f'{_subject(path)} knows no "{key}"{meant}'
-
-
-def _struct(path: Path) -> Any:
-    """The type of the table that a path leads to."""
-    kind: Any = Stack
-    for part in path:
-        if isinstance(part, int):
-            (kind,) = get_args(kind)
-        else:
-            kind = get_type_hints(kind)[part.replace("-", "_")]
-    return kind
-
-
-def _wrong_type(wanted: str, got: str, path: Path, written: str) -> str:
+def _wrong_type(wanted: str, got: str, written: str) -> str:
     """``written``: as it stands in the file, where 3.10 is not 3.1."""
-    sentence = (
-        f"{_subject(path)} is {_WORDS.get(got, got)}, and must be {_WORDS.get(wanted, wanted)}"
-    )
+    sentence = f"this is {_WORDS.get(got, got)}, and must be {_WORDS.get(wanted, wanted)}"
     if wanted == "str" and got in ("int", "float"):
         return f'{sentence}: "{written}"'
     if wanted == "array" and got == "str":
         return f'{sentence}: ["{written}"]'
     return sentence
-
-
-def _subject(path: Path) -> str:
-    """How a person would call it: ``"python" of a release``."""
-    names = [part for part in path if isinstance(part, str)]
-    if not names:
-        return "the stack"
-    kinds = {"releases": "a release", "indexes": "an index", "sdists": "an sdist"}
-    owner = kinds.get(names[0], "")
-    if not owner or len(path) == 1:
-        return f'"{".".join(names)}"'
-    return owner if len(names) == 1 else f'"{".".join(names[1:])}" of {owner}'

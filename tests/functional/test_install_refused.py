@@ -84,7 +84,7 @@ def test_the_wrong_python(home: Home, shop: Demo) -> None:
 
 def test_a_stack_file_with_an_error_names_the_key(home: Home, tmp_path: Path) -> None:
     file = stack_file(tmp_path / "mine.toml", "2.0", more="gpuu = true")
-    assert f'{file}: gpuu: the stack knows no "gpuu"' in sentence(
+    assert f'{file}: gpuu: "gpuu" is no key here' in sentence(
         home.envcheck("install", "--stack", file), 2
     )
 
