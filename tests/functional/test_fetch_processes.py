@@ -7,6 +7,7 @@ import json
 import random
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from bad_server import BadServer, Way
 from cli import PYTHON, environment
+from fetching import wait_until
 
 from envcheck.install.store.store import Store
 
@@ -156,11 +158,15 @@ def test_an_interrupt_ends_it_and_keeps_what_came(server: BadServer, tmp_path: P
 
 def test_without_locks_nobody_spoils_anothers_file(server: BadServer, tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
-    server.behave("/w.whl", Way(rate=SPEED, times=None))
-    with child(store, server, "without locks") as first:
-        wait_for(store, 1_000_000)
-        with child(store, server, "without locks") as second:
-            said = [result(first), result(second)]
+    gate = threading.Event()
+    server.behave("/w.whl", Way(before=gate, times=None))
+    with (
+        child(store, server, "without locks") as first,
+        child(store, server, "without locks") as second,
+    ):
+        wait_until(lambda: len(server.seen()) == 2)
+        gate.set()
+        said = [result(first), result(second)]
     assert [one["error"] for one in said] == ["", ""] and whole(store)
     assert [one["fetched"] for one in said] == [SIZE, SIZE]
     assert not list((store.root / "partial").iterdir())
