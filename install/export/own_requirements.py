@@ -92,7 +92,7 @@ def locked(own: OwnWheel, interpreter: Interpreter, request: Request, session: S
 
 def lines(lock: Lockfile) -> list[str]:
     """A list of requirements for an environment that needs no pip."""
-    return pylock.for_pip(lock, [p for p in lock.packages if p.name != "pip"]).splitlines()
+    return pylock.for_pip([p for p in lock.packages if p.name != "pip"]).splitlines()
 
 
 def files(locks: Mapping[str, Lockfile]) -> list[LockedFile]:

@@ -77,7 +77,7 @@ def of_lock(stack: Stack, lock: Lockfile) -> LockedLists:
                 urls.setdefault(index, package.index)
             sdist = sdists.get(package.file.sha256)
             name = f"{_SDIST}-{sdist.name}.txt" if sdist else _name(stem, index)
-            lines.setdefault(name, []).extend(pylock.for_pip(lock, [package]).splitlines())
+            lines.setdefault(name, []).extend(pylock.for_pip([package]).splitlines())
     return LockedLists(stack=stack, of=summary(lock), lists=list(_lists(stack, lines, urls)))
 
 

@@ -80,7 +80,7 @@ def _build(job: sdists.Job, tool: Installer, fetcher: Fetcher) -> None:
 
 
 class Installer(ABC):
-    """A tool that puts files, given by path and verified by hash, into one environment."""
+    """A tool that puts verified files, given by path, into one environment."""
 
     name: str
     building: Arguments  # the options of a build
@@ -130,7 +130,7 @@ class Uv(Installer):
         self, packages: Sequence[LockedPackage], paths: Mapping[str, Path], folder: Path
     ) -> list[str | Path]:
         listed = folder / "pylock.uv.toml"
-        listed.write_text(pylock.for_uv(self.lock, packages, paths), encoding="utf-8")
+        listed.write_text(pylock.for_uv(packages, paths), encoding="utf-8")
         argv = uv.program()
         argv += ["--no-config", "--offline", "--preview-features", "pylock"]
         argv += ["pip", "install", "--no-index", "--no-deps", "--python", self.python]
@@ -172,7 +172,7 @@ class Pip(Installer):
         self, packages: Sequence[LockedPackage], paths: Mapping[str, Path], folder: Path
     ) -> list[str | Path]:
         listed = folder / "requirements.txt"
-        listed.write_text(pylock.for_pip(self.lock, packages), encoding="utf-8")
+        listed.write_text(pylock.for_pip(packages), encoding="utf-8")
         argv: list[str | Path] = [self.python, "-I", self._program, "install"]
         argv += ["--no-index", "--no-deps"]
         argv += ["--require-hashes", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]

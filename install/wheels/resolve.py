@@ -6,12 +6,16 @@ uv resolves at the real indexes. Which file is taken is decided here, by the int
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timezone
+from itertools import chain
 
 import msgspec
 from packaging.requirements import Requirement
+from packaging.tags import Tag, create_compatible_tags_selector
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
@@ -30,6 +34,8 @@ from .pins import PROJECT, NoSolution, OfferedFile, Pin, Target
 
 _AT_ONCE = 8  # requests for sizes
 
+Selector = Callable[[Iterable[tuple[OfferedFile, AbstractSet[Tag]]]], Iterator[OfferedFile]]
+
 
 def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
     """Ask the indexes and lock what they answer; nothing is installed.
@@ -45,14 +51,13 @@ def resolve(choice: Choice, indexes: Indexes) -> Lockfile:
         )
     stack, candidate = choice.stack, choice.candidate
     target = Target.of(candidate.python_to_get, candidate.interpreter)
-    order = _tags(target)
     bounds = constraints(choice)
     likely = [Requirement(line).name for line in candidate.release.constraints]
     try:
         wanted = requirements(choice, target.minor)
         pins = resolution.solve(wanted, bounds, target, indexes, likely=likely)
-        packages = _locked(pins, indexes, order)
-        building = _building(packages, stack, target, indexes, order)
+        packages = _locked(pins, indexes, target)
+        building = _building(packages, stack, target, indexes)
     except NoSolution as error:
         why = indexes.lacks() or error
         release = candidate.release.release
@@ -88,7 +93,7 @@ def beside(
         try:
             pins = resolution.solve(exact, bounds, target, indexes)
             new = [pin for pin in pins if pin.name not in locked]
-            packages = _locked(new, indexes, _tags(target))
+            packages = _locked(new, indexes, target)
             fit = exact
         except (NoSolution, Cannot, CouldNotLook) as error:
             unfit[name] = str(error)
@@ -107,46 +112,36 @@ def constraints(choice: Choice) -> list[str]:
     return [*choice.stack.constraints, *choice.candidate.release.constraints]
 
 
-def best_file(files: Iterable[OfferedFile], order: Mapping[str, int]) -> OfferedFile | None:
-    """The wheel that the interpreter likes best, by tag and then build number; else the sdist.
-
-    order: wheel tag → its place, best first.
-    """
+def best_file(files: Iterable[OfferedFile], select: Selector) -> OfferedFile | None:
+    """The wheel that the interpreter likes best, by tag and then build number; else the sdist."""
     listed = list(files)
-    wheels = [(rank, file) for file in listed if (rank := _rank(file.name, order)) is not None]
-    if wheels:
-        return min(wheels, key=lambda ranked: (ranked[0], ranked[1].name))[1]
-    return next((file for file in listed if file.kind == "sdist"), None)
+    wheels = []
+    for file in listed:
+        with suppress(InvalidWheelFilename):
+            _, _, build, offered = parse_wheel_filename(file.name)
+            wheels.append((build, file, offered))
+    wheels.sort(key=lambda wheel: wheel[0], reverse=True)
+    sdists = (file for file in listed if file.kind == "sdist")
+    return next(chain(select((file, offered) for _, file, offered in wheels), sdists), None)
 
 
-def _rank(filename: str, order: Mapping[str, int]) -> tuple[int, tuple[int, str]] | None:
-    """Less is better; None for what is no wheel or does not fit."""
-    if not filename.endswith(".whl"):
-        return None
-    try:
-        _, _, build, offered = parse_wheel_filename(filename)
-    except InvalidWheelFilename:
-        return None
-    places = [order[str(tag)] for tag in offered if str(tag) in order]
-    number, letters = (build[0], build[1]) if build else (0, "")
-    return (min(places), (-number, letters)) if places else None
-
-
-def _tags(target: Target) -> dict[str, int]:
+def selector(target: Target) -> Selector:
+    """Chooses among tagged wheels."""
     listed = target.interpreter.tags if target.interpreter else []
     if not listed:
         major, minor = target.minor.split(".")
         flavour = "m" if (int(major), int(minor)) < (3, 8) else ""  # pymalloc's mark, until 3.7
         abi = f"cpython-{major}{minor}{flavour}"
         listed = tags(target.minor, abi, target.architecture, target.glibc)
-    return {tag: place for place, tag in enumerate(listed)}
+    return create_compatible_tags_selector([Tag(*tag.split("-")) for tag in listed])
 
 
-def _locked(pins: Sequence[Pin], indexes: Indexes, order: Mapping[str, int]) -> list[LockedPackage]:
+def _locked(pins: Sequence[Pin], indexes: Indexes, target: Target) -> list[LockedPackage]:
     """The pins with the one file of each that fits best, its hash and its size."""
+    select = selector(target)
 
     def package(pin: Pin) -> LockedPackage:
-        best = best_file(pin.files, order)
+        best = best_file(pin.files, select)
         if best is None:
             raise CouldNotLook(f"no file of {pin.name} {pin.version} fits this Python")
         file = _hashed(best, indexes.session)
@@ -208,7 +203,6 @@ def _building(
     stack: Stack,
     target: Target,
     indexes: Indexes,
-    order: Mapping[str, int],
 ) -> list[LockedPackage]:
     """What the sdists among them are built with, each file once."""
     found: dict[str, LockedPackage] = {}
@@ -217,7 +211,7 @@ def _building(
         if sdist is None or not sdist.build.requires:
             continue
         pins = resolution.solve(sdist.build.requires, [], target, indexes)
-        for tool in _locked(pins, indexes, order):
+        for tool in _locked(pins, indexes, target):
             needed_by = tool.needed_by or [package.name]
             found[tool.file.sha256] = msgspec.structs.replace(tool, needed_by=needed_by)
     return sorted(found.values(), key=lambda tool: (tool.name, Version(tool.version)))

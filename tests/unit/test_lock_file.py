@@ -106,24 +106,24 @@ def test_credentials_are_never_written() -> None:
     secret = "https://user:s3cret@index.example/simple/"
     file = msgspec.structs.replace(first.file, url=secret + first.file.name)
     made = lock(msgspec.structs.replace(first, index=secret, file=file))
-    for text in (pylock.text(made), pylock.for_pip(made)):
+    for text in (pylock.text(made), pylock.for_pip(made.packages)):
         assert "s3cret" not in text and "user" not in text
     assert f'index = "{INDEX}"' in pylock.text(made)
 
 
 def test_uv_gets_files_by_path() -> None:
     paths = {file.sha256: Path("/store") / file.name for file in GOOD.files}
-    told = tomli.loads(pylock.for_uv(GOOD, GOOD.packages, paths))
+    told = tomli.loads(pylock.for_uv(GOOD.packages, paths))
     (wheel,) = told["packages"][0]["wheels"]
     assert wheel["url"] == f"file:///store/{GOOD.packages[0].file.name.replace('+', '%2B')}"
     assert "index" not in told["packages"][0] and "tool" not in told
     assert len(told["packages"]) == 2
-    only = tomli.loads(pylock.for_uv(GOOD, GOOD.building, paths))
+    only = tomli.loads(pylock.for_uv(GOOD.building, paths))
     assert [p["name"] for p in only["packages"]] == ["setuptools"]
 
 
 def test_pip_gets_a_hash_a_line() -> None:
-    lines = pylock.for_pip(GOOD).splitlines()
+    lines = pylock.for_pip(GOOD.packages).splitlines()
     first = GOOD.packages[0]
     assert lines[0] == f"nvidia-tensorflow==1.15.5+nv23.3 --hash=sha256:{first.file.sha256}"
     assert len(lines) == 2

@@ -9,14 +9,11 @@ import pytest
 
 from envcheck.install.catalogue.model import Release, Stack
 from envcheck.install.fit.models import Candidate, Choice
-from envcheck.install.pythons.interpreter import tags
 from envcheck.install.wheels import resolve
 from envcheck.install.wheels.pins import OfferedFile, Target
 
-ORDER = {
-    tag: n for n, tag in enumerate(tags("3.8", "cpython-38-x86_64-linux-gnu", "x86_64", "2.31"))
-}
 TARGET = Target(minor="3.8", architecture="x86_64", glibc="2.31", interpreter=None)
+SELECT = resolve.selector(TARGET)
 
 
 def choice(**changes: Any) -> Choice:
@@ -78,18 +75,19 @@ UNFIT = [
 def test_the_interpreters_favourite_is_locked(count: int) -> None:
     names = BEST_FIRST[count:] + UNFIT
     random.Random(count).shuffle(names)
-    best = resolve.best_file(map(file, names), ORDER)
+    best = resolve.best_file(map(file, names), SELECT)
     assert best is not None and best.name == BEST_FIRST[count]
 
 
 def test_what_does_not_fit_is_no_choice() -> None:
-    assert resolve.best_file(map(file, UNFIT), ORDER) is None
+    assert resolve.best_file(map(file, UNFIT), SELECT) is None
 
 
 def test_a_python_that_is_to_be_got_has_its_abi() -> None:
-    old = resolve._tags(Target(minor="3.7", architecture="x86_64", glibc="2.31", interpreter=None))
-    assert "cp37-cp37m-manylinux2014_x86_64" in old
-    assert "cp38-cp38-manylinux2014_x86_64" in resolve._tags(TARGET)
+    old = Target(minor="3.7", architecture="x86_64", glibc="2.31", interpreter=None)
+    for target, abi in ((old, "cp37-cp37m"), (TARGET, "cp38-cp38")):
+        one = file(f"a-1.0-{abi}-manylinux2014_x86_64.whl")
+        assert resolve.best_file([one], resolve.selector(target)) == one
     options = TARGET.options()
     assert options[-4:] == ["--python-version", "3.8", "--python-platform", "x86_64-manylinux_2_31"]
 
