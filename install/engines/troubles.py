@@ -16,6 +16,9 @@ _LOGIN = (
 _PROXY = "where the network has a proxy, {engine} has to know it (HTTPS_PROXY; docker: its daemon's settings)"
 
 
+_ERROR = re.compile(r"(?:error|fatal|docker)\b", re.IGNORECASE)
+
+
 class Trouble(NamedTuple):
     pattern: str  # of the engine's words
     hint: str
@@ -103,9 +106,11 @@ def told(engine: str, words: str) -> tuple[str, str]:
 
 def _last(text: str) -> str:
     """The last line that begins as an error does, else the last that says something."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"(error|fatal|docker)\b", line, re.IGNORECASE)]
-    last = (errors or lines or ["it said nothing"])[-1]
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or ["it said nothing"]
+    errors = [n for n, line in enumerate(lines) if _ERROR.match(line)]
+    place = errors[-1] if errors else -1
+    # podman lists below such a line what each format of an archive failed of
+    last = " ".join(lines[place:]) if lines[place].endswith(":") else lines[place]
     last = re.sub(r"^(?:Error|FATAL|docker|Error response from daemon):\s*", "", last)
     cut = f"…{last[-_SHOWN:]}" if len(last) > _SHOWN else last
     return one_line(cut).strip().rstrip(".")

@@ -203,7 +203,7 @@ def twice(bundle: Path, to: Path) -> Path:
     ("made", "code", "word", "hint"),
     [
         (cut, 2, "this is not a whole tar", ""),
-        (packed, 2, "this is compressed with gzip", "unpack it first"),
+        (packed, 2, "this is not a whole tar", "unpacked first"),
         (of_wheels, 2, "this is a bundle of the wheel mode", "--mode wheel"),
         (folder, 2, "there is no image in it", "envcheck bundle --mode container"),
         (twice, 2, "blobs/sha256/00", "copy it again from where it was made"),

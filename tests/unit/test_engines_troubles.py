@@ -91,13 +91,22 @@ SAID = [
 @pytest.mark.parametrize(("engine", "said", "hint"), SAID)
 def test_an_engine_s_words_are_shown_with_what_helps(engine: str, said: str, hint: str) -> None:
     words, advice = told(engine, said)
-    assert words.rstrip(".") in said
+    assert words.rstrip(".") in " ".join(said.split())
     assert hint in advice and "{" not in advice
 
 
 def test_of_many_lines_the_last_error_is_shown() -> None:
     said = "Trying to pull x...\nError: first\nError: denied: You must accept the terms.\n  see the web site"
     assert told("podman", said)[0] == "denied: You must accept the terms"
+
+
+def test_what_an_archive_failed_of_stands_below_the_error() -> None:
+    said = (
+        "Error: payload does not match any of the supported image formats:\n"
+        " * oci: open /a.tar/index.json: not a directory\n * oci-archive: wrong diff id calculated\n"
+    )
+    words, hint = told("podman", said)
+    assert words.endswith("* oci-archive: wrong diff id calculated") and "digest" in hint
 
 
 def test_of_a_long_line_the_end_is_shown_where_the_cause_stands() -> None:
