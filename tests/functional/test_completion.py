@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("envcheck explain PKG-00", {f"PKG-00{n}" for n in range(1, 10)}),
         ("envcheck collector --output envcheck.b", {"envcheck.bash"}),
         ("envcheck install --offline mach", {"machine.json"}),
-        ("envcheck install ngc", {"ngc-tf1", "ngc-tf2"}),
+        ("envcheck install ngc", {"ngc-jax", "ngc-tf1", "ngc-tf2", "ngc-torch"}),
         (
             "envcheck install --mode container --engine ",
             {"podman", "docker", "apptainer", "enroot"},
@@ -76,7 +76,7 @@ def test_bash_offers(folder: Path, line: str, offered: set[str]) -> None:
         ("envcheck doctor --from mach", {"machine.json"}),
         ("envcheck doctor --only driv", {"driver"}),
         ("envcheck explain PKG-00", {f"PKG-00{n}" for n in range(1, 10)}),
-        ("envcheck install ngc", {"ngc-tf1", "ngc-tf2"}),
+        ("envcheck install ngc", {"ngc-jax", "ngc-tf1", "ngc-tf2", "ngc-torch"}),
         ("envcheck install --mode ", {"wheel", "container"}),
         ("envcheck install --release 2.20.0 tensorflow-", {"tensorflow-cpu"}),
     ],

@@ -135,7 +135,7 @@ def test_an_index_that_does_not_answer_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", [401, 403])
 def test_what_an_index_says_is_said(odd: Odd, status: int) -> None:
     odd.answers["/simple/app/"] = lambda _: (status, {}, b"")
-    with pytest.raises(CouldNotLook, match=rf"\({status}\): {odd.url}app/") as caught:
+    with pytest.raises(CouldNotLook, match=rf"answers {status} \w+: {odd.url}app/") as caught:
         lock(odd)
     assert "netrc" in caught.value.hint
 
