@@ -115,17 +115,18 @@ def sentence(result: Any) -> str:
 
 def explanation(stderr: str) -> str:
     """The last paragraph of the explanation that uv writes to stderr; "" where there is none."""
-    causes: list[str] = []
+    causes: list[list[str]] = []  # of each its lines
     for line in stderr.splitlines():
         if line.lstrip().startswith(("hint:", "help:")):
             break
         words = _DECORATION.sub("", line).strip()
         if words and (not causes or _STARTS.match(line)):
-            causes.append(words)
+            causes.append([words])
         elif words:
-            causes[-1] += f" {words}"
+            causes[-1].append(words)
     # "And because …" only says what is concluded from the cause before it.
-    last = " ".join(causes[-2 if causes and causes[-1].startswith("And because ") else -1 :])
+    both = bool(causes) and causes[-1][0].startswith("And because ")
+    last = " ".join(line for cause in causes[-2 if both else -1 :] for line in cause)
     whole = " ".join(_REFERENCE.sub("", _MARKER.sub("", last)).split())
     # Not the advice on uv's own variables, which do not reach it here.
     text = ". ".join(one for one in whole.split(". ") if "`UV_" not in one).rstrip(".:")
