@@ -143,7 +143,7 @@ def test_what_a_registry_answers_for_a_tag(
         (Way(status=403, times=None), "403", "podman login"),
         (Way(status=404, times=None), "404", "start again"),
         (Way(status=503, times=None), "503", "try again later"),
-        (Way(wrong_at=1000, times=None), "igest", ""),
+        (Way(wrong_at=1000, times=None), "igest", "fetch the image, again"),
     ],
 )
 def test_a_layer_that_does_not_come_is_put_back(
