@@ -305,4 +305,11 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    import pytest
+
+    try:
+        main()
+    except (
+        pytest.skip.Exception
+    ) as why:  # what the tests' podman and registry say where they are missing
+        sys.exit(f"not measured: {why}")
