@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -61,10 +62,19 @@ def run(argv: Sequence[str]) -> int:
         if (limited := limit_explained(error)) is not None:
             messages.say(limited[0])
             messages.hint(limited[1])
+            _await_threads()
             return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK
         messages.say(f"internal error: {type(error).__name__}: {error}")
         messages.hint("please report it, with what it prints under ENVCHECK_DEBUG=1")
         return ExitCode.NOT_STARTED if in_its_place else ExitCode.COULD_NOT_LOOK
+
+
+def _await_threads() -> None:
+    """Let threads come to their end: for one that Python cuts off, glibc opens libgcc_s, and where that
+    cannot be opened any more, it aborts the process."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join(timeout=5)
 
 
 def build_parser(argv: Sequence[str] = ()) -> Parser:
