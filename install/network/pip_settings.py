@@ -7,6 +7,7 @@ starting it takes longer than all of the reading.
 from __future__ import annotations
 
 import configparser
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -65,6 +66,8 @@ def _read(path: Path) -> dict[str, dict[str, str]]:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return {}
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):  # of this process, not of the file
+            raise
         raise UsageError(f"pip's configuration {path} cannot be read: {error.strerror}") from None
     try:
         parser.read_string(text, str(path))
