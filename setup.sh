@@ -151,9 +151,9 @@ make_environment() {
 }
 
 # install NAME EXTRA: envcheck itself, editable, with the packages of that extra. Once for each
-# pyproject.toml and place: a checkout that was moved has its old place in its environment.
+# pyproject.toml, version and place: a checkout that was moved has its old place in its environment.
 install() {
-    wanted="$(cksum <"$here/pyproject.toml") $here"
+    wanted="$(cat "$here/pyproject.toml" "$here/envcheck/collector/version.py" 2>/dev/null | cksum) $here"
     [ "$(cat "$venv/.installed-$1" 2>/dev/null || :)" != "$wanted" ] || return 0
     say "installing envcheck and its packages"
     name=$1 extra=$2
