@@ -93,6 +93,7 @@ def test_a_healthy_answer_under_old_and_new_pythons(fake: Any, minor: int) -> No
         ),
         ("echo 'Unable to determine the device handle' >&2; exit 15", 15, "Unable to", "status 15"),
         ("kill -SEGV $$", -11, "nothing", "SIGSEGV"),
+        ("echo 'No devices were found'; kill -SEGV $$", -11, "No devices", "SIGSEGV"),
     ],
 )
 def test_every_failure_is_a_fact(fake: Any, script: str, code: int, said: str, detail: str) -> None:

@@ -77,7 +77,7 @@ def _unknown(view: SnapshotView, event: KernelEvent) -> Finding:
     times = f", {event.count} times" if event.count > 1 else ""
     return Finding(
         "warn",
-        f"Xid {known(event.xid)}{times}, which is newer than envcheck's table, or in no catalogue.",
+        f"Xid {known(event.xid)}{times}, which is not in envcheck's table.",
         subjects=about_device_at("gpu", known(event.pci_address)),
         evidence=[event_evidence(view, event)],
         remedy=Remedy(

@@ -4,7 +4,13 @@ import os
 
 from ..facts import Facts
 from ..runtime import programs
-from ..smi.document import read_document, without_document
+from ..smi.document import (
+    NO_DEVICES,
+    OF_A_DOCUMENT,
+    read_document,
+    without_devices,
+    without_document,
+)
 
 DOCUMENT = "machine"
 IN_CONTAINER = True
@@ -15,15 +21,13 @@ WSL = "/usr/lib/wsl/lib/nvidia-smi"  # not on every PATH there
 QUERY = ("-q", "-x")
 END = "</nvidia_smi_log>"
 
-_DOCUMENT = ("driver_version", "cuda_version", "gpu_count", "gpus")
-
 
 def collect(context):
     facts = Facts("nvidia-smi " + " ".join(QUERY))
     path = find(context)
     if path is None:
         detail = "no nvidia-smi on PATH, in the usual directories, or in " + os.path.dirname(WSL)
-        for name in ("path", "exit_code") + _DOCUMENT:
+        for name in ("path", "exit_code") + OF_A_DOCUMENT:
             facts.missing(name, "absent", detail, "search of PATH")
         return facts
     facts.put("path", path, "search of PATH")
@@ -61,7 +65,10 @@ def _no_document(facts, result, error):
         detail = "nvidia-smi %s: %s" % (result.describe(), said)
     else:
         detail = "nvidia-smi's output: %s" % error
-    for name, value in without_document(said, detail).items():
+    # One that died may have said so of a driver that failed.
+    none = NO_DEVICES in said and result.code >= 0
+    found = without_devices(said) if none else without_document(said, detail)
+    for name, value in found.items():
         facts.put(name, value)
 
 
@@ -75,7 +82,7 @@ def _failed(facts, result):
             detail += " (state %s)" % result.stuck["state"]
     facts.put("message", detail)
     reason = "timeout" if result.outcome == "timeout" else "error"
-    for name in ("exit_code",) + _DOCUMENT:
+    for name in ("exit_code",) + OF_A_DOCUMENT:
         facts.missing(name, reason, detail)
 
 

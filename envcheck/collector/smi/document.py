@@ -18,7 +18,7 @@ _OWN_WORDS = re.compile(
     r"|Unable to determine the device handle|No devices were found)[^\n]{0,300})",
     re.MULTILINE,
 )
-_OF_THE_DRIVER = ("driver_version", "cuda_version", "gpu_count", "gpus")
+OF_A_DOCUMENT = ("driver_version", "cuda_version", "gpu_count", "gpus")
 
 # Rows of the same form as fields.FIELDS, read from the top of the document.
 _TOP = (
@@ -46,16 +46,22 @@ def read_file(path):
         said = _OWN_WORDS.search(text)
         if said is None:
             raise
-    return without_document(said.group(1).strip(), "nvidia-smi said: " + said.group(1).strip())
+    words = said.group(1).strip()
+    if NO_DEVICES in words:
+        return without_devices(words)
+    return without_document(words, "nvidia-smi said: " + words)
 
 
 def without_document(said, detail):
     """The facts of a run that printed its own words and no document; detail: why the rest is not known."""
-    facts = {name: unavailable("error", detail) for name in _OF_THE_DRIVER}
-    if NO_DEVICES in said:
-        facts = {"gpu_count": 0, "gpus": []}
+    facts = {name: unavailable("error", detail) for name in OF_A_DOCUMENT}
     facts["message"] = said
     return facts
+
+
+def without_devices(said):
+    """The same where it found no GPU, and said so."""
+    return {"gpu_count": 0, "gpus": [], "message": said}
 
 
 def read_document(text):
