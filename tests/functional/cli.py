@@ -7,6 +7,7 @@ import faulthandler
 import importlib
 import os
 import pkgutil
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,8 +35,19 @@ HOMES |= {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}
 
 
 def environment(**changes: str) -> dict[str, str]:
+    """This process's, less what would change a result: pip's configuration, what was installed last."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(LEAKS)}
+    if "HOME" not in changes:
+        clean["XDG_STATE_HOME"] = _state_home()
     return clean | {"PIP_CONFIG_FILE": os.devnull} | changes
+
+
+@cache
+def _state_home() -> str:
+    folder = tempfile.mkdtemp(prefix="envcheck-tests-")
+    owner = os.getpid()
+    atexit.register(lambda: os.getpid() == owner and shutil.rmtree(folder, ignore_errors=True))
+    return folder
 
 
 def envcheck(

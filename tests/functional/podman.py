@@ -130,7 +130,8 @@ class PodmanWorld:
     def build(self, name: str, recipe: str, files: base_files.Files) -> str:
         """An image from a Dockerfile's text and what it copies: the name."""
         with base_images.context(self.folder, recipe, files) as place:
-            self.podman("build", "--quiet", "--pull=never", "--tag", name, place)
+            alone = ("--pull=never", "--network=none")
+            self.podman("build", "--quiet", *alone, "--tag", name, place)
         return name
 
     def save(self, image: str, to: Path, form: str = "oci-archive") -> Path:
