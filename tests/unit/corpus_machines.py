@@ -1,0 +1,148 @@
+"""The healthy machines that the corpus' reports start from, and circumstances that many of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import h100
+import modes_machine
+import modes_well
+from build import ok
+from modes_parts import no_cuda, no_libcuda, no_module, no_smi
+from msgspec.structs import replace
+from targets import interpreter
+from whole import ABSENT, in_container, kernel, whole
+
+from envcheck.facts.base import Probe
+from envcheck.facts.snapshot import Document, Snapshot
+
+
+def changed(snapshot: Snapshot, **probes: Any) -> Snapshot:
+    """The Snapshot with these sections of the machine; ``target`` is the target's document."""
+    target: Document | None = probes.pop("target", snapshot.target)
+    wrapped = {
+        name: probe if probe is None or isinstance(probe, Probe) else ok(probe)
+        for name, probe in probes.items()
+    }
+    return replace(snapshot, machine=replace(snapshot.machine, **wrapped), target=target)
+
+
+def container(**changes: Any) -> Snapshot:
+    """Inside a container with all GPUs: nothing of the host's packages, modules and services is there."""
+    facts = kernel(
+        services=[],
+        driver_packages=[],
+        module_files=[],
+        dkms=ABSENT,
+        kernels_installed=ABSENT,
+        reboot_required=ABSENT,
+        log=ABSENT,
+    )
+    return whole(host=in_container(**changes), kernel=facts, containers=None)
+
+
+def conda() -> Snapshot:
+    snapshot = modes_well.desktop()
+    assert snapshot.target is not None
+    prefix = "<home-1>/miniconda3/envs/tf"
+    facts = interpreter(
+        kind="conda", prefix=prefix, base_prefix=prefix, executable=f"{prefix}/bin/python"
+    )
+    return replace(snapshot, target=replace(snapshot.target, interpreter=ok(facts)))
+
+
+MACHINES: dict[str, Callable[[], Snapshot]] = {
+    "8 x H100": whole,
+    "GeForce": modes_well.desktop,
+    "T4": modes_well.idle_t4,
+    "WSL": modes_well.wsl,
+    "VM": modes_well.guest,
+    "MIG": modes_well.mig_in_use,
+    "container": container,
+    "pod": lambda: container(container="kubernetes"),
+    "LXC": lambda: container(container="lxc"),
+    "conda": conda,
+    "forward compatibility": modes_well.forward_compatible,
+}
+
+
+def mismatch(snapshot: Snapshot) -> Snapshot:
+    """What NVML, nvidia-smi, libcuda and the framework say where library and module differ."""
+    seen = modes_machine.mismatch()
+    names = ("nvml", "nvidia_smi", "cuda")
+    return changed(
+        snapshot, target=seen.target, **{name: getattr(seen.machine, name) for name in names}
+    )
+
+
+def unloaded(snapshot: Snapshot) -> Snapshot:
+    """The nvidia module is not loaded: no driver holds the GPUs, no node is there."""
+    facts = snapshot.machine.kernel.facts  # type: ignore[union-attr]
+    facts = replace(
+        facts,
+        modules=[],
+        driver_version=ABSENT,
+        driver_flavour=ABSENT,
+        device_nodes=[],
+        services=[],
+    )
+    pci = snapshot.machine.pci.facts  # type: ignore[union-attr]
+    devices = [replace(device, driver=ABSENT) for device in pci.devices]
+    return changed(snapshot, kernel=facts, pci=replace(pci, devices=devices), **no_module())
+
+
+def no_uvm(snapshot: Snapshot) -> Snapshot:
+    """nvidia-uvm is not loaded: nvidia-smi works, cuInit does not."""
+    facts = snapshot.machine.kernel.facts  # type: ignore[union-attr]
+    kept = [node for node in facts.device_nodes if "uvm" not in node.path]
+    modules = [module for module in facts.modules if module.name != "nvidia_uvm"]
+    return changed(
+        snapshot,
+        kernel=replace(facts, modules=modules, device_nodes=kept),
+        cuda=no_cuda(999, "CUDA_ERROR_UNKNOWN"),
+        target=modes_machine.no_uvm().target,
+    )
+
+
+def no_device(snapshot: Snapshot) -> Snapshot:
+    """cuInit finds no GPU (error 100), and neither does the framework."""
+    return changed(
+        snapshot,
+        cuda=no_cuda(100, "CUDA_ERROR_NO_DEVICE"),
+        target=modes_machine.forbidden()["target"],
+    )
+
+
+def nvml_unknown_error(snapshot: Snapshot) -> Snapshot:
+    """NVML, nvidia-smi and cuInit say "unknown error"."""
+    return changed(
+        snapshot,
+        nvml=h100.no_driver(999, "Unknown Error"),
+        nvidia_smi=no_smi(255, "Failed to initialize NVML: Unknown Error"),
+        cuda=no_cuda(999, "CUDA_ERROR_UNKNOWN"),
+        target=modes_machine.no_uvm().target,
+    )
+
+
+def without_libcuda(snapshot: Snapshot) -> Snapshot:
+    """The loader finds no libcuda.so.1 and no libnvidia-ml.so.1; nvidia-smi is not there."""
+    seen = modes_machine.bare()
+    names = ("nvml", "nvidia_smi")
+    return changed(
+        snapshot,
+        target=seen.target,
+        cuda=no_libcuda(),
+        **{name: getattr(seen.machine, name) for name in names},
+    )
+
+
+# Each changes what a report's machine says in several places at once; ``differs`` comes after it.
+CIRCUMSTANCES: dict[str, Callable[[Snapshot], Snapshot]] = {
+    "mismatch": mismatch,
+    "module not loaded": unloaded,
+    "no uvm": no_uvm,
+    "no device": no_device,
+    "unknown error": nvml_unknown_error,
+    "no libcuda": without_libcuda,
+}
