@@ -43,6 +43,8 @@ class Gpu(Facts, frozen=True, kw_only=True):
     compute_capability: Maybe[str] = NOT_COLLECTED  # "9.0"
     minor_number: Maybe[int] = NOT_COLLECTED
     vbios: Maybe[str] = NOT_COLLECTED
+    inforom: Maybe[str] = NOT_COLLECTED  # the version of its whole image
+    board_part_number: Maybe[str] = NOT_COLLECTED
     gsp_firmware: Maybe[str] = NOT_COLLECTED
     driver_model: Maybe[str] = NOT_COLLECTED  # Windows: "WDDM", "TCC", "MCDM"
     virtualization: Maybe[str] = (
@@ -120,6 +122,8 @@ class Gpu(Facts, frozen=True, kw_only=True):
     fabric_state: Maybe[str] = NOT_COLLECTED  # "Not Started", "In Progress", "Completed"
     fabric_status: Maybe[str] = NOT_COLLECTED
     fabric_health: Maybe[str] = NOT_COLLECTED  # "Healthy", "Unhealthy", "Limited Capacity"
+    fabric_clique: Maybe[int] = NOT_COLLECTED  # of which GPUs reach each other by NVLink
+    fabric_cluster: Maybe[str] = NOT_COLLECTED  # UUID; all zero within one machine
     processes: Maybe[list[GpuProcess]] = NOT_COLLECTED
 
 

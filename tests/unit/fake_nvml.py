@@ -35,6 +35,8 @@ class FabricV3(ctypes.Structure):
         ("status", ctypes.c_uint),
         ("healthMask", ctypes.c_uint),
         ("healthSummary", ctypes.c_uint),
+        ("clusterUuid", ctypes.c_uint8 * 16),
+        ("cliqueId", ctypes.c_uint32),
     ]
 
 
@@ -83,6 +85,8 @@ ANSWERS: dict[str, Any] = {
     "nvmlDeviceGetCudaComputeCapability": [9, 0],
     "nvmlDeviceGetMinorNumber": lambda handle: handle,
     "nvmlDeviceGetVbiosVersion": "96.00.A5.00.01",
+    "nvmlDeviceGetInforomImageVersion": "G520.0200.00.05",
+    "nvmlDeviceGetBoardPartNumber": b"692-2G520-0200-000",
     "nvmlDeviceGetGspFirmwareVersion": b"590.48.01",
     "nvmlDeviceGetCurrentDriverModel": NVMLError(3),
     "nvmlDeviceGetVirtualizationMode": 1,

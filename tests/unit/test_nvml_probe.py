@@ -356,6 +356,14 @@ def test_fabric(values: dict[str, int], expected: tuple[str, str, str]) -> None:
     assert tuple(f.unavailable if isinstance(f, Unavailable) else f for f in said) == expected
 
 
+def test_the_place_in_the_fabric_is_told_once_the_gpu_has_joined_it() -> None:
+    joined = first(nvmlDeviceGetGpuFabricInfoV=fill(FabricV3, state=3, cliqueId=7))
+    assert joined.fabric_clique == 7
+    assert joined.fabric_cluster == "00000000-0000-0000-0000-000000000000"
+    waiting = first(nvmlDeviceGetGpuFabricInfoV=fill(FabricV3, state=2, cliqueId=7))
+    assert reason(waiting.fabric_clique) == "absent"
+
+
 def test_fabric_of_an_old_driver() -> None:
     gpu = first(nvmlDeviceGetGpuFabricInfoV=NVMLError(13),
                 nvmlDeviceGetGpuFabricInfo=fill(FabricV1, state=2))  # fmt: skip

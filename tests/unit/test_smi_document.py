@@ -181,6 +181,8 @@ def test_a_gpu_in_text() -> None:
         False,
     )
     assert (gpu.fabric_state, gpu.fabric_status) == ("Completed", "Success")
+    assert (gpu.fabric_clique, gpu.inforom) == (0, "G520.0280.02.02")
+    assert gpu.board_part_number == "695-2G520-0280-001"
     assert reason(gpu.fabric_health) == "not-supported"
     assert (gpu.power_draw_w, gpu.power_default_limit_w) == (77.67, 700.0)
     assert gpu.processes == []

@@ -65,6 +65,8 @@ FUNCTIONS = (
     ),
     (("minor_number",), ("nvmlDeviceGetMinorNumber",), (), int),
     (("vbios",), ("nvmlDeviceGetVbiosVersion",), (), text),
+    (("inforom",), ("nvmlDeviceGetInforomImageVersion",), (), text),
+    (("board_part_number",), ("nvmlDeviceGetBoardPartNumber",), (), text),
     (("gsp_firmware",), ("nvmlDeviceGetGspFirmwareVersion",), (), text),
     (("driver_model",), ("nvmlDeviceGetCurrentDriverModel",), (), word(w.DRIVER_MODELS)),
     (("virtualization",), ("nvmlDeviceGetVirtualizationMode",), (), word(w.VIRTUALIZATION)),
@@ -187,7 +189,7 @@ GROUPS = (
     (("mig_instances",), "nvmlDeviceGetMigDeviceHandleByIndex", lists.mig_instances),
     (("nvlinks",), "nvmlDeviceGetNvLinkState", lists.nvlinks),
     (
-        ("fabric_state", "fabric_status", "fabric_health"),
+        ("fabric_state", "fabric_status", "fabric_health", "fabric_clique", "fabric_cluster"),
         "nvmlDeviceGetGpuFabricInfoV",
         lists.fabric,
     ),

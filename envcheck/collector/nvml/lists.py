@@ -1,6 +1,7 @@
 """What takes more than one call to NVML: MIG instances, NVLinks, the fabric, processes, the licence."""
 
 import ctypes
+import uuid
 
 from ..facts import unavailable
 from ..smi import lists as smi_lists
@@ -74,7 +75,7 @@ def _nvlink(nvml, handle, link, active):
 
 
 def fabric(nvml, handle):
-    """State, status and health of the registration with the NVSwitch fabric."""
+    """State, status, health, clique and cluster of the registration with the NVSwitch fabric."""
     info = _fabric_info(nvml, handle)
     if info.state not in w.FABRIC_STATES:
         raise NotThere("not-supported")
@@ -82,7 +83,17 @@ def fabric(nvml, handle):
         status = "Success" if info.status == 0 else _error_words(nvml, info.status)
     else:
         status = unavailable("absent", "valid once the registration is completed")
-    return w.FABRIC_STATES[info.state], status, _fabric_health(info)
+    place = _fabric_place(info) if info.state == 3 else (status, status)
+    return (w.FABRIC_STATES[info.state], status, _fabric_health(info)) + place
+
+
+def _fabric_place(info):
+    """The clique, and the cluster's UUID, where the structure has them."""
+    missing = unavailable("not-supported")
+    try:
+        return int(info.cliqueId), str(uuid.UUID(bytes=bytes(bytearray(info.clusterUuid))))
+    except (AttributeError, TypeError, ValueError):
+        return missing, missing
 
 
 def _fabric_info(nvml, handle):

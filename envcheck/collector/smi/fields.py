@@ -49,6 +49,18 @@ FIELDS = (
     ("architecture", v.words, ("product_architecture",), ("Product Architecture",)),
     ("minor_number", v.count, ("minor_number",), ("Minor Number",)),
     ("vbios", v.words, ("vbios_version",), ("VBIOS Version",)),
+    (
+        "inforom",
+        v.words,
+        ("inforom_version/img_version",),
+        ("Inforom Version/Image Version", "InfoROM Version/Image Version"),
+    ),
+    (
+        "board_part_number",
+        v.words,
+        ("board_part_number", "gpu_part_number"),
+        ("Board Part Number", "GPU Part Number"),
+    ),
     ("gsp_firmware", v.words, ("gsp_firmware_version",), ("GSP Firmware Version",)),
     ("driver_model", v.words, ("driver_model/current_dm",), ("Driver Model/Current",)),
     (
@@ -268,6 +280,8 @@ FIELDS = (
         ("PCI/Replays Since Reset", "PCI/Replays since reset"),
     ),
     ("fabric_state", v.words, ("fabric/state",), ("Fabric/State",)),
+    ("fabric_clique", v.count, ("fabric/cliqueId",), ("Fabric/CliqueId",)),
+    ("fabric_cluster", v.words, ("fabric/clusterUuid",), ("Fabric/ClusterUUID",)),
 )
 
 # Of one MIG instance; the same form of row.
