@@ -16,6 +16,7 @@ from ..findings.shell import word, words
 _HOSTS_OWN = re.compile(
     r"\b(?:reboot|poweroff|dmesg|modprobe|update-initramfs|dracut|mkinitcpio|mkinitfs|dkms|mokutil|setpci|setsebool"
     r"|nvidia-modprobe|update-grub|grub2?-mkconfig|grubby|ubuntu-drivers|systemctl|journalctl|fuser"
+    r"|lxc (?:config|restart)|systemd-nspawn"
     r"|nvidia-persistenced|/etc/modprobe\.d|/etc/modules-load\.d|nvidia-cuda-mps-control"
     r"|nvidia-smi (?:--gpu-reset|mig|-c|-pm|-i \S+ -(?:mig|pl|c|pm))"
     r"|nvidia-(?:ctk|driver|utils|compute|open|kernel|fabric)|akmod-nvidia|kernel-devel|linux-headers)"
@@ -46,6 +47,17 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
         for key, value in values.items()
     }
     return [command.format(**quoted) for command in system_commands(what, names)]
+
+
+def in_engine(view: SnapshotView, what: str) -> list[str]:
+    """The commands that do ``what`` (of system_commands.csv) in the words of the container's own engine.
+
+    Of an engine that has none they are docker's, which most people know how to translate.
+    """
+    seen = view.seen.host
+    kind = None if seen is None or seen.facts is None else known(seen.facts.container)
+    names = [kind or "", "docker"]
+    return list(system_commands(f"engine-{what}", names))
 
 
 def adapted(view: SnapshotView, remedy: Remedy) -> Remedy:

@@ -12,7 +12,7 @@ from targets import replace as with_probes
 from test_failure_modes import OTHERS, ROWS
 
 from envcheck.checks.engine import diagnose
-from envcheck.checks.system_commands import ShellText, adapted, on_system
+from envcheck.checks.system_commands import ShellText, adapted, in_engine, on_system
 from envcheck.data import table
 from envcheck.data.system_commands import system_commands
 from envcheck.facts.base import Unavailable
@@ -161,3 +161,19 @@ def test_every_row_has_a_source_and_a_known_place() -> None:
             for command in system_commands(row["what"], [name]):
                 words = shlex.split(re.sub(r"\{(\w+)\}", "x", command), comments=True)
                 assert words and command == command.strip()
+
+
+ENGINES = {"docker": "docker", "podman": "podman", "lxc": "lxc", "kubernetes": "kubectl"}
+ENGINES |= {"apptainer": "apptainer", "a-new-engine": "docker"}
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_a_container_is_started_again_in_its_own_engines_words(kind: str) -> None:
+    named: set[str] = set()
+    for snap in machines():
+        for command in commands(on(snap, container=kind)):
+            named |= set(re.findall(r"\b(docker|podman|lxc|kubectl|apptainer) \w", command))
+    assert ENGINES[kind] in named
+    for code in ("gpus", "capabilities", "memory", "files", "limits"):
+        (first, *_) = in_engine(view(container=kind), code)
+        assert first.split()[0] in (ENGINES[kind], "docker")

@@ -15,7 +15,7 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about_file
 from ..driver_state import NO_DRIVER, NO_GPUS, REBOOT, container, driver_libraries, on_wsl
 from ..registry import check
-from ..system_commands import on_system
+from ..system_commands import in_engine, on_system
 from .error_codes import NVIDIA_SMI, NVIDIA_SMI_FAULTS, NVML, ErrorCode
 from .hang import stuck_in
 
@@ -81,7 +81,7 @@ def _nvml_remedy(view: SnapshotView, code: int, told: ErrorCode) -> Remedy:
             "Start a new container with the GPUs: one whose library is missing was started without"
             " them (or without the driver capability utility), and a running one loses them when"
             " systemd reloads its cgroup rules.",
-            ["docker run --rm --gpus all ubuntu nvidia-smi -L"],
+            in_engine(view, "gpus"),
         )
     commands = list(told.commands)
     if code == 12:

@@ -21,6 +21,7 @@ from ..driver_state import (
     service,
 )
 from ..registry import check
+from ..system_commands import in_engine
 from .error_codes import CUDA, ErrorCode
 
 UVM = "/dev/nvidia-uvm"
@@ -108,9 +109,7 @@ def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:
     elif container(view):
         remedy = Remedy(
             "Start the container with the GPUs and the driver capability compute.",
-            [
-                "docker run --rm --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ubuntu nvidia-smi"
-            ],
+            in_engine(view, "capabilities"),
         )
     else:
         remedy = Remedy(
@@ -139,7 +138,7 @@ def _cause(view: SnapshotView, code: int, told: ErrorCode) -> tuple[str, Remedy,
             Remedy(
                 "Recreate the container; a running one loses its GPUs when systemd reloads its cgroup"
                 " rules.",
-                [f"ls -l /dev/nvidia* {UVM}", "docker run --rm --gpus all ubuntu nvidia-smi -L"],
+                [f"ls -l /dev/nvidia* {UVM}", *in_engine(view, "gpus")],
             ),
             [view.evidence("machine.host.container")],
         )

@@ -12,6 +12,7 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..driver_state import NO_GPUS_THERE
 from ..registry import check
+from ..system_commands import in_engine
 from ..target import framework_facts, need_gpus, sees_gpus, variables
 from ..visible import VARIABLE, devices, visible
 from . import VARIABLES_ALONE
@@ -119,7 +120,7 @@ def container_devices(view: SnapshotView) -> Iterator[Verdict]:
         evidence=[told(view, "NVIDIA_VISIBLE_DEVICES")],
         remedy=Remedy(
             "Start it with GPUs.",
-            ["docker run --gpus all IMAGE", "podman run --device nvidia.com/gpu=all IMAGE"],
+            in_engine(view, "gpus"),
         ),
     )
 
@@ -254,6 +255,6 @@ def driver_capabilities(view: SnapshotView) -> Iterator[Verdict]:
         evidence=[told(view, "NVIDIA_DRIVER_CAPABILITIES")],
         remedy=Remedy(
             "Start the container with both.",
-            ["docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE"],
+            in_engine(view, "capabilities"),
         ),
     )

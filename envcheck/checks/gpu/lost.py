@@ -26,6 +26,7 @@ from ..gpus import (
     troubled,
 )
 from ..registry import check
+from ..system_commands import in_engine
 
 _KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
 _PERMISSION = 4
@@ -82,7 +83,7 @@ def _bring_back(view: SnapshotView, address: str | None) -> Remedy:
         return Remedy(
             "See whether the host still has the GPU; where it does, recreate the container: a running"
             " one loses its GPUs when systemd reloads its cgroup rules.",
-            ["nvidia-smi -L  # on the host", "docker run --rm --gpus all ubuntu nvidia-smi -L"],
+            ["nvidia-smi -L  # on the host", *in_engine(view, "gpus")],
         )
     commands = [_KERNEL_LOG]
     if address:

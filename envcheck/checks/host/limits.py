@@ -10,13 +10,11 @@ from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..nvidia_devices import mode_bits
 from ..registry import check
+from ..system_commands import in_engine
 from .places import host_of
 
 DEFAULT_SHM_MIB = 64  # what docker, podman and Kubernetes give a container that asks for nothing
 LEAST_OPEN_FILES = 1024  # the distributions' own soft limit
-
-RUN = "docker run --gpus all --shm-size=1g --ulimit memlock=-1 --ulimit stack=67108864 IMAGE"
-KUBERNETES = "kubectl explain pod.spec.volumes.emptyDir.medium   # Memory, mounted at /dev/shm"
 
 
 @check(
@@ -45,7 +43,7 @@ def shared_memory(view: SnapshotView) -> Iterator[Verdict]:
         ],
         remedy=Remedy(
             "Start the container with more shared memory; it cannot be enlarged from inside.",
-            [KUBERNETES if container == "kubernetes" else RUN],
+            in_engine(view, "limits"),
         ),
     )
 
@@ -74,7 +72,7 @@ def limits(view: SnapshotView) -> Iterator[Verdict]:
                 view.evidence("machine.host.memlock_kib"),
                 view.evidence("machine.host.rdma_devices"),
             ],
-            remedy=Remedy("Start the container without that limit.", [RUN]),
+            remedy=Remedy("Start the container without that limit.", in_engine(view, "limits")),
         )
     if files is not None and 0 <= files < LEAST_OPEN_FILES:
         yield Finding(
@@ -82,7 +80,8 @@ def limits(view: SnapshotView) -> Iterator[Verdict]:
             f"A process may open only {files} files: data loaders run into 'Too many open files'.",
             evidence=[view.evidence("machine.host.open_files")],
             remedy=Remedy(
-                "Raise the limit.", ["ulimit -n 65536", "docker run --ulimit nofile=65536 IMAGE"]
+                "Raise the limit.",
+                ["ulimit -n 65536", *(in_engine(view, "files") if known(host.container) else [])],
             ),
         )
     locked = "no limit on locked memory" if memlock == -1 else f"{memlock} KiB of locked memory"

@@ -14,6 +14,7 @@ from ...facts.missing import Skip
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..registry import check
+from ..system_commands import in_engine
 from .places import gigabytes, host_of
 
 # The machine names, as uname has them, that GPU builds of TensorFlow exist for.
@@ -190,7 +191,10 @@ def memory(view: SnapshotView) -> Iterator[Verdict]:
         evidence.append(view.evidence("machine.host.cgroup_memory_limit_mib"))
         remedy = Remedy(
             "Give the container or job more memory.",
-            ["docker run --memory 32g IMAGE", "sbatch --mem 32G SCRIPT"],
+            [
+                *(in_engine(view, "memory") if known(host.container) else []),
+                "sbatch --mem 32G SCRIPT",
+            ],
         )
     yield Finding(
         "warn",

@@ -15,15 +15,12 @@ from ...findings.subjects import about_file
 from ..driver_state import container
 from ..nvidia_devices import host_facts, is_loaded, kernel_facts, mode_bits
 from ..registry import check
+from ..system_commands import in_engine
 
 CONTROL = "/dev/nvidiactl"
 UVM = "/dev/nvidia-uvm"
 GPU_NODE = re.compile(r"/dev/nvidia\d+\Z")
 OPEN_TO_ALL = "options nvidia NVreg_DeviceFileMode=0666"
-AGAIN = Remedy(
-    "Start a new container with the GPUs: nodes cannot be added to a running one.",
-    ["docker run --rm --gpus all ubuntu nvidia-smi -L"],
-)
 
 
 @check(
@@ -64,12 +61,19 @@ def _missing(view: SnapshotView, path: str) -> Verdict:
         f"There is no {path}: no program reaches the driver, though its module is loaded.",
         subjects=about_file(path),
         evidence=[view.evidence("machine.kernel.device_nodes")],
-        remedy=AGAIN
+        remedy=_again(view)
         if container(view)
         else Remedy(
             "Make the nodes; nvidia-modprobe (setuid root) or nvidia-persistenced does it at each boot.",
             ["sudo nvidia-modprobe -c 0 -u", "sudo systemctl enable --now nvidia-persistenced"],
         ),
+    )
+
+
+def _again(view: SnapshotView) -> Remedy:
+    return Remedy(
+        "Start the container anew, with the GPUs: few engines add nodes to a running one.",
+        in_engine(view, "gpus"),
     )
 
 
@@ -174,7 +178,7 @@ def _no_uvm(view: SnapshotView, kernel: Kernel, node: DeviceNode | None, code: i
         " no CUDA program does.",
         subjects=about_file(UVM),
         evidence=evidence,
-        remedy=AGAIN
+        remedy=_again(view)
         if container(view)
         else Remedy(
             "Load it and make its node; nvidia-persistenced or this command at boot keeps it so.",
