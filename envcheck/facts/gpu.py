@@ -46,6 +46,9 @@ class Gpu(Facts, frozen=True, kw_only=True):
     inforom: Maybe[str] = NOT_COLLECTED  # the version of its whole image
     board_part_number: Maybe[str] = NOT_COLLECTED
     gsp_firmware: Maybe[str] = NOT_COLLECTED
+    gsp_enabled: Maybe[bool] = NOT_COLLECTED
+    gsp_default: Maybe[bool] = NOT_COLLECTED  # whether this GPU runs it unless told otherwise
+    inforom_valid: Maybe[bool] = NOT_COLLECTED  # its checksums, when it was last read
     driver_model: Maybe[str] = NOT_COLLECTED  # Windows: "WDDM", "TCC", "MCDM"
     virtualization: Maybe[str] = (
         NOT_COLLECTED  # "None", "Pass-Through", "VGPU", "Host VGPU", "Host VSGA"
@@ -72,6 +75,11 @@ class Gpu(Facts, frozen=True, kw_only=True):
     ecc_uncorrected_volatile: Maybe[int] = NOT_COLLECTED  # since the driver was loaded
     ecc_corrected_aggregate: Maybe[int] = NOT_COLLECTED
     ecc_uncorrected_aggregate: Maybe[int] = NOT_COLLECTED  # over the board's life
+    # Uncorrectable errors of on-chip memory, which are in the sums above too
+    sram_parity_volatile: Maybe[int] = NOT_COLLECTED
+    sram_parity_aggregate: Maybe[int] = NOT_COLLECTED
+    sram_secded_volatile: Maybe[int] = NOT_COLLECTED
+    sram_secded_aggregate: Maybe[int] = NOT_COLLECTED
     sram_threshold_exceeded: Maybe[bool] = NOT_COLLECTED
     retired_single_bit: Maybe[int] = NOT_COLLECTED
     retired_double_bit: Maybe[int] = NOT_COLLECTED
@@ -80,10 +88,17 @@ class Gpu(Facts, frozen=True, kw_only=True):
     remap_uncorrectable: Maybe[int] = NOT_COLLECTED
     remap_pending: Maybe[bool] = NOT_COLLECTED
     remap_failed: Maybe[bool] = NOT_COLLECTED
+    # Memory banks by the spare rows that they have left
+    remap_banks_max: Maybe[int] = NOT_COLLECTED
+    remap_banks_high: Maybe[int] = NOT_COLLECTED
+    remap_banks_partial: Maybe[int] = NOT_COLLECTED
+    remap_banks_low: Maybe[int] = NOT_COLLECTED
+    remap_banks_none: Maybe[int] = NOT_COLLECTED
     channel_repair_pending: Maybe[bool] = NOT_COLLECTED
     tpc_repair_pending: Maybe[bool] = NOT_COLLECTED
     unrepairable_memory: Maybe[bool] = NOT_COLLECTED
     reset_required: Maybe[bool] = NOT_COLLECTED
+    drain_and_reset_recommended: Maybe[bool] = NOT_COLLECTED
     recovery_action: Maybe[str] = (
         NOT_COLLECTED  # "None", "Reset", "Reboot", "Drain P2P", "Drain and Reset"
     )
@@ -93,21 +108,36 @@ class Gpu(Facts, frozen=True, kw_only=True):
     temperature_shutdown_c: Maybe[int] = NOT_COLLECTED
     temperature_margin_c: Maybe[int] = NOT_COLLECTED  # T.Limit: degrees left before slowdown
     memory_temperature_c: Maybe[int] = NOT_COLLECTED
+    memory_temperature_max_c: Maybe[int] = NOT_COLLECTED  # above it the driver slows the memory
     fan_percent: Maybe[int] = NOT_COLLECTED
     power_draw_w: Maybe[float] = NOT_COLLECTED
     power_limit_w: Maybe[float] = NOT_COLLECTED
     power_default_limit_w: Maybe[float] = NOT_COLLECTED
     power_min_limit_w: Maybe[float] = NOT_COLLECTED
     power_max_limit_w: Maybe[float] = NOT_COLLECTED
+    # of the module: GPU, CPU and what is beside them (Grace)
+    module_power_limit_w: Maybe[float] = NOT_COLLECTED
+    module_power_default_limit_w: Maybe[float] = NOT_COLLECTED
     # clocks, MHz
     clock_sm_mhz: Maybe[int] = NOT_COLLECTED
     clock_memory_mhz: Maybe[int] = NOT_COLLECTED
     clock_sm_max_mhz: Maybe[int] = NOT_COLLECTED
     clock_memory_max_mhz: Maybe[int] = NOT_COLLECTED
+    # What programs are to run at, where that can be set ("applications clocks"), and what it is by default
+    clock_set_mhz: Maybe[int] = NOT_COLLECTED
+    clock_set_default_mhz: Maybe[int] = NOT_COLLECTED
+    clock_memory_set_mhz: Maybe[int] = NOT_COLLECTED
+    clock_memory_set_default_mhz: Maybe[int] = NOT_COLLECTED
     # Active clock-event ("throttle") reasons: "gpu_idle", "applications_clocks_setting",
     # "sw_power_cap", "hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown",
     # "sync_boost", "sw_thermal_slowdown", "display_clocks_setting"
     clock_event_reasons: Maybe[list[str]] = NOT_COLLECTED
+    # For how long each has held the clocks down since the driver was loaded, microseconds
+    slowdown_sw_power_cap_us: Maybe[int] = NOT_COLLECTED
+    slowdown_sync_boost_us: Maybe[int] = NOT_COLLECTED
+    slowdown_sw_thermal_us: Maybe[int] = NOT_COLLECTED
+    slowdown_hw_thermal_us: Maybe[int] = NOT_COLLECTED
+    slowdown_hw_power_brake_us: Maybe[int] = NOT_COLLECTED
     utilization_percent: Maybe[int] = NOT_COLLECTED
     # PCIe
     pcie_gen: Maybe[int] = NOT_COLLECTED
@@ -124,6 +154,8 @@ class Gpu(Facts, frozen=True, kw_only=True):
     fabric_health: Maybe[str] = NOT_COLLECTED  # "Healthy", "Unhealthy", "Limited Capacity"
     fabric_clique: Maybe[int] = NOT_COLLECTED  # of which GPUs reach each other by NVLink
     fabric_cluster: Maybe[str] = NOT_COLLECTED  # UUID; all zero within one machine
+    # What is wrong with it, in the words of collector/nvml/labels.py: "route_unhealthy", "no_partition"
+    fabric_faults: Maybe[list[str]] = NOT_COLLECTED
     processes: Maybe[list[GpuProcess]] = NOT_COLLECTED
 
 

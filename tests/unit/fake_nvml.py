@@ -45,7 +45,13 @@ class FabricV1(ctypes.Structure):
 
 
 class Sram(ctypes.Structure):
-    _fields_ = [("bThresholdExceeded", ctypes.c_uint)]
+    _fields_ = [
+        ("aggregateUncParity", ctypes.c_ulonglong),
+        ("aggregateUncSecDed", ctypes.c_ulonglong),
+        ("volatileUncParity", ctypes.c_ulonglong),
+        ("volatileUncSecDed", ctypes.c_ulonglong),
+        ("bThresholdExceeded", ctypes.c_uint),
+    ]
 
 
 def process(pid: int, mib: int | None) -> Struct:
@@ -65,7 +71,13 @@ def fill(structure: type[ctypes.Structure], **values: int) -> Callable[..., int]
     return answer
 
 
-FIELDS = {82: 48, 226: 0, 230: 0}
+# (190, 1) and (189, 1): limits of the module, as of a GPU that is on one. 269 to 271: slowdowns in ns.
+FIELDS = {
+    **dict.fromkeys((226, 227, 230, 74, 76, 269, 270, 271), 0),
+    82: 48,
+    (190, 1): 900000,
+    (189, 1): 900000,
+}
 
 ANSWERS: dict[str, Any] = {
     "nvmlInit": None,
@@ -88,6 +100,8 @@ ANSWERS: dict[str, Any] = {
     "nvmlDeviceGetInforomImageVersion": "G520.0200.00.05",
     "nvmlDeviceGetBoardPartNumber": b"692-2G520-0200-000",
     "nvmlDeviceGetGspFirmwareVersion": b"590.48.01",
+    "nvmlDeviceGetGspFirmwareMode": [1, 1],
+    "nvmlDeviceValidateInforom": None,
     "nvmlDeviceGetCurrentDriverModel": NVMLError(3),
     "nvmlDeviceGetVirtualizationMode": 1,
     "nvmlDeviceGetAddressingMode": 0,
@@ -110,10 +124,13 @@ ANSWERS: dict[str, Any] = {
     "nvmlDeviceGetRetiredPages": lambda _handle, cause: [0x1000] * (cause + 1),
     "nvmlDeviceGetRetiredPagesPendingStatus": 0,
     "nvmlDeviceGetRemappedRows": (1, 0, 0, 0),
+    "nvmlDeviceGetRowRemapperHistogram": Struct(max=3071, high=1, partial=0, low=0, none=0),
     "nvmlDeviceGetRepairStatus": [0, 1],
     "nvmlDeviceGetUnrepairableMemoryFlag_v1": 0,
     "nvmlDeviceGetTemperature": lambda _handle, sensor: 42,
-    "nvmlDeviceGetTemperatureThreshold": lambda _handle, threshold: (92, 89)[threshold],
+    "nvmlDeviceGetTemperatureThreshold": lambda _handle, threshold: (92, 89, 95)[threshold],
+    "nvmlDeviceGetApplicationsClock": lambda _handle, clock: {0: 1980, 2: 2619}[clock],
+    "nvmlDeviceGetDefaultApplicationsClock": lambda _handle, clock: {0: 1980, 2: 2619}[clock],
     "nvmlDeviceGetMarginTemperature": 45,
     "nvmlDeviceGetFanSpeed": NVMLError(3),
     "nvmlDeviceGetPowerUsage": 71273,
@@ -147,7 +164,13 @@ ANSWERS: dict[str, Any] = {
 CONSTANTS: dict[str, Any] = {
     "NVML_FI_DEV_MEMORY_TEMP": 82,
     "NVML_FI_DEV_RESET_STATUS": 226,
+    "NVML_FI_DEV_DRAIN_AND_RESET_STATUS": 227,
     "NVML_FI_DEV_GET_GPU_RECOVERY_ACTION": 230,
+    "NVML_FI_DEV_PERF_POLICY_POWER": 74,
+    "NVML_FI_DEV_PERF_POLICY_SYNC_BOOST": 76,
+    "NVML_FI_DEV_POWER_CURRENT_LIMIT": 190,
+    "NVML_FI_DEV_POWER_DEFAULT_LIMIT": 189,
+    "NVML_POWER_SCOPE_MODULE": 1,
     "NVML_NVLINK_MAX_LINKS": 18,
     "NVML_P2P_CAPS_INDEX_READ": (0,),  # a tuple in nvidia-ml-py itself
     "nvmlMemory_v2": 0x02000028,

@@ -104,6 +104,10 @@ def test_the_words_are_nvidia_smi_s() -> None:
         "retired_single_bit", "retired_double_bit", "retired_pending",
         "remap_correctable", "remap_uncorrectable", "remap_pending", "remap_failed",
         "tpc_repair_pending", "utilization_percent",
+        "clock_set_mhz", "clock_set_default_mhz",  # deprecated for the H100's driver
+        "clock_memory_set_mhz", "clock_memory_set_default_mhz",
+        "remap_banks_max", "remap_banks_high", "remap_banks_partial", "remap_banks_low",
+        "remap_banks_none", "module_power_limit_w", "module_power_default_limit_w",
     }  # fmt: skip
     for name in set(told) & set(asked) - different:
         assert asked[name] == told[name], name
@@ -362,6 +366,82 @@ def test_the_place_in_the_fabric_is_told_once_the_gpu_has_joined_it() -> None:
     assert joined.fabric_cluster == "00000000-0000-0000-0000-000000000000"
     waiting = first(nvmlDeviceGetGpuFabricInfoV=fill(FabricV3, state=2, cliqueId=7))
     assert reason(waiting.fabric_clique) == "absent"
+
+
+@pytest.mark.parametrize(
+    ("mask", "expected"),
+    [
+        (0x51AA, []),
+        (0x1A9, ["degraded_bandwidth"]),
+        (0x1A6, ["route_recovery_in_progress"]),
+        (0x19A, ["route_unhealthy"]),
+        (0x16A, ["access_timeout_recovery"]),
+        (0x4AA, ["no_partition"]),
+        (0x5A9, ["degraded_bandwidth", "insufficient_nvlinks"]),
+        (0x8AA, ["gpu_state_invalid"]),
+        (0x9AA, ["unknown_9"]),
+        (0x21AA, ["partition_not_assigned"]),
+        (0x81AA, ["fabric_manager_disconnected"]),
+        (0, "not-supported"),
+    ],
+)
+def test_every_fault_of_the_fabric_has_a_name_whatever_the_summary(
+    mask: int, expected: object
+) -> None:
+    gpu = first(
+        nvmlDeviceGetGpuFabricInfoV=fill(FabricV3, state=3, healthSummary=2, healthMask=mask)
+    )
+    assert gpu.fabric_health == "Unhealthy"
+    assert (reason(gpu.fabric_faults) if mask == 0 else gpu.fabric_faults) == expected
+
+
+@pytest.mark.parametrize(
+    ("driver", "asked"),
+    [("570.86.15", 269), ("575.51.03", 251), ("580.65.06", 251), ("580.82.07", 269), ("x", 269)],
+)
+def test_slowdowns_are_asked_for_by_the_driver_s_own_numbers(driver: str, asked: int) -> None:
+    times = {asked: 1_500, asked + 1: 2_000_000, asked + 2: 3_000_000_000}
+
+    def values(_handle: int, numbers: list[Any]) -> list[Struct]:
+        told = numbers[0] in times
+        return [
+            Struct(
+                nvmlReturn=0 if told else 3,
+                valueType=3,
+                value=Struct(ullVal=times.get(numbers[0])),
+            )
+        ]
+
+    gpu = first(nvmlSystemGetDriverVersion=driver, nvmlDeviceGetFieldValues=values)
+    seen = (
+        gpu.slowdown_sw_thermal_us,
+        gpu.slowdown_hw_thermal_us,
+        gpu.slowdown_hw_power_brake_us,
+    )
+    assert seen == (1, 2_000, 3_000_000)
+    assert reason(gpu.slowdown_sw_power_cap_us) == "not-supported"
+
+
+def test_sram_errors_each_by_itself() -> None:
+    gpu = first(
+        nvmlDeviceGetSramEccErrorStatus=fill(
+            Sram,
+            volatileUncParity=1,
+            aggregateUncParity=2,
+            volatileUncSecDed=3,
+            aggregateUncSecDed=4,
+            bThresholdExceeded=1,
+        )
+    )
+    assert gpu.sram_threshold_exceeded is True
+    assert (gpu.sram_parity_volatile, gpu.sram_parity_aggregate) == (1, 2)
+    assert (gpu.sram_secded_volatile, gpu.sram_secded_aggregate) == (3, 4)
+
+
+def test_an_inforom_that_is_corrupt_or_cannot_be_asked_for() -> None:
+    assert first(nvmlDeviceValidateInforom=NVMLError(14)).inforom_valid is False
+    assert reason(first(nvmlDeviceValidateInforom=NVMLError(3)).inforom_valid) == "not-supported"
+    assert reason(first(nvmlDeviceGetInforomImageVersion=NVMLError(999)).inforom) == "error"
 
 
 def test_fabric_of_an_old_driver() -> None:

@@ -109,9 +109,11 @@ def test_a_full_document_fills_every_field_that_it_can() -> None:
     assert empty == {
         "compute_capability", "nvlinks",  # never in -q
         "vgpu_licence",  # of vGPUs only
-        "reset_required",  # replaced by the recovery action
+        "reset_required", "drain_and_reset_recommended",  # replaced by the recovery action
+        "gsp_enabled", "gsp_default", "inforom_valid",  # NVML's alone
         "serial",  # taken out by whoever sent it
-        "temperature_slowdown_c", "temperature_shutdown_c",  # relative to T.Limit since Ada
+        # relative to T.Limit since Ada
+        "temperature_slowdown_c", "temperature_shutdown_c", "memory_temperature_max_c",
     }  # fmt: skip
 
 
@@ -296,9 +298,40 @@ def test_the_three_shapes_of_ecc_counters() -> None:
     gpu = read_gpu(new)
     assert (gpu.ecc_corrected_aggregate, gpu.ecc_uncorrected_aggregate) == (1, 9)
     assert gpu.sram_threshold_exceeded is True
+    assert (gpu.sram_parity_aggregate, gpu.sram_secded_aggregate) == (2, 3)
     assert (
         reason(read_gpu("<ecc_errors>N/A</ecc_errors>").ecc_uncorrected_volatile) == "not-supported"
     )
+
+
+def test_a_sum_of_which_a_term_is_missing_is_at_least_what_is_there() -> None:
+    errors = "<ecc_errors><volatile><{0}>{1}</{0}></volatile></ecc_errors>"
+    for term in ("sram_uncorrectable_parity", "sram_uncorrectable_secded", "dram_uncorrectable"):
+        assert read_gpu(errors.format(term, 3)).ecc_uncorrected_volatile == 3
+        # A part that is nothing says nothing of the rest.
+        assert reason(read_gpu(errors.format(term, 0)).ecc_uncorrected_volatile) == "absent"
+
+
+def test_slowdown_counters_histogram_and_set_clocks_in_both_forms() -> None:
+    text = captures.path(captures.H200).read_text(encoding="utf-8")
+    for name, value in (
+        ("HW Thermal Slowdown", "7 us"),
+        ("HW Power Braking", "8 us"),
+        ("None", "2 bank(s)"),
+    ):
+        unit = value.partition(" ")[2].replace("(s)", r"\(s\)")
+        text, done = re.subn(rf"({name} +:) 0 {unit}", rf"\1 {value}", text, count=1)
+        assert done
+    gpu = only_gpu(document.read_document(text))
+    assert (gpu.slowdown_hw_thermal_us, gpu.slowdown_hw_power_brake_us) == (7, 8)
+    assert (gpu.remap_banks_max, gpu.remap_banks_none) == (3072, 2)
+    assert gpu.slowdown_sw_thermal_us == gpu.slowdown_sw_power_cap_us == 0
+    xml = capture("nvidia-smi-xml/rtx-4000-sff-ada-v13.xml")
+    assert (xml.slowdown_hw_thermal_us, xml.slowdown_hw_power_brake_us) == (0, 0)
+    assert (xml.remap_banks_max, xml.remap_banks_none) == (96, 0)
+    a100 = capture("nvidia-smi-xml/a100-sxm4-v12.xml")
+    assert (a100.clock_set_mhz, a100.clock_set_default_mhz) == (1275, 1275)
+    assert (a100.memory_temperature_max_c, a100.inforom) == (95, "G506.0212.00.01")
 
 
 @pytest.mark.parametrize("word", ["throttle", "event"])
@@ -349,6 +382,40 @@ def test_every_text_name_of_a_clock_reason_is_one_of_xml_s() -> None:
 )
 def test_fabric_health_with_and_without_a_summary(health: str, expected: str) -> None:
     assert read_gpu(f"<fabric><health>{health}</health></fabric>").fabric_health == expected
+
+
+@pytest.mark.parametrize(
+    ("part", "said", "expected"),
+    [
+        ("bandwidth", "Degraded", "degraded_bandwidth"),
+        ("route_recovery_in_progress", "True", "route_recovery_in_progress"),
+        ("route_unhealthy", "True", "route_unhealthy"),
+        ("access_timeout_recovery", "True", "access_timeout_recovery"),
+        ("incorrect_configuration", "Incorrect SystemGuid", "incorrect_system_guid"),
+        (
+            "incorrect_configuration",
+            "Incorrect Chassis Serial Number",
+            "incorrect_chassis_serial_number",
+        ),
+        ("incorrect_configuration", "No Partition", "no_partition"),
+        ("incorrect_configuration", "Insufficient Nvlink Resources", "insufficient_nvlinks"),
+        ("incorrect_configuration", "Incompatible GPU Firmware", "incompatible_gpu_firmware"),
+        ("incorrect_configuration", "Invalid Location", "invalid_location"),
+        ("incorrect_configuration", "GPU State Invalid", "gpu_state_invalid"),
+        ("incorrect_configuration", "Something New", "incorrect_configuration"),
+        ("partition_assigned", "False", "partition_not_assigned"),
+    ],
+)
+def test_every_fault_of_the_fabric_in_both_forms(part: str, said: str, expected: str) -> None:
+    xml = read_gpu(
+        f"<fabric><health><summary>Unhealthy</summary><{part}>{said}</{part}></health></fabric>"
+    )
+    assert (xml.fabric_health, xml.fabric_faults) == ("Unhealthy", [expected])
+    text = captures.path(captures.H200).read_text(encoding="utf-8")
+    if part == "partition_assigned":
+        text = text.replace("Incorrect Configuration ", "Partition Assigned ")
+    changed = re.sub(rf"(?i)({part.replace('_', ' ')} +:) N/A", rf"\1 {said}", text, count=1)
+    assert only_gpu(document.read_document(changed)).fabric_faults == [expected]
 
 
 def test_a_fabric_status_that_names_an_error_is_the_fact() -> None:

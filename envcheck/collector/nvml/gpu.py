@@ -5,7 +5,9 @@ import ctypes
 from ..addresses import pci_address
 from . import labels as w
 from . import lists
-from .binding import NotThere, reason_fact, text
+from .binding import NotThere, code_of, reason_fact, text
+
+CORRUPTED_INFOROM = 14  # NVML_ERROR_CORRUPTED_INFOROM
 
 
 def each_bool(values):
@@ -25,6 +27,10 @@ def word(table):
 
 def watts(milliwatts):
     return round(milliwatts / 1000.0, 2)
+
+
+def microseconds(nanoseconds):
+    return int(nanoseconds) // 1000
 
 
 def how_many(items):
@@ -68,6 +74,7 @@ FUNCTIONS = (
     (("inforom",), ("nvmlDeviceGetInforomImageVersion",), (), text),
     (("board_part_number",), ("nvmlDeviceGetBoardPartNumber",), (), text),
     (("gsp_firmware",), ("nvmlDeviceGetGspFirmwareVersion",), (), text),
+    (("gsp_enabled", "gsp_default"), ("nvmlDeviceGetGspFirmwareMode",), (), each_bool),
     (("driver_model",), ("nvmlDeviceGetCurrentDriverModel",), (), word(w.DRIVER_MODELS)),
     (("virtualization",), ("nvmlDeviceGetVirtualizationMode",), (), word(w.VIRTUALIZATION)),
     (("addressing_mode",), ("nvmlDeviceGetAddressingMode",), (), word(w.ADDRESSING_MODES)),
@@ -102,6 +109,20 @@ FUNCTIONS = (
         lambda rows: (int(rows[0]), int(rows[1]), bool(rows[2]), bool(rows[3])),
     ),
     (
+        (
+            "remap_banks_max",
+            "remap_banks_high",
+            "remap_banks_partial",
+            "remap_banks_low",
+            "remap_banks_none",
+        ),
+        ("nvmlDeviceGetRowRemapperHistogram",),
+        (),
+        lambda banks: tuple(
+            int(getattr(banks, name)) for name in ("max", "high", "partial", "low", "none")
+        ),
+    ),
+    (
         ("channel_repair_pending", "tpc_repair_pending"),
         ("nvmlDeviceGetRepairStatus",),
         (),
@@ -111,6 +132,7 @@ FUNCTIONS = (
     (("temperature_c",), ("nvmlDeviceGetTemperature", "nvmlDeviceGetTemperatureV"), (0,), int),
     (("temperature_shutdown_c",), ("nvmlDeviceGetTemperatureThreshold",), (0,), above_zero),
     (("temperature_slowdown_c",), ("nvmlDeviceGetTemperatureThreshold",), (1,), above_zero),
+    (("memory_temperature_max_c",), ("nvmlDeviceGetTemperatureThreshold",), (2,), above_zero),
     (("temperature_margin_c",), ("nvmlDeviceGetMarginTemperature",), (), int),
     (("fan_percent",), ("nvmlDeviceGetFanSpeed",), (), int),
     (("power_draw_w",), ("nvmlDeviceGetPowerUsage",), (), watts),
@@ -132,6 +154,16 @@ FUNCTIONS = (
     (("clock_memory_mhz",), ("nvmlDeviceGetClockInfo",), (2,), int),
     (("clock_sm_max_mhz",), ("nvmlDeviceGetMaxClockInfo",), (1,), int),
     (("clock_memory_max_mhz",), ("nvmlDeviceGetMaxClockInfo",), (2,), int),
+    # (NVML_CLOCK_*: 0 graphics, which is the one that is set)
+    (("clock_set_mhz",), ("nvmlDeviceGetApplicationsClock",), (0,), above_zero),
+    (("clock_set_default_mhz",), ("nvmlDeviceGetDefaultApplicationsClock",), (0,), above_zero),
+    (("clock_memory_set_mhz",), ("nvmlDeviceGetApplicationsClock",), (2,), above_zero),
+    (
+        ("clock_memory_set_default_mhz",),
+        ("nvmlDeviceGetDefaultApplicationsClock",),
+        (2,),
+        above_zero,
+    ),
     (
         ("clock_event_reasons",),
         ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"),
@@ -156,6 +188,9 @@ FUNCTIONS = (
 FIELD_VALUES = (
     ("memory_temperature_c", "NVML_FI_DEV_MEMORY_TEMP", above_zero),
     ("reset_required", "NVML_FI_DEV_RESET_STATUS", bool),
+    ("drain_and_reset_recommended", "NVML_FI_DEV_DRAIN_AND_RESET_STATUS", bool),
+    ("slowdown_sw_power_cap_us", "NVML_FI_DEV_PERF_POLICY_POWER", microseconds),
+    ("slowdown_sync_boost_us", "NVML_FI_DEV_PERF_POLICY_SYNC_BOOST", microseconds),
     ("recovery_action", "NVML_FI_DEV_GET_GPU_RECOVERY_ACTION", recovery_action),
 )
 
@@ -175,21 +210,89 @@ def memory(nvml, handle):
     return info.total >> 20, info.used >> 20, info.free >> 20
 
 
-def sram_threshold(nvml, handle):
+def sram_errors(nvml, handle):
     status = nvml.structure("c_nvmlEccSramErrorStatus_v1_t")
     nvml.call("nvmlDeviceGetSramEccErrorStatus", handle, ctypes.byref(status))
-    return (bool(status.bThresholdExceeded),)
+    return (
+        bool(status.bThresholdExceeded),
+        int(status.volatileUncParity),
+        int(status.aggregateUncParity),
+        int(status.volatileUncSecDed),
+        int(status.aggregateUncSecDed),
+    )
+
+
+def inforom_valid(nvml, handle):
+    """Whether the InfoROM's checksums are right; it is read for that."""
+    try:
+        nvml.call("nvmlDeviceValidateInforom", handle)
+    except Exception as error:
+        if code_of(error) != CORRUPTED_INFOROM:
+            raise
+        return (False,)
+    return (True,)
+
+
+def slowdowns(nvml, handle):
+    """For how long heat and the power brake have held the clocks down."""
+    version = text(nvml.call("nvmlSystemGetDriverVersion")).split(".")
+    numbers = tuple(int(part) if part.isdigit() else 0 for part in version[:2])
+    renumbered = (575,) <= numbers < (580, 82)
+    fields = w.SLOWDOWN_FIELDS_OF_575 if renumbered else w.SLOWDOWN_FIELDS
+    return tuple(_slowdown(nvml, handle, field) for field in fields)
+
+
+def _slowdown(nvml, handle, number):
+    try:
+        return microseconds(nvml.field_number(handle, number))
+    except Exception as error:
+        return reason_fact(error)
+
+
+def module_power(nvml, handle):
+    """The module's power limit and its default."""
+    scope = nvml.constant("NVML_POWER_SCOPE_MODULE")
+    names = ("NVML_FI_DEV_POWER_CURRENT_LIMIT", "NVML_FI_DEV_POWER_DEFAULT_LIMIT")
+    return tuple(watts(nvml.field(handle, name, scope)) for name in names)
 
 
 # (fields, where from, function of the binding and the handle that returns as many values)
 GROUPS = (
     (("memory_total_mib", "memory_used_mib", "memory_free_mib"), "nvmlDeviceGetMemoryInfo", memory),
-    (("sram_threshold_exceeded",), "nvmlDeviceGetSramEccErrorStatus", sram_threshold),
+    (
+        (
+            "sram_threshold_exceeded",
+            "sram_parity_volatile",
+            "sram_parity_aggregate",
+            "sram_secded_volatile",
+            "sram_secded_aggregate",
+        ),
+        "nvmlDeviceGetSramEccErrorStatus",
+        sram_errors,
+    ),
+    (("inforom_valid",), "nvmlDeviceValidateInforom", inforom_valid),
+    (
+        ("slowdown_sw_thermal_us", "slowdown_hw_thermal_us", "slowdown_hw_power_brake_us"),
+        "nvmlDeviceGetFieldValues",
+        slowdowns,
+    ),
+    (
+        ("module_power_limit_w", "module_power_default_limit_w"),
+        "nvmlDeviceGetFieldValues",
+        module_power,
+    ),
     (("vgpu_licence",), "nvmlDeviceGetGridLicensableFeatures", lists.vgpu_licence),
     (("mig_instances",), "nvmlDeviceGetMigDeviceHandleByIndex", lists.mig_instances),
     (("nvlinks",), "nvmlDeviceGetNvLinkState", lists.nvlinks),
     (
-        ("fabric_state", "fabric_status", "fabric_health", "fabric_clique", "fabric_cluster"),
+        (
+            "fabric_state",
+            "fabric_status",
+            "fabric_health",
+            "fabric_faults",
+            "fabric_clique",
+            "fabric_cluster",
+        ),
         "nvmlDeviceGetGpuFabricInfoV",
         lists.fabric,
     ),

@@ -69,14 +69,35 @@ CLOCK_EVENT_REASONS = (
 )
 FABRIC_STATES = {1: "Not Started", 2: "In Progress", 3: "Completed"}
 FABRIC_HEALTH = {1: "Healthy", 2: "Unhealthy", 3: "Limited Capacity"}
-# Parts of the fabric's health mask: shift, width, and the value of a healthy part; 0 is not supported.
+# Parts of the fabric's health mask: shift, width, the value of a healthy part, and the fault that each
+# other value stands for (NVML_GPU_FABRIC_HEALTH_MASK_*); 0 is not supported.
 FABRIC_HEALTH_MASK = (
-    ("bandwidth", 0, 0x3, 2),
-    ("route_recovery_in_progress", 2, 0x3, 2),
-    ("route_unhealthy", 4, 0x3, 2),
-    ("access_timeout_recovery", 6, 0x3, 2),
-    ("incorrect_configuration", 8, 0xF, 1),
+    (0, 0x3, 2, {1: "degraded_bandwidth"}),
+    (2, 0x3, 2, {1: "route_recovery_in_progress"}),
+    (4, 0x3, 2, {1: "route_unhealthy"}),
+    (6, 0x3, 2, {1: "access_timeout_recovery"}),
+    (
+        8,
+        0xF,
+        1,
+        {
+            2: "incorrect_system_guid",
+            3: "incorrect_chassis_serial_number",
+            4: "no_partition",
+            5: "insufficient_nvlinks",
+            6: "incompatible_gpu_firmware",
+            7: "invalid_location",
+            8: "gpu_state_invalid",
+        },
+    ),
+    (12, 0x3, 1, {2: "partition_not_assigned"}),
+    (14, 0x3, 1, {2: "fabric_manager_disconnected"}),
 )
+# Counters of field values that tell for how long, in ns, clocks were held down: by software's thermal
+# slowdown, by hardware's, by the power brake. Drivers 575 to 580.76 have them under other numbers, which
+# mean something else in all others (nvidia-ml-py 12.570.86, 12.575.51, 13.580.65, 13.580.82).
+SLOWDOWN_FIELDS = (269, 270, 271)
+SLOWDOWN_FIELDS_OF_575 = (251, 252, 253)
 # nvmlGpuTopologyLevel_t, as `nvidia-smi topo -m` writes it.
 TOPOLOGY = {0: "internal", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 P2P = {

@@ -75,7 +75,7 @@ def _nvlink(nvml, handle, link, active):
 
 
 def fabric(nvml, handle):
-    """State, status, health, clique and cluster of the registration with the NVSwitch fabric."""
+    """State, status, health, faults, clique and cluster of the registration with the NVSwitch fabric."""
     info = _fabric_info(nvml, handle)
     if info.state not in w.FABRIC_STATES:
         raise NotThere("not-supported")
@@ -84,7 +84,13 @@ def fabric(nvml, handle):
     else:
         status = unavailable("absent", "valid once the registration is completed")
     place = _fabric_place(info) if info.state == 3 else (status, status)
-    return (w.FABRIC_STATES[info.state], status, _fabric_health(info)) + place
+    faults = _fabric_faults(info)
+    return (
+        w.FABRIC_STATES[info.state],
+        status,
+        _fabric_health(info, faults),
+        unavailable("not-supported") if faults is None else faults,
+    ) + place
 
 
 def _fabric_place(info):
@@ -115,19 +121,28 @@ def _fabric_info(nvml, handle):
     raise failure
 
 
-def _fabric_health(info):
+def _fabric_faults(info):
+    """The faults that the health mask tells; None where it tells nothing."""
+    mask = getattr(info, "healthMask", 0)
+    parts = [
+        (mask >> shift & width, healthy, names)
+        for shift, width, healthy, names in w.FABRIC_HEALTH_MASK
+    ]
+    known = [part for part in parts if part[0]]
+    if not known:
+        return None
+    return [
+        names.get(value, "unknown_%d" % value)
+        for value, healthy, names in known
+        if value != healthy
+    ]
+
+
+def _fabric_health(info, faults):
     summary = getattr(info, "healthSummary", 0)
     if summary in w.FABRIC_HEALTH:
         return w.FABRIC_HEALTH[summary]
-    mask = getattr(info, "healthMask", 0)
-    parts = [
-        (name, mask >> shift & width, healthy)
-        for name, shift, width, healthy in w.FABRIC_HEALTH_MASK
-    ]
-    known = [(name, value, healthy) for name, value, healthy in parts if value]
-    if not known:
-        return unavailable("not-supported")
-    return smi_lists.health_summary([name for name, value, healthy in known if value != healthy])
+    return unavailable("not-supported") if faults is None else smi_lists.health_summary(faults)
 
 
 def processes(nvml, handle):

@@ -103,6 +103,7 @@ def _gpu(node, form):
         "processes": lists.processes(node, form),
         "fabric_status": lists.fabric_status(node, form),
         "fabric_health": lists.fabric_health(node, form),
+        "fabric_faults": lists.fabric_faults(node, form),
     }
     gpu.update((name, fact) for name, fact in groups.items() if fact is not None)
     return gpu

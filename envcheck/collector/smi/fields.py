@@ -1,13 +1,15 @@
 """Where each fact of a GPU stands in nvidia-smi's documents: a table.
 
 A row is (field of facts/gpu.py's Gpu, how its text is read, paths in XML, paths in text). Of the
-paths, the first that has a value counts; a tuple of paths, which must all be there, is a sum.
+paths, the first that has a value counts; a tuple of paths is a sum, for which all must be there unless
+those that are make more than nothing.
 
 The names are those of the DTDs v10 to v13 (drivers 418 to 595): they changed ("throttle" became
 "event"), groups moved (power_readings, gpu_power_readings), and ECC counters went from
 single_bit/double_bit over sram/dram to parity and SEC-DED.
 """
 
+from ..facts import unavailable
 from . import values as v
 
 
@@ -34,6 +36,30 @@ def _ecc(period, title, kind):
             (text + "SRAM %s" % name, text + "DRAM %s" % name),
             text + old_title + "/Total",
         ),
+    )
+
+
+def _sram(period, title, kind, kind_title):
+    """Uncorrectable errors of on-chip memory that is protected in one way, since Ampere."""
+    return (
+        ("ecc_errors/%s/sram_uncorrectable_%s" % (period, kind),),
+        ("ECC Errors/%s/SRAM Uncorrectable %s" % (title, kind_title),),
+    )
+
+
+def _banks(word):
+    """How many memory banks have so many spare rows left: "3072 bank(s)"."""
+    return (
+        ("remapped_rows/row_remapper_histogram/row_remapper_histogram_%s" % word,),
+        ("Remapped Rows/Bank Remap Availability Histogram/%s" % word.capitalize(),),
+    )
+
+
+def _reason_counter(word, *titles):
+    """For how long a clock-event reason has been active."""
+    return (
+        ("clocks_event_reasons_counters/clocks_event_reasons_counters_%s" % word,),
+        tuple("Clocks Event Reasons Counters/%s" % title for title in titles),
     )
 
 
@@ -95,6 +121,10 @@ FIELDS = (
     ("ecc_uncorrected_volatile", v.count) + _ecc("volatile", "Volatile", "uncorrectable"),
     ("ecc_corrected_aggregate", v.count) + _ecc("aggregate", "Aggregate", "correctable"),
     ("ecc_uncorrected_aggregate", v.count) + _ecc("aggregate", "Aggregate", "uncorrectable"),
+    ("sram_parity_volatile", v.count) + _sram("volatile", "Volatile", "parity", "Parity"),
+    ("sram_parity_aggregate", v.count) + _sram("aggregate", "Aggregate", "parity", "Parity"),
+    ("sram_secded_volatile", v.count) + _sram("volatile", "Volatile", "secded", "SEC-DED"),
+    ("sram_secded_aggregate", v.count) + _sram("aggregate", "Aggregate", "secded", "SEC-DED"),
     (
         "sram_threshold_exceeded",
         v.flag,
@@ -156,11 +186,22 @@ FIELDS = (
         ("remapped_rows/remapped_row_failure",),
         ("Remapped Rows/Remapping Failure Occurred",),
     ),
+    ("remap_banks_max", v.count) + _banks("max"),
+    ("remap_banks_high", v.count) + _banks("high"),
+    ("remap_banks_partial", v.count) + _banks("partial"),
+    ("remap_banks_low", v.count) + _banks("low"),
+    ("remap_banks_none", v.count) + _banks("none"),
     (
         "reset_required",
         v.flag,
         ("gpu_reset_status/reset_required",),
         ("GPU Reset Status/Reset Required",),
+    ),
+    (
+        "drain_and_reset_recommended",
+        v.flag,
+        ("gpu_reset_status/drain_and_reset_recommended",),
+        ("GPU Reset Status/Drain and Reset Recommended",),
     ),
     ("recovery_action", v.words, ("gpu_recovery_action",), ("GPU Recovery Action",)),
     (
@@ -192,6 +233,12 @@ FIELDS = (
         v.integer,
         ("temperature/memory_temp",),
         ("Temperature/Memory Current Temp",),
+    ),
+    (
+        "memory_temperature_max_c",
+        v.integer,
+        ("temperature/gpu_temp_max_mem_threshold",),
+        ("Temperature/Memory Max Operating Temp",),
     ),
     ("fan_percent", v.count, ("fan_speed",), ("Fan Speed",)),
     (
@@ -242,10 +289,55 @@ FIELDS = (
         ("gpu_power_readings/max_power_limit", "power_readings/max_power_limit"),
         ("GPU Power Readings/Max Power Limit", "Power Readings/Max Power Limit"),
     ),
+    (
+        "module_power_limit_w",
+        v.watts,
+        ("module_power_readings/current_power_limit",),
+        ("Module Power Readings/Current Power Limit",),
+    ),
+    (
+        "module_power_default_limit_w",
+        v.watts,
+        ("module_power_readings/default_power_limit",),
+        ("Module Power Readings/Default Power Limit",),
+    ),
     ("clock_sm_mhz", v.count, ("clocks/sm_clock",), ("Clocks/SM",)),
     ("clock_memory_mhz", v.count, ("clocks/mem_clock",), ("Clocks/Memory",)),
     ("clock_sm_max_mhz", v.count, ("max_clocks/sm_clock",), ("Max Clocks/SM",)),
     ("clock_memory_max_mhz", v.count, ("max_clocks/mem_clock",), ("Max Clocks/Memory",)),
+    (
+        "clock_set_mhz",
+        v.count,
+        ("applications_clocks/graphics_clock",),
+        ("Applications Clocks/Graphics",),
+    ),
+    (
+        "clock_set_default_mhz",
+        v.count,
+        ("default_applications_clocks/graphics_clock",),
+        ("Default Applications Clocks/Graphics",),
+    ),
+    (
+        "clock_memory_set_mhz",
+        v.count,
+        ("applications_clocks/mem_clock",),
+        ("Applications Clocks/Memory",),
+    ),
+    (
+        "clock_memory_set_default_mhz",
+        v.count,
+        ("default_applications_clocks/mem_clock",),
+        ("Default Applications Clocks/Memory",),
+    ),
+    ("slowdown_sw_power_cap_us", v.count)
+    + _reason_counter("sw_power_cap", "SW Power Capping", "SW Power Cap"),
+    ("slowdown_sync_boost_us", v.count) + _reason_counter("sync_boost", "Sync Boost"),
+    ("slowdown_sw_thermal_us", v.count)
+    + _reason_counter("sw_therm_slowdown", "SW Thermal Slowdown"),
+    ("slowdown_hw_thermal_us", v.count)
+    + _reason_counter("hw_therm_slowdown", "HW Thermal Slowdown"),
+    ("slowdown_hw_power_brake_us", v.count)
+    + _reason_counter("hw_power_brake", "HW Power Braking", "HW Power Brake Slowdown"),
     (
         "utilization_percent",
         v.count,
@@ -280,8 +372,13 @@ FIELDS = (
         ("PCI/Replays Since Reset", "PCI/Replays since reset"),
     ),
     ("fabric_state", v.words, ("fabric/state",), ("Fabric/State",)),
-    ("fabric_clique", v.count, ("fabric/cliqueId",), ("Fabric/CliqueId",)),
-    ("fabric_cluster", v.words, ("fabric/clusterUuid",), ("Fabric/ClusterUUID",)),
+    ("fabric_clique", v.count, ("fabric/cliqueId",), ("Fabric/CliqueId", "Fabric/Clique ID")),
+    (
+        "fabric_cluster",
+        v.words,
+        ("fabric/clusterUuid",),
+        ("Fabric/ClusterUUID", "Fabric/Cluster UUID"),
+    ),
 )
 
 # Of one MIG instance; the same form of row.
@@ -320,15 +417,17 @@ CLOCK_REASONS = {
 def read(node, row, form):
     """The fact of one row, or None where the document has no place for it."""
     _name, converter, xml, text = row
-    best = None
+    best, least = None, 0
     for alternative in xml if form == "xml" else text:
         paths = (alternative,) if isinstance(alternative, str) else alternative
         found = [node.text(path) for path in paths]
-        if None in found:
-            continue
-        facts = [v.convert(word, converter) for word in found]
+        facts = [v.convert(word, converter) for word in found if word is not None]
         known = [fact for fact in facts if not isinstance(fact, dict)]
-        if known:
-            return sum(known) if len(paths) > 1 else known[0]
-        best = best or facts[0]
-    return best
+        if len(facts) == len(paths):
+            if known:
+                return sum(known) if len(paths) > 1 else known[0]
+            best = best or facts[0]
+        elif known:
+            least = max(least, sum(known))
+            best = best or unavailable("absent", "the document has only a part of its terms")
+    return least or best

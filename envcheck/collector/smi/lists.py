@@ -14,19 +14,27 @@ _REASON_GROUPS = (
 )
 _REASON_PREFIX = re.compile(r"clocks_(?:event|throttle)_reason_")
 
-# Fabric health, word by word: what each must say on a healthy fabric, in both forms.
-_FABRIC_HEALTHY = {
-    "route_recovery_in_progress": "False",
-    "Route Recovery in progress": "False",
-    "route_unhealthy": "False",
-    "Route Unhealthy": "False",
-    "access_timeout_recovery": "False",
-    "Access Timeout Recovery": "False",
-    "incorrect_configuration": "None",
-    "Incorrect Configuration": "None",
-    "bandwidth": "Full",
-    "Bandwidth": "Full",
+# Fabric health, part by part (XML's name; text's is the same in other letters): what it says on a healthy
+# fabric, and the fault that anything else stands for.
+_FABRIC_HEALTH = {
+    "route_recovery_in_progress": ("false", "route_recovery_in_progress"),
+    "route_unhealthy": ("false", "route_unhealthy"),
+    "access_timeout_recovery": ("false", "access_timeout_recovery"),
+    "incorrect_configuration": ("none", ""),
+    "bandwidth": ("full", "degraded_bandwidth"),
+    "partition_assigned": ("true", "partition_not_assigned"),
 }
+# Which incorrect configuration it is, by a word of nvidia-smi's (nvidia-smi(1), Fabric).
+_MISCONFIGURED = (
+    ("guid", "incorrect_system_guid"),
+    ("chassis", "incorrect_chassis_serial_number"),
+    ("partition", "no_partition"),
+    ("nvlink", "insufficient_nvlinks"),
+    ("firmware", "incompatible_gpu_firmware"),
+    ("fw", "incompatible_gpu_firmware"),
+    ("location", "invalid_location"),
+    ("state", "gpu_state_invalid"),
+)
 
 
 def mig_instances(gpu, form, enabled):
@@ -129,23 +137,32 @@ def fabric_health(gpu, form):
     summary = gpu.text("fabric/health/summary" if form == "xml" else "Fabric/Health/Summary")
     if summary is not None:
         return v.convert(summary, v.words)
+    faults = fabric_faults(gpu, form)
+    return health_summary(faults) if isinstance(faults, list) else faults
+
+
+def fabric_faults(gpu, form):
+    """What is wrong with the fabric, in the words of nvml/labels.py."""
     group = gpu.first("fabric/health" if form == "xml" else "Fabric/Health")
     if group is None:
         return None
-    said = {
-        node.name: node.value
-        for node in group.children
-        if node.name in _FABRIC_HEALTHY and v.missing(node.value) is None
-    }
+    said = [
+        (_FABRIC_HEALTH[name], node.value.strip().lower())
+        for name, node in ((node.name.lower().replace(" ", "_"), node) for node in group.children)
+        if name in _FABRIC_HEALTH and v.missing(node.value) is None
+    ]
     if not said:
         return unavailable("not-supported")
-    return health_summary([name for name in said if said[name] != _FABRIC_HEALTHY[name]])
+    return [fault or _misconfigured(word) for (healthy, fault), word in said if word != healthy]
+
+
+def _misconfigured(word):
+    found = [fault for part, fault in _MISCONFIGURED if part in word]
+    return found[0] if found else "incorrect_configuration"
 
 
 def health_summary(faults):
-    """NVML's words for a fabric with these faults (names of either form)."""
+    """NVML's words for a fabric with these faults."""
     if not faults:
         return "Healthy"
-    if all(name.lower() == "bandwidth" for name in faults):
-        return "Limited Capacity"
-    return "Unhealthy"
+    return "Limited Capacity" if faults == ["degraded_bandwidth"] else "Unhealthy"
