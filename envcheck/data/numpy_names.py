@@ -1,4 +1,4 @@
-"""Names of numpy's that came or went with a release, as failed imports mention them."""
+"""What came or went with a release of numpy, as failed imports mention it: names, and its C interface."""
 
 from __future__ import annotations
 
@@ -28,3 +28,13 @@ def _names() -> dict[str, NumpyName]:
         for row in table("numpy_names")
         for name in row["names"].split()
     }
+
+
+def first_numpy(api: int) -> str:
+    """The first release with that version of the C interface: "1.23" for 0x10; "" for an unknown one."""
+    return _first_numpy().get(api, "")
+
+
+@cache
+def _first_numpy() -> dict[int, str]:
+    return {int(row["api"], 16): row["first_numpy"] for row in table("numpy_api")}

@@ -43,11 +43,20 @@ class HorovodExtension(Facts, frozen=True, kw_only=True):
     present: bool  # the extension's .so is in the distribution
 
 
+class DaliLibrary(Facts, frozen=True, kw_only=True):
+    """A library of DALI's plugin for TensorFlow."""
+
+    name: str  # "libdali_tf_current.so" was compiled here, "libdali_tf_2_12.so" came for TensorFlow 2.12
+    made_at: Maybe[str] = NOT_COLLECTED  # UTC
+
+
 class Packages(Facts, frozen=True, kw_only=True):
     distributions: list[
         Distribution
     ] = []  # of this field only: frameworks, CUDA, their known troubles
     horovod_extensions: Maybe[list[HorovodExtension]] = NOT_COLLECTED
+    dali_libraries: Maybe[list[DaliLibrary]] = NOT_COLLECTED  # absent without DALI
+    tensorflow_since: Maybe[str] = NOT_COLLECTED  # when TensorFlow's metadata was written, UTC
     pynvml_module_version: Maybe[str] = NOT_COLLECTED  # the importable module's own version
 
 

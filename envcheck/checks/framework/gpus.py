@@ -17,8 +17,10 @@ from ..system_commands import on_system
 from ..target import each_framework, need_gpus, python
 from ..visible import VARIABLE, VisibleDevices, setting, visible
 from .causes import NO_GPU, explain
+from .jax_causes import outdated
 
 _BEFORE = (*NO_GPUS_THERE, "DRV-004", "DRV-007", "FRM-001", "FRM-007")
+_EXPLAINED = ("PKG-013", "PKG-017", "LIB-005", "LIB-008", "FRM-003", "FRM-004", "FRM-005")
 
 
 @check(
@@ -35,7 +37,17 @@ _BEFORE = (*NO_GPUS_THERE, "DRV-004", "DRV-007", "FRM-001", "FRM-007")
         "tensorflow#60854, #63362, #65842, #85311, #96707",
         "NVIDIA/tensorflow#110",
     ),
-    follows=(*_BEFORE, "PKG-013", "LIB-005", "LIB-008", "FRM-003", "FRM-004", "FRM-005", "ENV-001"),
+    follows=(
+        *_BEFORE,
+        "PKG-013",
+        "PKG-017",
+        "LIB-005",
+        "LIB-008",
+        "FRM-003",
+        "FRM-004",
+        "FRM-005",
+        "ENV-001",
+    ),
 )
 def sees_every_gpu(view: SnapshotView) -> Iterator[Verdict]:
     need_gpus(view)
@@ -57,7 +69,9 @@ def sees_every_gpu(view: SnapshotView) -> Iterator[Verdict]:
             return
         built = known(facts.built_cuda) or ""
         update = on_system(view, "update-driver")
-        found = explain(NO_GPU, facts.log, f"{python(view)} -m pip", built, update)
+        found = outdated(view, facts) or explain(
+            NO_GPU, facts.log, f"{python(view)} -m pip", built, update
+        )
         why = found.says if found else "its log gives no reason"
         yield Finding(
             "fail",

@@ -10,7 +10,6 @@ from packaging.version import Version
 from ...data.releases import releases
 from ...data.versions import parse_version
 from ...facts.base import Probe, StuckProcess, known
-from ...facts.evidence import Evidence
 from ...facts.missing import Skip
 from ...facts.target import FRAMEWORKS, Framework
 from ...facts.view import SnapshotView, need
@@ -21,18 +20,14 @@ from ..registry import check
 from ..target import (
     each_framework,
     framework_facts,
-    imported_framework,
     installed,
-    loaded,
-    mapped,
     need_gpus,
     pip_install,
     pip_uninstall,
     python,
     sees_gpus,
-    soname,
 )
-from .causes import IMPORT, SIGNALS, explain, install_library
+from .causes import IMPORT, SIGNALS, explain
 from .version_causes import explain_versions
 
 
@@ -172,62 +167,6 @@ def _gpu_tensorflow(view: SnapshotView, version: Version | None) -> Remedy:
             pip_uninstall(view, "tensorflow", "tensorflow-cpu", "tf-nightly-cpu"),
             pip_install(view, f"tensorflow{extra}{pinned}"),
         ],
-    )
-
-
-@check(
-    "FRM-006",
-    title="TensorRT loads where TensorFlow was built with it",
-    problem="TensorFlow does not find its TensorRT",
-    about=(
-        "Builds of TensorFlow with TensorRT (2.17 and earlier, NVIDIA's own) look for libnvinfer when "
-        "a model is converted; without it everything else works, so a missing TensorRT is no fault "
-        "and is shown as a detail. A warning where TensorRT is installed and is not the one that this "
-        "build asks for, or cannot be loaded."
-    ),
-    sources=("metadata of the tensorflow wheels (pypi_tf.csv)", "tensorflow's log messages"),
-    follows=("PKG-007", "FRM-001", "FRM-007", "LIB-007"),
-)
-def tensorrt(view: SnapshotView) -> Iterator[Verdict]:
-    probe = view.target.tensorflow
-    facts = imported_framework(probe, "TensorFlow")
-    if not need(facts.tensorrt_build, "whether TensorFlow was built with TensorRT"):
-        raise Skip("this TensorFlow was built without TensorRT")
-    loader = view.target.loader
-    there = [] if loader is None or loader.facts is None else loader.facts.libraries
-    there = [one for one in there if one.name == "libnvinfer" and loaded(one)]
-    running = mapped(facts).get("libnvinfer", [])
-    asked = [
-        (found[1], line)
-        for line in facts.log
-        if (found := re.search(r"Could not load dynamic library '(libnvinfer\.so[\w.]*)'", line))
-    ]
-    has = list(dict.fromkeys(soname(one) for one in [*running, *there]))
-    packages = view.target.packages
-    wheels = [] if packages is None or packages.facts is None else list(installed(view).values())
-    wheels = [one for one in wheels if one.normalized.startswith(("tensorrt", "nvidia-tensorrt"))]
-    if running or not (asked and (has or wheels)):
-        yield Passed(
-            f"TensorRT {known(running[0].version) or soname(running[0])}"
-            if running
-            else "built with it; what is not loaded now is needed only for TF-TRT conversions"
-        )
-        return
-    wanted, line = asked[0]
-    beside = ", ".join(has or [f"{one.name} {one.version}" for one in wheels])
-    yield Finding(
-        "warn",
-        f"TensorFlow asks for {wanted} and does not get it, though {beside} is installed: models "
-        "cannot be converted with TensorRT.",
-        subjects=about("framework", "TensorFlow"),
-        evidence=[
-            Evidence("target.tensorflow.log", line, "TensorFlow's log"),
-            view.evidence("target.loader.libraries", beside),
-        ],
-        remedy=Remedy(
-            "Install the TensorRT major that this build was made with.",
-            [install_library(wanted, f"{python(view)} -m pip")],
-        ),
     )
 
 

@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from ...data.numpy_names import numpy_name
+from ...data.numpy_names import first_numpy, numpy_name
 from ...data.packages import TENSORFLOWS
 from ...data.versions import parse_version
 from ...facts.missing import CannotJudge
@@ -71,7 +71,11 @@ def _numpy_name(found: re.Match[str], has: Version | None) -> Needs:
 
 def _compiled_for(found: re.Match[str], _has: Version | None) -> Needs:
     """By numpy's own numbers, of what was compiled and of what runs: a newer one is higher."""
-    return Needs(_TOO_OLD if int(found[1], 0) > int(found[2], 0) else _TOO_NEW)
+    compiled, runs = int(found[1], 0), int(found[2], 0)
+    if compiled <= runs:
+        return Needs(_TOO_NEW)
+    first = first_numpy(compiled) if found[1].startswith("0x") else ""
+    return Needs(_TOO_OLD, f">={first}" if first else "")
 
 
 def _numpy_2(_found: re.Match[str], has: Version | None) -> Needs:

@@ -16,6 +16,7 @@ from ..registry import check
 from ..target import PLACE, installed, named, pip_install, pip_uninstall
 from . import PACKAGES_ALONE
 from .conflicts import numpy_breaks, protobuf_breaks
+from .jax import misfits as jax_misfits
 from .requirements import marker_environment, unmet
 from .wheel_tags import System, misfit
 
@@ -87,6 +88,7 @@ def requirements_met(view: SnapshotView) -> Iterator[Verdict]:
     environment = marker_environment(interpreter)
     told = {"protobuf"} if protobuf_breaks(view, distributions) else set()
     told |= {"numpy"} if numpy_breaks(view, distributions) else set()
+    told |= {"jaxlib", *(one.normalized for one in jax_misfits(distributions))}
     asked = [one for one in distributions.values() if known(one.requires) is not None]
     if not asked:
         raise Skip("none of the target's packages says what it requires")

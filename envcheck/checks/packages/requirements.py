@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,6 +14,11 @@ from packaging.version import InvalidVersion
 from ...data.versions import parse_version
 from ...facts.base import known
 from ...facts.target import Distribution, TargetInterpreter
+
+_EXTRA = re.compile(r"""extra == ["']([\w.-]{1,100})["']""")
+
+# Names that the Snapshot holds wherever they are installed, and that nothing else stands in for.
+_COLLECTED = re.compile(r"nvidia-.*|tensorrt|tf-keras|jaxlib")
 
 
 class Unmet(NamedTuple):
@@ -59,6 +65,20 @@ def requirements(distribution: Distribution, environment: dict[str, str]) -> lis
     return found
 
 
+def extra_requirements(distribution: Distribution, extra: re.Pattern[str]) -> list[Requirement]:
+    """What a distribution requires by itself, or under one of its extras of which the name matches."""
+    found = []
+    for text in known(distribution.requires) or []:
+        try:
+            requirement = _parsed(text)
+        except InvalidRequirement:
+            continue
+        named = _EXTRA.findall(str(requirement.marker or ""))
+        if not named or any(extra.match(name) for name in named):
+            found.append(requirement)
+    return found
+
+
 def unmet(
     distribution: Distribution,
     installed: dict[str, Distribution],
@@ -67,14 +87,14 @@ def unmet(
     """The requirements that do not hold. ``installed`` is by normalised name.
 
     The Snapshot holds the distributions of this field only: a name that is not in it counts as
-    missing where it is one of NVIDIA's, and as unknown otherwise.
+    missing where it would be in it, and as unknown otherwise.
     """
     broken = []
     for requirement in requirements(distribution, environment):
         name = canonicalize_name(requirement.name)
         found = installed.get(name)
         if found is None:
-            if name.startswith("nvidia-") or name == "tensorrt":
+            if _COLLECTED.fullmatch(name):
                 broken.append(Unmet(requirement, None))
             continue
         version = parse_version(found.version)

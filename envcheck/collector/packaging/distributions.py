@@ -4,15 +4,28 @@ import csv
 import io
 import os
 import re
+import time
 
 from .. import files
+from ..facts import from_error
 
 # What this field's environments are made of, by PEP 503 name; everything else is nobody's business here.
 RELEVANT = re.compile(
     r"(?s)(?:nvidia-.*|.*cuda.*|.*(?:cudnn|cublas|nccl|cupti|nvtx|nvml|tensorrt).*|tensorflow.*|.*-tensorflow"
     r"|tf-nightly.*|tf-estimator.*|tf-keras.*|keras.*|torch.*|pytorch.*|jax.*|horovod.*|pynvml.*|protobuf"
     r"|numpy|ml-dtypes|h5py|gast|tensorboard.*|tb-nightly|triton.*|cupy.*|numba.*|xformers|mxnet.*|apex"
-    r"|transformer-engine.*|flash-attn.*|onnxruntime.*|cutensor.*|pip)\Z"
+    r"|transformer-engine.*|transformers|ktrain|flash-attn.*|onnxruntime.*|cutensor.*|pip)\Z"
+)
+
+# Distributions that install the package ``tensorflow``.
+TENSORFLOWS = (
+    "tensorflow",
+    "tensorflow-cpu",
+    "tensorflow-gpu",
+    "nvidia-tensorflow",
+    "tf-nightly",
+    "tf-nightly-cpu",
+    "tf-nightly-gpu",
 )
 
 _METADATA_LIMIT = 1 << 20  # bytes
@@ -46,6 +59,14 @@ class Distribution(object):
 def normalize(name):
     """The PEP 503 form of a project's name."""
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def since(path):
+    """When a file or directory was last written, UTC: "2026-11-22T04:33:08Z"."""
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(os.stat(path).st_mtime))
+    except (OSError, ValueError, OverflowError) as error:
+        return from_error(error)
 
 
 def find(sys_path, relevant=RELEVANT):

@@ -64,7 +64,7 @@ def _gpus(jax):
         devices = jax.devices("gpu")
     except RuntimeError as error:
         # This is how JAX says that it has none; why it has none stands in the message.
-        framework.say("jax.devices('gpu'): %s" % error)
+        framework.say("jax.devices('gpu'): %s" % " ".join(str(error).split()))
         return []
     found = []
     for device in devices:

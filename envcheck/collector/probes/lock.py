@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-import time
 
 from .. import files
 from ..facts import Facts, from_error, unavailable
@@ -39,7 +38,10 @@ def collect(context):
     added = sorted(set(there) - set(locked))[:_MOST]
     facts.put(
         "added",
-        [{"name": n, "version": there[n].version, "since": _since(there[n])} for n in added],
+        [
+            {"name": n, "version": there[n].version, "since": distributions.since(there[n].home)}
+            for n in added
+        ],
     )
     return facts
 
@@ -85,14 +87,5 @@ def _beside(name, version, there):
     if there is None:
         told["found"] = unavailable("absent", "it is not installed")
     else:
-        told["found"], told["since"] = there.version, _since(there)
+        told["found"], told["since"] = there.version, distributions.since(there.home)
     return told
-
-
-def _since(distribution):
-    """When its metadata was written, UTC."""
-    try:
-        seconds = os.stat(distribution.home).st_mtime
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-    except (OSError, ValueError, OverflowError) as error:
-        return from_error(error)

@@ -11,7 +11,7 @@ import sys
 
 from .. import files
 from ..facts import Facts, from_error, unavailable
-from ..packaging import distributions
+from ..packaging import dali, distributions
 
 DOCUMENT = "target"
 DEADLINE = 20
@@ -35,6 +35,8 @@ def collect(context):
         described.append(describe(distribution, shadowed=first != distribution.location))
     facts.put("distributions", described)
     facts.put("horovod_extensions", horovod_extensions(found), "files of the horovod distribution")
+    facts.put("dali_libraries", dali.libraries(found), "files of DALI's TensorFlow plugin")
+    facts.put("tensorflow_since", tensorflow_since(found), "the time of its metadata")
     version, source = pynvml_version(sys_path, found)
     facts.put("pynvml_module_version", version, source)
     return facts
@@ -118,6 +120,13 @@ def _holds(directory, pattern):
         return any(fnmatch.fnmatch(name, pattern) for name in os.listdir(directory))
     except OSError:
         return False
+
+
+def tensorflow_since(found):
+    for distribution in found:
+        if distribution.normalized in distributions.TENSORFLOWS:
+            return distributions.since(distribution.home)
+    return unavailable("absent", "no TensorFlow distribution")
 
 
 def pynvml_version(sys_path, found):
