@@ -57,7 +57,7 @@ def it_imports(view: SnapshotView) -> Iterator[Verdict]:
             yield Passed(f"{title} {known(facts.version) or 'of an unknown version'}{took}")
             return
         words = known(facts.import_error) or "no reason was given"
-        found = explain_versions(view, facts, words) or explain(
+        found = explain_versions(view, facts, "\n".join([words, *facts.log])) or explain(
             IMPORT, [words], f"{python(view)} -m pip"
         )
         yield Finding(
@@ -181,7 +181,7 @@ def _gpu_tensorflow(view: SnapshotView, version: Version | None) -> Remedy:
         "A process that gave no answer in time is reported as could not run."
     ),
     sources=("signal(7)", "tensorflow's requirement of AVX since 1.6"),
-    follows=("HOST-002", "DRV-010"),
+    follows=("HOST-002", "DRV-010", "PKG-017"),
 )
 def survives(view: SnapshotView) -> Iterator[Verdict]:
     asked = {name: getattr(view.target, name) for name in FRAMEWORKS}

@@ -170,7 +170,7 @@ def _explained(
     elif has is not None and needs.versions and wanted.contains(has, prereleases=True):
         needs, wanted = Needs(_UNFIT), SpecifierSet()  # the words are about something else, too
     elif needs.versions and asked:
-        wanted &= asked
+        wanted &= _beyond(needs.versions, asked)
     version = f" {package.version}" if package is not None else ""
     says = f"{sign.package}{version} is {needs.how} for it"
     says += f" (it needs {sign.package}{wanted})" if wanted else ""
@@ -193,6 +193,20 @@ def _remedy(
     again = pip_install(view, f"{owner.name}=={owner.version}", sign.package)
     return Remedy(
         "Install it again, with what it asks for.", [f"{again} --force-reinstall --no-cache-dir"]
+    )
+
+
+def _beyond(versions: str, asked: SpecifierSet) -> SpecifierSet:
+    """What is asked for, less the lower bounds that ``versions``, one lower bound, goes beyond."""
+    bound = versions.removeprefix(">=")
+    if bound == versions:
+        return asked
+    return SpecifierSet(
+        ",".join(
+            str(one)
+            for one in asked
+            if one.operator != ">=" or Version(one.version) > Version(bound)
+        )
     )
 
 

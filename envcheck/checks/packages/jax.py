@@ -33,9 +33,13 @@ _CUDA_EXTRA = re.compile(r"cuda(?:\d{2})?(?:[-_](?:pip|local|cudnn\d+))?\Z")
         "jax, jaxlib and the CUDA plugins (jax-cuda12-plugin, jax-cuda12-pjrt) come out together. pip "
         "ties the plugins to jax by the extra jax[cuda12] alone, so that an upgrade of jax or jaxlib by "
         "itself leaves the plugin behind; JAX then leaves it out, fails with a mismatched PJRT API, or "
-        "computes on the CPU. Judged by what the installed jax itself asks for. A failure."
+        "crashes. Judged by what the installed jax itself asks for, and by the plugin's version, which "
+        "may not be above jaxlib's. A failure."
     ),
-    sources=("metadata of the jax wheels (extras cuda, cuda12, cuda13)", "jax-ml/jax#22416"),
+    sources=(
+        "metadata of the jax wheels (extras cuda, cuda12, cuda13)",
+        "jax-ml/jax#22416 and #24901, ma-gilles/recovar#64 (what JAX says, and does, of a newer plugin)",
+    ),
 )
 def jax_parts(view: SnapshotView) -> Iterator[Verdict]:
     distributions = installed(view)
@@ -83,7 +87,7 @@ def misfits(distributions: dict[str, Distribution]) -> list[Distribution]:
             fits = any(sets.contains(has, prereleases=True) for sets in asked)
         else:  # before its metadata named it: jax refuses a jaxlib that is newer than itself
             fits = Version(has.public) <= Version(version.public)
-        fits = fits and _with_its_pair(name, has, distributions)
+        fits = fits and _with_the_others(name, has, distributions)
         if not fits:
             wrong.append(one)
     return wrong
@@ -101,9 +105,13 @@ def _asked(jax: Distribution, name: str) -> list[SpecifierSet]:
     ]
 
 
-def _with_its_pair(name: str, has: Version, distributions: dict[str, Distribution]) -> bool:
-    """The plugin and its pjrt half are of one version (the pjrt half is told where they are not)."""
-    if not name.endswith("-pjrt"):
+def _with_the_others(name: str, has: Version, distributions: dict[str, Distribution]) -> bool:
+    """No plugin is newer than jaxlib; a plugin's two halves are of one version (told of the pjrt half)."""
+    if name == "jaxlib":
         return True
-    plugin = distributions.get(name.replace("-pjrt", "-plugin"))
-    return plugin is None or version_of(plugin) == has
+    lib = distributions.get("jaxlib")
+    release = None if lib is None else version_of(lib)
+    if release is not None and has.release > release.release:
+        return False
+    half = distributions.get(name.replace("-pjrt", "-plugin"))
+    return half is None or version_of(half) == has

@@ -1,0 +1,213 @@
+"""Packages that are released apart and have to fit: JAX's parts, tf_keras, Keras 3, DALI's plugin."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from targets import ABSENT, dist, good_snapshot, judge, packages
+
+from envcheck.checks.framework.jax_causes import version
+from envcheck.collector.packaging import dali, distributions
+from envcheck.collector.probes import packages as probe
+from envcheck.facts.target import DaliLibrary, Environment, Packages
+from envcheck.findings.model import CheckResult
+
+
+def on(
+    code: str, *found: Any, variables: dict[str, str] | None = None, **facts: Any
+) -> CheckResult:
+    changes = {} if variables is None else {"environment": Environment(variables=variables)}
+    return judge(good_snapshot(packages=packages(*found, **facts), **changes), code, "packages")
+
+
+def commands(result: CheckResult) -> str:
+    (finding,) = result.findings
+    assert finding.remedy is not None
+    return "\n".join(finding.remedy.commands)
+
+
+# PKG-017
+
+JAX = [
+    "jaxlib<=0.6.2,>=0.6.2",
+    'jaxlib==0.6.1; extra == "ci"',
+    'jaxlib<=0.6.2,>=0.6.2; extra == "cuda12"',
+    'jax-cuda12-plugin[with-cuda]<=0.6.2,>=0.6.2; extra == "cuda12"',
+]
+OLD_JAX = [  # 0.4.28: jaxlib under extras alone, which differ
+    "jaxlib ==0.4.28+cuda12.cudnn89 ; extra == 'cuda12_cudnn89'",
+    "jaxlib ==0.4.28 ; extra == 'cuda12'",
+    "jax-cuda12-plugin ==0.4.28 ; extra == 'cuda12'",
+    "jaxlib ==0.4.27 ; extra == 'ci'",
+]
+
+
+def jax(version: str, *parts: tuple[str, str], requires: Any = JAX) -> CheckResult:
+    return on("PKG-017", dist("jax", version, requires=requires), *(dist(*one) for one in parts))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [("jaxlib", "0.6.2")],
+        [("jaxlib", "0.6.2"), ("jax-cuda12-plugin", "0.6.2"), ("jax-cuda12-pjrt", "0.6.2")],
+    ],
+)
+def test_jax_with_parts_of_its_release(parts: list[tuple[str, str]]) -> None:
+    assert jax("0.6.2", *parts).outcome == "pass"
+
+
+@pytest.mark.parametrize("jaxlib", ["0.4.28", "0.4.28+cuda12.cudnn89"])
+def test_an_older_jax_names_its_parts_under_extras_alone(jaxlib: str) -> None:
+    assert jax("0.4.28", ("jaxlib", jaxlib), requires=OLD_JAX).outcome == "pass"
+    assert jax("0.4.28", ("jaxlib", "0.4.20"), requires=OLD_JAX).outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    ("parts", "wrong"),
+    [
+        ([("jaxlib", "0.6.1")], "jaxlib 0.6.1 does not go with jax 0.6.2"),
+        ([("jaxlib", "0.6.2"), ("jax-cuda12-plugin", "0.5.0")], "jax-cuda12-plugin 0.5.0 does"),
+        (
+            [("jaxlib", "0.6.2"), ("jax-cuda12-plugin", "0.6.2"), ("jax-cuda12-pjrt", "0.6.0")],
+            "jax-cuda12-pjrt 0.6.0 does",
+        ),
+    ],
+)
+def test_a_part_of_another_release(parts: list[tuple[str, str]], wrong: str) -> None:
+    result = jax("0.6.2", *parts)
+    assert result.outcome == "fail" and wrong in result.findings[0].message
+    assert "jax" in commands(result) and "==0.6.2" in commands(result)
+
+
+def test_no_plugin_is_newer_than_jaxlib() -> None:
+    loose = ["jaxlib<=0.9.0.1,>=0.9.0", 'jax-cuda12-plugin>=0.9.0; extra == "cuda12"']
+    newer = [("jaxlib", "0.9.0.1"), ("jax-cuda12-plugin", "0.9.2"), ("jax-cuda12-pjrt", "0.9.2")]
+    result = jax("0.9.0.1", *newer, requires=loose)
+    assert "jax-cuda12-plugin 0.9.2 and jax-cuda12-pjrt 0.9.2 do not" in result.findings[0].message
+
+
+def test_metadata_that_says_nothing() -> None:
+    assert jax("0.4.10", ("jaxlib", "0.4.9"), requires=ABSENT).outcome == "pass"
+    assert jax("0.4.10", ("jaxlib", "0.4.12"), requires=ABSENT).outcome == "fail"
+    assert jax("0.4.10").outcome == "skipped"
+    assert jax("odd", ("jaxlib", "0.4.12")).outcome == "skipped"
+
+
+def test_what_jax_parts_are_told_of_is_told_once() -> None:
+    found = [dist("jax", "0.6.2", requires=JAX), dist("jaxlib", "0.6.1")]
+    assert on("PKG-009", *found).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("library", "number", "says"),
+    [
+        ("cuDNN", 8907, "8.9.7"),
+        ("cuDNN", 9100, "9.1.0"),
+        ("cuDNN", 90100, "9.1.0"),
+        ("cuBLAS", 120103, "12.1.3"),
+        ("cuFFT", 11002, "11.0.2"),
+        ("CUDA", 12010, "12.1"),
+    ],
+)
+def test_versions_as_headers_write_them(library: str, number: int, says: str) -> None:
+    assert version(library, number) == says
+
+
+# PKG-018, PKG-019
+
+
+@pytest.mark.parametrize(
+    ("keras", "tensorflow", "outcome"),
+    [
+        ("2.16.0", "2.16.1", "pass"),
+        ("2.17.0", "2.16.1", "fail"),
+        ("2.16.0", "2.19.1", "warn"),
+        ("odd", "2.19.1", "skipped"),
+    ],
+)
+def test_tf_keras(keras: str, tensorflow: str, outcome: str) -> None:
+    result = on("PKG-018", dist("tf_keras", keras), dist("tensorflow", tensorflow))
+    assert result.outcome == outcome
+    if outcome in ("fail", "warn"):
+        assert f"tf_keras~={tensorflow[:4]}.0" in commands(result)
+
+
+def test_keras_2_is_asked_for_and_not_there() -> None:
+    result = on("PKG-019", dist("tensorflow", "2.16.1"), variables={"TF_USE_LEGACY_KERAS": "1"})
+    assert result.outcome == "fail" and "tf_keras~=2.16.0" in commands(result)
+
+
+def test_a_package_for_keras_2() -> None:
+    found = [dist("tensorflow", "2.16.1"), dist("ktrain", "0.41.3")]
+    result = on("PKG-019", *found)
+    assert result.outcome == "warn" and "export TF_USE_LEGACY_KERAS=1" in commands(result)
+    found.append(dist("tf_keras", "2.16.0"))
+    assert "pip install" not in commands(on("PKG-019", *found)), "it is installed"
+    told = on("PKG-019", *found, variables={"TF_USE_LEGACY_KERAS": "1"})
+    assert told.outcome == "pass"
+
+
+def test_keras_3_by_itself_is_no_trouble() -> None:
+    assert on("PKG-019", dist("tensorflow", "2.19.1")).outcome == "pass"
+    assert on("PKG-019", dist("tensorflow", "2.15.1")).outcome == "skipped"
+
+
+# PKG-020
+
+DALI = dist("nvidia-dali-cuda120", "1.40.0")
+TENSORFLOW = dist("tensorflow", "2.15.1")
+SINCE = "2026-01-02T00:00:00Z"
+
+
+def plugin(*libraries: tuple[str, Any], since: Any = SINCE, more: Any = ()) -> CheckResult:
+    made = [DaliLibrary(name=name, made_at=at) for name, at in libraries]
+    return on("PKG-020", DALI, TENSORFLOW, *more, dali_libraries=made, tensorflow_since=since)
+
+
+def test_a_plugin_that_fits() -> None:
+    assert plugin(("libdali_tf_current.so", "2026-01-03T00:00:00Z")).outcome == "pass"
+    assert plugin(("libdali_tf_2_15.so", ABSENT), ("libdali_tf_1_15.so", ABSENT)).outcome == "pass"
+    assert plugin(("libdali_tf_current.so", "2026-01-01T00:00:00Z"), since=ABSENT).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("libraries", "says"),
+    [
+        ([], "has no plugin for TensorFlow"),
+        ([("libdali_tf_current.so", "2026-01-01T00:00:00Z")], "compiled before tensorflow 2.15.1"),
+        ([("libdali_tf_1_8.so", ABSENT)], "made for another TensorFlow"),
+    ],
+)
+def test_a_plugin_that_does_not_fit(libraries: list[tuple[str, Any]], says: str) -> None:
+    result = plugin(*libraries)
+    assert result.outcome == "warn" and says in result.findings[0].message
+    assert "nvidia-dali-tf-plugin-cuda120==1.40.0" in commands(result)
+
+
+def test_dali_for_another_framework() -> None:
+    assert plugin(more=[dist("torch", "2.4.0")]).outcome == "pass"
+    assert on("PKG-020", DALI, dali_libraries=[]).outcome == "skipped"
+    assert on("PKG-020", DALI, TENSORFLOW, dali_libraries=ABSENT).outcome == "skipped"
+
+
+def test_the_libraries_of_the_plugin_are_found(tmp_path: Path) -> None:
+    folder = tmp_path / "nvidia" / "dali_tf_plugin"
+    folder.mkdir(parents=True)
+    (folder / "libdali_tf_current.so").write_bytes(b"")
+    (folder / "other.so").write_bytes(b"")
+    for name in ("nvidia_dali_cuda120-1.40.0", "tensorflow-2.15.1"):
+        (tmp_path / f"{name}.dist-info").mkdir()
+        (tmp_path / f"{name}.dist-info" / "METADATA").write_text("Name: x\n")
+    os.utime(folder / "libdali_tf_current.so", (0, 0))
+    found = distributions.find([str(tmp_path)])
+    assert dali.libraries(found) == [
+        {"name": "libdali_tf_current.so", "made_at": "1970-01-01T00:00:00Z"}
+    ]
+    since = probe.tensorflow_since(found)
+    assert msgspec.convert({"tensorflow_since": since}, Packages).tensorflow_since == since
+    assert "unavailable" in dali.libraries([])
