@@ -64,7 +64,7 @@ CASES = {
         "DRV-004",
         machine(cuda=cuda([], init_code=999), host=Host(container="docker")),
         "fail",
-        "Recreate the container",
+        "Create the container again",
     ),
     "cuInit without fabric manager": (
         "DRV-004",

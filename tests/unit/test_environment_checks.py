@@ -30,6 +30,8 @@ from envcheck.checks.engine import diagnose
 from envcheck.checks.visible import VisibleDevice, choose
 from envcheck.facts.gpu import CudaDriver, Gpu, MigInstance, Nvml
 from envcheck.facts.host import Host
+from envcheck.facts.kernel import Kernel
+from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.target import Environment
 from envcheck.findings.model import CheckResult
 
@@ -210,6 +212,44 @@ def test_a_container_without_its_gpus() -> None:
     # with CDI the toolkit sets void itself
     assert container("ENV-002", gpus=True, NVIDIA_VISIBLE_DEVICES="void").outcome == "pass"
     assert on("ENV-002", NVIDIA_VISIBLE_DEVICES="void").outcome == "skipped"
+
+
+def untouched(container: str = "kubernetes", **differs: Any) -> CheckResult:
+    """A container of which NVIDIA's runtime knows nothing, on a machine with a GPU."""
+    snap = with_variables(NVIDIA_VISIBLE_DEVICES="all")
+    facts: dict[str, Any] = {
+        "host": Host(container=container, wsl=False),
+        "cuda": CudaDriver(library_path=ABSENT, init_code=ABSENT, device_count=ABSENT),
+        "nvml": Nvml(init_code=12, gpus=ABSENT, gpu_count=ABSENT),
+        "pci": Pci(devices=[PciDevice(address="0000:01:00.0", kind="gpu", device_id="10de:2330")]),
+        "kernel": Kernel(device_nodes=[]),
+    }
+    return judge(replace(snap, "machine", **(facts | differs)), "ENV-002", "environment")
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        ("kubernetes", "nvidia-ctk runtime configure --runtime=containerd --set-as-default"),
+        ("docker", "docker run --rm --gpus all"),
+        ("podman", "podman run --rm --device nvidia.com/gpu=all"),
+        ("apptainer", "apptainer exec --nv"),
+        ("lxc", "nvidia.runtime=true"),
+        ("rkt", "docker run --rm --gpus all"),
+    ],
+)
+def test_a_container_that_asks_for_gpus_and_gets_none(kind: str, command: str) -> None:
+    (finding,) = untouched(kind).findings
+    assert finding.level == "fail" and "does not use NVIDIA's runtime" in finding.message
+    assert finding.remedy is not None
+    assert any(command in line for line in finding.remedy.commands)
+    assert kind in ("docker", "rkt") or "docker run" not in "\n".join(finding.remedy.commands)
+
+
+def test_a_container_that_asks_for_gpus_on_a_machine_without_any() -> None:
+    """Images of CUDA ask for all, wherever they run."""
+    assert untouched(pci=Pci(devices=[])).outcome == "pass"
+    assert untouched(kernel=Kernel()).outcome == "pass"  # nobody looked
 
 
 @pytest.mark.parametrize(

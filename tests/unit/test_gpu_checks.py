@@ -246,7 +246,7 @@ def test_a_lost_gpu_is_gpu_001s_alone() -> None:
         (15, {}, "fail", "fallen off the bus"),
         (4, {}, "warn", "usermod -aG"),
         (4242, {}, "fail", "NVML error 4242"),
-        (999, {"host": Host(container="docker")}, "fail", "recreate the container"),
+        (999, {"host": Host(container="docker")}, "fail", "Create the container again"),
     ],
 )
 def test_a_gpu_that_cannot_be_opened(

@@ -506,6 +506,36 @@ def test_kubernetes_by_its_environment(tree: Tree) -> None:
     assert container(tree) == "kubernetes"
 
 
+@pytest.mark.parametrize(
+    "mount",
+    [
+        "9 1 8:1 /var/lib/kubelet/pods/0a1b/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n",
+        "9 1 8:1 /mnt/kubelet/pods/0a1b/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n",
+    ],
+)
+@pytest.mark.parametrize("engine", ["/.dockerenv", "/run/.containerenv"])
+def test_a_pod_is_kubernetes_whatever_engine_runs_it(tree: Tree, engine: str, mount: str) -> None:
+    tree.write(engine)
+    tree.write("/proc/self/mountinfo", mount)
+    assert container(tree) == "kubernetes"
+
+
+def test_a_pod_without_its_environment(tree: Tree) -> None:
+    tree.write("/.dockerenv")
+    tree.write("/var/run/secrets/kubernetes.io/serviceaccount/namespace", "default")
+    assert container(tree) == "kubernetes"
+
+
+def test_a_node_of_kubernetes_is_no_pod(tree: Tree) -> None:
+    tree.write("/proc/1/cgroup", "0::/init.scope\n")
+    tree.write(
+        "/proc/self/mountinfo",
+        "9 1 0:30 / /var/lib/kubelet/pods/0a1b/volumes/x rw - tmpfs tmpfs rw\n"
+        "10 1 8:1 /var/lib/kubelet/pods/0a1b/etc-hosts /var/lib/x rw - ext4 /dev/sda1 rw\n",
+    )
+    assert container(tree)["unavailable"] == "absent"
+
+
 def test_wsl_is_no_container(tree: Tree) -> None:
     tree.write("/run/systemd/container", "wsl\n")
     assert container(tree)["unavailable"] == "absent"

@@ -13,13 +13,26 @@ from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about_file
-from ..driver_state import NO_DRIVER, NO_GPUS, REBOOT, container, driver_libraries, on_wsl
+from ..container_start import lost_gpus, start_with_gpus
+from ..driver_state import (
+    NO_DRIVER,
+    NO_GPUS,
+    REBOOT,
+    container,
+    device_node,
+    driver_libraries,
+    on_wsl,
+)
 from ..registry import check
-from ..system_commands import in_engine, on_system
+from ..system_commands import on_system
 from .error_codes import NVIDIA_SMI, NVIDIA_SMI_FAULTS, NVML, ErrorCode
 from .hang import stuck_in
 
 MISMATCH_CODE = 18
+_UNKNOWN = 999
+_LOST = (
+    "the device nodes are in this container, and opening them fails, as where it has lost its GPUs"
+)
 MISMATCH_WORDS = "driver/library version mismatch"
 _BY_HAND = Remedy(
     "Run it by hand, and look at the kernel's log.",
@@ -57,12 +70,17 @@ def nvml_answers(view: SnapshotView) -> Iterator[Verdict]:
     evidence = [view.evidence("machine.nvml.init_code", f"{code} ({told.name})")]
     if known(nvml.init_error):
         evidence.append(view.evidence("machine.nvml.init_error"))
+    meaning = _LOST if _lost_in_container(view, code) else told.meaning
     yield Finding(
         "fail",
-        f"NVML does not start: {told.meaning}; no tool can see the GPUs.",
+        f"NVML does not start: {meaning}; no tool can see the GPUs.",
         evidence=evidence,
         remedy=_nvml_remedy(view, code, told),
     )
+
+
+def _lost_in_container(view: SnapshotView, code: int) -> bool:
+    return code == _UNKNOWN and bool(container(view) and device_node(view, "/dev/nvidiactl"))
 
 
 def _hangs(view: SnapshotView) -> Finding:
@@ -77,11 +95,12 @@ def _hangs(view: SnapshotView) -> Finding:
 
 def _nvml_remedy(view: SnapshotView, code: int, told: ErrorCode) -> Remedy:
     if container(view):
-        return Remedy(
+        if _lost_in_container(view, code):
+            return lost_gpus(view)
+        return start_with_gpus(
+            view,
             "Start a new container with the GPUs: one whose library is missing was started without"
-            " them (or without the driver capability utility), and a running one loses them when"
-            " systemd reloads its cgroup rules.",
-            in_engine(view, "gpus"),
+            " them, or without the driver capability utility.",
         )
     commands = list(told.commands)
     if code == 12:

@@ -11,6 +11,7 @@ from ...facts.kernel import DeviceNode
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
+from ..container_start import lost_gpus
 from ..driver_state import (
     NO_GPUS,
     container,
@@ -135,11 +136,7 @@ def _cause(view: SnapshotView, code: int, told: ErrorCode) -> tuple[str, Remedy,
     if code == 999 and container(view):
         return (
             "the container has lost, or never had, a device node that CUDA needs",
-            Remedy(
-                "Recreate the container; a running one loses its GPUs when systemd reloads its cgroup"
-                " rules.",
-                [f"ls -l /dev/nvidia* {UVM}", *in_engine(view, "gpus")],
-            ),
+            lost_gpus(view),
             [view.evidence("machine.host.container")],
         )
     return told.meaning, Remedy(told.remedy, list(told.commands)), []

@@ -10,10 +10,11 @@ from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, is_container
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
+from ..container_start import start_with_gpus
 from ..driver_state import NO_GPUS_THERE
 from ..registry import check
 from ..system_commands import in_engine
-from ..target import framework_facts, need_gpus, sees_gpus, variables
+from ..target import framework_facts, gpus_present, need_gpus, sees_gpus, variables
 from ..visible import VARIABLE, devices, visible
 from . import VARIABLES_ALONE
 from .common import CUDA_GUIDE, misset, told
@@ -94,9 +95,10 @@ def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
         "The container toolkit reads NVIDIA_VISIBLE_DEVICES when a container starts: none gives it the "
         "driver without a GPU, void or nothing gives it neither. A failure where it says so and the "
         "container sees no GPU; with CDI the toolkit itself sets void and brings the GPUs along another "
-        "way."
+        "way. A failure, too, where it names GPUs and nothing of the driver came: images and device "
+        "plugins set it, and any runtime but NVIDIA's ignores it."
     ),
-    sources=(_TOOLKIT,),
+    sources=(_TOOLKIT, "k8s-device-plugin#23, #107"),
     follows=("PCI-001",),
 )
 def container_devices(view: SnapshotView) -> Iterator[Verdict]:
@@ -108,7 +110,10 @@ def container_devices(view: SnapshotView) -> Iterator[Verdict]:
     if is_container(view.target):
         raise Skip("seen from outside, too: BND-002 compares")
     if value.strip().lower() not in ("", "void", "none"):
-        yield Passed(f"NVIDIA_VISIBLE_DEVICES={value}")
+        if _nothing_came(view):
+            yield _ignored(view, value)
+        else:
+            yield Passed(f"NVIDIA_VISIBLE_DEVICES={value}")
         return
     if _sees_any(view):
         yield Passed(f"NVIDIA_VISIBLE_DEVICES={value}, and the GPUs came another way")
@@ -118,10 +123,32 @@ def container_devices(view: SnapshotView) -> Iterator[Verdict]:
         f"This container was started with NVIDIA_VISIBLE_DEVICES={value or '(empty)'}: it has no GPU.",
         subjects=about("variable", "NVIDIA_VISIBLE_DEVICES"),
         evidence=[told(view, "NVIDIA_VISIBLE_DEVICES")],
-        remedy=Remedy(
-            "Start it with GPUs.",
-            in_engine(view, "gpus"),
-        ),
+        remedy=start_with_gpus(view, "Start it with GPUs."),
+    )
+
+
+def _nothing_came(view: SnapshotView) -> bool:
+    """The machine has a GPU, and neither a device node nor a library of its driver is in the container."""
+    if _sees_any(view) or not gpus_present(view):
+        return False
+    kernel, cuda = view.seen.kernel, view.seen.cuda
+    nodes = None if kernel is None or kernel.facts is None else known(kernel.facts.device_nodes)
+    mapped = None if cuda is None or cuda.facts is None else known(cuda.facts.library_path)
+    return nodes is not None and not nodes and mapped is None
+
+
+def _ignored(view: SnapshotView, value: str) -> Finding:
+    return Finding(
+        "fail",
+        f"NVIDIA_VISIBLE_DEVICES={value} asks for GPUs, and neither a device node nor a library of the driver"
+        " is in this container: what started it does not use NVIDIA's runtime.",
+        subjects=about("variable", "NVIDIA_VISIBLE_DEVICES"),
+        evidence=[
+            told(view, "NVIDIA_VISIBLE_DEVICES"),
+            view.evidence("seen.kernel.device_nodes"),
+            view.evidence("seen.host.container"),
+        ],
+        remedy=start_with_gpus(view, "Start it with NVIDIA's runtime, or by CDI."),
     )
 
 
@@ -253,8 +280,5 @@ def driver_capabilities(view: SnapshotView) -> Iterator[Verdict]:
         f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {' and '.join(lacking)}: {effect}.",
         subjects=about("variable", "NVIDIA_DRIVER_CAPABILITIES"),
         evidence=[told(view, "NVIDIA_DRIVER_CAPABILITIES")],
-        remedy=Remedy(
-            "Start the container with both.",
-            in_engine(view, "capabilities"),
-        ),
+        remedy=Remedy("Start the container with both.", in_engine(view, "capabilities")),
     )

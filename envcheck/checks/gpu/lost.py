@@ -12,6 +12,7 @@ from ...facts.view import SnapshotView, need, show
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_gpu, gpu_subject
+from ..container_start import lost_gpus
 from ..driver.error_codes import NVML, ErrorCode
 from ..driver_state import NO_GPUS, REBOOT, container
 from ..gpus import (
@@ -26,7 +27,6 @@ from ..gpus import (
     troubled,
 )
 from ..registry import check
-from ..system_commands import in_engine
 
 _KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
 _PERMISSION = 4
@@ -80,10 +80,10 @@ def _lost(view: SnapshotView, place: int, entry: LostGpu) -> Finding:
 
 def _bring_back(view: SnapshotView, address: str | None) -> Remedy:
     if container(view):
+        again = lost_gpus(view)
         return Remedy(
-            "See whether the host still has the GPU; where it does, recreate the container: a running"
-            " one loses its GPUs when systemd reloads its cgroup rules.",
-            ["nvidia-smi -L  # on the host", *in_engine(view, "gpus")],
+            f"See whether the host still has the GPU; where it does: {again.text}",
+            ["# on the host: nvidia-smi -L", *again.commands],
         )
     commands = [_KERNEL_LOG]
     if address:

@@ -12,15 +12,16 @@ from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_file
+from ..container_start import start_with_gpus
 from ..driver_state import container
 from ..nvidia_devices import host_facts, is_loaded, kernel_facts, mode_bits
 from ..registry import check
-from ..system_commands import in_engine
 
 CONTROL = "/dev/nvidiactl"
 UVM = "/dev/nvidia-uvm"
 GPU_NODE = re.compile(r"/dev/nvidia\d+\Z")
 OPEN_TO_ALL = "options nvidia NVreg_DeviceFileMode=0666"
+AGAIN = "Start the container anew, with the GPUs: few engines add nodes to a running one."
 
 
 @check(
@@ -61,19 +62,12 @@ def _missing(view: SnapshotView, path: str) -> Verdict:
         f"There is no {path}: no program reaches the driver, though its module is loaded.",
         subjects=about_file(path),
         evidence=[view.evidence("machine.kernel.device_nodes")],
-        remedy=_again(view)
+        remedy=start_with_gpus(view, AGAIN)
         if container(view)
         else Remedy(
             "Make the nodes; nvidia-modprobe (setuid root) or nvidia-persistenced does it at each boot.",
             ["sudo nvidia-modprobe -c 0 -u", "sudo systemctl enable --now nvidia-persistenced"],
         ),
-    )
-
-
-def _again(view: SnapshotView) -> Remedy:
-    return Remedy(
-        "Start the container anew, with the GPUs: few engines add nodes to a running one.",
-        in_engine(view, "gpus"),
     )
 
 
@@ -178,10 +172,21 @@ def _no_uvm(view: SnapshotView, kernel: Kernel, node: DeviceNode | None, code: i
         " no CUDA program does.",
         subjects=about_file(UVM),
         evidence=evidence,
-        remedy=_again(view)
-        if container(view)
-        else Remedy(
-            "Load it and make its node; nvidia-persistenced or this command at boot keeps it so.",
-            ["sudo nvidia-modprobe -u -c 0", "sudo modprobe nvidia-uvm"],
-        ),
+        remedy=_load_uvm(view, kernel),
+    )
+
+
+def _load_uvm(view: SnapshotView, kernel: Kernel) -> Remedy:
+    load = Remedy(
+        "Load it and make its node; nvidia-persistenced or this command at boot keeps it so.",
+        ["sudo nvidia-modprobe -u -c 0", "sudo modprobe nvidia-uvm"],
+    )
+    if not container(view):
+        return load
+    again = start_with_gpus(view, AGAIN)
+    if is_loaded(kernel, "nvidia_uvm") is not False:
+        return again
+    return Remedy(
+        f"On the host: {load.text} Then start the container again: nodes cannot be added to a running one.",
+        [*load.commands, *again.commands],
     )

@@ -48,11 +48,13 @@ LAYERS = (
     ("containers/storage/", "podman"),
     ("/enroot/", "enroot"),
 )
+POD_SECRETS = "/var/run/secrets/kubernetes.io"
+POD = "/kubelet/pods/"  # of the kubelet's directory, /var/lib/kubelet or another
 IDENTITY = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")
 
 
 def put_container(facts, context):
-    for clue in (_by_files, _by_environment, _by_init, _by_mounts, _by_groups):
+    for clue in (_by_pod, _by_files, _by_environment, _by_init, _by_mounts, _by_groups):
         try:
             found = clue(context)
         except OSError:
@@ -61,6 +63,15 @@ def put_container(facts, context):
             facts.put("container", *found)
             return
     facts.missing("container", "absent", "no sign of one")
+
+
+def _by_pod(context):
+    """Kubernetes comes before the engine that it starts containers with: what helps there is another."""
+    if os.path.isdir(context.path(POD_SECRETS)):
+        return "kubernetes", POD_SECRETS
+    if any(mount.point in IDENTITY and POD in mount.root for mount in mounts.read(context)):
+        return "kubernetes", mounts.TABLE
+    return None
 
 
 def _by_files(context):

@@ -1,0 +1,62 @@
+"""How a container gets its GPUs, in the terms of what started it: docker, podman, Kubernetes, LXC …"""
+
+from __future__ import annotations
+
+from ..facts.view import SnapshotView
+from ..findings.model import Remedy
+from .driver_state import container
+from .system_commands import in_engine
+
+LINKS = "sudo nvidia-ctk system create-dev-char-symlinks --create-all"
+DEFAULT_IN_CONTAINERD = (
+    "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default"
+    " && sudo systemctl restart containerd"
+)
+ALLOCATABLE = (
+    "kubectl get nodes -o"
+    r" custom-columns='NODE:.metadata.name,GPUS:.status.allocatable.nvidia\.com/gpu'"
+)
+RUNTIME_CLASS = (
+    "kubectl explain pod.spec.runtimeClassName   # nvidia, where that is not the node's default"
+)
+_POD = (
+    " In Kubernetes: the pod asks for them (a limit of nvidia.com/gpu), and the node's engine starts it with"
+    " NVIDIA's runtime, as its default or by runtimeClassName."
+)
+
+
+def start_with_gpus(view: SnapshotView, text: str) -> Remedy:
+    """``text``, and how the container that the facts were gathered in is started with its GPUs."""
+    commands = in_engine(view, "gpus")
+    if not in_pod(view):
+        return Remedy(text, commands)
+    return Remedy(text + _POD, [ALLOCATABLE, *commands, RUNTIME_CLASS, DEFAULT_IN_CONTAINERD])
+
+
+def lost_gpus(view: SnapshotView) -> Remedy:
+    """For a container whose device nodes are there and may not be opened any more."""
+    if in_pod(view):
+        return Remedy(
+            "Delete the pod, so that it is created again: nothing brings the GPUs back into a running one."
+            " Then end what takes them away. On a node whose CPU manager has the policy static, the kubelet"
+            " rewrites the control groups of running containers: NVIDIA's device plugin needs"
+            " compatWithCPUManager=true (its --pass-device-specs) there. Elsewhere it is systemd's"
+            " daemon-reload, which needs the nodes' links in /dev/char.",
+            [
+                *in_engine(view, "gpus"),
+                "# on the host: sudo cat /var/lib/kubelet/cpu_manager_state   # policyName",
+                "helm upgrade --reuse-values --set compatWithCPUManager=true nvdp nvdp/nvidia-device-plugin"
+                " -n nvidia-device-plugin",
+                LINKS,
+            ],
+        )
+    return Remedy(
+        "Create the container again: nothing brings the GPUs back into a running one, which loses them when"
+        " systemd reloads its units and rewrites the device rules. Links in /dev/char on the host, or GPUs by"
+        " CDI, end that.",
+        [*in_engine(view, "gpus"), LINKS],
+    )
+
+
+def in_pod(view: SnapshotView) -> bool:
+    return container(view) == "kubernetes"
