@@ -55,6 +55,9 @@ class Host(Facts, frozen=True, kw_only=True):
     open_files: Maybe[int] = NOT_COLLECTED  # -1: unlimited
     container: Maybe[str] = NOT_COLLECTED  # "docker", "podman", "lxc", ...; absent outside of one
     hypervisor: Maybe[str] = NOT_COLLECTED  # "kvm", "microsoft", ...; absent on bare metal
+    cloud: Maybe[str] = (
+        NOT_COLLECTED  # "azure", "google", "amazon", ...; absent: none is known by its name
+    )
     wsl: Maybe[bool] = NOT_COLLECTED  # /dev/dxg or a Microsoft kernel
     secure_boot: Maybe[bool] = NOT_COLLECTED
     lockdown: Maybe[str] = NOT_COLLECTED  # "none", "integrity", "confidentiality"

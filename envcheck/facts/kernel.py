@@ -21,6 +21,7 @@ class ModuleFile(Facts, frozen=True, kw_only=True):
     path: str
     version: Maybe[str] = NOT_COLLECTED
     flavour: Maybe[Literal["open", "proprietary"]] = NOT_COLLECTED
+    uvm: Maybe[bool] = NOT_COLLECTED  # nvidia-uvm is on disk for that kernel, too
 
 
 class DkmsState(Facts, frozen=True, kw_only=True):
@@ -28,6 +29,14 @@ class DkmsState(Facts, frozen=True, kw_only=True):
     version: str
     kernel: Maybe[str] = NOT_COLLECTED  # absent: added and never built
     state: str  # "added", "built", "installed"
+
+
+class BuildLog(Facts, frozen=True, kw_only=True):
+    """What a failed build of the driver's module left: DKMS's make.log, akmods', the installer's."""
+
+    path: str
+    kernel: Maybe[str] = NOT_COLLECTED
+    lines: list[str] = []  # those that may hold the reason
 
 
 class DeviceNode(Facts, frozen=True, kw_only=True):
@@ -49,9 +58,11 @@ class DriverFile(Facts, frozen=True, kw_only=True):
 
 
 class DriverPackage(Facts, frozen=True, kw_only=True):
-    manager: str  # "dpkg", "rpm"
+    manager: str  # "dpkg", "rpm", "pacman", "portage"
     name: str
     version: str
+    state: Maybe[str] = NOT_COLLECTED  # dpkg's: "installed", "unpacked", "half-configured", ...
+    held: Maybe[bool] = NOT_COLLECTED  # apt-mark hold
 
 
 class KernelEvent(Facts, frozen=True, kw_only=True):
@@ -82,6 +93,8 @@ class Kernel(Facts, frozen=True, kw_only=True):
     driver_parameters: dict[str, str] = {}  # /proc/driver/nvidia/params
     module_files: Maybe[list[ModuleFile]] = NOT_COLLECTED
     dkms: Maybe[list[DkmsState]] = NOT_COLLECTED
+    build_logs: Maybe[list[BuildLog]] = NOT_COLLECTED  # of builds that failed, newest first
+    headers: Maybe[list[str]] = NOT_COLLECTED  # kernels whose headers are on disk
     kernels_installed: Maybe[list[str]] = NOT_COLLECTED  # /lib/modules/*
     device_nodes: Maybe[list[DeviceNode]] = NOT_COLLECTED
     driver_files: Maybe[list[DriverFile]] = NOT_COLLECTED

@@ -581,6 +581,26 @@ def test_hypervisors_by_dmi(tree: Tree, vendor: str, product: str, name: str) ->
     assert hypervisor(tree, X86_VM) == name
 
 
+@pytest.mark.parametrize(
+    ("vendor", "tag", "cloud"),
+    [
+        ("Google", "", "google"),
+        ("Amazon EC2", "", "amazon"),
+        ("Microsoft Corporation", "7783-7084-3265-9085-8269-3286-77", "azure"),
+        ("Microsoft Corporation", "1234-5678", "absent"),
+        ("QEMU", "OracleCloud.com", "oracle"),
+    ],
+)
+def test_clouds_by_dmi(tree: Tree, vendor: str, tag: str, cloud: str) -> None:
+    tree.write("/sys/class/dmi/id/sys_vendor", vendor + "\n")
+    tree.write("/sys/class/dmi/id/chassis_asset_tag", tag + "\n")
+    facts = Facts()
+    facts.put("hypervisor", "kvm")
+    host_virtual.put_cloud(facts, tree.context())
+    found = facts.values["cloud"]
+    assert (found if isinstance(found, str) else found["unavailable"]) == cloud
+
+
 def test_a_clock_names_the_hypervisor_where_there_is_no_dmi(tree: Tree) -> None:
     tree.write(host_virtual.CLOCK_SOURCES, "tsc kvm-clock \n")
     assert hypervisor(tree, X86_VM) == "kvm"

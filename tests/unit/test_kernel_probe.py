@@ -22,7 +22,7 @@ from envcheck.collector.linux import modinfo as kernel_modinfo
 from envcheck.collector.linux import modules as kernel_modules
 from envcheck.collector.probes import kernel
 from envcheck.collector.runtime.context import Context
-from envcheck.facts.base import Unavailable
+from envcheck.facts.base import Unavailable, known
 from envcheck.facts.kernel import DkmsState, DriverPackage, Kernel, KernelModule, ModuleFile
 
 ANYTHING = settings(max_examples=30, deadline=None)
@@ -152,24 +152,28 @@ def test_module_files_where_installers_put_them(tree: Tree) -> None:
             path=f"{top}/{RELEASE}/extra/nvidia/nvidia.ko.xz",
             version="550.54.15",
             flavour="proprietary",
+            uvm=True,
         ),
         ModuleFile(
             kernel=RELEASE,
             path=f"{top}/{RELEASE}/kernel/nvidia-550srv-open/nvidia.ko",
             version="550.54.15",
             flavour="open",
+            uvm=True,
         ),
         ModuleFile(
             kernel="5.15.0-1-generic",
             path=f"{top}/5.15.0-1-generic/updates/dkms/nvidia.ko",
             version="535.1.2",
             flavour="proprietary",
+            uvm=False,
         ),
         ModuleFile(
             kernel="6.1.0-9-amd64",
             path=f"{top}/6.1.0-9-amd64/updates/dkms/nvidia-current.ko.gz",
             version="470.256.02",
             flavour="proprietary",
+            uvm=False,
         ),
     ]
 
@@ -246,6 +250,76 @@ def test_installed_kernels_have_modules_of_their_own(tree: Tree) -> None:
     tree.write("/lib/modules/6.1.0/kernel/fs/x.ko", "x")
     tree.write("/lib/modules/5.10.0/updates/dkms/nvidia.ko", "x")
     assert probe(tree).kernels_installed == ["6.1.0"]
+
+
+def test_kernels_with_headers_and_nixos_store(tree: Tree) -> None:
+    top = "/run/booted-system/kernel-modules/lib/modules"
+    tree.write("/proc/sys/kernel/osrelease", "6.6.52\n")
+    tree.write(f"{top}/6.6.52/misc/nvidia.ko.xz", lzma.compress(b"\0" + modinfo("550.54.15")))
+    tree.write(f"{top}/6.6.52/misc/nvidia-uvm.ko.xz", "x")
+    tree.write(f"{top}/6.6.52/kernel/fs/x.ko", "x")
+    tree.write(f"{top}/6.6.52/build/Makefile", "x")
+    facts = probe(tree)
+    assert (facts.kernels_installed, facts.headers) == (["6.6.52"], ["6.6.52"])
+    (file,) = known(facts.module_files) or []
+    assert file.path == f"{top}/6.6.52/misc/nvidia.ko.xz" and file.uvm is True
+
+
+MAKE_LOG = """\
+DKMS make.log for nvidia-440.64 for kernel 5.5.9-918.native (x86_64)
+make[1]: Entering directory '/usr/lib/modules/5.5.9-918.native/build'
+  SYMLINK /var/lib/dkms/nvidia/440.64/build/nvidia/nv-kernel.o
+Compiler version check failed:
+compile the kernel:
+gcc version 9.2.1 20200130 (Clear Linux OS for Intel Architecture)
+*** Failed CC version check. Bailing out! ***
+"""
+
+
+def test_logs_of_builds_that_failed(tree: Tree) -> None:
+    tree.write("/var/lib/dkms/nvidia/440.64/build/make.log", MAKE_LOG)
+    done = "/var/lib/dkms/nvidia/450.80/5.5.9/x86_64"
+    tree.write(f"{done}/module/nvidia.ko", "x")
+    tree.write(f"{done}/log/make.log", MAKE_LOG)
+    name = "570.144-1-for-6.14.5-300.fc42.x86_64.failed.log"
+    tree.write(f"/var/cache/akmods/nvidia/{name}", "a.c:1: error: too few arguments\n" * 99)
+    tree.write("/var/log/nvidia-installer.log", "all is well\n")
+    logs = {log.path.rpartition("/")[2]: log for log in known(probe(tree).build_logs) or []}
+    assert set(logs) == {"make.log", name}
+    assert logs["make.log"].kernel == "5.5.9-918.native"
+    assert [line[:24] for line in logs["make.log"].lines] == [
+        "Compiler version check f",
+        "gcc version 9.2.1 202001",
+        "*** Failed CC version ch",
+    ]
+    assert logs[name].kernel == "6.14.5-300.fc42.x86_64"
+    assert logs[name].lines == ["a.c:1: error: too few arguments"]
+
+
+def test_the_installers_log_of_a_build_that_failed(tree: Tree) -> None:
+    text = (
+        "nvidia-installer log\n"
+        + "filler\n" * 90_000
+        + "ERROR: The kernel module failed to build.\n"
+    )
+    tree.write("/var/log/nvidia-installer.log", "--kernel-name=6.6.89\n" + text)
+    (log,) = known(probe(tree).build_logs) or []
+    assert log.kernel == "6.6.89" and log.lines == ["ERROR: The kernel module failed to build."]
+
+
+def test_pacmans_and_portages_packages(tree: Tree) -> None:
+    for name in ("nvidia-utils-580.65.06-1", "nvidia-580.65.06-11", "nvidia-settings-580.65.06-1"):
+        tree.write(f"/var/lib/pacman/local/{name}/desc", "x")
+    tree.write("/var/lib/pacman/local/linux-cachyos-nvidia-open-580.65.06-2/desc", "x")
+    found = known(probe(tree).driver_packages) or []
+    assert [(one.manager, one.name, one.version) for one in found] == [
+        ("pacman", "linux-cachyos-nvidia-open", "580.65.06-2"),
+        ("pacman", "nvidia", "580.65.06-11"),
+        ("pacman", "nvidia-utils", "580.65.06-1"),
+    ]
+    assert kernel_packages.parse_folders("portage", ["nvidia-drivers-570.144-r1", "xf86-x-1"]) == [
+        {"manager": "portage", "name": "nvidia-drivers", "version": "570.144-r1"}
+    ]
 
 
 def test_blacklisted_modules(tree: Tree) -> None:
@@ -330,12 +404,17 @@ def stanza(name: str, version: str, status: str = "install ok installed") -> str
     return f"Package: {name}\nStatus: {status}\nArchitecture: amd64\nVersion: {version}\nX: y\n\n"
 
 
+def dpkg(name: str, version: str, state: str = "installed", held: bool = False) -> DriverPackage:
+    return DriverPackage(manager="dpkg", name=name, version=version, state=state, held=held)
+
+
 def test_packages_from_dpkgs_own_file(tree: Tree) -> None:
     tree.write(
         kernel_packages.DPKG,
         stanza("nvidia-driver-535", "535.183.01-0ubuntu1")
         + stanza("libnvidia-compute-550", "550.1-1", "deinstall ok config-files")
         + stanza("libcuda1", "535.183.01-1~deb12u1", "hold ok installed")
+        + stanza("nvidia-dkms-535", "535.183.01-0ubuntu1", "install ok half-configured")
         + stanza("libcuda1", "535.183.01-1~deb12u1")  # of another architecture
         + stanza("nvidia-driver-local-repo-ubuntu2204-535", "1.0-1")
         + stanza("nvidia-settings", "1")
@@ -343,9 +422,10 @@ def test_packages_from_dpkgs_own_file(tree: Tree) -> None:
         + "Package: cuda-drivers\nStatus: install ok installed\nVersion: 560.1-1",
     )
     assert probe(tree).driver_packages == [
-        DriverPackage(manager="dpkg", name="cuda-drivers", version="560.1-1"),
-        DriverPackage(manager="dpkg", name="libcuda1", version="535.183.01-1~deb12u1"),
-        DriverPackage(manager="dpkg", name="nvidia-driver-535", version="535.183.01-0ubuntu1"),
+        dpkg("cuda-drivers", "560.1-1"),
+        dpkg("libcuda1", "535.183.01-1~deb12u1", held=True),
+        dpkg("nvidia-dkms-535", "535.183.01-0ubuntu1", state="half-configured"),
+        dpkg("nvidia-driver-535", "535.183.01-0ubuntu1"),
     ]
     assert probe(tree).reboot_required is False
 

@@ -35,6 +35,13 @@ PACKAGE = re.compile(
 )
 NOT_THE_DRIVER = re.compile(r"-local-repo-|-local-tegra-|^nvidia-driver-assistant")
 
+# pacman's and Portage's databases: a folder for each package, named NAME-VERSION(-RELEASE).
+FOLDERS = (("pacman", "/var/lib/pacman/local"), ("portage", "/var/db/pkg/x11-drivers"))
+FOLDER_NAME = re.compile(r"([a-z][a-z0-9.-]*?)-((?:\d+:)?\d{3,}\.\d[^-]*(?:-[^-]+)?)\Z")
+DRIVER_FOLDER = re.compile(
+    r"nvidia(-open|-lts|-dkms|-utils|-drivers|-\d+xx)*\Z|linux-[a-z0-9-]*nvidia(-open)?\Z"
+)
+
 RUNFILE = ("/usr/bin/nvidia-uninstall", "/usr/local/bin/nvidia-uninstall")
 RUNFILE_INSTALLER = "/usr/bin/nvidia-installer"
 RUNFILE_STATE = "/var/lib/nvidia"
@@ -87,14 +94,17 @@ def _inside(context, path):
 
 
 def driver_packages(context):
-    """(the driver's packages, source) from dpkg's own file, or by asking rpm where there is no dpkg."""
+    """(the driver's packages, source) from dpkg's, pacman's or Portage's own files, or by asking rpm."""
     try:
         return parse_dpkg(context.read(DPKG, DPKG_LIMIT)), DPKG
     except OSError as error:
         if error.errno != 2:
             return from_error(error), DPKG
+    for manager, folder in FOLDERS:
+        if os.path.isdir(context.path(folder)):
+            return parse_folders(manager, _listed(context, folder)), folder
     if not os.path.exists(context.path(RPM)):
-        return unavailable("absent", "neither dpkg nor rpm"), DPKG
+        return unavailable("absent", "no package manager that is known here"), DPKG
     result = context.run(
         [context.path(RPM), "-qa", "--qf", "%{NAME} %{VERSION}-%{RELEASE}\n"] + list(RPM_NAMES),
         RPM_DEADLINE,
@@ -103,6 +113,23 @@ def driver_packages(context):
         return parse_rpm(result.stdout.decode("utf-8", "replace")), "rpm -qa"
     reason = "timeout" if result.outcome == "timeout" else "error"
     return unavailable(reason, "rpm " + result.describe()), "rpm -qa"
+
+
+def _listed(context, folder):
+    try:
+        return os.listdir(context.path(folder))
+    except OSError:
+        return []
+
+
+def parse_folders(manager, names):
+    """The driver's packages among folders that are named after a package and its version."""
+    found = []
+    for name in sorted(names):
+        match = FOLDER_NAME.match(name)
+        if match and DRIVER_FOLDER.match(match.group(1)):
+            found.append({"manager": manager, "name": match.group(1), "version": match.group(2)})
+    return found
 
 
 def parse_dpkg(text):
@@ -115,17 +142,19 @@ def parse_dpkg(text):
         end = text.find("\n\n", match.end())
         stanza = text[match.end() : end if end >= 0 else len(text)]
         version = re.search(r"^Version: (\S+)$", stanza, re.M)
-        status = re.search(r"^Status: \S+ \S+ (\S+)$", stanza, re.M)
-        if (
-            version
-            and status
-            and status.group(1) != "not-installed"
-            and status.group(1) != "config-files"
-        ):
-            found[name, version.group(1)] = True
-    return [
-        {"manager": "dpkg", "name": name, "version": version} for name, version in sorted(found)
-    ]
+        status = re.search(r"^Status: (\S+) \S+ (\S+)$", stanza, re.M)
+        if version and status and status.group(2) not in ("not-installed", "config-files"):
+            # A package of several architectures is one: held, or half installed, where any of them is.
+            other = found.get((name, version.group(1)), {})
+            whole = status.group(2) == "installed" and other.get("state")
+            found[name, version.group(1)] = {
+                "manager": "dpkg",
+                "name": name,
+                "version": version.group(1),
+                "state": whole or status.group(2),
+                "held": status.group(1) == "hold" or other.get("held", False),
+            }
+    return [found[key] for key in sorted(found)]
 
 
 def parse_rpm(text):

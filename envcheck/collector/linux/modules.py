@@ -23,6 +23,8 @@ RELEVANT = re.compile(r"(nvidia|nouveau|nova|vfio|nvgpu|gdrdrv|nv_peer_mem)")
 MODULE_FILE = re.compile(
     r"nvidia(-srv|-current|-tesla(-\d+)?|-legacy-\w+)?(-open)?\.ko(\.(gz|xz|zst))?\Z"
 )
+UVM_FILE = re.compile(r"nvidia(-[a-z0-9-]+)?-uvm\.ko(\.(gz|xz|zst))?\Z")
+NIXOS_MODULES = "/run/booted-system/kernel-modules/lib/modules"
 WALK_LIMIT = 4000  # directories
 DECOMPRESSION = 0.5  # seconds for all compressed modules together
 
@@ -47,20 +49,49 @@ def module_files(context, running):
 
     Only where installers put them: under updates, extra, weak-updates and kernel/drivers/video.
     """
-    top = context.path(MODULES)
+    folder = modules_folder(context)
+    top = context.path(folder)
     kernels = sorted(os.listdir(top), key=lambda name: (name != running, name))
     deadline = time.monotonic() + DECOMPRESSION
     files = []
     for kernel in kernels:
-        for path in _find_modules(os.path.join(top, kernel)):
-            module = {"kernel": kernel, "path": "%s/%s" % (MODULES, os.path.relpath(path, top))}
+        paths, uvm = _find_modules(os.path.join(top, kernel))
+        for path in paths:
+            module = {"kernel": kernel, "path": "%s/%s" % (folder, os.path.relpath(path, top))}
             module.update(read_modinfo(path, deadline))
+            if uvm is not None:
+                module["uvm"] = uvm
             files.append(module)
     return files
 
 
+def modules_folder(context):
+    """Where the kernels' modules are: NixOS has them in its store."""
+    if not os.path.isdir(context.path(MODULES)) and os.path.isdir(context.path(NIXOS_MODULES)):
+        return NIXOS_MODULES
+    return MODULES
+
+
+def kernels_installed(context):
+    """Kernels with modules of their own; a left-over directory without them does not count."""
+    top = context.path(modules_folder(context))
+    return sorted(
+        name for name in os.listdir(top) if os.path.isdir(os.path.join(top, name, "kernel"))
+    )
+
+
+def headers_installed(context):
+    """Kernels whose headers are there to build a module with."""
+    top = context.path(modules_folder(context))
+    return sorted(
+        name
+        for name in os.listdir(top)
+        if os.path.exists(os.path.join(top, name, "build", "Makefile"))
+    )
+
+
 def _find_modules(kernel):
-    """Paths of the driver's main module below /lib/modules/KERNEL."""
+    """(paths of the driver's main module below /lib/modules/KERNEL, whether nvidia-uvm is there, too)."""
     places = (
         "updates extra extramodules weak-updates misc dkms video kernel/drivers/video "
         "kernel/drivers/char/drm"
@@ -74,15 +105,16 @@ def _find_modules(kernel):
         ]
     except OSError:
         pass
-    found = []
+    found, uvm = [], False
     left = WALK_LIMIT
     for place in places:
         for folder, _, names in os.walk(os.path.join(kernel, place)):
             found += [os.path.join(folder, name) for name in names if MODULE_FILE.match(name)]
+            uvm = uvm or any(UVM_FILE.match(name) for name in names)
             left -= 1
             if left <= 0:
-                return sorted(found)
-    return sorted(found)
+                return sorted(found), uvm or None
+    return sorted(found), uvm
 
 
 def dkms_states(context):

@@ -32,6 +32,19 @@ HYPERVISORS = (
     ("hyper-v", "microsoft"),
     ("virtual machine", "microsoft"),
 )
+# Azure's machines are told from other Hyper-V ones by this tag alone.
+CLOUDS = (
+    ("7783-7084-3265-9085-8269-3286-77", "azure"),
+    ("google", "google"),
+    ("amazon ec2", "amazon"),
+    ("oraclecloud", "oracle"),
+    ("alibaba cloud", "alibaba"),
+    ("tencent cloud", "tencent"),
+    ("digitalocean", "digitalocean"),
+    ("hetzner", "hetzner"),
+    ("scaleway", "scaleway"),
+    ("ovh", "ovh"),
+)
 CLOCKS = (("kvm-clock", "kvm"), ("hyperv_clocksource", "microsoft"), ("xen", "xen"))
 CLOCK_SOURCES = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
 # Parts of a control group's name, or of the directories below an overlay, by container engine.
@@ -160,6 +173,16 @@ def put_hypervisor(facts, context, cpu_flags):
         facts.put("hypervisor", "unknown", "/proc/cpuinfo")
     else:
         facts.missing("hypervisor", "absent", "nothing names one", DMI)
+
+
+def put_cloud(facts, context):
+    names = ("sys_vendor", "product_name", "chassis_asset_tag", "bios_vendor")
+    strings = " ".join(_read(context, DMI + name) for name in names).lower()
+    found = next((name for part, name in CLOUDS if part in strings), None)
+    if found and facts.get("hypervisor"):
+        facts.put("cloud", found, DMI)
+    else:
+        facts.missing("cloud", "absent", "no cloud's name", DMI)
 
 
 def _named(context, trusted):

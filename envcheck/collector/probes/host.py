@@ -33,6 +33,7 @@ def collect(context):
     virtualization.put_wsl(facts, context)
     virtualization.put_container(facts, context)
     virtualization.put_hypervisor(facts, context, flags)
+    virtualization.put_cloud(facts, context)
     security.put_security(facts, context)
     facts.put("disks", disk.disks(context, account.home(context)), disk.SOURCE)
     return facts

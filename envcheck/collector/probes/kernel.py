@@ -1,7 +1,5 @@
 """The kernel side of the driver: modules, device nodes, what is installed, services, kernel log."""
 
-import os
-
 from ..facts import Facts, from_error
 from ..linux.device_nodes import device_nodes
 from ..linux.driver_packages import (
@@ -13,7 +11,15 @@ from ..linux.driver_packages import (
 )
 from ..linux.driver_version import driver_parameters, parse_version
 from ..linux.kernel_log import read_log
-from ..linux.modules import blacklisted, dkms_states, loaded_modules, module_files
+from ..linux.module_builds import build_logs
+from ..linux.modules import (
+    blacklisted,
+    dkms_states,
+    headers_installed,
+    kernels_installed,
+    loaded_modules,
+    module_files,
+)
 from ..linux.services import services
 
 DOCUMENT = "machine"
@@ -31,9 +37,11 @@ def collect(context):
     facts.attempt("modules", "/proc/modules", loaded_modules, context)
     _put_loaded_driver(context, facts)
     facts.put("driver_parameters", driver_parameters(context), "/proc/driver/nvidia/params")
-    facts.attempt("kernels_installed", MODULES, _kernels_installed, context)
+    facts.attempt("kernels_installed", MODULES, kernels_installed, context)
+    facts.attempt("headers", MODULES, headers_installed, context)
     facts.attempt("module_files", MODULES, module_files, context, facts.get("release"))
     facts.attempt("dkms", "/var/lib/dkms", dkms_states, context)
+    facts.attempt("build_logs", "/var/lib/dkms", build_logs, context)
     facts.attempt("blacklisted", "modprobe.d and /proc/cmdline", blacklisted, context)
     facts.attempt("device_nodes", "/dev", device_nodes, context)
     facts.attempt("driver_files", "the loader's directories", driver_files, context)
@@ -64,11 +72,3 @@ def _put_loaded_driver(context, facts):
         version = flavour = from_error(error)
     facts.put("driver_version", version, VERSION)
     facts.put("driver_flavour", flavour, VERSION)
-
-
-def _kernels_installed(context):
-    """Kernels with modules of their own; a left-over directory without them does not count."""
-    top = context.path(MODULES)
-    return sorted(
-        name for name in os.listdir(top) if os.path.isdir(os.path.join(top, name, "kernel"))
-    )
