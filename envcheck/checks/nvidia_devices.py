@@ -8,7 +8,7 @@ from collections import Counter
 from ..facts.base import Unavailable, known
 from ..facts.evidence import Evidence
 from ..facts.host import Host
-from ..facts.kernel import Kernel, KernelEvent
+from ..facts.kernel import DeviceNode, Kernel, KernelEvent
 from ..facts.missing import CannotJudge, Skip
 from ..facts.pci import PciDevice
 from ..facts.view import SnapshotView, facts_of, need
@@ -20,6 +20,7 @@ ON_WSL = "on WSL the GPU's kernel driver is Windows' own"
 NVIDIA_DRIVERS = ("nvidia", "nvidia-nvswitch")
 # Drivers that hold a device for a virtual machine.
 PASSTHROUGH = ("vfio_pci", "nvgrace_gpu_vfio_pci", "nvidia_vgpu_vfio", "pci_stub", "pciback")
+GPU_NODE = re.compile(r"/dev/nvidia\d+\Z")
 RHEL_FAMILY = ("rhel", "centos", "rocky", "almalinux", "ol", "fedora", "amzn")
 
 
@@ -160,3 +161,16 @@ def distribution(view: SnapshotView) -> str:
 def rebuild_initramfs(view: SnapshotView) -> list[str]:
     """The commands that put a change of modprobe.d into the initial RAM disk."""
     return on_system(view, "initramfs")
+
+
+def kept_closed(kernel: Kernel) -> list[DeviceNode]:
+    """The GPUs' nodes that their mode opens to all, and that are closed all the same.
+
+    That is what a device cgroup does, by which schedulers keep a job off other jobs' GPUs.
+    """
+    nodes = known(kernel.device_nodes) or []
+    return [
+        node
+        for node in nodes
+        if GPU_NODE.match(node.path) and not node.usable and mode_bits(node.mode) & 0o006 == 0o006
+    ]

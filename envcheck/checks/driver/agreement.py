@@ -14,6 +14,7 @@ from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_device, gpu_subject, joined
 from ..driver_state import NO_GPUS, container, on_wsl
+from ..nvidia_devices import kept_closed, known_kernel
 from ..registry import check
 
 # What does not change from one moment to the next, and the difference that rounding may make.
@@ -129,6 +130,14 @@ def _bus_to_driver(view: SnapshotView, nvml: Nvml, gpus: list[Gpu]) -> Iterator[
     if len(missing) <= nameless:
         lost = f" and {len(nvml.lost)} lost (GPU-001)" if nvml.lost else ""
         yield Passed(f"{_gpus(len(devices))} on the bus, {len(gpus)} in NVML{lost}")
+        return
+    kernel = known_kernel(view)
+    kept = [] if kernel is None else kept_closed(kernel)
+    if len(missing) - nameless <= len(kept):
+        yield Passed(
+            f"{_gpus(len(devices))} on the bus, {len(gpus)} in NVML; a device cgroup keeps the others "
+            "for other jobs"
+        )
         return
     excluded = _excluded(view)
     for device in missing:

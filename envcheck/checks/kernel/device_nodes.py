@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ...facts.base import known
@@ -14,12 +13,18 @@ from ...findings.shell import word
 from ...findings.subjects import about_file
 from ..container_start import start_with_gpus
 from ..driver_state import container
-from ..nvidia_devices import host_facts, is_loaded, kernel_facts, mode_bits
+from ..nvidia_devices import (
+    GPU_NODE,
+    host_facts,
+    is_loaded,
+    kept_closed,
+    kernel_facts,
+    mode_bits,
+)
 from ..registry import check
 
 CONTROL = "/dev/nvidiactl"
 UVM = "/dev/nvidia-uvm"
-GPU_NODE = re.compile(r"/dev/nvidia\d+\Z")
 OPEN_TO_ALL = "options nvidia NVreg_DeviceFileMode=0666"
 AGAIN = "Start the container anew, with the GPUs: few engines add nodes to a running one."
 
@@ -46,7 +51,10 @@ def nodes_usable(view: SnapshotView) -> Iterator[Verdict]:
         yield _missing(view, CONTROL if not control else "/dev/nvidia0")
         return
     closed = [node for node in control + gpus if not node.usable]
-    if closed:
+    kept = [] if _confined(view) else kept_closed(kernel)
+    if closed and closed == kept:
+        yield _by_a_cgroup(view, kept, gpus)
+    elif closed:
         yield _closed(
             view, closed, everything=bool(control[0] in closed or len(closed) == len(gpus))
         )
@@ -85,7 +93,7 @@ def _driver_answers(view: SnapshotView) -> bool:
 def _closed(view: SnapshotView, nodes: list[DeviceNode], everything: bool) -> Finding:
     told = ", ".join(f"{n.path} {n.mode} {n.owner}:{n.group}" for n in nodes[:6])
     evidence = [view.evidence("machine.kernel.device_nodes", told)]
-    confined = container(view) is not None and known(host_facts(view).selinux) == "enforcing"
+    confined = _confined(view)
     if confined:
         evidence.append(view.evidence("machine.host.selinux"))
     return Finding(
@@ -99,6 +107,33 @@ def _closed(view: SnapshotView, nodes: list[DeviceNode], everything: bool) -> Fi
         subjects=[subject for node in nodes[:6] for subject in about_file(node.path)],
         evidence=evidence,
         remedy=_open(nodes[0], confined),
+    )
+
+
+def _confined(view: SnapshotView) -> bool:
+    return container(view) is not None and known(host_facts(view).selinux) == "enforcing"
+
+
+def _by_a_cgroup(view: SnapshotView, kept: list[DeviceNode], gpus: list[DeviceNode]) -> Verdict:
+    if len(kept) < len(gpus):
+        return Passed(
+            f"{len(gpus) - len(kept)} of {len(gpus)} GPUs are open to this process; a device cgroup "
+            "keeps the others for other jobs"
+        )
+    told = ", ".join(f"{node.path} {node.mode}" for node in kept[:6])
+    return Finding(
+        "fail",
+        "A device cgroup keeps this process off every GPU, though the nodes are open to all: no "
+        "program that is started here finds a GPU.",
+        subjects=[subject for node in kept[:6] for subject in about_file(node.path)],
+        evidence=[view.evidence("machine.kernel.device_nodes", told)],
+        remedy=start_with_gpus(view, AGAIN)
+        if container(view)
+        else Remedy(
+            "Ask the scheduler for GPUs when the job is started; where there is none, see which service "
+            "or slice (DeviceAllow=) this process belongs to.",
+            ["srun --gres=gpu:1 --pty bash", "cat /proc/self/cgroup"],
+        ),
     )
 
 

@@ -1,0 +1,48 @@
+"""No machine of the fleet is told anything: all is well with them."""
+
+from __future__ import annotations
+
+import pytest
+from fleet import PRODUCTS, fleet, slurm
+from msgspec.structs import replace
+from whole import diagnosed
+
+from envcheck.facts.snapshot import Snapshot
+
+FLEET = dict(fleet())
+
+
+def test_it_is_large_enough() -> None:
+    assert len(FLEET) >= 60
+
+
+@pytest.mark.parametrize("name", FLEET)
+def test_nothing_is_told_of_a_healthy_machine(name: str) -> None:
+    told = {
+        code: [finding.message for finding in result.findings] or result.reason
+        for code, result in diagnosed(FLEET[name]).items()
+        if result.outcome in ("fail", "warn")
+    }
+    assert not told
+
+
+def without_gpus(snapshot: Snapshot, usable: bool) -> Snapshot:
+    kernel = snapshot.machine.kernel
+    assert kernel is not None and kernel.facts is not None
+    nodes = [
+        replace(node, usable=usable) if node.path[-1].isdigit() else node
+        for node in kernel.facts.device_nodes  # type: ignore[union-attr]
+    ]
+    facts = replace(kernel.facts, device_nodes=nodes)
+    return replace(snapshot, machine=replace(snapshot.machine, kernel=replace(kernel, facts=facts)))
+
+
+def test_a_job_without_gpus_is_told_so() -> None:
+    job = slurm(PRODUCTS[5])
+    (finding,) = diagnosed(without_gpus(job, usable=False))["KRN-006"].findings
+    assert "device cgroup" in finding.message
+    assert finding.remedy is not None and "--gres=gpu:1" in finding.remedy.commands[0]
+
+
+def test_gpus_that_nothing_closes_and_the_driver_does_not_list() -> None:
+    assert diagnosed(without_gpus(slurm(PRODUCTS[5]), usable=True))["DRV-007"].outcome == "fail"
