@@ -10,9 +10,10 @@ from ...facts.evidence import Evidence
 from ...facts.kernel import Kernel
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, need
-from ...findings.model import Finding, Passed, Verdict
-from ..driver_state import on_wsl
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..driver_state import REBOOT, on_wsl
 from ..registry import check
+from ..system_commands import on_system
 from .error_codes import NVML
 
 MISMATCH_CODE = 18
@@ -97,6 +98,8 @@ def _mismatch_message(module: str | None, libraries: list[str]) -> str:
         "The loaded kernel module and the driver's libraries are of different versions: no program can"
         " use a GPU until they match."
     )
+
+
 def _reload(view: SnapshotView) -> Remedy:
     return Remedy(
         "Stop what uses the GPUs and reload the modules, or reboot; then hold the packages, so that an"

@@ -12,11 +12,11 @@ from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_file
+from ..driver_on_disk import driver_files, driver_packages, upstream
 from ..driver_state import REBOOT, container, install_fabric_manager, service
 from ..nvidia_devices import kernel_facts, pci_devices
 from ..registry import check
 from ..system_commands import on_system
-from .driver_files import driver_files, driver_packages, upstream
 
 GPU_OR_KERNEL = re.compile(r"linux-(image|modules|headers|generic|base)|nvidia|cuda|libcuda")
 FABRIC_MANAGER = "nvidia-fabricmanager"

@@ -15,6 +15,7 @@ from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.subjects import Subject, about_device, about_device_at
+from ..driver_on_disk import LOG, MODPROBE, build_module, built_for, install_flavour, module_files
 from ..driver_state import REBOOT
 from ..nvidia_devices import (
     device_evidence,
@@ -28,7 +29,6 @@ from ..nvidia_devices import (
     pci_gpus,
 )
 from ..registry import check
-from .driver_files import LOG, MODPROBE, build_module, built_for, install_flavour, module_files
 
 ENROL = {"ubuntu": "/var/lib/shim-signed/mok/MOK.der"}
 ENROL_ELSEWHERE = "/var/lib/dkms/mok.pub"

@@ -10,18 +10,7 @@ from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView, need, show
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
-from ..driver_state import REBOOT
-from ..nvidia_devices import (
-    driver_runs,
-    held_for_guests,
-    host_facts,
-    is_loaded,
-    kernel_facts,
-    pci_gpus,
-    rebuild_initramfs,
-)
-from ..registry import check
-from .driver_files import (
+from ..driver_on_disk import (
     LOG,
     MODPROBE,
     build_module,
@@ -33,6 +22,17 @@ from .driver_files import (
     installed_version,
     module_files,
 )
+from ..driver_state import REBOOT
+from ..nvidia_devices import (
+    driver_runs,
+    held_for_guests,
+    host_facts,
+    is_loaded,
+    kernel_facts,
+    pci_gpus,
+    rebuild_initramfs,
+)
+from ..registry import check
 
 
 @check(

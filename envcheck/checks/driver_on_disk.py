@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from ...facts.base import known
-from ...facts.kernel import DkmsState, DriverFile, Kernel, ModuleFile
-from ...facts.view import SnapshotView
-from ...findings.shell import word
-from ..driver_state import branch
-from ..system_commands import ShellText, on_system
+from ..facts.base import known
+from ..facts.kernel import DkmsState, DriverFile, Kernel, ModuleFile
+from ..facts.view import SnapshotView
+from ..findings.shell import word
+from .driver_state import branch
+from .system_commands import ShellText, on_system
 
 MODPROBE = "sudo modprobe nvidia"
 LOG = "sudo dmesg | grep -iE 'nvrm|nvidia'"
