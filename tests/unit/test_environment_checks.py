@@ -272,8 +272,9 @@ def test_driver_capabilities(value: str, gpus: bool, outcome: str) -> None:
 
 
 def test_the_order_of_different_gpus() -> None:
-    pair = (gpu(0), gpu(1, "NVIDIA L4", "8.9"))
+    pair = (gpu(1, "NVIDIA L4", "8.9"), gpu(0))
     assert of_gpus("ENV-003", *pair).outcome == "warn"
+    assert of_gpus("ENV-003", *reversed(pair)).outcome == "pass", "CUDA counts them so here"
     assert of_gpus("ENV-003", *pair, CUDA_DEVICE_ORDER="FASTEST_FIRST").outcome == "warn"
     assert of_gpus("ENV-003", *pair, CUDA_DEVICE_ORDER="PCI_BUS_ID").outcome == "pass"
     assert of_gpus("ENV-003", gpu(0), gpu(1)).outcome == "pass"

@@ -174,8 +174,7 @@ def _sees_any(view: SnapshotView) -> bool:
     about=(
         "Without CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA puts the fastest GPU first, while nvidia-smi counts by "
         "PCI address. On a machine with different GPUs, index 0 is then not the same GPU for both, and "
-        "CUDA_VISIBLE_DEVICES picks another one than its user meant. A warning there; with equal GPUs it "
-        "makes no difference."
+        "CUDA_VISIBLE_DEVICES picks another one than its user meant. A warning where the two orders differ."
     ),
     sources=(CUDA_GUIDE,),
     follows=NO_GPUS_THERE,
@@ -186,12 +185,16 @@ def device_order(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed("CUDA_DEVICE_ORDER=PCI_BUS_ID")
         return
     need_gpus(view)
-    listed = devices(view)[0]
+    listed, in_order = devices(view)
     names = list(dict.fromkeys(device.name for device in listed if device.name))
     if len(names) < 2 and len(listed) > 1 and not all(device.name for device in listed):
         raise NotKnown("whether all GPUs are of one kind")
     if len(names) < 2:
         yield Passed("all GPUs are of one kind")
+        return
+    addresses = [device.address for device in listed]
+    if in_order and all(addresses) and addresses == sorted(addresses):
+        yield Passed("CUDA counts them by PCI address here, as nvidia-smi does")
         return
     yield Finding(
         "warn",

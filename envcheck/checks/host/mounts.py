@@ -106,13 +106,13 @@ def _closed(view: SnapshotView, disk: Disk) -> Iterator[Verdict]:
 
 @check(
     DEAD,
-    title="Environments and caches are on disks that answer, and are local",
-    problem="a disk does not answer, or is remote",
-    about="On a network file system, installing and importing the many small files of an environment"
-    " is slow, and the locks of pip's and uv's caches may not work. A mount whose server is gone is"
-    " worse: every program that touches it hangs. Judged by the file system's type, and by whether it"
-    " answered in time. In WSL2 a Windows drive (9p) is as slow as a network file system and counts"
-    " as one.",
+    title="Environments and caches are on disks that answer",
+    problem="a disk does not answer, or is slow",
+    about="A mount whose server is gone is a failure: every program that touches it hangs. On a network"
+    " file system, installing and importing the many small files of an environment is slow, and the"
+    " locks of pip's and uv's caches may not work; clusters are built that way, so that it is a detail."
+    " In WSL2 a Windows drive (9p) is slower still and has Linux' own disk beside it: a warning. Judged"
+    " by the file system's type, and by whether it answered in time.",
     sources=("proc(5), mountinfo", "uv documentation, cache directory", "microsoft/WSL#4197"),
 )
 def local(view: SnapshotView) -> Iterator[Verdict]:
@@ -150,13 +150,15 @@ def _remote(view: SnapshotView, group: list[Disk]) -> Iterator[Verdict]:
         if filesystem:
             yield Passed(f"{mount(disk)} is {filesystem}")
         return
-    kind = "a Windows drive" if windows else f"{filesystem}, a network file system"
+    if not windows:
+        yield Passed(f"{mount(disk)} is {filesystem}, a network file system: slow for environments")
+        return
     held = [role for role in roles(*group) if role in ("cache", "environments")]
     names = " and ".join(NAMES[role] for role in held)
     yield Finding(
         "warn",
-        f"{names[0].upper()}{names[1:]} ({disk.path}) is on {kind}: installing and importing many small"
-        " files is slow there, and cache locks may not work.",
+        f"{names[0].upper()}{names[1:]} ({disk.path}) is on a Windows drive: installing and"
+        " importing many small files is slow there, and cache locks may not work.",
         subjects=about_file(disk.path),
         evidence=[evidence(view, disk, "filesystem")],
         remedy=Remedy(
