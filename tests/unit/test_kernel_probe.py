@@ -369,11 +369,11 @@ def test_links_in_dev_char(tree: Tree) -> None:
 
 def test_two_driver_versions_on_disk(tree: Tree) -> None:
     for version in ("535.183.01", "550.54.15"):
-        tree.write(f"{LIBRARIES}/libcuda.so.{version}")
-    tree.write(f"{LIBRARIES}/libnvidia-ml.so.535.183.01")
+        tree.write(f"{LIBRARIES}/libcuda.so.{version}", "ELF")
+    tree.write(f"{LIBRARIES}/libnvidia-ml.so.535.183.01", "ELF")
     tree.link(f"{LIBRARIES}/libcuda.so.1", "libcuda.so.535.183.01")
-    tree.write("/usr/local/cuda-12.4/compat/libcuda.so.550.54.14")
-    tree.write("/usr/lib/wsl/lib/libcuda.so.1.1")  # says no version
+    tree.write("/usr/local/cuda-12.4/compat/libcuda.so.550.54.14", "ELF")
+    tree.write("/usr/lib/wsl/lib/libcuda.so.1.1", "ELF")  # says no version
     files = probe(tree).driver_files
     assert isinstance(files, list)
     assert [(file.path, file.version) for file in files] == [
@@ -385,7 +385,7 @@ def test_two_driver_versions_on_disk(tree: Tree) -> None:
 
 
 def test_debian_keeps_its_libraries_behind_alternatives(tree: Tree) -> None:
-    tree.write(f"{LIBRARIES}/nvidia/current/libcuda.so.535.183.01")
+    tree.write(f"{LIBRARIES}/nvidia/current/libcuda.so.535.183.01", "ELF")
     tree.link(f"{LIBRARIES}/nvidia/current/libcuda.so.1", "libcuda.so.535.183.01")
     tree.link(f"{LIBRARIES}/libcuda.so.1", "nvidia/current/libcuda.so.1")
     files = probe(tree).driver_files
@@ -398,6 +398,39 @@ def test_debian_keeps_its_libraries_behind_alternatives(tree: Tree) -> None:
             f"{LIBRARIES}/nvidia/current/libcuda.so.535.183.01",
         ),
     ]
+
+
+def test_which_libraries_an_engine_brought_into_a_container(tree: Tree) -> None:
+    tree.write(f"{LIBRARIES}/libcuda.so.535.183.01", "ELF")
+    tree.write(f"{LIBRARIES}/libcuda.so.470.57.02", "ELF")
+    tree.write(f"{LIBRARIES}/libcuda.so.460.32.03")
+    tree.write(f"{LIBRARIES}/libnvidia-ml.so.1")  # as a build on WSL leaves it
+    tree.write("/usr/local/nvidia/lib64/libnvidia-ml.so.535.183.01", "ELF")
+    tree.write("/.singularity.d/libs/libnvidia-ml.so.1", "ELF")  # says no version
+    tree.write(
+        "/proc/self/mountinfo",
+        "1 0 0:9 / / rw - overlay overlay rw\n"
+        "2 1 8:1 /usr /usr ro - squashfs /dev/loop0 ro\n"
+        f"3 2 8:1 /x {LIBRARIES}/libcuda.so.535.183.01 ro - ext4 /dev/sda1 rw\n"
+        "4 2 8:1 /home/kubernetes/bin/nvidia /usr/local/nvidia ro - ext4 /dev/sda1 rw\n",
+    )
+    facts = probe(tree)
+    assert isinstance(facts.driver_files, list)
+    assert {file.path: file.mounted for file in facts.driver_files} == {
+        "/usr/local/nvidia/lib64/libnvidia-ml.so.535.183.01": True,
+        f"{LIBRARIES}/libcuda.so.470.57.02": False,
+        f"{LIBRARIES}/libcuda.so.535.183.01": True,
+    }
+    assert facts.empty_driver_files == [
+        f"{LIBRARIES}/libcuda.so.460.32.03",
+        f"{LIBRARIES}/libnvidia-ml.so.1",
+    ]
+
+
+def test_without_the_mount_table_nobody_knows_what_was_brought(tree: Tree) -> None:
+    tree.write(f"{LIBRARIES}/libcuda.so.535.183.01", "ELF")
+    (file,) = probe(tree).driver_files  # type: ignore[misc]
+    assert file.mounted.unavailable == "error"  # type: ignore[union-attr]
 
 
 def stanza(name: str, version: str, status: str = "install ok installed") -> str:

@@ -75,7 +75,7 @@ def libraries_arrive(view: SnapshotView) -> Iterator[Verdict]:
         "mistral-inference#144",
         "numba#9732 (stubs)",
     ),
-    follows=(*NO_GPUS, "BND-003"),
+    follows=(*NO_GPUS, "BND-003", "CTR-012"),
 )
 def libcuda_fits(view: SnapshotView) -> Iterator[Verdict]:
     cuda = facts_of(view.inside.cuda, "libcuda inside")

@@ -11,9 +11,10 @@ from ...facts.kernel import Kernel
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
-from ..driver_state import REBOOT, on_wsl
+from ..containers import CDI_GENERATE
+from ..driver_state import REBOOT, container, on_wsl
 from ..registry import check
-from ..system_commands import on_system
+from ..system_commands import in_engine, on_system
 from .error_codes import NVML
 
 MISMATCH_CODE = 18
@@ -31,7 +32,7 @@ _COMPAT_OR_OTHER = re.compile(r"/compat/|cuda-compat|/stubs/|/i386-linux-gnu/|/l
     " error (18, 'Driver/library version mismatch'), and by the module's version against that of"
     " libnvidia-ml on disk where NVML does not answer.",
     sources=("lyulyul/shine-cluster#30", "mozilla/translations#1167", "nvml.h, nvmlReturn_t 18"),
-    follows=("PCI-001", "KRN-001"),
+    follows=("PCI-001", "KRN-001", "CTR-012"),
 )
 def module_matches_libraries(view: SnapshotView) -> Iterator[Verdict]:
     if on_wsl(view):
@@ -101,6 +102,14 @@ def _mismatch_message(module: str | None, libraries: list[str]) -> str:
 
 
 def _reload(view: SnapshotView) -> Remedy:
+    if container(view):
+        return Remedy(
+            "The module is the host's, and so are the libraries, unless the image has its own. Where"
+            " nvidia-smi fails on the host too, its modules must be reloaded; where it works there, the"
+            " driver was upgraded after this container was started, or its CDI specification was written:"
+            " start it again.",
+            ["# on the host: nvidia-smi", CDI_GENERATE, *in_engine(view, "gpus")],
+        )
     return Remedy(
         "Stop what uses the GPUs and reload the modules, or reboot; then hold the packages, so that an"
         " unattended upgrade does not do it again.",

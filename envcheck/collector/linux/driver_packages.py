@@ -1,21 +1,9 @@
-"""What is installed of the driver: libraries on disk, packages, the runfile installer; reboots due."""
+"""What is installed of the driver: packages, the runfile installer; reboots due."""
 
-import glob
 import os
 import re
 
 from ..facts import from_error, unavailable
-
-LIBRARY_FOLDERS = tuple(
-    (
-        "/usr/lib/x86_64-linux-gnu /usr/lib/aarch64-linux-gnu /usr/lib64 /usr/lib /usr/lib64/nvidia "
-        "/usr/local/nvidia/lib64 /usr/local/nvidia/lib /usr/lib/wsl/lib /run/opengl-driver/lib "
-        "/usr/local/cuda*/compat /usr/lib/wsl/drivers/*"
-    ).split()
-)
-# Drivers have had three digits in front since 2007; "libcuda.so.1.1" (WSL, Tegra) says no version.
-LIBRARY = re.compile(r"(libcuda|libnvidia-ml)\.so\.(\d{3,}\.\d[\d.]*)\Z")
-LINKS = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 DPKG = "/var/lib/dpkg/status"
 DPKG_LIMIT = 64 << 20  # bytes
@@ -46,51 +34,6 @@ RUNFILE = ("/usr/bin/nvidia-uninstall", "/usr/local/bin/nvidia-uninstall")
 RUNFILE_INSTALLER = "/usr/bin/nvidia-installer"
 RUNFILE_STATE = "/var/lib/nvidia"
 REBOOT = ("/run/reboot-required", "/var/run/reboot-required")
-
-
-def driver_files(context):
-    """The driver's libraries where the loader looks, and where its links of version 1 lead."""
-    files = {}
-    for pattern in LIBRARY_FOLDERS:
-        for folder in sorted(glob.glob(context.path(pattern))):
-            for name in _names(folder):
-                path = os.path.join(folder, name)
-                real = os.path.realpath(path)
-                match = LIBRARY.match(name)
-                if name in LINKS:
-                    match = LIBRARY.match(os.path.basename(real))
-                if match and os.path.isfile(real):
-                    files.setdefault(
-                        real,
-                        {
-                            "path": _inside(context, path),
-                            "library": match.group(1),
-                            "version": match.group(2),
-                            "real_path": _inside(context, real),
-                        },
-                    )
-    return [files[real] for real in sorted(files)]
-
-
-def _names(folder):
-    """The libraries in a folder, files with a version in front of links to them."""
-    try:
-        names = [
-            name for name in os.listdir(folder) if name.startswith(("libcuda.", "libnvidia-ml."))
-        ]
-    except OSError:
-        return []
-    return sorted(names, key=lambda name: (name in LINKS, name))
-
-
-def _inside(context, path):
-    """A real path as this context's machine knows it."""
-    root = os.path.realpath(context.root).rstrip("/")
-    plain = context.root.rstrip("/")
-    for prefix in (plain, root):
-        if prefix and path.startswith(prefix + "/"):
-            return path[len(prefix) :]
-    return path
 
 
 def driver_packages(context):

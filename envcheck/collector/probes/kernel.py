@@ -1,9 +1,9 @@
 """The kernel side of the driver: modules, device nodes, what is installed, services, kernel log."""
 
 from ..facts import Facts, from_error
+from ..linux import driver_files
 from ..linux.device_nodes import device_nodes
 from ..linux.driver_packages import (
-    driver_files,
     driver_packages,
     reboot_required,
     reboot_required_by,
@@ -44,7 +44,7 @@ def collect(context):
     facts.attempt("build_logs", "/var/lib/dkms", build_logs, context)
     facts.attempt("blacklisted", "modprobe.d and /proc/cmdline", blacklisted, context)
     facts.attempt("device_nodes", "/dev", device_nodes, context)
-    facts.attempt("driver_files", "the loader's directories", driver_files, context)
+    driver_files.put(facts, context)
     packages, source = driver_packages(context)
     facts.put("driver_packages", packages, source)
     facts.put("runfile_installer", runfile_installer(context), "/usr/bin")

@@ -1,0 +1,149 @@
+"""The check on a driver in an image: what an engine brought in is none, nor is a system container's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from build import area_checks, document, snapshot
+
+from envcheck.checks.engine import diagnose
+from envcheck.facts.base import Unavailable
+from envcheck.facts.gpu import CudaDriver, Nvml
+from envcheck.facts.host import Host
+from envcheck.facts.kernel import DriverFile, DriverPackage, Kernel
+from envcheck.facts.snapshot import Snapshot
+from envcheck.facts.target import Environment
+from envcheck.findings.model import CheckResult, Finding
+
+CHECKS = [check for check in area_checks("container") if check.code == "CTR-012"]
+MODULE = "535.183.01"
+OTHER = "510.47.03"
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+
+
+def library(version: str, mounted: bool | None, folder: str = LIBRARIES) -> DriverFile:
+    path = f"{folder}/libcuda.so.{version}"
+    known = {} if mounted is None else {"mounted": mounted}
+    return DriverFile(path=path, library="libcuda", version=version, real_path=path, **known)
+
+
+def seen(*files: DriverFile, kind: str = "docker", code: int = 0, **more: Any) -> Snapshot:
+    path = more.pop("library_path", "")
+    kernel = Kernel(driver_version=MODULE, driver_files=list(files), **more)
+    target = document("path:/venv", environment=Environment(variables={"LD_LIBRARY_PATH": path}))
+    return snapshot(target, host=Host(container=kind), kernel=kernel, nvml=Nvml(init_code=code))
+
+
+def result(snap: Snapshot) -> CheckResult:
+    (found,) = diagnose(snap, checks=CHECKS).results
+    return found
+
+
+def only(snap: Snapshot) -> Finding:
+    (finding,) = result(snap).findings
+    return finding
+
+
+def commands(finding: Finding) -> str:
+    assert finding.remedy is not None
+    return "\n".join(finding.remedy.commands)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [],
+        [library(MODULE, True)],
+        [library(MODULE, False)],  # the driver's own container
+        [library(OTHER, False, "/usr/local/cuda-12.4/compat")],
+    ],
+)
+def test_what_is_well(files: list[DriverFile]) -> None:
+    assert result(seen(*files)).outcome == "pass"
+
+
+@pytest.mark.parametrize("kind", ["lxc", "systemd-nspawn"])
+def test_a_system_container_may_have_a_driver(kind: str) -> None:
+    assert result(seen(library(OTHER, False), kind=kind, code=18)).outcome == "skipped"
+
+
+@pytest.mark.parametrize(
+    "snap",
+    [
+        snapshot(host=Host(container=Unavailable(unavailable="absent")), kernel=Kernel()),
+        seen(library(OTHER, None)),  # an older Snapshot
+        snapshot(host=Host(container="docker")),
+        snapshot(
+            host=Host(container="docker"), kernel=Kernel(driver_files=[library(OTHER, False)])
+        ),
+    ],
+)
+def test_what_it_says_nothing_of(snap: Snapshot) -> None:
+    assert result(snap).outcome == "skipped"
+
+
+def test_the_image_s_libraries_are_used() -> None:
+    finding = only(seen(library(OTHER, False), library(MODULE, True), code=18))
+    assert finding.level == "fail" and OTHER in finding.message and MODULE in finding.message
+    assert finding.subjects[0].text == f"{LIBRARIES}/libcuda.so.{OTHER}"
+    assert f"# in its Dockerfile: RUN rm -f {LIBRARIES}/libcuda.so.{OTHER}" in commands(finding)
+    assert MODULE not in commands(finding)
+
+
+def test_the_image_s_libraries_wait() -> None:
+    finding = only(seen(library(OTHER, False), library(MODULE, True)))
+    assert finding.level == "warn" and "another order" in finding.message
+
+
+def test_the_order_of_paths_is_what_must_change() -> None:
+    snap = seen(
+        library(OTHER, False, "/usr/local/nvidia/lib64"),
+        library(MODULE, True),
+        code=18,
+        library_path="/usr/local/nvidia/lib:/usr/local/nvidia/lib64/",
+    )
+    assert f"export LD_LIBRARY_PATH={LIBRARIES}:$LD_LIBRARY_PATH" in commands(only(snap))
+
+
+def test_apptainer_s_libraries_bear_no_version() -> None:
+    snap = seen(
+        library(OTHER, False, "/opt/driver"),
+        kind="apptainer",
+        code=18,
+        library_path="/opt/driver:/.singularity.d/libs",
+    )
+    told = commands(only(snap))
+    assert "export LD_LIBRARY_PATH=/.singularity.d/libs:" in told
+    assert "%post: rm -f" in told and "Dockerfile" not in told
+
+
+def test_a_driver_that_was_installed_in_the_image() -> None:
+    package = DriverPackage(
+        manager="dpkg", name="libnvidia-compute-510", version=f"{OTHER}-0ubuntu1"
+    )
+    told = commands(only(seen(library(OTHER, False), code=18, driver_packages=[package])))
+    assert "apt-get purge -y libnvidia-compute-510" in told
+    assert "on the host" not in told
+
+
+def test_placeholders_that_an_image_kept() -> None:
+    path = f"{LIBRARIES}/libcuda.so.{OTHER}"
+    kernel = Kernel(driver_version=MODULE, driver_files=[], empty_driver_files=[path])
+    words = "/lib/x86_64-linux-gnu/libcuda.so.1: file too short"
+    broken = CudaDriver(load_error=words)
+    snap = snapshot(host=Host(container="docker"), kernel=kernel, cuda=broken)
+    finding = only(snap)
+    assert finding.level == "fail" and f"rm -f {path}" in commands(finding)
+    assert result(snapshot(host=Host(container="docker"), kernel=kernel)).outcome == "pass"
+
+
+def test_an_image_that_was_looked_into_from_its_host() -> None:
+    kernel = Kernel(driver_version=MODULE, driver_files=[library(OTHER, False)])
+    inside = document(
+        "image:x", host=Host(container="podman"), kernel=kernel, nvml=Nvml(init_code=18)
+    )
+    snap = snapshot(inside, host=Host(), kernel=Kernel(driver_version=MODULE))
+    finding = only(snap)
+    assert finding.level == "fail"
+    assert finding.evidence[0].fact == "target.kernel.driver_files"
