@@ -205,10 +205,12 @@ def test_case(name: str) -> None:
 
 # Codes whose cases need more than one GPU's facts: test_gpu_fabric_checks.py.
 FABRIC = {"GPU-012", "GPU-013", "GPU-019"}
+PEERS = {f"GPU-0{number}" for number in range(21, 27)}  # test_peers_checks.py
 
 
 def test_every_gpu_check_is_tried() -> None:
-    assert {case[0] for case in CASES.values()} | FABRIC == {c.code for c in checks_of(["gpu"])}
+    tried = {case[0] for case in CASES.values()} | FABRIC | PEERS
+    assert tried == {c.code for c in checks_of(["gpu"])}
 
 
 def test_a_gpu_without_facts_gives_no_finding() -> None:

@@ -21,6 +21,7 @@ from h100 import (
 )
 from judged import assert_case, judged_alone, told
 
+from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import GpuPair, GpuProcess, NvLink
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import Service
@@ -58,6 +59,12 @@ def pairs(**p2p: str) -> list[GpuPair]:
         for second in ADDRESSES[place + 1 :]
     ]
     return [GpuPair(first=ADDRESSES[0], second=ADDRESSES[1], **p2p), *listed[1:]]
+
+
+def card(index: int, **changes: Any) -> Any:
+    """An A100 in a slot, with three bridges to another one."""
+    told = {"name": "NVIDIA A100 80GB PCIe", "nvlinks": links(12), **NO_FABRIC}
+    return gpu(index, **{**told, **changes})
 
 
 NO_SWITCH = Pci(devices=[pci_device(address) for address in ADDRESSES])
@@ -154,13 +161,105 @@ CASES: dict[str, tuple[str, Snapshot, str, str]] = {
         "GPU-013",
         with_fault(nvlinks=links(0)),
         "warn",
-        "0 NVLinks are up",
+        "No NVLink is up, 18 on its peers",
     ),
     "no bridge on this GPU": (
         "GPU-013",
-        machine([gpu(0), gpu(1, nvlinks=links(0))], pci=NO_SWITCH),
+        machine([card(0), card(1), card(2, nvlinks=links(0))], pci=NO_SWITCH),
         "pass",
         "no NVLink in use",
+    ),
+    "one bridge on two cards, three on two others": (
+        "GPU-013",
+        machine(
+            [card(0), card(1), card(2, nvlinks=links(4)), card(3, nvlinks=links(4))], pci=NO_SWITCH
+        ),
+        "pass",
+        "4 links up",
+    ),
+    "a link of a bridge is down": (
+        "GPU-013",
+        machine([card(0), card(1, nvlinks=links(3))], pci=NO_SWITCH),
+        "warn",
+        "3 NVLinks are up, 12 on its peers",
+    ),
+    "all links are down, the switches are elsewhere": (
+        "GPU-013",
+        machine([gpu(n, nvlinks=links(0 if n == VICTIM else 18)) for n in range(8)], pci=NO_SWITCH),
+        "warn",
+        "No NVLink is up",
+    ),
+    "all links are down, a product that nobody knows, on a fabric": (
+        "GPU-013",
+        machine(
+            [gpu(n, name="NVIDIA X1", nvlinks=links(0 if n == 1 else 18)) for n in range(4)],
+            pci=NO_SWITCH,
+        ),
+        "warn",
+        "No NVLink is up",
+    ),
+    "all have fewer than the product": (
+        "GPU-013",
+        machine(all_gpus(nvlinks=links(16))),
+        "warn",
+        "16 NVLinks are up, 18 on this product",
+    ),
+    "modules in a virtual machine without NVLink": (
+        "GPU-013",
+        machine(
+            [gpu(n, name="NVIDIA A100-SXM4-40GB", nvlinks=links(0)) for n in range(4)],
+            host=Host(hypervisor="kvm"),
+            pci=NO_SWITCH,
+        ),
+        "warn",
+        "The host decides this",
+    ),
+    "modules that know no NVLink at all": (
+        "GPU-013",
+        machine([gpu(n, nvlinks=NOT_SUPPORTED) for n in range(8)], pci=NO_SWITCH),
+        "warn",
+        "no link is listed",
+    ),
+    "switched off by the module": (
+        "GPU-013",
+        machine(
+            all_gpus(nvlinks=links(0)), kernel=kernel(driver_parameters={"NvLinkDisable": "1"})
+        ),
+        "warn",
+        "NVreg_NvLinkDisable",
+    ),
+    "a module given alone": (
+        "GPU-013",
+        machine([gpu(0, nvlinks=links(0))], host=Host(hypervisor="kvm")),
+        "skipped",
+        "no NVLink is in use",
+    ),
+    "half a board of direct links in a virtual machine": (
+        "GPU-013",
+        machine(
+            [gpu(n, name="Tesla V100-SXM2-32GB", nvlinks=links(2)) for n in range(2)],
+            host=Host(hypervisor="kvm"),
+            pci=NO_SWITCH,
+        ),
+        "pass",
+        "2 links up",
+    ),
+    "virtual GPUs": (
+        "GPU-013",
+        machine([gpu(n, virtualization="VGPU", nvlinks=links(0)) for n in range(2)]),
+        "skipped",
+        "its host's",
+    ),
+    "a driver too old to know NVLink": (
+        "GPU-013",
+        machine(
+            [
+                gpu(n, nvlinks=Unavailable(unavailable="not-supported", detail="NVML error 13"))
+                for n in range(2)
+            ]
+        ),
+        "skipped",
+        "not supported",
     ),
     "another board has fewer links": (
         "GPU-013",
@@ -175,7 +274,18 @@ CASES: dict[str, tuple[str, Snapshot, str, str]] = {
         "54321 crc errors",
     ),
     "a quiet link": ("GPU-013", with_fault(nvlinks=links(18, crc_errors=3)), "pass", "18 links up"),
-    "nobody uses NVLink": ("GPU-013", machine(all_gpus(**WITHOUT_LINKS)), "skipped", "no NVLink"),
+    "nobody uses NVLink": (
+        "GPU-013",
+        machine(all_gpus(**WITHOUT_LINKS)),
+        "warn",
+        "No NVLink is up, 18 on this product",
+    ),
+    "cards without bridges": (
+        "GPU-013",
+        machine([card(n, nvlinks=links(0)) for n in range(8)], pci=NO_SWITCH),
+        "skipped",
+        "no NVLink",
+    ),
     "MIG uses no NVLink": (
         "GPU-013",
         with_fault(mig_enabled=True, mig_instances=[mig_instance()], nvlinks=links(0)),

@@ -51,6 +51,7 @@ def test_a_healthy_machine_gives_no_alarm() -> None:
         "PCI-005": "pass",
         "PCI-006": "skipped",
         "PCI-007": "pass",
+        "PCI-008": "pass",
     }
     assert told["PCI-001"].detail == "8 × NVIDIA H100 80GB HBM3"
     assert told["PCI-005"].detail == "x16 (8 GPUs)"

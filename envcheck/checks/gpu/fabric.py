@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from ...facts.base import known
 from ...facts.evidence import Evidence
-from ...facts.gpu import Gpu, GpuPair, NvLink
+from ...facts.gpu import Gpu, GpuPair
 from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import gpu_subject
 from ..driver.cuinit import fabric_remedy
 from ..driver_state import NO_GPUS, service
-from ..gpus import address_of, finding, judge_gpus, reset, together
+from ..gpus import finding, judge_gpus, reset, together
 from ..registry import check
 
 _UNFINISHED = ("not started", "in progress")
@@ -161,88 +159,6 @@ def _manager_missing(view: SnapshotView) -> Iterator[Finding]:
         ],
         remedy=fabric_remedy(view),
     )
-
-
-# Errors since the driver was loaded, of which a few are normal on a link; recoveries retrain it.
-_LINK_LIMITS = {"crc_errors": 1000, "replay_errors": 1000, "recovery_errors": 10}
-
-
-@check(
-    "GPU-013",
-    title="Every NVLink is up and clean",
-    problem="has NVLinks that are down or have errors",
-    about="An NVLink that is down among others that are up, or that counts errors by the thousand, costs"
-    " bandwidth between GPUs, and may make collectives hang. A GPU is compared with the others of its"
-    " name, since boards differ in the links that are wired; GPUs without any active link are judged only"
-    " where the machine has NVSwitches. Both are warnings.",
-    sources=("nvidia-smi nvlink -s, -e", "NVSentinel#890"),
-    follows=(*NO_GPUS, "GPU-012"),
-)
-def nvlinks_are_up(view: SnapshotView) -> Iterator[Verdict]:
-    most: dict[str, int] = {}
-    for gpu in view.gpus:
-        if known(gpu.mig_enabled):
-            continue
-        name, links = known(gpu.name) or "", known(gpu.nvlinks) or []
-        most[name] = max(most.get(name, 0), len(_active(links)))
-    return judge_gpus(view, lambda gpu: _links(view, gpu, most))
-
-
-def _active(links: list[NvLink]) -> list[NvLink]:
-    return [link for link in links if known(link.active)]
-
-
-def _links(view: SnapshotView, gpu: Gpu, most: dict[str, int]) -> Iterator[Verdict]:
-    if known(gpu.mig_enabled):
-        raise Skip("MIG is on: its instances do not use NVLink")
-    links = need(gpu.nvlinks, "the NVLinks")
-    active, peers = len(_active(links)), most[known(gpu.name) or ""]
-    if peers == 0:
-        raise Skip("no NVLink is in use")
-    if active < peers and (active or has_nvswitch(view)):
-        down = [str(link.link) for link in links if known(link.active) is False]
-        yield _link_finding(
-            view,
-            gpu,
-            f"{active} NVLinks are up, {peers} on its peers: exchange with other GPUs is slower.",
-            f"links {', '.join(down) or 'not listed'} are down",
-        )
-        return
-    noisy = [
-        f"link {link.link}: {known(getattr(link, counter))} {counter.replace('_', ' ')}"
-        for link in links
-        for counter, limit in _LINK_LIMITS.items()
-        if (known(getattr(link, counter)) or 0) >= limit
-    ]
-    if noisy:
-        yield _link_finding(
-            view,
-            gpu,
-            "NVLink counts many errors: bandwidth is lost, and collectives may hang.",
-            "; ".join(noisy[:6]),
-        )
-    else:
-        yield Passed(f"{active} links up" if active else "no NVLink in use")
-
-
-def _link_finding(view: SnapshotView, gpu: Gpu, message: str, told: str) -> Finding:
-    found = finding(
-        view,
-        "warn",
-        gpu,
-        message,
-        "nvlinks",
-        Remedy(
-            "See which links are down or count errors; reset the GPUs, and reseat the board or bridge if it"
-            " stays.",
-            [
-                f"nvidia-smi nvlink -s -i {address_of(gpu)}",
-                f"nvidia-smi nvlink -e -i {address_of(gpu)}",
-            ],
-        ),
-    )
-    path = found.evidence[0].fact if found.evidence else "machine.nvml.gpus"
-    return msgspec.structs.replace(found, evidence=[view.evidence(path, told)])
 
 
 @check(
