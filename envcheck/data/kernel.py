@@ -28,6 +28,25 @@ class Xid(NamedTuple):
     source: str
 
 
+class Sxid(NamedTuple):
+    """What an NVSwitch's SXid means and asks for. action: "reset", "reboot", "cool", "report"."""
+
+    meaning: str
+    action: str
+    remedy: str
+
+
+class FabricManagerWords(NamedTuple):
+    """What the fabric manager says in its log. severity: "fail", "warn" or "info"; action: "install",
+    "reset", "reboot" or ""."""
+
+    pattern: str
+    severity: str
+    message: str
+    action: str
+    remedy: str
+
+
 class Flavour(NamedTuple):
     """Which flavour of the kernel module drives the GPUs in a range of PCI device ids."""
 
@@ -54,6 +73,33 @@ def xids() -> dict[int, Xid]:
         )
         for row in table("xids")
     }
+
+
+@cache
+def sxids() -> dict[int, Sxid]:
+    """The SXids that ask for more than a look at the link, by code."""
+    return {
+        code: Sxid(row["meaning"], row["action"], row["remedy"])
+        for row in table("sxids")
+        for word in row["codes"].split()
+        for code in _codes(word)
+    }
+
+
+def _codes(word: str) -> range:
+    """ "18001-18010", or "11004" """
+    first, _, last = word.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+@cache
+def fabric_manager_words() -> tuple[FabricManagerWords, ...]:
+    return tuple(
+        FabricManagerWords(
+            row["pattern"], row["severity"], row["message"], row["action"], row["remedy"]
+        )
+        for row in table("fabric_manager")
+    )
 
 
 @cache

@@ -70,12 +70,37 @@ class DriverPackage(Facts, frozen=True, kw_only=True):
 class KernelEvent(Facts, frozen=True, kw_only=True):
     """A line of the kernel log that is about the GPU; lines that differ in numbers only are one."""
 
-    kind: Literal["xid", "sxid", "module-rejected", "module-error", "nvrm", "fallen-off-bus"]
+    kind: Literal[
+        "xid",
+        "sxid",
+        "module-rejected",
+        "module-error",
+        "nvrm",
+        "fallen-off-bus",
+        "driver-load",  # the module was loaded: what was logged before is of its last life
+        "gsp",
+        "reset-required",
+        "gpu-lost",
+        "nvlink",
+        "uvm",
+        "peermem",
+        "modeset",
+        "pcie",  # of any device on the bus
+        "iommu",  # of any device on the bus
+        "machine-check",
+    ]
     text: str
     xid: Maybe[int] = NOT_COLLECTED  # of an SXid: its code
     pci_address: Maybe[Address] = NOT_COLLECTED
     seconds: Maybe[float] = NOT_COLLECTED  # since boot, the last time
     count: int = 1  # how often it came
+
+
+class FabricManagerEvent(Facts, frozen=True, kw_only=True):
+    """An error in the fabric manager's own log since its last start; those that differ in ids are one."""
+
+    text: str
+    count: int = 1
 
 
 class Service(Facts, frozen=True, kw_only=True):
@@ -109,3 +134,4 @@ class Kernel(Facts, frozen=True, kw_only=True):
     reboot_required_by: Maybe[list[str]] = NOT_COLLECTED
     services: list[Service] = []
     log: Maybe[list[KernelEvent]] = NOT_COLLECTED  # since boot, oldest first, the last 200
+    fabric_manager_log: Maybe[list[FabricManagerEvent]] = NOT_COLLECTED  # its errors, oldest first

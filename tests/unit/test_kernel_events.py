@@ -97,7 +97,10 @@ def short(event: dict[str, Any] | None) -> tuple[Any, ...] | None:
             "NVRM: installed in this system requires use of the NVIDIA open kernel modules.",
             ("nvrm", None, "0000:02:00.0"),
         ),
-        ("NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19", None),
+        (
+            "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.129.03  Thu Oct 19",
+            ("driver-load", None, None),
+        ),
         ("EXT4-fs (sda1): mounted filesystem", None),
     ],
 )

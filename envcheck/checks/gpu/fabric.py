@@ -37,7 +37,7 @@ _NOT_READY = 802  # CUDA_ERROR_SYSTEM_NOT_READY
         "NVIDIA Fabric Manager User Guide",
         "NVSentinel#883 (Completed, with an error as status)",
     ),
-    follows=(*NO_GPUS, "KRN-011"),
+    follows=(*NO_GPUS, "KRN-011", "KRN-016"),
 )
 def fabric_is_set_up(view: SnapshotView) -> Iterator[Verdict]:
     verdicts = list(judge_gpus(view, lambda gpu: _fabric(view, gpu)))

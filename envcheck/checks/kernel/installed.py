@@ -136,7 +136,7 @@ def _extra_libraries(view: SnapshotView, kernel: Kernel, files: list[DriverFile]
     " with error 802. Where the GPUs report their fabric as completed, it was set up, perhaps by another"
     " machine, and this passes. In a container the host's services cannot be seen.",
     sources=("pytorch#35710", "NVIDIA fabric manager user guide"),
-    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002"),
+    follows=("PCI-001", "PCI-002", "PCI-004", "KRN-001", "KRN-002", "DRV-002", "KRN-016"),
 )
 def fabric_manager(view: SnapshotView) -> Iterator[Verdict]:
     kernel = kernel_facts(view)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...data.kernel import Xid, xids
+from ...data.kernel import Sxid, Xid, sxids, xids
 from ...facts.base import known
-from ...facts.gpu import Gpu
 from ...facts.kernel import KernelEvent
 from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, need
@@ -17,6 +16,8 @@ from ...findings.subjects import about_device_at
 from ..driver_state import REBOOT
 from ..nvidia_devices import event_evidence, held_for_guests, kernel_facts, listed_gpus, pci_gpus
 from ..registry import check
+from ..system_commands import on_system
+from .events import REPORT, address_of_event, gpu_at, reset_commands, subjects_at
 
 FALLEN = 79  # told by PCI-004
 ADVICE = 154  # what the driver wants done with a GPU
@@ -25,7 +26,6 @@ _CHANGED = re.compile(
     r"recovery action changed from [^()]{0,40}\([^()]{0,40}\) to [^()]{0,40}\(([^()]{1,40})\)"
 )
 NONFATAL = re.compile(r"\bNon-?fatal\b", re.I)
-REPORT = "sudo nvidia-bug-report.sh"
 COULD_NOT_START = re.compile(r"RmInitAdapter failed|PCI I/O region|probe (of|with driver)")
 BAD_REGION = "PCI I/O region"
 
@@ -40,7 +40,8 @@ BAD_REGION = "PCI I/O region"
     " mentioned. Judged by a table of codes after NVIDIA's catalog, over the kernel log since boot. Xid 79"
     " is reported by the check on the bus, and a memory error that the GPU's own counters show by"
     " theirs, and Xid 154 counts where the GPU does not say itself which recovery it needs now; a code"
-    " that is not in the table is a warning.",
+    " that is not in the table is a warning. What was logged before the driver was loaded anew, or before it"
+    " took back that a GPU needs recovery, is over, and only mentioned.",
     sources=(
         "NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",
         "NVIDIA fabric manager user guide, SXids",
@@ -51,15 +52,22 @@ def xids_in_log(view: SnapshotView) -> Iterator[Verdict]:
     events = need(kernel_facts(view).log, "the kernel log")
     mentioned = []
     advice: dict[str | None, KernelEvent] = {}  # the last word of each GPU
-    for event in events:
+    over = _Over(events)
+    for place, event in enumerate(events):
         code = known(event.xid)
         if event.kind == "sxid":
-            if not NONFATAL.search(event.text):
-                yield _fatal_sxid(view, event)
+            found = _sxid(view, event, code)
+            if found is None:
+                mentioned.append(f"SXid {code} (not fatal)")
+            else:
+                yield found
         elif event.kind == "xid" and code is not None and code != FALLEN:
+            xid = xids().get(code)
+            if over.at(place, event, xid):
+                mentioned.append(f"Xid {code} before the last reset")
+                continue
             if code == ADVICE:
                 advice[known(event.pci_address)] = event
-            xid = xids().get(code)
             if xid is None:
                 yield _unknown(view, event)
                 continue
@@ -73,12 +81,31 @@ def xids_in_log(view: SnapshotView) -> Iterator[Verdict]:
     yield Passed("; ".join(dict.fromkeys(mentioned)) or "none since boot")
 
 
+class _Over:
+    """Which Xids are over: the driver was loaded since, or has taken back that the GPU needs recovery."""
+
+    def __init__(self, events: list[KernelEvent]) -> None:
+        loads = [place for place, event in enumerate(events) if event.kind == "driver-load"]
+        self._loaded = max(loads, default=-1)
+        self._well: dict[str | None, int] = {}
+        for place, event in enumerate(events):
+            wanted = _CHANGED.search(event.text) if known(event.xid) == ADVICE else None
+            if wanted is not None and wanted[1].lower() == "none":
+                self._well[known(event.pci_address)] = place
+
+    def at(self, place: int, event: KernelEvent, xid: Xid | None) -> bool:
+        """Memory that went bad stays so until a reset, and the GPU's own facts tell of it."""
+        lasting = xid is not None and bool(xid.shown_by)
+        well = self._well.get(known(event.pci_address), -1)
+        return place < well or (place < self._loaded and not lasting)
+
+
 def _unknown(view: SnapshotView, event: KernelEvent) -> Finding:
     times = f", {event.count} times" if event.count > 1 else ""
     return Finding(
         "warn",
         f"Xid {known(event.xid)}{times}, which is not in envcheck's table.",
-        subjects=about_device_at("gpu", known(event.pci_address)),
+        subjects=subjects_at(view, known(event.pci_address)),
         evidence=[event_evidence(view, event)],
         remedy=Remedy(
             "Look it up in NVIDIA's Xid catalogue; the report holds what the driver saw.", [REPORT]
@@ -90,7 +117,7 @@ def _unknown(view: SnapshotView, event: KernelEvent) -> Finding:
 def _advice(view: SnapshotView, event: KernelEvent) -> Iterator[Finding]:
     """What the driver wants done, by its own log, where no document of the GPU says what it wants now."""
     address = known(event.pci_address)
-    gpu, wanted = _listed(view, address), _CHANGED.search(event.text)
+    gpu, wanted = gpu_at(view, address), _CHANGED.search(event.text)
     if wanted is None or wanted[1].lower() == "none":
         return
     if gpu is not None and known(gpu.recovery_action) is not None:
@@ -100,10 +127,10 @@ def _advice(view: SnapshotView, event: KernelEvent) -> Iterator[Finding]:
         "fail",
         f"The driver asks for recovery of this GPU ({wanted[1]}): until then its results are not to be relied"
         " on.",
-        subjects=about_device_at("gpu", address),
+        subjects=subjects_at(view, address),
         evidence=[event_evidence(view, event)],
         remedy=Remedy(
-            "Do what it asks for, once no process uses the GPU.", _commands(action, address)
+            "Do what it asks for, once no process uses the GPU.", reset_commands(action, address)
         ),
         headline=f"asks for recovery ({wanted[1]})",
     )
@@ -112,7 +139,7 @@ def _advice(view: SnapshotView, event: KernelEvent) -> Iterator[Finding]:
 def _severity(view: SnapshotView, xid: Xid, event: KernelEvent) -> str:
     if xid.nonfatal_severity and NONFATAL.search(event.text):
         return xid.nonfatal_severity
-    gpu = _listed(view, known(event.pci_address))
+    gpu = gpu_at(view, known(event.pci_address))
     if gpu is None:
         return xid.severity
     left = [known(getattr(gpu, name)) for name in xid.settled_by]
@@ -121,47 +148,51 @@ def _severity(view: SnapshotView, xid: Xid, event: KernelEvent) -> str:
     return "info" if settled or shown else xid.severity
 
 
-def _listed(view: SnapshotView, address: str | None) -> Gpu | None:
-    try:
-        return next((gpu for gpu in view.gpus if known(gpu.pci_address) == address), None)
-    except CannotJudge:
-        return None
-
-
 def _xid(view: SnapshotView, event: KernelEvent, xid: Xid, severity: str) -> Finding:
     times = f", {event.count} times" if event.count > 1 else ""
     return Finding(
         "fail" if severity == "fail" else "warn",
         f"Xid {xid.code}{times}: {xid.meaning}.",
-        subjects=about_device_at("gpu", known(event.pci_address)),
+        subjects=subjects_at(view, known(event.pci_address)),
         evidence=[event_evidence(view, event)],
-        remedy=Remedy(xid.remedy, _commands(xid.action, known(event.pci_address))),
+        remedy=Remedy(xid.remedy, reset_commands(xid.action, known(event.pci_address))),
         headline=f"has Xid {xid.code} in the kernel log",
     )
 
 
-def _commands(action: str, address: str | None) -> list[str]:
-    return {
-        "reset": [f"sudo nvidia-smi --gpu-reset -i {word(address)}" if address else REBOOT],
-        "reboot": [REPORT, REBOOT],
-        "off": ["sudo poweroff"],
-        "report": [REPORT],
-    }.get(action, [])
-
-
-def _fatal_sxid(view: SnapshotView, event: KernelEvent) -> Finding:
-    address = known(event.pci_address)
+def _sxid(view: SnapshotView, event: KernelEvent, code: int | None) -> Finding | None:
+    """The finding on an NVSwitch's error; None for one that needs nothing."""
+    address, told = known(event.pci_address), sxids().get(code or 0)
+    fatal = not NONFATAL.search(event.text)
+    if not fatal and told is None:
+        return None
     return Finding(
-        "fail",
-        f"An NVSwitch reported a fatal error (SXid {known(event.xid)}): transfers between GPUs fail, and"
-        " jobs on them hang or die.",
+        "fail" if fatal else "warn",
+        f"An NVSwitch reported {'a fatal error' if fatal else 'an error'} (SXid {code}"
+        + (f": {told.meaning}" if told else "")
+        + (
+            "): transfers between GPUs fail, and jobs on them hang or die."
+            if fatal
+            else "): transfers between GPUs may suffer."
+        ),
         subjects=about_device_at("nvswitch", address),
         evidence=[event_evidence(view, event)],
-        remedy=Remedy(
-            "Reboot; where it comes back, have the baseboard examined.",
-            [REPORT, "journalctl -u nvidia-fabricmanager -n 50", REBOOT],
-        ),
+        remedy=_sxid_remedy(told),
     )
+
+
+def _sxid_remedy(told: Sxid | None) -> Remedy:
+    manager = "journalctl -u nvidia-fabricmanager -n 50"
+    if told is None:
+        return Remedy(
+            "Reboot; where it comes back, have the baseboard examined.", [REPORT, manager, REBOOT]
+        )
+    last = {
+        "cool": ["nvidia-smi -q -d TEMPERATURE"],
+        "reboot": [REBOOT],
+        "reset": ["sudo nvidia-smi --gpu-reset"],
+    }
+    return Remedy(told.remedy, [REPORT, manager, *last.get(told.action, [REBOOT])])
 
 
 @check(
@@ -173,7 +204,7 @@ def _fatal_sxid(view: SnapshotView, event: KernelEvent) -> Finding:
     " fewer GPUs than there are, or none. Judged by the driver's own words in the kernel log; a GPU that"
     " the driver lists now has been started since.",
     sources=(
-        "NVIDIA/open-gpu-kernel-modules#789",
+        "NVIDIA/open-gpu-kernel-modules#789, #876, #1230",
         "NVIDIA/gpu-operator#492",
         "NVIDIA/cuda-samples#104",
     ),
@@ -189,7 +220,7 @@ def every_gpu_started(view: SnapshotView) -> Iterator[Verdict]:
         if told and address and address not in well:
             failed.setdefault(address, []).append(event)
     for address, lines in failed.items():
-        yield _not_started(view, address, lines)
+        yield _not_started(view, address, lines, _firmware(view, address, events))
     if not failed:
         yield Passed("no failure since boot")
 
@@ -202,8 +233,21 @@ def _held(view: SnapshotView) -> set[str]:
         return set()
 
 
-def _not_started(view: SnapshotView, address: str, events: list[KernelEvent]) -> Finding:
+def _firmware(view: SnapshotView, address: str, events: list[KernelEvent]) -> list[KernelEvent]:
+    """The lines which say that this GPU's own firmware (GSP) did not start."""
+    return [
+        event
+        for event in events
+        if event.kind == "gsp" and address_of_event(view, event, events) in (address, None)
+    ]
+
+
+def _not_started(
+    view: SnapshotView, address: str, events: list[KernelEvent], firmware: list[KernelEvent]
+) -> Finding:
     no_room = any(BAD_REGION in event.text for event in events)
+    if firmware and not no_room:
+        return _firmware_failed(view, address, [*firmware[-2:], *events[-1:]])
     return Finding(
         "fail",
         "The driver could not start this GPU, "
@@ -221,5 +265,26 @@ def _not_started(view: SnapshotView, address: str, events: list[KernelEvent]) ->
             "Power the machine off and on; where it stays so, try another version of the driver, then"
             " another slot, then the vendor.",
             ["sudo dmesg | grep -iE 'nvrm|xid'", REPORT, "sudo poweroff"],
+        ),
+    )
+
+
+def _firmware_failed(view: SnapshotView, address: str, events: list[KernelEvent]) -> Finding:
+    return Finding(
+        "fail",
+        "The driver could not start this GPU, since the firmware that it loads into it (GSP) did not come up:"
+        " nothing can use it.",
+        subjects=about_device_at("gpu", address),
+        evidence=[event_evidence(view, event) for event in events],
+        remedy=Remedy(
+            "Power the machine off and on, since what is left of a failed start survives a reboot; where it"
+            " stays so, install another version of the driver (newer first: several releases fix it for new"
+            " GPUs), and bring the machine's firmware up to date.",
+            [
+                "sudo dmesg | grep -iE 'nvrm|gsp|xid'",
+                *on_system(view, "update-driver"),
+                REPORT,
+                "sudo poweroff",
+            ],
         ),
     )

@@ -4,69 +4,39 @@ import re
 
 from ..addresses import pci_address
 from ..facts import unavailable
+from .event_kinds import KERNELS_OWN, WORDS, kind_of
 
 LIMIT = 200  # events
 TEXT_LIMIT = 400  # characters of an event
 LINE_LIMIT = 4096  # characters of a line that are looked at
 
 ADDRESS = r"(?:PCI:)?((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)"
-XID = re.compile(r"NVRM: Xid \(" + ADDRESS + r"[^)]{0,80}\): (\d{1,6})\b")
+XID = re.compile(r"NVRM: (?:GPU\d{1,3} )?Xid \(" + ADDRESS + r"[^)]{0,80}\): (\d{1,6})\b")
 # A switch tells each error in several lines; only this one says how bad it is.
 SXID = re.compile(
     r"nvidia-nvswitch\d*: SXid \(" + ADDRESS + r"\): (\d{1,6}), (?:Fatal|Non-fatal)\b"
 )
 DEVICE = re.compile(r"(?:GPU|nvidia|probe of|PCI)[ :(]+(?:at )?" + ADDRESS)
-# Of each kind: a word, and what comes somewhere behind it. In one pattern, "NVRM:.*failed" would look through
-# the rest of the line at each "NVRM:".
-KINDS = (
-    ("fallen-off-bus", "NVRM:", re.compile(r"fallen off the bus")),
-    (
-        "module-rejected",
-        "nvidia",
-        re.compile(r"Key was rejected by service|Required key not available"),
-    ),
-    (
-        "module-rejected",
-        "Loading of ",
-        re.compile(r"(?:unsigned module|module with un\w{1,20} (?:key|hash|crypto)) is rejected"),
-    ),
-    ("module-rejected", "Lockdown: ", re.compile(r"unsigned module loading is restricted")),
-    (
-        "module-error",
-        "",
-        re.compile(
-            r"^nvidia[\w-]*: (?:version magic|Unknown symbol|disagrees about version of symbol"
-            r"|exports duplicate symbol|module verification failed|Invalid module|unknown relocation)"
-        ),
-    ),
-    (
-        "nvrm",
-        "NVRM:",
-        re.compile(
-            r"RmInitAdapter failed|API mismatch|PCI I/O region assigned to your NVIDIA device"
-            r"|requires use of the NVIDIA open kernel modules|not supported by open nvidia\.ko"
-            r"|not supported by the NVIDIA|Legacy drivers|No NVIDIA (?:GPU|devices|graphics adapter)"
-            r"|probe routine (?:failed|was not called)"
-        ),
-    ),
-    (
-        "nvrm",
-        "",
-        re.compile(r"^nvidia(?: [0-9a-f:.]+)?: probe (?:of \S+ failed|with driver nvidia failed)"),
-    ),
-)
-# Most lines of a log have none of these words: they are not looked at any further.
-WORDS = re.compile(rb"NVRM|nvidia|is rejected|unsigned module")
+# Of a line that the kernel itself writes on a device: its driver and address come first.
+ON_BUS = re.compile(r"(?:[\w-]{1,40} |.{0,60}?\b(?:Request device|device) \[)" + ADDRESS)
 RECORD = re.compile(r"(\d+),\d+,(\d+),[^;]*;(.*)\Z", re.S)
 ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
-# "Nov 20 18:24:52 host kernel: [ 12.345678] text", "[ 12.345678] host kernel: text", "[ 12.345] text"
+# "Nov 20 18:24:52 host kernel: [ 12.345678] text", "[ 12.345678] host kernel: text", "[ 12.345] text",
+# "[Fri Nov 20 18:24:52 2026] text", "kern  :err   : [ 12.345] text" (dmesg -T, -x), "<4>[ 12.345][ T7] text"
 LINE = re.compile(
-    r"(?:\[ *(?P<first>\d+\.\d+)\] )?(?:[^\[\]]{0,120}?\bkernel: )?"
-    r"(?:\[ *(?P<seconds>\d+\.\d+)\] )?(?P<text>.*)\Z",
+    r"(?:<\d{1,4}>)?(?:\w{2,8} *:\w{2,8} *: )?"
+    r"(?:\[(?: *(?P<first>\d+\.\d+)| *\+\d+\.\d+|\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})\] ?)?"
+    r"(?:[^\[\]]{0,120}?\bkernel(?:\[\d{1,6}\])?: )?"
+    r"(?:\[ *(?P<seconds>\d+\.\d+)\] ?)?(?:\[ *[TC]\d+\] )?(?P<text>.*)\Z",
     re.S,
 )
 CONTINUED = re.compile(r"\s+NVRM:")
+SEVERAL = re.compile(r"NVRM: (?:The NVIDIA GPU|API mismatch|This PCI I/O region)")
+NEXT = re.compile(r"NVRM: +(?:[a-z(]|BAR\d|NVIDIA )")
 BOOT = re.compile(r"Linux version \d")
+BACKWARDS = (
+    600.0  # seconds; where the time since boot falls by more, the machine was booted between
+)
 
 
 def parse_kmsg(data, events):
@@ -94,44 +64,50 @@ def parse_kmsg(data, events):
 
 def parse_text(text):
     """The events in a log file's or a journal's lines, from the last boot that stands in it."""
-    events = []
-    for line in _logical_lines(text):
-        match = LINE.match(line)
-        if BOOT.match(match.group("text")):
-            events = []
-        elif WORDS.search(line.encode("utf-8", "replace")):
-            seconds = match.group("seconds") or match.group("first")
-            event = parse_event(match.group("text"), float(seconds) if seconds else None)
+    events, last = [], 0.0
+    for seconds, message in _messages(text):
+        if BOOT.match(message) or (seconds is not None and seconds + BACKWARDS < last):
+            events, last = [], 0.0
+        last = last if seconds is None else seconds
+        if WORDS.search(message.encode("utf-8", "replace")):
+            event = parse_event(message, seconds)
             if event:
                 events.append(event)
     return events
 
 
-def _logical_lines(text):
-    """Lines, each with those that continue it: the driver writes some messages in several."""
-    lines = []
+def _messages(text):
+    """[seconds since boot or None, message]: the driver writes some messages in several lines."""
+    messages = []
     for line in text.replace("#012", "\n ").split("\n"):
-        if lines and CONTINUED.match(line) and len(lines[-1]) < LINE_LIMIT:
-            lines[-1] += " " + line[:LINE_LIMIT].strip()
+        line = line[:LINE_LIMIT]
+        if messages and CONTINUED.match(line):
+            seconds, continued = messages[-1][0], line.strip()
         else:
-            lines.append(line[:LINE_LIMIT])
-    return lines
+            match = LINE.match(line)
+            told = match.group("seconds") or match.group("first")
+            seconds, continued = float(told) if told else None, match.group("text")
+            if not (messages and _continues(messages[-1], seconds, continued)):
+                messages.append([seconds, continued])
+                continue
+        if len(messages[-1][1]) < LINE_LIMIT:
+            messages[-1][1] += " " + continued
+    return messages
+
+
+def _continues(message, seconds, text):
+    """Whether a line with a prefix of its own is the next one of a message in several lines."""
+    return bool(message[0] == seconds and NEXT.match(text) and SEVERAL.match(message[1]))
 
 
 def parse_event(text, seconds=None):
     """The event that a message of the kernel log is, or None where it is about something else."""
     xid, sxid = XID.search(text), SXID.search(text)
-    kind = (
-        "xid"
-        if xid
-        else "sxid"
-        if sxid
-        else next((kind for kind, word, words in KINDS if words.search(_after(word, text))), None)
-    )
+    kind = "xid" if xid else "sxid" if sxid else kind_of(text)
     if kind is None:
         return None
     event = {"kind": kind, "text": " ".join(text.split())[:TEXT_LIMIT]}
-    named = xid or sxid or DEVICE.search(text)
+    named = xid or sxid or (ON_BUS.match(text) if kind in KERNELS_OWN else DEVICE.search(text))
     event["pci_address"] = (
         pci_address(named.group(1))
         if named
@@ -144,11 +120,6 @@ def parse_event(text, seconds=None):
         unavailable("absent", "the log has no such time") if seconds is None else seconds
     )
     return event
-
-
-def _after(word, text):
-    """What comes after the word; "" where it does not come."""
-    return text.partition(word)[2] if word else text
 
 
 def fold(events):

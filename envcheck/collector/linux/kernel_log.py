@@ -6,6 +6,7 @@ import time
 
 from ..facts import is_unavailable, unavailable
 from ..files import open_regular
+from .boot import boot_time
 from .gpu_events import fold, parse_kmsg, parse_text
 
 KMSG = "/dev/kmsg"
@@ -68,7 +69,7 @@ def _kmsg(context):
 
 def _files(context):
     """The file that a syslog daemon keeps; what stands in it from before the last boot is left out."""
-    booted = _boot_time(context)
+    booted = boot_time(context)
     refused = None
     for path in FILES:
         try:
@@ -84,17 +85,6 @@ def _files(context):
             continue
         return parse_text(data.decode("utf-8", "replace")), path
     return refused or unavailable("absent", "no kernel log in /var/log"), "/var/log"
-
-
-def _boot_time(context):
-    """Seconds since the epoch at which the kernel started, or None."""
-    try:
-        for line in context.read("/proc/stat").splitlines():
-            if line.startswith("btime "):
-                return int(line.split()[1])
-    except (OSError, ValueError, IndexError):
-        pass
-    return None
 
 
 def _journal(context):

@@ -10,6 +10,7 @@ from ..linux.driver_packages import (
     runfile_installer,
 )
 from ..linux.driver_version import driver_parameters, parse_version
+from ..linux.fabric_manager import fabric_manager_log
 from ..linux.kernel_log import read_log
 from ..linux.module_builds import build_logs
 from ..linux.modules import (
@@ -50,13 +51,12 @@ def collect(context):
     facts.put("runfile_installer", runfile_installer(context), "/usr/bin")
     facts.put("reboot_required", reboot_required(context), "/run/reboot-required")
     facts.put("reboot_required_by", reboot_required_by(context), "/run/reboot-required.pkgs")
-    facts.put(
-        "services",
-        services(context, facts.get("driver_packages") or []),
-        "/proc, systemd units and /usr/bin",
-    )
+    found = services(context, facts.get("driver_packages") or [])
+    facts.put("services", found, "/proc, systemd units and /usr/bin")
     events, source = read_log(context)
     facts.put("log", events, source)
+    events, source = fabric_manager_log(context, found)
+    facts.put("fabric_manager_log", events, source)
     return facts
 
 

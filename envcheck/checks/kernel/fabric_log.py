@@ -1,0 +1,131 @@
+"""Checks on the fabric manager's own log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...data.kernel import FabricManagerWords, fabric_manager_words, sxids
+from ...facts.base import known
+from ...facts.evidence import Evidence
+from ...facts.kernel import FabricManagerEvent
+from ...facts.missing import CannotJudge
+from ...facts.view import SnapshotView, need
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..driver_state import NO_DRIVER, REBOOT, install_fabric_manager
+from ..nvidia_devices import kernel_facts
+from ..registry import check
+from .events import REPORT
+
+START = "sudo systemctl restart nvidia-fabricmanager"
+LOOK = "sudo tail -n 50 /var/log/fabricmanager.log"
+_WAITING = ("not started", "in progress")
+_NONE_HERE = "NV_WARN_NOTHING_TO_DO"
+
+
+@check(
+    "KRN-016",
+    title="The fabric manager logs no errors",
+    problem="the fabric manager reports errors",
+    about="The fabric manager, which sets up NVSwitches and NVLinks, writes into its own log why it does not"
+    " start (another version than the driver's, a missing NVSwitch) and what goes wrong later: errors of"
+    " switches, links that fail, GPUs that it does not know any more. Judged by a table of its words, over"
+    " the errors since it was last started; errors that are not in the table are a warning. That it found no"
+    " NVSwitch is no error, except where GPUs wait for a fabric, which is then somebody else's to set up.",
+    sources=(
+        "NVIDIA fabric manager user guide",
+        "NVIDIA/gpu-operator#544, #610",
+        "NVIDIA/nccl#1488, #1562",
+    ),
+    follows=(*NO_DRIVER, "PCI-004", "DRV-002", "KRN-008"),
+)
+def fabric_manager_log(view: SnapshotView) -> Iterator[Verdict]:
+    events = need(kernel_facts(view).fabric_manager_log, "the fabric manager's log")
+    mentioned, others = [], []
+    for event in events:
+        words, match = _words_of(event)
+        if words is None or match is None:
+            others.append(event)
+        elif _NONE_HERE in event.text and _gpus_wait(view):
+            yield _elsewhere(view, event)
+        elif words.severity == "info":
+            mentioned.append(words.message.format(*match.groups()))
+        else:
+            yield _told(view, event, words, match)
+    if others:
+        yield _not_in_table(view, others)
+    yield Passed("; ".join(dict.fromkeys(mentioned)) or "none since it was started")
+
+
+def _words_of(
+    event: FabricManagerEvent,
+) -> tuple[FabricManagerWords | None, re.Match[str] | None]:
+    for words in fabric_manager_words():
+        match = re.search(words.pattern, event.text, re.IGNORECASE)
+        if match:
+            return words, match
+    return None, None
+
+
+def _evidence(view: SnapshotView, event: FabricManagerEvent) -> Evidence:
+    times = f"{event.count} times, last: " if event.count > 1 else ""
+    return view.evidence("machine.kernel.fabric_manager_log", f"{times}{event.text}")
+
+
+def _gpus_wait(view: SnapshotView) -> bool:
+    try:
+        states = [(known(gpu.fabric_state) or "").strip().lower() for gpu in view.gpus]
+    except CannotJudge:
+        return False
+    return any(state in _WAITING for state in states)
+
+
+def _told(
+    view: SnapshotView, event: FabricManagerEvent, words: FabricManagerWords, match: re.Match[str]
+) -> Finding:
+    remedy, commands = words.remedy, [LOOK]
+    if words.action == "install":
+        commands = [*install_fabric_manager(view), START]
+    elif words.action == "reset-all":
+        commands = ["sudo nvidia-smi --gpu-reset", START]
+    elif words.action == "off":
+        commands = ["lspci -d 10de: -nn | grep -i bridge", REPORT, "sudo poweroff"]
+    elif words.action in ("reboot", "sxid"):
+        sxid = sxids().get(int(match[1])) if words.action == "sxid" else None
+        remedy = sxid.remedy if sxid else remedy
+        commands = [REPORT, REBOOT]
+    return Finding(
+        "fail" if words.severity == "fail" else "warn",
+        words.message.format(*match.groups()) + ".",
+        evidence=[_evidence(view, event)],
+        remedy=Remedy(remedy, commands),
+    )
+
+
+def _elsewhere(view: SnapshotView, event: FabricManagerEvent) -> Finding:
+    return Finding(
+        "fail",
+        "The GPUs wait to be joined to an NVSwitch fabric (no CUDA program starts, error 802), and the fabric"
+        " manager finds no NVSwitch on this machine: the switches are managed elsewhere, or their management"
+        " device was not seen.",
+        evidence=[_evidence(view, event)],
+        remedy=Remedy(
+            "In a virtual machine have the partition of these GPUs activated where the switches are (the"
+            " host, or its service virtual machine); on a rack with switch trays have its controller set up"
+            " the fabric; on HGX B200 and later load mlx5_ib and ib_umad and start the fabric manager again.",
+            ["nvidia-smi -q | grep -A 3 -w Fabric", "lsmod | grep -E 'mlx5_ib|ib_umad'", START],
+        ),
+        headline="the GPUs' fabric is not set up, and its switches are not here",
+    )
+
+
+def _not_in_table(view: SnapshotView, events: list[FabricManagerEvent]) -> Finding:
+    return Finding(
+        "warn",
+        "The fabric manager logs errors since it was started: exchange between GPUs may be slow or fail.",
+        evidence=[_evidence(view, event) for event in events[-3:]],
+        remedy=Remedy(
+            "Look at them in its log, with what came before.",
+            [LOOK, "nvidia-smi -q | grep -A 3 -w Fabric"],
+        ),
+    )

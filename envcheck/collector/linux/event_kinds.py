@@ -1,0 +1,118 @@
+"""By which words a line of the kernel log is known to be about a GPU, and of which kind it then is."""
+
+import re
+
+# Of each kind: a word, and what comes somewhere behind it. In one pattern, "NVRM:.*failed" would look through
+# the rest of the line at each "NVRM:". The first that fits counts.
+KINDS = (
+    ("driver-load", "NVRM:", re.compile(r"loading NVIDIA UNIX ")),
+    ("fallen-off-bus", "NVRM:", re.compile(r"fallen off the bus")),
+    (
+        "module-rejected",
+        "nvidia",
+        re.compile(r"Key was rejected by service|Required key not available"),
+    ),
+    (
+        "module-rejected",
+        "Loading of ",
+        re.compile(r"(?:unsigned module|module with un\w{1,20} (?:key|hash|crypto)) is rejected"),
+    ),
+    ("module-rejected", "Lockdown: ", re.compile(r"unsigned module loading is restricted")),
+    (
+        "module-error",
+        "",
+        re.compile(
+            r"^nvidia[\w-]*: (?:version magic|Unknown symbol|disagrees about version of symbol"
+            r"|exports duplicate symbol|module verification failed|Invalid module|unknown relocation)"
+        ),
+    ),
+    (
+        "nvrm",
+        "NVRM:",
+        re.compile(
+            r"RmInitAdapter failed|API mismatch|PCI I/O region assigned to your NVIDIA device"
+            r"|requires use of the NVIDIA open kernel modules|not supported by open nvidia\.ko"
+            r"|not supported by the NVIDIA|Legacy drivers|No NVIDIA (?:GPU|devices|graphics adapter)"
+            r"|probe routine (?:failed|was not called)"
+        ),
+    ),
+    (
+        "nvrm",
+        "",
+        re.compile(r"^nvidia(?: [0-9a-f:.]+)?: probe (?:of \S+ failed|with driver nvidia failed)"),
+    ),
+    (
+        "gsp",
+        "NVRM:",
+        re.compile(
+            r"Cannot initialize GSP|WPR2 already up|(?:[Ff]ailed|[Uu]nable) to [a-z -]{2,40} GSP"
+            r"|gsp_\w{1,30}\.bin failed|GSP[\w -]{0,40} (?:failed to|did not|has failed|heartbeat)"
+        ),
+    ),
+    (
+        "reset-required",
+        "NVRM:",
+        re.compile(
+            r"NV_ERR_RESET_REQUIRED|(?:likely|may) needs? to be reset|GPU (?:requires|needs) (?:a )?reset"
+            r"|GPU is likely in a bad state"
+        ),
+    ),
+    (
+        "gpu-lost",
+        "NVRM:",
+        re.compile(
+            r"NV_ERR_GPU_IS_LOST|GPU (?:is|was|has been) lost|[ :]has been lost|lost its memory"
+        ),
+    ),
+    (
+        "nvlink",
+        "NVRM:",
+        re.compile(
+            r"[Ff]ailed to train|[Tt]raining (?:has )?failed|[Ll]ink training (?:error|failure|timed out)"
+        ),
+    ),
+    ("uvm", "nvidia-uvm", re.compile(r"global fatal error")),
+    (
+        "peermem",
+        "",
+        re.compile(r"^nv\w{0,10}[-_](?:peer)?mem[ :].{0,60}?invalid (?:context|page_table)"),
+    ),
+    ("modeset", "nvidia-modeset:", re.compile(r"ERROR: ")),
+    (
+        "pcie",
+        "",
+        re.compile(
+            r"^[\w-]{1,40} [0-9a-f:]{7,13}\.[0-7]: (?:AER: |PCIe Bus Error: |DPC: "
+            r"|pciehp: Slot\([\w-]{1,20}\): Link Down|(?:Unable|Refused) to change power state)"
+        ),
+    ),
+    (
+        "iommu",
+        "",
+        re.compile(
+            r"^(?:DMAR: \[[\w -]{1,40}\] (?:Request device|PASID)"
+            r"|[\w-]{1,40} [0-9a-f:]{7,13}\.[0-7]: AMD-Vi: Event logged \[IO_PAGE_FAULT)"
+        ),
+    ),
+    (
+        "machine-check",
+        "[Hardware Error]: ",
+        re.compile(r"[Uu]ncorrected|Deferred error|event severity: (?:fatal|recoverable)"),
+    ),
+)
+KERNELS_OWN = ("pcie", "iommu")  # what the kernel writes, not the driver: these name any device
+# Most lines of a log have none of these words: they are not looked at any further.
+WORDS = re.compile(
+    rb"NVRM|nvidia|is rejected|unsigned module|AER: |PCIe Bus Error|DPC: |Link Down|nv_mem|change power"
+    rb" state|DMAR: \[|IO_PAGE_FAULT|Hardware Error"
+)
+
+
+def kind_of(text):
+    """The kind of event that a message is, or None."""
+    return next((kind for kind, word, words in KINDS if words.search(_after(word, text))), None)
+
+
+def _after(word, text):
+    """What comes after the word; "" where it does not come."""
+    return text.partition(word)[2] if word else text

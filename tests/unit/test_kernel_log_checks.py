@@ -1,0 +1,296 @@
+"""The checks on what logs say besides Xids: one fault at a time, what is over, and other machines' lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import h100
+import pytest
+from judged import results
+
+from envcheck.collector.facts import is_unavailable
+from envcheck.collector.linux import gpu_events
+from envcheck.facts.base import Unavailable
+from envcheck.facts.host import Host
+from envcheck.facts.kernel import FabricManagerEvent, KernelEvent
+from envcheck.facts.pci import Pci
+from envcheck.facts.snapshot import Snapshot
+from envcheck.findings.model import CheckResult, Finding
+
+ABSENT = Unavailable(unavailable="absent")
+BARE = Host(os_id="ubuntu", wsl=False, hypervisor=ABSENT, container=ABSENT)
+ADDRESS = h100.ADDRESSES[h100.VICTIM]
+PORT = "0000:60:01.0"
+AREAS = ("pci", "kernel", "driver", "gpu")
+LOADED = "[ 5.0] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.104.05"
+
+
+def log(*lines: str) -> list[KernelEvent]:
+    """What the collector makes of these lines."""
+    events = gpu_events.fold(gpu_events.parse_text("\n".join(lines)))
+    known = [
+        {name: ABSENT if is_unavailable(value) else value for name, value in event.items()}
+        for event in events
+    ]
+    return [KernelEvent(**event) for event in known]
+
+
+def judge(found: Snapshot, code: str) -> CheckResult:
+    return results(found, AREAS)[code]
+
+
+def only(result: CheckResult, level: str = "fail") -> Finding:
+    (finding,) = result.findings
+    assert finding.level == level and finding.evidence and finding.remedy is not None
+    return finding
+
+
+def machine(*lines: str, gpus: Any = None, **kernel: Any) -> Snapshot:
+    devices = [h100.pci_device(a, slot=PORT if a == ADDRESS else ABSENT) for a in h100.ADDRESSES]
+    facts = h100.kernel(release="6.8.0-45-generic", log=log(*lines), **kernel)
+    return h100.machine(gpus, host=BARE, pci=Pci(devices=devices), kernel=facts)
+
+
+def lacking() -> list[Any]:
+    return [h100.gpu(n) for n in range(h100.COUNT) if n != h100.VICTIM]
+
+
+RESET = f"NVRM: Rate limiting GSP RPC error prints for GPU at PCI:{ADDRESS[:-2]} (printing 1 of every 30)."
+NEEDS = "  The GPU likely needs to be reset."
+STATUS = (
+    "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x62)"
+)
+UVM = "nvidia-uvm: uvm_global.c:279 uvm_global_set_fatal_error_impl[1] ERR: Encountered a global fatal error"
+MISMATCH = (
+    "NVRM: API mismatch: the client has the version 550.54.15, but",
+    "NVRM: this kernel module has the version 535.104.05.  Please",
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "level", "words", "command"),
+    [
+        ([RESET + NEEDS], "warn", "has to be reset", f"--gpu-reset -i {ADDRESS}"),
+        ([f"NVRM: GPU at PCI:{ADDRESS[:-2]} has been lost"], "fail", "has lost", "poweroff"),
+        ([f"NVRM: GPU {ADDRESS}: GPU is lost"], "fail", "has lost", "poweroff"),
+        ([UVM], "fail", "stopped for good", "modprobe -r nvidia_uvm"),
+        ([f"NVRM: GPU {ADDRESS}: NVLink 3 training failed"], "warn", "could not train", "nvlink"),
+        (
+            [
+                "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping"
+            ],
+            "warn",
+            "560",
+            "ubuntu-drivers",
+        ),
+        (list(MISMATCH), "warn", "550.54.15", "libcuda.so"),
+    ],
+)
+def test_lines_of_the_driver_without_an_xid(
+    lines: list[str], level: str, words: str, command: str
+) -> None:
+    finding = only(judge(machine(LOADED, *(f"[ 99.0] {line}" for line in lines)), "KRN-014"), level)
+    assert words in finding.message
+    assert finding.remedy is not None
+    assert any(command in one for one in finding.remedy.commands), finding.remedy.commands
+
+
+def test_a_gpu_that_does_not_say_what_it_needs_fails() -> None:
+    gpus = [h100.gpu(n, recovery_action=ABSENT, reset_required=ABSENT) for n in range(h100.COUNT)]
+    found = only(judge(machine(f"[ 99.0] {RESET}{NEEDS}", gpus=gpus), "KRN-014"))
+    assert found.subjects[0].index == h100.VICTIM and found.subjects[0].uuid
+
+
+def test_a_line_that_names_no_gpu_is_of_the_gpu_in_the_lines_beside_it() -> None:
+    xid = f"[ 98.0] NVRM: Xid (PCI:{ADDRESS[:-2]}): 31, pid=1"
+    far = "[ 10.0] NVRM: Xid (PCI:0000:1b:00): 31, pid=1"
+    assert ADDRESS in only(judge(machine(far, xid, f"[ 99.0] {STATUS}"), "KRN-014"), "warn").subject
+    assert not only(judge(machine(far, f"[ 99.0] {STATUS}"), "KRN-014")).subject
+
+
+def test_what_was_said_before_the_driver_was_loaded_anew_is_over() -> None:
+    lines = (f"[ 2.0] {UVM}", f"[ 3.0] {RESET}{NEEDS}", LOADED)
+    assert judge(machine(*lines), "KRN-014").outcome == "pass"
+
+
+def test_an_old_branch_alone_is_told_of_peermem() -> None:
+    line = "[ 9.0] nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context"
+    newer = h100.nvml([h100.gpu(n) for n in range(h100.COUNT)], driver_version="570.86.10")
+    found = h100.machine(host=BARE, kernel=h100.kernel(log=log(line)), nvml=newer)
+    assert judge(found, "KRN-014").outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NVRM: knvlinkUpdatePostRxDetectLinkMask_IMPL: Failed to update Rx Detect Link mask!",
+        "NVRM: Persistence mode is deprecated and will be removed in a future release.",
+        "nvidia-modeset: ERROR: GPU:0: Failed to query display engine channel state",
+        "nvidia-modeset: WARNING: GPU:0: Lost display notification",
+        "nvidia: loading out-of-tree module taints kernel.",
+        "NVRM: GPU 0000:1b:00.0: Failed to bring up GSP.",  # and is listed now
+        "mce: [Hardware Error]: Machine check events logged",
+        "pcieport 0000:00:02.0: AER: Corrected error received: id=0010",
+        "pcieport 0000:00:02.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer",
+        "nvme 0000:05:00.0: AER: can't recover (no error_detected callback)",
+        f"nvidia {ADDRESS}: PCIe Bus Error: severity=Correctable, type=Data Link Layer, (Receiver ID)",
+        f"pcieport {PORT}: AER: enabled with IRQ 28",
+        f"pcieport {PORT}: DPC: enabled with IRQ 28",
+        f"pcieport {PORT}: DPC: error containment capabilities: Int Msg #0, RPExt+ PoisonedTLP+",
+        f"pcieport {PORT}: AER: device recovery successful",
+        "DMAR: [DMA Read] Request device [05:00.0] fault addr 0x0 [fault reason 0x06]",
+    ],
+)
+def test_lines_that_are_no_alarm(line: str) -> None:
+    told = results(machine(LOADED, f"[ 99.0] {line}"), AREAS)
+    assert {code: told[code].outcome for code in ("KRN-008", "KRN-013", "KRN-014", "KRN-015")} == {
+        "KRN-008": "pass", "KRN-013": "pass", "KRN-014": "pass", "KRN-015": "pass",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "level", "words"),
+    [
+        (f"pcieport {PORT}: AER: Uncorrected (Fatal) error received: id=0010", "fail", "PCIe"),
+        (f"pcieport {PORT}: AER: Uncorrectable (Non-Fatal) error received: {ADDRESS}", "fail", "PCIe"),
+        (f"nvidia {ADDRESS}: PCIe Bus Error: severity=Uncorrected (Fatal), type=Data Link", "fail", "PCIe"),
+        (f"nvidia {ADDRESS}: AER: can't recover (no error_detected callback)", "fail", "PCIe"),
+        (f"snd_hda_intel {ADDRESS[:-1]}1: AER: can't recover (no error_detected callback)", "fail", "PCIe"),
+        (f"pcieport {PORT}: DPC: containment event, status:0x1f01 source:0x0100", "fail", "PCIe"),
+        (f"pcieport {PORT}: pciehp: Slot(1): Link Down", "fail", "PCIe"),
+        (f"nvidia {ADDRESS}: Unable to change power state from D3cold to D0", "fail", "PCIe"),
+        (f"nvidia {ADDRESS}: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0003]", "warn", "IOMMU"),
+        (f"DMAR: [DMA Read NO_PASID] Request device [{ADDRESS[5:]}] fault addr 0x0", "warn", "IOMMU"),
+        ("{1}[Hardware Error]: event severity: fatal", "warn", "machine itself"),
+    ],
+)  # fmt: skip
+def test_lines_of_the_kernel_on_the_bus(line: str, level: str, words: str) -> None:
+    finding = only(judge(machine(f"[ 99.0] {line}"), "KRN-015"), level)
+    assert words in finding.message
+    assert words == "machine itself" or ADDRESS in finding.subject
+
+
+def test_a_gpu_whose_firmware_did_not_start() -> None:
+    lines = (
+        "[ 10.1] NVRM: GPU0 _kgspBootGspRm: unexpected WPR2 already up, cannot proceed with booting GSP",
+        "[ 10.2] NVRM: GPU0 RmInitAdapter: Cannot initialize GSP firmware RM",
+        f"[ 10.3] NVRM: GPU {ADDRESS}: RmInitAdapter failed! (0x62:0x40:2168)",
+    )
+    told = results(machine(*lines, gpus=lacking()), AREAS)
+    finding = only(told["KRN-013"])
+    assert "GSP" in finding.message and ADDRESS in finding.subject
+    assert finding.remedy is not None and "sudo poweroff" in finding.remedy.commands
+    assert told["KRN-014"].consequence_of == "KRN-013"
+
+
+def xids(*codes: int) -> list[str]:
+    return [f"[ {n}.0] NVRM: Xid (PCI:{ADDRESS[:-2]}): {code}, x" for n, code in enumerate(codes)]
+
+
+@pytest.mark.parametrize(("code", "outcome"), [(119, "pass"), (74, "pass"), (48, "fail")])
+def test_an_xid_before_the_driver_was_loaded_anew(code: int, outcome: str) -> None:
+    result = judge(machine(*xids(code), LOADED), "KRN-008")
+    assert result.outcome == outcome
+    assert outcome == "fail" or "before the last reset" in result.detail
+    assert judge(machine(LOADED, f"[ 9.0]{xids(code)[0][5:]}"), "KRN-008").outcome == "fail"
+
+
+def test_an_xid_before_the_driver_took_its_advice_back() -> None:
+    back = "154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)"
+    line = f"[ 50.0] NVRM: Xid (PCI:{ADDRESS[:-2]}): {back}"
+    assert judge(machine(*xids(119), line), "KRN-008").outcome == "pass"
+    other = line.replace(ADDRESS[:-2], h100.ADDRESSES[0][:-2])
+    assert judge(machine(*xids(119), other), "KRN-008").outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        *((152, "warn"), (153, "warn"), (159, "warn"), (166, "warn"), (167, "fail"), (168, "fail")),
+        *((169, "fail"), (170, "warn"), (56, "pass"), (58, "warn"), (14, "pass")),
+    ],
+)
+def test_the_later_half_of_the_catalog(code: int, outcome: str) -> None:
+    assert judge(machine(*xids(code)), "KRN-008").outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("code", "severity", "level", "words"),
+    [
+        (10004, "Non-fatal", "warn", "air flow"),
+        (20034, "Fatal", "fail", "other end of the link"),
+        (12028, "Fatal", "fail", "whole fabric"),
+        (19047, "Fatal", "fail", "baseboard"),
+    ],
+)
+def test_sxids_by_the_table(code: int, severity: str, level: str, words: str) -> None:
+    line = f"[ 1.0] nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): {code}, {severity}, Link 30"
+    finding = only(judge(machine(line), "KRN-008"), level)
+    assert finding.remedy is not None and words in finding.remedy.text
+    assert f"SXid {code}" in finding.message
+
+
+# KRN-016
+
+
+def manager(*lines: str, fabric: str = "Completed", **kernel: Any) -> Snapshot:
+    events = [FabricManagerEvent(text=line) for line in lines]
+    gpus = [h100.gpu(n, fabric_state=fabric) for n in range(h100.COUNT)]
+    return h100.machine(gpus, host=BARE, kernel=h100.kernel(fabric_manager_log=events, **kernel))
+
+
+NOTHING = (
+    "request to query NVSwitch device information from NVSwitch driver failed with error:WARNING Nothing to"
+    " do [NV_WARN_NOTHING_TO_DO]"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "level", "words", "command"),
+    [
+        (
+            "fabric manager NVIDIA GPU driver interface version 550.90.07 don't match with driver version"
+            " 535.104.05. Please update with matching NVIDIA driver package.",
+            "fail", "550.90.07, and the driver is 535.104.05", "nvidia-fabricmanager-535",
+        ),
+        (
+            "detected number of NVSwitches don't match with any supported system topology, aborting fabric"
+            " manager",
+            "fail", "as many NVSwitches", "lspci",
+        ),
+        (
+            "detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id"
+            " 3 port 33",
+            "fail", "SXid 20034", "reboot",
+        ),
+        (
+            "failed to find the GPU handle 5410063385821516767 in the multicast team request setup 613.",
+            "fail", "multicast", "--gpu-reset",
+        ),
+        ("NVLink initialization failed for trunk link 3", "fail", "fault of an NVLink", "reboot"),
+        ("something that nobody has written down", "warn", "logs errors", "fabricmanager.log"),
+    ],
+)  # fmt: skip
+def test_words_of_the_fabric_manager(line: str, level: str, words: str, command: str) -> None:
+    finding = only(judge(manager(line), "KRN-016"), level)
+    assert words in finding.message
+    assert finding.remedy is not None
+    assert any(command in one for one in finding.remedy.commands), finding.remedy.commands
+
+
+def test_words_of_the_fabric_manager_that_are_no_alarm() -> None:
+    line = (
+        "detected NVSwitch non-fatal error 12028 on fid 0 on NVSwitch pci bus id 00000000:86:00.0"
+    )
+    assert judge(manager(line, NOTHING), "KRN-016").outcome == "pass"
+    assert judge(manager(NOTHING, fabric="N/A"), "KRN-016").outcome == "pass"
+    assert (
+        judge(h100.machine(kernel=h100.kernel(fabric_manager_log=ABSENT)), "KRN-016").outcome
+        == "skipped"
+    )
+
+
+def test_gpus_that_wait_for_switches_that_are_elsewhere() -> None:
+    told = results(manager(NOTHING, fabric="In Progress"), AREAS)
+    assert "elsewhere" in only(told["KRN-016"]).message
+    assert told["GPU-012"].consequence_of == "KRN-016"
