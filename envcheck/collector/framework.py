@@ -13,6 +13,8 @@ import time
 from .facts import Facts, from_error, unavailable
 
 LOG_LINES = 60
+# What a framework's package keeps beside it: TensorFlow 1.15 to 2.1, and JAX.
+_BESIDE = {"tensorflow": "tensorflow_core", "jax": "jaxlib"}
 _LINE_LIMIT = 600  # characters
 _ASKING = 12.0  # seconds for the versions of all mapped libraries
 
@@ -46,6 +48,10 @@ def collect(context, name, describe):
         facts.put("file", file if isinstance(file, str) else unavailable("absent"))
         facts.put("version", ask(version_of, module))
         describe(module, facts)
+        if name in _BESIDE:
+            facts.put(
+                "compiler_tools", _compiler_tools(context, homes(module)), "files, ptxas --version"
+            )
     facts.put("libraries", _libraries(context), "/proc/self/maps and the libraries' own functions")
     facts.put("log", [], "its standard error")
     _flush()
@@ -70,6 +76,25 @@ def load(name):
         places = ", ".join(list(getattr(module, "__path__", []))[:3])
         return None, "ImportError: no module, only a directory of that name is there: %s" % places
     return module, None
+
+
+def homes(module):
+    """The directories of a framework's packages."""
+    file = getattr(module, "__file__", None)
+    if not isinstance(file, str):
+        return []
+    home = os.path.dirname(os.path.abspath(file))
+    beside = _BESIDE.get(os.path.basename(home))
+    return [home] + ([os.path.join(os.path.dirname(home), beside)] if beside else [])
+
+
+def _compiler_tools(context, folders):
+    try:
+        from .cuda import compiler_tools
+
+        return compiler_tools.find(context, folders, sys.path, sys.prefix)
+    except BaseException as error:
+        return from_error(error)
 
 
 def _flush():

@@ -141,6 +141,30 @@ class FrameworkGpu(Facts, frozen=True, kw_only=True):
     compute_capability: Maybe[str] = NOT_COLLECTED
 
 
+class CompilerTool(Facts, frozen=True, kw_only=True):
+    """A ptxas or a libdevice, one of which XLA takes to compile for a GPU.
+
+    place: "PATH", or whose directory ``root`` is: "XLA_FLAGS" names it, "build" is the toolkit that the
+    framework was built with, "framework" its own package, "aside" where XLA never looks by itself.
+    """
+
+    kind: Literal["ptxas", "libdevice"]
+    place: Literal[
+        "PATH",
+        "XLA_FLAGS",
+        "build",
+        "/usr/local/cuda",
+        "/opt/cuda",
+        "wheel",
+        "framework",
+        "conda",
+        "aside",
+    ]
+    path: str
+    root: str = ""
+    version: Maybe[str] = NOT_COLLECTED  # "12.5.82"; a libdevice has none
+
+
 class Framework(Facts, frozen=True, kw_only=True):
     """One framework, imported in a process of its own by the target's interpreter."""
 
@@ -153,7 +177,7 @@ class Framework(Facts, frozen=True, kw_only=True):
     cuda_build: Maybe[bool] = NOT_COLLECTED
     tensorrt_build: Maybe[bool] = NOT_COLLECTED
     built_cuda: Maybe[str] = NOT_COLLECTED  # "12.5.1", as the framework says
-    built_cudnn: Maybe[str] = NOT_COLLECTED  # "9"
+    built_cudnn: Maybe[str] = NOT_COLLECTED  # "9", "9.3.0"
     built_capabilities: Maybe[list[str]] = NOT_COLLECTED  # "sm_80" has SASS, "compute_90" has PTX
     gpus: Maybe[list[FrameworkGpu]] = NOT_COLLECTED
     log: list[str] = []  # what it printed about CUDA and GPUs, the first 60 lines
@@ -161,6 +185,7 @@ class Framework(Facts, frozen=True, kw_only=True):
         str, str
     ] = {}  # "tf32", "amp", "xla", "memory_growth" as the framework reports them
     libraries: list[Library] = []  # how: "framework"
+    compiler_tools: Maybe[list[CompilerTool]] = NOT_COLLECTED
 
 
 class Environment(Facts, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from envcheck.facts.host import Host
 from envcheck.facts.pci import Pci, PciDevice
 from envcheck.facts.snapshot import Document, Snapshot
 from envcheck.facts.target import (
+    CompilerTool,
     ConfigFile,
     ConfigSetting,
     Distribution,
@@ -195,6 +196,22 @@ def system_library(name: str, soname: str, version: str = "", **facts: Any) -> L
     return Library(**(given | facts))
 
 
+def compiler_tool(kind: Any, place: Any, root: str, version: str = "") -> CompilerTool:
+    name = {"ptxas": "bin/ptxas", "libdevice": "nvvm/libdevice/libdevice.10.bc"}[kind]
+    path = f"{root}/ptxas" if place == "PATH" else f"{root}/{name}"
+    told = {"version": version} if version else {}
+    return CompilerTool(kind=kind, place=place, path=path, root=root, **told)  # type: ignore[arg-type]
+
+
+def good_tools() -> list[CompilerTool]:
+    """What the nvidia-cuda-nvcc-cu12 wheel brings."""
+    root = f"{SITE}/nvidia/cuda_nvcc"
+    return [
+        compiler_tool("ptxas", "wheel", root, "12.5.82"),
+        compiler_tool("libdevice", "wheel", root),
+    ]
+
+
 def tensorflow(**changes: Any) -> Framework:
     """A TensorFlow 2.19.1 that sees both GPUs."""
     facts: dict[str, Any] = {
@@ -210,6 +227,8 @@ def tensorflow(**changes: Any) -> Framework:
         "built_capabilities": ["sm_60", "sm_70", "sm_80", "sm_89", "sm_90", "compute_90"],
         "gpus": [FrameworkGpu(name="NVIDIA H100 80GB HBM3")] * 2,
         "libraries": good_libraries("framework"),
+        "file": f"{SITE}/tensorflow/__init__.py",
+        "compiler_tools": good_tools(),
     }
     return Framework(**(facts | changes))
 

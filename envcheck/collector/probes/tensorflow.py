@@ -1,9 +1,10 @@
 """TensorFlow 1 and 2 in the target: what it was built with, which GPUs it sees, how it is set."""
 
+import os
 import re
 import sys
 
-from .. import framework
+from .. import files, framework
 from ..facts import is_unavailable, unavailable
 from ..framework import after  # noqa: F401  (the runner's hook)
 
@@ -14,6 +15,8 @@ DEADLINE = 90
 _DESCRIPTION = re.compile(
     r"(?P<pci>[0-9A-Fa-f:.]+)(?:, compute capability: (?P<capability>[\d.]+))?"
 )
+
+_CUDNN_NUMBER = re.compile(r"#define CUDNN_(MAJOR|MINOR|PATCHLEVEL) (\d{1,3})\b")
 
 _UNSAID = unavailable("not-supported", "this build does not say")
 _WITHOUT_CUDA = unavailable("absent", "built without CUDA")
@@ -37,6 +40,9 @@ def describe(tf, facts):
     ):
         values = [str(known[key]) for key in keys if known.get(key)]
         facts.put(field, values[0] if values else unknown, source)
+    header = framework.ask(_cudnn_header, framework.homes(tf)) if cuda else None
+    if isinstance(header, str):
+        facts.put("built_cudnn", header, "cudnn_version.h in TensorFlow's include directory")
     capabilities = known.get("cuda_compute_capabilities")
     facts.put(
         "built_capabilities", architectures(capabilities) if capabilities else unknown, source
@@ -60,6 +66,17 @@ def describe(tf, facts):
         xla=lambda: tf.config.optimizer.get_jit() or False,
         mixed_precision=_keras_policy,
     )
+
+
+def _cudnn_header(homes):
+    """The cuDNN that TensorFlow was built with, to the patch level, by the header that its wheel holds."""
+    for home in homes:
+        path = os.path.join(home, "include/third_party/gpus/cudnn/include/cudnn_version.h")
+        if os.path.isfile(path):
+            text = files.read(path, 1 << 16).decode("ascii", "replace")
+            numbers = dict(_CUDNN_NUMBER.findall(text))
+            return ".".join(numbers[part] for part in ("MAJOR", "MINOR", "PATCHLEVEL"))
+    return None
 
 
 def _keras_policy():
