@@ -133,6 +133,18 @@ def test_all_frameworks_are_judged_alike(code: str, name: str) -> None:
             "nvidia-cuda-runtime-cu12",
         ),
         ("ModuleNotFoundError: No module named 'wrapt'", "module wrapt", "pip install wrapt"),
+        ("ModuleNotFoundError: No module named 'google.protobuf'", "google.protobuf", "protobuf"),
+        (
+            "ModuleNotFoundError: No module named 'pkg_resources'",
+            "pkg_resources",
+            "'setuptools<81'",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'tensorflow.python'",
+            "only a part of it is installed",
+            "--force-reinstall",
+        ),
+        ("ImportError: x.so: undefined symbol: iJIT_NotifyEvent", "MKL 2024.1", "'mkl<2024.1'"),
         ("ImportError: /x.so: undefined symbol: _ZN3foo", "_ZN3foo is missing", "LD_LIBRARY_PATH"),
         ("OSError: /x.so: file too short", "damaged", ""),
         ("ImportError: no module, only a directory of that name is there: /x", "a directory", ""),
@@ -145,6 +157,15 @@ def test_known_reasons_of_an_import_failure(words: str, says: str, command: str)
     assert says in finding.message
     assert finding.remedy is not None and command in " ".join(finding.remedy.commands)
     assert finding.evidence[0].value.startswith(words.splitlines()[0][:40])
+
+
+def test_modules_that_python_3_12_has_no_more() -> None:
+    for module, command in (("distutils.version", ["setuptools"]), ("imp", [])):
+        broken = not_imported(words=f"ModuleNotFoundError: No module named '{module}'")
+        (finding,) = on("FRM-001", broken, interpreter=interpreter(version="3.12.4")).findings
+        assert "Python has no more after 3.11" in finding.message
+        assert finding.remedy is not None
+        assert [one.split()[-1] for one in finding.remedy.commands] == command
 
 
 def test_an_unknown_reason_is_told_in_its_own_words() -> None:

@@ -49,6 +49,13 @@ IMPORT = (
         "dlopen(3)",
     ),
     Cause(
+        r"undefined symbol: (iJIT_\w+)",
+        "MKL 2024.1 and later have no {1}, which it was linked with",
+        "Take an older MKL, or a newer build of the framework.",
+        ("conda install 'mkl<2024.1'",),
+        "pytorch#123097",
+    ),
+    Cause(
         r"undefined symbol: (\S+)",
         "its libraries are of different versions ({1} is missing)",
         "Install it again over itself, and see whether LD_LIBRARY_PATH puts another library in front.",

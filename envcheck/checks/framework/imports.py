@@ -28,6 +28,7 @@ from ..target import (
     sees_gpus,
 )
 from .causes import IMPORT, SIGNALS, explain
+from .missing_modules import explain_missing
 from .version_causes import explain_versions
 
 
@@ -57,8 +58,10 @@ def it_imports(view: SnapshotView) -> Iterator[Verdict]:
             yield Passed(f"{title} {known(facts.version) or 'of an unknown version'}{took}")
             return
         words = known(facts.import_error) or "no reason was given"
-        found = explain_versions(view, facts, "\n".join([words, *facts.log])) or explain(
-            IMPORT, [words], f"{python(view)} -m pip"
+        found = (
+            explain_versions(view, facts, "\n".join([words, *facts.log]))
+            or explain_missing(view, facts, words)
+            or explain(IMPORT, [words], f"{python(view)} -m pip")
         )
         yield Finding(
             "fail",

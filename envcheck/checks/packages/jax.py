@@ -54,11 +54,12 @@ def jax_parts(view: SnapshotView) -> Iterator[Verdict]:
         yield Passed(", ".join(named(one) for one in [jax, *parts.values()]))
         return
     words = " and ".join(named(one) for one in wrong)
+    verb = "does" if len(wrong) == 1 else "do"
     cuda = next((match[1] for name in parts if (match := _PLUGIN.match(name))), "")
     extra = f"[cuda{cuda}]" if cuda else ""
     yield Finding(
         "fail",
-        f"{words} {'does' if len(wrong) == 1 else 'do'} not go with {named(jax)}.",
+        f"{words} {verb} not go with {named(jax)}.",
         subjects=about("package", wrong[0].name),
         evidence=[
             view.evidence(PLACE, ", ".join(named(one) for one in [jax, *parts.values()])),
@@ -67,7 +68,7 @@ def jax_parts(view: SnapshotView) -> Iterator[Verdict]:
             "Install jax with its parts in one go, so that all are of one release.",
             [pip_install(view, f"jax{extra}=={jax.version}")],
         ),
-        headline=f"{words} with {named(jax)}",
+        headline=f"{words} {verb} not go with {named(jax)}",
     )
 
 
