@@ -10,7 +10,7 @@ import msgspec
 from ..facts.base import Unavailable, known
 from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge, Skip
-from ..facts.view import SnapshotView
+from ..facts.view import SnapshotView, show
 from ..findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
 from ..findings.shell import word
 from ..findings.subjects import about_gpu
@@ -120,6 +120,31 @@ def finding(
         ],
         remedy,
         headline,
+    )
+
+
+def errors_of(gpu: Gpu, words: tuple[str, ...]) -> list[str]:
+    """The names of the facts for which the driver gave one of these errors."""
+    return [
+        name
+        for name, fact in zip(Gpu.__struct_fields__, msgspec.structs.astuple(gpu), strict=True)
+        if isinstance(fact, Unavailable)
+        and fact.unavailable == "error"
+        and any(word in fact.detail.lower() for word in words)
+    ]
+
+
+def about_errors(
+    view: SnapshotView, gpu: Gpu, level: str, message: str, names: list[str], remedy: Remedy
+) -> Finding:
+    """A Finding whose evidence may be facts that are errors."""
+    path = gpu_path(view, gpu)
+    return Finding(
+        "fail" if level == "fail" else "warn",
+        message,
+        about_gpu(gpu),
+        [view.evidence(f"{path}.{name}", show(getattr(gpu, name))) for name in names[:3]],
+        remedy,
     )
 
 

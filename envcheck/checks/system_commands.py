@@ -18,7 +18,7 @@ _HOSTS_OWN = re.compile(
     r"|nvidia-modprobe|update-grub|grub2?-mkconfig|grubby|ubuntu-drivers|systemctl|journalctl|fuser"
     r"|lxc (?:config|restart)|systemd-nspawn"
     r"|nvidia-persistenced|/etc/modprobe\.d|/etc/modules-load\.d|nvidia-cuda-mps-control"
-    r"|nvidia-smi (?:--gpu-reset|mig|-c|-pm|-i \S+ -(?:mig|pl|c|pm))"
+    r"|nvidia-smi (?:--gpu-reset|mig|-c|-pm|-i \S+ -(?:mig|pl|c|pm|rac|rgc|rmc))"
     r"|nvidia-(?:ctk|driver|utils|compute|open|kernel|fabric)|akmod-nvidia|kernel-devel|linux-headers)"
 )
 _ON_HOST = "# on the host: "

@@ -326,7 +326,10 @@ def _low(
 ) -> bool:
     if run.busy or _by_old_instructions(run, mode):
         return False
-    reasons = set(known(rate.clock_event_reasons) or []) - _NORMAL
-    braked = bool(clock and clock < HELD * maximum and reasons & set(_HOLDS))
+    told = known(rate.clock_event_reasons)
+    reasons = set(told or []) - _NORMAL
+    # A clock that was counted on the GPU is low where others had their turns too; NVML's is the clock.
+    unexplained = told == [] and rate.clock_source == "NVML"
+    braked = bool(clock and clock < HELD * maximum and (reasons & set(_HOLDS) or unexplained))
     judged = share is not None and not is_of_the_library(run, question(mode))
     return braked or (judged and share is not None and share < LOW)

@@ -206,10 +206,11 @@ def test_case(name: str) -> None:
 # Codes whose cases need more than one GPU's facts: test_gpu_fabric_checks.py.
 FABRIC = {"GPU-012", "GPU-013", "GPU-019"}
 PEERS = {f"GPU-0{number}" for number in range(21, 27)}  # test_peers_checks.py
+HEALTH = {f"GPU-0{number}" for number in range(27, 35)}  # test_gpu_health_checks.py
 
 
 def test_every_gpu_check_is_tried() -> None:
-    tried = {case[0] for case in CASES.values()} | FABRIC | PEERS
+    tried = {case[0] for case in CASES.values()} | FABRIC | PEERS | HEALTH
     assert tried == {c.code for c in checks_of(["gpu"])}
 
 

@@ -357,7 +357,7 @@ CASES: dict[str, tuple[str, Snapshot, str, str]] = {
             all_gpus(processes=[], memory_used_mib=500), kernel=services(cuda_mps_control=True)
         ),
         "warn",
-        "nothing uses it",
+        "EXCLUSIVE_PROCESS",
     ),
     "MPS in use": (
         "GPU-016",
@@ -410,6 +410,10 @@ def test_case(name: str) -> None:
 
 
 def test_the_fabrics_remedy_names_the_drivers_version() -> None:
-    result = judged_alone(with_fault(fabric_state="In Progress"), "GPU-012")
+    stopped = machine(all_gpus(fabric_state="In Progress"), kernel=services(fabricmanager=False))
+    result = judged_alone(stopped, "GPU-012")
     assert "nvidia-fabricmanager-535" in told(result)
+    result = judged_alone(with_fault(fabric_state="In Progress"), "GPU-012")
+    assert "systemctl restart nvidia-fabricmanager" in told(result)
+    assert "a minute or two" in told(result)
     assert ADDRESSES[VICTIM] in result.findings[0].subject

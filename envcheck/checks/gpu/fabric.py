@@ -15,6 +15,7 @@ from ..driver.cuinit import fabric_remedy
 from ..driver_state import NO_GPUS, service
 from ..gpus import finding, judge_gpus, reset, together
 from ..registry import check
+from .fabric_faults import rejoin, told_faults
 
 _UNFINISHED = ("not started", "in progress")
 _NONE_HERE = ("n/a", "not supported", "")
@@ -28,14 +29,19 @@ _NOT_READY = 802  # CUDA_ERROR_SYSTEM_NOT_READY
     problem="has not joined the NVSwitch fabric",
     about="On machines with NVSwitch the fabric manager has to join each GPU to the fabric before CUDA"
     " starts: until the fabric's state is 'Completed', with success, cuInit returns 802, or GPUs reach each"
-    " other over PCIe alone, many times slower and without any error. An unhealthy fabric is a failure"
-    " too, one of limited capacity a warning. nvidia-smi -L and the NVLink states look fine all the while."
+    " other over PCIe alone, many times slower and without any error. The fabric tells its own faults, each"
+    " with another remedy: a route that failed or is being recovered, degraded bandwidth, a GPU without a"
+    " partition, with too few NVLinks, with other firmware, in the wrong place. An unhealthy fabric is a"
+    " failure, one of limited capacity or in recovery a warning. nvidia-smi -L and the NVLink states look"
+    " fine all the while."
     " Where the driver does not tell the state (before Hopper), an NVSwitch without a running fabric"
     " manager is judged by whether CUDA starts.",
     sources=(
         "pytorch#35710",
         "NVIDIA Fabric Manager User Guide",
         "NVSentinel#883 (Completed, with an error as status)",
+        "nvidia-smi(1), Fabric; nvml.h, NVML_GPU_FABRIC_HEALTH_MASK_*",
+        "gpud#1106 (GB200: no fabric manager on the node)",
     ),
     follows=(*NO_GPUS, "KRN-011", "KRN-016"),
 )
@@ -55,6 +61,7 @@ def _fabric(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     if state.lower() in _NONE_HERE:
         raise Skip("the GPU is not part of a fabric")
     fields = "fabric_state fabric_status fabric_health"
+    faults = known(gpu.fabric_faults) or []
     if state.lower() in _UNFINISHED:
         yield _unfinished(view, gpu, state, fields)
     elif status and status.lower() not in ("success", *_NONE_HERE):
@@ -65,8 +72,11 @@ def _fabric(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             f"Joining the NVSwitch fabric ended in an error ('{status}'): GPUs reach each other over PCIe"
             " alone, many times slower.",
             fields,
-            fabric_remedy(view),
+            rejoin(view, gpu),
         )
+        yield from told_faults(view, gpu, faults)
+    elif faults:
+        yield from told_faults(view, gpu, faults)
     elif health == "unhealthy":
         yield finding(
             view,
@@ -101,13 +111,18 @@ def _unfinished(view: SnapshotView, gpu: Gpu, state: str, fields: str) -> Findin
         effect = "CUDA starts, and GPUs reach each other over PCIe alone, many times slower."
     else:
         effect = "no CUDA program starts."
+    lasts = (
+        " Right after boot that takes a minute or two; later, it does not get through."
+        if state.lower() == "in progress"
+        else ""
+    )
     found = finding(
         view,
         "warn" if alone else "fail",
         gpu,
-        f"The GPU has not joined the NVSwitch fabric (state '{state}'): {effect}",
+        f"The GPU has not joined the NVSwitch fabric (state '{state}'): {effect}{lasts}",
         fields,
-        fabric_remedy(view),
+        rejoin(view, gpu),
     )
     found.evidence.extend(_manager_evidence(view))
     return found

@@ -1,22 +1,23 @@
-"""Checks on heat, power and what holds the clocks back."""
+"""Checks on heat, and on what holds the clocks back now."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...data.memory_temperatures import memory_temperature_limit
 from ...facts.base import known
 from ...facts.gpu import Gpu
 from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, need
 from ...findings.model import Passed, Remedy, Verdict
 from ..driver_state import NO_GPUS
-from ..gpus import address_of, finding, judge_gpus
+from ..gpus import finding, judge_gpus
 from ..registry import check
+from .power import POWER_SUPPLY
 
 WARM_C = 5  # degrees below its slowdown threshold from which on a GPU counts as hot
-POWER_TOLERANCE = 0.01  # of the default limit: what rounding and the driver's own steps make of it
 
-_COOLING = Remedy(
+COOLING = Remedy(
     "Look at fans, airflow, dust and the room's temperature; passively cooled boards need the server's"
     " own fans.",
     ["nvidia-smi -q -d TEMPERATURE", "nvidia-smi dmon -s pc"],
@@ -59,7 +60,7 @@ def _temperature(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             f"The GPU is at or above its slowdown temperature{at}: it lowers its clocks, and training"
             " slows down with it.",
             "temperature_c temperature_slowdown_c temperature_margin_c",
-            _COOLING,
+            COOLING,
         )
     elif left <= WARM_C:
         yield finding(
@@ -69,11 +70,75 @@ def _temperature(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             f"The GPU is {left} degree{'' if left == 1 else 's'} below its slowdown temperature{at}: under"
             " more load it will lower its clocks.",
             "temperature_c temperature_slowdown_c temperature_margin_c",
-            _COOLING,
+            COOLING,
             "is nearly too hot",
         )
     else:
         yield Passed("below the slowdown temperature")
+
+
+def _memory_limit(gpu: Gpu) -> int | None:
+    """The temperature from which on the memory is slowed down: the board's own, else its generation's."""
+    own = known(gpu.memory_temperature_max_c)
+    return memory_temperature_limit(known(gpu.architecture) or "") if own is None else own
+
+
+def memory_is_too_hot(gpu: Gpu) -> bool:
+    now, limit = known(gpu.memory_temperature_c), _memory_limit(gpu)
+    return now is not None and limit is not None and now >= limit
+
+
+@check(
+    "GPU-030",
+    title="The GPUs' memory is cool enough",
+    problem="has memory that is too hot",
+    about="The memory has a sensor and a limit of its own: above it the driver slows the memory down, and its"
+    " errors become more, while the GPU itself may be cool. Judged against the board's own limit where the"
+    " driver tells it; boards that tell it relative to T.Limit alone (since Hopper) against what is known"
+    " of their memory. At the limit is a failure, within 5 degrees of the board's own a warning.",
+    sources=(
+        "nvidia-smi(1), Temperature",
+        "nvml.h, NVML_TEMPERATURE_THRESHOLD_MEM_MAX",
+        "envcheck/data: memory_temperatures.csv",
+    ),
+    follows=(*NO_GPUS, "GPU-007"),
+)
+def memory_is_cool(view: SnapshotView) -> Iterator[Verdict]:
+    return judge_gpus(view, lambda gpu: _memory_temperature(view, gpu))
+
+
+def _memory_temperature(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    now = need(gpu.memory_temperature_c, "the memory's temperature")
+    limit = _memory_limit(gpu)
+    if limit is None:
+        raise Skip("how hot this board's memory may be: not known")
+    fields = "memory_temperature_c memory_temperature_max_c temperature_c"
+    if now >= limit:
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            f"The memory is at {now} °C, and from {limit} °C on it is slowed down: training slows down"
+            " with it,"
+            " and memory errors become more likely.",
+            fields,
+            COOLING,
+        )
+    elif known(gpu.memory_temperature_max_c) is not None and limit - now <= WARM_C:
+        left = limit - now
+        yield finding(
+            view,
+            "warn",
+            gpu,
+            f"The memory is {left} degree{'' if left == 1 else 's'} below its limit ({now} of {limit} °C):"
+            " under"
+            " more load it will be slowed down.",
+            fields,
+            COOLING,
+            "has memory that is nearly too hot",
+        )
+    else:
+        yield Passed(f"below {limit} °C")
 
 
 # Clock-event reason: (level, message, remedy); and those that are normal, the power cap at full load too.
@@ -82,17 +147,13 @@ _REASONS = {
         "fail",
         "The hardware holds the clocks down because of heat (half or less): training runs at a fraction of"
         " the GPU's speed.",
-        _COOLING,
+        COOLING,
     ),
     "hw_power_brake_slowdown": (
         "fail",
         "The machine's power brake holds the clocks down: its power supply or rack asks the GPU to slow"
         " down, and training runs at a fraction of the GPU's speed.",
-        Remedy(
-            "Look at the power supplies, their redundancy and cables, and at the power limits that the"
-            " server's management controller sets.",
-            ["nvidia-smi -q -d PERFORMANCE,POWER", "sudo ipmitool sdr type 'Power Supply'"],
-        ),
+        POWER_SUPPLY,
     ),
     "hw_slowdown": (
         "warn",
@@ -107,7 +168,7 @@ _REASONS = {
         "warn",
         "The driver holds the clocks down to keep the GPU or its memory below the temperature allowed:"
         " training runs slower than it could.",
-        _COOLING,
+        COOLING,
     ),
 }
 _THROTTLED = {
@@ -115,6 +176,12 @@ _THROTTLED = {
     "hw_power_brake_slowdown": "is throttled by the power brake",
     "hw_slowdown": "is throttled by its hardware",
     "sw_thermal_slowdown": "is throttled by heat",
+}
+_COUNTERS = {
+    "hw_thermal_slowdown": "slowdown_hw_thermal_us",
+    "hw_power_brake_slowdown": "slowdown_hw_power_brake_us",
+    "hw_slowdown": "slowdown_hw_thermal_us slowdown_hw_power_brake_us",
+    "sw_thermal_slowdown": "slowdown_sw_thermal_us",
 }
 _NORMAL = {
     "gpu_idle",
@@ -152,6 +219,8 @@ def _clock_reasons(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     left = _degrees_left(gpu)
     if told == ["sw_thermal_slowdown"] and left is not None and left <= 0:
         raise Skip("the GPU is too hot, and holds its clocks down for that (GPU-007)")
+    if told == ["sw_thermal_slowdown"] and memory_is_too_hot(gpu):
+        raise Skip("its memory is too hot, and it holds the clocks down for that (GPU-030)")
     for reason in told:
         level, message, remedy = _REASONS[reason]
         yield finding(
@@ -159,7 +228,8 @@ def _clock_reasons(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             level,
             gpu,
             message,
-            "clock_event_reasons clock_sm_mhz clock_sm_max_mhz temperature_c power_draw_w",
+            "clock_event_reasons clock_sm_mhz clock_sm_max_mhz temperature_c power_draw_w"
+            f" {_COUNTERS[reason]}",
             remedy,
             _THROTTLED[reason],
         )
@@ -168,36 +238,3 @@ def _clock_reasons(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
         raise NotKnown(f"the clock-event reason {', '.join(unheard)}")
     if not told:
         yield Passed("no slowdown")
-
-
-@check(
-    "GPU-009",
-    title="The power limit is the board's default",
-    problem="has a lowered power limit",
-    about="A power limit below the board's default caps the clocks under load, often without anybody"
-    " remembering who set it: a warning. A limit above the default is the owner's business.",
-    sources=("nvidia-smi(1), Power Readings", "NVSentinel#890"),
-    follows=NO_GPUS,
-)
-def power_limit_is_default(view: SnapshotView) -> Iterator[Verdict]:
-    return judge_gpus(view, lambda gpu: _power_limit(view, gpu))
-
-
-def _power_limit(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
-    limit = need(gpu.power_limit_w, "the power limit")
-    default = need(gpu.power_default_limit_w, "the default power limit")
-    if limit < default * (1 - POWER_TOLERANCE):
-        yield finding(
-            view,
-            "warn",
-            gpu,
-            f"The power limit is {limit:g} W and the board's default {default:g} W: under load the GPU runs"
-            " at lower clocks than it could.",
-            "power_limit_w power_default_limit_w",
-            Remedy(
-                "Set the default again, if nobody needs the lower limit.",
-                [f"sudo nvidia-smi -i {address_of(gpu)} -pl {default:g}"],
-            ),
-        )
-    else:
-        yield Passed("no lower than the default")

@@ -30,6 +30,9 @@ from ..registry import check
 
 _KERNEL_LOG = "sudo dmesg | grep -iE 'nvrm|xid|fallen off'"
 _PERMISSION = 4
+# NVML's errors on opening a GPU that say themselves what has to be done.
+_TELLING = (8, 14)  # INSUFFICIENT_POWER, CORRUPTED_INFOROM
+_RESET = 16  # RESET_REQUIRED
 
 
 @check(
@@ -40,12 +43,14 @@ _PERMISSION = 4
     " not answer any more; whatever runs on it hangs or dies, and often the whole job with it. The signs"
     " are NVML errors that are not 'not supported': GPU is lost, unknown error, reset required. An error"
     " on a fact that every GPU has (UUID, name, memory, temperature) is a failure; one on a side fact"
-    " alone is a warning, and so is a GPU that only this user may not open.",
+    " alone is a warning, and so is a GPU that only this user may not open. Of a document that somebody"
+    " sent, so is one that counts more GPUs than it describes: one that the driver could not ask is left"
+    " out of it, and so are those that nobody asked for (nvidia-smi -i).",
     sources=(
         "NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245",
         "NVIDIA GPU debug guidelines; XID 79",
     ),
-    follows=(*NO_GPUS, "PCI-004", "KRN-006"),
+    follows=(*NO_GPUS, "PCI-004", "KRN-006", "GPU-032"),
 )
 def no_gpu_is_lost(view: SnapshotView) -> Iterator[Verdict]:
     probe = view.machine.nvml
@@ -54,6 +59,35 @@ def no_gpu_is_lost(view: SnapshotView) -> Iterator[Verdict]:
         yield _lost(view, place, entry)
     if view.gpus or not lost:
         yield from together(each_gpu(view, lambda gpu: _troubled(view, gpu)))
+    yield from _left_out(view)
+
+
+def _left_out(view: SnapshotView) -> Iterator[Finding]:
+    """Of nvidia-smi's document: GPUs that are attached and not described in it."""
+    smi, nvml = view.machine.nvidia_smi, view.machine.nvml
+    if smi is None or smi.facts is None or (nvml is not None and nvml.facts is not None):
+        return
+    attached, described = known(smi.facts.gpu_count), known(smi.facts.gpus)
+    # One alone out of many is what somebody asked for.
+    if attached is None or described is None or not 1 < len(described) < attached:
+        return
+    yield Finding(
+        "warn",
+        f"nvidia-smi counts {attached} GPUs and describes {len(described)}: the driver could not ask the"
+        " others, which are lost, unless they were left out on purpose (-i).",
+        evidence=[
+            view.evidence("machine.nvidia_smi.gpu_count"),
+            view.evidence(
+                "machine.nvidia_smi.gpus",
+                ", ".join(known(gpu.pci_address) or "?" for gpu in described),
+            ),
+        ],
+        remedy=Remedy(
+            "See which one is missing, and look for it in the kernel's log; reset it or reboot.",
+            ["nvidia-smi -L", "lspci -d 10de:", _KERNEL_LOG, REBOOT],
+        ),
+        headline="nvidia-smi describes fewer GPUs than are attached",
+    )
 
 
 def _lost(view: SnapshotView, place: int, entry: LostGpu) -> Finding:
@@ -69,12 +103,20 @@ def _lost(view: SnapshotView, place: int, entry: LostGpu) -> Finding:
         remedy = Remedy(told.remedy, list(told.commands))
         message = f"{gpu.text} is closed to this user, whose programs do not find it."
         return Finding("warn", message, [gpu], evidence, remedy)
+    if entry.code in _TELLING:
+        remedy = Remedy(told.remedy, list(told.commands))
+    elif entry.code == _RESET:
+        remedy = reset(
+            Gpu(index=entry.index, pci_address=entry.pci_address), "The driver asks for a reset."
+        )
+    else:
+        remedy = _bring_back(view, address)
     return Finding(
         "fail",
         f"{gpu.text} does not answer the driver: {told.meaning}; what runs on it hangs or dies.",
         [gpu],
         evidence + _log_evidence(view, address),
-        _bring_back(view, address),
+        remedy,
     )
 
 
@@ -141,15 +183,21 @@ def _troubled(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
 
 
 # The faults that make the driver ask for a recovery.
-_ASKED_FOR_BY = ("GPU-002", "GPU-003", "GPU-004", "GPU-005", "GPU-012")
+_ASKED_FOR_BY = ("GPU-002", "GPU-003", "GPU-004", "GPU-005", "GPU-012", "GPU-031")
 # What the driver asks for, in NVML's and nvidia-smi's words (lower case), and how to do it.
 _ACTIONS = {
     "reset": "The driver asks for a reset of the GPU.",
     "gpu reset": "The driver asks for a reset of the GPU.",
     "bus reset": "The driver asks for a reset of the GPU through its bus (--gpu-reset bus).",
     "drain and reset": "The driver asks that the GPU be drained of work and reset.",
-    "drain p2p": "The driver asks that peer-to-peer traffic with the GPU be stopped, then a reset.",
+    "drain p2p": "The driver asks that peer-to-peer traffic with the GPU be stopped; it then asks for"
+    " something else, mostly a reset.",
 }
+_IMEX = Remedy(
+    "The driver asks that the IMEX domain be recovered: restart the service on all of its nodes, and see"
+    " that each is ready.",
+    ["sudo systemctl restart nvidia-imex", "nvidia-imex-ctl -N"],
+)
 _FINE = ("none", "n/a", "")
 
 
@@ -173,11 +221,12 @@ def _recovery(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     required = known(gpu.reset_required)
     if action is not None and action.strip().lower() not in _FINE:
         words = action.strip().lower()
-        remedy = (
-            reset(gpu, _ACTIONS[words])
-            if words in _ACTIONS
-            else Remedy(f"The driver asks for: {action}.", [_KERNEL_LOG, REBOOT])
-        )
+        if words in _ACTIONS:
+            remedy = reset(gpu, _ACTIONS[words])
+        elif "imex" in words:
+            remedy = _IMEX
+        else:
+            remedy = Remedy(f"The driver asks for: {action}.", [_KERNEL_LOG, REBOOT])
         yield finding(
             view,
             "fail",
@@ -195,6 +244,17 @@ def _recovery(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             "The GPU must be reset before it can be used again.",
             "reset_required",
             reset(gpu, "The driver asks for it."),
+        )
+    elif known(gpu.drain_and_reset_recommended):
+        yield finding(
+            view,
+            "fail",
+            gpu,
+            "The driver recommends that the GPU be drained of work and reset: parts of it are out of use"
+            " until"
+            " then.",
+            "drain_and_reset_recommended reset_required",
+            reset(gpu, "Let the jobs on it end and start no new ones."),
         )
     elif action is None and required is None:
         need(gpu.recovery_action, "the recovery action")

@@ -8,12 +8,11 @@ from ...facts.base import known
 from ...facts.gpu import Gpu
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, need
-from ...findings.model import Passed, Remedy, Verdict
+from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..driver_state import NO_GPUS
 from ..gpus import address_of, finding, judge_gpus, replace, reset
 from ..registry import check
-
-MEMORY_ERRORS = "NVIDIA GPU Memory Error Management"
+from .sram import MEMORY_ERRORS, aggregate, volatile
 
 # Volta and older retire pages, of which a board has 64; with 60 gone it is due for replacement.
 RETIRED_PAGES_LIMIT = 60
@@ -27,7 +26,8 @@ RETIRED_PAGES_CAPACITY = 64
     about="ECC corrects single-bit errors and detects larger ones. An uncorrectable error since the"
     " driver was loaded (volatile) has killed the program that met it, and where it could not be contained"
     " the results of others are not to be trusted: a failure, until the GPU is reset and proves itself."
-    " One in the board's life alone (aggregate) is a warning. Corrected errors are what ECC is for.",
+    " One in the board's life alone (aggregate) is a warning. Corrected errors are what ECC is for. Errors"
+    " of on-chip memory, where the driver tells them apart, are GPU-031's.",
     sources=(MEMORY_ERRORS, "XID 48, 94, 95"),
     follows=(*NO_GPUS, "GPU-003", "GPU-004", "GPU-005"),
 )
@@ -52,7 +52,11 @@ def _ecc(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
         yield Passed("ECC is off")
         return
     recent = need(gpu.ecc_uncorrected_volatile, "uncorrectable errors since the driver was loaded")
-    ever = known(gpu.ecc_uncorrected_aggregate)
+    ever = known(gpu.ecc_uncorrected_aggregate) or 0
+    recent, ever = (
+        max(recent - volatile(gpu), 0),
+        max(ever - aggregate(gpu), 0),
+    )  # GPU-031 has those
     if recent > 0:
         yield finding(
             view,
@@ -91,11 +95,17 @@ def _errors(count: int) -> str:
     title="Row remapping is complete",
     problem="has incomplete row remapping",
     about="GPUs since Ampere replace a bad row of memory by a spare one; that takes effect at the next"
-    " reset. A remapping that failed means that the spare rows are used up: the board is due for"
-    " replacement. One that is pending is a failure too: the memory has had an uncorrectable error, the"
-    " repair waits for one command, and until then the GPU works around the bad page (data-centre parts)"
-    " or goes on using it (others). Rows that were remapped in the past are no fault.",
-    sources=(MEMORY_ERRORS, "XID 63, 64"),
+    " reset. A remapping that failed is a failure: a bank without spare rows, a row that had been remapped"
+    " before, or 512 rows in all; the field diagnostic then decides on a replacement. One that is pending"
+    " is a failure too: the memory has had an uncorrectable error, the repair waits for one command, and"
+    " until then the GPU works around the bad page (data-centre parts) or goes on using it (others). Banks"
+    " with no spare row left, or with few, are a warning: the next error there cannot be repaired. Rows"
+    " that were remapped in the past are no fault.",
+    sources=(
+        f"{MEMORY_ERRORS}, RMA Policy",
+        "nvidia-smi(1), Remapped Rows, Bank Remap Availability Histogram",
+        "XID 63, 64",
+    ),
     follows=NO_GPUS,
 )
 def remapping_is_complete(view: SnapshotView) -> Iterator[Verdict]:
@@ -111,10 +121,12 @@ def _remap(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             view,
             "fail",
             gpu,
-            "A row of memory could not be remapped: the spare rows are used up, and errors will go on.",
-            "remap_failed remap_uncorrectable",
+            f"A row of memory could not be remapped: {_why_failed(gpu)}; errors will go on.",
+            f"remap_failed remap_uncorrectable {_HISTOGRAM}",
             replace(gpu, "The row-remapping failure flag is NVIDIA's criterion for an RMA."),
         )
+    elif known(gpu.remap_banks_none) or known(gpu.remap_banks_low):
+        yield _spare_rows(view, gpu)
     if pending:
         yield finding(
             view,
@@ -125,9 +137,48 @@ def _remap(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             "remap_pending remap_correctable remap_uncorrectable",
             reset(gpu, "The reset puts the spare row in place."),
         )
-    if not failed and not pending:
+    if not failed and not pending and not known(gpu.remap_banks_none):
         rows = (known(gpu.remap_correctable) or 0) + (known(gpu.remap_uncorrectable) or 0)
         yield Passed(f"{rows} rows remapped" if rows else "no row remapped")
+
+
+_HISTOGRAM = "remap_banks_none remap_banks_low remap_banks_partial remap_banks_high remap_banks_max"
+ROWS_LIMIT = 512  # remapped for uncorrectable errors, over the whole memory
+
+
+def _why_failed(gpu: Gpu) -> str:
+    empty, rows = known(gpu.remap_banks_none), known(gpu.remap_uncorrectable)
+    if empty:
+        return f"{_banks(empty)} no spare row left"
+    if rows is not None and rows >= ROWS_LIMIT:
+        return f"all {ROWS_LIMIT} remappings of the board are used up"
+    if empty == 0:
+        return "spare rows are left in every bank, so a row that was remapped before is bad again"
+    return "its bank has no spare row left, or the row had been remapped before"
+
+
+def _banks(count: int) -> str:
+    return f"{count} memory bank{' has' if count == 1 else 's have'}"
+
+
+def _spare_rows(view: SnapshotView, gpu: Gpu) -> Finding:
+    empty, low = known(gpu.remap_banks_none) or 0, known(gpu.remap_banks_low) or 0
+    told = f"{_banks(empty)} no spare row left" if empty else f"{_banks(low)} few spare rows left"
+    return finding(
+        view,
+        "warn",
+        gpu,
+        f"{told}: nothing fails yet, and the next error there"
+        f" {'cannot be repaired' if empty else 'or the one after it cannot be repaired'}.",
+        f"{_HISTOGRAM} remap_uncorrectable",
+        Remedy(
+            "Run the vendor's field diagnostic when the machine is free, and plan for a replacement; watch"
+            " for"
+            " XID 63 and 64.",
+            [f"nvidia-smi -q -d ROW_REMAPPER -i {address_of(gpu)}", "sudo dcgmi diag -r 3"],
+        ),
+        "is running out of spare memory rows",
+    )
 
 
 @check(

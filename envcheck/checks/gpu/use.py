@@ -24,8 +24,9 @@ _MPS = "nvidia-cuda-mps-control"
     problem="has little free memory",
     about="What other processes hold is missing when training starts, and TensorFlow and JAX ask for nearly"
     " all of it: memory that is nine tenths full is a warning, and so is memory that is in use though no"
-    " process is listed (a crashed job, or one in another container). An MPS control daemon that nobody"
-    " uses is a warning too: CUDA programs go through its server, and fail when that fails.",
+    " process is listed (a crashed job, or one in another container). An MPS control daemon that nobody uses,"
+    " on GPUs whose compute mode is not EXCLUSIVE_PROCESS, is a warning too: CUDA programs of its user go"
+    " through its server, and hang or fail when that does.",
     sources=("nvidia-smi(1), Processes", "NVIDIA Multi-Process Service"),
     follows=NO_GPUS,
 )
@@ -96,8 +97,21 @@ def _forgotten_mps(view: SnapshotView) -> Iterator[Finding]:
             return
     yield Finding(
         "warn",
-        "An MPS control daemon is running and nothing uses it: CUDA programs of its user go through its"
-        " server, and fail with it.",
-        evidence=[view.evidence("machine.kernel.services", f"{_MPS} is running")],
-        remedy=Remedy("Stop it, if nobody needs it.", ["echo quit | sudo nvidia-cuda-mps-control"]),
+        "An MPS control daemon is running, nothing uses it, and its GPUs are not in the compute mode"
+        " EXCLUSIVE_PROCESS, which is meant for it: CUDA programs of its user go through its server, and hang"
+        " or fail with it.",
+        evidence=[
+            view.evidence("machine.kernel.services", f"{_MPS} is running"),
+            *[view.gpu_evidence(gpu, "compute_mode") for gpu in view.gpus[:1]],
+        ],
+        remedy=Remedy(
+            "Stop it, if nobody needs it; where it is wanted, set the mode, so that nothing but its server"
+            " opens"
+            " the GPUs, and start it again.",
+            [
+                "echo quit | sudo nvidia-cuda-mps-control",
+                "sudo nvidia-smi -c EXCLUSIVE_PROCESS  # where MPS is wanted, then",
+                "sudo nvidia-cuda-mps-control -d",
+            ],
+        ),
     )

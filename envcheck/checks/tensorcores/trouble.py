@@ -118,12 +118,12 @@ def _xids(view: SnapshotView, case: Case) -> list[Evidence]:
     problem="has slow Tensor Cores",
     about=(
         "The rate of each mode, as a share of the chip's peak at the clock that was seen. A warning "
-        "below two fifths of it, or where heat or a power brake held the clock under three fifths of "
-        "its maximum, with what the driver says holds it back. The software power cap alone is normal at "
+        "below two fifths of it, or where heat, a power brake or nothing that the driver tells held the "
+        "clock under three fifths of its maximum. The software power cap alone is normal at "
         "full load. Kernels that cannot reach the peak by nature (mma.sync on Hopper) are not judged."
     ),
     sources=("envcheck/data: gpus.csv, sm_throughput.csv", "nvml.h, nvmlClocksEventReasons"),
-    follows=(*NO_GPUS_THERE, "GPU-007", "GPU-008", "GPU-009"),
+    follows=(*NO_GPUS_THERE, "GPU-007", "GPU-008", "GPU-009", "GPU-028", "GPU-029", "GPU-030"),
 )
 def fast_enough(view: SnapshotView) -> Iterator[Verdict]:
     cases = [case for case in any_cases(view) if case.judged.verdict in ("proven", "indicated")]
