@@ -53,6 +53,7 @@ IDLE: dict[str, Any] = {
     "memory_free_mib": 81018,
     "temperature_c": 31,
     "temperature_margin_c": 56,
+    "memory_temperature_c": 38,
     "power_draw_w": 71.0,
     "clock_sm_mhz": 345,
     "clock_event_reasons": ["gpu_idle"],
@@ -85,6 +86,8 @@ def heat() -> Snapshot:
         "temperature_c": 86,
         "temperature_margin_c": 1,
         "power_draw_w": 171.0,
+        "memory_temperature_c": 88,
+        "slowdown_hw_thermal_us": 1_260_000_000,
     }
     return of([h100.gpu(n, **(hot if n == h100.VICTIM else {})) for n in range(h100.COUNT)])
 
