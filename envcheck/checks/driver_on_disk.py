@@ -7,9 +7,8 @@ import re
 from ..facts.base import known
 from ..facts.kernel import DkmsState, DriverFile, Kernel, ModuleFile
 from ..facts.view import SnapshotView
-from ..findings.shell import word
 from .driver_state import branch
-from .system_commands import ShellText, on_system
+from .system_commands import on_system
 
 MODPROBE = "sudo modprobe nvidia"
 LOG = "sudo dmesg | grep -iE 'nvrm|nvidia'"
@@ -19,7 +18,7 @@ NOT_THE_DRIVER = ("nvidia-fs", "nvidia-peermem", "nvidia-p2p")
 DRIVER_PACKAGE = re.compile(
     r"(nvidia-(driver|dkms|kernel|utils|headless|compute-utils|open|tesla|legacy)|libnvidia-compute"
     r"|libnvidia-ml|libcuda1|linux-(modules|objects)-nvidia|kmod-nvidia|akmod-nvidia|dkms-nvidia"
-    r"|xorg-x11-drv-nvidia|cuda-drivers)"
+    r"|xorg-x11-drv-nvidia|cuda-drivers|nvidia\Z|nvidia-drivers\Z|linux-[a-z0-9-]*nvidia(-open)?\Z)"
 )
 # Libraries that are meant to be of another version: CUDA's forward compatibility, WSL's own, 32 bits.
 BESIDE = re.compile(r"/compat/|/wsl/|/i386-linux-gnu/|/lib32/")
@@ -76,13 +75,40 @@ def install_driver(view: SnapshotView) -> list[str]:
     return on_system(view, "install-driver")
 
 
-def build_module(view: SnapshotView, release: str = "") -> list[str]:
-    """The commands that let DKMS build the module, for the running kernel or for another one."""
-    running = not release
-    headers = on_system(view, "kernel-headers", release=release or ShellText("$(uname -r)"))
-    if running:
-        return [*headers, "sudo dkms autoinstall", MODPROBE]
-    return [*headers, f"sudo dkms autoinstall -k {word(release)}"]
+def modules_on_disk(kernel: Kernel) -> list[str]:
+    """The versions of the driver's module that are on disk for the running kernel, each once."""
+    return sorted(versions_by_kernel(kernel).get(known(kernel.release) or "", set()))
+
+
+def versions_by_kernel(kernel: Kernel) -> dict[str, set[str]]:
+    """{kernel: versions of the driver's module on disk}, of those whose version is known."""
+    found: dict[str, set[str]] = {}
+    for file in module_files(kernel):
+        if version := known(file.version):
+            found.setdefault(file.kernel, set()).add(version)
+    for state in dkms(kernel):
+        if state.state == "installed" and (name := known(state.kernel)):
+            found.setdefault(name, set()).add(state.version)
+    return found
+
+
+def modules_gone(kernel: Kernel) -> bool:
+    """Whether the running kernel's modules were taken away with it, as an upgrade does on Arch."""
+    release, kernels = known(kernel.release), known(kernel.kernels_installed)
+    return bool(kernels and release and release not in (*kernels, *built_for(kernel)))
+
+
+def uvm_on_disk(kernel: Kernel) -> bool | None:
+    """Whether nvidia-uvm is on disk for the running kernel; None where that is not known."""
+    release = known(kernel.release)
+    told = [known(file.uvm) for file in module_files(kernel) if file.kernel == release]
+    return None if not told or None in told else any(told)
+
+
+def numbers(release: str) -> list[int]:
+    """ "6.8.0-45-generic" as numbers that order kernels."""
+    words = release.replace("-", ".").split(".")
+    return [int(word) for word in words if word.isascii() and word.isdigit()]
 
 
 def install_flavour(view: SnapshotView, kernel: Kernel, flavour: str) -> list[str]:

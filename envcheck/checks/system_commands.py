@@ -38,6 +38,9 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
     names = [known(host.os_id) or "", *(known(host.os_like) or [])]
     if any(name.startswith("opensuse") for name in names):
         names.append("opensuse")
+    if (known(host.kernel) or "").endswith("-pve"):
+        names.insert(0, "proxmox")  # whose os-release is Debian's
+    names.append("any")
     quoted = {
         key: value
         if isinstance(value, ShellText)

@@ -9,6 +9,7 @@ from h100 import (
     DRIVER,
     ERROR,
     cuda,
+    file,
     gpu,
     kernel,
     machine,
@@ -103,9 +104,27 @@ CASES = {
     ),
     "libcuda missing": (
         "DRV-004",
-        machine(cuda=CudaDriver(library_path=ABSENT, init_code=ABSENT, load_error="no such file")),
+        machine(
+            cuda=CudaDriver(library_path=ABSENT, init_code=ABSENT, load_error="no such file"),
+            kernel=kernel(driver_files=[]),
+        ),
         "fail",
         "libnvidia-compute-535",
+    ),
+    "libcuda on disk and not in the loader's cache": (
+        "DRV-004",
+        machine(cuda=CudaDriver(library_path=ABSENT, init_code=ABSENT)),
+        "fail",
+        "sudo ldconfig &&",
+    ),
+    "libcuda where the loader does not look": (
+        "DRV-004",
+        machine(
+            cuda=CudaDriver(library_path=ABSENT, init_code=ABSENT),
+            kernel=kernel(driver_files=[file("libcuda", DRIVER, "/usr/lib64/nvidia")]),
+        ),
+        "fail",
+        "echo /usr/lib64/nvidia | sudo tee /etc/ld.so.conf.d/",
     ),
     "libcuda missing in a container": (
         "DRV-004",

@@ -245,6 +245,32 @@ def test_a_log_that_only_root_may_read() -> None:
     assert judge(healthy(log=CLOSED), "KRN-002").outcome == "pass"
 
 
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"cloud": "azure", "hypervisor": "microsoft"}, "--enable-secure-boot false"),
+        ({"cloud": "google", "hypervisor": "kvm"}, "--no-shielded-secure-boot"),
+        ({"cloud": "amazon", "hypervisor": "kvm"}, "without Secure Boot"),
+        ({"hypervisor": "vmware"}, "own console"),
+        ({"os_id": "fedora"}, "mokutil --import /var/lib/dkms/mok.pub"),
+        ({"os_id": "ubuntu"}, "mokutil --import /var/lib/shim-signed/mok/MOK.der"),
+        ({"os_id": "ubuntu"}, "linux-modules-nvidia-550-open-$(uname -r)"),
+    ],
+)
+def test_secure_boot_is_dealt_with_where_the_machine_is(facts: dict[str, Any], words: str) -> None:
+    refused = [event("Loading of module with unavailable key is rejected")]
+    found = unloaded(
+        Host(**{"secure_boot": True, "wsl": False, "os_id": "ubuntu", **facts}),
+        module_files=[HERE],
+        log=refused,
+    )
+    finding = only(judge(found, "KRN-002"))
+    assert finding.remedy is not None
+    told = "\n".join([finding.remedy.text, *finding.remedy.commands])
+    assert words in told
+    assert ("blue screen" in told) is ("cloud" not in facts)
+
+
 # KRN-003
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...facts.base import Unavailable, known
@@ -12,6 +13,7 @@ from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ..container_start import lost_gpus
+from ..driver_on_disk import driver_files
 from ..driver_state import (
     NO_GPUS,
     container,
@@ -26,6 +28,7 @@ from ..system_commands import in_engine
 from .error_codes import CUDA, ErrorCode
 
 UVM = "/dev/nvidia-uvm"
+USUAL = re.compile(r"/usr/lib(64|/x86_64-linux-gnu|/aarch64-linux-gnu)?\Z")
 
 
 @check(
@@ -102,6 +105,7 @@ def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:
     evidence = [view.evidence("machine.cuda.library_path")]
     if known(cuda.load_error):
         evidence.append(view.evidence("machine.cuda.load_error"))
+    where = ""
     if on_wsl(view):
         remedy = Remedy(
             "Install NVIDIA's driver in Windows, none inside WSL, and restart WSL from Windows.",
@@ -112,6 +116,10 @@ def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:
             "Start the container with the GPUs and the driver capability compute.",
             in_engine(view, "capabilities"),
         )
+    elif folder := _installed_in(view):
+        where = f", though it is in {folder}"
+        evidence.append(view.evidence("machine.kernel.driver_files", f"{folder}/libcuda.so.*"))
+        remedy = _show_the_loader(folder)
     else:
         remedy = Remedy(
             "Install the driver's compute libraries of the loaded module's version.",
@@ -119,9 +127,33 @@ def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:
         )
     return Finding(
         "fail",
-        "The loader finds no libcuda.so.1, the driver's CUDA library: no framework can use a GPU.",
+        f"The loader finds no libcuda.so.1, the driver's CUDA library{where}: no framework can use a GPU.",
         evidence=evidence,
         remedy=remedy,
+    )
+
+
+def _installed_in(view: SnapshotView) -> str:
+    """The directory of the driver's own libcuda on disk; "" where there is none, or it is not known."""
+    kernel = view.machine.kernel
+    if kernel is None or kernel.facts is None:
+        return ""
+    paths = [file.path for file in driver_files(kernel.facts) if file.library == "libcuda"]
+    return paths[0].rpartition("/")[0] if paths else ""
+
+
+def _show_the_loader(folder: str) -> Remedy:
+    if folder.startswith("/run/opengl-driver"):
+        return Remedy(
+            "NixOS keeps the driver's libraries there, and only programs that were built for NixOS look into"
+            " it: name it to the others, in the shell, or with nix-ld for all of them"
+            " (programs.nix-ld.enable in configuration.nix).",
+            [f"export LD_LIBRARY_PATH={word(folder)}:$LD_LIBRARY_PATH"],
+        )
+    name = f"echo {word(folder)} | sudo tee /etc/ld.so.conf.d/nvidia-driver.conf && sudo ldconfig"
+    return Remedy(
+        "Write the loader's cache anew, with the links that it makes.",
+        ["sudo ldconfig && ldconfig -p | grep libcuda"] if USUAL.match(folder) else [name],
     )
 
 

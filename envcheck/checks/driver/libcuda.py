@@ -160,7 +160,9 @@ def wsl_uses_windows_driver(view: SnapshotView) -> Iterator[Verdict]:
         subjects=about_file(path),
         evidence=evidence,
         remedy=Remedy(
-            "Remove the Linux driver from WSL (not from Windows).",
-            [*on_system(view, "remove-driver"), "sudo ldconfig"],
+            "Remove the Linux driver from WSL, where it has no place (NVIDIA's CUDA toolkit without a driver,"
+            " cuda-toolkit, may stay), then restart WSL. In Windows, NVIDIA's driver has to be installed and"
+            " current.",
+            [*on_system(view, "remove-driver"), "sudo ldconfig", "wsl.exe --shutdown"],
         ),
     )

@@ -12,7 +12,9 @@ from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..containers import CDI_GENERATE
-from ..driver_state import REBOOT, container, on_wsl
+from ..driver_on_disk import modules_on_disk
+from ..driver_state import container, on_wsl
+from ..driver_upgrade import bring_together
 from ..registry import check
 from ..system_commands import in_engine, on_system
 from .error_codes import NVML
@@ -30,8 +32,15 @@ _COMPAT_OR_OTHER = re.compile(r"/compat/|cuda-compat|/stubs/|/i386-linux-gnu/|/l
     " After an upgrade the new libraries are on disk while the old module is still loaded; from then on"
     " no new program can use the GPU, though running ones go on. Judged by NVML's and nvidia-smi's own"
     " error (18, 'Driver/library version mismatch'), and by the module's version against that of"
-    " libnvidia-ml on disk where NVML does not answer.",
-    sources=("lyulyul/shine-cluster#30", "mozilla/translations#1167", "nvml.h, nvmlReturn_t 18"),
+    " libnvidia-ml on disk where NVML does not answer. The remedy goes by the module on disk: where that is"
+    " the libraries', a reload or a reboot loads it; where it is not, the upgrade stopped half-way, or the"
+    " two come from two installations, and a reboot alone changes nothing.",
+    sources=(
+        "lyulyul/shine-cluster#30",
+        "mozilla/translations#1167",
+        "illinois-scicomp/machine-shop-maintenance#70",
+        "nvml.h, nvmlReturn_t 18",
+    ),
     follows=("PCI-001", "KRN-001", "CTR-012"),
 )
 def module_matches_libraries(view: SnapshotView) -> Iterator[Verdict]:
@@ -49,7 +58,11 @@ def module_matches_libraries(view: SnapshotView) -> Iterator[Verdict]:
             evidence.append(view.evidence("machine.kernel.driver_version"))
         if libraries:
             evidence.append(view.evidence("machine.kernel.driver_files", ", ".join(libraries)))
-        yield Finding("fail", _mismatch_message(module, libraries), [], evidence, _reload(view))
+        if kernel is not None and modules_on_disk(kernel):
+            on_disk = ", ".join(modules_on_disk(kernel))
+            evidence.append(view.evidence("machine.kernel.module_files", f"on disk: {on_disk}"))
+        remedy = _remedy(view, kernel, module, libraries)
+        yield Finding("fail", _mismatch_message(module, libraries), [], evidence, remedy)
         return
     need(
         facts_of(view.machine.kernel, "the loaded module").driver_version,
@@ -101,7 +114,9 @@ def _mismatch_message(module: str | None, libraries: list[str]) -> str:
     )
 
 
-def _reload(view: SnapshotView) -> Remedy:
+def _remedy(
+    view: SnapshotView, kernel: Kernel | None, module: str | None, libraries: list[str]
+) -> Remedy:
     if container(view):
         return Remedy(
             "The module is the host's, and so are the libraries, unless the image has its own. Where"
@@ -110,13 +125,21 @@ def _reload(view: SnapshotView) -> Remedy:
             " start it again.",
             ["# on the host: nvidia-smi", CDI_GENERATE, *in_engine(view, "gpus")],
         )
-    return Remedy(
-        "Stop what uses the GPUs and reload the modules, or reboot; then hold the packages, so that an"
-        " unattended upgrade does not do it again.",
-        [
-            "sudo systemctl stop nvidia-persistenced",
-            "sudo modprobe -r nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia",
-            f"{REBOOT}  # where the modules are in use",
-            *on_system(view, "hold-driver"),
-        ],
-    )
+    if kernel is None:
+        kernel = Kernel()
+    if module and module in libraries:
+        return Remedy(
+            f"Libraries of the module's own version {module} are installed, and a process gets others: take"
+            " those off the loader's path.",
+            [
+                "echo $LD_LIBRARY_PATH; ldconfig -p | grep -E 'libnvidia-ml|libcuda'",
+                *on_system(view, "owner", names=_other_files(kernel, module)),
+                "sudo ldconfig",
+            ],
+        )
+    return bring_together(view, kernel, libraries)
+
+
+def _other_files(kernel: Kernel, module: str) -> list[str]:
+    files = [file.path for file in known(kernel.driver_files) or [] if file.version != module]
+    return files[:6]

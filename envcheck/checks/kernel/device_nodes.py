@@ -12,7 +12,15 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_file
 from ..container_start import start_with_gpus
-from ..driver_state import container
+from ..driver_on_disk import (
+    driver_packages,
+    install_driver,
+    installed_version,
+    modules_gone,
+    uvm_on_disk,
+)
+from ..driver_state import REBOOT, container
+from ..driver_upgrade import MODULE_PACKAGE
 from ..nvidia_devices import (
     GPU_NODE,
     host_facts,
@@ -22,6 +30,7 @@ from ..nvidia_devices import (
     mode_bits,
 )
 from ..registry import check
+from ..system_commands import on_system
 
 CONTROL = "/dev/nvidiactl"
 UVM = "/dev/nvidia-uvm"
@@ -211,13 +220,41 @@ def _no_uvm(view: SnapshotView, kernel: Kernel, node: DeviceNode | None, code: i
     )
 
 
+def _uvm_on_disk(view: SnapshotView, kernel: Kernel) -> Remedy | None:
+    """What puts the module where it can be loaded from, where it is not there."""
+    if modules_gone(kernel):
+        return Remedy(
+            f"The modules of the running kernel {known(kernel.release)} are not on disk any more, as after"
+            " an upgrade of the kernel: reboot into the one that is installed now.",
+            [REBOOT],
+        )
+    if uvm_on_disk(kernel) is not False:
+        return None
+    version = known(kernel.driver_version) or installed_version(kernel)
+    return Remedy(
+        "nvidia-uvm is not on disk for this kernel, so it cannot be loaded: install the package that brings"
+        f" it (some distributions had nvidia-uvm apart), or the whole driver {version} again, and reboot.",
+        [*_whole_driver(view, kernel), REBOOT],
+    )
+
+
+def _whole_driver(view: SnapshotView, kernel: Kernel) -> list[str]:
+    packages = [text.split()[0] for text in driver_packages(kernel)]
+    if known(kernel.runfile_installer) and not packages:
+        return ["sudo sh NVIDIA-Linux-*.run"]
+    names = [name for name in packages if MODULE_PACKAGE.match(name)]
+    return on_system(view, "reinstall", names=names) if names else install_driver(view)
+
+
 def _load_uvm(view: SnapshotView, kernel: Kernel) -> Remedy:
+    loaded = is_loaded(kernel, "nvidia_uvm")
     load = Remedy(
-        "Load it and make its node; nvidia-persistenced or this command at boot keeps it so.",
-        ["sudo nvidia-modprobe -u -c 0", "sudo modprobe nvidia-uvm"],
+        ("Make its node" if loaded else "Load it and make its node")
+        + "; nvidia-persistenced or this command at boot keeps it so.",
+        ["sudo nvidia-modprobe -u -c 0", *([] if loaded else ["sudo modprobe nvidia-uvm"])],
     )
     if not container(view):
-        return load
+        return load if loaded else _uvm_on_disk(view, kernel) or load
     again = start_with_gpus(view, AGAIN)
     if is_loaded(kernel, "nvidia_uvm") is not False:
         return again

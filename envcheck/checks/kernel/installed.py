@@ -64,7 +64,7 @@ def no_reboot_pending(view: SnapshotView) -> Iterator[Verdict]:
     " loader's directories are the same trouble: which one a program gets is a matter of chance. CUDA's"
     " compat directories, WSL's and 32-bit ones are not counted.",
     sources=("NVIDIA driver README, installation", "lyulyul/shine-cluster#30"),
-    follows=("PCI-001", "CTR-012"),
+    follows=("PCI-001", "DRV-002", "CTR-012"),
 )
 def one_installation(view: SnapshotView) -> Iterator[Verdict]:
     kernel = kernel_facts(view)

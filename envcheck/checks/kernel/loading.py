@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...data.kernel import flavour_for
+from ...data.system_commands import system_commands
 from ...facts.base import Unavailable, known
 from ...facts.evidence import Evidence
 from ...facts.kernel import Kernel, KernelEvent
@@ -15,11 +16,19 @@ from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.subjects import Subject, about_device, about_device_at
-from ..driver_on_disk import LOG, MODPROBE, build_module, built_for, install_flavour, module_files
-from ..driver_state import REBOOT
+from ..driver_on_disk import (
+    LOG,
+    MODPROBE,
+    built_for,
+    driver_packages,
+    install_flavour,
+    installed_version,
+    module_files,
+)
+from ..driver_state import REBOOT, branch
+from ..module_builds import build_module
 from ..nvidia_devices import (
     device_evidence,
-    distribution,
     driver_runs,
     event_evidence,
     host_facts,
@@ -29,9 +38,9 @@ from ..nvidia_devices import (
     pci_gpus,
 )
 from ..registry import check
+from ..system_commands import on_system
 
-ENROL = {"ubuntu": "/var/lib/shim-signed/mok/MOK.der"}
-ENROL_ELSEWHERE = "/var/lib/dkms/mok.pub"
+CLOUDS = {"azure": "Azure", "google": "Google Cloud", "amazon": "AWS"}
 MODULE = re.compile(r"^(nvidia[\w-]*)[: ]|'(nvidia[\w-]*)'")
 HARMLESS = "verification failed"  # the kernel takes the module all the same, and is tainted
 WRONG_FLAVOUR = {
@@ -107,7 +116,7 @@ def module_accepted(view: SnapshotView) -> Iterator[Verdict]:
     if runs:
         refused.pop("nvidia", None)
     for module, events in refused.items():
-        yield _refused(view, module, events)
+        yield _refused(view, kernel, module, events)
     if not refused:
         yield Passed("nothing was refused since boot")
 
@@ -138,7 +147,7 @@ def _load_error(event: KernelEvent) -> ModuleLoadError | None:
     return next((error for error in LOAD_ERRORS if re.search(error.pattern, event.text)), None)
 
 
-def _refused(view: SnapshotView, module: str, events: list[KernelEvent]) -> Finding:
+def _refused(view: SnapshotView, kernel: Kernel, module: str, events: list[KernelEvent]) -> Finding:
     evidence = [event_evidence(view, event) for event in events[-3:]]
     consequence = (
         "nothing can use the GPU" if module == "nvidia" else "what builds on it does not work"
@@ -147,6 +156,8 @@ def _refused(view: SnapshotView, module: str, events: list[KernelEvent]) -> Find
         host = view.machine.host
         if host is not None and host.facts is not None:
             evidence.append(view.evidence("machine.host.secure_boot"))
+            if known(host.facts.cloud):
+                evidence.append(view.evidence("machine.host.cloud"))
         secure = known(host_facts(view).secure_boot) is not False
         return Finding(
             "fail",
@@ -154,7 +165,7 @@ def _refused(view: SnapshotView, module: str, events: list[KernelEvent]) -> Find
             + ("Secure Boot is on and " if secure else "")
             + f"no key that it knows has signed it: {consequence}.",
             evidence=evidence,
-            remedy=_enrol(view),
+            remedy=_enrol(view, kernel),
         )
     error = next((found for event in events if (found := _load_error(event))), None)
     meaning = error.meaning if error else "could not be loaded"
@@ -167,12 +178,56 @@ def _refused(view: SnapshotView, module: str, events: list[KernelEvent]) -> Find
     )
 
 
-def _enrol(view: SnapshotView) -> Remedy:
-    key = ENROL.get(distribution(view), ENROL_ELSEWHERE)
+def _enrol(view: SnapshotView, kernel: Kernel) -> Remedy:
+    host = host_facts(view)
+    cloud = known(host.cloud) or ""
+    signed = _signed_modules(view, kernel)
+    if cloud:
+        return _in_cloud(view, cloud, signed)
+    akmods = any(text.startswith("akmod") for text in driver_packages(kernel))
+    key = system_commands("mok-key", ["akmods"]) if akmods else on_system(view, "mok-key")
+    console = (
+        " (on the virtual machine's own console; where it has none, switch Secure Boot off in its settings)"
+        if known(host.hypervisor)
+        else ""
+    )
     return Remedy(
-        "Enrol the key that DKMS signs with (the machine owner key): choose a password, reboot, and take"
-        " 'Enroll MOK' on the blue screen that comes up once. Or switch Secure Boot off in the firmware.",
-        ["mokutil --sb-state", f"sudo mokutil --import {key}", REBOOT, MODPROBE],
+        "Enrol the key that the module is signed with (the machine owner key): choose a password, reboot,"
+        f" and take 'Enroll MOK' on the blue screen that comes up once{console}. Or switch Secure Boot off in"
+        " the firmware"
+        + (", or install modules that the distribution has signed." if signed else "."),
+        ["mokutil --sb-state", *key, REBOOT, MODPROBE, *signed],
+    )
+
+
+def _in_cloud(view: SnapshotView, cloud: str, signed: list[str]) -> Remedy:
+    """A cloud's machine shows nobody the screen on which a key is enrolled."""
+    off = system_commands("secure-boot-off", [cloud])
+    how = (
+        "Switch Secure Boot off in the machine's settings."
+        if off
+        else "Start the machine from an image, or with settings, without Secure Boot."
+    )
+    return Remedy(
+        f"This is a machine of {CLOUDS.get(cloud, cloud)}, without a console for the screen on which a key is"
+        " enrolled. "
+        + (
+            "Install modules that the distribution has signed, instead of DKMS's. Or: "
+            if signed
+            else ""
+        )
+        + how,
+        ["mokutil --sb-state", *signed, *off],
+    )
+
+
+def _signed_modules(view: SnapshotView, kernel: Kernel) -> list[str]:
+    number = branch(known(kernel.driver_version) or installed_version(kernel))
+    if not number:
+        return []
+    flavours = {known(file.flavour) for file in module_files(kernel)}
+    return on_system(
+        view, "signed-modules", branch=number + ("-open" if "open" in flavours else "")
     )
 
 

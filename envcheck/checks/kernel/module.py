@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.base import known
+from ...facts.evidence import Evidence
 from ...facts.kernel import Kernel
 from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView, need, show
@@ -13,7 +14,6 @@ from ...findings.subjects import about
 from ..driver_on_disk import (
     LOG,
     MODPROBE,
-    build_module,
     built_for,
     dkms,
     driver_files,
@@ -21,8 +21,19 @@ from ..driver_on_disk import (
     install_driver,
     installed_version,
     module_files,
+    modules_gone,
+    modules_on_disk,
+    numbers,
 )
 from ..driver_state import REBOOT
+from ..driver_upgrade import finish
+from ..module_builds import (
+    build_module,
+    failed_build,
+    failure_evidence,
+    has_headers,
+    rebuild,
+)
 from ..nvidia_devices import (
     driver_runs,
     held_for_guests,
@@ -144,33 +155,30 @@ def _parts(kernel: Kernel) -> str:
     about="A kernel module works with the one kernel that it was built for. After a kernel upgrade DKMS"
     " rebuilds it, if the new kernel's headers are installed; where that did not happen, the driver"
     " is gone after the reboot. Judged by the module files under /lib/modules and by DKMS's records. A"
-    " newer kernel without the module, to be booted next, is a warning.",
-    sources=("dkms(8)", "Ubuntu and Debian documentation of the NVIDIA driver"),
+    " newer kernel without the module, to be booted next, is a warning. Where a build failed, its log"
+    " (DKMS's make.log, akmods', the installer's) tells why: missing headers, another compiler than the"
+    " kernel's, a driver that is older than the kernel; where the running kernel's own modules are gone,"
+    " as after an upgrade on Arch, a reboot is all that is missing.",
+    sources=(
+        "dkms(8)",
+        "Ubuntu and Debian documentation of the NVIDIA driver",
+        "clearlinux/distribution#1835; zen-kernel/zen-kernel#305; CachyOS/linux-cachyos#118",
+        "ArchWiki, System maintenance",
+    ),
     follows=("PCI-001", "PCI-002"),
 )
 def module_for_running_kernel(view: SnapshotView) -> Iterator[Verdict]:
     kernel = kernel_facts(view)
     release = need(kernel.release, "the running kernel's release")
     kernels = built_for(kernel)
+    if modules_gone(kernel) and not driver_runs(view, kernel):
+        yield _modules_gone(view, release)
+        return
     if not kernels and not dkms(kernel):
         need(kernel.module_files, "the driver's modules on disk")
         raise Skip("no module of the driver is on disk")
     if release not in kernels and not driver_runs(view, kernel):
-        yield Finding(
-            "fail",
-            f"The driver's module was not built for the running kernel {release}"
-            + (f", only for {', '.join(sorted(kernels))}" if kernels else ", nor for any other")
-            + ": it cannot be loaded, and nothing can use the GPU.",
-            evidence=[
-                view.evidence("machine.kernel.release"),
-                view.evidence("machine.kernel.module_files", _files(kernel)),
-            ],
-            remedy=Remedy(
-                "Install this kernel's headers and build the module (where the distribution ships built"
-                " modules: the package for this kernel), or boot a kernel that has it.",
-                build_module(view),
-            ),
-        )
+        yield _not_built(view, kernel, release, kernels)
         return
     ahead = _newer_without_module(kernel, release, kernels)
     for name in ahead:
@@ -179,13 +187,66 @@ def module_for_running_kernel(view: SnapshotView) -> Iterator[Verdict]:
             f"Kernel {name} is installed and has no nvidia module: once it is booted, the driver is"
             " gone.",
             subjects=about("kernel", name),
-            evidence=[view.evidence("machine.kernel.module_files", _files(kernel))],
-            remedy=Remedy(
-                "Build the module for that kernel before the next reboot.", build_module(view, name)
+            evidence=[
+                view.evidence("machine.kernel.module_files", _files(kernel)),
+                *_why_not(view, kernel, name)[1],
+            ],
+            remedy=rebuild(
+                view, kernel, name, "Build the module for that kernel before the next reboot."
             ),
         )
     if not ahead:
         yield Passed(f"built for {release}" if release in kernels else "loaded, from another place")
+
+
+def _not_built(view: SnapshotView, kernel: Kernel, release: str, kernels: set[str]) -> Finding:
+    why, evidence = _why_not(view, kernel, release)
+    return Finding(
+        "fail",
+        f"The driver's module was not built for the running kernel {release}"
+        + (f", only for {', '.join(sorted(kernels))}" if kernels else ", nor for any other")
+        + f"{why}: it cannot be loaded, and nothing can use the GPU.",
+        subjects=about("kernel", release),
+        evidence=[
+            view.evidence("machine.kernel.release"),
+            view.evidence("machine.kernel.module_files", _files(kernel)),
+            *evidence,
+        ],
+        remedy=rebuild(
+            view,
+            kernel,
+            release,
+            "Build the module for this kernel"
+            + ("" if has_headers(kernel, release) else ", once its headers are installed")
+            + " (where the distribution ships built modules: the package for this kernel), or boot a kernel"
+            " that has it.",
+        ),
+    )
+
+
+def _why_not(view: SnapshotView, kernel: Kernel, release: str) -> tuple[str, list[Evidence]]:
+    """Why the module was not built for a kernel, as the end of a clause; "" where nothing tells."""
+    failure = failed_build(kernel, release)
+    if failure is not None:
+        says = failure.error.says if failure.error is not None else "its log says why"
+        return f" (the build failed: {says})", [failure_evidence(view, failure)]
+    if has_headers(kernel, release) is False:
+        return " (its headers are not installed)", [view.evidence("machine.kernel.headers")]
+    return "", []
+
+
+def _modules_gone(view: SnapshotView, release: str) -> Finding:
+    return Finding(
+        "fail",
+        f"The modules of the running kernel {release} are not on disk any more, as after an upgrade of the"
+        " kernel: no module can be loaded until the reboot, and nothing can use the GPU.",
+        subjects=about("kernel", release),
+        evidence=[
+            view.evidence("machine.kernel.release"),
+            view.evidence("machine.kernel.kernels_installed"),
+        ],
+        remedy=Remedy("Reboot into the kernel that is installed now.", [REBOOT]),
+    )
 
 
 def _newer_without_module(kernel: Kernel, release: str, kernels: set[str]) -> list[str]:
@@ -196,15 +257,9 @@ def _newer_without_module(kernel: Kernel, release: str, kernels: set[str]) -> li
         name
         for name in known(kernel.kernels_installed) or []
         if name not in kernels
-        and _numbers(name) > _numbers(release)
+        and numbers(name) > numbers(release)
         and _kernel_flavour(name) == _kernel_flavour(release)
     ]
-
-
-def _numbers(release: str) -> list[int]:
-    """ "6.8.0-45-generic" as numbers that order kernels."""
-    words = release.replace("-", ".").split(".")
-    return [int(word) for word in words if word.isascii() and word.isdigit()]
 
 
 def _kernel_flavour(release: str) -> str:
@@ -225,26 +280,28 @@ def _kernel_flavour(release: str) -> str:
 def loaded_is_on_disk(view: SnapshotView) -> Iterator[Verdict]:
     kernel = kernel_facts(view)
     loaded = need(kernel.driver_version, "the loaded module's version")
-    release = need(kernel.release, "the running kernel's release")
-    versions = [known(f.version) for f in module_files(kernel) if f.kernel == release]
-    versions += [
-        state.version
-        for state in dkms(kernel)
-        if known(state.kernel) == release and state.state == "installed"
-    ]
-    on_disk = sorted({version for version in versions if version})
+    need(kernel.release, "the running kernel's release")
+    on_disk = modules_on_disk(kernel)
     if not on_disk:
         raise Skip("the version of the module on disk: not told by a file")
     if loaded in on_disk:
         yield Passed(loaded)
         return
+    libraries = sorted({file.version for file in driver_files(kernel)})
+    halfway = bool(libraries) and not set(libraries) & set(on_disk)
     yield Finding(
         "warn",
-        f"The loaded nvidia module is {loaded}, and {' and '.join(on_disk)} is on disk: programs that"
-        " start with newer libraries will not find a GPU until the module is reloaded.",
+        f"The loaded nvidia module is {loaded}, and {' and '.join(on_disk)} is on disk: "
+        + (
+            f"the libraries are {' and '.join(libraries)}, so after the next reboot no program finds a GPU."
+            if halfway
+            else "programs that start with newer libraries will not find a GPU until the module is reloaded."
+        ),
         evidence=[
             view.evidence("machine.kernel.driver_version"),
             view.evidence("machine.kernel.module_files", _files(kernel)),
         ],
-        remedy=Remedy("Reboot when the machine is idle.", [REBOOT]),
+        remedy=finish(view, kernel, libraries)
+        if halfway
+        else Remedy("Reboot when the machine is idle.", [REBOOT]),
     )

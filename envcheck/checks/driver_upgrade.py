@@ -1,0 +1,160 @@
+"""What brings the driver's module and its libraries to one version again, by what lies on disk."""
+
+from __future__ import annotations
+
+import re
+
+from ..facts.base import known
+from ..facts.kernel import DriverPackage, Kernel
+from ..facts.view import SnapshotView
+from ..findings.model import Remedy
+from ..findings.shell import word
+from .driver_on_disk import (
+    DRIVER_PACKAGE,
+    MODPROBE,
+    dkms,
+    modules_on_disk,
+    numbers,
+    upstream,
+    versions_by_kernel,
+)
+from .driver_state import REBOOT, branch, service
+from .module_builds import failed_build, rebuild
+from .system_commands import on_system
+
+# Packages that bring the module, or make DKMS or akmods build it.
+MODULE_PACKAGE = re.compile(
+    r"(nvidia-(\d+xx-)?(open-)?(dkms|kernel-dkms|open|lts)|nvidia-(kernel|open-kernel)|k?mod-nvidia|akmod-nvidia"
+    r"|dkms-nvidia|linux-(modules|objects)-nvidia|nvidia\Z|linux-[a-z0-9-]*nvidia)"
+)
+# In the order in which they let go of each other.
+UNLOAD = [
+    "nvidia_peermem",
+    "nvidia_fs",
+    "gdrdrv",
+    "nvidia_uvm",
+    "nvidia_drm",
+    "nvidia_modeset",
+    "nvidia",
+]
+USUAL = UNLOAD[3:]
+SERVICES = ("nvidia-persistenced", "nvidia-fabricmanager")
+
+
+def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> Remedy:
+    """``libraries``: the versions of the driver's libraries on disk; none where they are not known."""
+    if not libraries or set(modules_on_disk(kernel)) & set(libraries):
+        return _reload(view, kernel)
+    by_kernel = versions_by_kernel(kernel)
+    release = known(kernel.release) or ""
+    newer = [
+        name
+        for name, versions in by_kernel.items()
+        if versions & set(libraries) and numbers(name) > numbers(release)
+    ]
+    if newer:
+        return Remedy(
+            f"Reboot into kernel {max(newer, key=numbers)}, for which the libraries' module was built; then"
+            " hold the packages, so that an unattended upgrade does not do it again.",
+            [REBOOT, *_hold(view, kernel)],
+        )
+    if not modules_on_disk(kernel) and known(kernel.module_files) != []:
+        return _reload(view, kernel)  # which version is on disk is not known
+    return finish(view, kernel, libraries)
+
+
+def _reload(view: SnapshotView, kernel: Kernel) -> Remedy:
+    return Remedy(
+        "Stop what uses the GPUs and reload the modules, or reboot; then hold the packages, so that an"
+        " unattended upgrade does not do it again.",
+        [
+            *(f"sudo systemctl stop {name}" for name in SERVICES if _may_run(view, name)),
+            f"sudo modprobe -r {' '.join(_loaded(kernel))} && {MODPROBE}",
+            f"{REBOOT}  # where the modules are in use",
+            *_hold(view, kernel),
+        ],
+    )
+
+
+def _may_run(view: SnapshotView, name: str) -> bool:
+    found = service(view, name)
+    return name == SERVICES[0] if found is None else known(found.running) is True
+
+
+def _loaded(kernel: Kernel) -> list[str]:
+    names = {module.name for module in known(kernel.modules) or []}
+    return [name for name in UNLOAD if name in names] or USUAL
+
+
+def _hold(view: SnapshotView, kernel: Kernel) -> list[str]:
+    packages = _packages(kernel)
+    held = packages and all(known(package.held) for package in packages)
+    return [] if held else on_system(view, "hold-driver")
+
+
+def _packages(kernel: Kernel) -> list[DriverPackage]:
+    """The driver's own packages that hold a version of it."""
+    return [
+        package
+        for package in known(kernel.driver_packages) or []
+        if DRIVER_PACKAGE.match(package.name) and upstream(package.version)
+    ]
+
+
+def finish(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> Remedy:
+    """For an upgrade that stopped half-way: the module of the libraries' version is not on disk."""
+    release = known(kernel.release) or ""
+    packages = _packages(kernel)
+    modules = [package for package in packages if MODULE_PACKAGE.match(package.name)]
+    why, commands = _reason(view, kernel, packages, modules, libraries)
+    ready = any(upstream(package.version) in libraries for package in modules)
+    if ready or any(state.version in libraries for state in dkms(kernel)):
+        built = rebuild(view, kernel, release, "")
+        commands += [command for command in built.commands if command != MODPROBE]
+        failure = failed_build(kernel, release)
+        if failure is not None and failure.error is not None:
+            why += f" Its module could not be built: {failure.error.says}."
+    on_disk = " and ".join(modules_on_disk(kernel)) or "none"
+    return Remedy(
+        f"Finish the upgrade, then reboot. A reload or a reboot alone changes nothing: the module on disk for"
+        f" this kernel is {on_disk}, not {' or '.join(libraries)}.{why}",
+        list(dict.fromkeys([*commands, REBOOT])),
+    )
+
+
+def _reason(
+    view: SnapshotView,
+    kernel: Kernel,
+    packages: list[DriverPackage],
+    modules: list[DriverPackage],
+    libraries: list[str],
+) -> tuple[str, list[str]]:
+    """What stopped it, as a sentence, and the commands that mend that."""
+    runfile = known(kernel.runfile_installer)
+    if runfile and packages:
+        names = [package.name for package in packages[:3]]
+        return (
+            " One of the two is from NVIDIA's runfile installer, the other from packages: remove the"
+            " former, and install the latter again.",
+            [f"sudo {word(runfile)}", *on_system(view, "reinstall", names=names)],
+        )
+    if runfile:
+        return " Install NVIDIA's driver again, as a whole.", ["sudo sh NVIDIA-Linux-*.run"]
+    held = [package.name for package in packages if known(package.held)]
+    if held and len(held) < len(packages):
+        return (
+            f" {', '.join(held[:4])}: held back, while the others were upgraded.",
+            [*on_system(view, "unhold", names=held), *on_system(view, "finish-upgrade")],
+        )
+    half = [package.name for package in packages if known(package.state) not in ("installed", None)]
+    if half:
+        return f" Half installed: {', '.join(half[:4])}.", on_system(view, "finish-upgrade")
+    if modules and not any(upstream(package.version) in libraries for package in modules):
+        flavour = known(kernel.driver_flavour) or "open"
+        matching = on_system(view, f"flavour-{flavour}", branch=branch(libraries[0]))
+        told = ", ".join(f"{package.name} {package.version}" for package in modules[:2])
+        return (
+            f" The module's package is {told}: another package has pulled in newer libraries.",
+            matching or on_system(view, "finish-upgrade"),
+        )
+    return "", on_system(view, "finish-upgrade")
