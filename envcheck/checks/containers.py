@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..facts.base import Unavailable, known
-from ..facts.containers import CdiSpec, Containers, Engine
+from ..facts.containers import CdiSpec, Containers, Engine, Kubernetes
 from ..facts.evidence import Evidence
 from ..facts.missing import Skip
 from ..facts.view import SnapshotView, facts_of
@@ -95,3 +95,17 @@ def at_least(version: str | None, least: tuple[int, int]) -> bool | None:
     """Whether a version ("4.9.4-rhel") is ``least`` or newer; None where it cannot be told."""
     match = re.match(r"(\d+)\.(\d+)", version or "")
     return None if match is None else (int(match.group(1)), int(match.group(2))) >= least
+
+
+def kubernetes_node(view: SnapshotView) -> Kubernetes:
+    """The node's facts; raises Skip where no kubelet is seen to run."""
+    node = containers_of(view).kubernetes
+    if node is None:
+        raise Skip("no kubelet is seen to run here")
+    return node
+
+
+def node_evidence(view: SnapshotView, field: str, value: object = None) -> Evidence:
+    """The Evidence for one of the node's facts."""
+    shown = getattr(kubernetes_node(view), field) if value is None else value
+    return view.evidence(f"machine.containers.kubernetes.{field}", shown)

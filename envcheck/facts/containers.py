@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from .base import NOT_COLLECTED, Facts, Maybe
 
 
@@ -20,6 +22,7 @@ class Engine(Facts, frozen=True, kw_only=True):
     storage_free_mib: Maybe[int] = NOT_COLLECTED
     remote: Maybe[bool] = NOT_COLLECTED  # the server runs on another machine, or in a VM of its own
     cdi_enabled: Maybe[bool] = NOT_COLLECTED  # docker: the server names directories of CDI specs
+    cdi_spec_dirs: Maybe[list[str]] = NOT_COLLECTED  # as it says itself, or is configured
     selinux: Maybe[bool] = NOT_COLLECTED  # it gives containers SELinux labels of their own
     init_path: Maybe[str] = NOT_COLLECTED  # the program that --init puts in front
     # It may raise a container's resource limits over its own: CAP_SYS_RESOURCE.
@@ -31,7 +34,45 @@ class CdiSpec(Facts, frozen=True, kw_only=True):
     kind: Maybe[str] = NOT_COLLECTED  # "nvidia.com/gpu"
     version: Maybe[str] = NOT_COLLECTED
     devices: Maybe[list[str]] = NOT_COLLECTED
+    driver_versions: Maybe[list[str]] = NOT_COLLECTED  # in the names of the driver's libraries
     missing_paths: Maybe[list[str]] = NOT_COLLECTED  # host paths it names that are not there
+
+
+class UnreadRuntime(Facts, frozen=True, kw_only=True):
+    """Where NVIDIA's runtime is configured and the engine does not look."""
+
+    path: str
+    reason: Literal["section", "not-imported"]
+    section: str = ""  # the one that the file's version does not have
+
+
+class OfferedDevices(Facts, frozen=True, kw_only=True):
+    resource: str  # "nvidia.com/gpu"
+    count: int
+
+
+class Kubernetes(Facts, frozen=True, kw_only=True):
+    """A node: the engine behind its kubelet, and what the kubelet has to hand out."""
+
+    distribution: str  # "kubelet", "k3s", "rke2", "k0s", "microk8s"
+    engine: Maybe[str] = NOT_COLLECTED  # "containerd", "cri-o", "docker"
+    # of containerd and CRI-O, as configured
+    config: Maybe[str] = NOT_COLLECTED
+    runtimes: Maybe[list[str]] = NOT_COLLECTED
+    nvidia_runtimes: Maybe[list[str]] = NOT_COLLECTED  # those whose program is NVIDIA's
+    missing_programs: list[str] = []  # NVIDIA's runtimes that are configured and not there
+    unread: list[UnreadRuntime] = []
+    hooks: list[str] = []  # CRI-O: files that make it call NVIDIA's hook
+    default_runtime: Maybe[str] = NOT_COLLECTED
+    cgroup_driver: Maybe[str] = NOT_COLLECTED
+    cdi_enabled: Maybe[bool] = NOT_COLLECTED
+    cdi_spec_dirs: Maybe[list[str]] = NOT_COLLECTED
+    cri_disabled: Maybe[bool] = NOT_COLLECTED  # containerd's part for Kubernetes is switched off
+    # of the kubelet
+    cpu_manager_policy: Maybe[str] = NOT_COLLECTED  # "none", "static"
+    # NVIDIA's device plugin names the devices itself: the kubelet's changes then leave them.
+    passes_devices: Maybe[bool] = NOT_COLLECTED
+    offered: Maybe[list[OfferedDevices]] = NOT_COLLECTED  # NVIDIA's, by device plugins
 
 
 class Containers(Facts, frozen=True, kw_only=True):
@@ -48,3 +89,4 @@ class Containers(Facts, frozen=True, kw_only=True):
     toolkit_mode: Maybe[str] = NOT_COLLECTED  # "auto", "legacy", "cdi"
     toolkit_no_cgroups: Maybe[bool] = NOT_COLLECTED
     cdi_specs: Maybe[list[CdiSpec]] = NOT_COLLECTED
+    kubernetes: Kubernetes | None = None  # where a kubelet is seen to run

@@ -17,8 +17,8 @@ from envcheck.facts.kernel import DeviceNode, Kernel
 from envcheck.facts.pci import Pci, PciDevice
 from envcheck.findings.model import CheckResult, Finding
 
-INSIDE = ("CTR-012",)  # judges what is in a container
-CHECKS = [check for check in area_checks("container") if check.code not in INSIDE]
+ELSEWHERE = ("CTR-009", "CTR-010", "CTR-012")  # a node of Kubernetes, and what is in a container
+CHECKS = [check for check in area_checks("container") if check.code not in ELSEWHERE]
 ABSENT = Unavailable(unavailable="absent")
 NO_DAEMON = Unavailable(unavailable="error", detail="Cannot connect to the Docker daemon.")
 

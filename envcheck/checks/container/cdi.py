@@ -11,10 +11,23 @@ from ...facts.missing import CannotJudge, NotKnown, Skip
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict, unjudged
 from ...findings.shell import word
-from ...findings.subjects import about_file
-from ..containers import KIND, NO_DEVICE_NODES, containers_of, evidence, need_gpus, serving
+from ...findings.subjects import about, about_file
+from ..containers import (
+    KIND,
+    NO_DEVICE_NODES,
+    PODMAN_CDI,
+    at_least,
+    containers_of,
+    evidence,
+    need_gpus,
+    serving,
+)
 from ..registry import check
 from ..system_commands import on_system
+
+# podman reads one directory alone in between, and what containers.conf names from the first on.
+PODMAN_ONE_FOLDER = (5, 5)
+PODMAN_BOTH_AGAIN = (5, 6)
 
 
 @check(
@@ -29,8 +42,9 @@ from ..system_commands import on_system
         "nvidia-container-toolkit#450",
         "CDI specification, SPEC.md",
         "webkit-container-sdk#23",
+        "nvidia-container-toolkit#885",
     ),
-    follows=NO_DEVICE_NODES,
+    follows=(*NO_DEVICE_NODES, "DRV-002"),
 )
 def cdi_is_current(view: SnapshotView) -> Iterator[Verdict]:
     for place, spec in _specifications(view, KIND, None):
@@ -52,10 +66,13 @@ def _specifications(view: SnapshotView, *kinds: str | None) -> list[tuple[int, C
 
 def _judge(view: SnapshotView, place: int, spec: CdiSpec) -> Verdict:
     missing = need(spec.missing_paths, f"the paths in {spec.path}")
+    other = _other_driver(view, spec)
+    if not missing and other:
+        return _outdated(view, place, spec, other)
     if not missing:
         devices = known(spec.devices) or []
         return Passed(f"{spec.path}, {len(devices)} devices")
-    nodes = all(path.startswith("/dev/") for path in missing)
+    nodes = all(path.startswith("/dev/nvidia") for path in missing)
     generate = f"sudo nvidia-ctk cdi generate --output={word(spec.path)}"
     return Finding(
         "warn",
@@ -73,6 +90,35 @@ def _judge(view: SnapshotView, place: int, spec: CdiSpec) -> Verdict:
             ["sudo nvidia-modprobe -c 0 -u", generate]
             if nodes
             else [generate, "nvidia-ctk cdi list"],
+        ),
+    )
+
+
+def _other_driver(view: SnapshotView, spec: CdiSpec) -> tuple[str, str] | None:
+    """(the specification's driver, the one that runs), where those differ and the driver answers."""
+    kernel, nvml = view.machine.kernel, view.machine.nvml
+    module = None if kernel is None or kernel.facts is None else known(kernel.facts.driver_version)
+    answers = nvml is not None and nvml.facts is not None and known(nvml.facts.init_code) == 0
+    named = known(spec.driver_versions) or []
+    if not module or not answers or not named or module in named:
+        return None
+    return named[0], module
+
+
+def _outdated(view: SnapshotView, place: int, spec: CdiSpec, versions: tuple[str, str]) -> Finding:
+    theirs, ours = versions
+    return Finding(
+        "warn",
+        f"{spec.path} brings the libraries of driver {theirs} into containers, and {ours} runs: they say"
+        " 'Driver/library version mismatch'.",
+        subjects=about_file(spec.path),
+        evidence=[
+            view.evidence(f"machine.containers.cdi_specs[{place}].driver_versions", theirs),
+            view.evidence("machine.kernel.driver_version"),
+        ],
+        remedy=Remedy(
+            "Write the specification again for the driver that runs now.",
+            [f"sudo nvidia-ctk cdi generate --output={word(spec.path)}", "nvidia-ctk cdi list"],
         ),
     )
 
@@ -138,4 +184,92 @@ def _unread(view: SnapshotView, engine: Engine, place: int, spec: CdiSpec) -> Fi
                 f"sudo nvidia-ctk cdi generate --output={word(spec.path)}",
             ],
         ),
+    )
+
+
+@check(
+    "CTR-011",
+    title="The engines read the directory that the CDI specification is in",
+    problem="an engine looks elsewhere for CDI specifications",
+    about="CDI specifications lie in /etc/cdi and /var/run/cdi (which is /run/cdi), and an engine reads the"
+    " directories that it is configured for: podman 5.5 reads /etc/cdi alone unless containers.conf names"
+    " more, while NVIDIA's toolkit from 1.18 on, and NixOS, write to /var/run/cdi. The device is then"
+    " 'unresolvable', though `nvidia-ctk cdi list` shows it. Judged by what each engine says that it reads,"
+    " by containers.conf, and by what is known of podman's releases.",
+    sources=(
+        "nixpkgs#420638, #417312; podman#26569; containers/common#2460, #2462",
+        "podman#25717 (--cdi-spec-dir, cdi_spec_dirs from 5.5 on)",
+        "docker documentation, dockerd: cdi-spec-dirs",
+    ),
+    follows=NO_DEVICE_NODES,
+)
+def cdi_is_where_engines_look(view: SnapshotView) -> Iterator[Verdict]:
+    judged = [spec for _place, spec in _specifications(view, KIND)]
+    readers = [(engine, _directories(engine)) for engine in serving(view)]
+    asked = [(engine, folders) for engine, folders in readers if folders]
+    if not asked:
+        raise Skip("no engine here that reads CDI specifications")
+    for engine, folders in asked:
+        if any(_same(_folder(spec.path), folder) for spec in judged for folder in folders):
+            yield Passed(f"{engine.name}: {', '.join(folders)}")
+        else:
+            yield _elsewhere(view, engine, folders, judged[0])
+
+
+def _directories(engine: Engine) -> list[str]:
+    """Where the engine looks for CDI specifications; [] where it does not, or that is not known."""
+    told = known(engine.cdi_spec_dirs)
+    if engine.name == "docker":
+        return told or []
+    if engine.name != "podman" or not at_least(known(engine.server_version), PODMAN_CDI):
+        return []
+    configurable = at_least(known(engine.server_version), PODMAN_ONE_FOLDER)
+    if told is not None and configurable:
+        return told
+    both = at_least(known(engine.server_version), PODMAN_BOTH_AGAIN)
+    return ["/etc/cdi"] if configurable and not both else ["/etc/cdi", "/var/run/cdi"]
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _same(first: str, second: str) -> bool:
+    """/var/run is a link to /run."""
+    one, other = (
+        f"{path}/".replace("/var/run/", "/run/", 1).rstrip("/") for path in (first, second)
+    )
+    return one == other
+
+
+def _elsewhere(view: SnapshotView, engine: Engine, folders: list[str], spec: CdiSpec) -> Finding:
+    here = _folder(spec.path)
+    if engine.name == "docker":
+        text = (
+            'Name the directory in /etc/docker/daemon.json ("cdi-spec-dirs"), or write the specification'
+            " where docker looks."
+        )
+        commands = [f"sudo nvidia-ctk cdi generate --output={word(folders[0] + '/nvidia.yaml')}"]
+    else:
+        text = (
+            f"Write the specification where podman looks, or name {here} to it: for one command with"
+            " --cdi-spec-dir, for all in containers.conf ([engine], cdi_spec_dirs; on NixOS"
+            " virtualisation.containers.containersConf.settings)."
+        )
+        commands = [
+            f"podman --cdi-spec-dir={word(here)} run --rm --device nvidia.com/gpu=all ubuntu nvidia-smi -L",
+            f"sudo nvidia-ctk cdi generate --output={word(folders[0] + '/nvidia.yaml')}",
+        ]
+    release = known(engine.server_version) or ""
+    return Finding(
+        "warn",
+        f"{engine.name} {release} reads CDI specifications from {' and '.join(folders)}, and NVIDIA's is in"
+        f" {here}: it ends with 'unresolvable CDI devices nvidia.com/gpu=all'.",
+        subjects=[*about("engine", engine.name), *about_file(spec.path)],
+        evidence=[
+            evidence(view, engine, "server_version"),
+            evidence(view, engine, "cdi_spec_dirs", ", ".join(folders)),
+            view.evidence("machine.containers.cdi_specs", spec.path),
+        ],
+        remedy=Remedy(text, commands),
     )

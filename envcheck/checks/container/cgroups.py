@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.base import known
-from ...facts.containers import Engine
+from ...facts.containers import Engine, Kubernetes
 from ...facts.kernel import DeviceNode
 from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, facts_of, need
@@ -20,12 +20,15 @@ from ..containers import (
     containers_of,
     evidence,
     need_gpus,
+    node_evidence,
     nvidia_specs,
     rootful_docker,
     serving,
 )
 from ..registry import check
+from ..system_commands import on_system
 
+CGROUP_V2 = (1, 8)  # libnvidia-container knows it from here on
 UDEV_RULE = (
     'echo \'ACTION=="add", DEVPATH=="/bus/pci/drivers/nvidia",'
     ' RUN+="/usr/bin/nvidia-ctk system create-dev-char-symlinks --create-all"\''
@@ -41,13 +44,28 @@ UDEV_RULE = (
     " makes systemd rewrite a container's device rules, and it finds device nodes by their links in"
     " /dev/char. NVIDIA's driver makes none, so a container that got its GPU from NVIDIA's hook loses it in"
     " the middle of a run: 'Failed to initialize NVML: Unknown Error', with all well on the host. Judged by"
-    " the engine's cgroup driver, the links, and whether a CDI specification offers the other way.",
-    sources=("nvidia-container-toolkit#48", "nvidia-container-toolkit#1227", "nvidia-docker#1730"),
+    " the engine's cgroup driver, the links, and whether a CDI specification offers the other way. On a"
+    " node of Kubernetes a CPU manager with the policy static does the same to pods at any time, unless"
+    " NVIDIA's device plugin names the devices itself (compatWithCPUManager).",
+    sources=(
+        "nvidia-container-toolkit#48",
+        "nvidia-container-toolkit#1227",
+        "nvidia-docker#1730, #1671",
+        "nvidia-docker#1618 (CPU manager)",
+    ),
     follows=NO_DEVICE_NODES,
 )
 def containers_keep_gpus(view: SnapshotView) -> Iterator[Verdict]:
     need_gpus(view)
-    engine = rootful_docker(view)
+    node = containers_of(view).kubernetes
+    if node is not None and known(node.engine) in ("containerd", "cri-o"):
+        yield from _pods(view, node)
+    try:
+        engine = rootful_docker(view)
+    except Skip:
+        if node is None:
+            raise
+        return
     driver = need(engine.cgroup_driver, "docker's cgroup driver")
     if driver != "systemd":
         yield Passed(f"docker's cgroup driver is {driver}")
@@ -64,6 +82,60 @@ def containers_keep_gpus(view: SnapshotView) -> Iterator[Verdict]:
         )
     else:
         yield _trap(view, engine, unlinked)
+
+
+def _pods(view: SnapshotView, node: Kubernetes) -> Iterator[Verdict]:
+    """A node whose pods get their GPUs by NVIDIA's runtime."""
+    if known(node.nvidia_runtimes) and known(node.passes_devices) is False:
+        if known(node.cpu_manager_policy) == "static":
+            yield _rewritten(view)
+            return
+        unlinked = _unlinked(view) if known(node.cgroup_driver) == "systemd" else []
+        if unlinked:
+            yield _trap_of_pods(view, node, unlinked)
+            return
+    yield Passed("pods: nothing takes their GPUs away")
+
+
+def _rewritten(view: SnapshotView) -> Finding:
+    return Finding(
+        "warn",
+        "Running pods lose their GPUs: the kubelet's CPU manager has the policy static and rewrites the"
+        " control groups of containers, and NVIDIA's device plugin does not name the devices to it.",
+        subjects=about("engine", "kubelet"),
+        evidence=[
+            node_evidence(view, "cpu_manager_policy"),
+            node_evidence(view, "passes_devices"),
+        ],
+        remedy=Remedy(
+            "Let the device plugin name the devices (--pass-device-specs), and create the pods again.",
+            [
+                "helm upgrade nvdp nvidia-device-plugin --repo https://nvidia.github.io/k8s-device-plugin"
+                " -n nvidia-device-plugin --reuse-values --set compatWithCPUManager=true",
+                "kubectl delete pod POD",
+            ],
+        ),
+    )
+
+
+def _trap_of_pods(view: SnapshotView, node: Kubernetes, unlinked: list[DeviceNode]) -> Finding:
+    return Finding(
+        "warn",
+        "Running pods lose their GPUs at the next `systemctl daemon-reload`:"
+        f" {known(node.engine)} uses the systemd cgroup driver, and /dev/char has no link to"
+        f" {unlinked[0].path}.",
+        subjects=about("engine", known(node.engine) or ""),
+        evidence=[
+            node_evidence(view, "cgroup_driver"),
+            view.evidence(
+                "machine.kernel.device_nodes", ", ".join(n.path for n in unlinked) + ": no link"
+            ),
+        ],
+        remedy=Remedy(
+            "Create the links, now and at every boot; pods that run already must be created again.",
+            ["sudo nvidia-ctk system create-dev-char-symlinks --create-all", UDEV_RULE],
+        ),
+    )
 
 
 def _unlinked(view: SnapshotView) -> list[DeviceNode]:
@@ -167,6 +239,69 @@ def _misfit(view: SnapshotView, docker: Engine, wanted: str) -> Finding:
             [
                 f"sudo nvidia-ctk config --set nvidia-container-cli.no-cgroups={wanted} --in-place",
                 CDI_GENERATE,
+            ],
+        ),
+    )
+
+
+@check(
+    "CTR-008",
+    title="NVIDIA's container library knows this system's control groups",
+    problem="NVIDIA's container library is too old for cgroup v2",
+    about="libnvidia-container gives a container the right to open the GPUs' device nodes by its control"
+    " group, and knows version 2 of those since 1.8. An older one on a system with cgroup v2 (Debian 11 and"
+    " newer, Ubuntu 21.10 and newer, RHEL 9) ends every container with GPUs: 'nvidia-container-cli: container"
+    " error: cgroup subsystem devices not found'. Judged by its version and the system's control groups,"
+    " where docker, podman's hook or Kubernetes call it.",
+    sources=(
+        "libnvidia-container#111; nvidia-docker#1447, #1660",
+        "k8s-device-plugin#273 (a maintainer: 1.8.0 has cgroup v2)",
+    ),
+    follows=NO_GPU,
+)
+def library_knows_cgroups(view: SnapshotView) -> Iterator[Verdict]:
+    need_gpus(view)
+    containers = containers_of(view)
+    version = need(containers.cli_version, "libnvidia-container")
+    callers = [engine.name for engine in containers.engines if engine.name == "docker"]
+    if known(containers.toolkit_mode) == "cdi" or not (
+        callers or known(containers.oci_hooks) or containers.kubernetes
+    ):
+        raise Skip("no engine here calls libnvidia-container for device rules")
+    new_enough = at_least(version, CGROUP_V2)
+    if new_enough is None:
+        raise NotKnown("libnvidia-container's version")
+    if new_enough:
+        yield Passed(f"libnvidia-container {version}")
+        return
+    host = facts_of(view.machine.host, "control groups")
+    if need(host.cgroup_version, "the version of control groups") != 2:
+        yield Passed(f"libnvidia-container {version}, cgroup v{host.cgroup_version}")
+    elif known(containers.toolkit_no_cgroups) is True:
+        yield Passed("no-cgroups = true: containers are given the device nodes by hand")
+    else:
+        yield _too_old(view, version)
+
+
+def _too_old(view: SnapshotView, version: str) -> Finding:
+    node = containers_of(view).kubernetes
+    service = "containerd" if node is not None and known(node.engine) == "containerd" else "docker"
+    return Finding(
+        "warn",
+        f"libnvidia-container {version} does not know cgroup v2, which this system has, and 1.8 is the first"
+        " that does: no container with a GPU starts ('cgroup subsystem devices not found').",
+        evidence=[
+            view.evidence("machine.containers.cli_version"),
+            view.evidence("machine.host.cgroup_version"),
+        ],
+        remedy=Remedy(
+            "Upgrade NVIDIA's container toolkit. Where that cannot be, boot with cgroup v1"
+            " (systemd.unified_cgroup_hierarchy=0), or set no-cgroups = true in"
+            " /etc/nvidia-container-runtime/config.toml and give containers the device nodes by --device.",
+            [
+                *on_system(view, "container-toolkit"),
+                f"sudo systemctl restart {service}",
+                "nvidia-container-cli --version",
             ],
         ),
     )

@@ -12,21 +12,27 @@ import re
 from .. import files
 from ..facts import Facts, from_error
 
-SPEC_FOLDERS = ("/etc/cdi", "/var/run/cdi")  # the CDI specification's defaults
+SPEC_FOLDERS = ("/etc/cdi", "/var/run/cdi", "/run/cdi")  # the CDI specification's defaults
 SPEC_LIMIT = 8 << 20
 MISSING_LIMIT = 20
 LINE_LIMIT = 4096  # characters; a generator's longest line holds one path
+_DRIVER_LIBRARY = re.compile(r"/lib(?:cuda|nvidia-ml)\.so\.(\d{3,}\.\d[\d.]*)\Z")
 _KEY = re.compile(r"""("[^"]*"|'[^']*'|[^\s"'#:\[\]{},](?:[^:#]*[^\s:#])?)\s*:(?:\s+(.*))?$""")
 
 
-def specs(context):
-    """A CdiSpec for each specification file."""
+def specs(context, more=()):
+    """A CdiSpec for each specification file. more: directories beside the defaults."""
     found = []
-    for folder in sorted({os.path.realpath(context.path(folder)) for folder in SPEC_FOLDERS}):
+    every = list(SPEC_FOLDERS) + [folder for folder in more if folder.startswith("/")]
+    for folder in sorted({os.path.realpath(context.path(folder)) for folder in every}):
         try:
             names = sorted(os.listdir(folder))
         except FileNotFoundError:
             continue
+        except OSError:
+            if folder not in [os.path.realpath(context.path(one)) for one in SPEC_FOLDERS]:
+                continue
+            raise
         found += [
             _spec(context, os.path.join(folder, name))
             for name in names
@@ -39,7 +45,7 @@ def _spec(context, file_name):
     root = os.path.realpath(context.root)
     facts = Facts()
     facts.put("path", file_name if root == "/" else file_name[len(root) :])
-    names = ("kind", "version", "devices", "missing_paths")
+    names = ("kind", "version", "devices", "driver_versions", "missing_paths")
     try:
         pairs = read_spec(files.read(file_name, SPEC_LIMIT).decode("utf-8", "replace"))
     except (OSError, ValueError, RecursionError) as error:
@@ -60,7 +66,9 @@ def _spec(context, file_name):
             if len(where) == 3 and where[0] == "devices" and where[2] == "name"
         ],
     )
-    missing = [path for path in host_paths(pairs) if _is_missing(context.path(path))]
+    paths = host_paths(pairs)
+    facts.put("driver_versions", _driver_versions(paths))
+    missing = [path for path in paths if _is_missing(context.path(path))]
     facts.put("missing_paths", missing[:MISSING_LIMIT])
     return facts.values
 
@@ -152,6 +160,16 @@ def host_paths(pairs):
             path = path or item.get("path")  # a mount's other path is the container's
         if isinstance(path, str) and path.startswith("/"):
             found[path] = None
+    return list(found)
+
+
+def _driver_versions(paths):
+    """The versions of the driver, as its libraries' names have them, each once."""
+    found = {}
+    for path in paths:
+        match = _DRIVER_LIBRARY.search(path)
+        if match:
+            found[match.group(1)] = None
     return list(found)
 
 

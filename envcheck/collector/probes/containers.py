@@ -4,8 +4,8 @@ import json
 import os
 import re
 
-from ..containers import limits, specs
-from ..facts import Facts, from_error, unavailable
+from ..containers import containers_conf, kubernetes, limits, specs
+from ..facts import Facts, from_error, known, unavailable
 from ..runtime import bounded, process, programs
 
 DOCUMENT = "machine"
@@ -42,8 +42,22 @@ def collect(context):
         "engines", [engine.values for engine in engines], "docker info, podman info, --version"
     )
     _put_toolkit(facts, context, found, answers)
-    facts.attempt("cdi_specs", ", ".join(specs.SPEC_FOLDERS), specs.specs, context)
+    kubernetes.put(facts, context)
+    facts.attempt(
+        "cdi_specs",
+        ", ".join(specs.SPEC_FOLDERS),
+        specs.specs,
+        context,
+        _other_folders(engines, facts.get("kubernetes")),
+    )
     return facts
+
+
+def _other_folders(engines, node):
+    """The directories of CDI specifications that an engine is told to read."""
+    told = [engine.get("cdi_spec_dirs") for engine in engines]
+    told.append(known(node.get("cdi_spec_dirs")) if node else None)
+    return [folder for folders in told for folder in folders or []]
 
 
 def ask(context, paths):
@@ -77,6 +91,8 @@ def _engine(context, name, path, answers):
         put_docker(facts, answers[name, "info"], context.environ)
     elif name == "podman":
         put_podman(facts, answers[name, "info"])
+        if facts.get("cdi_spec_dirs") is None:
+            facts.put("cdi_spec_dirs", containers_conf.cdi_spec_dirs(context))
     if facts.get("rootless") is not None:
         limits.put(facts, context)
     return facts
@@ -144,6 +160,7 @@ def put_docker(facts, result, environ):
     facts.put("remote", _is_remote(info, environ))
     if "CDISpecDirs" in info:
         facts.put("cdi_enabled", bool(info["CDISpecDirs"]))
+        facts.put("cdi_spec_dirs", [str(folder) for folder in info["CDISpecDirs"] or []])
     else:
         facts.missing("cdi_enabled", "not-supported", "this docker knows nothing of CDI")
 
@@ -189,6 +206,9 @@ def put_podman(facts, result):
     if isinstance(labels, bool):
         facts.put("selinux", labels)
     facts.put("remote", host.get("serviceIsRemote") is True)
+    folders = next((host[key] for key in host if key.lower() == "cdispecdirs"), None)
+    if isinstance(folders, list):
+        facts.put("cdi_spec_dirs", [str(folder) for folder in folders])
 
 
 def _put_text(facts, name, value):

@@ -1,0 +1,327 @@
+"""The containers probe on a node of Kubernetes: made-up processes, configurations and kubelet's records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envcheck.collector.containers import containerd, containers_conf, kubernetes
+from envcheck.collector.containers.processes import option
+from envcheck.collector.facts import Facts, dumps
+from envcheck.collector.runtime.context import Context
+from envcheck.facts.containers import Containers, Kubernetes
+
+SOCKET = "--container-runtime-endpoint=unix:///run/containerd/containerd.sock"
+V2 = """\
+version = 2
+imports = ["/etc/containerd/conf.d/*.toml"]
+[plugins."io.containerd.grpc.v1.cri"]
+  enable_cdi = true
+  cdi_spec_dirs = ["/etc/cdi"]
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    default_runtime_name = "{default}"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        SystemdCgroup = true
+"""
+NVIDIA = """\
+[plugins.'{section}'.containerd.runtimes.nvidia]
+  runtime_type = "io.containerd.runc.v2"
+  [plugins.'{section}'.containerd.runtimes.nvidia.options]
+    BinaryName = "/usr/bin/nvidia-container-runtime"
+"""
+V2_SECTION, V3_SECTION = "io.containerd.grpc.v1.cri", "io.containerd.cri.v1.runtime"
+
+
+class Node:
+    """A machine's files, in a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.number = 100
+
+    def write(self, path: str, text: str = "") -> None:
+        file = self.root / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def run(self, name: str, *arguments: str, environ: str = "") -> None:
+        self.number += 1
+        self.write(f"/proc/{self.number}/comm", f"{name[:15]}\n")
+        self.write(f"/proc/{self.number}/cmdline", "\0".join((name, *arguments)) + "\0")
+        self.write(f"/proc/{self.number}/environ", environ)
+
+    def facts(self) -> Kubernetes | None:
+        facts = Facts()
+        kubernetes.put(facts, Context({}, root=str(self.root)))
+        return msgspec.json.decode(dumps(facts.values).encode(), type=Containers).kubernetes
+
+    def node(self) -> Kubernetes:
+        found = self.facts()
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    made = Node(tmp_path)
+    made.write("/usr/bin/nvidia-container-runtime")
+    return made
+
+
+def reason(fact: Any) -> str:
+    return str(fact.unavailable)
+
+
+def test_without_a_kubelet_there_is_no_node(node: Node) -> None:
+    node.run("containerd")
+    assert node.facts() is None
+
+
+def test_containerd_as_it_comes(node: Node) -> None:
+    node.run("kubelet", SOCKET)
+    node.run("containerd")
+    facts = node.node()
+    assert (facts.distribution, facts.engine) == ("kubelet", "containerd")
+    assert (facts.config, facts.runtimes, facts.nvidia_runtimes) == (containerd.CONFIG, [], [])
+    assert facts.default_runtime == "runc"
+
+
+def test_a_runtime_in_a_drop_in(node: Node) -> None:
+    node.run("kubelet", *SOCKET.split("="))
+    node.run("containerd", "--config", "/etc/containerd/config.toml")
+    node.write("/etc/containerd/config.toml", V2.format(default="nvidia"))
+    node.write("/etc/containerd/conf.d/99-nvidia.toml", NVIDIA.format(section=V2_SECTION))
+    facts = node.node()
+    assert facts.runtimes == ["nvidia", "runc"] and facts.nvidia_runtimes == ["nvidia"]
+    assert (facts.default_runtime, facts.cgroup_driver) == ("nvidia", "systemd")
+    assert (facts.cdi_enabled, facts.cdi_spec_dirs) == (True, ["/etc/cdi"])
+    assert facts.unread == [] and facts.missing_programs == []
+
+
+def test_a_drop_in_that_nothing_imports(node: Node) -> None:
+    node.run("kubelet", SOCKET)
+    node.run("containerd")
+    node.write("/etc/containerd/config.toml", "version = 2\n")
+    node.write("/etc/containerd/conf.d/99-nvidia.toml", NVIDIA.format(section=V2_SECTION))
+    facts = node.node()
+    assert facts.nvidia_runtimes == []
+    (unread,) = facts.unread
+    assert (unread.path, unread.reason) == ("/etc/containerd/conf.d/99-nvidia.toml", "not-imported")
+
+
+@pytest.mark.parametrize(
+    ("version", "section", "seen"),
+    [
+        (3, V3_SECTION, True),
+        (2, V2_SECTION, True),
+        (3, V2_SECTION, False),  # containerd 2 takes it for a plug-in of that name
+        (2, V3_SECTION, False),
+        (1, "cri", True),
+    ],
+)
+def test_each_version_has_a_section_of_its_own(
+    node: Node, version: int, section: str, seen: bool
+) -> None:
+    node.run("kubelet", SOCKET)
+    node.run("containerd")
+    text = f"version = {version}\n" + NVIDIA.format(section=section)
+    node.write("/etc/containerd/config.toml", text)
+    facts = node.node()
+    assert facts.nvidia_runtimes == (["nvidia"] if seen else [])
+    assert [one.section for one in facts.unread] == ([] if seen else [section])
+
+
+def test_the_runtime_of_old_containerd(node: Node) -> None:
+    node.run("kubelet", SOCKET)
+    node.run("containerd")
+    node.write(
+        "/etc/containerd/config.toml", '[plugins.linux]\nruntime = "nvidia-container-runtime"\n'
+    )
+    assert node.node().nvidia_runtimes == ["runc"]
+
+
+def test_a_runtime_that_is_gone(node: Node) -> None:
+    (node.root / "usr/bin/nvidia-container-runtime").unlink()
+    node.run("kubelet", SOCKET)
+    node.run("containerd")
+    node.write("/etc/containerd/config.toml", "version = 2\n" + NVIDIA.format(section=V2_SECTION))
+    assert node.node().missing_programs == ["/usr/bin/nvidia-container-runtime"]
+
+
+def test_k3s_has_a_containerd_of_its_own_beside_docker_s(node: Node) -> None:
+    config = "/var/lib/rancher/k3s/agent/etc/containerd/config.toml"
+    node.run("k3s-server", "server")
+    node.run("containerd", "--config", "/var/run/docker/containerd/containerd.toml")
+    node.run("containerd", "-c", config, "-a", "/run/k3s/containerd/containerd.sock")
+    node.write(config, "version = 2\n" + NVIDIA.format(section=V2_SECTION))
+    facts = node.node()
+    assert (facts.distribution, facts.engine, facts.config) == ("k3s", "containerd", config)
+    assert facts.nvidia_runtimes == ["nvidia"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "distribution"), [("rke2", "rke2"), ("k0s", "k0s"), ("sshd", "kubelet")]
+)
+def test_distributions_with_a_plain_kubelet(node: Node, beside: str, distribution: str) -> None:
+    node.run("kubelet", "--container-runtime-endpoint=unix:///run/k3s/containerd/containerd.sock")
+    node.run(beside)
+    assert node.node().distribution == distribution
+
+
+@pytest.mark.parametrize(
+    ("programs", "engine"),
+    [
+        (["crio"], "cri-o"),
+        (["containerd"], "containerd"),
+        (["dockerd", "cri-dockerd", "containerd"], "docker"),
+        (["dockerd"], "docker"),
+    ],
+)
+def test_the_engine_by_what_runs(node: Node, programs: list[str], engine: str) -> None:
+    for name in ("kubelet", *programs):
+        node.run(name)
+    assert node.node().engine == engine
+
+
+def test_the_engine_by_the_kubelet_s_configuration(node: Node) -> None:
+    for name in ("kubelet", "dockerd", "containerd"):
+        node.run(name)
+    assert reason(node.node().engine) == "error"
+    node.write(
+        "/var/lib/kubelet/config.yaml",
+        'kind: KubeletConfiguration\ncontainerRuntimeEndpoint: "unix:///var/run/crio/crio.sock"\n',
+    )
+    assert node.node().engine == "cri-o"
+
+
+def test_crio_with_drop_ins_and_hooks(node: Node) -> None:
+    node.run("kubelet", "--container-runtime-endpoint=unix:///var/run/crio/crio.sock")
+    node.write("/etc/crio/crio.conf", '[crio.runtime]\ncgroup_manager = "systemd"\n')
+    node.write(
+        "/etc/crio/crio.conf.d/99-nvidia.toml",
+        '[crio.runtime]\ndefault_runtime = "nvidia"\n[crio.runtime.runtimes.nvidia]\n'
+        'runtime_path = "/usr/bin/nvidia-container-runtime"\n',
+    )
+    hook = "/run/containers/oci/hooks.d/oci-nvidia-hook.json"
+    node.write(hook, '{"hook": {"path": "/usr/bin/nvidia-container-runtime-hook"}}')
+    facts = node.node()
+    assert (facts.nvidia_runtimes, facts.default_runtime) == (["nvidia"], "nvidia")
+    assert (facts.cgroup_driver, facts.hooks) == ("systemd", [hook])
+
+
+def test_what_the_kubelet_was_told_of(node: Node) -> None:
+    node.run("kubelet", SOCKET)
+    folder = "/var/lib/kubelet/device-plugins"
+    assert reason(node.node().offered) == "absent"
+    node.write(f"{folder}/kubelet.sock")
+    assert node.node().offered == []
+    record = {"Data": {"RegisteredDevices": {"nvidia.com/gpu": ["a", "b"], "x.com/nic": ["c"]}}}
+    node.write(f"{folder}/kubelet_internal_checkpoint", json.dumps(record))
+    (one,) = node.node().offered  # type: ignore[misc]
+    assert (one.resource, one.count) == ("nvidia.com/gpu", 2)
+    (node.root / "var/lib/kubelet/plugins/gpu.nvidia.com").mkdir(parents=True)
+    assert reason(node.node().offered) == "not-supported"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "passes"),
+    [
+        ((), "", False),
+        (("--pass-device-specs",), "", True),
+        (("--pass-device-specs=true",), "", True),
+        ((), "PASS_DEVICE_SPECS=true\0HOME=/\0", True),
+        ((), "DEVICE_LIST_STRATEGY=cdi-cri\0", True),
+        ((), "DEVICE_LIST_STRATEGY=envvar\0", False),
+        ((), "CONFIG_FILE=/config/config.yaml\0", None),
+    ],
+)
+def test_whether_the_plugin_names_the_devices(
+    node: Node, arguments: tuple[str, ...], environ: str, passes: bool | None
+) -> None:
+    node.run("kubelet", SOCKET)
+    node.run("nvidia-device-plugin", *arguments, environ=environ)
+    node.write("/var/lib/kubelet/cpu_manager_state", '{"policyName":"static","checksum":1}')
+    facts = node.node()
+    assert facts.cpu_manager_policy == "static"
+    assert (
+        (reason(facts.passes_devices) == "error")
+        if passes is None
+        else (facts.passes_devices is passes)
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "value"),
+    [
+        (["-c", "x"], "x"),
+        (["--config=y"], "y"),
+        (["-c"], None),
+        (["--configs=y"], None),
+        ([], None),
+    ],
+)
+def test_options(arguments: list[str], value: str | None) -> None:
+    assert option(["program", *arguments], "--config", "-c") == value
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=200))
+def test_any_configuration_gives_facts(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    node = Node(tmp_path_factory.mktemp("node"))
+    node.run("kubelet", SOCKET)
+    node.run("containerd")
+    for path in ("/etc/containerd/config.toml", "/var/lib/kubelet/config.yaml"):
+        (node.root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+        (node.root / path[1:]).write_text(text, encoding="utf-8")
+    assert node.node().engine == "containerd"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version = [2]\n",
+        "version = 2\nimports = 5\nplugins = 7\n",
+        'version = 2\nimports = [7, "/etc/containerd/config.toml"]\n',
+        f'[plugins]\n"{V2_SECTION}" = 5\n',
+        f'version = 2\n[plugins."{V2_SECTION}".containerd]\nruntimes = ["x"]\n',
+        f'version = 2\n[plugins."{V2_SECTION}".containerd.runtimes]\nnvidia = "x"\n',
+        f'version = 2\n[plugins."{V2_SECTION}".containerd.runtimes.nvidia]\noptions = "x"\n',
+    ],
+)
+def test_odd_configurations(node: Node, text: str) -> None:
+    node.run("kubelet", SOCKET)
+    node.run("containerd")
+    node.write("/etc/containerd/config.toml", text)
+    assert node.node().nvidia_runtimes == []
+
+
+def test_a_configuration_that_is_none(node: Node) -> None:
+    node.run("kubelet", SOCKET)
+    node.run("containerd")
+    node.write("/etc/containerd/config.toml", "version == 2")
+    assert reason(node.node().runtimes) == "error"
+
+
+def test_containers_conf(node: Node) -> None:
+    def told() -> Any:
+        environ = {"HOME": "/home/u"}
+        return containers_conf.cdi_spec_dirs(Context(environ, root=str(node.root)))
+
+    assert told()["unavailable"] == "absent"
+    node.write("/usr/share/containers/containers.conf", '[engine]\ncdi_spec_dirs = ["/etc/cdi"]\n')
+    node.write("/etc/containers/containers.conf.d/10-cdi.conf", "[engine]\n")
+    assert told() == ["/etc/cdi"]
+    node.write(
+        "/home/u/.config/containers/containers.conf", '[engine]\ncdi_spec_dirs = ["/x", "/run/cdi"]'
+    )
+    assert told() == ["/x", "/run/cdi"]
+    node.write("/home/u/.config/containers/containers.conf.d/z.conf", "[engine\n")
+    assert told() == ["/x", "/run/cdi"]
