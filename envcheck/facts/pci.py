@@ -23,6 +23,7 @@ class PciDevice(Facts, frozen=True, kw_only=True):
     max_link_gts: Maybe[float] = NOT_COLLECTED
     max_link_width: Maybe[int] = NOT_COLLECTED
     slot: Maybe[Address] = NOT_COLLECTED  # address of the port above
+    bridges: Maybe[list[Address]] = NOT_COLLECTED  # above it, the root port first
     slot_max_link_gts: Maybe[float] = NOT_COLLECTED
     slot_max_link_width: Maybe[int] = NOT_COLLECTED
     numa_node: Maybe[int] = NOT_COLLECTED  # absent: the platform does not say
@@ -36,4 +37,6 @@ class Pci(Facts, frozen=True, kw_only=True):
     devices: Maybe[list[PciDevice]] = NOT_COLLECTED  # NVIDIA's; an empty list is a machine without
     iommu: Maybe[bool] = NOT_COLLECTED  # any IOMMU group exists
     iommu_mode: Maybe[str] = NOT_COLLECTED  # "DMA", "DMA-FQ", "identity", as the groups say
-    acs_ports: Maybe[list[str]] = NOT_COLLECTED  # bridges above GPUs with ACS redirection on
+    acs_ports: Maybe[list[str]] = (
+        NOT_COLLECTED  # bridges above GPUs and RDMA adapters with ACS redirection on
+    )

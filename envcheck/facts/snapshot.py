@@ -18,6 +18,7 @@ from .gpu import CudaDriver, NvidiaSmi, Nvml
 from .host import Host
 from .kernel import Kernel
 from .micro_kernels import MicroKernels
+from .network import Network
 from .pci import Pci
 from .target import (
     Environment,
@@ -50,7 +51,7 @@ class Document(Facts, frozen=True, kw_only=True):
     location: str  # "machine", "path:DIR", "image:REF", "container:ID"
     collected_at: str  # UTC, "2026-11-20T18:24:52Z"
     collector: Collector
-    # machine; of a container what it sees of its machine: host, kernel, nvml, nvidia_smi, cuda
+    # machine; of a container what it sees of its machine: host, kernel, nvml, nvidia_smi, cuda, network
     host: Probe[Host] | None = None
     pci: Probe[Pci] | None = None
     kernel: Probe[Kernel] | None = None
@@ -58,6 +59,7 @@ class Document(Facts, frozen=True, kw_only=True):
     nvidia_smi: Probe[NvidiaSmi] | None = None
     cuda: Probe[CudaDriver] | None = None
     containers: Probe[Containers] | None = None
+    network: Probe[Network] | None = None
     # target
     interpreter: Probe[TargetInterpreter] | None = None
     environment: Probe[Environment] | None = None
@@ -75,7 +77,9 @@ class Document(Facts, frozen=True, kw_only=True):
 
 
 # The probes of a machine and those of a target; what a container sees of its machine is in its own document.
-MACHINE_SECTIONS = frozenset(("host", "pci", "kernel", "nvml", "nvidia_smi", "cuda", "containers"))
+MACHINE_SECTIONS = frozenset(
+    ("host", "pci", "kernel", "nvml", "nvidia_smi", "cuda", "containers", "network")
+)
 TARGET_SECTIONS = frozenset(
     (
         "interpreter",

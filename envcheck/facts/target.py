@@ -41,6 +41,9 @@ class Distribution(Facts, frozen=True, kw_only=True):
 class HorovodExtension(Facts, frozen=True, kw_only=True):
     framework: str  # "tensorflow", "torch", "mxnet"
     present: bool  # the extension's .so is in the distribution
+    # "nccl", "mpi", "gloo", "cuda": those that its file holds calls of
+    operations: Maybe[list[str]] = NOT_COLLECTED
+    nccl: Maybe[str] = NOT_COLLECTED  # "libnccl.so.2" where it is linked to it, "2.19.3" built in
 
 
 class DaliLibrary(Facts, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import h100
+import networks
 from h100 import ADDRESSES, COUNT, NODES
 from modes_parts import ALL, geforce
 from msgspec.structs import replace
@@ -32,7 +33,7 @@ from envcheck.facts.target import Environment, FrameworkGpu, Loader
 
 def desktop(target: Document | None = None, **changes: object) -> Snapshot:
     seen = good_target(tensorflow=tensorflow(gpus=[FrameworkGpu(name="NVIDIA GeForce RTX 4080")]))
-    return whole(target or seen, **(geforce() | changes))
+    return whole(target or seen, **({"network": networks.desktop()} | geforce() | changes))
 
 
 def one_gpu(name: str, slot: int, **facts: object) -> Snapshot:
@@ -127,6 +128,7 @@ def forward_compatible() -> Snapshot:
         host=in_container(),
         kernel=kernel(services=[]),
         containers=None,
+        network=networks.container(),
         nvml=h100.nvml(ALL, cuda_version="12.4"),
         nvidia_smi=h100.smi(ALL, cuda_version="12.4"),
         cuda=h100.cuda(ALL, **compat),

@@ -8,6 +8,7 @@ import h100
 import pytest
 from build import document, snapshot
 from judged import results
+from msgspec.structs import replace
 
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import GpuPair, Nvml
@@ -52,7 +53,9 @@ def test_a_healthy_machine_gives_no_alarm() -> None:
         "PCI-006": "skipped",
         "PCI-007": "pass",
         "PCI-008": "pass",
+        "PCI-010": "pass",
     }
+    assert told["PCI-010"].detail == "by NVLink"
     assert told["PCI-001"].detail == "8 × NVIDIA H100 80GB HBM3"
     assert told["PCI-005"].detail == "x16 (8 GPUs)"
 
@@ -276,18 +279,20 @@ def test_uncorrectable_errors_on_the_link(fatal: int, nonfatal: int, outcome: st
 # PCI-007
 
 
-def two_gpus(level: str = "PIX", p2p: str = "ok", nvlinks: bool = False, **pci: Any) -> Snapshot:
+def two_gpus(
+    level: str = "PIX", p2p: str = "ok", nvlinks: bool = False, cpu: str = "", **pci: Any
+) -> Snapshot:
     links = {} if nvlinks else {"nvlinks": Unavailable(unavailable="not-supported")}
     gpus = [h100.gpu(n, **links) for n in range(2)]
     first, second = h100.ADDRESSES[:2]
     pairs = [GpuPair(first=first, second=second, level=level, p2p_read=p2p)]
     found = [
-        h100.pci_device(first, slot="0000:02:00.0"),
-        h100.pci_device(second, slot="0000:02:01.0"),
+        h100.pci_device(first, slot="0000:02:00.0", bridges=["0000:00:01.1", "0000:02:00.0"]),
+        h100.pci_device(second, slot="0000:02:01.0", bridges=["0000:00:01.1", "0000:02:01.0"]),
     ]
     return h100.machine(
         gpus,
-        host=BARE,
+        host=replace(BARE, cpu_model=cpu) if cpu else BARE,
         pci=Pci(devices=found, **{"acs_ports": [], "iommu_mode": "identity", **pci}),
         nvml=h100.nvml(gpus, pairs=pairs),
     )
@@ -313,10 +318,45 @@ def test_acs_on_the_switch_between_two_gpus() -> None:
         two_gpus(level="NODE", acs_ports=["0000:02:01.0"]),  # up to the processor in any case
         two_gpus(acs_ports=["0000:00:01.0"]),
         two_gpus(level="SYS", acs_ports=CLOSED),
+        two_gpus(level="NODE", acs_ports=["0000:00:01.1"], cpu="Intel(R) Xeon(R) w7-3465X"),
+        two_gpus(level="PHB", acs_ports=[], cpu="AMD EPYC 7763 64-Core Processor"),
+        two_gpus(level="SYS", acs_ports=["0000:00:01.1"], cpu="AMD EPYC 7763 64-Core Processor"),
     ],
 )
 def test_no_alarm_where_transfers_are_not_hindered(found: Snapshot) -> None:
     assert judge(found, "PCI-007").outcome == "pass"
+
+
+@pytest.mark.parametrize("level", ["PHB", "NODE"])
+def test_acs_on_the_root_ports_of_an_amd_processor(level: str) -> None:
+    found = two_gpus(
+        level=level, acs_ports=["0000:00:01.1"], cpu="AMD Ryzen Threadripper PRO 5995WX 64-Cores"
+    )
+    (finding,) = judge(found, "PCI-007").findings
+    assert "hang" in finding.message
+    assert finding.remedy is not None
+    assert finding.remedy.commands == ["sudo setpci -s 0000:00:01.1 ECAP_ACS+0x6.w=0000"]
+
+
+# PCI-010
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (two_gpus(level="PHB"), "directly, by the processor's host bridge"),
+        (two_gpus(p2p="chipset not supported"), "through the host's memory"),
+        (h100.machine([h100.gpu()], nvml=h100.nvml([h100.gpu()])), "there is one GPU only"),
+        (
+            h100.machine([h100.gpu(0), h100.gpu(1, name="NVIDIA L40S")]),
+            "the slowest sets the pace (1 x NVIDIA H100 80GB HBM3, 1 x NVIDIA L40S)",
+        ),
+    ],
+)
+def test_how_gpus_reach_each_other_is_told_and_never_a_fault(found: Snapshot, words: str) -> None:
+    result = judge(found, "PCI-010")
+    assert result.outcome in ("pass", "skipped")
+    assert words in f"{result.detail} {result.reason}"
 
 
 def test_what_root_could_tell_about_acs() -> None:

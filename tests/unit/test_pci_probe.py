@@ -66,6 +66,7 @@ def test_a_healthy_gpu_below_a_root_port(tree: Tree) -> None:
         max_link_gts=32.0,
         max_link_width=16,
         slot="0000:00:01.0",
+        bridges=["0000:00:01.0"],
         slot_max_link_gts=16.0,
         slot_max_link_width=8,
         numa_node=1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import h100
+import networks
 import targets
 from build import document
 
@@ -220,7 +221,12 @@ def seeing(count: int, **changes: Any) -> Any:
 
 def whole(target: Document | None = None, **changes: Any) -> Snapshot:
     """The Snapshot; keyword arguments replace the machine's probes (None: was not asked for)."""
-    probes = h100.sections() | {"host": host(), "kernel": kernel(), "containers": containers()}
+    probes = h100.sections() | {
+        "host": host(),
+        "kernel": kernel(),
+        "containers": containers(),
+        "network": networks.infiniband(),
+    }
     kept = {name: probe for name, probe in (probes | changes).items() if probe is not None}
     return Snapshot(
         schema=SCHEMA,

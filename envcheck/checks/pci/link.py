@@ -18,8 +18,9 @@ from ..nvidia_devices import device_evidence, is_virtual, pci_gpus
 from ..registry import check
 from ..system_commands import on_system
 
-# Ways between two GPUs that pass nothing but PCIe switches.
+# Ways between two GPUs that pass nothing but PCIe switches, and those by one processor's root ports.
 BELOW_SWITCHES = ("PIX", "PXB")
+BY_ROOT_PORTS = ("PHB", "NODE")
 TRANSLATING = ("DMA", "DMA-FQ")
 
 
@@ -131,9 +132,12 @@ def _errors(view: SnapshotView, gpu: PciDevice) -> Iterator[Verdict]:
     about="GPUs of one machine copy directly to each other over PCIe where no NVLink joins them. An IOMMU"
     " that translates addresses (not identity, iommu=pt) breaks that on bare metal: CUDA does not support"
     " it, and transfers hang or bring wrong data. Access Control Services on a PCIe switch send each"
-    " transfer up to the processor and back, which is slow. Judged only for pairs of GPUs that the driver"
-    " says can reach each other directly and that NVLink does not join.",
+    " transfer up to the processor and back, which is slow; on the root ports of AMD processors, through"
+    " which NCCL sends directly too, they make collectives hang. Judged only for pairs of GPUs that the"
+    " driver says can reach each other directly and that NVLink does not join.",
     sources=(
+        "nccl#2079 (root ports of an AMD processor)",
+        "NCCL 2.28, graph/paths.cc: not across the host bridge of an Intel processor",
         "NVIDIA CUDA programming guide, IOMMU on Linux",
         "NVIDIA NCCL user guide, troubleshooting: PCI Access Control Services",
     ),
@@ -192,20 +196,60 @@ def _redirected(
                 [*on_system(view, "boot-options", options="iommu=pt"), REBOOT],
             ),
         )
-    below = [pair for pair in pairs if known(pair.level) in BELOW_SWITCHES]
-    if not below:
+    below = _of_pairs(gpus, pairs, BELOW_SWITCHES)
+    across = _of_pairs(gpus, pairs, BY_ROOT_PORTS) if _on_amd(view) else []
+    if not below and not across:
         return
     ports = need(pci.acs_ports, "Access Control Services of the bridges above the GPUs")
-    meant = {address for pair in below for address in (pair.first, pair.second)}
-    slots = sorted({known(gpu.slot) or "" for gpu in gpus if gpu.address in meant} & set(ports))
+    slots = sorted({known(gpu.slot) or "" for gpu in below} & set(ports))
     if slots:
-        yield Finding(
-            "warn",
+        yield _acs(
+            view,
+            slots,
             "Access Control Services are on in the PCIe switches above the GPUs: transfers between GPUs"
             " of one switch take the way through the processor, at a fraction of the speed.",
-            evidence=[view.evidence("machine.pci.acs_ports", ", ".join(slots))],
-            remedy=Remedy(
-                "Switch ACS off in the firmware where it can be; else on those ports, after each boot.",
-                [f"sudo setpci -s {word(slot)} ECAP_ACS+0x6.w=0000" for slot in slots],
-            ),
         )
+    above = {port for gpu in across for port in known(gpu.bridges) or [known(gpu.slot) or ""]}
+    roots = sorted((above & set(ports)) - set(slots))
+    if roots:
+        yield _acs(
+            view,
+            roots,
+            "Access Control Services are on in the processor's root ports above the GPUs: what NCCL sends"
+            " from one GPU to the other is redirected to the IOMMU, and collectives can hang.",
+        )
+
+
+def _of_pairs(
+    gpus: list[PciDevice], pairs: list[GpuPair], levels: tuple[str, ...]
+) -> list[PciDevice]:
+    meant = {
+        address
+        for pair in pairs
+        if known(pair.level) in levels
+        for address in (pair.first, pair.second)
+    }
+    return [gpu for gpu in gpus if gpu.address in meant]
+
+
+def _on_amd(view: SnapshotView) -> bool:
+    host = view.machine.host
+    return (
+        host is not None and host.facts is not None and "AMD" in (known(host.facts.cpu_model) or "")
+    )
+
+
+def _acs(view: SnapshotView, ports: list[str], message: str) -> Finding:
+    return Finding(
+        "warn",
+        message,
+        evidence=[view.evidence("machine.pci.acs_ports", ", ".join(ports))],
+        remedy=acs_off(ports),
+    )
+
+
+def acs_off(ports: list[str]) -> Remedy:
+    return Remedy(
+        "Switch ACS off in the firmware where it can be; else on those ports, after each boot.",
+        [f"sudo setpci -s {word(port)} ECAP_ACS+0x6.w=0000" for port in ports],
+    )

@@ -1,4 +1,4 @@
-"""Reads from a shared library's file the one thing that its name does not tell for sure: its SONAME."""
+"""Reads from a shared library's file what its name does not tell for sure: its SONAME, and what it needs."""
 
 import os
 import struct
@@ -6,20 +6,30 @@ import struct
 from ..files import open_regular
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
-_DT_NULL, _DT_STRTAB, _DT_SONAME = 0, 5, 14
+_DT_NULL, _DT_NEEDED, _DT_STRTAB, _DT_SONAME = 0, 1, 5, 14
 _LIMIT = 1 << 20  # bytes of a header table or a dynamic section
 
 
 def soname(path):
     """The SONAME of an ELF file, or None where it has none. Raises OSError, and ValueError for no ELF."""
+    found = _strings(path, _DT_SONAME)
+    return found[-1] if found else None
+
+
+def needed(path):
+    """The SONAMEs of the libraries that an ELF file is linked to. Raises as ``soname``."""
+    return _strings(path, _DT_NEEDED)
+
+
+def _strings(path, tag):
     with open_regular(path) as file:
         try:
-            return _soname(file)
+            return _dynamic_strings(file, tag)
         except struct.error:
             raise ValueError("a damaged ELF file")
 
 
-def _soname(file):
+def _dynamic_strings(file, wanted):
     ident = file.read(16)
     if (
         len(ident) < 16
@@ -33,20 +43,28 @@ def _soname(file):
     segments = _segments(file, wide, order)
     dynamic = [segment for segment in segments if segment[0] == _PT_DYNAMIC]
     if not dynamic:
-        return None
-    name, strings = None, None
+        return []
+    names, strings = [], None
     for tag, value in _pairs(file, dynamic[0], wide, order):
-        if tag == _DT_SONAME:
-            name = value
+        if tag == wanted:
+            names.append(value)
         elif tag == _DT_STRTAB:
             strings = value
-    if name is None or strings is None:
-        return None
+    if not names or strings is None:
+        return []
     for kind, offset, address, size in segments:
         if kind == _PT_LOAD and address <= strings < address + size:
-            _go(file, offset + strings - address + name)
-            return os.fsdecode(file.read(256).split(b"\0")[0]) or None
+            return [
+                found
+                for found in (_string(file, offset + strings - address + name) for name in names)
+                if found
+            ]
     raise ValueError("a damaged ELF file")
+
+
+def _string(file, place):
+    _go(file, place)
+    return os.fsdecode(file.read(256).split(b"\0")[0])
 
 
 def _segments(file, wide, order):

@@ -2,7 +2,6 @@
 
 import base64
 import errno
-import fnmatch
 import hashlib
 import importlib.machinery
 import os
@@ -11,7 +10,7 @@ import sys
 
 from .. import files
 from ..facts import Facts, from_error, unavailable
-from ..packaging import dali, distributions
+from ..packaging import dali, distributions, horovod
 
 DOCUMENT = "target"
 DEADLINE = 20
@@ -109,17 +108,10 @@ def horovod_extensions(found):
         if distribution.normalized in _HOROVOD:
             home = os.path.join(distribution.location, "horovod")
             return [
-                {"framework": framework, "present": _holds(os.path.join(home, framework), pattern)}
+                horovod.extension(framework, os.path.join(home, framework), pattern)
                 for framework, pattern in _EXTENSIONS
             ]
     return unavailable("absent", "no horovod distribution")
-
-
-def _holds(directory, pattern):
-    try:
-        return any(fnmatch.fnmatch(name, pattern) for name in os.listdir(directory))
-    except OSError:
-        return False
 
 
 def tensorflow_since(found):

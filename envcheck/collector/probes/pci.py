@@ -4,6 +4,7 @@ import os
 import re
 
 from ..facts import Facts, from_error, is_unavailable, unavailable
+from ..linux import rdma
 from ..linux.pci_acs import acs_redirects
 from ..linux.pci_names import device_names
 
@@ -61,6 +62,7 @@ def _device(context, address):
         "max_link_gts": _speed(context, address, "max_link_speed"),
         "max_link_width": _width(context, address, "max_link_width"),
         "slot": slot,
+        "bridges": _bridges(context, address),
         "numa_node": _numa_node(context, address),
         "iommu_group": _number(_link(context, address, "iommu_group")),
         "aer_fatal": _aer(context, address, "aer_dev_fatal"),
@@ -99,6 +101,12 @@ def _slot(context, address):
     if ADDRESS.match(above):
         return above
     return unavailable("absent", "directly below the root: %s" % above)
+
+
+def _bridges(context, address):
+    """The addresses of the bridges above, the root port first."""
+    parts = os.path.realpath(_path(context, address)).split(os.sep)
+    return [part for part in parts[:-1] if ADDRESS.match(part)]
 
 
 def _answers(context, address):
@@ -193,12 +201,12 @@ def _iommu_mode(context, devices):
 
 
 def _acs_ports(context, devices):
-    """Addresses of the bridges above GPUs that redirect peer-to-peer requests upwards."""
-    bridges = set()
-    for device in devices:
-        if device["kind"] == "gpu":
-            parts = os.path.realpath(_path(context, device["address"])).split(os.sep)
-            bridges.update(part for part in parts[:-1] if ADDRESS.match(part))
+    """Addresses of the bridges above GPUs and RDMA adapters that redirect peer-to-peer requests upwards."""
+    bridges = {
+        bridge for device in devices if device["kind"] == "gpu" for bridge in device["bridges"]
+    }
+    if bridges:
+        bridges |= rdma.bridges(context)
     if not bridges:
         return unavailable("absent", "no bridge above an NVIDIA GPU")
     ports = []

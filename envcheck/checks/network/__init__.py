@@ -1,0 +1,12 @@
+"""Checks on what GPUs reach each other through: the network, RDMA adapters, and NCCL's settings."""
+
+from __future__ import annotations
+
+from ..registry import MACHINE, Area
+
+AREA = Area(
+    name="network",
+    title="Network",
+    position=75,
+    needs=MACHINE | {"network", "environment", "packages", "loader", "tensorflow", "torch", "jax"},
+)

@@ -1,0 +1,93 @@
+"""The check on what lies between GPUs and RDMA adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.base import known
+from ...facts.missing import Skip
+from ...facts.network import RdmaDevice
+from ...facts.pci import PciDevice
+from ...facts.view import SnapshotView, facts_of, need
+from ...findings.model import Finding, Passed, Verdict
+from ..nvidia_devices import is_virtual, pci_gpus
+from ..pci.link import acs_off
+from ..registry import check
+from .common import fabric, for_data_centres
+
+
+@check(
+    "NET-010",
+    title="Nothing redirects traffic between GPUs and RDMA adapters",
+    problem="traffic between GPUs and RDMA adapters is redirected",
+    about="A GPU and an adapter below the same PCIe switch reach each other without the processor (GPUDirect"
+    " RDMA). Access Control Services on the switch's ports send each transfer up to the root and back: a"
+    " fraction of the speed, and with NCCL a crash or a hang ('Got completion with error 4 ... vendor err"
+    " 81'). Judged on bare metal, where a data-centre GPU and an adapter with an active port share a switch."
+    " Which adapter is nearest to the GPUs is a detail.",
+    sources=(
+        "nccl#304",
+        "nccl#523",
+        "NVIDIA NCCL user guide, troubleshooting: PCI Access Control Services",
+    ),
+    follows=("PCI-001", "PCI-007"),
+)
+def between(view: SnapshotView) -> Iterator[Verdict]:
+    gpus = pci_gpus(view)
+    if is_virtual(view):
+        raise Skip("in a virtual machine the host decides this")
+    facts = facts_of(view.machine.network, "the network")
+    need(facts.rdma, "RDMA adapters")
+    adapters = list({device.name: device for device, _ in fabric(facts)}.values())
+    if not adapters:
+        raise Skip("no active RDMA port that serves GPUs")
+    if not for_data_centres(view):
+        raise Skip("no data-centre GPU")
+    shared = [
+        (gpu, adapter)
+        for gpu in gpus
+        for adapter in adapters
+        if _below_switch(gpu, adapter) is not None
+    ]
+    if not shared:
+        yield Passed(_nearest(gpus, adapters))
+        return
+    ports = need(
+        facts_of(view.machine.pci, "PCI devices").acs_ports,
+        "Access Control Services of the bridges above the adapters",
+    )
+    on_the_way = {port for pair in shared for port in _below_switch(*pair) or []}
+    redirecting = sorted(on_the_way & set(ports))
+    if redirecting:
+        names = ", ".join(dict.fromkeys(adapter.name for _, adapter in shared))
+        yield Finding(
+            "warn",
+            "Access Control Services are on in the PCIe switches between the GPUs and their adapters"
+            f" ({names}): what they send each other goes up to the processor and back, and GPUDirect RDMA is"
+            " slow, crashes or hangs.",
+            evidence=[view.evidence("machine.pci.acs_ports", ", ".join(redirecting))],
+            remedy=acs_off(redirecting),
+        )
+    else:
+        yield Passed(_nearest(gpus, adapters))
+
+
+def _below_switch(gpu: PciDevice, adapter: RdmaDevice) -> list[str] | None:
+    """The bridges between a GPU and an adapter of one switch; None where they share none."""
+    first, second = known(gpu.bridges) or [], known(adapter.bridges) or []
+    common = set(first) & set(second)
+    if not common:
+        return None
+    return [port for port in [*first, *second] if port not in common]
+
+
+def _nearest(gpus: list[PciDevice], adapters: list[RdmaDevice]) -> str:
+    """What the GPUs have next to them."""
+    switched = sum(any(_below_switch(gpu, one) is not None for one in adapters) for gpu in gpus)
+    if switched:
+        return f"{switched} of {len(gpus)} GPUs share a PCIe switch with an adapter"
+    nodes = {known(one.numa_node) for one in adapters} - {None}
+    near = sum(known(gpu.numa_node) in nodes for gpu in gpus)
+    return (
+        f"no GPU shares a PCIe switch with an adapter; {near} of {len(gpus)} are on its NUMA node"
+    )

@@ -1,0 +1,139 @@
+"""What the checks on the network share: settings, interfaces, and the adapters that serve GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...data.data_centre_gpus import is_data_centre
+from ...facts.base import known
+from ...facts.evidence import Evidence
+from ...facts.gpu import Gpu
+from ...facts.missing import CannotJudge, Skip
+from ...facts.network import Network, NetworkInterface, NetworkSetting, RdmaDevice, RdmaPort
+from ...facts.view import SnapshotView, facts_of
+from ...findings.model import Remedy
+from ...findings.shell import word
+from ...findings.subjects import Subject
+
+FAST_GBPS = 100  # a RoCE port from here on is more than the machine's own uplink
+NCCL_GUIDE = "NVIDIA NCCL user guide, environment variables"
+
+
+def network(view: SnapshotView) -> Network:
+    """As the target's processes see it; raises CannotJudge where it was not looked at."""
+    return facts_of(view.seen.network, "the network")
+
+
+def setting(facts: Network, name: str) -> NetworkSetting | None:
+    """What a variable is set to, where that is not empty."""
+    found = known(facts.settings) or []
+    return next((one for one in found if one.name == name and one.value), None)
+
+
+def said(one: NetworkSetting) -> str:
+    """ "NCCL_P2P_DISABLE=1 (in /etc/nccl.conf)" """
+    place = "" if one.source == "environment" else f" (in {one.source})"
+    return f"{one.name}={one.value}{place}"
+
+
+def about_setting(one: NetworkSetting) -> list[Subject]:
+    return [Subject(kind="variable", text=one.name, name=one.name)]
+
+
+def setting_evidence(view: SnapshotView, *settings: NetworkSetting) -> list[Evidence]:
+    return [view.evidence("seen.network.settings", said(one)) for one in settings]
+
+
+def change_setting(one: NetworkSetting, text: str, value: str = "") -> Remedy:
+    """How to set it to something else, or to nothing, where it was set."""
+    if one.source != "environment":
+        line = f"{one.name}={value}" if value else ""
+        how = f"write {line}" if line else f"take the line {one.name} out"
+        return Remedy(f"{text}: {how} in {one.source}.", [f"sudoedit {word(one.source)}"])
+    command = f"export {one.name}={word(value)}" if value else f"unset {one.name}"
+    return Remedy(f"{text}, and where the job's script or image sets it.", [command])
+
+
+def gpus(view: SnapshotView) -> list[Gpu]:
+    """The GPUs that the target's processes have; [] where no driver answers."""
+    try:
+        return view.seen_gpus
+    except CannotJudge:
+        return []
+
+
+def several_gpus(view: SnapshotView) -> list[Gpu]:
+    """Raises Skip where there are not two of them."""
+    found = gpus(view)
+    if len(found) < 2:
+        raise Skip("there are not two GPUs")
+    return found
+
+
+def for_data_centres(view: SnapshotView) -> bool:
+    return any(is_data_centre(known(gpu.name) or "") for gpu in gpus(view))
+
+
+def is_active(port: RdmaPort) -> bool:
+    return known(port.state) == "ACTIVE"
+
+
+def is_infiniband(port: RdmaPort) -> bool:
+    return known(port.link_layer) == "InfiniBand"
+
+
+def each_port(facts: Network) -> Iterator[tuple[RdmaDevice, RdmaPort]]:
+    for device in known(facts.rdma) or []:
+        for port in device.ports:
+            yield device, port
+
+
+def place(device: RdmaDevice, port: RdmaPort) -> str:
+    """ "mlx5_0", or "mlx5_0:2" of an adapter with several ports."""
+    return device.name if len(device.ports) == 1 else f"{device.name}:{port.port}"
+
+
+def fabric(facts: Network) -> list[tuple[RdmaDevice, RdmaPort]]:
+    """The active ports that are there for traffic between GPUs.
+
+    InfiniBand has no other purpose on such a machine; an Ethernet adapter that can RoCE mostly has, unless
+    there are several fast ones, or NCCL's settings speak of RDMA.
+    """
+    active = [(device, port) for device, port in each_port(facts) if is_active(port)]
+    meant = [one for one in active if is_infiniband(one[1])]
+    fast = [
+        one
+        for one in active
+        if not is_infiniband(one[1]) and (known(one[1].rate_gbps) or 0) >= FAST_GBPS
+    ]
+    wanted = any(setting(facts, name) for name in ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX"))
+    return meant + (fast if len(fast) > 1 or wanted else [])
+
+
+def usable(one: NetworkInterface) -> bool:
+    """It has an address and a carrier, as far as that is known."""
+    addressed = known(one.ipv4) is not False or known(one.ipv6) is not False
+    return known(one.up) is not False and known(one.running) is not False and addressed
+
+
+def is_real(one: NetworkInterface, every: dict[str, NetworkInterface]) -> bool:
+    """It leads out of this machine: an adapter, or a bridge, bond or VLAN on one."""
+    return known(one.kind) == "physical" or any(
+        known(every[name].kind) in ("physical", "bond", "vlan")
+        for name in one.members
+        if name in every
+    )
+
+
+def best(interfaces: list[NetworkInterface]) -> NetworkInterface | None:
+    """The interface that traffic between machines should take."""
+    every = {one.name: one for one in interfaces}
+    found = [one for one in interfaces if usable(one) and is_real(one, every)]
+    carried = {member for one in found for member in one.members}
+    found = [one for one in found if one.name not in carried and known(one.ipv4) is not False]
+    return max(found, key=lambda one: known(one.speed_mbit) or 0, default=None)
+
+
+def spans_machines(facts: Network) -> bool:
+    """Whether the job that this runs in has several machines, by its variables."""
+    return (known(facts.nodes) or 1) > 1

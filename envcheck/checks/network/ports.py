@@ -1,0 +1,204 @@
+"""Checks on the ports of InfiniBand and RoCE adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.base import known
+from ...facts.missing import Skip
+from ...facts.network import Network, RdmaDevice, RdmaPort
+from ...facts.view import SnapshotView, facts_of, need
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.shell import word
+from ...findings.subjects import Subject
+from ..driver_state import container
+from ..registry import check
+from .common import (
+    change_setting,
+    each_port,
+    is_active,
+    is_infiniband,
+    place,
+    said,
+    setting,
+    setting_evidence,
+)
+
+Port = tuple[RdmaDevice, RdmaPort]
+
+
+def _machine_network(view: SnapshotView) -> Network:
+    """The adapters belong to the machine; what a container sees of them is less."""
+    return facts_of(view.machine.network, "the network")
+
+
+def _ports(view: SnapshotView) -> list[Port]:
+    facts = _machine_network(view)
+    found = list(each_port(facts)) if need(facts.rdma, "RDMA adapters") else []
+    if not found:
+        raise Skip("no RDMA adapter here")
+    return found
+
+
+def _about(port: Port) -> list[Subject]:
+    device, _ = port
+    address = known(device.address) or ""
+    return [
+        Subject(
+            kind="pci-device",
+            text=f"RDMA adapter {place(*port)}" + (f" at {address}" if address else ""),
+            name=device.name,
+            address=address,
+        )
+    ]
+
+
+@check(
+    "NET-004",
+    title="RDMA ports are up, at the rate of their like",
+    problem="has a port that is down or slow",
+    about="The ports of InfiniBand and RoCE adapters are compared with those of the same kind in this"
+    " machine: one that is down while the others are active, or active at a lower rate, is a cable, a"
+    " transceiver or a switch port, and every collective waits for the slowest. A port in INIT has a link and"
+    " no subnet manager. An InfiniBand port with one lane has lost three: a cable. Ports that are down"
+    " without an active one beside them are not in use; that is a detail. RoCE ports without an address of"
+    " their interface, and a NCCL_IB_GID_INDEX that is empty, cannot be connected to.",
+    sources=(
+        "Linux kernel documentation, sysfs-class-infiniband: state, phys_state, rate, gids",
+        "nccl#394",
+        "NVIDIA NCCL user guide, NCCL_IB_GID_INDEX",
+        "opensm(8)",
+    ),
+)
+def ports(view: SnapshotView) -> Iterator[Verdict]:
+    every = _ports(view)
+    groups: dict[tuple[object, ...], list[Port]] = {}
+    for one in every:
+        groups.setdefault(_kind(one), []).append(one)
+    found = [finding for same in groups.values() for finding in _unlike(view, same)]
+    found += _gids(view, every)
+    yield from found
+    if not found:
+        active = [one for one in every if is_active(one[1])]
+        rates = sorted({f"{known(port.rate_gbps) or 0:g} Gb/s" for _, port in active})
+        yield Passed(
+            f"{len(active)} of {len(every)} ports active"
+            + (f" at {', '.join(rates)}" if rates else "")
+        )
+
+
+def _kind(one: Port) -> tuple[object, ...]:
+    """Ports of which the same can be expected: of one board, one port number, and one link layer."""
+    device, port = one
+    return (
+        known(device.board),
+        known(device.driver),
+        known(device.virtual_function),
+        port.port,
+        known(port.link_layer),
+    )
+
+
+def _unlike(view: SnapshotView, same: list[Port]) -> Iterator[Finding]:
+    active = [one for one in same if is_active(one[1])]
+    best = max((known(port.rate_gbps) or 0 for _, port in active), default=0.0)
+    usual = sum((known(port.rate_gbps) or 0) == best for _, port in active)
+    for one in same:
+        device, port = one
+        state, rate = known(port.state), known(port.rate_gbps)
+        if state == "INIT" and is_infiniband(port):
+            yield _finding(
+                view,
+                one,
+                f"{place(*one)} has a link and waits for a subnet manager (state INIT): nothing can be sent.",
+                "Start the subnet manager, on a managed switch or on one machine of the fabric.",
+                ["sudo systemctl start opensm", f"ibstat {word(device.name)}"],
+                headline="waits for a subnet manager",
+            )
+        elif state is not None and not is_active(port) and len(active) * 2 > len(same):
+            physical = known(port.physical_state)
+            yield _finding(
+                view,
+                one,
+                f"{place(*one)} is {state}{f' ({physical})' if physical else ''} while"
+                f" {len(active)} like it {'is' if len(active) == 1 else 'are'} active: jobs that use every"
+                " adapter hang or leave it out.",
+                "Look at the cable, the transceiver and the switch's port.",
+                [f"ibstat {word(device.name)}", f"sudo mlxlink -d {word(device.name)} -m"],
+                headline="has a port that is down",
+            )
+        elif is_active(port) and rate is not None and rate < best and usual * 2 > len(active):
+            yield _finding(
+                view,
+                one,
+                f"{place(*one)} runs at {rate:g} Gb/s, and {usual} like it at {best:g}: every collective"
+                " waits for the slowest.",
+                "Look at the cable, the transceiver and the speed that the switch's port is set to.",
+                [f"ibstat {word(device.name)}", f"sudo mlxlink -d {word(device.name)} -c -m"],
+                headline="has a slow port",
+            )
+        elif is_active(port) and is_infiniband(port) and known(port.lanes) == 1:
+            yield _finding(
+                view,
+                one,
+                f"{place(*one)} is active with one lane ({known(port.rate_gbps) or 0:g} Gb/s) of the four"
+                " that an InfiniBand port has.",
+                "Reseat or replace the cable.",
+                [f"ibstat {word(device.name)}", f"sudo mlxlink -d {word(device.name)} -c -m"],
+                headline="has lost lanes",
+            )
+
+
+def _gids(view: SnapshotView, every: list[Port]) -> Iterator[Finding]:
+    """RoCE ports that no other machine can connect to."""
+    inside = container(view) is not None
+    facts = _machine_network(view)
+    one = setting(facts, "NCCL_IB_GID_INDEX")
+    roce = [port for port in every if is_active(port[1]) and not is_infiniband(port[1])]
+    for port in roce:
+        gids = known(port[1].gids)
+        if gids == [] and not inside:  # in a container the interface may be the host's alone
+            yield _finding(
+                view,
+                port,
+                f"{place(*port)} is active and has no GID: its network interface has no address, and nobody"
+                " can connect to it.",
+                "Bring the interface up, and give it an address.",
+                ["ip -br address", "rdma link show"],
+                headline="has no RoCE address",
+            )
+        elif gids and one is not None and _is_empty(one.value, gids):
+            yield Finding(
+                "warn",
+                f"{said(one)} is an empty place in the table of {place(*port)} (filled:"
+                f" {', '.join(map(str, gids))}): connections between machines fail or hang.",
+                subjects=_about(port),
+                evidence=[
+                    *setting_evidence(view, one),
+                    view.evidence("machine.network.rdma", f"{place(*port)}: {gids}"),
+                ],
+                remedy=change_setting(
+                    one, "NCCL 2.21 and later choose a RoCE v2 address by themselves: take it away"
+                ),
+                headline="does not have the GID that is set",
+            )
+
+
+def _is_empty(index: str, gids: list[int]) -> bool:
+    """Whether a GID's index is one of those that were looked at (0 to 15), and not filled."""
+    return index.isdecimal() and int(index) < 16 and int(index) not in gids
+
+
+def _finding(
+    view: SnapshotView, one: Port, message: str, what: str, commands: list[str], headline: str
+) -> Finding:
+    _, port = one
+    shown = f"{place(*one)}: {known(port.state)}, {known(port.physical_state)}, {known(port.rate_gbps)} Gb/s"
+    return Finding(
+        "warn",
+        message,
+        subjects=_about(one),
+        evidence=[view.evidence("machine.network.rdma", shown)],
+        remedy=Remedy(what, commands),
+        headline=headline,
+    )

@@ -1,0 +1,53 @@
+"""What a Horovod was built with, by its extension's file: nothing of it is imported."""
+
+import fnmatch
+import mmap
+import os
+import re
+
+from ..cuda import elf
+from ..facts import from_error, unavailable
+from ..files import open_regular
+
+_LIMIT = 512 << 20  # bytes of an extension; with NCCL in it, it has about 200 MB
+# Names of calls that a build without them does not hold.
+_CALLS = (
+    ("cuda", b"cudaMemcpyAsync"),
+    ("gloo", b"4gloo9transport"),
+    ("mpi", b"MPI_Allreduce"),
+    ("nccl", b"ncclAllReduce"),
+)
+_BUILT_IN = re.compile(rb"NCCL version (\d{1,3}\.\d{1,3}\.\d{1,3})")
+
+
+def extension(framework, folder, pattern):
+    """A HorovodExtension's facts."""
+    told = {"framework": framework, "present": False}
+    try:
+        names = sorted(fnmatch.filter(os.listdir(folder), pattern))
+    except OSError:
+        return told
+    if not names:
+        return told
+    told["present"] = True
+    path = os.path.join(folder, names[0])
+    try:
+        told["operations"], told["nccl"] = _inside(path)
+    except (OSError, ValueError) as error:
+        told["operations"] = told["nccl"] = from_error(error)
+    return told
+
+
+def _inside(path):
+    """(operations, NCCL's library or version) of an extension's file. Raises OSError, ValueError."""
+    linked = elf.needed(path)
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > _LIMIT:
+            raise ValueError("larger than %d bytes" % _LIMIT)
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            operations = [name for name, call in _CALLS if content.find(call) >= 0]
+            built_in = _BUILT_IN.search(content) if "nccl" in operations else None
+    library = next((name for name in linked if name.startswith("libnccl")), None)
+    if library or built_in:
+        return operations, library or built_in.group(1).decode("ascii")
+    return operations, unavailable("absent", "not linked to it")

@@ -1,0 +1,65 @@
+"""Facts about the ways between GPUs of several machines: interfaces, RDMA adapters, and NCCL's settings."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .base import NOT_COLLECTED, Address, Facts, Maybe
+
+
+class NetworkInterface(Facts, frozen=True, kw_only=True):
+    name: str
+    index: Maybe[int] = NOT_COLLECTED  # the kernel's: NCCL takes them in this order
+    kind: Maybe[Literal["loopback", "physical", "bridge", "bond", "vlan", "tunnel", "virtual"]] = (
+        NOT_COLLECTED
+    )
+    members: list[str] = []  # of a bridge or a bond; of a VLAN what it stands on
+    up: Maybe[bool] = NOT_COLLECTED
+    running: Maybe[bool] = NOT_COLLECTED  # there is a carrier
+    ipv4: Maybe[bool] = NOT_COLLECTED  # a route leads out of it
+    ipv6: Maybe[bool] = NOT_COLLECTED  # has an address, link-local ones among them
+    speed_mbit: Maybe[int] = NOT_COLLECTED
+    mtu: Maybe[int] = NOT_COLLECTED
+
+
+class RdmaPort(Facts, frozen=True, kw_only=True):
+    port: int
+    state: Maybe[str] = NOT_COLLECTED  # "DOWN", "INIT", "ARMED", "ACTIVE"
+    physical_state: Maybe[str] = NOT_COLLECTED  # "Polling", "Disabled", "LinkUp", ...
+    link_layer: Maybe[str] = NOT_COLLECTED  # "InfiniBand", "Ethernet" (RoCE)
+    rate_gbps: Maybe[float] = NOT_COLLECTED
+    lanes: Maybe[int] = NOT_COLLECTED  # 1, 2, 4, 8, 12
+    gids: Maybe[list[int]] = NOT_COLLECTED  # of the first 16 entries, those that are filled
+    interfaces: list[str] = []  # of these GIDs
+
+
+class RdmaDevice(Facts, frozen=True, kw_only=True):
+    """An adapter of /sys/class/infiniband."""
+
+    name: str  # "mlx5_0"
+    address: Maybe[Address] = NOT_COLLECTED
+    driver: Maybe[str] = NOT_COLLECTED  # "mlx5_core"
+    board: Maybe[str] = NOT_COLLECTED  # "MT_0000000838": the same for adapters of one kind
+    firmware: Maybe[str] = NOT_COLLECTED
+    virtual_function: Maybe[bool] = NOT_COLLECTED
+    bridges: Maybe[list[Address]] = NOT_COLLECTED  # above it, the root port first
+    numa_node: Maybe[int] = NOT_COLLECTED
+    ports: list[RdmaPort] = []
+
+
+class NetworkSetting(Facts, frozen=True, kw_only=True):
+    """A variable of NCCL's, Gloo's, Open MPI's or UCX's; of several places the one that counts."""
+
+    name: str
+    value: str
+    source: str  # "environment", or the file
+
+
+class Network(Facts, frozen=True, kw_only=True):
+    interfaces: Maybe[list[NetworkInterface]] = NOT_COLLECTED
+    rdma: Maybe[list[RdmaDevice]] = NOT_COLLECTED  # absent: no RDMA in this kernel
+    libibverbs: Maybe[str] = NOT_COLLECTED  # the file that a program would load
+    rdma_providers: Maybe[list[str]] = NOT_COLLECTED  # libibverbs' drivers: "mlx5", "efa"
+    settings: Maybe[list[NetworkSetting]] = NOT_COLLECTED
+    nodes: Maybe[int] = NOT_COLLECTED  # of the job that this runs in, by its variables
+    own_name: Maybe[Literal["loopback", "address"]] = NOT_COLLECTED  # what /etc/hosts calls it

@@ -1,0 +1,586 @@
+"""The checks on the network: what they find, on which machines, and where they have nothing to say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import h100
+import networks
+import pytest
+import targets
+from build import document, ok
+from judged import results, told
+from msgspec.structs import replace
+from networks import DOCKER0, ETH0, LO, adapter, interface, port, setting
+from whole import host, in_container, kernel, whole
+
+from envcheck.checks.network.interfaces import matches
+from envcheck.data.known_bad import known_bad
+from envcheck.facts.base import Unavailable
+from envcheck.facts.gpu import GpuPair
+from envcheck.facts.kernel import KernelModule
+from envcheck.facts.network import Network
+from envcheck.facts.pci import Pci
+from envcheck.facts.snapshot import Snapshot
+from envcheck.facts.target import Environment, HorovodExtension
+from envcheck.findings.model import CheckResult
+
+AREAS = ("network",)
+ABSENT = Unavailable(unavailable="absent")
+
+
+def judge(found: Snapshot | Network, code: str) -> CheckResult:
+    snapshot = whole(network=found) if isinstance(found, Network) else found
+    return results(snapshot, AREAS)[code]
+
+
+def findings(found: Snapshot | Network, code: str) -> list[str]:
+    return [f"{one.level}: {one.message}" for one in judge(found, code).findings]
+
+
+def commands(result: CheckResult) -> list[str]:
+    return [
+        command
+        for finding in result.findings
+        if finding.remedy is not None
+        for command in finding.remedy.commands
+    ]
+
+
+@pytest.mark.parametrize("name", networks.WELL)
+@pytest.mark.parametrize("gpus", [0, 1, 8])
+def test_networks_that_are_well(name: str, gpus: int) -> None:
+    snapshot = whole(network=networks.WELL[name]())
+    if gpus < 8:
+        listed = [h100.gpu(n) for n in range(gpus)]
+        snapshot = whole(network=networks.WELL[name](), nvml=h100.nvml(listed), nvidia_smi=None)
+    for result in results(snapshot, AREAS).values():
+        assert not result.findings, told(result)
+        assert "crashed" not in told(result)
+
+
+@pytest.mark.parametrize("code", [f"NET-{n:03}" for n in range(1, 11)])
+def test_an_old_snapshot_is_not_judged(code: str) -> None:
+    snapshot = replace(whole(), target=None)
+    snapshot = replace(snapshot, machine=replace(snapshot.machine, network=None))
+    assert judge(snapshot, code).outcome in ("skipped", "pass")
+
+
+# NET-001
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "meant"),
+    [
+        ("eth", "eth1", True),
+        ("=eth1", "eth10", False),
+        ("=eth0,eth1", "eth1", True),
+        ("^docker,lo", "eth1", True),
+        ("^docker,lo", "docker0", False),
+        ("^=docker0", "docker01", True),
+        ("ens,eth", "eth1", True),
+        ("^", "eth1", False),
+    ],
+)
+def test_what_nccl_s_lists_mean(value: str, name: str, meant: bool) -> None:
+    assert matches(value)(name) is meant
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "HOROVOD_GLOO_IFACE"],
+)
+def test_an_interface_of_another_machine(name: str) -> None:
+    result = judge(networks.network(settings=[setting(name, "ens3")]), "NET-001")
+    assert result.outcome == "fail"
+    assert f"{name}=ens3" in result.findings[0].message and "eth0" in result.findings[0].message
+    assert commands(result) == [f"export {name}=eth0"]
+
+
+def test_an_interface_that_is_down_and_set_in_a_file() -> None:
+    down = interface("ib0", 3, running=False, up=False)
+    found = networks.network(
+        interfaces=[LO, ETH0, down],
+        settings=[setting("NCCL_SOCKET_IFNAME", "=ib0", "/etc/nccl.conf")],
+    )
+    result = judge(found, "NET-001")
+    assert result.outcome == "fail" and "ib0 is down" in result.findings[0].message
+    assert commands(result) == ["sudoedit /etc/nccl.conf"]
+
+
+@pytest.mark.parametrize(("value", "nodes"), [("^docker0", ABSENT), ("lo", 2)])
+def test_leaving_out_docker_alone_leaves_lo_in(value: str, nodes: Any) -> None:
+    found = networks.network(settings=[setting("NCCL_SOCKET_IFNAME", value)], nodes=nodes)
+    result = judge(found, "NET-001")
+    assert result.outcome == "warn" and "loopback" in result.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NCCL_SOCKET_IFNAME", "eth"),
+        ("NCCL_SOCKET_IFNAME", "^docker,lo"),
+        ("NCCL_SOCKET_IFNAME", "lo"),
+        ("OMPI_MCA_btl_tcp_if_include", "10.0.0.0/8"),
+        ("OMPI_MCA_btl_tcp_if_include", "eth0"),
+        ("NCCL_IB_HCA", "mlx5_0:1,mlx5_1:1"),
+        ("NCCL_IB_HCA", "^mlx5_7"),
+        ("NCCL_IB_HCA", "=mlx5_3"),
+    ],
+)
+def test_settings_that_fit(name: str, value: str) -> None:
+    found = networks.infiniband(settings=[setting(name, value)])
+    assert judge(found, "NET-001").outcome == "pass"
+
+
+@pytest.mark.parametrize("rdma", [ABSENT, [adapter(0)]])
+def test_an_adapter_of_another_machine(rdma: Any) -> None:
+    found = networks.network(rdma=rdma, settings=[setting("NCCL_IB_HCA", "=ibp12s0")])
+    assert "over TCP" in findings(found, "NET-001")[0]
+
+
+# NET-002
+
+
+def test_a_container_without_a_network() -> None:
+    snapshot = whole(
+        host=in_container(), containers=None, network=networks.network(interfaces=[LO])
+    )
+    result = judge(snapshot, "NET-002")
+    assert result.outcome == "warn" and "container" in result.findings[0].message
+    assert "--network host" in commands(result)[0]
+
+
+def test_one_gpu_needs_no_network() -> None:
+    one = h100.nvml([h100.gpu()], pairs=[])
+    snapshot = whole(network=networks.network(interfaces=[LO]), nvml=one, nvidia_smi=None)
+    assert judge(snapshot, "NET-002").outcome == "pass"
+
+
+def bridged(**changes: Any) -> Network:
+    bridge = interface("br-0123456789ab", 1, "bridge")
+    return networks.network(**({"interfaces": [bridge, LO, ETH0], "nodes": 2} | changes))
+
+
+def test_a_bridge_before_the_adapter_in_a_job_of_two_machines() -> None:
+    result = judge(bridged(own_name="address"), "NET-002")
+    assert "br-0123456789ab first" in result.findings[0].message
+    assert "export NCCL_SOCKET_IFNAME=eth0" in commands(result)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        bridged(nodes=ABSENT),
+        bridged(nodes=1),
+        bridged(own_name="address", settings=[setting("NCCL_SOCKET_IFNAME", "eth")]),
+        bridged(
+            own_name="address",
+            interfaces=[interface("br0", 1, "bridge", members=["eth0"]), LO, ETH0],
+        ),
+        networks.infiniband(nodes=4, own_name="address"),
+    ],
+)
+def test_the_first_interface_leads_to_the_others(found: Network) -> None:
+    assert judge(found, "NET-002").outcome == "pass"
+
+
+def test_a_name_that_leads_nowhere_in_a_job_of_two_machines() -> None:
+    found = networks.network(nodes=2, own_name="loopback")
+    assert "/etc/hosts" in findings(found, "NET-002")[0]
+    named = replace(found, settings=[setting("GLOO_SOCKET_IFNAME", "eth0")])
+    assert not findings(named, "NET-002")
+
+
+def with_horovod(*operations: str, network: Network | None = None, **changes: Any) -> Snapshot:
+    extension = HorovodExtension(
+        framework="tensorflow", present=True, operations=list(operations), nccl=ABSENT
+    )
+    packages = targets.packages(
+        targets.dist("tensorflow", "2.19.1"),
+        targets.dist("horovod", "0.28.1"),
+        horovod_extensions=[extension],
+    )
+    target = targets.good_target(packages=packages)
+    return whole(target, network=network or networks.infiniband(), **changes)
+
+
+def test_horovod_over_open_mpi_beside_docker() -> None:
+    beside = networks.network(interfaces=[LO, ETH0, DOCKER0])
+    result = judge(with_horovod("mpi", "nccl", network=beside), "NET-002")
+    assert "docker0" in result.findings[0].message
+    assert "export OMPI_MCA_btl_tcp_if_include=eth0" in commands(result)
+    excluded = replace(beside, settings=[setting("OMPI_MCA_btl_tcp_if_exclude", "lo,docker0")])
+    assert not judge(with_horovod("mpi", network=excluded), "NET-002").findings
+    assert not judge(with_horovod("gloo", "nccl", network=beside), "NET-002").findings
+    assert not judge(with_horovod("mpi", network=networks.container()), "NET-002").findings
+
+
+# NET-003
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("NCCL_P2P_DISABLE", "1", "NVLink"),
+        ("NCCL_P2P_LEVEL", "LOC", "NVLink"),
+        ("NCCL_IB_DISABLE", "1", "mlx5_0"),
+        ("NCCL_NET", "Socket", "mlx5_0"),
+        ("NCCL_NET_GDR_LEVEL", "LOC", "GPUDirect"),
+        ("NCCL_NET_GDR_LEVEL", "0", "GPUDirect"),
+    ],
+)
+def test_a_fast_way_switched_off(name: str, value: str, words: str) -> None:
+    result = judge(
+        networks.infiniband(settings=[setting(name, value, "/etc/nccl.conf")]), "NET-003"
+    )
+    assert result.outcome == "warn" and words in result.findings[0].message
+    assert commands(result) == ["sudoedit /etc/nccl.conf"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NCCL_P2P_DISABLE", "0"),
+        ("NCCL_P2P_LEVEL", "NVL"),
+        ("NCCL_IB_DISABLE", "0"),
+        ("NCCL_NET_GDR_LEVEL", "PIX"),
+        ("NCCL_SHM_DISABLE", "1"),  # NVLink is there
+    ],
+)
+def test_settings_that_switch_nothing_off(name: str, value: str) -> None:
+    assert judge(networks.infiniband(settings=[setting(name, value)]), "NET-003").outcome == "pass"
+
+
+def geforces(
+    p2p: str = "chipset not supported",
+    count: int = 2,
+    gpu: dict[str, Any] | None = None,
+    **changes: Any,
+) -> Snapshot:
+    gpus = [
+        h100.gpu(
+            n,
+            name="NVIDIA GeForce RTX 4090",
+            compute_capability="8.9",
+            nvlinks=h100.NOT_SUPPORTED,
+        )
+        for n in range(count)
+    ]
+    gpus = [replace(one, **(gpu or {})) for one in gpus]
+    first, second = h100.ADDRESSES[:2]
+    pairs = [GpuPair(first=first, second=second, level="PHB", p2p_read=p2p)] if count > 1 else []
+    return whole(nvml=h100.nvml(gpus, pairs=pairs), nvidia_smi=None, **changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "p2p", "outcome"),
+    [
+        ("NCCL_P2P_DISABLE", "chipset not supported", "pass"),
+        ("NCCL_P2P_DISABLE", "ok", "warn"),
+        ("NCCL_SHM_DISABLE", "chipset not supported", "warn"),
+        ("NCCL_SHM_DISABLE", "ok", "pass"),
+        ("NCCL_IB_DISABLE", "ok", "pass"),
+    ],
+)
+def test_gpus_without_nvlink(name: str, p2p: str, outcome: str) -> None:
+    snapshot = geforces(p2p, network=networks.network(settings=[setting(name, "1")]))
+    assert judge(snapshot, "NET-003").outcome == outcome
+
+
+# NET-004
+
+
+def adapters(*last: Any, **changes: Any) -> Network:
+    """Eight adapters, of which the last has these ports."""
+    found = [adapter(n) for n in range(7)] + [adapter(7, *last)]
+    return networks.infiniband(**({"rdma": found} | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"state": "DOWN", "physical_state": "Polling"}, "mlx5_7 is DOWN (Polling) while 7"),
+        ({"state": "INIT"}, "waits for a subnet manager"),
+        ({"rate_gbps": 200.0}, "mlx5_7 runs at 200 Gb/s, and 7 like it at 400"),
+        ({"rate_gbps": 100.0, "lanes": 1}, "runs at 100"),
+    ],
+)
+def test_a_port_unlike_its_peers(changes: dict[str, Any], words: str) -> None:
+    result = judge(adapters(port(**changes)), "NET-004")
+    assert words in result.findings[0].message
+    assert [one.address for one in result.findings[0].subjects] == ["0000:1f:00.0"]
+    assert any("mlx5_7" in command for command in commands(result))
+
+
+@pytest.mark.parametrize(
+    ("rdma", "words"),
+    [
+        ([adapter(0, port(state="INIT"))], "subnet manager"),
+        ([adapter(0, port(lanes=1, rate_gbps=50.0))], "one lane"),
+    ],
+)
+def test_an_only_port(rdma: Any, words: str) -> None:
+    assert words in findings(networks.network(rdma=rdma), "NET-004")[0]
+
+
+@pytest.mark.parametrize(
+    "rdma",
+    [
+        [adapter(0, port(state="DOWN", physical_state="Polling"))],
+        [adapter(n, port(state="DOWN")) for n in range(4)],
+        [adapter(0), adapter(1, port(state="DOWN"))],  # half of them are not in use
+        [adapter(0, port(1), port(2, state="DOWN"))],
+        [adapter(0), adapter(1, port(rate_gbps=100.0), board="MT_80")],
+        [adapter(n, port(lanes=2, rate_gbps=100.0)) for n in range(2)],
+    ],
+)
+def test_ports_that_are_not_in_use_or_of_another_kind(rdma: Any) -> None:
+    assert judge(networks.network(rdma=rdma), "NET-004").outcome == "pass"
+
+
+def test_a_roce_port_without_an_address() -> None:
+    bare = port(link_layer="Ethernet", rate_gbps=200.0, gids=[])
+    assert "no GID" in findings(networks.network(rdma=[adapter(0, bare)]), "NET-004")[0]
+    inside = whole(host=in_container(), network=networks.container(rdma=[adapter(0, bare)]))
+    assert not findings(inside, "NET-004")
+
+
+@pytest.mark.parametrize(("index", "count"), [("3", 0), ("0", 0), ("5", 8), ("99", 0), ("x", 0)])
+def test_the_gid_that_is_set(index: str, count: int) -> None:
+    found = networks.roce(settings=[setting("NCCL_IB_GID_INDEX", index)])
+    assert len(judge(found, "NET-004").findings) == (count and 9)
+
+
+# NET-005
+
+
+def test_no_rdma_libraries() -> None:
+    result = judge(networks.infiniband(libibverbs=ABSENT), "NET-005")
+    assert result.outcome == "warn"
+    assert commands(result) == ["sudo apt install libibverbs1 ibverbs-providers"]
+
+
+def test_no_driver_of_libibverbs_own() -> None:
+    result = judge(networks.infiniband(rdma_providers=["mlx4"]), "NET-005")
+    assert "mlx5" in result.findings[0].message
+
+
+def test_an_image_without_rdma_libraries() -> None:
+    target = targets.good_target()
+    target = replace(target, location="image:tf", network=ok(networks.container(libibverbs=ABSENT)))
+    result = judge(replace(whole(), target=target), "NET-005")
+    assert result.outcome == "warn" and "in the container" in result.findings[0].message
+    assert "Dockerfile" in commands(result)[0]
+
+
+@pytest.mark.parametrize(
+    "well", ["a server with a RoCE card as its uplink", "Ethernet", "a desktop"]
+)
+def test_libraries_that_nobody_misses(well: str) -> None:
+    assert judge(networks.WELL[well](), "NET-005").outcome == "skipped"
+
+
+# NET-006
+
+
+def gpudirect(flavour: str, release: str, *modules: str, **changes: Any) -> Snapshot:
+    listed = [KernelModule(name=name) for name in ("nvidia", "nvidia_uvm", *modules)]
+    return whole(kernel=kernel(driver_flavour=flavour, release=release, modules=listed), **changes)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "outcome"),
+    [
+        (gpudirect("proprietary", "5.15.0-113-generic"), "warn"),
+        (gpudirect("open", "5.4.0-1-generic"), "warn"),
+        (gpudirect("open", "5.15.0-113-generic"), "pass"),
+        (gpudirect("proprietary", "5.4.0-1-generic", "nvidia_peermem"), "pass"),
+        (gpudirect("proprietary", "4.18.0", "nv_peer_mem"), "pass"),
+        (gpudirect("proprietary", "5.15.0", network=networks.plain_server()), "skipped"),
+        (
+            gpudirect(
+                "proprietary",
+                "5.15.0",
+                network=networks.infiniband(rdma=[adapter(0, driver="efa")]),
+            ),
+            "skipped",
+        ),
+    ],
+)
+def test_gpudirect_rdma(snapshot: Snapshot, outcome: str) -> None:
+    result = judge(snapshot, "NET-006")
+    assert result.outcome == outcome, told(result)
+    if outcome == "warn":
+        assert "sudo modprobe nvidia-peermem" in commands(result)
+
+
+def test_dma_buf_that_is_switched_off() -> None:
+    off = networks.infiniband(settings=[setting("NCCL_DMABUF_ENABLE", "0")])
+    assert judge(gpudirect("open", "5.15.0", network=off), "NET-006").outcome == "warn"
+
+
+def test_a_geforce_has_no_gpudirect_rdma() -> None:
+    assert judge(geforces(network=networks.infiniband()), "NET-006").outcome == "skipped"
+
+
+# NET-007
+
+
+@pytest.mark.parametrize(
+    ("limits", "outcome"),
+    [
+        ({"memlock_kib": 8192, "memlock_hard_kib": 8192}, "warn"),
+        ({"memlock_kib": 8192, "memlock_hard_kib": -1}, "warn"),
+        ({"memlock_kib": -1}, "pass"),
+        ({"memlock_kib": 66_016_000}, "pass"),
+        ({"memlock_kib": 8192, "is_root": True}, "pass"),
+        ({"memlock_kib": 8192, "container": "docker"}, "skipped"),
+    ],
+)
+def test_memory_that_may_be_locked(limits: dict[str, Any], outcome: str) -> None:
+    assert judge(whole(host=host(**limits)), "NET-007").outcome == outcome
+
+
+def test_a_limit_that_nobody_meets() -> None:
+    snapshot = whole(host=host(memlock_kib=8192), network=networks.desktop())
+    assert judge(snapshot, "NET-007").outcome == "skipped"
+
+
+# NET-008
+
+
+def with_nccl(version: str, gpu: dict[str, Any], count: int = 2, **probes: Any) -> Snapshot:
+    packages = targets.packages(
+        targets.dist("torch", "2.6.0"), targets.dist("nvidia-nccl-cu12", version)
+    )
+    target = document("path:/venv", packages=packages, **probes)
+    return replace(geforces(gpu=gpu, count=count), target=target)
+
+
+BLACKWELL = {"name": "NVIDIA GeForce RTX 5090", "compute_capability": "12.0"}
+
+
+def test_nccl_that_hangs_on_blackwell_geforce() -> None:
+    result = judge(with_nccl("2.25.1", BLACKWELL), "NET-008")
+    assert result.outcome == "warn" and "nccl#1637" in result.findings[0].message
+    assert any("'nvidia-nccl-cu12>=2.26.2'" in command for command in commands(result))
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        with_nccl("2.26.2", BLACKWELL),
+        with_nccl("2.25.1", {}),
+        with_nccl("2.25.1", BLACKWELL, count=1),
+    ],
+)
+def test_other_versions_gpus_and_counts(snapshot: Snapshot) -> None:
+    assert judge(snapshot, "NET-008").outcome == "pass"
+
+
+def with_driver(version: str, p2p: str = "ok", **changes: Any) -> Snapshot:
+    snapshot = geforces(p2p, **changes)
+    facts = snapshot.machine.nvml.facts  # type: ignore[union-attr]
+    nvml = ok(replace(facts, driver_version=version))
+    return replace(snapshot, machine=replace(snapshot.machine, nvml=nvml))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "outcome"),
+    [
+        (with_driver("560.35.03"), "warn"),
+        (with_driver("570.86.15"), "pass"),
+        (with_driver("560.35.03", "chipset not supported"), "pass"),
+        (with_driver("560.35.03", count=1), "pass"),
+        (with_driver("545.29.06"), "warn"),
+        (with_driver("535.104.05"), "pass"),
+    ],
+)
+def test_drivers_with_direct_transfers(snapshot: Snapshot, outcome: str) -> None:
+    assert judge(snapshot, "NET-008").outcome == outcome
+
+
+def test_what_few_programs_meet_is_a_detail() -> None:
+    result = judge(with_nccl("2.21.5", {}), "NET-008")
+    assert result.outcome == "pass" and "nccl#1251" in result.detail
+
+
+@pytest.mark.parametrize(("value", "outcome"), [("1", "warn"), ("0", "pass")])
+def test_a_variable_that_makes_a_version_bad(value: str, outcome: str) -> None:
+    environment = Environment(variables={"CUDA_LAUNCH_BLOCKING": value})
+    assert judge(with_nccl("2.14.3", {}, environment=environment), "NET-008").outcome == outcome
+
+
+def test_every_row_of_the_table_has_its_source() -> None:
+    for row in known_bad():
+        assert row.source and row.symptom and str(row.versions)
+        assert row.what in ("driver", "nccl", "torch") and row.level in ("warn", "detail")
+        assert row.fixed or row.workaround
+        assert row.when in ("", "p2p", "rdma", "aarch64", "amd") or row.when.startswith("env:")
+
+
+# NET-009
+
+
+def test_horovod_without_nccl() -> None:
+    result = judge(with_horovod("gloo", "mpi"), "NET-009")
+    assert result.outcome == "warn" and "MPI" in result.findings[0].message
+    assert commands(result)[0].startswith("HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_WITH_TENSORFLOW=1 ")
+    assert "--no-cache-dir --no-binary=horovod" in commands(result)[0]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "outcome"),
+    [
+        (with_horovod("gloo", "nccl"), "pass"),
+        (with_horovod("gloo", nvml=h100.nvml([]), nvidia_smi=None), "skipped"),
+        (whole(), "skipped"),
+    ],
+)
+def test_horovod_that_is_well(snapshot: Snapshot, outcome: str) -> None:
+    assert judge(snapshot, "NET-009").outcome == outcome
+
+
+def test_a_horovod_of_an_old_snapshot() -> None:
+    snapshot = with_horovod()
+    extension = HorovodExtension(framework="tensorflow", present=True)
+    target = snapshot.target
+    assert target is not None and target.packages is not None
+    packages = replace(target.packages.facts, horovod_extensions=[extension])
+    snapshot = replace(snapshot, target=replace(target, packages=ok(packages)))
+    assert judge(snapshot, "NET-009").outcome == "skipped"
+
+
+# NET-010
+
+
+def switched(acs: Any, above: str = "0000:16:00.0", **changes: Any) -> Snapshot:
+    """A GPU and an adapter, each below a port of its own of one switch."""
+    gpu = h100.pci_device(
+        h100.ADDRESSES[0], bridges=["0000:15:01.0", above, "0000:17:01.0"], numa_node=0
+    )
+    one = adapter(0, bridges=["0000:15:01.0", "0000:16:00.0", "0000:17:02.0"])
+    settings = {"host": host(), "network": networks.infiniband(rdma=[one])} | changes
+    return whole(pci=Pci(devices=[gpu], acs_ports=acs), **settings)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "outcome"),
+    [
+        (switched(["0000:17:01.0", "0000:17:02.0"]), "warn"),
+        (switched(["0000:15:01.0"]), "pass"),
+        (switched([]), "pass"),
+        (switched(["0000:17:01.0"], host=host(hypervisor="kvm")), "skipped"),
+        (switched(["0000:17:01.0"], network=networks.plain_server()), "skipped"),
+        (switched(Unavailable(unavailable="no-permission")), "skipped"),
+    ],
+)
+def test_acs_between_a_gpu_and_an_adapter(snapshot: Snapshot, outcome: str) -> None:
+    result = judge(snapshot, "NET-010")
+    assert result.outcome == outcome, told(result)
+    if outcome == "warn":
+        assert commands(result) == [
+            "sudo setpci -s 0000:17:01.0 ECAP_ACS+0x6.w=0000",
+            "sudo setpci -s 0000:17:02.0 ECAP_ACS+0x6.w=0000",
+        ]

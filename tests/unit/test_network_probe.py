@@ -1,0 +1,237 @@
+"""The network probe against made-up trees of /sys, /proc and /etc."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernel_tree import Tree, decode
+
+from envcheck.collector.linux import interfaces, rdma
+from envcheck.collector.probes import network
+from envcheck.collector.runtime.context import Context
+from envcheck.facts.base import Unavailable
+from envcheck.facts.network import Network, RdmaDevice
+
+NET = "/sys/class/net"
+RDMA = "/sys/class/infiniband"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    made = Tree(tmp_path)
+    made.write("/proc/sys/kernel/hostname", "node1\n")
+    return made
+
+
+def probe(tree: Tree, **environ: str) -> Network:
+    context = Context({"HOME": "/home/u", **environ}, root=str(tree.root))
+    facts: Network = decode(network.collect(context), Network)
+    return facts
+
+
+def interface(tree: Tree, name: str, index: int, *parts: str, **files: str) -> None:
+    values = {"flags": "0x1003", "operstate": "up", "mtu": "1500", "ifindex": str(index), **files}
+    for file, text in values.items():
+        tree.write(f"{NET}/{name}/{file}", text + "\n")
+    for part in parts:
+        tree.write(f"{NET}/{name}/{part}/x")
+
+
+def adapter(tree: Tree, name: str, place: str, **files: str) -> None:
+    address = tree.device(place, vendor="0x15b3", driver="mlx5_core", numa_node="0")
+    folder = f"/sys/devices/{place}/infiniband/{name}"
+    port = {
+        "state": "4: ACTIVE",
+        "phys_state": "5: LinkUp",
+        "link_layer": "InfiniBand",
+        "rate": "400 Gb/sec (4X NDR)",
+        "gids/0": "fe80:0000:0000:0000:e8eb:d303:00a1:b2c3",
+        "gids/1": "0000:0000:0000:0000:0000:0000:0000:0000",
+        **files,
+    }
+    for file, text in port.items():
+        tree.write(f"{folder}/ports/1/{file}", text + "\n")
+    tree.write(f"{folder}/board_id", "MT_0000000838\n")
+    tree.write(f"{folder}/fw_ver", "28.39.1002\n")
+    tree.link(f"{folder}/device", f"/sys/devices/{place}")
+    tree.path(f"{folder}/device").unlink()
+    tree.path(f"{folder}/device").symlink_to(tree.path(f"/sys/devices/{place}"))
+    tree.link(f"{RDMA}/{name}", f"../../devices/{place}/infiniband/{name}")
+    assert address
+
+
+def test_interfaces_in_the_kernel_s_order_with_their_kinds(tree: Tree) -> None:
+    interface(tree, "lo", 1, flags="0x9", operstate="unknown")
+    interface(tree, "ens3", 10, "device", speed="25000")
+    interface(tree, "docker0", 3, "bridge", "brif/veth1", operstate="down")
+    interface(tree, "bond0", 4, "bonding", speed="-1")
+    interface(tree, "tun0", 5, tun_flags="0x1")
+    interface(tree, "ens3.7", 6, uevent="DEVTYPE=vlan", operstate="lowerlayerdown")
+    interface(tree, "flannel.1", 7, uevent="DEVTYPE=vxlan")
+    interface(tree, "eth9", 8, flags="0x1002")
+    interface(tree, "cali1", 9)
+    tree.write(f"{NET}/bonding_masters", "bond0")
+    tree.write("/proc/net/route", "Iface\tDestination\nens3\t0\ndocker0\t0\n")
+    tree.write("/proc/net/if_inet6", "fe80 02 40 20 80 ens3\n")
+    found = probe(tree).interfaces
+    assert isinstance(found, list)
+    assert [(one.name, one.kind) for one in found] == [
+        ("lo", "loopback"),
+        ("docker0", "bridge"),
+        ("bond0", "bond"),
+        ("tun0", "tunnel"),
+        ("ens3.7", "vlan"),
+        ("flannel.1", "tunnel"),
+        ("eth9", "virtual"),
+        ("cali1", "virtual"),
+        ("ens3", "physical"),
+    ]
+    by_name = {one.name: one for one in found}
+    ens3, docker0 = by_name["ens3"], by_name["docker0"]
+    assert (ens3.running, ens3.ipv4, ens3.ipv6, ens3.speed_mbit) == (True, True, True, 25000)
+    assert (docker0.up, docker0.running, docker0.ipv4, docker0.ipv6) == (True, False, True, False)
+    assert docker0.members == ["veth1"]
+    assert by_name["eth9"].up is False and by_name["lo"].running is True
+    assert isinstance(by_name["bond0"].speed_mbit, Unavailable)
+
+
+def test_an_adapter_its_place_and_its_port(tree: Tree) -> None:
+    place = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:02.0/0000:18:00.0"
+    adapter(tree, "mlx5_0", place)
+    (found,) = decoded(probe(tree).rdma)
+    assert (found.name, found.address, found.driver) == ("mlx5_0", "0000:18:00.0", "mlx5_core")
+    assert found.bridges == ["0000:15:01.0", "0000:16:00.0", "0000:17:02.0"]
+    assert (found.board, found.numa_node, found.virtual_function) == ("MT_0000000838", 0, False)
+    (port,) = found.ports
+    assert (port.state, port.physical_state, port.link_layer) == ("ACTIVE", "LinkUp", "InfiniBand")
+    assert (port.rate_gbps, port.lanes, port.gids) == (400.0, 4, [0])
+    assert rdma.bridges(Context({}, root=str(tree.root))) == set(found.bridges)
+
+
+def decoded(found: Any) -> list[RdmaDevice]:
+    assert isinstance(found, list), found
+    return found
+
+
+def test_a_roce_port_and_the_interface_of_its_addresses(tree: Tree) -> None:
+    adapter(
+        tree,
+        "rocep1s0",
+        "pci0000:15/0000:15:01.0/0000:16:00.0",
+        link_layer="Ethernet",
+        **{
+            "gids/1": "fe80::1",
+            "gid_attrs/ndevs/0": "ens1np0",
+            "gid_attrs/ndevs/1": "ens1np0",
+            "state": "1: DOWN",
+            "phys_state": "3: Disabled",
+        },
+    )
+    (port,) = decoded(probe(tree).rdma)[0].ports
+    assert (port.link_layer, port.gids, port.interfaces) == ("Ethernet", [0, 1], ["ens1np0"])
+    assert (port.state, port.physical_state) == ("DOWN", "Disabled")
+
+
+def test_a_port_without_addresses(tree: Tree) -> None:
+    zero = "0000:0000:0000:0000:0000:0000:0000:0000"
+    adapter(tree, "mlx5_0", "pci0000:15/0000:16:00.0", **{"gids/0": zero})
+    assert decoded(probe(tree).rdma)[0].ports[0].gids == []
+
+
+@pytest.mark.parametrize(
+    ("text", "rate", "lanes"),
+    [
+        ("200 Gb/sec (4X HDR)", 200.0, 4),
+        ("2.5 Gb/sec (1X SDR)", 2.5, 1),
+        ("25 Gb/sec (1X EDR)", 25.0, 1),
+    ],
+)
+def test_a_rate(text: str, rate: float, lanes: int) -> None:
+    assert rdma.parse_rate(text) == (rate, lanes)
+
+
+@pytest.mark.parametrize("text", ["", "4X", ". Gb/sec (4X HDR)", "fast"])
+def test_no_rate(text: str) -> None:
+    assert rdma.parse_rate(text)[0]["unavailable"] == "not-supported"
+
+
+def test_without_anything(tree: Tree) -> None:
+    found = probe(tree)
+    for fact in (found.interfaces, found.rdma, found.libibverbs, found.nodes):
+        assert isinstance(fact, Unavailable) and fact.unavailable == "absent", fact
+    assert found.rdma_providers == [] and found.settings == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/usr/lib64/libibverbs.so.1", "/opt/mofed/lib/libibverbs.so.1", "/own/libibverbs.so.1"],
+)
+def test_where_libibverbs_is_found(tree: Tree, path: str) -> None:
+    tree.write(path)
+    tree.write("/etc/ld.so.cache", b"glibc\0libibverbs.so.1\0/opt/mofed/lib/libibverbs.so.1\0x\0")
+    assert probe(tree, LD_LIBRARY_PATH="relative::/own").libibverbs == path
+
+
+def test_libibverbs_own_drivers(tree: Tree) -> None:
+    for name in ("libmlx5-rdmav34.so", "libefa-rdmav34.so", "libnothing.so"):
+        tree.write(f"/usr/lib64/libibverbs/{name}")
+    assert probe(tree).rdma_providers == ["efa", "mlx5"]
+
+
+def test_of_settings_the_environment_s_counts_then_the_user_s(tree: Tree) -> None:
+    tree.write(
+        "/etc/nccl.conf", "# all\nNCCL_IB_DISABLE=1\nNCCL_P2P_DISABLE = 1\nNCCL_DEBUG=WARN\n"
+    )
+    tree.write("/home/u/.nccl.conf", "NCCL_IB_DISABLE=0\nNCCL_SOCKET_IFNAME==ens1f0\nrubbish\n")
+    found = probe(tree, NCCL_SOCKET_IFNAME="eth0", NCCL_COMM_ID="10.0.0.1:1").settings
+    assert isinstance(found, list)
+    assert [(one.name, one.value, one.source) for one in found] == [
+        ("NCCL_IB_DISABLE", "0", "/home/u/.nccl.conf"),
+        ("NCCL_P2P_DISABLE", "1", "/etc/nccl.conf"),
+        ("NCCL_SOCKET_IFNAME", "eth0", "environment"),
+    ]
+
+
+def test_a_file_of_settings_that_is_named(tree: Tree) -> None:
+    tree.write("/home/u/.nccl.conf", "NCCL_IB_DISABLE=1\n")
+    tree.write("/opt/nccl.conf", "NCCL_SHM_DISABLE=1\n")
+    found = probe(tree, NCCL_CONF_FILE="/opt/nccl.conf").settings
+    assert isinstance(found, list)
+    assert [one.name for one in found] == ["NCCL_SHM_DISABLE"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "count"),
+    [
+        ({"SLURM_JOB_NUM_NODES": "4"}, 4),
+        ({"PET_NNODES": "1:4"}, None),
+        ({"WORLD_SIZE": "16", "LOCAL_WORLD_SIZE": "8"}, 2),
+        ({"OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_SIZE": "8"}, 1),
+        ({"WORLD_SIZE": "16", "LOCAL_WORLD_SIZE": "0"}, None),
+        ({}, None),
+    ],
+)
+def test_how_many_machines_a_job_has(environ: dict[str, str], count: int | None) -> None:
+    found = network.nodes(environ)
+    assert found == count if count else found["unavailable"] == "absent"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "own_name"),
+    [
+        ("127.0.0.1 localhost\n127.0.1.1 node1.example node1\n", "loopback"),
+        ("127.0.0.1 localhost\n10.0.0.7 node1 # this\n", "address"),
+        ("::1 node1\n", "loopback"),
+        ("127.0.0.1 localhost # node1\n", None),
+    ],
+)
+def test_what_the_machine_s_own_name_leads_to(tree: Tree, hosts: str, own_name: str | None) -> None:
+    tree.write("/etc/hosts", hosts)
+    found = probe(tree).own_name
+    assert found == own_name if own_name else isinstance(found, Unavailable)
+
+
+def test_this_machine_s_own_interfaces() -> None:
+    assert any(one["kind"] == "loopback" for one in interfaces.interfaces(Context({})))
