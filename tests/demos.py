@@ -39,6 +39,7 @@ SOURCES = {
     "nvidia_smi": "nvidia-smi -q -x",
     "cuda": "libcuda.so.1",
     "containers": "container engines and toolkit",
+    "network": "/sys/class/net, /sys/class/infiniband, NCCL's settings",
     "interpreter": "the interpreter itself",
     "environment": "the target's environment variables",
     "packages": "metadata in the directories of sys.path",

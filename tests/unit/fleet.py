@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import h100
+import networks
 from h100 import NOT_SUPPORTED
 from msgspec.structs import replace
 from targets import good_target, tensorflow
@@ -215,6 +216,11 @@ def machine(
             gpus, driver_api_version=newest, library_real_path=f"{h100.LIB}/libcuda.so.{version}"
         ),
         "containers": containers(docker()),
+        "network": networks.desktop()
+        if product.consumer
+        else networks.roce()
+        if product.module
+        else networks.plain_server(),
     }
     snapshot = whole(target, **(probes | changes))
     return snapshot if target is not None else replace(snapshot, target=None)
@@ -225,8 +231,10 @@ def driver_side(product: Product, version: str, count: int, **changes: Any) -> A
     flavour = "open" if float(product.capability) >= 7.5 and int(branch) >= 560 else "proprietary"
     open_suffix = "-open" if flavour == "open" else ""
     module = f"/lib/modules/{RELEASE}/updates/dkms/nvidia.ko"
+    peers = ("nvidia_peermem",) if product.module and int(branch) >= 470 else ()
+    names = ("nvidia", "nvidia_uvm", *peers)
     facts: dict[str, Any] = {
-        "modules": [KernelModule(name=name, version=version) for name in ("nvidia", "nvidia_uvm")],
+        "modules": [KernelModule(name=name, version=version) for name in names],
         "driver_version": version,
         "driver_flavour": flavour,
         "device_nodes": [
@@ -282,6 +290,7 @@ def virtual(product: Product, branch: int = _USUAL, count: int = 1) -> Snapshot:
         count,
         gpus=handed,
         host=host(hypervisor="kvm", rdma_devices=[]),
+        network=networks.network(),
         pci=Pci(devices=devices),
         kernel=no_manager,
     )
@@ -311,6 +320,7 @@ def single_in_vm(product: Product, branch: int = _USUAL) -> Snapshot:
         branch,
         gpus=[alone],
         host=host(hypervisor="kvm", rdma_devices=[]),
+        network=networks.network(),
         pci=Pci(devices=[device]),
         kernel=driver_side(product, BRANCHES[branch][0], 1, services=[]),
     )
@@ -415,6 +425,7 @@ def wsl(product: Product, branch: int = _USUAL) -> Snapshot:
             kernel="5.15.167.4-microsoft-standard-WSL2",
             rdma_devices=[],
         ),
+        network=networks.network(interfaces=[networks.LO, networks.interface("eth0", 2)]),
         pci=Pci(devices=[]),
         kernel=unloaded(
             module_files=[],
@@ -455,6 +466,7 @@ def contained(product: Product, branch: int = _USUAL, runs: str = "docker") -> S
         product,
         branch,
         host=in_container(container=runs),
+        network=networks.container(),
         kernel=side,
         containers=None,
         target=seeing(product, 1, variables),
