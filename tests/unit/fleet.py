@@ -231,8 +231,8 @@ def driver_side(product: Product, version: str, count: int, **changes: Any) -> A
     flavour = "open" if float(product.capability) >= 7.5 and int(branch) >= 560 else "proprietary"
     open_suffix = "-open" if flavour == "open" else ""
     module = f"/lib/modules/{RELEASE}/updates/dkms/nvidia.ko"
-    peers = ("nvidia_peermem",) if product.module and int(branch) >= 470 else ()
-    names = ("nvidia", "nvidia_uvm", *peers)
+    peers = "nvidia_peermem" if int(branch) >= 470 else "nv_peer_mem"
+    names = ("nvidia", "nvidia_uvm", *([peers] if product.module else []))
     facts: dict[str, Any] = {
         "modules": [KernelModule(name=name, version=version) for name in names],
         "driver_version": version,
