@@ -109,8 +109,9 @@ def _lines(report: Report, snapshot: Snapshot) -> list[_Line]:
         areas = _folded(areas)
     elif not is_container(snapshot.target):
         areas.pop("boundary", None)
-    if area_outcome(areas.get("plugins", [])) == "skipped":
-        areas.pop("plugins", None)
+    for name in ("plugins", "network"):  # of no machine's concern that has none
+        if area_outcome(areas.get(name, [])) == "skipped":
+            areas.pop(name, None)
     lines = []
     for area, results in areas.items():
         outcome = area_outcome(results)

@@ -111,6 +111,20 @@ def _boundary(snapshot: Snapshot) -> Iterator[str]:
         yield f"/dev/shm of {total} MiB"
 
 
+def _network(snapshot: Snapshot) -> Iterator[str]:
+    network = facts(snapshot.machine.network)
+    if network is None:
+        return
+    ports = [port for device in known(network.rdma) or [] for port in device.ports]
+    if ports:
+        active = sum(known(port.state) == "ACTIVE" for port in ports)
+        yield f"{active} of {number_of(len(ports), 'RDMA port')} active"
+    for one in known(network.interfaces) or []:
+        if known(one.kind) in ("physical", "bond") and known(one.running):
+            speed = known(one.speed_mbit)
+            yield one.name + (f" {speed / 1000:g} Gb/s" if speed else "")
+
+
 def _config(snapshot: Snapshot) -> Iterator[str]:
     config = facts(snapshot.target.packaging_config) if snapshot.target is not None else None
     if config is not None:
@@ -194,6 +208,7 @@ _AREAS: dict[str, Callable[[Snapshot], Iterator[str]]] = {
     "gpu": _gpu,
     "container": _container,
     "boundary": _boundary,
+    "network": _network,
     "config": _config,
     "packages": _packages,
     "libraries": _libraries,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import insides
+import networks
 import pytest
 from build import Gpu, Nvml, document, snapshot
 from reported import eight_gpus
@@ -52,6 +53,7 @@ def test_a_snapshot_that_knows_nothing_says_nothing(area: str) -> None:
 def test_every_area_has_something_to_tell_of_a_working_machine(area: str) -> None:
     working = eight_gpus()
     silent = {"container", "config", "packages", "libraries", "tensorcores", "boundary", "plugins"}
+    silent.add("network")  # none was looked at
     if area in silent:
         assert area_facts(area, working) == []
     else:
@@ -61,6 +63,12 @@ def test_every_area_has_something_to_tell_of_a_working_machine(area: str) -> Non
 def test_boundary() -> None:
     told = area_facts("boundary", insides.both())
     assert told == ["2 GPUs inside", "libcuda 550.54.15", "/dev/shm of 8192 MiB"]
+
+
+def test_network() -> None:
+    told = machine("network", network=networks.infiniband())
+    assert told == ["8 of 8 RDMA ports active", "eth0 1 Gb/s", "ib0 400 Gb/s"]
+    assert machine("network", network=networks.container()) == []
 
 
 def test_host() -> None:
