@@ -137,6 +137,27 @@ def without_libcuda(snapshot: Snapshot) -> Snapshot:
     )
 
 
+def no_fabric(snapshot: Snapshot) -> Snapshot:
+    """The fabric manager does not run: no GPU has joined the fabric, and cuInit says error 802."""
+    facts = snapshot.machine.kernel.facts  # type: ignore[union-attr]
+    services = [
+        replace(one, running=False) if one.name == "nvidia-fabricmanager" else one
+        for one in facts.services
+    ]
+    gpus = [
+        h100.gpu(n, fabric_state="Not Started", fabric_status=ABSENT, fabric_health=ABSENT)
+        for n in range(h100.COUNT)
+    ]
+    return changed(
+        snapshot,
+        kernel=replace(facts, services=services),
+        nvml=h100.nvml(gpus),
+        nvidia_smi=h100.smi(gpus),
+        cuda=no_cuda(802, "CUDA_ERROR_SYSTEM_NOT_READY"),
+        target=modes_machine.no_uvm().target,
+    )
+
+
 # Each changes what a report's machine says in several places at once; ``differs`` comes after it.
 CIRCUMSTANCES: dict[str, Callable[[Snapshot], Snapshot]] = {
     "mismatch": mismatch,
@@ -145,4 +166,5 @@ CIRCUMSTANCES: dict[str, Callable[[Snapshot], Snapshot]] = {
     "no device": no_device,
     "unknown error": nvml_unknown_error,
     "no libcuda": without_libcuda,
+    "no fabric": no_fabric,
 }
