@@ -517,6 +517,12 @@ def test_a_document_that_describes_fewer_gpus_than_it_counts() -> None:
     assert judged_alone(sent(8, [gpu(n) for n in range(8)]), "GPU-001").outcome == "pass"
 
 
+def test_a_document_that_names_a_gpu_which_could_not_be_asked() -> None:
+    lost = Gpu(pci_address=ADDRESSES[VICTIM], uuid=BROKEN)
+    result = judged_alone(sent(8, [gpu(n) for n in range(8) if n != VICTIM] + [lost]), "GPU-001")
+    assert result.outcome == "fail" and ADDRESSES[VICTIM] in result.findings[0].subject
+
+
 def test_a_board_whose_inforom_alone_gives_an_error_is_not_about_to_be_lost() -> None:
     found = results(with_fault(inforom=BROKEN, inforom_valid=BROKEN), ["gpu"])
     assert found["GPU-032"].findings and found["GPU-001"].consequence_of == "GPU-032"

@@ -312,6 +312,23 @@ def test_a_sum_of_which_a_term_is_missing_is_at_least_what_is_there() -> None:
         assert reason(read_gpu(errors.format(term, 0)).ecc_uncorrected_volatile) == "absent"
 
 
+def test_what_is_printed_beside_a_document_of_one_gpu(tmp_path: Path) -> None:
+    text = captures.path(captures.H200).read_text(encoding="utf-8")
+    beside = (
+        "WARNING: infoROM is corrupted at gpu 0000:83:00.0\n"
+        "Unable to determine the device handle for GPU0000:9D:00.0: Unknown Error\n"
+        "Unable to determine the device handle for gpu 0000:DF:00.0: GPU is lost.  Reboot the system\n"
+        "Unable to determine the device handle for GPU 0000:83:00.0: Unknown Error\n"
+    )
+    (tmp_path / "said.txt").write_text(text + beside)
+    gpus = typed(document.read_file(str(tmp_path / "said.txt"))).gpus
+    assert isinstance(gpus, list)
+    told, unknown, lost = gpus
+    assert told.inforom_valid is False
+    assert (unknown.pci_address, reason(unknown.uuid)) == ("0000:9d:00.0", "error")
+    assert (lost.pci_address, reason(lost.uuid)) == ("0000:df:00.0", "error")
+
+
 def test_slowdown_counters_histogram_and_set_clocks_in_both_forms() -> None:
     text = captures.path(captures.H200).read_text(encoding="utf-8")
     for name, value in (

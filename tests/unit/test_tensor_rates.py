@@ -288,3 +288,20 @@ def test_a_rate_that_was_not_measured_right_does_not_abstain_by_nature() -> None
     geforce = RTX
     assert not timed(geforce, "L1", "tf32", tflops=120.0).abstains
     assert not timed(geforce, "L1", "tf32", tflops=TIMEOUT).abstains
+
+
+@pytest.mark.parametrize(
+    ("source", "reasons", "low"),
+    [
+        ("NVML", [], True),
+        ("clock64 over CUDA events", [], False),  # others had their turns in between
+        ("NVML", TIMEOUT, False),
+        ("NVML", ["sw_power_cap"], False),
+    ],
+)
+def test_a_low_clock_under_load_that_nothing_explains(source: str, reasons: Any, low: bool) -> None:
+    rates = {"tflops": 80.0, "fp32_tflops": 5.0, "clock_mhz": 400.0}
+    said = timed(A100, "L1", "fp16", clock_source=source, clock_event_reasons=reasons, **rates)
+    assert said.low is low
+    if low:
+        assert "400 of 1410 MHz, and the driver gives no reason" in said.slow

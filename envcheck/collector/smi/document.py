@@ -18,6 +18,11 @@ _OWN_WORDS = re.compile(
     r"|Unable to determine the device handle|No devices were found)[^\n]{0,300})",
     re.MULTILINE,
 )
+# What it prints beside a document, of one GPU.
+_CORRUPT_INFOROM = re.compile(r"infoROM is corrupted at gpu ([0-9A-Fa-f:.]{7,16})")
+_NO_HANDLE = re.compile(
+    r"Unable to determine the device handle for (?:gpu|GPU) ?([0-9A-Fa-f:.]{7,16}): ([^\n]{1,200})"
+)
 OF_A_DOCUMENT = ("driver_version", "cuda_version", "gpu_count", "gpus")
 
 # Rows of the same form as fields.FIELDS, read from the top of the document.
@@ -41,7 +46,9 @@ def read_file(path):
         raise ValueError("it is larger than %d MiB" % (FILE_LIMIT >> 20))
     text = _decode(data)
     try:
-        return read_document(text)
+        facts = read_document(text)
+        facts["gpus"] += _told_beside(text, facts["gpus"])
+        return facts
     except ValueError:
         said = _OWN_WORDS.search(text)
         if said is None:
@@ -50,6 +57,27 @@ def read_file(path):
     if NO_DEVICES in words:
         return without_devices(words)
     return without_document(words, "nvidia-smi said: " + words)
+
+
+def _told_beside(text, gpus):
+    """GPUs that it could not ask, after those that it could; it warns of a corrupt InfoROM there, too."""
+    by_address = {_address(gpu["pci_address"]): gpu for gpu in gpus if "pci_address" in gpu}
+    for address in _CORRUPT_INFOROM.findall(text):
+        by_address.get(_address(address), {})["inforom_valid"] = False
+    lost = {}
+    for address, words in _NO_HANDLE.findall(text):
+        if _address(address) and _address(address) not in by_address:
+            fact = v.missing(words) or unavailable("error", words.strip())
+            lost[_address(address)] = {"pci_address": _address(address), "uuid": fact}
+    return list(lost.values())[:GPU_LIMIT]
+
+
+def _address(text):
+    """An address in the Snapshot's form, or None."""
+    try:
+        return pci_address(text)
+    except (ValueError, TypeError, AttributeError):
+        return None
 
 
 def without_document(said, detail):
