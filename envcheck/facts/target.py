@@ -132,9 +132,17 @@ class Library(Facts, frozen=True, kw_only=True):
     distribution_version: Maybe[str] = NOT_COLLECTED
 
 
+class LibraryFile(Facts, frozen=True, kw_only=True):
+    """One of NVIDIA's libraries in a directory that the loader does not search by itself."""
+
+    soname: str
+    path: str
+
+
 class Loader(Facts, frozen=True, kw_only=True):
     ld_library_path: list[str] = []
     libraries: list[Library] = []  # how: "dlopen" and "wheel"
+    aside: list[LibraryFile] = []  # in the conda environment and in toolkits
 
 
 class FrameworkGpu(Facts, frozen=True, kw_only=True):

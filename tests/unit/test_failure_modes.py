@@ -65,9 +65,9 @@ ROWS: dict[str, tuple[Callable[[], Snapshot], dict[str, str]]] = {
     "11 no [and-cuda]": (targeted.no_and_cuda, {"PKG-013": "fail"}),
     "12 stubs": (targeted.stubs, {"DRV-005": "fail"}),
     "12 compat": (targeted.compat, {"DRV-005": "fail"}),
-    "13 PTX alone": (
+    "13 PTX that does not run": (
         lambda: targeted.blackwell(["sm_80", "sm_90", "compute_90"], "570.124.06", "12.8"),
-        {"FRM-004": "warn"},
+        {"FRM-004": "fail"},
     ),
     "13 PTX newer than the driver": (
         lambda: targeted.blackwell(["sm_80", "sm_90", "compute_90"], "550.54.15", "12.4"),

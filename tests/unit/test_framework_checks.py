@@ -326,7 +326,8 @@ def test_a_tensorflow_with_code_for_the_gpu_is_named() -> None:
     assert finding.remedy is not None
     assert finding.remedy.commands[0].endswith("'tensorflow[and-cuda]==2.21.0'")
     unknown = with_gpu("NVIDIA B200", "10.0", ["sm_60", "sm_70"])
-    assert unknown.findings[0].remedy is not None and unknown.findings[0].remedy.commands == []
+    assert unknown.findings[0].remedy is not None
+    assert "nvcr.io/nvidia/tensorflow:25.02-tf2-py3" in unknown.findings[0].remedy.commands[0]
     other = on("FRM-004", tensorflow=None, torch=torch(built_capabilities=["sm_60"]))
     assert other.outcome == "fail"
     assert other.findings[0].remedy is not None and other.findings[0].remedy.commands == []
@@ -337,7 +338,55 @@ def test_a_gpu_for_which_the_driver_compiles_first() -> None:
     (finding,) = new.findings
     assert new.outcome == "warn" and "compute_90" in finding.message
     assert finding.remedy is not None
-    assert finding.remedy.commands == ["export CUDA_CACHE_MAXSIZE=4294967296"]
+    assert finding.remedy.commands[-1] == "export CUDA_CACHE_MAXSIZE=4294967296"
+    assert "nvcr.io/nvidia/tensorflow:25.02" in finding.remedy.commands[0]
+    on_hopper = with_gpu("NVIDIA H100", "9.0", ["sm_80", "compute_80"])
+    (finding,) = on_hopper.findings
+    assert on_hopper.outcome == "warn" and finding.remedy is not None
+    assert "tensorflow[and-cuda]==2.21.0" in finding.remedy.commands[0]
+
+
+def test_tensorflow_on_geforce_rtx_50_fails() -> None:
+    result = with_gpu("NVIDIA GeForce RTX 5090", "12.0", ["sm_90", "compute_90"])
+    (finding,) = result.findings
+    assert result.outcome == "fail" and "CUDA_ERROR_INVALID_PTX" in finding.message
+    assert "tens of minutes" not in finding.message
+    assert finding.remedy is not None and "nvcr.io" in finding.remedy.commands[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "built", "index"),
+    [
+        ("NVIDIA GeForce RTX 5090", "12.0", ["sm_50", "sm_90"], "cu128"),
+        ("NVIDIA GB300", "10.3", ["sm_80", "sm_90"], "cu128"),
+        ("NVIDIA GeForce GTX 1080 Ti", "6.1", ["sm_75", "sm_120"], "cu126"),
+        ("Tesla V100", "7.0", ["sm_75", "sm_80"], "cu126"),
+    ],
+)
+def test_pytorchs_other_wheels_are_named(
+    name: str, capability: str, built: list[str], index: str
+) -> None:
+    target = good_target(tensorflow=None, torch=torch(built_capabilities=built))
+    snap = snapshot(target, **machine(gpu(0, name, capability), driver="570.124.06", cuda="12.8"))
+    (finding,) = judge(snap, "FRM-004", "framework").findings
+    assert finding.remedy is not None
+    assert finding.remedy.commands[0].endswith(
+        f"--index-url https://download.pytorch.org/whl/{index}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "outcome"), [("0.4.30", "fail"), ("0.5.0", "skipped"), ("0.6.2", "pass")]
+)
+def test_jax_is_judged_by_its_version(version: str, outcome: str) -> None:
+    jax = tensorflow(name="jax", version=version, built_capabilities=error("", "not-supported"))
+    target = good_target(tensorflow=None, jax=jax)
+    new = machine(gpu(0, "NVIDIA GeForce RTX 5080", "12.0"), driver="570.124.06", cuda="12.8")
+    result = judge(snapshot(target, **new), "FRM-004", "framework")
+    assert result.outcome == outcome
+    if outcome == "fail":
+        (finding,) = result.findings
+        assert finding.remedy is not None and "jax[cuda12]>=0.6.2" in finding.remedy.commands[0]
 
 
 def test_ptx_that_is_newer_than_the_driver() -> None:

@@ -15,7 +15,9 @@ from targets import (
     failed,
     good_libraries,
     good_snapshot,
+    interpreter,
     judge,
+    not_imported,
     on_bare_machine,
     system_library,
     tensorflow,
@@ -23,7 +25,7 @@ from targets import (
 )
 
 from envcheck.checks.engine import diagnose
-from envcheck.facts.target import Framework, FrameworkGpu, Library, Loader
+from envcheck.facts.target import Framework, FrameworkGpu, Library, LibraryFile, Loader
 from envcheck.findings.model import CheckResult
 
 CODES = [f"LIB-{number:03d}" for number in range(1, 11)]
@@ -373,6 +375,126 @@ def test_ld_library_path_before_the_wheels() -> None:
     )
     # the path is set, and nothing comes from it
     assert on("LIB-009", *good_libraries(), ld=["/usr/local/cuda/lib64"]).outcome == "pass"
+
+
+def of_ld(name: str, soname: str, version: str) -> Library:
+    path = f"/usr/local/cuda-12.1/lib64/{soname}"
+    return system_library(name, soname, version, path=path, origin="LD_LIBRARY_PATH")
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "soname", "outcome"),
+    [
+        (
+            "ImportError: /x/libcusparse.so.12: undefined symbol: __nvJitLinkAddData_12_1, version "
+            "libnvJitLink.so.12",
+            "libnvJitLink",
+            "libnvJitLink.so.12",
+            "fail",
+        ),
+        (
+            "ImportError: libcublas.so.12: undefined symbol: cublasLtGetEnvironmentMode, version "
+            "libcublasLt.so.12",
+            "libcublasLt",
+            "libcublasLt.so.12",
+            "fail",
+        ),
+        (
+            "OSError: x.so: undefined symbol: cublasLtMatmulAlgoInit",
+            "libcublasLt",
+            "libcublasLt.so.12",
+            "fail",
+        ),
+        (
+            "ImportError: libtorch_cuda.so: undefined symbol: cusparseSpMM_preprocess",
+            "libcusparse",
+            "libcusparse.so.12",
+            "fail",
+        ),
+        (
+            "ImportError: a: undefined symbol: cudnnGetLibConfig, version libcudnn_ops.so.9",
+            "libcudnn_ops",
+            "libcudnn_ops.so.9",
+            "fail",
+        ),
+        ("ImportError: undefined symbol: _ZN3c10", "libcublas", "libcublas.so.12", "fail"),
+        ("ImportError: undefined symbol: ncclCommSplit", "libcublas", "libcublas.so.12", "pass"),
+        ("ModuleNotFoundError: no", "libcublas", "libcublas.so.12", "pass"),
+    ],
+)
+def test_ld_library_path_breaks_an_import(words: str, name: str, soname: str, outcome: str) -> None:
+    older = of_ld(name, soname, "12.1")
+    torch = not_imported("torch", words)
+    result = on(
+        "LIB-009",
+        *good_libraries(),
+        older,
+        ld=["/usr/local/cuda-12.1/lib64"],
+        tensorflow=None,
+        torch=torch,
+    )
+    assert result.outcome == outcome
+    if outcome == "fail":
+        (finding,) = result.findings
+        assert str(older.path) in finding.message
+        assert finding.remedy is not None and "unset LD_LIBRARY_PATH" in finding.remedy.commands
+
+
+def test_a_tensorflow_of_2_0_and_a_cudnn_below_its_minor() -> None:
+    facts = {"version": "2.0.0", "built_cuda": "10.0", "built_cudnn": "7"}
+
+    def running(version: str) -> CheckResult:
+        cudnn = system_library("libcudnn", "libcudnn.so.7", version, how="framework")
+        return on("LIB-005", tensorflow=tensorflow(libraries=[cudnn], **facts))
+
+    old = running("7.5.0")
+    assert old.outcome == "fail" and "cuDNN 7.6" in old.findings[0].message
+    assert old.findings[0].remedy is not None
+    assert "libcudnn7" in "".join(old.findings[0].remedy.commands)
+    assert running("7.6.5").outcome == "pass"
+
+
+def test_a_tensorflow_that_does_not_look_into_its_wheels() -> None:
+    wheels = good_libraries()
+    (finding,) = missing(["Cannot dlopen some GPU libraries."], *wheels, version="2.16.1").findings
+    assert finding.remedy is not None
+    assert "tensorflow[and-cuda]==2.16.2" in finding.remedy.commands[0]
+    assert finding.remedy.commands[1].startswith("export LD_LIBRARY_PATH=")
+    assert "nvidia/cublas/lib" in finding.remedy.commands[1]
+    assert missing([], *wheels, version="2.16.2").outcome == "pass"
+
+
+def test_an_older_tensorflow_is_led_to_where_it_looks() -> None:
+    line = "Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open"
+    of_2_9 = {"version": "2.9.1", "built_cuda": "11.2", "built_cudnn": "8"}
+    aside = [
+        LibraryFile(soname="libcudart.so.11.0", path="/opt/conda/envs/tf/lib/libcudart.so.11.0")
+    ]
+    loader = Loader(aside=aside)
+    there = on("LIB-008", loader=loader, tensorflow=tensorflow(log=[line], **BLIND, **of_2_9))
+    assert there.findings[0].remedy is not None
+    command, rest, _ = there.findings[0].remedy.commands
+    assert "nvidia-cudnn-cu11>=8.1,<9" in rest
+    assert command.startswith("export LD_LIBRARY_PATH=/opt/conda/envs/tf/lib")
+    (nowhere,) = missing([line], **of_2_9).findings
+    assert nowhere.remedy is not None
+    install, onto = nowhere.remedy.commands
+    assert "nvidia-cuda-runtime-cu11" in install and "nvidia/cuda_runtime/lib" in onto
+
+
+def test_another_minors_toolkit_for_a_tensorflow_of_cuda_10() -> None:
+    line = "Could not load dynamic library 'libcudart.so.10.1'; dlerror: libcudart.so.10.1: cannot open"
+    of_2_1 = {"version": "2.1.0", "built_cuda": "10.1", "built_cudnn": "7"}
+    (finding,) = missing(
+        [line], system_library("libcudart", "libcudart.so.10.2"), **of_2_1
+    ).findings
+    assert finding.remedy is not None
+    assert "cuda-libraries-10-1" in finding.remedy.commands[0]
+    assert "tensorflow[and-cuda]==" in finding.remedy.commands[1]
+    conda = interpreter(kind="conda", prefix="/opt/conda/envs/tf")
+    result = on("LIB-008", interpreter=conda, tensorflow=tensorflow(log=[line], **BLIND, **of_2_1))
+    assert result.findings[0].remedy is not None
+    assert "cudatoolkit=10.1 cudnn=7.6" in result.findings[0].remedy.commands[0]
 
 
 def test_stubs() -> None:

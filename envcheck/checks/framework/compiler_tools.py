@@ -33,7 +33,7 @@ _REFUSES = re.compile(
 )
 
 
-class Tools(NamedTuple):
+class XlaTools(NamedTuple):
     """A framework's ptxas and libdevice: those in its reach, first come first taken, and all there are."""
 
     search: XlaSearch
@@ -42,7 +42,7 @@ class Tools(NamedTuple):
     all: list[CompilerTool]
 
 
-def _tools(facts: Framework) -> Tools:
+def _tools(facts: Framework) -> XlaTools:
     title = FRAMEWORKS[facts.name]
     if facts.name == "torch":
         raise Skip("PyTorch compiles with a ptxas of its own")
@@ -61,7 +61,7 @@ def _tools(facts: Framework) -> Tools:
         raise NotKnown(
             f"where {title} {version or ''} looks for ptxas and libdevice".replace("  ", " ")
         )
-    return Tools(
+    return XlaTools(
         search,
         [one for one in _in_reach(found, "ptxas", search.ptxas) if _bears(search, one)],
         _in_reach(found, "libdevice", search.libdevice),
@@ -147,7 +147,7 @@ def _effect(facts: Framework, fails: bool) -> str:
     return "what it compiles fails, or is left to the driver"
 
 
-def _where(tools: Tools, missing: list[str]) -> str:
+def _where(tools: XlaTools, missing: list[str]) -> str:
     searched = tools.search.ptxas if missing == ["ptxas"] else tools.search.libdevice
     told = f"none in {', '.join(searched)}"
     aside = [one.path for one in tools.all if one.place == "aside"]
@@ -162,7 +162,7 @@ def _asks_for_xla(view: SnapshotView, facts: Framework) -> bool:
     ) not in ("false", "")
 
 
-def _bring(view: SnapshotView, facts: Framework, tools: Tools) -> Remedy:
+def _bring(view: SnapshotView, facts: Framework, tools: XlaTools) -> Remedy:
     """What is there is named to XLA; else NVIDIA's wheel, which holds both, or conda's package."""
     there = _whole_toolkit(tools, known(facts.built_cuda) or "")
     if there is not None:
@@ -198,7 +198,7 @@ def _bring(view: SnapshotView, facts: Framework, tools: Tools) -> Remedy:
     )
 
 
-def _whole_toolkit(tools: Tools, cuda: str) -> str | None:
+def _whole_toolkit(tools: XlaTools, cuda: str) -> str | None:
     """The root of a toolkit with both files that this XLA does not look into by itself."""
     libdevice = {one.root for one in tools.all if one.kind == "libdevice"}
     built = parse_version(cuda)
@@ -310,7 +310,7 @@ def _needed(facts: Framework, search: XlaSearch) -> Version:
 
 
 def _newer(
-    view: SnapshotView, facts: Framework, tools: Tools, taken: CompilerTool, needed: Version
+    view: SnapshotView, facts: Framework, tools: XlaTools, taken: CompilerTool, needed: Version
 ) -> Remedy:
     text, commands = "Put a newer one first.", []
     newer = [

@@ -47,7 +47,16 @@ from .version_causes import explain_versions
         "NVIDIA/tensorflow#32, #34, #58, #99",
         "upstream TensorFlow 1.15.5 with protobuf 4.24.4, observed",
     ),
-    follows=("HOST-002", "PKG-001", "PKG-002", "PKG-005", "PKG-012", "PKG-014", "FRM-007"),
+    follows=(
+        "HOST-002",
+        "PKG-001",
+        "PKG-002",
+        "PKG-005",
+        "PKG-012",
+        "PKG-014",
+        "FRM-007",
+        "LIB-009",
+    ),
 )
 def it_imports(view: SnapshotView) -> Iterator[Verdict]:
     def judge(facts: Framework) -> Iterator[Verdict]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from ...data.sonames import component_of, sonames
+from ...data.tensorflow_builds import build_of
 from ...data.versions import parse_version
 from ...facts.base import known
 from ...facts.evidence import Evidence
@@ -18,7 +19,6 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about
 from ..driver_state import NO_GPUS_THERE
-from ..framework.causes import install_library
 from ..registry import check
 from ..system_commands import on_system
 from ..target import (
@@ -28,10 +28,10 @@ from ..target import (
     loader_libraries,
     mapped,
     need_gpus,
-    python,
     sees_gpus,
     soname,
 )
+from .bring import bring, newer_cudnn, reachable
 
 _ASKED = re.compile(r"Could not load dynamic library '([^']+)'(?:; dlerror: ([^;]+))?")
 # What TensorFlow tries and does without: the driver (DRV's checks), and TensorRT (FRM-006).
@@ -100,8 +100,10 @@ def wheels_used(view: SnapshotView) -> Iterator[Verdict]:
     problem="the framework does not find its cuDNN",
     about=(
         "A framework asks for cuDNN by its SONAME, libcudnn.so.8 or libcudnn.so.9, and refuses a minor "
-        "version below the one it was built with. TensorFlow that finds none lists no GPU and says so in "
-        "one log line. A failure, naming the exact SONAME and what the loader finds instead."
+        "version below the one it was built with (TensorFlow's own record leaves that out: the header in its "
+        'wheel or a table tells it): "Failed to get convolution algorithm". TensorFlow that finds none lists '
+        "no GPU and says so in one log line. A failure, naming the exact SONAME and what the loader finds "
+        "instead."
     ),
     sources=(
         "tensorflow#60854, #63362, #65842, #85311, #96707",
@@ -117,7 +119,7 @@ def cudnn_found(view: SnapshotView) -> Iterator[Verdict]:
         if known(facts.cuda_build) is False:
             raise Skip(f"{title} was built without CUDA")
         built = need(facts.built_cudnn, f"the cuDNN that {title} was built with")
-        version = parse_version(built)
+        version = _with_minor(facts, built)
         if version is None:
             raise NotKnown(f"which cuDNN {title}'s {built!r} is")
         running = mapped(facts).get("libcudnn", [])
@@ -131,6 +133,17 @@ def cudnn_found(view: SnapshotView) -> Iterator[Verdict]:
             yield Passed(f"{title}: libcudnn.so.{version.major} is in reach")
 
     yield from each_framework(view, judge)
+
+
+def _with_minor(facts: Framework, built: str) -> Version | None:
+    """The cuDNN of a build; its minor is by the table where TensorFlow's record says the major alone."""
+    said = parse_version(built)
+    tensorflow = parse_version(known(facts.version) or "") if facts.name == "tensorflow" else None
+    row = build_of(tensorflow) if tensorflow is not None else None
+    listed = parse_version(row.cudnn) if row is not None and row.cudnn else None
+    if said is None or listed is None or len(said.release) > 1 or said.major != listed.major:
+        return said
+    return listed
 
 
 def _cudnn_out_of_reach(view: SnapshotView, facts: Framework) -> list[str]:
@@ -160,7 +173,7 @@ def _fits(view: SnapshotView, facts: Framework, running: Library, built: Version
             view.evidence(f"target.{facts.name}.built_cudnn"),
             view.evidence(f"target.{facts.name}.libraries", told),
         ],
-        remedy=_install(view, facts, f"libcudnn.so.{built.major}"),
+        remedy=newer_cudnn(view, facts, running, built),
     )
 
 
@@ -181,42 +194,7 @@ def _missing_cudnn(view: SnapshotView, facts: Framework, wanted: str) -> Finding
             view.evidence(f"target.{facts.name}.built_cudnn"),
             view.evidence("target.loader.libraries", ", ".join(others) or "no libcudnn"),
         ],
-        remedy=_install(view, facts, wanted, hidden),
-    )
-
-
-def _install(
-    view: SnapshotView, facts: Framework, wanted: str, hidden: Library | None = None
-) -> Remedy:
-    if hidden is not None:
-        where = (known(hidden.path) or "").rpartition("/")[0]
-        return Remedy(
-            "Put its directory on the loader's path.",
-            [f"export LD_LIBRARY_PATH={word(where)}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"],
-        )
-    cuda = known(facts.built_cuda) or ""
-    return Remedy(
-        f"Install {wanted} for the CUDA that it was built with.",
-        [install_library(wanted, f"{python(view)} -m pip", cuda)],
-    )
-
-
-def reachable(view: SnapshotView, facts: Framework, wanted: str) -> Library | None:
-    """The library that a framework would get for a SONAME; None where it would get none.
-
-    The loader's own search counts for all. TensorFlow looks into NVIDIA's wheels by itself since 2.14,
-    NVIDIA's builds, PyTorch and JAX always.
-    """
-    version = parse_version(known(facts.version) or "")
-    old = facts.name == "tensorflow" and version is not None and version < Version("2.14")
-    old = old and not (version is not None and (version.local or "").startswith("nv"))
-    return next(
-        (
-            one
-            for one in loader_libraries(view)
-            if soname(one) == wanted and loaded(one) and not (old and one.how == "wheel")
-        ),
-        None,
+        remedy=bring(view, facts, [wanted]),
     )
 
 
@@ -275,14 +253,7 @@ def cuda_libraries_found(view: SnapshotView) -> Iterator[Verdict]:
             ),
             view.evidence("target.tensorflow.built_cuda"),
         ],
-        remedy=Remedy(
-            "Install them for the CUDA that it was built with.",
-            list(
-                dict.fromkeys(
-                    install_library(name, f"{python(view)} -m pip", cuda) for name in names
-                )
-            ),
-        ),
+        remedy=bring(view, facts, names),
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...data.sonames import component_of, sonames
+from ...data.sonames import sonames
 from ...facts.base import Unavailable, known
 from ...facts.missing import Skip
-from ...facts.target import FRAMEWORKS, Framework, Library
+from ...facts.target import Framework, Library
 from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.shell import word
@@ -16,11 +16,9 @@ from ...findings.subjects import about, about_file
 from ..driver_state import NO_GPUS_THERE
 from ..registry import check
 from ..target import (
-    each_framework,
     framework_facts,
     gpus_present,
     loader_libraries,
-    mapped,
     pip_install,
     soname,
 )
@@ -171,65 +169,6 @@ def _fate(library: Library) -> str:
         if died or fact.unavailable == "timeout":
             return fact.detail or "did not come back"
     return ""
-
-
-@check(
-    "LIB-009",
-    title="LD_LIBRARY_PATH does not override the wheels",
-    problem="LD_LIBRARY_PATH overrides the wheels",
-    about=(
-        "LD_LIBRARY_PATH is searched before the paths that wheels carry. One that was set for an older "
-        "CUDA installation and forgotten makes a framework run with those libraries instead of the "
-        "ones installed with it. A warning for each library that a framework really mapped from there "
-        "while a wheel of it is installed; entries that lead into the wheels themselves are fine."
-    ),
-    sources=("ld.so(8)", "/proc/PID/maps of the framework's process"),
-    follows=("LIB-002", "FRM-007"),
-)
-def not_overridden(view: SnapshotView) -> Iterator[Verdict]:
-    loader = facts_of(view.target.loader, "the target's libraries")
-    entries = [entry for entry in loader.ld_library_path if entry]
-    if not entries:
-        yield Passed("LD_LIBRARY_PATH is not set")
-        return
-    wheels = {
-        soname(one): one
-        for one in loader.libraries
-        if one.how == "wheel" and known(one.distribution) is not None
-    }
-
-    def judge(facts: Framework) -> Iterator[Verdict]:
-        title = FRAMEWORKS[facts.name]
-        taken = [
-            one
-            for several in mapped(facts).values()
-            for one in several
-            if known(one.origin) == "LD_LIBRARY_PATH" and soname(one) in wheels
-        ]
-        if not taken:
-            yield Passed(f"{title} maps nothing from LD_LIBRARY_PATH that a wheel has")
-            return
-        parts = ", ".join(dict.fromkeys(component_of(one.name) or one.name for one in taken))
-        yield Finding(
-            "warn",
-            f"LD_LIBRARY_PATH makes {title} use {known(taken[0].path)}"
-            f"{f' and {len(taken) - 1} more' if len(taken) > 1 else ''} instead of the installed wheels "
-            f"({parts}).",
-            subjects=about("framework", title),
-            evidence=[
-                view.evidence("target.loader.ld_library_path", ":".join(entries)),
-                view.evidence(f"target.{facts.name}.libraries", known(taken[0].path)),
-            ],
-            remedy=Remedy(
-                "Take that directory out of LD_LIBRARY_PATH, and out of what sets it at login.",
-                [
-                    "unset LD_LIBRARY_PATH",
-                    "grep -n LD_LIBRARY_PATH ~/.bashrc ~/.profile /etc/environment",
-                ],
-            ),
-        )
-
-    yield from each_framework(view, judge)
 
 
 @check(

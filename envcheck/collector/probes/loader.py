@@ -29,4 +29,32 @@ def collect(context):
         places.setdefault(os.path.basename(wheel.path), wheel.path)
     whence = origins.Origins(context, wheels, (sys.prefix, sys.base_prefix))
     facts.put("libraries", library_loads.load_all(requests, places, whence, _BUDGET))
+    facts.put("aside", aside(context, sys.prefix), "files in conda's and the toolkits' directories")
     return facts
+
+
+def aside(context, prefix):
+    """A LibraryFile's facts for each SONAME that lies in a conda environment or a toolkit."""
+    folders = [prefix + "/lib"] if os.path.isdir(context.path(prefix + "/conda-meta")) else []
+    homes = [
+        context.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if context.environ.get(name)
+    ]
+    homes += [
+        "/usr/local/" + name for name in _names(context, "/usr/local") if name.startswith("cuda")
+    ]
+    for home in homes + ["/opt/cuda"]:
+        folders += [home + "/lib64", home + "/extras/CUPTI/lib64"]
+    found = {}
+    for folder in folders:
+        for name in _names(context, folder):
+            library = libraries.known(name)
+            if library is not None and name in libraries.sonames(library):
+                found.setdefault(name, folder + "/" + name)
+    return [{"soname": name, "path": path} for name, path in sorted(found.items())]
+
+
+def _names(context, folder):
+    try:
+        return sorted(os.listdir(context.path(folder)))
+    except OSError:
+        return []
