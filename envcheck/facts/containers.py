@@ -88,5 +88,7 @@ class Containers(Facts, frozen=True, kw_only=True):
     toolkit_config: Maybe[str] = NOT_COLLECTED  # path of config.toml
     toolkit_mode: Maybe[str] = NOT_COLLECTED  # "auto", "legacy", "cdi"
     toolkit_no_cgroups: Maybe[bool] = NOT_COLLECTED
+    toolkit_ldconfig: Maybe[str] = NOT_COLLECTED  # "@/sbin/ldconfig": @ for the host's
+    toolkit_ldconfig_there: Maybe[bool] = NOT_COLLECTED
     cdi_specs: Maybe[list[CdiSpec]] = NOT_COLLECTED
     kubernetes: Kubernetes | None = None  # where a kubelet is seen to run

@@ -514,8 +514,74 @@ def seeing(product: Product, count: int, variables: dict[str, str]) -> Document 
     )
 
 
+def odd() -> Iterator[tuple[str, Snapshot]]:
+    """Machines that look odd and are well."""
+    named = {product.name: product for product in PRODUCTS}
+    big, small = named["NVIDIA GeForce RTX 4090"], named["NVIDIA GeForce RTX 3060"]
+    both = [gpu(big, 0, _USUAL), gpu(small, 1, _USUAL)]
+    yield "an RTX 4090 beside an RTX 3060", machine(big, count=2, gpus=both)
+
+    laptop = big._replace(
+        name="NVIDIA GeForce RTX 4070 Laptop GPU", memory=8188, lanes=8, power=115
+    )
+    unsaid = dict.fromkeys(("power_limit_w", "power_default_limit_w"), NOT_SUPPORTED)
+    yield "a laptop", machine(laptop, gpus=[gpu(laptop, 0, _USUAL, **unsaid)])
+
+    slow = gpu(small, 0, _USUAL, pcie_width=4)
+    slot = h100.pci_device(
+        h100.ADDRESSES[0], device_id="10de:2504", link_width=4, slot_max_link_width=4
+    )
+    yield "a card in a slot of four lanes", machine(small, gpus=[slow], pci=Pci(devices=[slot]))
+
+    card = named["NVIDIA A100 80GB PCIe"]
+    links = [NvLink(link=n, active=True, crc_errors=0, replay_errors=0) for n in range(12)]
+    idle = [replace(link, active=False) for link in links]
+    pair = [gpu(card, n, _USUAL, nvlinks=links) for n in range(2)]
+    yield "two cards with NVLink bridges", machine(card, gpus=pair, count=2)
+    four = [*pair, *(gpu(card, n, _USUAL, nvlinks=idle) for n in (2, 3))]
+    yield "bridges on two of four cards", machine(card, gpus=four, count=4)
+
+    board = named["NVIDIA A100-SXM4-40GB"]._replace(switch=False)
+    yield "a board of four modules without NVSwitch", machine(board, count=4)
+    divided = [
+        gpu(board, 0, _USUAL, mig_enabled=True, mig_pending=True, nvlinks=idle,
+            mig_instances=[MigInstance(gpu_instance=1, compute_instance=0, uuid="MIG-<uuid-1>")]),
+        *(gpu(board, n, _USUAL) for n in range(1, 8)),
+    ]  # fmt: skip
+    switched = named["NVIDIA A100-SXM4-40GB"]
+    yield (
+        "MIG on one of eight",
+        machine(
+            switched, gpus=divided, count=8, cuda=h100.cuda(divided[1:], driver_api_version="13.0")
+        ),
+    )
+
+    rack = named["NVIDIA B200"]._replace(name="NVIDIA GB200", memory=189471, device_id="2941")
+    member = {"fabric_cluster": "7b1c0e6c-3c5c-4d0e-9a43-6a8d53b1b0aa", "fabric_clique": 32766}
+    yield (
+        "four of a rack's GPUs",
+        machine(
+            rack,
+            gpus=[gpu(rack, n, _USUAL, **member) for n in range(4)],
+            count=4,
+            host=host(architecture="aarch64"),
+            kernel=driver_side(rack, BRANCHES[_USUAL][0], 4, services=[]),
+        ),
+    )
+
+    busy = named["NVIDIA H100 80GB HBM3"]
+    working = {
+        "utilization_percent": 100, "performance_state": "P0", "clock_sm_mhz": 1755,
+        "power_draw_w": 692.0, "clock_event_reasons": ["sw_power_cap"], "temperature_c": 66,
+        "memory_temperature_c": 84, "slowdown_sw_power_cap_us": 90_000_000_000,
+    }  # fmt: skip
+    at_work = [gpu(busy, n, _USUAL, **working) for n in range(8)]
+    yield "eight GPUs under full load", machine(busy, gpus=at_work, count=8)
+
+
 def fleet() -> Iterator[tuple[str, Snapshot]]:
     """(name, Snapshot) of each machine."""
+    yield from odd()
     for product in PRODUCTS:
         usual = min(_USUAL, product.until)
         eight = 8 if product.module and product.links > 6 else 4

@@ -351,6 +351,29 @@ def test_no_cgroups_is_right_in_wsl() -> None:
     assert "no-cgroups=false" in commands(only(judge("CTR-005", containers, host=Host(wsl=False))))
 
 
+# CTR-013
+
+
+@pytest.mark.parametrize(
+    ("path", "there", "outcome", "right"),
+    [
+        ("@/sbin/ldconfig.real", False, "warn", "ldconfig=@/sbin/ldconfig "),
+        ("@/sbin/ldconfig", False, "warn", "ldconfig=@/sbin/ldconfig.real "),
+        ("@/sbin/ldconfig", True, "pass", ""),
+        ("/sbin/ldconfig", ABSENT, "pass", ""),
+        (ABSENT, ABSENT, "pass", ""),
+    ],
+)
+def test_the_toolkits_ldconfig(path: Any, there: Any, outcome: str, right: str) -> None:
+    containers = replace(READY, toolkit_ldconfig=path, toolkit_ldconfig_there=there)
+    result = judge("CTR-013", containers)
+    assert result.outcome == outcome
+    if right:
+        assert right in commands(only(result))
+    by_cdi = replace(containers, toolkit_mode="cdi")
+    assert judge("CTR-013", by_cdi).outcome in ("skipped", "pass")
+
+
 # CTR-006
 
 

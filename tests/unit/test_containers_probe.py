@@ -316,6 +316,9 @@ def test_the_toolkits_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     seen = collect(tmp_path, monkeypatch, {})
     assert (seen.toolkit_mode, seen.toolkit_no_cgroups) == ("cdi", True)
     assert seen.toolkit_config == containers.CONFIG
+    assert (seen.toolkit_ldconfig, seen.toolkit_ldconfig_there) == ("@/sbin/ldconfig.real", False)
+    write(tmp_path, "/sbin/ldconfig.real", "")
+    assert collect(tmp_path, monkeypatch, {}).toolkit_ldconfig_there is True
 
 
 def test_a_configuration_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -280,7 +280,8 @@ def _put_config(facts, context):
     try:
         settings = specs.read_toml(context.read(CONFIG))
     except OSError as error:
-        for name in ("toolkit_config", "toolkit_mode", "toolkit_no_cgroups"):
+        names = ("toolkit_config", "toolkit_mode", "toolkit_no_cgroups", "toolkit_ldconfig")
+        for name in (*names, "toolkit_ldconfig_there"):
             facts.put(name, from_error(error), CONFIG)
         return
     facts.put("toolkit_config", CONFIG, CONFIG)
@@ -290,5 +291,15 @@ def _put_config(facts, context):
     facts.put(
         "toolkit_no_cgroups",
         unavailable("absent", "not set") if cgroups is None else cgroups == "true",
+        CONFIG,
+    )
+    ldconfig = settings.get(("nvidia-container-cli", "ldconfig")) or ""
+    facts.put("toolkit_ldconfig", ldconfig or unavailable("absent", "not set"), CONFIG)
+    on_host = ldconfig.startswith("@/")  # without the @ it is a path of the container's
+    facts.put(
+        "toolkit_ldconfig_there",
+        os.path.exists(context.path(ldconfig[1:]))
+        if on_host
+        else unavailable("absent", "no path of the host's"),
         CONFIG,
     )
