@@ -42,7 +42,7 @@ def collected(argv: list[str], folder: Path, script: bytes | None = None) -> Sna
 
 
 def probes_ran(snapshot: Snapshot) -> None:
-    for name in ("host", "pci", "kernel", "nvml", "nvidia_smi", "cuda", "containers"):
+    for name in ("host", "pci", "kernel", "nvml", "nvidia_smi", "cuda", "containers", "network"):
         probe = getattr(snapshot.machine, name)
         assert probe.outcome == "ok", f"{name}: {probe.reason}\n{probe.evidence}"
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import fleet
 import h100
 import modes_machine
 import modes_well
-from build import ok
+from build import document, ok
 from modes_parts import no_cuda, no_libcuda, no_module, no_smi
 from msgspec.structs import replace
-from targets import interpreter
+from targets import dist, interpreter, packages
 from whole import ABSENT, in_container, kernel, whole
 
 from envcheck.facts.base import Probe
 from envcheck.facts.snapshot import Document, Snapshot
+from envcheck.facts.target import Environment
 
 
 def changed(snapshot: Snapshot, **probes: Any) -> Snapshot:
@@ -52,6 +54,18 @@ def conda() -> Snapshot:
     return replace(snapshot, target=replace(snapshot.target, interpreter=ok(facts)))
 
 
+def cards(name: str, count: int = 2) -> Snapshot:
+    """A machine with several cards of one kind, and NCCL's wheel in a virtual environment."""
+    (product,) = (one for one in fleet.PRODUCTS if one.name == name)
+    target = document(
+        "path:/venv",
+        interpreter=interpreter(),
+        environment=Environment(),
+        packages=packages(dist("nvidia-nccl-cu12", "2.29.3")),
+    )
+    return fleet.machine(product, count=count, target=target)
+
+
 MACHINES: dict[str, Callable[[], Snapshot]] = {
     "8 x H100": whole,
     "GeForce": modes_well.desktop,
@@ -64,6 +78,9 @@ MACHINES: dict[str, Callable[[], Snapshot]] = {
     "LXC": lambda: container(container="lxc"),
     "conda": conda,
     "forward compatibility": modes_well.forward_compatible,
+    "2 x RTX 6000 Ada": lambda: cards("NVIDIA RTX 6000 Ada Generation"),
+    "2 x RTX 5090": lambda: cards("NVIDIA GeForce RTX 5090"),
+    "4 x V100": lambda: cards("Tesla V100-PCIE-16GB", 4),
 }
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import pytest
+import targets
 from build import gpu_snapshot, snapshot
 from h100 import ABSENT, ADDRESSES, ERROR, NOT_SUPPORTED, VICTIM, gpu, machine, nvml, with_fault
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged import assert_case, checks_of, judged_alone, results, told
+from msgspec.structs import replace
 
 from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import Gpu, LostGpu
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import Kernel as KernelFacts
 from envcheck.facts.kernel import KernelEvent
+from envcheck.facts.target import Environment
 
 LOST = Unavailable(unavailable="lost", detail="GPU is lost (NVML error 15)")
 UNKNOWN = Unavailable(unavailable="error", detail="Unknown Error (NVML error 999)")
@@ -330,3 +333,27 @@ _VALUES = {
 def test_whatever_the_driver_says_no_check_crashes(facts: dict[str, object]) -> None:
     found = results(machine([gpu(0, **facts), gpu(1)]), ["gpu"])
     assert not [r.reason for r in found.values() if "crashed" in r.reason]
+
+
+@pytest.mark.parametrize(
+    ("names", "variables", "grow"),
+    [
+        (["tensorflow"], {}, ["TF_FORCE_GPU_ALLOW_GROWTH=true"]),
+        (["jax", "jaxlib"], {}, ["XLA_PYTHON_CLIENT_PREALLOCATE=false"]),
+        (["torch"], {}, []),
+        (["tensorflow"], {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}, []),
+        (["jax"], {"XLA_PYTHON_CLIENT_MEM_FRACTION": ".4"}, []),
+    ],
+)
+def test_frameworks_that_take_all_memory_are_told_not_to(
+    names: list[str], variables: dict[str, str], grow: list[str]
+) -> None:
+    full = machine([gpu(memory_used_mib=80000)])
+    target = targets.good_target(
+        packages=targets.packages(*[targets.dist(name, "2.0.0") for name in names]),
+        environment=Environment(variables=variables),
+    )
+    (finding,) = judged_alone(replace(full, target=target), "GPU-016").findings
+    assert finding.remedy is not None
+    exports = [one.split()[1] for one in finding.remedy.commands if one.startswith("export")]
+    assert exports == grow

@@ -6,16 +6,22 @@ from collections.abc import Iterator
 
 from ...facts.base import known
 from ...facts.gpu import Gpu, GpuProcess
+from ...facts.missing import CannotJudge
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..driver_state import NO_GPUS, container, on_windows, on_wsl, service
 from ..gpus import address_of, finding, judge_gpus
-from ..registry import check
+from ..registry import MACHINE, check
+from ..target import installed, tensorflows
 
 FULL = 0.9  # of the memory in use: TensorFlow and JAX ask for nearly all that there is
 HELD = 0.25  # of the memory in use without a process that owns it
 HELD_MIB = 2048
 _MPS = "nvidia-cuda-mps-control"
+_GROWTH = {
+    "TF_FORCE_GPU_ALLOW_GROWTH": "export TF_FORCE_GPU_ALLOW_GROWTH=true  # TensorFlow",
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # JAX",
+}
 
 
 @check(
@@ -26,9 +32,17 @@ _MPS = "nvidia-cuda-mps-control"
     " all of it: memory that is nine tenths full is a warning, and so is memory that is in use though no"
     " process is listed (a crashed job, or one in another container). An MPS control daemon that nobody uses,"
     " on GPUs whose compute mode is not EXCLUSIVE_PROCESS, is a warning too: CUDA programs of its user go"
-    " through its server, and hang or fail when that does.",
-    sources=("nvidia-smi(1), Processes", "NVIDIA Multi-Process Service"),
+    " through its server, and hang or fail when that does. A TensorFlow that finds no memory left says"
+    " 'cuDNN failed to initialize', and not that.",
+    sources=(
+        "nvidia-smi(1), Processes",
+        "NVIDIA Multi-Process Service",
+        "tensorflow#32548",
+        "TensorFlow guide, Use a GPU: limiting GPU memory growth",
+        "JAX documentation, GPU memory allocation",
+    ),
     follows=NO_GPUS,
+    needs=MACHINE | {"packages", "environment"},
 )
 def memory_is_free(view: SnapshotView) -> Iterator[Verdict]:
     yield from judge_gpus(view, lambda gpu: _memory(view, gpu))
@@ -47,13 +61,7 @@ def _memory(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             gpu,
             f"{used} of {total} MiB are in use{_by(processes)}: what starts now will run out of memory.",
             "memory_used_mib memory_total_mib",
-            Remedy(
-                "See who uses the GPU, and stop it if it is left over.",
-                [
-                    "nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory,name --format=csv",
-                    f"sudo fuser -v /dev/nvidia*  # GPU {address_of(gpu)}",
-                ],
-            ),
+            _make_room(view, gpu),
         )
     elif processes == [] and share >= HELD and used >= HELD_MIB and _sees_processes(view):
         yield finding(
@@ -70,6 +78,41 @@ def _memory(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
         )
     else:
         yield Passed("memory is free")
+
+
+def _make_room(view: SnapshotView, gpu: Gpu) -> Remedy:
+    """Who holds it, and how a framework of the target's is kept from taking all that there is."""
+    grow = _on_demand(view)
+    text = "See who uses the GPU, and stop it if it is left over."
+    if grow:
+        text += " Where several processes share the GPU, let each take memory as it needs it, in all of them."
+    return Remedy(
+        text,
+        [
+            "nvidia-smi --query-compute-apps=gpu_bus_id,pid,used_memory,name --format=csv",
+            f"sudo fuser -v /dev/nvidia*  # GPU {address_of(gpu)}",
+            *grow,
+        ],
+    )
+
+
+def _on_demand(view: SnapshotView) -> list[str]:
+    """The commands for the target's frameworks that take all memory at once, unless it is set already."""
+    target = view.snapshot.target
+    if target is None:
+        return [_GROWTH["TF_FORCE_GPU_ALLOW_GROWTH"], _GROWTH["XLA_PYTHON_CLIENT_PREALLOCATE"]]
+    try:
+        there = installed(view)
+    except CannotJudge:
+        return []
+    probe = target.environment
+    variables = {} if probe is None or probe.facts is None else probe.facts.variables
+    wanted = {
+        "TF_FORCE_GPU_ALLOW_GROWTH": bool(tensorflows(there)),
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "jax" in there
+        and "XLA_PYTHON_CLIENT_MEM_FRACTION" not in variables,
+    }
+    return [_GROWTH[name] for name, needed in wanted.items() if needed and name not in variables]
 
 
 def _sees_processes(view: SnapshotView) -> bool:

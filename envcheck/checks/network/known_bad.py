@@ -193,9 +193,7 @@ def _remedy(view: SnapshotView, row: KnownBad, found: Found) -> Remedy:
     if row.what == "driver":
         commands = on_system(view, "update-driver")
     elif found.package:
-        commands = (
-            [pip_install(view, "--upgrade", f"{found.package}>={row.fixed}")] if row.fixed else []
-        )
+        commands = [pip_install(view, f"{found.package}>={row.fixed}")] if row.fixed else []
     if around and " " not in around:
         text += f" Until then {around} gets around it."
         commands.append(f"export {around}")

@@ -46,8 +46,7 @@ def _inside(path):
             raise ValueError("larger than %d bytes" % _LIMIT)
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             operations = [name for name, call in _CALLS if content.find(call) >= 0]
-            built_in = _BUILT_IN.search(content) if "nccl" in operations else None
+            match = _BUILT_IN.search(content) if "nccl" in operations else None
+            built_in = match.group(1).decode("ascii") if match else None  # before it is closed
     library = next((name for name in linked if name.startswith("libnccl")), None)
-    if library or built_in:
-        return operations, library or built_in.group(1).decode("ascii")
-    return operations, unavailable("absent", "not linked to it")
+    return operations, library or built_in or unavailable("absent", "not linked to it")
