@@ -11,6 +11,17 @@ from .driver_state import branch
 from .system_commands import on_system
 
 MODPROBE = "sudo modprobe nvidia"
+# In the order in which they let go of each other.
+UNLOAD = [
+    "nvidia_peermem",
+    "nvidia_fs",
+    "gdrdrv",
+    "nvidia_uvm",
+    "nvidia_drm",
+    "nvidia_modeset",
+    "nvidia",
+]
+USUAL = UNLOAD[3:]
 LOG = "sudo dmesg | grep -iE 'nvrm|nvidia'"
 # DKMS modules of NVIDIA's that are not the driver.
 NOT_THE_DRIVER = ("nvidia-fs", "nvidia-peermem", "nvidia-p2p")
@@ -73,6 +84,14 @@ def installed_version(kernel: Kernel) -> str:
 def install_driver(view: SnapshotView) -> list[str]:
     """The commands that install a driver on this distribution; none where they are not known."""
     return on_system(view, "install-driver")
+
+
+def reload_modules(kernel: Kernel) -> str:
+    """The command that loads the driver's module anew, or, where none of it is loaded, at all."""
+    modules = known(kernel.modules)
+    loaded = {module.name for module in modules or []}
+    names = USUAL if modules is None else [name for name in UNLOAD if name in loaded]
+    return f"sudo modprobe -r {' '.join(names)} && {MODPROBE}" if names else MODPROBE
 
 
 def modules_on_disk(kernel: Kernel) -> list[str]:

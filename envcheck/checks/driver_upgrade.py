@@ -11,10 +11,10 @@ from ..findings.model import Remedy
 from ..findings.shell import word
 from .driver_on_disk import (
     DRIVER_PACKAGE,
-    MODPROBE,
     dkms,
     modules_on_disk,
     numbers,
+    reload_modules,
     upstream,
     versions_by_kernel,
 )
@@ -27,17 +27,6 @@ MODULE_PACKAGE = re.compile(
     r"(nvidia-(\d+xx-)?(open-)?(dkms|kernel-dkms|open|lts)|nvidia-(kernel|open-kernel)|k?mod-nvidia|akmod-nvidia"
     r"|dkms-nvidia|linux-(modules|objects)-nvidia|nvidia\Z|linux-[a-z0-9-]*nvidia)"
 )
-# In the order in which they let go of each other.
-UNLOAD = [
-    "nvidia_peermem",
-    "nvidia_fs",
-    "gdrdrv",
-    "nvidia_uvm",
-    "nvidia_drm",
-    "nvidia_modeset",
-    "nvidia",
-]
-USUAL = UNLOAD[3:]
 SERVICES = ("nvidia-persistenced", "nvidia-fabricmanager")
 
 
@@ -69,7 +58,7 @@ def _reload(view: SnapshotView, kernel: Kernel) -> Remedy:
         " unattended upgrade does not do it again.",
         [
             *(f"sudo systemctl stop {name}" for name in SERVICES if _may_run(view, name)),
-            f"sudo modprobe -r {' '.join(_loaded(kernel))} && {MODPROBE}",
+            reload_modules(kernel),
             f"{REBOOT}  # where the modules are in use",
             *_hold(view, kernel),
         ],
@@ -79,11 +68,6 @@ def _reload(view: SnapshotView, kernel: Kernel) -> Remedy:
 def _may_run(view: SnapshotView, name: str) -> bool:
     found = service(view, name)
     return name == SERVICES[0] if found is None else known(found.running) is True
-
-
-def _loaded(kernel: Kernel) -> list[str]:
-    names = {module.name for module in known(kernel.modules) or []}
-    return [name for name in UNLOAD if name in names] or USUAL
 
 
 def _hold(view: SnapshotView, kernel: Kernel) -> list[str]:
@@ -109,8 +93,8 @@ def finish(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> Remedy:
     why, commands = _reason(view, kernel, packages, modules, libraries)
     ready = any(upstream(package.version) in libraries for package in modules)
     if ready or any(state.version in libraries for state in dkms(kernel)):
-        built = rebuild(view, kernel, release, "")
-        commands += [command for command in built.commands if command != MODPROBE]
+        load = reload_modules(kernel)
+        commands += [c for c in rebuild(view, kernel, release, "").commands if c != load]
         failure = failed_build(kernel, release)
         if failure is not None and failure.error is not None:
             why += f" Its module could not be built: {failure.error.says}."

@@ -12,7 +12,7 @@ from ..facts.kernel import BuildLog, Kernel
 from ..facts.view import SnapshotView
 from ..findings.model import Remedy
 from ..findings.shell import word
-from .driver_on_disk import MODPROBE, dkms
+from .driver_on_disk import dkms, reload_modules
 from .nvidia_devices import known_kernel
 from .system_commands import ShellText, on_system
 
@@ -56,11 +56,11 @@ def has_headers(kernel: Kernel, release: str) -> bool | None:
 
 def build_module(view: SnapshotView, release: str = "") -> list[str]:
     """The commands that put the module on disk for the running kernel, and load it, or for another kernel."""
-    load = [] if release else [MODPROBE]
+    kernel = known_kernel(view) or Kernel()
+    load = [] if release else [reload_modules(kernel)]
     own = on_system(view, "build-module", release=release or RUNNING)
     if own:
         return [*own, *load]
-    kernel = known_kernel(view) or Kernel()
     names = [package.name for package in known(kernel.driver_packages) or []]
     prebuilt = next(filter(None, map(PREBUILT.match, names)), None)
     by_dkms = bool(dkms(kernel)) or any("dkms" in name for name in names)

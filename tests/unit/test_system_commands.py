@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from typing import Any
 
+import corpus
 import pytest
 from build import snapshot
 from targets import replace as with_probes
@@ -23,18 +25,28 @@ from envcheck.findings.model import Remedy
 
 ABSENT = Unavailable(unavailable="absent")
 
+DEBIAN = {"apt", "apt-cache", "apt-mark", "dpkg", "update-initramfs", "update-grub"}
+RED_HAT = {"dnf", "rpm", "dracut", "grubby"}
+SUSE = {"zypper", "rpm", "dracut"}
+ARCH = {"pacman", "mkinitcpio"}
+
 # (ID, ID_LIKE) of os-release, and the package managers that may be named there.
 SYSTEMS = {
-    "ubuntu": (["debian"], {"apt", "apt-cache", "apt-mark", "dpkg", "ubuntu-drivers"}),
-    "debian": ([], {"apt", "apt-cache", "apt-mark", "dpkg"}),
-    "fedora": ([], {"dnf", "rpm"}),
-    "rocky": (["rhel", "centos", "fedora"], {"dnf", "rpm"}),
-    "opensuse-tumbleweed": (["opensuse", "suse"], {"zypper", "rpm"}),
-    "arch": ([], {"pacman"}),
-    "manjaro": (["arch"], {"pacman"}),
+    "ubuntu": (["debian"], DEBIAN | {"ubuntu-drivers"}),
+    "debian": ([], DEBIAN),
+    "fedora": ([], RED_HAT),
+    "rocky": (["rhel", "centos", "fedora"], RED_HAT),
+    "opensuse-tumbleweed": (["opensuse", "suse"], SUSE),
+    "arch": ([], ARCH),
+    "manjaro": (["arch"], ARCH),
     "alpine": ([], {"apk"}),
-    "nixos": ([], set()),
-    "gentoo": ([], set()),
+    "cachyos": (["arch"], ARCH),
+    "amzn": (["fedora"], RED_HAT),
+    "azurelinux": ([], RED_HAT),
+    "sles": (["suse"], SUSE),
+    "clear-linux-os": ([], {"swupd"}),
+    "nixos": ([], {"nixos-rebuild"}),
+    "gentoo": ([], {"emerge"}),
 }
 MANAGERS = {
     "apt",
@@ -47,15 +59,21 @@ MANAGERS = {
     "yum",
     "rpm",
 }
-MANAGERS |= {"zypper", "pacman", "apk", "emerge"}
+MANAGERS |= {"zypper", "pacman", "apk", "emerge", "swupd", "nixos-rebuild", "update-initramfs"}
+MANAGERS |= {"update-grub", "mkinitcpio", "dracut", "grubby"}
 
 
 def view(**host: Any) -> SnapshotView:
     return SnapshotView(snapshot(host=Host(**host)))
 
 
+@functools.cache
 def machines() -> list[Snapshot]:
-    return [make() for make, _told in (*ROWS.values(), *OTHERS.values())]
+    below = ("KRN", "DRV", "HOST", "CTR")
+    reports = [one for one in corpus.reports().values() if one.code.startswith(below)]
+    return [*map(corpus.snapshot, reports)] + [
+        make() for make, _told in (*ROWS.values(), *OTHERS.values())
+    ]
 
 
 def on(snap: Snapshot, **changes: Any) -> Snapshot:

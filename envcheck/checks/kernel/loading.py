@@ -15,6 +15,7 @@ from ...facts.missing import CannotJudge, NotKnown
 from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
+from ...findings.shell import word
 from ...findings.subjects import Subject, about_device, about_device_at
 from ..driver_on_disk import (
     LOG,
@@ -170,11 +171,16 @@ def _refused(view: SnapshotView, kernel: Kernel, module: str, events: list[Kerne
     error = next((found for event in events if (found := _load_error(event))), None)
     meaning = error.meaning if error else "could not be loaded"
     text = error.remedy if error else "Read the kernel log."
+    commands = [LOG]
+    if error and error.rebuild:
+        commands = build_module(view)
+        if module != "nvidia":
+            commands.append(f"sudo modprobe {word(module)}")
     return Finding(
         "fail",
         f"The kernel module {module} {meaning}: {consequence}.",
         evidence=evidence,
-        remedy=Remedy(text, build_module(view) if error and error.rebuild else [LOG]),
+        remedy=Remedy(text, commands),
     )
 
 

@@ -1,0 +1,101 @@
+"""No remedy repeats what is already so, on any machine that the tests know."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import corpus
+import demos
+import h100
+import pytest
+import test_remedies
+from modes_well import WELL
+from repeats import RULES, Machine, in_remedy, repeated
+from targets import good_target
+from test_failure_modes import OTHERS, ROWS
+from whole import RELEASE, containers, docker, host, kernel, seeing, whole
+
+from envcheck.facts.kernel import DriverPackage, KernelModule, ModuleFile
+from envcheck.facts.pci import Pci
+from envcheck.facts.snapshot import Snapshot
+from envcheck.facts.target import Environment
+from envcheck.findings.model import Remedy
+
+
+def machines() -> dict[str, Callable[[], Snapshot]]:
+    found: dict[str, Callable[[], Snapshot]] = {
+        f"report: {name}": functools.partial(corpus.snapshot, report)
+        for name, report in corpus.reports().items()
+    }
+    found |= {f"demo: {name}": build for name, (_title, build) in demos.DEMOS.items()}
+    found |= {f"fault: {name}": build for name, (build, _told) in (ROWS | OTHERS).items()}
+    found |= {f"well: {name}": build for name, build in WELL.items()}
+    return found | {f"odd: {one.__name__}": one for one in test_remedies.BUILDERS[-10:]}
+
+
+@pytest.mark.parametrize("name", machines())
+def test_no_remedy_repeats_what_is_so(name: str) -> None:
+    assert repeated(machines()[name]()) == []
+
+
+def on(variables: dict[str, str] | None = None, **changes: Any) -> Machine:
+    target = good_target(tensorflow=seeing(8), environment=Environment(variables=variables or {}))
+    return Machine(whole(target, **changes))
+
+
+HELD = [DriverPackage(manager="dpkg", name="nvidia-dkms-535", version="535.1-1", held=True)]
+NOT_ON_DISK = [ModuleFile(kernel=RELEASE, path="/x/nvidia.ko", uvm=False)]
+NO_UVM = [KernelModule(name="nvidia")]
+AWAY: dict[str, Any] = {"modules": [], "driver_version": h100.ABSENT, "module_files": []}
+
+# what is so, and a command that repeats it
+REPEATED: list[tuple[Machine, str]] = [
+    (on(), "sudo modprobe nvidia-uvm"),
+    (on(kernel=kernel(modules=NO_UVM, module_files=NOT_ON_DISK)), "sudo modprobe nvidia_uvm"),
+    (on(kernel=kernel(**AWAY, dkms=h100.ABSENT)), "sudo modprobe nvidia"),
+    (on(kernel=kernel(modules=NO_UVM)), "sudo modprobe -r nvidia_uvm nvidia_drm"),
+    (on(), "printf 'blacklist nouveau\\n' | sudo tee /etc/modprobe.d/x.conf"),
+    (on(), "sudo systemctl enable --now nvidia-fabricmanager"),
+    (on(), "sudo systemctl stop nvidia-persistenced"),
+    (on(), "sudo apt install nvidia-dkms-535 libnvidia-compute-535"),
+    (on(kernel=kernel(headers=[RELEASE])), "sudo apt install linux-headers-$(uname -r)"),
+    (on(kernel=kernel(driver_packages=HELD)), "apt list | xargs sudo apt-mark hold"),
+    (on(), "python -m pip install 'numpy<2.2' tensorflow==2.19.1"),
+    (on(), "python -m pip uninstall pynvml"),
+    (on({"NCCL_DEBUG": "INFO"}), "export NCCL_DEBUG=INFO"),
+    (on(), "unset CUDA_VISIBLE_DEVICES"),
+    (on(), "sudo nvidia-smi -c DEFAULT"),
+    (on(), "sudo nvidia-smi -i 3 -pl 700"),
+    (on(host=host(open_files=-1)), "ulimit -n 65536"),
+    (on(), "az vm update --enable-secure-boot false"),
+    (on(pci=Pci(iommu_mode="identity")), "sudo grubby --args=iommu=pt"),
+    (on(containers=containers(docker())), "sudo nvidia-ctk runtime configure --runtime=docker"),
+]
+
+
+@pytest.mark.parametrize(("machine", "command"), REPEATED, ids=[c for _m, c in REPEATED])
+def test_what_repeats_is_found(machine: Machine, command: str) -> None:
+    assert len(list(in_remedy(Remedy("Do.", [command]), machine))) == 1
+
+
+def test_each_rule_is_tried() -> None:
+    assert len(REPEATED) >= len(RULES)
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ["sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm"],
+        ["sudo apt install --reinstall nvidia-dkms-535"],
+        ["sudo apt install nvidia-driver-550"],
+        ["python -m pip install --force-reinstall numpy==2.1.3"],
+        ["python -m pip install numpy==2.0.0 tensorflow==2.19.1"],
+        ["sudo nvidia-smi -i 3 -pl 650"],
+        ["export NCCL_DEBUG=INFO"],
+        ["sudo systemctl restart nvidia-fabricmanager"],
+    ],
+)
+def test_what_changes_something_does_not(commands: list[str]) -> None:
+    assert list(in_remedy(Remedy("Do.", commands), on())) == []
