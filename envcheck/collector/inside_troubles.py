@@ -45,6 +45,8 @@ _NOT_STARTED = (
     ("no such file or directory", "exec"),
     ("permission denied", "exec"),
 )
+# The words of an error in what brings GPUs into a container, which is none of the container's own.
+_GPUS = r"nvidia-container-|nvidia-cdi-hook|\bCDI (?:device|host)|select device driver|runtime name: nvidia"
 _ENGINE_S_OWN = 125
 # FIND_PYTHON's: an engine may lose the last words of a container that ends at once (podman 4.3 did).
 _SHELL_S = {
@@ -142,6 +144,8 @@ def _shell_s(word):
 
 def _engine_s(location, code, errors):
     """NotATarget or Failed by the engine, before anything of ours ran; None where it was not the engine."""
+    if re.search(_GPUS, errors, re.IGNORECASE):
+        return Failed("refused", "%s: the engine started nothing%s" % (location, _last(errors)))
     ending = _words_of(errors)
     if ending is not None:
         return NotATarget("%s: %s" % (location, ending))
@@ -169,5 +173,5 @@ def _not_started(errors):
 
 def _last(errors):
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith("@progress")]
+    lines = [line for line in lines if not line.startswith(("@progress", "Run 'docker "))]
     return ": " + lines[-1][-300:] if lines else ""

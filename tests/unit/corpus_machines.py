@@ -66,11 +66,19 @@ def cards(name: str, count: int = 2) -> Snapshot:
     return fleet.machine(product, count=count, target=target)
 
 
+def image_on_wsl() -> Snapshot:
+    """WSL, with a container of an image in the place of an environment."""
+    seen = modes_well.wsl()
+    inside = document("image:my/image:1", interpreter=interpreter())
+    return replace(seen, target=inside)
+
+
 MACHINES: dict[str, Callable[[], Snapshot]] = {
     "8 x H100": whole,
     "GeForce": modes_well.desktop,
     "T4": modes_well.idle_t4,
     "WSL": modes_well.wsl,
+    "image on WSL": image_on_wsl,
     "VM": modes_well.guest,
     "MIG": modes_well.mig_in_use,
     "container": container,

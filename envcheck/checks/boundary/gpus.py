@@ -26,6 +26,7 @@ _NONE = ("", "void", "none")
     " on the PATH that the image's entrypoint leaves. Whatever keeps it from answering (the engine starts"
     " nothing, memory runs out, no answer in time) leaves everything inside unknown.",
     sources=("envcheck collect --target image:REF",),
+    follows=("BND-010",),
 )
 def can_be_looked_into(view: SnapshotView) -> Iterator[Verdict]:
     interpreter = facts_of(view.inside.interpreter, "the container's inside")
