@@ -10,6 +10,7 @@ from ..facts.missing import CannotJudge
 from ..facts.view import SnapshotView
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
+MIG_INSTANCE = "MIG instance"  # in the place of a device's name
 
 
 class VisibleDevice(NamedTuple):
@@ -104,9 +105,9 @@ def choose(
         elif entry.startswith("MIG-"):
             if instances is None:
                 certain = False
-                found = VisibleDevice("MIG instance", "", entry, "")
+                found = VisibleDevice(MIG_INSTANCE, "", entry, "")
             elif any(_means(entry, uuid, redacted) for uuid in instances):
-                found = VisibleDevice("MIG instance", "", entry, "")
+                found = VisibleDevice(MIG_INSTANCE, "", entry, "")
         elif entry.startswith("GPU-"):
             matches = [device for device in everything if _means(entry, device.uuid, redacted)]
             if not matches and not all(device.uuid for device in everything):

@@ -150,7 +150,10 @@ def mig_in_use() -> Snapshot:
     ]
     first = h100.cuda(gpus[:1])
     return whole(
-        good_target(tensorflow=seeing(1)),
+        good_target(
+            tensorflow=seeing(1),
+            environment=Environment(variables={"CUDA_VISIBLE_DEVICES": "MIG-<uuid-99>"}),
+        ),
         nvml=h100.nvml(gpus),
         nvidia_smi=h100.smi(gpus),
         cuda=first,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,11 +29,12 @@ from targets import (
 
 from envcheck.checks.engine import diagnose
 from envcheck.checks.visible import VisibleDevice, choose
+from envcheck.facts.base import Unavailable
 from envcheck.facts.gpu import CudaDriver, Gpu, MigInstance, Nvml
 from envcheck.facts.host import Host
 from envcheck.facts.kernel import Kernel
 from envcheck.facts.pci import Pci, PciDevice
-from envcheck.facts.target import Environment
+from envcheck.facts.target import Environment, FrameworkGpu
 from envcheck.findings.model import CheckResult
 
 CODES = [f"ENV-{number:03d}" for number in range(1, 13)]
@@ -120,6 +122,61 @@ def test_a_short_uuid_means_the_one_that_begins_so() -> None:
     assert choose("GPU-7", devices).chosen == devices[2:]
     assert choose("GPU-8932f937", devices).chosen == []  # which of the two?
     assert choose("GPU-8932f937-b", devices).chosen == devices[1:2]
+
+
+def divided(number: int, *uuids: str, mig: bool = True) -> Gpu:
+    one = gpu(number)
+    instances = [MigInstance(uuid=uuid) for uuid in uuids]
+    return msgspec.structs.replace(one, mig_enabled=mig, mig_instances=instances)
+
+
+def of_instances(seen: int | None, *gpus: Gpu, **values: str) -> CheckResult:
+    """A framework that sees so many devices; None: it fails."""
+    failed_at = Unavailable(unavailable="error", detail="device < num_gpus INTERNAL ASSERT FAILED")
+    found = failed_at if seen is None else [FrameworkGpu(name="A100") for _ in range(seen)]
+    target = good_target(
+        environment=Environment(variables=values), tensorflow=tensorflow(gpus=found)
+    )
+    return judge(snapshot(target, **machine(*gpus)), "ENV-001", "environment")
+
+
+TWO = divided(0, "MIG-<uuid-1>", "MIG-<uuid-2>")
+
+
+@pytest.mark.parametrize(
+    ("seen", "gpus", "outcome"),
+    [
+        (1, [TWO], "warn"),
+        (1, [divided(0, "MIG-<uuid-1>"), divided(1, "MIG-<uuid-2>")], "warn"),
+        (1, [divided(0, "MIG-<uuid-1>"), divided(1, mig=False)], "warn"),
+        (None, [TWO], "fail"),
+        (2, [TWO], "pass"),  # a driver that shows both
+        (1, [divided(0, "MIG-<uuid-1>")], "pass"),
+        (1, [divided(0, mig=False)], "pass"),
+        (None, [divided(0, mig=False), divided(1, mig=False)], "pass"),
+        (0, [TWO], "pass"),
+    ],
+)
+def test_one_of_several_mig_instances(seen: int | None, gpus: list[Gpu], outcome: str) -> None:
+    result = of_instances(seen, *gpus)
+    assert result.outcome == outcome
+    if outcome != "pass":
+        (finding,) = result.findings
+        assert finding.remedy is not None
+        assert "CUDA_VISIBLE_DEVICES='MIG-<uuid-1>' python3" in finding.remedy.commands[1]
+        named = of_instances(seen, *gpus, CUDA_VISIBLE_DEVICES="MIG-<uuid-1>")
+        assert named.outcome == "pass"
+
+
+def test_two_mig_instances_that_are_named() -> None:
+    both = "MIG-<uuid-1>,MIG-<uuid-2>"
+    (finding,) = of_instances(1, TWO, CUDA_VISIBLE_DEVICES=both).findings
+    assert finding.level == "warn" and "names 2 MIG instances" in finding.message
+    target = good_target(
+        environment=Environment(variables={"CUDA_VISIBLE_DEVICES": both}),
+        tensorflow=tensorflow(gpus=[FrameworkGpu(name="A100")]),
+    )
+    assert judge(snapshot(target, **machine(TWO)), "FRM-002", "framework").outcome == "pass"
 
 
 def test_mig_instances() -> None:

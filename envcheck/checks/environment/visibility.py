@@ -18,13 +18,13 @@ from ..target import framework_facts, gpus_present, need_gpus, sees_gpus, variab
 from ..visible import VARIABLE, devices, visible
 from . import VARIABLES_ALONE
 from .common import CUDA_GUIDE, misset, told
+from .mig import one_of_several
 
 _TOOLKIT = "NVIDIA Container Toolkit's documentation, environment variables"
 
 
 @check(
     "ENV-001",
-    needs=VARIABLES_ALONE,
     title="CUDA_VISIBLE_DEVICES leaves the GPUs visible",
     problem="CUDA_VISIBLE_DEVICES hides GPUs",
     about=(
@@ -32,16 +32,23 @@ _TOOLKIT = "NVIDIA Container Toolkit's documentation, environment variables"
         "first entry that names none: empty, -1, an index beyond the last GPU, a UUID of another machine, "
         "or a word such as 'all'. Tools that ask the driver still list every GPU. A failure where nothing "
         "is left, a warning where an entry cuts the list short; a list of GPUs that are there is a choice "
-        "and passes."
+        "and passes. Of MIG instances CUDA shows a process one, however many the variable names: a warning "
+        "where it names several, or none and a framework was seen to get one of several; a failure where a "
+        "framework fails over that ('device < num_gpus')."
     ),
-    sources=(CUDA_GUIDE,),
+    sources=(
+        CUDA_GUIDE,
+        "NVIDIA Multi-Instance GPU User Guide, CUDA Device Enumeration",
+        "pytorch#102715, #130181, #131650",
+    ),
     follows=NO_GPUS_THERE,
 )
 def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
     values = variables(view)
     value = values.get(VARIABLE)
+    one_of_many = one_of_several(view)
     if value is None:
-        yield Passed(f"{VARIABLE} is not set")
+        yield one_of_many or Passed(f"{VARIABLE} is not set")
         return
     need_gpus(view)
     total = len(devices(view)[0])
@@ -82,6 +89,8 @@ def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
         )
     elif not choice.certain:
         raise NotKnown(f"which GPUs {VARIABLE}={value} means on this machine")
+    elif one_of_many is not None:
+        yield one_of_many
     else:
         yield Passed(f"{VARIABLE}={value}: {len(choice.chosen)} of {total}")
 

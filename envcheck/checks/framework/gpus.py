@@ -15,7 +15,7 @@ from ..driver_state import NO_GPUS_THERE
 from ..registry import check
 from ..system_commands import on_system
 from ..target import each_framework, need_gpus, python
-from ..visible import VARIABLE, VisibleDevices, setting, visible
+from ..visible import MIG_INSTANCE, VARIABLE, VisibleDevices, setting, visible
 from .causes import NO_GPU, explain
 from .jax_causes import outdated
 
@@ -63,7 +63,8 @@ def sees_every_gpu(view: SnapshotView) -> Iterator[Verdict]:
         choice = visible(view)
         if not choice.chosen:
             raise Skip(f"{VARIABLE} leaves no GPU visible")
-        expected = len(choice.chosen) if choice.certain else min(1, len(choice.chosen))
+        instances = any(one.name == MIG_INSTANCE for one in choice.chosen)
+        expected = len(choice.chosen) if choice.certain and not instances else 1
         if seen >= expected:
             yield Passed(f"{title} sees {seen} GPU{'' if seen == 1 else 's'}{_of(choice)}")
             return
