@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from ..facts.missing import CannotJudge
+from ..facts.profile import Profile
 from ..facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS, Document, Snapshot
 from ..facts.view import SnapshotView
 from ..findings.model import (
@@ -29,11 +30,16 @@ def diagnose(
     only: Collection[str] = (),
     skip: Collection[str] = (),
     checks: Iterable[Check] | None = None,
+    profile: Profile | None = None,
 ) -> Diagnosis:
-    """Judge a Snapshot. ``only`` and ``skip`` hold codes or areas; what they leave out is skipped."""
+    """Judge a Snapshot. ``only`` and ``skip`` hold codes or areas; what they leave out is skipped.
+
+    profile: what the machine must be, where somebody said so.
+    """
     every = tuple(all_checks() if checks is None else checks)
     chosen = {check.code for check in every if is_chosen(check, only, skip)}
-    view = SnapshotView(snapshot if len(chosen) == len(every) else _needed(snapshot, every, chosen))
+    needed = snapshot if len(chosen) == len(every) else _needed(snapshot, every, chosen)
+    view = SnapshotView(needed, profile)
     results = [
         _result(
             check,

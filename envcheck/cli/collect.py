@@ -1,12 +1,16 @@
-"""`envcheck collect`: write a Snapshot."""
+"""`envcheck collect`: write a Snapshot, or a profile of the machine."""
 
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from ..exit_codes import ExitCode
-from . import files, kernels, sources
+from ..exit_codes import ExitCode, UsageError
+from . import files, kernels, messages, sources
 from .parser import Parser
+
+if TYPE_CHECKING:
+    from ..facts.snapshot import Snapshot
 
 EPILOG = """\
 examples:
@@ -14,6 +18,7 @@ examples:
   envcheck collect --target ~/venvs/tf --output machine.json
   envcheck collect --target image:REF --output machine.json
   envcheck collect --nvidia-smi their.txt --output machine.json
+  envcheck collect --as-profile --output h100.toml
 then, here or elsewhere:
   envcheck doctor --from machine.json"""
 
@@ -26,6 +31,17 @@ def add_arguments(parser: Parser) -> None:
         "--nvidia-smi",
         metavar="FILE",
         help="make it of the output of nvidia-smi -q, or nvidia-smi -q -x",
+    )
+    where.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE",
+        help="with --as-profile: of the Snapshot in this file (- is standard input)",
+    )
+    parser.add_argument(
+        "--as-profile",
+        action="store_true",
+        help="write what the machine is as a profile, for envcheck doctor --expect",
     )
     sources.add_container(parser)
     sources.add_deadline(parser)
@@ -44,7 +60,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     wanted = kernels.wanted(arguments)
     files.check_writable(arguments.output)
-    if arguments.nvidia_smi is not None:
+    if arguments.source is not None:
+        if not arguments.as_profile:
+            raise UsageError(
+                "--from goes with --as-profile: without it, the file is what would be written"
+            )
+        kernels.refuse(arguments, "--from")
+        sources.refuse_container(arguments, "--from")
+        given = None if arguments.source == "-" else arguments.source
+        files.check_distinct({"--from": given, "--output": arguments.output})
+        collected = sources.read_snapshot(arguments.source)
+    elif arguments.nvidia_smi is not None:
         kernels.refuse(arguments, "--nvidia-smi")
         sources.refuse_container(arguments, "--nvidia-smi")
         collected = sources.read_nvidia_smi(arguments.nvidia_smi, redact=not arguments.no_redact)
@@ -57,5 +83,26 @@ def run(arguments: argparse.Namespace) -> int:
             deadline=arguments.deadline,
             kernels=wanted,
         )
-    files.write(arguments.output, snapshots.dump(collected.snapshot).decode())
+    if arguments.as_profile:
+        files.write(arguments.output, _profile(collected.snapshot))
+    else:
+        files.write(arguments.output, snapshots.dump(collected.snapshot).decode())
     return ExitCode.HEALTHY
+
+
+def _profile(snapshot: Snapshot) -> str:
+    """The profile; says so where the machine is none that others should be held against."""
+    from ..checks.engine import diagnose
+    from ..checks.expected.gpus import proven_formats
+    from ..facts.view import SnapshotView
+    from ..profiles import writing
+
+    failed = [result.code for result in diagnose(snapshot).results if result.outcome == "fail"]
+    if failed:
+        messages.say(
+            f"this machine is not well ({', '.join(failed[:6])}), and the profile has it as it is:"
+            " envcheck doctor tells what is wrong"
+        )
+    view = SnapshotView(snapshot)
+    proven = [set[str](modes) for modes in proven_formats(view).values()]
+    return writing.write(view, sorted(set.intersection(*proven)) if proven else [])

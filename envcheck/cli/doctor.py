@@ -28,6 +28,7 @@ examples:
 MORE = """\
   envcheck doctor --target image:REF   a new container, seen from both sides
   envcheck doctor --target container:ID  one that runs
+  envcheck doctor --expect h100.toml   held against a profile of one's own
   envcheck doctor --gpu 0 --kernels L0  one GPU's Tensor Cores, driver alone
   envcheck doctor --format markdown    a block to paste into a ticket
   envcheck doctor --format junit --output report.xml --fail-on warn
@@ -45,6 +46,11 @@ def add_arguments(parser: Parser) -> None:
         dest="source",
         metavar="FILE",
         help="diagnose the Snapshot in this file (- is standard input)",
+    )
+    parser.add_argument(
+        "--expect",
+        metavar="FILE",
+        help="also hold the machine against this profile (envcheck collect --as-profile writes one)",
     )
     files.add_report(parser)
     sources.add_container(parser)
@@ -71,20 +77,27 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="exit with 0 whatever is found",
     )
-    parser.rare("--engine", "--entrypoint", "--deadline", "--save", "--exit-zero", "--no-kernels")
+    parser.rare(
+        *("--engine", "--entrypoint", "--deadline", "--save", "--exit-zero"),
+        *("--expect", "--no-kernels"),
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     from ..checks.engine import diagnose, needed_sections
+    from ..profiles import reading as profiles
 
     only, skip = _selection(arguments.only), _selection(arguments.skip)
+    profile = None if arguments.expect is None else profiles.read(arguments.expect)
     if arguments.source is not None:
         kernels.refuse(arguments, "--from")
         sources.refuse_container(arguments, "--from")
     wanted = kernels.wanted(arguments, only, skip)
     given = None if arguments.source == "-" else arguments.source
     output, save = arguments.output or "-", arguments.save
-    files.check_distinct({"--from": given, "--output": output, "--save": save})
+    files.check_distinct(
+        {"--from": given, "--expect": arguments.expect, "--output": output, "--save": save}
+    )
     files.check_writable(output)
     files.check_writable(save, "--save")
     if arguments.source is not None:
@@ -107,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
         from ..install.catalogue import load
 
         load.names()  # reads them, so that the check on plug-ins knows what is wrong with them
-    diagnosis = diagnose(collected.snapshot, only, skip)
+    diagnosis = diagnose(collected.snapshot, only, skip, profile=profile)
     files.write(arguments.output, _render(arguments, collected, diagnosis))
     return ExitCode.HEALTHY if arguments.exit_zero else _exit_code(diagnosis, arguments.fail_on)
 

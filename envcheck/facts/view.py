@@ -11,6 +11,7 @@ from .base import Facts, Probe, Unavailable, known
 from .evidence import Evidence
 from .gpu import Gpu
 from .missing import CannotJudge, CouldNotRun, NeedsRoot, Skip
+from .profile import Profile
 from .snapshot import MACHINE_SECTIONS, Document, Snapshot
 
 T = TypeVar("T")
@@ -58,8 +59,10 @@ def facts_of(probe: Probe[T] | None, what: str) -> T:
 class SnapshotView:
     """Read access to one Snapshot. Everything here is pure."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, profile: Profile | None = None) -> None:
+        """profile: what the machine must be, where somebody said so."""
         self.snapshot = snapshot
+        self.profile = profile
 
     @property
     def machine(self) -> Document:

@@ -109,7 +109,7 @@ def _lines(report: Report, snapshot: Snapshot) -> list[_Line]:
         areas = _folded(areas)
     elif not is_container(snapshot.target):
         areas.pop("boundary", None)
-    for name in ("plugins", "network"):  # of no machine's concern that has none
+    for name in ("plugins", "network", "expected"):  # of no machine's concern that has none
         if area_outcome(areas.get(name, [])) == "skipped":
             areas.pop(name, None)
     lines = []

@@ -1,0 +1,97 @@
+"""A profile of a machine as it is: TOML with a comment at each key, which the machine itself fits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from ..facts.base import Unavailable, known
+from ..facts.gpu import Gpu
+from ..facts.missing import CannotJudge
+from ..facts.profile import Value
+from ..facts.target import FRAMEWORKS
+from ..facts.view import SnapshotView
+from .keys import COUNT, FORMATS, NAME, PACKAGES, PROVEN, SECTIONS, TENSOR_CORES, Key, package
+
+_HEAD = """\
+# A profile: what a machine must be. `envcheck doctor --expect FILE` holds one against it.
+# What is left out is not looked at: take out what may differ. A list wants any of its items;
+# numbers and versions may be bounds, in quotes: ">= 8", ">= 570, < 580". "570" is any 570.x.
+"""
+
+
+def write(view: SnapshotView, proven: list[str]) -> str:
+    """proven: the modes that Tensor Cores are proven for on every GPU."""
+    parts = [_HEAD]
+    for name, section in SECTIONS.items():
+        if section.many:
+            for gpus in _by_name(view):
+                parts.append(_table(f"[[{name}]]", section.comment, _gpu_lines(section.keys, gpus)))
+            continue
+        lines = [line for key in section.keys for line in _line(key, key.fact(view))]
+        parts.append(_table(f"[{name}]", section.comment, lines))
+    formats: list[Value] = [one for one in FORMATS if one in proven]
+    if formats:
+        lines = [_pair(PROVEN, formats, "on every GPU")]
+        parts.append(
+            _table(f"[{TENSOR_CORES}]", "Number formats for which Tensor Cores are proven.", lines)
+        )
+    lines = [
+        _pair(name, version, "")
+        for name in FRAMEWORKS
+        if (version := known(package(view, name))) is not None
+    ]
+    parts.append(_table(f"[{PACKAGES}]", "Packages of the target (--target), by name.", lines))
+    return "\n".join(filter(None, parts))
+
+
+def _table(header: str, comment: str, lines: list[str]) -> str:
+    return "\n".join([f"# {comment}", header, *lines, ""]) if lines else ""
+
+
+def _by_name(view: SnapshotView) -> list[list[Gpu]]:
+    named: dict[str, list[Gpu]] = {}
+    try:
+        gpus = view.gpus
+    except CannotJudge:
+        return []
+    for gpu in gpus:
+        named.setdefault(known(gpu.name) or "", []).append(gpu)
+    return [gpus for name, gpus in named.items() if name]
+
+
+def _gpu_lines(keys: tuple[Key, ...], gpus: list[Gpu]) -> list[str]:
+    lines = [
+        _pair(NAME, known(gpus[0].name) or "", "its words are enough: H100"),
+        _pair(COUNT, len(gpus), ""),
+    ]
+    for key in keys:
+        values = {known(key.fact(gpu)) for gpu in gpus}
+        if len(values) == 1:
+            lines += _line(key, key.fact(gpus[0]))
+        else:
+            lines.append(f"# {key.name}: not the same on each of them")
+    return lines
+
+
+def _line(key: Key, fact: object) -> Iterator[str]:
+    if isinstance(fact, Unavailable) or not isinstance(fact, (bool, int, float, str)):
+        return
+    if fact == "":
+        return
+    value: Value = f">= {fact}" if key.least else fact
+    obvious = key.words.lower() == key.name.replace("_", " ")
+    comment = key.comment or ("" if obvious else key.words)
+    yield _pair(key.name, value, comment)
+
+
+def _pair(name: str, value: Value, comment: str) -> str:
+    return f"{name} = {_toml(value)}" + (f"  # {comment}" if comment else "")
+
+
+def _toml(value: Value) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, float):
+        return f"{value:g}" if value.is_integer() else repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
