@@ -44,6 +44,11 @@ class RdmaDevice(Facts, frozen=True, kw_only=True):
     virtual_function: Maybe[bool] = NOT_COLLECTED
     bridges: Maybe[list[Address]] = NOT_COLLECTED  # above it, the root port first
     numa_node: Maybe[int] = NOT_COLLECTED
+    link_gts: Maybe[float] = NOT_COLLECTED  # of its PCIe link now
+    link_width: Maybe[int] = NOT_COLLECTED
+    max_link_gts: Maybe[float] = NOT_COLLECTED
+    max_link_width: Maybe[int] = NOT_COLLECTED
+    slot_max_link_width: Maybe[int] = NOT_COLLECTED
     ports: list[RdmaPort] = []
 
 

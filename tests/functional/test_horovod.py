@@ -16,6 +16,7 @@ from cli import environment
 from installing import Environment, Home
 
 import envcheck.install.catalogue
+from envcheck.collector.packaging import horovod
 
 pytestmark = pytest.mark.slow
 
@@ -70,6 +71,12 @@ def test_it_was_built_for_this_tensorflow(made: Environment) -> None:
     assert "built for tensorflow" in made.doctor["PKG-011"]["detail"]
     (package,) = (one for one in made.lock["packages"] if one["name"] == "horovod")
     assert package["sdist"]["hashes"]["sha256"]
+
+
+def test_what_it_was_built_with_is_read_from_its_file(made: Environment) -> None:
+    (folder,) = Path(made.prefix).glob("lib/python3.*/site-packages/horovod/tensorflow")
+    told = horovod.extension("tensorflow", str(folder), "mpi_lib*.so")
+    assert (told["operations"], told["nccl"]["unavailable"]) == (["gloo"], "absent")
 
 
 def test_two_processes_add_up(made: Environment, tmp_path: Path) -> None:

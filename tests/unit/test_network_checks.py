@@ -59,7 +59,7 @@ def test_networks_that_are_well(name: str, gpus: int) -> None:
         assert "crashed" not in told(result)
 
 
-@pytest.mark.parametrize("code", [f"NET-{n:03}" for n in range(1, 11)])
+@pytest.mark.parametrize("code", [f"NET-{n:03}" for n in range(1, 12)])
 def test_an_old_snapshot_is_not_judged(code: str) -> None:
     snapshot = replace(whole(), target=None)
     snapshot = replace(snapshot, machine=replace(snapshot.machine, network=None))
@@ -137,6 +137,15 @@ def test_settings_that_fit(name: str, value: str) -> None:
 def test_an_adapter_of_another_machine(rdma: Any) -> None:
     found = networks.network(rdma=rdma, settings=[setting("NCCL_IB_HCA", "=ibp12s0")])
     assert "over TCP" in findings(found, "NET-001")[0]
+
+
+@pytest.mark.parametrize(("family", "outcome"), [("AF_INET6", "fail"), ("AF_INET", "pass")])
+def test_addresses_that_no_interface_has(family: str, outcome: str) -> None:
+    ipv4 = replace(ETH0, ipv6=False)
+    found = networks.network(
+        interfaces=[LO, ipv4], settings=[setting("NCCL_SOCKET_FAMILY", family)]
+    )
+    assert judge(found, "NET-001").outcome == outcome
 
 
 # NET-002
@@ -288,6 +297,15 @@ def test_gpus_without_nvlink(name: str, p2p: str, outcome: str) -> None:
     assert judge(snapshot, "NET-003").outcome == outcome
 
 
+@pytest.mark.parametrize("network", [networks.infiniband(), None])
+def test_what_the_target_s_environment_sets_counts_too(network: Any) -> None:
+    environment = Environment(variables={"NCCL_P2P_DISABLE": "1", "OMP_NUM_THREADS": "1"})
+    snapshot = whole(targets.good_target(environment=environment), network=network)
+    result = judge(snapshot, "NET-003")
+    assert result.outcome == "warn" and "NCCL_P2P_DISABLE=1" in result.findings[0].message
+    assert commands(result) == ["unset NCCL_P2P_DISABLE"]
+
+
 # NET-004
 
 
@@ -344,6 +362,21 @@ def test_a_roce_port_without_an_address() -> None:
     assert "no GID" in findings(networks.network(rdma=[adapter(0, bare)]), "NET-004")[0]
     inside = whole(host=in_container(), network=networks.container(rdma=[adapter(0, bare)]))
     assert not findings(inside, "NET-004")
+
+
+def test_an_interface_with_smaller_packets_than_its_like() -> None:
+    names = [f"ens{n}np0" for n in range(4)]
+    rdma = [
+        adapter(n, port(link_layer="Ethernet", rate_gbps=200.0, interfaces=[name]))
+        for n, name in enumerate(names)
+    ]
+    interfaces = [
+        interface(name, n + 2, mtu=1500 if n == 3 else 9000) for n, name in enumerate(names)
+    ]
+    result = judge(networks.network(rdma=rdma, interfaces=[LO, *interfaces]), "NET-004")
+    (finding,) = result.findings
+    assert "ens3np0" in finding.message
+    assert commands(result) == ["sudo ip link set ens3np0 mtu 9000"]
 
 
 @pytest.mark.parametrize(("index", "count"), [("3", 0), ("0", 0), ("5", 8), ("99", 0), ("x", 0)])
@@ -584,3 +617,46 @@ def test_acs_between_a_gpu_and_an_adapter(snapshot: Snapshot, outcome: str) -> N
             "sudo setpci -s 0000:17:01.0 ECAP_ACS+0x6.w=0000",
             "sudo setpci -s 0000:17:02.0 ECAP_ACS+0x6.w=0000",
         ]
+
+
+# NET-011
+
+
+def linked(*last: tuple[int, float], **changes: Any) -> Snapshot:
+    """Eight adapters at x16 and 32 GT/s, of which the last are at these lanes and speeds."""
+    links = [(16, 32.0)] * (8 - len(last)) + list(last)
+    rdma = [
+        adapter(n, link_width=width, link_gts=gts, max_link_width=16, slot_max_link_width=16)
+        for n, (width, gts) in enumerate(links)
+    ]
+    return whole(network=networks.infiniband(rdma=rdma), **changes)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "words"),
+    [
+        (linked((8, 32.0)), "mlx5_7's PCIe link runs at x8, while it and its slot have 16 lanes"),
+        (linked((16, 16.0)), "mlx5_7's PCIe link runs at 16 GT/s, and 7 like it at 32"),
+    ],
+)
+def test_an_adapter_with_a_slow_pcie_link(snapshot: Snapshot, words: str) -> None:
+    result = judge(snapshot, "NET-011")
+    assert words in result.findings[0].message
+    assert "0000:1f:00.0" in commands(result)[0]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "outcome"),
+    [
+        (linked(), "pass"),
+        (linked((8, 16.0), host=host(hypervisor="kvm")), "skipped"),
+        (linked(*[(16, 16.0)] * 4), "pass"),
+        (whole(), "skipped"),
+        (
+            whole(network=networks.infiniband(rdma=[adapter(0, link_width=8, max_link_width=8)])),
+            "pass",
+        ),
+    ],
+)
+def test_adapters_whose_links_are_well(snapshot: Snapshot, outcome: str) -> None:
+    assert judge(snapshot, "NET-011").outcome == outcome

@@ -99,6 +99,7 @@ def test_interfaces_in_the_kernel_s_order_with_their_kinds(tree: Tree) -> None:
 
 def test_an_adapter_its_place_and_its_port(tree: Tree) -> None:
     place = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:02.0/0000:18:00.0"
+    tree.bridge(place.rpartition("/")[0], max_link_width="8")
     adapter(tree, "mlx5_0", place)
     (found,) = decoded(probe(tree).rdma)
     assert (found.name, found.address, found.driver) == ("mlx5_0", "0000:18:00.0", "mlx5_core")
@@ -107,6 +108,8 @@ def test_an_adapter_its_place_and_its_port(tree: Tree) -> None:
     (port,) = found.ports
     assert (port.state, port.physical_state, port.link_layer) == ("ACTIVE", "LinkUp", "InfiniBand")
     assert (port.rate_gbps, port.lanes, port.gids) == (400.0, 4, [0])
+    assert found.slot_max_link_width == 8
+    assert (found.link_width, found.link_gts, found.max_link_width) == (16, 32.0, 16)
     assert rdma.bridges(Context({}, root=str(tree.root))) == set(found.bridges)
 
 

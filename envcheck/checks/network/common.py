@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ...data.data_centre_gpus import is_data_centre
 from ...facts.base import known
 from ...facts.evidence import Evidence
@@ -16,12 +18,34 @@ from ...findings.shell import word
 from ...findings.subjects import Subject
 
 FAST_GBPS = 100  # a RoCE port from here on is more than the machine's own uplink
+ENVIRONMENT = "environment"  # a setting's source
 NCCL_GUIDE = "NVIDIA NCCL user guide, environment variables"
 
 
 def network(view: SnapshotView) -> Network:
-    """As the target's processes see it; raises CannotJudge where it was not looked at."""
-    return facts_of(view.seen.network, "the network")
+    """As the target's processes see it; raises CannotJudge where it was not looked at.
+
+    What the target's own environment sets counts before all else.
+    """
+    own = [
+        NetworkSetting(name=name, value=value, source=ENVIRONMENT)
+        for name, value in _variables(view).items()
+        if name.startswith("NCCL_")
+    ]
+    if view.seen.network is None and own:
+        return Network(settings=own)
+    facts = facts_of(view.seen.network, "the network")
+    if not own:
+        return facts
+    names = {one.name for one in own}
+    others = [one for one in known(facts.settings) or [] if one.name not in names]
+    return replace(facts, settings=[*own, *others])
+
+
+def _variables(view: SnapshotView) -> dict[str, str]:
+    target = view.snapshot.target
+    probe = None if target is None else target.environment
+    return {} if probe is None or probe.facts is None else probe.facts.variables
 
 
 def setting(facts: Network, name: str) -> NetworkSetting | None:
@@ -32,7 +56,7 @@ def setting(facts: Network, name: str) -> NetworkSetting | None:
 
 def said(one: NetworkSetting) -> str:
     """ "NCCL_P2P_DISABLE=1 (in /etc/nccl.conf)" """
-    place = "" if one.source == "environment" else f" (in {one.source})"
+    place = "" if one.source == ENVIRONMENT else f" (in {one.source})"
     return f"{one.name}={one.value}{place}"
 
 
@@ -46,7 +70,7 @@ def setting_evidence(view: SnapshotView, *settings: NetworkSetting) -> list[Evid
 
 def change_setting(one: NetworkSetting, text: str, value: str = "") -> Remedy:
     """How to set it to something else, or to nothing, where it was set."""
-    if one.source != "environment":
+    if one.source != ENVIRONMENT:
         line = f"{one.name}={value}" if value else ""
         how = f"write {line}" if line else f"take the line {one.name} out"
         return Remedy(f"{text}: {how} in {one.source}.", [f"sudoedit {word(one.source)}"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...facts.base import Unavailable, known
+from ...facts.base import NOT_COLLECTED, Maybe, Unavailable, known
 from ...facts.missing import Skip
 from ...facts.network import RdmaDevice, RdmaPort
 from ...facts.view import SnapshotView, facts_of, need
@@ -43,12 +43,14 @@ def _names(ports: list[tuple[RdmaDevice, RdmaPort]]) -> str:
 
 @check(
     "NET-005",
-    title="The libraries that reach RDMA adapters are there",
-    problem="the RDMA libraries are missing",
+    title="Programs can reach the RDMA adapters",
+    problem="programs cannot reach the RDMA adapters",
     about="NCCL loads libibverbs.so.1 when it starts, and that a driver for the adapter (libmlx5 for"
     " ConnectX). Most images do not have them, nor does a fresh system: NCCL then goes over TCP, says so only"
     " with NCCL_DEBUG=INFO ('Failed to open libibverbs.so', 'NET/Socket'), and two machines can be slower"
-    " than one. Judged where an active port serves GPUs, in the container that was looked into or here.",
+    " than one. The device nodes"
+    " /dev/infiniband/uverbs* must be there, too. Judged where an active port serves GPUs, in the container"
+    " that was looked into (its nodes: BND-009) or here.",
     sources=(
         "horovod#476",
         "nccl-tests#41",
@@ -63,6 +65,8 @@ def libraries(view: SnapshotView) -> Iterator[Verdict]:
     library = facts.libibverbs
     inside = view.seen is not view.machine and view.seen.network is not view.machine.network
     where = "in the container" if inside else "here"
+    if not inside:
+        yield from _nodes(view, ports)
     if isinstance(library, Unavailable) and library.unavailable == "absent":
         yield Finding(
             "warn",
@@ -97,6 +101,36 @@ def libraries(view: SnapshotView) -> Iterator[Verdict]:
             view.evidence("machine.network.rdma", _names(ports)),
         ],
         remedy=_install(view, inside),
+    )
+
+
+def _nodes(view: SnapshotView, ports: list[tuple[RdmaDevice, RdmaPort]]) -> Iterator[Finding]:
+    """The nodes by which programs reach the adapters, where the doctor itself runs."""
+    host = view.machine.host
+    fact: Maybe[list[str]] = (
+        NOT_COLLECTED if host is None or host.facts is None else host.facts.rdma_nodes
+    )
+    if isinstance(fact, Unavailable) and fact.unavailable != "absent":
+        return
+    if any(name.startswith("uverbs") for name in known(fact) or []):
+        return
+    inside = container(view)
+    yield Finding(
+        "warn",
+        f"/dev/infiniband/uverbs* are not {'in this container' if inside else 'there'}: NCCL cannot use"
+        f" {_names(ports)}, and goes over TCP.",
+        evidence=[
+            view.evidence("machine.host.rdma_nodes"),
+            view.evidence("machine.network.rdma", _names(ports)),
+        ],
+        remedy=Remedy(
+            "Start the container with them.",
+            [
+                "docker run --gpus all --device /dev/infiniband --ulimit memlock=-1 --network host IMAGE"
+            ],
+        )
+        if inside
+        else Remedy("Load the module that makes them.", ["sudo modprobe ib_uverbs"]),
     )
 
 

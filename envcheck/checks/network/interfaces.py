@@ -77,7 +77,7 @@ def named_interfaces(view: SnapshotView) -> Iterator[Verdict]:
     interfaces = need(facts.interfaces, "the network interfaces")
     names = {one.name for one in settings}
     readers = [one for one in _READERS if one[0] in names]
-    if not readers and "NCCL_IB_HCA" not in names:
+    if not readers and not names & {"NCCL_IB_HCA", "NCCL_SOCKET_FAMILY"}:
         raise Skip("no variable names an interface")
     found: list[Verdict] = []
     for name, meaning, then in readers:
@@ -85,6 +85,7 @@ def named_interfaces(view: SnapshotView) -> Iterator[Verdict]:
         if one is not None:
             found += _named(view, one, interfaces, meaning(one.value), then)
     found += _named_adapters(view, facts)
+    found += _family(view, facts, interfaces)
     yield from found
     if not found:
         yield Passed(", ".join(said(one) for one in settings if one.name in names and one.value))
@@ -165,6 +166,29 @@ def _named_adapters(view: SnapshotView, facts: Network) -> Iterator[Finding]:
             view.evidence("seen.network.rdma", ", ".join(adapters)),
         ],
         remedy=Remedy(remedy.text, [*remedy.commands, "ls /sys/class/infiniband"]),
+    )
+
+
+def _family(
+    view: SnapshotView, facts: Network, interfaces: list[NetworkInterface]
+) -> Iterator[Finding]:
+    one = setting(facts, "NCCL_SOCKET_FAMILY")
+    if one is None or one.value not in ("AF_INET", "AF_INET6"):
+        return
+    field = "ipv4" if one.value == "AF_INET" else "ipv6"
+    others = [interface for interface in interfaces if known(interface.kind) != "loopback"]
+    if not others or any(known(getattr(interface, field)) is not False for interface in others):
+        return
+    yield Finding(
+        "fail",
+        f"{said(one)} asks for addresses that no network interface here has: NCCL ends with 'no socket"
+        " interface found'.",
+        subjects=about_setting(one),
+        evidence=[
+            *setting_evidence(view, one),
+            view.evidence("seen.network.interfaces", _list(interfaces)),
+        ],
+        remedy=change_setting(one, "Take it away, and NCCL uses the addresses that are here"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from ...facts.base import known
@@ -77,6 +78,7 @@ def ports(view: SnapshotView) -> Iterator[Verdict]:
         groups.setdefault(_kind(one), []).append(one)
     found = [finding for same in groups.values() for finding in _unlike(view, same)]
     found += _gids(view, every)
+    found += [finding for same in groups.values() for finding in _mtu(view, same)]
     yield from found
     if not found:
         active = [one for one in every if is_active(one[1])]
@@ -146,6 +148,33 @@ def _unlike(view: SnapshotView, same: list[Port]) -> Iterator[Finding]:
                 "Reseat or replace the cable.",
                 [f"ibstat {word(device.name)}", f"sudo mlxlink -d {word(device.name)} -c -m"],
                 headline="has lost lanes",
+            )
+
+
+def _mtu(view: SnapshotView, same: list[Port]) -> Iterator[Finding]:
+    """RoCE ports whose interface has smaller packets than most of its like."""
+    interfaces = {one.name: one for one in known(_machine_network(view).interfaces) or []}
+    sizes = {
+        place(*one): (one, mtu, name)
+        for one in same
+        if is_active(one[1]) and not is_infiniband(one[1])
+        for name in one[1].interfaces[:1]
+        if name in interfaces and (mtu := known(interfaces[name].mtu)) is not None
+    }
+    counted = Counter(mtu for _, mtu, _ in sizes.values())
+    if not counted:
+        return
+    usual, count = counted.most_common(1)[0]
+    for one, mtu, name in sizes.values():
+        if mtu < usual and count * 2 > len(sizes):
+            yield _finding(
+                view,
+                one,
+                f"{name}, the interface of {place(*one)}, has an MTU of {mtu}, and {count} like it {usual}:"
+                " RDMA connections between unlike ports are slow or fail.",
+                "Set it like the others, here and in the network's configuration.",
+                [f"sudo ip link set {word(name)} mtu {usual}"],
+                headline="has a smaller MTU than its like",
             )
 
 

@@ -5,6 +5,7 @@ import re
 
 from ..facts import from_error, unavailable
 from ..files import read
+from .pci_link import parse_speed, parse_width
 
 FOLDER = "/sys/class/infiniband"
 CACHE = "/etc/ld.so.cache"
@@ -36,8 +37,23 @@ def _device(context, name):
         "virtual_function": os.path.lexists(context.path("%s/%s/device/physfn" % (FOLDER, name))),
         "bridges": place[:-1] if place else absent,
         "numa_node": unavailable("absent", "-1") if numa == -1 else numa,
+        "link_gts": _speed(context, name, "device/current_link_speed"),
+        "link_width": _lanes(context, name, "device/current_link_width"),
+        "max_link_gts": _speed(context, name, "device/max_link_speed"),
+        "max_link_width": _lanes(context, name, "device/max_link_width"),
+        "slot_max_link_width": _lanes(context, name, "device/../max_link_width"),
         "ports": _ports(context, name),
     }
+
+
+def _speed(context, name, part):
+    text = _text(context, name, part)
+    return parse_speed(text) if isinstance(text, str) else text
+
+
+def _lanes(context, name, part):
+    text = _text(context, name, part)
+    return parse_width(text) if isinstance(text, str) else text
 
 
 def bridges(context):

@@ -6,6 +6,7 @@ import re
 from ..facts import Facts, from_error, is_unavailable, unavailable
 from ..linux import rdma
 from ..linux.pci_acs import acs_redirects
+from ..linux.pci_link import parse_speed, parse_width
 from ..linux.pci_names import device_names
 
 DOCUMENT = "machine"
@@ -15,7 +16,6 @@ DEVICES = "/sys/bus/pci/devices"
 GROUPS = "/sys/kernel/iommu_groups"
 NVIDIA = "0x10de"
 ADDRESS = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z")
-LINK_WIDTHS = (1, 2, 4, 8, 12, 16, 32)
 # Chipsets for AMD and Intel that NVIDIA made until 2010 have class 0680 too; every one of their
 # device ids is below the first NVSwitch's.
 FIRST_NVSWITCH = 0x1000
@@ -126,19 +126,6 @@ def _answers(context, address):
 def _driver_override(context, address):
     text = _text(context, address, "driver_override")
     return unavailable("absent") if text in ("(null)", "") else text
-
-
-def parse_speed(text):
-    """GT/s of "16.0 GT/s PCIe" or "8 GT/s"."""
-    match = re.match(r"(\d+(?:\.\d+)?) GT/s", text)
-    return float(match.group(1)) if match else unavailable("not-supported", text)
-
-
-def parse_width(text):
-    """Lanes; a device that does not say, or does not answer, has 0, 63 or 255 of them."""
-    if text.isdecimal() and int(text) in LINK_WIDTHS:
-        return int(text)
-    return unavailable("not-supported", text)
 
 
 def parse_aer_total(text):
