@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Union
 
 from ..facts.base import NOT_COLLECTED, Maybe, Unavailable, known
 from ..facts.gpu import Gpu
+from ..facts.network import RdmaDevice
 from ..facts.target import FRAMEWORKS
 from ..facts.view import SnapshotView
 
@@ -20,7 +21,7 @@ Kind = Literal["number", "version", "text", "switch"]
 
 
 class Key(NamedTuple):
-    """words: what it is, in a sentence. fact: of a SnapshotView, or of a Gpu. at: where that stands.
+    """words: what it is, in a sentence. fact: of a SnapshotView, a Gpu or an RdmaDevice. at: its path.
 
     least: a profile that is written of a machine has it as a lower bound.
     """
@@ -121,14 +122,36 @@ def _engine(name: str) -> Callable[[SnapshotView], Fact]:
     return fact
 
 
-def _rdma(view: SnapshotView) -> Fact:
-    host = view.machine.host
-    if host is None or host.facts is None:
+def adapters(view: SnapshotView) -> Maybe[list[RdmaDevice]]:
+    """The machine's adapters for RDMA, without virtual functions of them."""
+    probe = view.machine.network
+    if probe is None or probe.facts is None:
         return NOT_COLLECTED
-    devices = host.facts.rdma_devices
+    devices = probe.facts.rdma
     if isinstance(devices, Unavailable):
-        return 0 if devices.unavailable == "absent" else devices
-    return len(devices)
+        return [] if devices.unavailable == "absent" else devices
+    return [device for device in devices if known(device.virtual_function) is not True]
+
+
+def adapter_name(device: RdmaDevice) -> str:
+    """What adapters of one kind are called: their board, else their driver."""
+    return known(device.board) or known(device.driver) or ""
+
+
+def _fastest(device: RdmaDevice) -> Fact:
+    rates = [rate for port in device.ports if (rate := known(port.rate_gbps)) is not None]
+    return max(rates) if rates else NOT_COLLECTED
+
+
+def _port(field: str) -> Callable[[RdmaDevice], Fact]:
+    """What the port in use has: the first that is ACTIVE, else the first."""
+
+    def fact(device: RdmaDevice) -> Fact:
+        ports = sorted(device.ports, key=lambda port: known(port.state) != "ACTIVE")
+        found: Fact = getattr(ports[0], field) if ports else NOT_COLLECTED
+        return found
+
+    return fact
 
 
 def nvlinks(gpu: Gpu) -> Maybe[int]:
@@ -287,18 +310,23 @@ SECTIONS: dict[str, Section] = {
         ),
         many=True,
     ),
-    "network": Section(
-        "Network adapters for RDMA (InfiniBand, RoCE).",
+    "nics": Section(
+        "Adapters for RDMA (InfiniBand, RoCE): a table for each kind.",
         (
+            Key("driver", "text", "driver", "", attrgetter("driver"), "driver"),
+            Key("firmware", "version", "firmware", "", attrgetter("firmware"), "firmware"),
+            Key("rate_gbps", "number", "rate in Gbit/s", "of the fastest port", _fastest, "ports"),
             Key(
-                "rdma_devices",
-                "number",
-                "number of RDMA devices",
-                "",
-                _rdma,
-                "host.rdma_devices",
+                "link_layer",
+                "text",
+                "link layer",
+                '"InfiniBand", or "Ethernet" (RoCE)',
+                _port("link_layer"),
+                "ports",
             ),
+            Key("state", "text", "state of its port", "", _port("state"), "ports"),
         ),
+        many=True,
     ),
     "tools": Section(
         "What brings GPUs into containers.",
@@ -321,5 +349,5 @@ SECTIONS: dict[str, Section] = {
 TENSOR_CORES, PROVEN = "tensor_cores", "proven"
 FORMATS = ("tf32", "fp16", "bf16", "int8", "fp8")
 PACKAGES = "packages"
-# Of [[gpus]], beside its keys.
+# Of [[gpus]] and [[nics]], beside their keys.
 COUNT, NAME = "count", "name"

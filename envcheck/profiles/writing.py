@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from ..facts.base import Unavailable, known
-from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge
 from ..facts.profile import Value
 from ..facts.target import FRAMEWORKS
 from ..facts.view import SnapshotView
-from .keys import COUNT, FORMATS, NAME, PACKAGES, PROVEN, SECTIONS, TENSOR_CORES, Key, package
+from .keys import (
+    COUNT,
+    FORMATS,
+    NAME,
+    PACKAGES,
+    PROVEN,
+    SECTIONS,
+    TENSOR_CORES,
+    Key,
+    adapter_name,
+    adapters,
+    package,
+)
 
 _HEAD = """\
 # A profile: what a machine must be. `envcheck doctor --expect FILE` holds one against it.
@@ -25,8 +37,9 @@ def write(view: SnapshotView, proven: list[str]) -> str:
     parts = [_HEAD]
     for name, section in SECTIONS.items():
         if section.many:
-            for gpus in _by_name(view):
-                parts.append(_table(f"[[{name}]]", section.comment, _gpu_lines(section.keys, gpus)))
+            for called, devices in _by_name(view, name).items():
+                lines = _device_lines(name, section.keys, called, devices)
+                parts.append(_table(f"[[{name}]]", section.comment, lines))
             continue
         lines = [line for key in section.keys for line in _line(key, key.fact(view))]
         parts.append(_table(f"[{name}]", section.comment, lines))
@@ -49,26 +62,29 @@ def _table(header: str, comment: str, lines: list[str]) -> str:
     return "\n".join([f"# {comment}", header, *lines, ""]) if lines else ""
 
 
-def _by_name(view: SnapshotView) -> list[list[Gpu]]:
-    named: dict[str, list[Gpu]] = {}
-    try:
-        gpus = view.gpus
-    except CannotJudge:
-        return []
-    for gpu in gpus:
-        named.setdefault(known(gpu.name) or "", []).append(gpu)
-    return [gpus for name, gpus in named.items() if name]
+def _by_name(view: SnapshotView, section: str) -> dict[str, list[Any]]:
+    """The devices of a section, by the name that a table of it has."""
+    named: dict[str, list[Any]] = {}
+    if section == "nics":
+        for device in known(adapters(view)) or []:
+            named.setdefault(adapter_name(device), []).append(device)
+    else:
+        try:
+            gpus = view.gpus
+        except CannotJudge:
+            return {}
+        for gpu in gpus:
+            named.setdefault(known(gpu.name) or "", []).append(gpu)
+    return {name: devices for name, devices in named.items() if name}
 
 
-def _gpu_lines(keys: tuple[Key, ...], gpus: list[Gpu]) -> list[str]:
-    lines = [
-        _pair(NAME, known(gpus[0].name) or "", "its words are enough: H100"),
-        _pair(COUNT, len(gpus), ""),
-    ]
+def _device_lines(section: str, keys: tuple[Key, ...], name: str, devices: list[Any]) -> list[str]:
+    meaning = "its words are enough: H100" if section == "gpus" else "board_id, or the driver"
+    lines = [_pair(NAME, name, meaning), _pair(COUNT, len(devices), "")]
     for key in keys:
-        values = {known(key.fact(gpu)) for gpu in gpus}
+        values = {known(key.fact(device)) for device in devices}
         if len(values) == 1:
-            lines += _line(key, key.fact(gpus[0]))
+            lines += _line(key, key.fact(devices[0]))
         else:
             lines.append(f"# {key.name}: not the same on each of them")
     return lines

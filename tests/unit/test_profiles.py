@@ -6,6 +6,7 @@ from pathlib import Path
 
 import demos
 import msgspec
+import networks
 import pytest
 from build import document
 from captures import H100_MIG, H200, RTX_4080, path
@@ -87,8 +88,9 @@ count = 8
 nvlinks = 18
 ecc = true
 
-[network]
-rdma_devices = 8
+[[nics]]
+count = 8
+rate_gbps = 400
 
 [tensor_cores]
 proven = ["fp16"]
@@ -141,6 +143,32 @@ def test_gpus_are_counted_by_name() -> None:
     assert "no GPU of this name (lab.toml): NVIDIA L4" in told(held(mixed, PROFILE)["EXP-003"])
     nobody = held(machine([gpu(0, name="NVIDIA L4")]), PROFILE)["EXP-003"]
     assert nobody.outcome == "fail" and "here it is 0" in told(nobody)
+    nothing = Snapshot(schema=SCHEMA, redacted=True, machine=document())
+    unseen = held(nothing, PROFILE)
+    assert {unseen[code].outcome for code in CODES} == {"could-not-run", "skipped"}
+    assert [code for code in CODES if unseen[code].outcome == "skipped"] == ["EXP-008"]
+
+
+def test_adapters_are_counted_by_board() -> None:
+    wanted = '[[nics]]\nname = "MT_0000000838"\ncount = 8\nrate_gbps = 400\nstate = "ACTIVE"\n'
+    eight = [networks.adapter(n) for n in range(8)]
+
+    def with_adapters(*devices: object) -> CheckResult:
+        facts = networks.network(rdma=list(devices))
+        return held(whole(network=facts), wanted)["EXP-006"]
+
+    assert with_adapters(*eight).outcome == "pass"
+    assert with_adapters(*eight, networks.adapter(9, virtual_function=True)).outcome == "pass"
+    assert "adapters MT_0000000838: 8 (lab.toml, line 3); here it is 7" in told(
+        with_adapters(*eight[:7])
+    )
+    slow = networks.adapter(7, networks.port(rate_gbps=200.0))
+    result = with_adapters(*eight[:7], slow)
+    assert "rate in Gbit/s 400 (lab.toml, line 4); here it is 200" in told(result)
+    assert [subject.text for subject in result.findings[0].subjects] == [
+        "adapter mlx5_7 at 0000:1f:00.0"
+    ]
+    assert held(whole(network=networks.network()), wanted)["EXP-006"].outcome == "fail"
 
 
 def test_without_a_profile_nothing_is_wanted() -> None:

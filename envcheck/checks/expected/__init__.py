@@ -8,5 +8,5 @@ AREA = Area(
     name="expected",
     title="Profile",
     position=125,
-    needs=MACHINE | {"containers", "cuda", "micro_kernels", "packages"},
+    needs=MACHINE | {"containers", "cuda", "micro_kernels", "packages", "network"},
 )

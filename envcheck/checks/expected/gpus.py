@@ -24,6 +24,14 @@ from .common import RAISED, held, place, told, wanted_tables, words_of
 _MODES = ("ecc", "mig", "persistence", "compute_mode", "power_limit_w")
 
 
+def _gpus(view: SnapshotView) -> list[Gpu]:
+    """The GPUs; where a profile wants some, not to have looked at them is no reason to skip."""
+    try:
+        return view.gpus
+    except Skip as why:
+        raise CouldNotRun(str(why)) from None
+
+
 def _named(gpus: list[Gpu], wanted: Wanted | None) -> list[Gpu]:
     """The GPUs that a table is about: of that name, or, where none has it, with its words in their names."""
     if wanted is None:
@@ -53,13 +61,13 @@ def gpus_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
     covered: list[Gpu] = []
     for table in tables:
         name = table.get(NAME)
-        gpus = _named(view.gpus, name)
+        gpus = _named(_gpus(view), name)
         covered += gpus
         count = table.get(COUNT, Wanted(">= 1"))
         if not fits(count.value, len(gpus), "number"):
             what = f"GPUs {words_of(name.value)}:" if name else "GPUs:"
             found.append(_count(view, told(view, what, count, len(gpus)), gpus))
-    strangers = [gpu for gpu in view.gpus if gpu not in covered]
+    strangers = [gpu for gpu in _gpus(view) if gpu not in covered]
     for gpu in strangers:
         message = (
             f"The profile has no GPU of this name ({place(view, Wanted(''))}): {known(gpu.name)}."
@@ -67,7 +75,7 @@ def gpus_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
         found.append(_count(view, message, [gpu], about_gpu(gpu)))
     yield from together(found)
     if not found:
-        yield Passed(f"{len(view.gpus)} GPUs, as the profile says")
+        yield Passed(f"{len(_gpus(view))} GPUs, as the profile says")
 
 
 def _count(
@@ -118,7 +126,7 @@ def _each(view: SnapshotView, names: list[str]) -> Iterator[Verdict]:
         raise Skip("the profile says nothing of this ([[gpus]])")
     judged = 0
     for table in tables:
-        for gpu in _named(view.gpus, table.get(NAME)):
+        for gpu in _named(_gpus(view), table.get(NAME)):
             judged += 1
             for name, wanted in table.items():
                 if name in keys:

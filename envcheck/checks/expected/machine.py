@@ -1,4 +1,4 @@
-"""The profile against what there is one of: the machine, its driver, its network, its tools."""
+"""The profile against what there is one of: the machine, its driver, its tools, the target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from .common import RAISED, held, wanted_tables
 _SEE = {
     "machine": "envcheck doctor -v --only host pci",
     "driver": "nvidia-smi",
-    "network": "ls /sys/class/infiniband",
     "tools": "envcheck doctor -v --only container",
 }
 
@@ -67,17 +66,6 @@ def machine_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
 )
 def driver_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
     return _section(view, "driver")
-
-
-@check(
-    "EXP-006",
-    title="The network is what the profile says",
-    problem="the network is not what its profile says",
-    about="The adapters for RDMA (InfiniBand, RoCE) that a profile wants the machine to have.",
-    sources=("the profile",),
-)
-def network_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    return _section(view, "network")
 
 
 @check(
