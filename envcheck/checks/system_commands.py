@@ -25,6 +25,11 @@ _ON_HOST = "# on the host: "
 _SUDO = re.compile(r"(^|[|;&(]\s*|\bxargs )sudo (?=[A-Za-z/])")
 
 
+_EL = ("rhel", "centos", "ol", "scientific", "almalinux", "rocky")
+# Fedora's systems whose packages are layers of an image, by their PRETTY_NAME.
+_OSTREE = re.compile(r"Silverblue|Kinoite|Sericea|Onyx|Atomic|CoreOS|Bazzite|Bluefin|Aurora")
+
+
 class ShellText(str):
     """A shell's code of our own, which goes into a command as it is."""
 
@@ -49,7 +54,20 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
         else words(list(value))
         for key, value in values.items()
     }
-    return [command.format(**quoted) for command in system_commands(what, names)]
+    return [_in_dialect(host, command.format(**quoted)) for command in system_commands(what, names)]
+
+
+def _in_dialect(host: Host, command: str) -> str:
+    """A command of dnf's in the words of what stands in its place on older and on image-based systems."""
+    major = (known(host.os_version) or "").partition(".")[0]
+    name = known(host.os_id) or ""
+    if (name in _EL and major in ("6", "7")) or (name, major) == ("amzn", "2"):
+        return re.sub(r"\bdnf\b", "yum", command)
+    if name == "mariner" or (name, major) == ("azurelinux", "3"):
+        return re.sub(r"\bdnf\b", "tdnf", command)
+    if _OSTREE.search(known(host.os_name) or ""):
+        return re.sub(r"\bdnf (install|upgrade)\b", r"rpm-ostree \1", command)
+    return command
 
 
 def in_engine(view: SnapshotView, what: str) -> list[str]:

@@ -253,6 +253,8 @@ def test_a_log_that_only_root_may_read() -> None:
         ({"cloud": "amazon", "hypervisor": "kvm"}, "without Secure Boot"),
         ({"hypervisor": "vmware"}, "own console"),
         ({"os_id": "fedora"}, "mokutil --import /var/lib/dkms/mok.pub"),
+        ({"os_id": "fedora", "secure_boot": False}, "grubby --update-kernel=ALL --remove-args="),
+        ({"os_id": "debian", "secure_boot": False}, "module.sig_enforce=1"),
         ({"os_id": "ubuntu"}, "mokutil --import /var/lib/shim-signed/mok/MOK.der"),
         ({"os_id": "ubuntu"}, "linux-modules-nvidia-550-open-$(uname -r)"),
     ],
@@ -268,7 +270,7 @@ def test_secure_boot_is_dealt_with_where_the_machine_is(facts: dict[str, Any], w
     assert finding.remedy is not None
     told = "\n".join([finding.remedy.text, *finding.remedy.commands])
     assert words in told
-    assert ("blue screen" in told) is ("cloud" not in facts)
+    assert ("blue screen" in told) is ("cloud" not in facts and "secure_boot" not in facts)
 
 
 # KRN-003

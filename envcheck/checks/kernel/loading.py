@@ -186,6 +186,16 @@ def _refused(view: SnapshotView, kernel: Kernel, module: str, events: list[Kerne
 
 def _enrol(view: SnapshotView, kernel: Kernel) -> Remedy:
     host = host_facts(view)
+    if known(host.secure_boot) is False:
+        return Remedy(
+            "Secure Boot is off: the kernel was told to take signed modules alone, by module.sig_enforce=1 or"
+            " lockdown= on its command line. Take that away, and reboot.",
+            [
+                "cat /proc/cmdline /sys/kernel/security/lockdown",
+                *_without_enforcement(view),
+                REBOOT,
+            ],
+        )
     cloud = known(host.cloud) or ""
     signed = _signed_modules(view, kernel)
     if cloud:
@@ -204,6 +214,12 @@ def _enrol(view: SnapshotView, kernel: Kernel) -> Remedy:
         + (", or install modules that the distribution has signed." if signed else "."),
         ["mokutil --sb-state", *key, REBOOT, MODPROBE, *signed],
     )
+
+
+def _without_enforcement(view: SnapshotView) -> list[str]:
+    """What opens, or changes, the kernel's command line."""
+    commands = on_system(view, "boot-options", options="module.sig_enforce=1 lockdown=integrity")
+    return [command.replace("--args=", "--remove-args=") for command in commands]
 
 
 def _in_cloud(view: SnapshotView, cloud: str, signed: list[str]) -> Remedy:
