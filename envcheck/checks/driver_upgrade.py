@@ -53,12 +53,14 @@ def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> 
 
 
 def _reload(view: SnapshotView, kernel: Kernel) -> Remedy:
+    running = [name for name in SERVICES if _may_run(view, name)]
     return Remedy(
         "Stop what uses the GPUs and reload the modules, or reboot; then hold the packages, so that an"
         " unattended upgrade does not do it again.",
         [
-            *(f"sudo systemctl stop {name}" for name in SERVICES if _may_run(view, name)),
+            *(f"sudo systemctl stop {name}" for name in running),
             reload_modules(kernel),
+            *(f"sudo systemctl start {name}" for name in running),
             f"{REBOOT}  # where the modules are in use",
             *_hold(view, kernel),
         ],
@@ -135,7 +137,10 @@ def _reason(
         return f" Half installed: {', '.join(half[:4])}.", on_system(view, "finish-upgrade")
     if modules and not any(upstream(package.version) in libraries for package in modules):
         flavour = known(kernel.driver_flavour) or "open"
-        matching = on_system(view, f"flavour-{flavour}", branch=branch(libraries[0]))
+        # Elsewhere packages have no branch in their names: what the manager has in step is in step.
+        by_name = modules[0].manager == "dpkg"
+        number = branch(libraries[0])
+        matching = on_system(view, f"flavour-{flavour}", branch=number) if by_name else []
         told = ", ".join(f"{package.name} {package.version}" for package in modules[:2])
         return (
             f" The module's package is {told}: another package has pulled in newer libraries.",

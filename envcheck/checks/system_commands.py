@@ -22,6 +22,11 @@ _HOSTS_OWN = re.compile(
     r"|nvidia-(?:ctk|driver|utils|compute|open|kernel|fabric)|akmod-nvidia|kernel-devel|linux-headers)"
 )
 _ON_HOST = "# on the host: "
+# What NixOS writes anew from configuration.nix, or keeps read-only.
+_NIXOS_OWN = re.compile(
+    r"/etc/(?:modprobe|modules-load|ld\.so\.conf)\.d|/etc/default/grub|systemctl enable|\bdkms\b"
+)
+_IN_NIX = "# on NixOS, by configuration.nix instead: "
 _SUDO = re.compile(r"(^|[|;&(]\s*|\bxargs )sudo (?=[A-Za-z/])")
 
 
@@ -89,6 +94,8 @@ def adapted(view: SnapshotView, remedy: Remedy) -> Remedy:
     commands = [
         _adapted(command, known(host.is_root) is True, inside) for command in remedy.commands
     ]
+    if known(host.os_id) == "nixos":
+        commands = [_in_nix(command) for command in commands]
     hosts = bool(commands) and all(command.startswith(_ON_HOST) for command in commands)
     text = f"Outside of this container, on its host: {remedy.text}" if hosts else remedy.text
     return Remedy(text, list(dict.fromkeys(commands)))
@@ -100,6 +107,11 @@ def _adapted(command: str, is_root: bool, inside: bool) -> str:
     if not is_root:
         return command
     return _SUDO.sub(r"\1", re.sub(r"^sudoedit ", '"${EDITOR:-vi}" ', command))
+
+
+def _in_nix(command: str) -> str:
+    ours = not command.startswith("#") and _NIXOS_OWN.search(command)
+    return _IN_NIX + command if ours else command
 
 
 def _host(view: SnapshotView) -> Host:

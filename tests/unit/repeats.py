@@ -123,8 +123,10 @@ def keeps_a_module_out(command: str, _remedy: Remedy, machine: Machine) -> str:
     return f"{names} are kept out" if names and set(names) <= set(out) else ""
 
 
-def services(command: str, _remedy: Remedy, machine: Machine) -> str:
+def services(command: str, remedy: Remedy, machine: Machine) -> str:
     for verb, name in re.findall(r"systemctl (enable --now|start|stop) ([\w-]+)", command):
+        if verb == "start" and f"systemctl stop {name}" in " ".join(remedy.commands):
+            continue
         runs = machine.service(name.removesuffix(".service"))
         if runs is (verb != "stop"):
             return f"{name} {'runs' if runs else 'does not run'}"

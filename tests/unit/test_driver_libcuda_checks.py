@@ -132,6 +132,15 @@ CASES = {
         "fail",
         "NVIDIA_DRIVER_CAPABILITIES",
     ),
+    "libcuda missing on WSL 1": (
+        "DRV-004",
+        machine(
+            cuda=CudaDriver(library_path=ABSENT),
+            host=Host(wsl=True, kernel="4.4.0-22621-Microsoft"),
+        ),
+        "fail",
+        "wsl.exe --set-version DISTRIBUTION 2",
+    ),
     "libcuda missing on WSL": (
         "DRV-004",
         machine(cuda=CudaDriver(library_path=ABSENT), host=Host(wsl=True)),

@@ -69,6 +69,7 @@ def test_what_holds_the_module_is_unloaded_first_and_only_running_services_are_s
     assert remedy.commands[1].startswith(
         "sudo modprobe -r nvidia_peermem nvidia_uvm nvidia_drm nvidia_modeset nvidia &&"
     )
+    assert remedy.commands[2] == "sudo systemctl start nvidia-fabricmanager"
 
 
 def test_packages_that_are_held_are_not_held_again() -> None:
@@ -183,3 +184,19 @@ def test_holds_and_logs_alone_are_no_finding() -> None:
     held = [package("nvidia-dkms-535", h100.DRIVER, held=True)]
     kernel = healthy_kernel(driver_packages=held, build_logs=[], headers=[RELEASE])
     assert independent(diagnosed(working(kernel))) == {}
+
+
+def test_a_pending_reboot_that_would_break_is_told_with_what_it_would_break() -> None:
+    kernel = healthy_kernel(
+        module_files=[module(NEW)],
+        dkms=ABSENT,
+        reboot_required=True,
+        reboot_required_by=["nvidia-x"],
+    )
+    assert diagnosed(working(kernel))["KRN-004"].consequence_of == "KRN-012"
+    ahead = healthy_kernel(
+        kernels_installed=[RELEASE, LATER],
+        reboot_required=True,
+        reboot_required_by=["linux-image-x"],
+    )
+    assert diagnosed(working(ahead))["KRN-004"].consequence_of == "KRN-003"

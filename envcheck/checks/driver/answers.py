@@ -110,7 +110,7 @@ def _nvml_remedy(view: SnapshotView, code: int, told: ErrorCode) -> Remedy:
     " Its exit code tells the reason; output that is no document means that something else bears its"
     " name.",
     sources=("nvidia-smi(1), RETURN VALUE",),
-    follows=(*NO_GPUS, "DRV-010", "GPU-001"),
+    follows=(*NO_GPUS, "DRV-010", "GPU-001", "KRN-009", "KRN-013"),
 )
 def nvidia_smi_answers(view: SnapshotView) -> Iterator[Verdict]:
     smi = facts_of(view.machine.nvidia_smi, "nvidia-smi")

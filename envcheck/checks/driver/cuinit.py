@@ -28,6 +28,7 @@ from ..system_commands import in_engine
 from .error_codes import CUDA, ErrorCode
 
 UVM = "/dev/nvidia-uvm"
+WSL_1 = re.compile(r"4\.4\.0-\d+-Microsoft\Z")
 USUAL = re.compile(r"/usr/lib(64|/x86_64-linux-gnu|/aarch64-linux-gnu)?\Z")
 
 
@@ -49,7 +50,7 @@ USUAL = re.compile(r"/usr/lib(64|/x86_64-linux-gnu|/aarch64-linux-gnu)?\Z")
     ),
     follows=(
         *(*NO_GPUS, "KRN-006", "KRN-007", "DRV-005", "DRV-009", "DRV-010", "GPU-001", "GPU-011"),
-        *("GPU-012", "ENV-002", "ENV-009"),
+        *("GPU-012", "KRN-009", "KRN-013", "ENV-002", "ENV-009"),
     ),
 )
 def cuda_starts(view: SnapshotView) -> Iterator[Verdict]:
@@ -107,10 +108,7 @@ def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:
         evidence.append(view.evidence("machine.cuda.load_error"))
     where = ""
     if on_wsl(view):
-        remedy = Remedy(
-            "Install NVIDIA's driver in Windows, none inside WSL, and restart WSL from Windows.",
-            ["ls /usr/lib/wsl/lib/", "wsl.exe --shutdown"],
-        )
+        remedy = _on_wsl(view)
     elif container(view):
         remedy = Remedy(
             "Start the container with the GPUs and the driver capability compute.",
@@ -130,6 +128,23 @@ def _no_libcuda(view: SnapshotView, cuda: CudaDriver) -> Finding:
         f"The loader finds no libcuda.so.1, the driver's CUDA library{where}: no framework can use a GPU.",
         evidence=evidence,
         remedy=remedy,
+    )
+
+
+def _on_wsl(view: SnapshotView) -> Remedy:
+    release = (
+        known(view.machine.host.facts.kernel)
+        if view.machine.host and view.machine.host.facts
+        else None
+    )
+    if WSL_1.match(release or ""):
+        return Remedy(
+            "This is WSL 1, which has no GPU: convert it to WSL 2, from Windows.",
+            ["wsl.exe --list --verbose", "wsl.exe --set-version DISTRIBUTION 2"],
+        )
+    return Remedy(
+        "Install NVIDIA's driver in Windows, none inside WSL, and restart WSL from Windows.",
+        ["ls /usr/lib/wsl/lib/", "wsl.exe --update", "wsl.exe --shutdown"],
     )
 
 

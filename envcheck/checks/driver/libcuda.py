@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from ...data.versions import parse_version
 from ...facts.base import known
 from ...facts.gpu import CudaDriver
+from ...facts.kernel import Kernel
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.shell import word
 from ...findings.subjects import about_file
 from ..driver_state import NO_GPUS, container, on_wsl
 from ..registry import check
@@ -140,10 +142,9 @@ def wsl_uses_windows_driver(view: SnapshotView) -> Iterator[Verdict]:
         raise Skip("this is not WSL")
     if container(view):
         raise Skip("in a container on WSL the engine brings the libraries")
-    kernel = view.machine.kernel
-    packages = (
-        None if kernel is None or kernel.facts is None else known(kernel.facts.driver_packages)
-    )
+    probe = view.machine.kernel
+    kernel = Kernel() if probe is None or probe.facts is None else probe.facts
+    packages = known(kernel.driver_packages)
     cuda = facts_of(view.machine.cuda, "libcuda")
     path = need(cuda.library_path, "the libcuda that is mapped")
     if path.startswith(WSL_LIBRARIES):
@@ -163,6 +164,16 @@ def wsl_uses_windows_driver(view: SnapshotView) -> Iterator[Verdict]:
             "Remove the Linux driver from WSL, where it has no place (NVIDIA's CUDA toolkit without a driver,"
             " cuda-toolkit, may stay), then restart WSL. In Windows, NVIDIA's driver has to be installed and"
             " current.",
-            [*on_system(view, "remove-driver"), "sudo ldconfig", "wsl.exe --shutdown"],
+            [*_remove(view, kernel, path), "sudo ldconfig", "wsl.exe --shutdown"],
         ),
     )
+
+
+def _remove(view: SnapshotView, kernel: Kernel, path: str) -> list[str]:
+    """The commands that take the driver out of WSL: its packages by their names, or the runfile's files."""
+    names = [package.name for package in known(kernel.driver_packages) or []]
+    runfile = known(kernel.runfile_installer)
+    commands = [f"sudo {word(runfile)}"] if runfile else []
+    if names:
+        return [*commands, *on_system(view, "remove-driver", names=names)]
+    return commands or on_system(view, "owner", names=[path])

@@ -30,7 +30,7 @@ FABRIC_MANAGER = "nvidia-fabricmanager"
     " is needed. Until then the old kernel and the old module run beside the new files; what breaks then"
     " breaks at the next reload or reboot. Other packages that ask for a reboot do not count here.",
     sources=("lyulyul/shine-cluster#30", "update-notifier's /run/reboot-required"),
-    follows=("PCI-001", "DRV-002"),
+    follows=("PCI-001", "DRV-002", "KRN-003", "KRN-012"),
 )
 def no_reboot_pending(view: SnapshotView) -> Iterator[Verdict]:
     kernel = kernel_facts(view)
