@@ -20,6 +20,7 @@ class Engine(Facts, frozen=True, kw_only=True):
     storage_driver: Maybe[str] = NOT_COLLECTED
     storage_path: Maybe[str] = NOT_COLLECTED
     storage_free_mib: Maybe[int] = NOT_COLLECTED
+    desktop: Maybe[bool] = NOT_COLLECTED  # Docker Desktop, which runs in a virtual machine
     remote: Maybe[bool] = NOT_COLLECTED  # the server runs on another machine, or in a VM of its own
     cdi_enabled: Maybe[bool] = NOT_COLLECTED  # docker: the server names directories of CDI specs
     cdi_spec_dirs: Maybe[list[str]] = NOT_COLLECTED  # as it says itself, or is configured

@@ -195,6 +195,21 @@ def test_podman_that_does_not_answer() -> None:
     assert "podman system migrate" in commands(only(judge("CTR-001", containers)))
 
 
+def test_a_specification_of_another_driver_than_the_one_that_runs() -> None:
+    """Both are on disk: nothing that it names is missing."""
+    spec = replace(SPEC, driver_versions=["550.54.15"])
+    containers = replace(READY, cdi_specs=[spec])
+    runs = replace(LINKED, driver_version="535.183.01")
+    answers = Nvml(init_code=0, gpu_count=1)
+    finding = only(judge("CTR-004", containers, kernel=runs, nvml=answers))
+    assert "550.54.15" in finding.message and "535.183.01" in finding.message
+    assert f"--output={SPEC.path}" in commands(finding)
+    for kernel, nvml in ((LINKED, answers), (runs, Nvml(init_code=18)), (runs, None)):
+        assert judge("CTR-004", containers, kernel=kernel, nvml=nvml).outcome == "pass"
+    same = replace(READY, cdi_specs=[replace(spec, driver_versions=["535.183.01"])])
+    assert judge("CTR-004", same, kernel=runs, nvml=answers).outcome == "pass"
+
+
 # CTR-002
 
 
@@ -211,6 +226,24 @@ def test_no_way_to_a_gpu() -> None:
 def test_an_installed_toolkit_is_only_configured() -> None:
     containers = replace(BARE, engines=BARE.engines[:1], toolkit_path="/usr/bin/nvidia-ctk")
     assert "apt install" not in commands(only(judge("CTR-002", containers)))
+
+
+def test_docker_s_snap_does_not_see_the_toolkit() -> None:
+    snap = replace(BARE.engines[0], path="/snap/bin/docker")
+    containers = replace(BARE, engines=[snap], toolkit_path="/usr/bin/nvidia-ctk")
+    result = judge("CTR-002", containers, host=Host(os_id="ubuntu"))
+    finding = only(result)
+    assert "snap" in finding.message
+    assert "sudo snap remove docker\nsudo apt install docker.io" in commands(finding)
+    works = replace(containers, engines=[replace(snap, runtimes=["nvidia", "runc"])])
+    assert judge("CTR-002", works).outcome == "pass"
+
+
+def test_docker_desktop_has_no_gpu_but_on_wsl() -> None:
+    desktop = replace(DOCKER, desktop=True, remote=True)
+    containers = replace(READY, engines=[desktop])
+    assert "Docker Desktop" in only(judge("CTR-002", containers, host=Host(wsl=False))).message
+    assert judge("CTR-002", containers, host=Host(wsl=True)).outcome == "skipped"
 
 
 def test_rootless_docker_is_configured_for_its_user() -> None:

@@ -17,6 +17,7 @@ from h100 import (
 from judged import assert_case
 from msgspec.structs import replace
 
+from envcheck.checks.engine import diagnose
 from envcheck.facts.base import Probe, StuckProcess, Unavailable
 from envcheck.facts.gpu import NvidiaSmi, Nvml
 from envcheck.facts.host import Host
@@ -272,3 +273,19 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_case(name: str) -> None:
     assert_case(*CASES[name])
+
+
+def test_inside_a_container_no_module_is_reloaded() -> None:
+    """It is the host's, and so are the libraries that an engine brings in."""
+    for kind, words in (
+        ("docker", "docker run"),
+        ("podman", "podman run"),
+        ("kubernetes", "kubectl"),
+    ):
+        snap = machine(nvml=no_driver(18), host=Host(container=kind))
+        (result,) = (r for r in diagnose(snap).results if r.code == "DRV-002")
+        (finding,) = result.findings
+        assert finding.remedy is not None
+        told = "\n".join(finding.remedy.commands)
+        assert words in told and "on the host: nvidia-smi" in told
+        assert "modprobe" not in told and "reboot" not in told

@@ -124,6 +124,21 @@ def test_a_short_uuid_means_the_one_that_begins_so() -> None:
     assert choose("GPU-8932f937-b", devices).chosen == devices[1:2]
 
 
+def test_a_job_that_slurm_gave_no_gpu() -> None:
+    for value in ("", "NoDevFiles"):
+        (finding,) = on("ENV-001", CUDA_VISIBLE_DEVICES=value, SLURM_JOB_ID="7").findings
+        assert finding.remedy is not None and "--gres=gpu:1" in finding.remedy.commands[0]
+        (finding,) = on("ENV-001", CUDA_VISIBLE_DEVICES=value).findings
+        assert finding.remedy is not None and finding.remedy.commands[0].startswith("unset")
+
+
+def test_an_index_of_the_host_s_in_a_container() -> None:
+    (finding,) = container("ENV-001", gpus=True, CUDA_VISIBLE_DEVICES="6").findings
+    assert "counts those that it was given, from 0" in finding.message
+    (finding,) = on("ENV-001", CUDA_VISIBLE_DEVICES="6").findings
+    assert "container" not in finding.message
+
+
 def divided(number: int, *uuids: str, mig: bool = True) -> Gpu:
     one = gpu(number)
     instances = [MigInstance(uuid=uuid) for uuid in uuids]

@@ -167,6 +167,14 @@ def test_k3s_has_a_containerd_of_its_own_beside_docker_s(node: Node) -> None:
     assert facts.nvidia_runtimes == ["nvidia"]
 
 
+def test_docker_s_containerd_is_not_the_kubelet_s(node: Node) -> None:
+    node.run("kubelet", SOCKET)
+    node.run("dockerd")
+    node.run("containerd", "--config", "/var/run/docker/containerd/containerd.toml")
+    node.run("containerd")
+    assert node.node().config == containerd.CONFIG
+
+
 @pytest.mark.parametrize(
     ("beside", "distribution"), [("rke2", "rke2"), ("k0s", "k0s"), ("sshd", "kubelet")]
 )

@@ -23,6 +23,7 @@ from ..containers import (
     nvidia_specs,
     serving,
 )
+from ..driver_state import on_wsl
 from ..registry import check
 from ..system_commands import on_system
 
@@ -121,11 +122,17 @@ def wake(view: SnapshotView, engine: Engine, why: Unavailable) -> Remedy:
         "nvidia-container-toolkit#854",
         "nvidia-container-runtime#190",
         "NVIDIA Container Toolkit installation guide",
+        "nvidia-container-toolkit#522; docker-snap#148; nvidia-docker#1637 (snap)",
+        "Docker documentation, GPU support in Docker Desktop",
     ),
     follows=NO_GPU,
 )
 def engines_give_gpus(view: SnapshotView) -> Iterator[Verdict]:
     need_gpus(view)
+    for engine in containers_of(view).engines:
+        if known(engine.desktop) is True and not on_wsl(view):
+            yield _in_desktop(view, engine)
+            return
     for engine in serving(view):
         way = _way(view, engine)
         if way:
@@ -135,6 +142,24 @@ def engines_give_gpus(view: SnapshotView) -> Iterator[Verdict]:
             yield Unjudged("skipped", why, about("engine", engine.name))
         else:
             yield _no_way(view, engine)
+
+
+def _in_desktop(view: SnapshotView, engine: Engine) -> Finding:
+    return Finding(
+        "warn",
+        "docker is Docker Desktop here, which runs containers in a virtual machine of its own: this machine's"
+        " GPUs are not in it.",
+        subjects=about("engine", engine.name),
+        evidence=[evidence(view, engine, "desktop")],
+        remedy=Remedy(
+            "Use docker's engine itself, beside Docker Desktop or in its place.",
+            [
+                *on_system(view, "docker"),
+                "docker context use default",
+                *CONFIGURE_DOCKER,
+            ],
+        ),
+    )
 
 
 def _way(view: SnapshotView, engine: Engine) -> str | None:
@@ -161,7 +186,21 @@ def _way(view: SnapshotView, engine: Engine) -> str | None:
 def _no_way(view: SnapshotView, engine: Engine) -> Finding:
     containers = containers_of(view)
     commands = [] if known(containers.toolkit_path) else on_system(view, "container-toolkit")
-    if engine.name == "docker":
+    text = "Install NVIDIA's container toolkit and tell the engine about it."
+    if engine.name == "docker" and engine.path.startswith("/snap/"):
+        message = (
+            "docker came as a snap and has no GPU runtime: a snap does not see the toolkit and the driver's"
+            " libraries that are installed on this machine."
+        )
+        text = "Replace the snap by the distribution's docker (or docker-ce), and configure that."
+        commands = [
+            "sudo snap remove docker",
+            *on_system(view, "docker"),
+            *commands,
+            *CONFIGURE_DOCKER,
+        ]
+        shown = evidence(view, engine, "path")
+    elif engine.name == "docker":
         message = (
             "docker has no GPU runtime: neither NVIDIA's runtime nor its hook nor CDI; `docker run --gpus"
             " all` ends with 'could not select device driver'."
@@ -183,7 +222,7 @@ def _no_way(view: SnapshotView, engine: Engine) -> Finding:
         message,
         subjects=about("engine", engine.name),
         evidence=[shown, view.evidence("machine.containers.toolkit_path")],
-        remedy=Remedy("Install NVIDIA's container toolkit and tell the engine about it.", commands),
+        remedy=Remedy(text, commands),
     )
 
 

@@ -40,6 +40,7 @@ _TOOLKIT = "NVIDIA Container Toolkit's documentation, environment variables"
         CUDA_GUIDE,
         "NVIDIA Multi-Instance GPU User Guide, CUDA Device Enumeration",
         "pytorch#102715, #130181, #131650",
+        "Slurm documentation, Generic Resource Scheduling: GPU management",
     ),
     follows=NO_GPUS_THERE,
 )
@@ -54,14 +55,13 @@ def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
     total = len(devices(view)[0])
     choice = visible(view)
     evidence = [told(view, VARIABLE), view.evidence("seen.cuda.device_count", total)]
-    remedy = Remedy(
-        "Unset it, or name GPUs that are there (index or UUID, separated by commas).",
-        [f"unset {VARIABLE}", "nvidia-smi -L"],
-    )
+    remedy = _name_others(view, value)
     if not choice.chosen:
         what = (
             "is empty" if not value.strip() else f"is {value!r}, which names no GPU of this machine"
         )
+        if _in_container(view) and value.strip()[:1].isdigit():
+            what += f" (a container counts those that it was given, from 0 to {total - 1})"
         yield Finding(
             "fail",
             f"{VARIABLE} {what}: it hides all {total} GPU{'' if total == 1 else 's'} from CUDA.",
@@ -93,6 +93,19 @@ def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
         yield one_of_many
     else:
         yield Passed(f"{VARIABLE}={value}: {len(choice.chosen)} of {total}")
+
+
+def _name_others(view: SnapshotView, value: str) -> Remedy:
+    """In a job of Slurm's the variable is Slurm's: empty, or NoDevFiles, where it gave the job no GPU."""
+    if "SLURM_JOB_ID" in variables(view) and value.strip() in ("", "NoDevFiles"):
+        return Remedy(
+            "Slurm gave this job no GPU: ask for some, and leave the variable to Slurm.",
+            ["srun --gres=gpu:1 nvidia-smi -L", "sbatch --gres=gpu:1 SCRIPT"],
+        )
+    return Remedy(
+        "Unset it, or name GPUs that are there (index or UUID, separated by commas).",
+        [f"unset {VARIABLE}", "nvidia-smi -L"],
+    )
 
 
 @check(

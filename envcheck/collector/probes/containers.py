@@ -157,6 +157,7 @@ def put_docker(facts, result, environ):
     _put_text(facts, "storage_driver", info.get("Driver"))
     _put_text(facts, "storage_path", info.get("DockerRootDir"))
     facts.put("selinux", "name=selinux" in options)
+    facts.put("desktop", info.get("OperatingSystem") == "Docker Desktop")
     facts.put("remote", _is_remote(info, environ))
     if "CDISpecDirs" in info:
         facts.put("cdi_enabled", bool(info["CDISpecDirs"]))
