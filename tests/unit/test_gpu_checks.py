@@ -88,6 +88,13 @@ CASES = {
         "fail",
         "slowdown temperature",
     ),
+    "no fan": ("GPU-007", {"temperature_c": 80, "fan_percent": 0}, "warn", "fan stands still"),
+    "hot without a fan": (
+        "GPU-007",
+        {"temperature_c": 90, "temperature_margin_c": 0, "fan_percent": 0},
+        "fail",
+        "fan stands still",
+    ),
     "warm": ("GPU-007", {"temperature_margin_c": 1}, "warn", "1 degree below"),
     "no threshold": (
         "GPU-007",

@@ -11,10 +11,11 @@ from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, need
 from ...findings.model import Passed, Remedy, Verdict
 from ..driver_state import NO_GPUS
-from ..gpus import finding, judge_gpus
+from ..gpus import address_of, finding, judge_gpus
 from ..registry import check
 from .power import POWER_SUPPLY
 
+FAN_C = 75  # fans that stand still on idle boards turn well below it
 WARM_C = 5  # degrees below its slowdown threshold from which on a GPU counts as hot
 
 COOLING = Remedy(
@@ -31,12 +32,35 @@ COOLING = Remedy(
     about="At its slowdown temperature a GPU lowers its clocks by itself, a few degrees above that it"
     " switches off. Judged against the GPU's own threshold, as a temperature or as the degrees that are"
     " left (T.Limit), whichever the driver gives: at the threshold is a failure, within 5 degrees of it a"
-    " warning. The same GPU idle is cooler: a healthy value without load says nothing about training.",
+    " warning. The same GPU idle is cooler: a healthy value without load says nothing about training. A fan"
+    " that stands still on a hot board is a warning too.",
     sources=("nvidia-smi(1), Temperature", "NVSentinel#890; pytorch#153195"),
     follows=(*NO_GPUS, "GPU-008"),
 )
 def gpus_are_cool(view: SnapshotView) -> Iterator[Verdict]:
-    return judge_gpus(view, lambda gpu: _temperature(view, gpu))
+    return judge_gpus(view, lambda gpu: _fan_or_temperature(view, gpu))
+
+
+def _fan_or_temperature(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+    now = known(gpu.temperature_c)
+    if known(gpu.fan_percent) == 0 and now is not None and now >= FAN_C:
+        left = _degrees_left(gpu)
+        yield finding(
+            view,
+            "fail" if left is not None and left <= 0 else "warn",
+            gpu,
+            f"The GPU is at {now} °C and its fan stands still: it will lower its clocks, and then switch"
+            " off.",
+            "fan_percent temperature_c",
+            Remedy(
+                "Look whether the fan turns and its cable is plugged in, and whether a program holds it at"
+                " a speed of its own.",
+                [f"nvidia-smi -q -d TEMPERATURE -i {address_of(gpu)}", "nvidia-settings -q fans"],
+            ),
+            "has a fan that stands still",
+        )
+    else:
+        yield from _temperature(view, gpu)
 
 
 def _degrees_left(gpu: Gpu) -> int | None:
