@@ -16,6 +16,7 @@ LOG_LINES = 60
 # What a framework's package keeps beside it: TensorFlow 1.15 to 2.1, and JAX.
 _BESIDE = {"tensorflow": "tensorflow_core", "jax": "jaxlib"}
 _LINE_LIMIT = 600  # characters
+_DEADLINE = 90.0  # of the framework probes
 _ASKING = 12.0  # seconds for the versions of all mapped libraries
 
 # The user's own values of these are the environment probe's business.
@@ -52,6 +53,8 @@ def collect(context, name, describe):
             facts.put(
                 "compiler_tools", _compiler_tools(context, homes(module)), "files, ptxas --version"
             )
+        if facts.get("gpus"):
+            _try(context, name, facts, started)
     facts.put("libraries", _libraries(context), "/proc/self/maps and the libraries' own functions")
     facts.put("log", [], "its standard error")
     _flush()
@@ -95,6 +98,17 @@ def _compiler_tools(context, folders):
         return compiler_tools.find(context, folders, sys.path, sys.prefix)
     except BaseException as error:
         return from_error(error)
+
+
+def _try(context, name, facts, started):
+    """What the framework does on its GPU, in the time that is left once its libraries have been asked."""
+    from . import trials
+
+    left = context.params.get("deadline", _DEADLINE) - (time.monotonic() - started) - _ASKING
+    made, stderr = trials.run(context, name, left)
+    if made:
+        facts.put("trials", made, "a second process of the target's interpreter")
+        facts.put("trial_log", _about_gpus(stderr), "its standard error")
 
 
 def _flush():
@@ -159,9 +173,13 @@ def _libraries(context):
 
 def after(values, stderr):
     """Fill ``log`` with the lines about GPUs from what the process wrote to stderr. In the parent."""
+    values["log"] = _about_gpus(stderr)
+
+
+def _about_gpus(stderr):
     lines = []
     for line in stderr.splitlines():
         line = line.rstrip()[:_LINE_LIMIT]
         if _ABOUT_GPUS.search(line) and line not in lines[-3:]:
             lines.append(line)
-    values["log"] = lines[:LOG_LINES]
+    return lines[:LOG_LINES]

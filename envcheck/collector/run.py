@@ -206,9 +206,10 @@ class Run(object):
     def _start_target(self, where, interpreter, hello):
         python = [interpreter, "-B"]  # no bytecode: the target is left as it was found
         there = hello.get("frameworks", ())
+        params = {"deadline": self.deadline} if self.deadline else {}
         for probe in self._chosen("target"):
             if probe.imports is None or probe.imports in there:
-                self._probe(where, python, probe, {}, self.scratch)
+                self._probe(where, python, probe, params, self.scratch)
 
     def _chosen(self, document):
         """The probes that write this document, envcheck's own first."""

@@ -176,6 +176,15 @@ class CompilerTool(Facts, frozen=True, kw_only=True):
     version: Maybe[str] = NOT_COLLECTED  # "12.5.82"; a libdevice has none
 
 
+class Trial(Facts, frozen=True, kw_only=True):
+    """One thing that a framework was made to do on its first GPU: "xla", "conv2d float16"."""
+
+    name: str
+    outcome: Literal["ok", "failed", "crashed", "timeout", "not-supported"]
+    seconds: Maybe[float] = NOT_COLLECTED
+    error: str = ""  # "TypeName: message", or how its process ended
+
+
 class Framework(Facts, frozen=True, kw_only=True):
     """One framework, imported in a process of its own by the target's interpreter."""
 
@@ -197,6 +206,8 @@ class Framework(Facts, frozen=True, kw_only=True):
     ] = {}  # "tf32", "amp", "xla", "memory_growth" as the framework reports them
     libraries: list[Library] = []  # how: "framework"
     compiler_tools: Maybe[list[CompilerTool]] = NOT_COLLECTED
+    trials: Maybe[list[Trial]] = NOT_COLLECTED  # where it sees a GPU
+    trial_log: list[str] = []  # as log, of the trials' process
 
 
 class Environment(Facts, frozen=True, kw_only=True):

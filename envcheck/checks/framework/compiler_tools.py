@@ -22,6 +22,7 @@ from ...findings.subjects import about, about_file
 from ..driver_state import NO_GPUS_THERE
 from ..registry import check
 from ..target import each_framework, need_gpus, pip_install, sees_gpus, variables
+from .trials import ran, said
 
 _BEFORE = (*NO_GPUS_THERE, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")
 _LACKS = re.compile(
@@ -104,11 +105,14 @@ def tools_found(view: SnapshotView) -> Iterator[Verdict]:
 
     def judge(facts: Framework) -> Iterator[Verdict]:
         title = FRAMEWORKS[facts.name]
+        if ran(facts, "xla"):
+            yield Passed(f"{title}: XLA compiled for the GPU")
+            return
         tools = _tools(facts)
         missing = [] if tools.libdevice else ["libdevice.10.bc"]
         if tools.search.ptxas and not tools.ptxas:
             missing.insert(0, "ptxas")
-        logged = next((line for line in facts.log if _LACKS.search(line)), "")
+        logged = next((line for line in said(facts) if _LACKS.search(line)), "")
         if not missing:
             first = [one[0].path for one in (tools.ptxas, tools.libdevice) if one]
             yield Passed(f"{title}: {', '.join(first)}")
@@ -118,7 +122,12 @@ def tools_found(view: SnapshotView) -> Iterator[Verdict]:
                 f"{title} finds no {' and no '.join(missing)}, and compiles only when asked to"
             )
             return
-        fails = tools.search.always and ("libdevice.10.bc" in missing or facts.name == "jax")
+        failed = any(
+            one.name == "xla" and one.outcome == "failed" for one in known(facts.trials) or []
+        )
+        fails = failed or (
+            tools.search.always and ("libdevice.10.bc" in missing or facts.name == "jax")
+        )
         yield Finding(
             "fail" if fails else "warn",
             f"XLA in {title} {known(facts.version) or ''} finds no {' and no '.join(missing)}: "
@@ -266,8 +275,11 @@ def ptxas_new_enough(view: SnapshotView) -> Iterator[Verdict]:
 
     def judge(facts: Framework) -> Iterator[Verdict]:
         title = FRAMEWORKS[facts.name]
+        if ran(facts, "xla"):
+            yield Passed(f"{title}: XLA compiled for the GPU")
+            return
         tools = _tools(facts)
-        logged = next((line for line in facts.log if _REFUSES.search(line)), "")
+        logged = next((line for line in said(facts) if _REFUSES.search(line)), "")
         if not tools.search.ptxas and not logged:
             raise Skip(f"this {title} compiles without ptxas")
         taken = tools.ptxas[0] if tools.ptxas else None

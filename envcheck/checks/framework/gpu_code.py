@@ -21,6 +21,7 @@ from ..system_commands import on_system
 from ..target import each_framework, need_gpus, pip_install, python_version
 from ..visible import VisibleDevice, visible
 from .fit import driver_cuda
+from .trials import ran
 
 
 @check(
@@ -67,7 +68,9 @@ def code_for_each_gpu(view: SnapshotView) -> Iterator[Verdict]:
             if code.kind == "none" and not all(map(is_entry, built)):
                 raise NotKnown(f"what {title}'s list of capabilities means ({', '.join(built)})")
             name = device.name or f"compute capability {capability}"
-            if code.kind == "native":
+            if code.kind == "jit" and len(devices) == 1 and ran(facts, "conv2d float32"):
+                yield Passed(f"{title} computed on {name} ({capability}), with {code.by}")
+            elif code.kind == "native":
                 yield Passed(f"{title} has {code.by} for {name} ({capability})")
             elif code.kind == "jit":
                 yield _jit(view, facts, name, capability, code.by)
