@@ -27,6 +27,10 @@ MODULE_PACKAGE = re.compile(
     r"(nvidia-(\d+xx-)?(open-)?(dkms|kernel-dkms|open|lts)|nvidia-(kernel|open-kernel)|k?mod-nvidia|akmod-nvidia"
     r"|dkms-nvidia|linux-(modules|objects)-nvidia|nvidia\Z|linux-[a-z0-9-]*nvidia)"
 )
+_THEN = {
+    True: "; then hold the packages, so that an unattended upgrade does not do it again.",
+    False: ".",
+}
 SERVICES = ("nvidia-persistenced", "nvidia-fabricmanager")
 
 
@@ -42,10 +46,11 @@ def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> 
         if versions & set(libraries) and numbers(name) > numbers(release)
     ]
     if newer:
+        hold = _hold(view, kernel)
         return Remedy(
-            f"Reboot into kernel {max(newer, key=numbers)}, for which the libraries' module was built; then"
-            " hold the packages, so that an unattended upgrade does not do it again.",
-            [REBOOT, *_hold(view, kernel)],
+            f"Reboot into kernel {max(newer, key=numbers)}, for which the libraries' module was built"
+            + _THEN[bool(hold)],
+            [REBOOT, *hold],
         )
     if not modules_on_disk(kernel) and known(kernel.module_files) != []:
         return _reload(view, kernel)  # which version is on disk is not known
@@ -54,15 +59,15 @@ def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> 
 
 def _reload(view: SnapshotView, kernel: Kernel) -> Remedy:
     running = [name for name in SERVICES if _may_run(view, name)]
+    hold = _hold(view, kernel)
     return Remedy(
-        "Stop what uses the GPUs and reload the modules, or reboot; then hold the packages, so that an"
-        " unattended upgrade does not do it again.",
+        f"Stop what uses the GPUs and reload the modules, or reboot{_THEN[bool(hold)]}",
         [
             *(f"sudo systemctl stop {name}" for name in running),
             reload_modules(kernel),
             *(f"sudo systemctl start {name}" for name in running),
             f"{REBOOT}  # where the modules are in use",
-            *_hold(view, kernel),
+            *hold,
         ],
     )
 
@@ -125,7 +130,7 @@ def _reason(
             [f"sudo {word(runfile)}", *on_system(view, "reinstall", names=names)],
         )
     if runfile:
-        return " Install NVIDIA's driver again, as a whole.", ["sudo sh NVIDIA-Linux-*.run"]
+        return " Install NVIDIA's driver again, as a whole.", on_system(view, "finish-upgrade")
     held = [package.name for package in packages if known(package.held)]
     if held and len(held) < len(packages):
         return (

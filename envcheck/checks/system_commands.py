@@ -20,6 +20,8 @@ _HOSTS_OWN = re.compile(
     r"|nvidia-persistenced|/etc/modprobe\.d|/etc/modules-load\.d|nvidia-cuda-mps-control"
     r"|nvidia-smi (?:--gpu-reset|mig|-c|-pm|-i \S+ -(?:mig|pl|c|pm|rac|rgc|rmc))"
     r"|nvidia-(?:ctk|driver|utils|compute|open|kernel|fabric)|akmod-nvidia|kernel-devel|linux-headers)"
+    r"|'\*nvidia\*'|\bpacman -Syu|\bnixos-rebuild|\bNVIDIA-Linux|\bcos-extensions|\bemerge\b|\bswupd\b"
+    r"|\bakmods\b"
 )
 _ON_HOST = "# on the host: "
 # What NixOS writes anew from configuration.nix, or keeps read-only.
@@ -35,6 +37,11 @@ _EL = ("rhel", "centos", "ol", "scientific", "almalinux", "rocky")
 _OSTREE = re.compile(r"Silverblue|Kinoite|Sericea|Onyx|Atomic|CoreOS|Bazzite|Bluefin|Aurora")
 
 
+_RUNFILE = "sudo sh NVIDIA-Linux-*.run  # of the version that is wanted, from NVIDIA"
+_OF_THE_DRIVER = ("install-driver", "update-driver", "driver-libraries", "finish-upgrade")
+_BESIDE_A_RUNFILE = ("cuda-compat", "nvidia-fabric", "nvidia-container", "libnvidia-container")
+
+
 class ShellText(str):
     """A shell's code of our own, which goes into a command as it is."""
 
@@ -45,6 +52,8 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
     values: what stands in them, as words of a shell; a sequence becomes several words.
     """
     host = _host(view)
+    if what in _OF_THE_DRIVER and _by_runfile(view):
+        return [_RUNFILE]
     names = [known(host.os_id) or "", *(known(host.os_like) or [])]
     if any(name.startswith("opensuse") for name in names):
         names.append("opensuse")
@@ -60,6 +69,15 @@ def on_system(view: SnapshotView, what: str, **values: str | Sequence[str]) -> l
         for key, value in values.items()
     }
     return [_in_dialect(host, command.format(**quoted)) for command in system_commands(what, names)]
+
+
+def _by_runfile(view: SnapshotView) -> bool:
+    """Whether the driver is from NVIDIA's runfile installer alone: packages would overwrite a part of it."""
+    probe = view.machine.kernel
+    if probe is None or probe.facts is None or known(probe.facts.runfile_installer) is None:
+        return False
+    names = [package.name for package in known(probe.facts.driver_packages) or []]
+    return all(name.startswith(_BESIDE_A_RUNFILE) for name in names)
 
 
 def _in_dialect(host: Host, command: str) -> str:

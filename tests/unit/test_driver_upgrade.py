@@ -200,3 +200,19 @@ def test_a_pending_reboot_that_would_break_is_told_with_what_it_would_break() ->
         reboot_required_by=["linux-image-x"],
     )
     assert diagnosed(working(ahead))["KRN-004"].consequence_of == "KRN-003"
+
+
+def test_a_runfiles_driver_is_updated_by_a_runfile() -> None:
+    kernel = upgraded(module_files=[module(OLD)], runfile_installer="/usr/bin/nvidia-uninstall")
+    remedy = told(kernel)
+    assert any("NVIDIA-Linux-*.run" in command for command in remedy.commands)
+    assert "apt" not in words(remedy)
+
+
+def test_packages_of_two_versions_where_their_names_have_no_branch() -> None:
+    packages = [
+        DriverPackage(manager="rpm", name="kmod-nvidia-open-dkms", version=f"{OLD}-1.el9"),
+        DriverPackage(manager="rpm", name="nvidia-driver-libs", version=f"{NEW}-1.el9"),
+    ]
+    remedy = told(upgraded(module_files=[module(OLD)], driver_packages=packages), os_id="rocky")
+    assert "sudo dnf distro-sync '*nvidia*'" in remedy.commands and "module" not in remedy.commands

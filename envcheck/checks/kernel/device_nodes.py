@@ -240,8 +240,6 @@ def _uvm_on_disk(view: SnapshotView, kernel: Kernel) -> Remedy | None:
 
 def _whole_driver(view: SnapshotView, kernel: Kernel) -> list[str]:
     packages = [text.split()[0] for text in driver_packages(kernel)]
-    if known(kernel.runfile_installer) and not packages:
-        return ["sudo sh NVIDIA-Linux-*.run"]
     names = [name for name in packages if MODULE_PACKAGE.match(name)]
     return on_system(view, "reinstall", names=names) if names else install_driver(view)
 
