@@ -143,6 +143,36 @@ struct sram { unsigned version; u64 counters[11]; unsigned exceeded; };
 int nvmlDeviceGetSramEccErrorStatus(void *device, struct sram *status)
 {
     status->exceeded = status->version == ((1u << 24) | sizeof *status);
+    for (int i = 0; i < 11; i++) /* parity, SEC-DED and corrected: aggregate, then volatile; sources */
+        status->counters[i] = from("SHIM_FAULTS", 0) ? (1ull << 33) + i : 0;
+    return 0;
+}
+struct histogram { unsigned max, high, partial, low, none; };
+int nvmlDeviceGetRowRemapperHistogram(void *device, struct histogram *banks)
+{
+    *banks = from("SHIM_FAULTS", 0) ? (struct histogram){2555, 1, 2, 3, 4} : (struct histogram){2560};
+    return 0;
+}
+int nvmlDeviceGetGspFirmwareMode(void *device, unsigned *enabled, unsigned *by_default)
+{
+    *enabled = !from("SHIM_FAULTS", 0);
+    *by_default = 1;
+    return 0;
+}
+int nvmlDeviceValidateInforom(void *device) { return from("SHIM_INFOROM", 0); }
+int nvmlDeviceGetApplicationsClock(void *device, int kind, unsigned *mhz)
+{
+    *mhz = kind ? 2619 : from("SHIM_FAULTS", 0) ? 345 : 1980;
+    return 0;
+}
+int nvmlDeviceGetDefaultApplicationsClock(void *device, int kind, unsigned *mhz)
+{
+    *mhz = kind ? 2619 : 1980;
+    return 0;
+}
+int nvmlDeviceGetTemperatureThreshold(void *device, int kind, unsigned *celsius)
+{
+    *celsius = kind == 2 ? 95 : 87;
     return 0;
 }
 int nvmlDeviceGetRetiredPages(void *device, unsigned cause, unsigned *count, u64 *pages)
@@ -178,6 +208,9 @@ int nvmlDeviceGetGpuFabricInfoV(void *device, struct fabric *fabric)
         return fabric->version >> 24 == 2 ? (fabric->state = 3, fabric->mask = 0x1A9, 0) : 25;
     fabric->state = 3;
     fabric->summary = 1;
+    fabric->mask = from("SHIM_FABRIC_MASK", 0);
+    fabric->clique = 4026;
+    memset(fabric->cluster, 0xAB, sizeof fabric->cluster);
     return 0;
 }
 struct value {
@@ -192,6 +225,12 @@ int nvmlDeviceGetFieldValues(void *device, int count, struct value *values)
         values[i].type = 1;
         values[i].result = values[i].id == 226 ? 26 : 0;
         values[i].value = values[i].id == 82 ? 32 : from("SHIM_RECOVERY", 0);
+        if (values[i].id >= 269 && values[i].id <= 271) {
+            values[i].type = 3;
+            values[i].value = from("SHIM_FAULTS", 0) * (values[i].id - 268) * 10000000000ull;
+        }
+        if (values[i].id == 189 || values[i].id == 190) /* the module's limits */
+            values[i].value = values[i].scope == 1 ? 1000u * values[i].id : 0;
     }
     return 0;
 }
