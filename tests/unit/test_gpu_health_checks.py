@@ -271,6 +271,18 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "fail",
         "3 uncorrectable memory errors",
     ),
+    "old errors, and nothing of new ones": (
+        "GPU-002",
+        {"ecc_uncorrected_volatile": NOT_SUPPORTED, "ecc_uncorrected_aggregate": 2},
+        "warn",
+        "when is not told",
+    ),
+    "errors, and no mode": (
+        "GPU-002",
+        {"ecc_enabled": NOT_SUPPORTED, "ecc_uncorrected_volatile": 1},
+        "fail",
+        "1 uncorrectable memory error ",
+    ),
     "bank without spare rows": (
         "GPU-003",
         {"remap_banks_none": 2},
@@ -514,6 +526,8 @@ def test_a_document_that_describes_fewer_gpus_than_it_counts() -> None:
     assert result.outcome == "warn"
     assert "counts 8 GPUs and describes 7" in told(result)
     assert judged_alone(sent(8, [gpu(0)]), "GPU-001").outcome == "pass"  # -i 0
+    half = Gpu(pci_address=ADDRESSES[7], uuid="GPU-1", name="NVIDIA H100 80GB HBM3")
+    assert judged_alone(sent(8, [*seven[:5], half]), "GPU-001").outcome == "pass"  # cut
     assert judged_alone(sent(8, [gpu(n) for n in range(8)]), "GPU-001").outcome == "pass"
 
 

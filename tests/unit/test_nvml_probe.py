@@ -422,6 +422,20 @@ def test_slowdowns_are_asked_for_by_the_driver_s_own_numbers(driver: str, asked:
     assert reason(gpu.slowdown_sw_power_cap_us) == "not-supported"
 
 
+def test_an_old_driver_counts_heat_alone() -> None:
+    def values(_handle: int, numbers: list[Any]) -> list[Struct]:
+        told = {75: 90_000_000_000}.get(numbers[0])
+        return [
+            Struct(nvmlReturn=0 if told else 3, valueType=3, value=Struct(ullVal=told)),
+        ]
+
+    old = first(nvmlSystemGetDriverVersion="535.104.05", nvmlDeviceGetFieldValues=values)
+    assert old.slowdown_sw_thermal_us == 90_000_000
+    assert reason(old.slowdown_hw_thermal_us) == "not-supported"
+    new = first(nvmlDeviceGetFieldValues=values)
+    assert reason(new.slowdown_sw_thermal_us) == "not-supported"
+
+
 def test_sram_errors_each_by_itself() -> None:
     gpu = first(
         nvmlDeviceGetSramEccErrorStatus=fill(

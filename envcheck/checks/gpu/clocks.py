@@ -47,8 +47,8 @@ _PAST = (
         "slowdown_sw_thermal_us",
         "sw_thermal_slowdown",
         SOFTWARE_US,
-        "The driver held the clocks down because of heat for {0} since it was loaded: under load the GPU or"
-        " its memory gets as hot as it may.",
+        "Heat held the clocks down for {0} since the driver was loaded: under load the GPU or its memory gets"
+        " as hot as it may.",
         COOLING,
         "has been slowed down by heat",
     ),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import known
+import msgspec
+
+from ...facts.base import NOT_COLLECTED, known
 from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu, LostGpu
 from ...facts.missing import Skip
@@ -71,10 +73,12 @@ def _left_out(view: SnapshotView) -> Iterator[Finding]:
     # One alone out of many is what somebody asked for.
     if attached is None or described is None or not 1 < len(described) < attached:
         return
+    if _told(described[-1]) < _told(described[0]) / 2:  # the document breaks off in it
+        return
     yield Finding(
         "warn",
         f"nvidia-smi counts {attached} GPUs and describes {len(described)}: the driver could not ask the"
-        " others, which are lost, unless they were left out on purpose (-i).",
+        " others, which are lost, unless they were left out on purpose (-i) or the document was cut.",
         evidence=[
             view.evidence("machine.nvidia_smi.gpu_count"),
             view.evidence(
@@ -88,6 +92,11 @@ def _left_out(view: SnapshotView) -> Iterator[Finding]:
         ),
         headline="nvidia-smi describes fewer GPUs than are attached",
     )
+
+
+def _told(gpu: Gpu) -> int:
+    """How many of its facts are told, or told to be missing."""
+    return sum(fact != NOT_COLLECTED for fact in msgspec.structs.astuple(gpu))
 
 
 def _lost(view: SnapshotView, place: int, entry: LostGpu) -> Finding:

@@ -36,9 +36,8 @@ def no_uncorrectable_error(view: SnapshotView) -> Iterator[Verdict]:
 
 
 def _ecc(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
-    enabled = need(gpu.ecc_enabled, "ECC")
-    pending = known(gpu.ecc_pending)
-    if pending is not None and pending != enabled:
+    enabled, pending = known(gpu.ecc_enabled), known(gpu.ecc_pending)
+    if None not in (enabled, pending) and pending != enabled:
         yield finding(
             view,
             "warn",
@@ -48,34 +47,35 @@ def _ecc(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             "ecc_enabled ecc_pending",
             reset(gpu, "The change waits for a reset."),
         )
-    if not enabled:
+    recent, ever = known(gpu.ecc_uncorrected_volatile), known(gpu.ecc_uncorrected_aggregate)
+    if enabled is False:
         yield Passed("ECC is off")
         return
-    recent = need(gpu.ecc_uncorrected_volatile, "uncorrectable errors since the driver was loaded")
-    ever = known(gpu.ecc_uncorrected_aggregate) or 0
-    recent, ever = (
-        max(recent - volatile(gpu), 0),
-        max(ever - aggregate(gpu), 0),
-    )  # GPU-031 has those
-    if recent > 0:
+    if not recent and not ever:
+        need(gpu.ecc_enabled, "ECC")
+        need(gpu.ecc_uncorrected_volatile, "uncorrectable errors since the driver was loaded")
+    here = max((recent or 0) - volatile(gpu), 0)  # the others are GPU-031's
+    before = max((ever or 0) - aggregate(gpu), 0)
+    if here:
         yield finding(
             view,
             "fail",
             gpu,
-            f"{_errors(recent)} since the driver was loaded: the programs that met"
-            f" {'it' if recent == 1 else 'them'} died or computed wrongly.",
+            f"{_errors(here)} since the driver was loaded: the programs that met"
+            f" {'it' if here == 1 else 'them'} died or computed wrongly.",
             "ecc_uncorrected_volatile ecc_uncorrected_aggregate",
             reset(
                 gpu,
                 "A reset retires or remaps the bad memory; if the errors come back, ask for an RMA.",
             ),
         )
-    elif ever:
+    elif before:
+        since = "none since the driver was loaded" if recent is not None else "when is not told"
         yield finding(
             view,
             "warn",
             gpu,
-            f"{_errors(ever)} in the board's life, none since the driver was loaded: keep an eye on it.",
+            f"{_errors(before)} in the board's life, {since}: keep an eye on it.",
             "ecc_uncorrected_aggregate ecc_uncorrected_volatile",
             Remedy(
                 "Nothing now; look again after some days of load.",

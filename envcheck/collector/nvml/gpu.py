@@ -234,12 +234,18 @@ def inforom_valid(nvml, handle):
 
 
 def slowdowns(nvml, handle):
-    """For how long heat and the power brake have held the clocks down."""
+    """For how long heat and the power brake have held the clocks down.
+
+    Drivers before 575 count heat alone, whoever slowed the clocks down for it.
+    """
     version = text(nvml.call("nvmlSystemGetDriverVersion")).split(".")
     numbers = tuple(int(part) if part.isdigit() else 0 for part in version[:2])
     renumbered = (575,) <= numbers < (580, 82)
     fields = w.SLOWDOWN_FIELDS_OF_575 if renumbered else w.SLOWDOWN_FIELDS
-    return tuple(_slowdown(nvml, handle, field) for field in fields)
+    told = [_slowdown(nvml, handle, field) for field in fields]
+    if isinstance(told[0], dict) and numbers < (575,):
+        told[0] = _slowdown(nvml, handle, w.THERMAL_VIOLATION)
+    return tuple(told)
 
 
 def _slowdown(nvml, handle, number):

@@ -67,6 +67,7 @@ CLOCK_EVENT_REASONS = (
     (0x080, "hw_power_brake_slowdown"),
     (0x100, "display_clocks_setting"),
 )
+THERMAL_VIOLATION = 75  # NVML_FI_DEV_PERF_POLICY_THERMAL, in ns
 FABRIC_STATES = {1: "Not Started", 2: "In Progress", 3: "Completed"}
 FABRIC_HEALTH = {1: "Healthy", 2: "Unhealthy", 3: "Limited Capacity"}
 # Parts of the fabric's health mask: shift, width, the value of a healthy part, and the fault that each
