@@ -345,9 +345,21 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "warn",
         "cannot be read",
     ),
-    "no InfoROM": (
+    "a data-centre board without InfoROM": (
         "GPU-032",
         {"inforom": NOT_SUPPORTED, "inforom_valid": NOT_SUPPORTED},
+        "warn",
+        "cannot be read",
+    ),
+    "a GeForce without InfoROM": (
+        "GPU-032",
+        {"inforom": NOT_SUPPORTED, "inforom_valid": NOT_SUPPORTED, "brand": "GeForce"},
+        "pass",
+        "not supported",
+    ),
+    "a vGPU without InfoROM": (
+        "GPU-032",
+        {"inforom": NOT_SUPPORTED, "inforom_valid": NOT_SUPPORTED, "virtualization": "VGPU"},
         "pass",
         "not supported",
     ),

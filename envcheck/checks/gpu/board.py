@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import msgspec
 
 from ...data.versions import parse_version
-from ...facts.base import Unavailable, known
+from ...facts.base import Maybe, Unavailable, known
 from ...facts.gpu import Gpu
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, need
 from ...findings.model import Passed, Remedy, Verdict
 from ...findings.shell import word
-from ..driver_state import NO_GPUS, REBOOT, driver_version, on_windows, on_wsl
+from ..driver_state import DATA_CENTRE_BRANDS, NO_GPUS, REBOOT, driver_version, on_windows, on_wsl
 from ..gpus import about_errors, address_of, errors_of, finding, judge_gpus
 from ..nvidia_devices import known_kernel
 from ..registry import check
@@ -29,7 +29,7 @@ _CORRUPT = "corrupted inforom"
     about="The InfoROM is the board's own small memory: its configuration, and the ECC errors, retired pages"
     " and remapped rows of its life. Where its checksums are wrong (nvidia-smi warns 'infoROM is"
     " corrupted'), those records and the repairs that rest on them are lost: a failure. One that cannot be"
-    " read is a warning.",
+    " read is a warning, and so is a data-centre board that tells of none.",
     sources=(
         "nvml.h, nvmlDeviceValidateInforom, NVML_ERROR_CORRUPTED_INFOROM",
         "nvidia-smi(1), RETURN VALUE",
@@ -62,13 +62,13 @@ def _inforom(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
                 [f"nvidia-smi -q -i {address_of(gpu)}", "sudo nvidia-bug-report.sh"],
             ),
         )
-    elif unreadable and known(gpu.name) is not None:  # the driver answers for the rest
+    elif (unreadable and known(gpu.name) is not None) or _lacks_inforom(view, gpu):
         found = about_errors(
             view,
             gpu,
             "warn",
             "The InfoROM cannot be read: what the board knows of its memory errors and repairs is missing.",
-            unreadable,
+            unreadable or ["inforom"],
             Remedy(
                 "Look in the kernel's log; switch the machine off and on again, and ask the vendor where it"
                 " stays.",
@@ -80,6 +80,26 @@ def _inforom(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
         if not known(gpu.inforom_valid):
             need(gpu.inforom, "the InfoROM")
         yield Passed("the InfoROM is readable")
+
+
+def _lacks_inforom(view: SnapshotView, gpu: Gpu) -> bool:
+    """Whether a data-centre board, which has one, is told to have none (nvidia-smi: N/A)."""
+    return (
+        known(gpu.brand) in DATA_CENTRE_BRANDS
+        and says_none(gpu.inforom)
+        and known(gpu.inforom_valid) is None
+        and known(gpu.virtualization) in ("None", "Pass-Through")
+        and bool(known(gpu.memory_total_mib))
+        and not (on_windows(view) or on_wsl(view))
+    )
+
+
+def says_none(fact: Maybe[str]) -> bool:
+    """Whether the driver was asked and has none (nvidia-smi: N/A)."""
+    return isinstance(fact, Unavailable) and (fact.unavailable, fact.detail) == (
+        "not-supported",
+        "",
+    )
 
 
 # Whose driver cannot do without it, and from which driver on all since Turing have it by default.
@@ -113,7 +133,7 @@ def _gsp(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     if version is not None or enabled:
         yield Passed(f"GSP firmware {version or 'runs'}")
         return
-    if enabled is None and not _says_none(gpu):
+    if enabled is None and not says_none(gpu.gsp_firmware):
         need(gpu.gsp_firmware, "the GSP firmware")
     default = known(gpu.gsp_default)
     if default is None:
@@ -145,15 +165,6 @@ def _gsp(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
             view.evidence("machine.kernel.driver_parameters", f"EnableGpuFirmware: {parameter}")
         )
     yield found
-
-
-def _says_none(gpu: Gpu) -> bool:
-    """Whether the driver was asked for its version and has none (nvidia-smi: N/A)."""
-    fact = gpu.gsp_firmware
-    return isinstance(fact, Unavailable) and (fact.unavailable, fact.detail) == (
-        "not-supported",
-        "",
-    )
 
 
 def _is_default(view: SnapshotView, gpu: Gpu) -> bool:

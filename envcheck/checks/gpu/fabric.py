@@ -109,6 +109,10 @@ def _unfinished(view: SnapshotView, gpu: Gpu, state: str, fields: str) -> Findin
         effect = "CUDA starts on it nevertheless, and would not together with other GPUs."
     elif code == 0:
         effect = "CUDA starts, and GPUs reach each other over PCIe alone, many times slower."
+    elif code is None:
+        effect = (
+            "CUDA programs do not start (error 802), or exchange between GPUs is many times slower."
+        )
     else:
         effect = "no CUDA program starts."
     lasts = (

@@ -31,7 +31,7 @@ _DIED = {"timeout": "hung", "crashed": "died", "error": "broke its CUDA context"
         "training would not notice. Arithmetic that is consistent and merely not known is no failure."
     ),
     sources=SOURCES,
-    follows=(*NO_GPUS_THERE, "GPU-001", "GPU-002", "GPU-003"),
+    follows=(*NO_GPUS_THERE, "GPU-001", "GPU-002", "GPU-003", "GPU-031"),
 )
 def results_are_right(view: SnapshotView) -> Iterator[Verdict]:
     cases = [case for case in any_cases(view) if case.seen.mode.signatures]
