@@ -14,9 +14,10 @@ import msgspec
 from . import nvidia_ml_py, plugins, scratch
 from .collector.runtime import process
 from .collector.runtime.child import PACKAGE
+from .data.gpu_names import capability_of
 from .exit_codes import CouldNotLook, UsageError
 from .facts import snapshot as snapshots
-from .facts.base import Probe
+from .facts.base import Probe, known
 from .facts.snapshot import Snapshot
 
 # The collector bounds every probe; this bounds the collector.
@@ -134,7 +135,10 @@ def collect(
     with _requested(inside, seen) as arguments:
         grace = GRACE if inside is None else ENGINE_GRACE
         child = process.Child(argv + arguments, bound, env=env, grace=grace, limit=snapshots.LIMIT)
-        return _read(_run(child, progress))
+        collected = _read(_run(child, progress))
+    if nvidia_smi is not None:
+        collected.snapshot = _with_capabilities(collected.snapshot)
+    return collected
 
 
 @contextmanager
@@ -159,6 +163,29 @@ def _requested(inside: Inside | None, seen: Snapshot | None) -> Iterator[list[st
             request.write_bytes(msgspec.json.encode(told))
             arguments += ["--inside", str(request)]
         yield arguments
+
+
+def _with_capabilities(snapshot: Snapshot) -> Snapshot:
+    """A document's GPUs with the compute capabilities that it does not hold, as the tables have them."""
+    probe = snapshot.machine.nvidia_smi
+    gpus = known(probe.facts.gpus) if probe is not None and probe.facts is not None else None
+    if probe is None or probe.facts is None or not gpus:
+        return snapshot
+    filled, source = [], ""
+    for gpu in gpus:
+        name, architecture = known(gpu.name) or "", known(gpu.architecture) or ""
+        found, origin = capability_of(name, architecture)
+        if found and known(gpu.compute_capability) is None:
+            source = origin
+            gpu = msgspec.structs.replace(gpu, compute_capability=found)
+        filled.append(gpu)
+    if not source:
+        return snapshot
+    facts = msgspec.structs.replace(probe.facts, gpus=filled)
+    sources = {**probe.sources, "gpus.compute_capability": source}
+    told = msgspec.structs.replace(probe, facts=facts, sources=sources)
+    machine = msgspec.structs.replace(snapshot.machine, nvidia_smi=told)
+    return msgspec.structs.replace(snapshot, machine=machine)
 
 
 def _run(child: Any, progress: Progress | None) -> Any:

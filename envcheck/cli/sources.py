@@ -10,7 +10,7 @@ from io import StringIO
 from pathlib import Path
 
 from .. import __version__ as VERSION
-from .. import collection
+from .. import collection, scratch
 from ..collection import Collected, Inside, Kernels
 from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
@@ -18,6 +18,8 @@ from ..facts.snapshot import Snapshot
 from ..install.engine import ENGINES
 from . import messages
 from .parser import seconds
+
+OF_NVIDIA_SMI = (b"nvidia", b"nvml", b"gpu", b"no devices were found")
 
 
 def add_target(parser: argparse._ActionsContainer) -> None:
@@ -131,7 +133,10 @@ def read_nvidia_smi(path: str, *, redact: bool = True) -> Collected:
 
 
 def read_snapshot(path: str) -> Collected:
-    """A Snapshot that somebody collected; "-" is standard input. Raises UsageError naming the place."""
+    """A Snapshot that somebody collected, or what nvidia-smi printed; "-" is standard input.
+
+    Raises UsageError naming the place.
+    """
     try:
         if path == "-":
             data = sys.stdin.buffer.read(snapshots.LIMIT + 1)
@@ -140,6 +145,10 @@ def read_snapshot(path: str) -> Collected:
                 data = file.read(snapshots.LIMIT + 1)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
+    if not data.lstrip().startswith(b"{"):
+        printed = _printed(path, data)
+        if printed is not None:
+            return printed
     try:
         found = snapshots.load(data)
         _say_what_is_ignored(path, found, snapshots.unknown_fields(data, found))
@@ -150,6 +159,21 @@ def read_snapshot(path: str) -> Collected:
             hint="envcheck collect --output FILE writes a Snapshot; for nvidia-smi's own output use"
             " envcheck collect --nvidia-smi FILE",
         ) from None
+
+
+def _printed(path: str, data: bytes) -> Collected | None:
+    """A Snapshot of nvidia-smi's output; None where it is none."""
+    if not any(word in data.replace(b"\0", b"").lower() for word in OF_NVIDIA_SMI):
+        return None
+    try:
+        if path != "-":
+            return read_nvidia_smi(path)
+        with scratch.directory() as folder:
+            file = folder / "nvidia-smi.txt"
+            file.write_bytes(data)
+            return read_nvidia_smi(str(file))
+    except UsageError:
+        return None
 
 
 def _say_what_is_ignored(path: str, found: Snapshot, places: list[str]) -> None:

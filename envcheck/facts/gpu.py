@@ -196,7 +196,8 @@ class NvidiaSmi(Facts, frozen=True, kw_only=True):
     exit_code: Maybe[int] = NOT_COLLECTED  # 0 is success; negative: died by that signal
     message: Maybe[str] = NOT_COLLECTED  # what it printed instead of a document
     stuck: list[StuckProcess] = []  # nvidia-smi itself, where not even SIGKILL ended it
-    form: Maybe[Literal["xml", "text"]] = NOT_COLLECTED
+    form: Maybe[Literal["xml", "text", "table", "list", "csv"]] = NOT_COLLECTED
+    cut: bool = False  # it ends in the midst of a GPU
     schema: Maybe[str] = NOT_COLLECTED  # DTD: "v12"
     driver_version: Maybe[str] = NOT_COLLECTED
     cuda_version: Maybe[str] = NOT_COLLECTED

@@ -12,6 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..data import table
+from ..data.gpu_names import model
 from ..facts.micro_kernels import Mode
 
 # A mode's column in sm_throughput.csv; FP16, BF16 and FP8 with FP32 accumulation.
@@ -25,13 +26,6 @@ _COLUMNS: dict[Mode, str] = {
 # Capabilities all of whose GPUs have the same Tensor Cores, but for those in tensor_core_exceptions.csv.
 _ONE_KIND = ("7.0", "8.0", "9.0", "10.0")
 _HALVES = ("fp16", "bf16")
-
-# Words of a GPU's name that say nothing about its multiprocessors: maker, memory, form, edition.
-_ASIDE = re.compile(
-    r"\([^()]*\)|\b(nvidia|tesla|quadro(?= rtx a)|sxm\d?|pcie|nvl|ac|hbm\d\w?|generation|edition"
-    r"|\d+(/\d+)? ?gb)\b",
-    re.IGNORECASE,
-)
 
 
 class Chip(NamedTuple):
@@ -106,16 +100,10 @@ def _before_volta(compute_capability: str) -> str:
 
 def _key(name: str, compute_capability: str) -> str:
     """The row of sm_throughput.csv (or throughput_keys.csv) for a GPU; "" where that is not known."""
-    model = _model(name)
     for row in table("gpus"):
-        if row["compute_capability"] == compute_capability and _model(row["gpu"]) == model:
+        if row["compute_capability"] == compute_capability and model(row["gpu"]) == model(name):
             return row["throughput_key"]
     return compute_capability if compute_capability in _ONE_KIND else ""
-
-
-def _model(name: str) -> frozenset[str]:
-    """A GPU's name without what does not tell models apart; "Laptop", "Max-Q" and "D" stay in it."""
-    return frozenset(re.split(r"[\s-]+", _ASIDE.sub(" ", name.replace("-", " ")).lower().strip()))
 
 
 def _rates(key: str) -> tuple[dict[Mode, float], float]:

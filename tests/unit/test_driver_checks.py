@@ -9,6 +9,7 @@ from h100 import (
     DRIVER,
     ERROR,
     file,
+    gpu,
     kernel,
     machine,
     no_driver,
@@ -266,6 +267,20 @@ CASES = {
         machine(nvml=Probe(outcome="timeout", reason="no answer")),
         "pass",
         "came back",
+    ),
+    # DRV-011
+    "a whole document": ("DRV-011", machine(), "pass", "whole"),
+    "a document that was cut": (
+        "DRV-011",
+        machine(nvidia_smi=smi([gpu()], cut=True, gpu_count=8)),
+        "warn",
+        "in the midst of GPU 1 of 8",
+    ),
+    "a table": (
+        "DRV-011",
+        machine(nvidia_smi=smi([gpu()], form="table")),
+        "skipped",
+        "there is none",
     ),
 }
 

@@ -129,7 +129,7 @@ def test_an_undeclared_entity_is_only_text() -> None:
         ("hello", "neither"),
         ("<html></html>", "neither"),
         (XML[: XML.index("<nvidia_smi_log>")], "breaks off"),
-        (XML[: XML.index("</gpu>")], "breaks off"),
+        (XML[: XML.index("<product_name>")], "breaks off"),
         (XML.replace("</clocks>", ""), "broken in line"),
         (XML.replace("<clocks>", "<a>" * 100 + "</a>" * 100 + "<clocks>"), "deeper"),
     ],

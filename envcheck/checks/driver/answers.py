@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...facts.base import Unavailable, known
@@ -9,7 +10,7 @@ from ...facts.gpu import NvidiaSmi
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
-from ...findings.subjects import about_file
+from ...findings.subjects import Subject, about_device_at, about_file
 from ..container_start import lost_gpus, start_with_gpus
 from ..driver_state import (
     NO_DRIVER,
@@ -150,8 +151,14 @@ _SAID = {
     "insufficient permissions": 4,
     "gpu is lost": 15,
     "reset required": 16,
+    "blocked by the operating system": 17,
+    "couldn't find libnvidia-ml": 12,
     "unknown error": 999,
 }
+_HANDLE = re.compile(
+    r"device handle for GPU ?\d{0,3}:? ?([0-9A-Fa-f]{4,8}):([0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])",
+    re.I,
+)
 
 
 def _once_said(view: SnapshotView, smi: NvidiaSmi) -> Verdict:
@@ -159,14 +166,37 @@ def _once_said(view: SnapshotView, smi: NvidiaSmi) -> Verdict:
     said = known(smi.message)
     if said is None or known(smi.form) is not None:
         raise Skip("nvidia-smi was not run: the snapshot was made from what it once printed")
+    if isinstance(smi.path, Unavailable) and smi.path.unavailable == "absent":
+        return _never_there(view)
     code = next((code for words, code in _SAID.items() if words in said.lower()), None)
     told = None if code is None else NVML[code]
     means = f": {told.meaning}" if told is not None else ""
     return Finding(
         "fail",
         f"nvidia-smi printed an error and no GPUs{means}.",
+        subjects=_handle(said),
         evidence=[view.evidence("machine.nvidia_smi.message")],
         remedy=Remedy(told.remedy, list(told.commands)) if told is not None else _BY_HAND,
+    )
+
+
+def _handle(said: str) -> list[Subject]:
+    """The GPU that nvidia-smi could not open, by its address."""
+    named = _HANDLE.search(said)
+    address = None if named is None else f"{int(named[1], 16):04x}:{named[2].lower()}"
+    return about_device_at("gpu", address)
+
+
+def _never_there(view: SnapshotView) -> Finding:
+    return Finding(
+        "fail",
+        "There was no nvidia-smi: the driver is not installed, or a container was started without it.",
+        evidence=[view.evidence("machine.nvidia_smi.message")],
+        remedy=Remedy(
+            "Install the NVIDIA driver; start a container with the GPUs, and with the driver capability"
+            " utility; in WSL nvidia-smi is in a directory of its own.",
+            ["lspci -d 10de:", "cat /proc/driver/nvidia/version", "ls /usr/lib/wsl/lib/nvidia-smi"],
+        ),
     )
 
 

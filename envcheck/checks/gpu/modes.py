@@ -9,7 +9,7 @@ from packaging.version import Version
 from ...data.capabilities import capability
 from ...data.cuda import rows
 from ...data.versions import parse_version
-from ...facts.base import known
+from ...facts.base import Unavailable, known
 from ...facts.gpu import Gpu
 from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, need
@@ -160,6 +160,8 @@ def _persistence(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
         yield Passed("on")
     elif not _headless(gpu) or container(view):
         yield Passed("off, which does not matter here")
+    elif isinstance(gpu.processes, Unavailable) and gpu.processes.unavailable == "not-collected":
+        need(gpu.processes, "whether anything draws on it")
     else:
         yield finding(
             view,

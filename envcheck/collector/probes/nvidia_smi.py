@@ -4,13 +4,8 @@ import os
 
 from ..facts import Facts
 from ..runtime import programs
-from ..smi.document import (
-    NO_DEVICES,
-    OF_A_DOCUMENT,
-    read_document,
-    without_devices,
-    without_document,
-)
+from ..smi.document import read_document
+from ..smi.said import NO_DEVICES, OF_A_DOCUMENT, without_devices, without_document
 
 DOCUMENT = "machine"
 IN_CONTAINER = True

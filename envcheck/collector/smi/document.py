@@ -1,40 +1,44 @@
 """A whole document of nvidia-smi as the facts of the Snapshot's "nvidia_smi" section."""
 
 import codecs
+import itertools
 import re
 
 from ..addresses import pci_address
 from ..facts import unavailable
-from . import fields, lists, tree
+from . import fields, lists, pasted, rows, said, table, tree
 from . import values as v
 
 FILE_LIMIT = 64 * 1024 * 1024  # bytes
 GPU_LIMIT = 256
-
-NO_DEVICES = "No devices were found"
-# How nvidia-smi's own words begin, where it has no document to print; people quote and indent them.
-_OWN_WORDS = re.compile(
-    r"^[>\s]{0,20}((?:NVIDIA-SMI has failed|Failed to initialize NVML"
-    r"|Unable to determine the device handle|No devices were found)[^\n]{0,300})",
-    re.MULTILINE,
-)
+TABLES = 20  # of nvidia-smi's boxes that are looked at for one with a GPU
 # What it prints beside a document, of one GPU.
 _CORRUPT_INFOROM = re.compile(r"infoROM is corrupted at gpu ([0-9A-Fa-f:.]{7,16})")
 _NO_HANDLE = re.compile(
-    r"Unable to determine the device handle for (?:gpu|GPU) ?([0-9A-Fa-f:.]{7,16}): ([^\n]{1,200})"
+    r"Unable to determine the device handle for (?:gpu|GPU) ?(?:\d{1,3}: ?)?([0-9A-Fa-f:.]{7,16}): "
+    r"([^\n]{1,200})"
 )
-OF_A_DOCUMENT = ("driver_version", "cuda_version", "gpu_count", "gpus")
 
 # Rows of the same form as fields.FIELDS, read from the top of the document.
 _TOP = (
-    ("driver_version", v.words, ("driver_version",), ("Driver Version",)),
-    ("cuda_version", v.words, ("cuda_version",), ("CUDA Version",)),
+    (
+        "driver_version",
+        v.words,
+        ("kmd_version", "driver_version"),
+        ("KMD Version", "Driver Version"),
+    ),
+    (
+        "cuda_version",
+        v.words,
+        ("cuda_umd_version", "cuda_version"),
+        ("CUDA UMD Version", "CUDA Version"),
+    ),
     ("gpu_count", v.count, ("attached_gpus",), ("Attached GPUs",)),
 )
 
 
 def read_file(path):
-    """The facts in a file that somebody sent: XML or text, alone or inside a larger file.
+    """The facts in a file that somebody sent: XML, text, a table or an error, alone or inside a larger file.
 
     A dict of the Snapshot's "nvidia_smi" facts; of nvidia-smi's error, its words. Raises ValueError, with a
     sentence about "it" (the file), where it holds neither that nor a whole document, and OSError where it
@@ -44,19 +48,18 @@ def read_file(path):
         data = file.read(FILE_LIMIT + 1)
     if len(data) > FILE_LIMIT:
         raise ValueError("it is larger than %d MiB" % (FILE_LIMIT >> 20))
-    text = _decode(data)
+    text = pasted.clean(_decode(data))
     try:
         facts = read_document(text)
         facts["gpus"] += _told_beside(text, facts["gpus"])
         return facts
     except ValueError:
-        said = _OWN_WORDS.search(text)
-        if said is None:
+        found = _table(text) or rows.read_csv(text) or rows.read_list(text) or said.read(text)
+        if found is None or len(found.get("gpus", ())) > GPU_LIMIT:
             raise
-    words = said.group(1).strip()
-    if NO_DEVICES in words:
-        return without_devices(words)
-    return without_document(words, "nvidia-smi said: " + words)
+        if found.get("form") == "table":
+            found["gpus"] += _told_beside(text, found["gpus"])
+        return found
 
 
 def _told_beside(text, gpus):
@@ -80,16 +83,13 @@ def _address(text):
         return None
 
 
-def without_document(said, detail):
-    """The facts of a run that printed its own words and no document; detail: why the rest is not known."""
-    facts = {name: unavailable("error", detail) for name in OF_A_DOCUMENT}
-    facts["message"] = said
-    return facts
-
-
-def without_devices(said):
-    """The same where it found no GPU, and said so."""
-    return {"gpu_count": 0, "gpus": [], "message": said}
+def _table(text):
+    for head in itertools.islice(table.HEAD.finditer(text), TABLES):
+        try:
+            return table.read(text, head.start())
+        except ValueError:
+            continue
+    return None
 
 
 def read_document(text):
@@ -100,6 +100,8 @@ def read_document(text):
     """
     document = tree.parse(text)
     facts = {"form": document.form}
+    if document.cut:
+        facts["cut"] = True
     if document.schema:
         facts["schema"] = document.schema
     facts.update(_read(document.root, _TOP, document.form))

@@ -63,6 +63,22 @@ def _reason_counter(word, *titles):
     )
 
 
+def _limit(word):
+    """A power limit in XML; since driver 610 in a group of its own."""
+    group = "gpu_power_readings/"
+    return (
+        group + word,
+        group + "gpu_ceiling_power_limit/" + word,
+        "gpu_ceiling_power_limit/" + word,
+    )
+
+
+def _limit_title(title):
+    group = "GPU Power Readings/"
+    ceiling = "GPU Ceiling Power Limit/"
+    return group + title, group + ceiling + title, ceiling + title
+
+
 _LINK = "pci/pci_gpu_link_info/pcie_gen/"
 _LINK_TEXT = "PCI/GPU Link Info/PCIe Generation/"
 
@@ -261,12 +277,12 @@ FIELDS = (
         "power_limit_w",
         v.watts,
         (
-            "gpu_power_readings/current_power_limit",
+            *_limit("current_power_limit"),
             "power_readings/enforced_power_limit",
             "power_readings/power_limit",
         ),
         (
-            "GPU Power Readings/Current Power Limit",
+            *_limit_title("Current Power Limit"),
             "Power Readings/Enforced Power Limit",
             "Power Readings/Power Limit",
         ),
@@ -274,20 +290,20 @@ FIELDS = (
     (
         "power_default_limit_w",
         v.watts,
-        ("gpu_power_readings/default_power_limit", "power_readings/default_power_limit"),
-        ("GPU Power Readings/Default Power Limit", "Power Readings/Default Power Limit"),
+        (*_limit("default_power_limit"), "power_readings/default_power_limit"),
+        (*_limit_title("Default Power Limit"), "Power Readings/Default Power Limit"),
     ),
     (
         "power_min_limit_w",
         v.watts,
-        ("gpu_power_readings/min_power_limit", "power_readings/min_power_limit"),
-        ("GPU Power Readings/Min Power Limit", "Power Readings/Min Power Limit"),
+        (*_limit("min_power_limit"), "power_readings/min_power_limit"),
+        (*_limit_title("Min Power Limit"), "Power Readings/Min Power Limit"),
     ),
     (
         "power_max_limit_w",
         v.watts,
-        ("gpu_power_readings/max_power_limit", "power_readings/max_power_limit"),
-        ("GPU Power Readings/Max Power Limit", "Power Readings/Max Power Limit"),
+        (*_limit("max_power_limit"), "power_readings/max_power_limit"),
+        (*_limit_title("Max Power Limit"), "Power Readings/Max Power Limit"),
     ),
     (
         "module_power_limit_w",

@@ -6,6 +6,7 @@ from ..facts import unavailable
 from . import fields
 from . import values as v
 
+LOST = "the document ends there, or has lost its indentation"
 _REASON_GROUPS = (
     "clocks_event_reasons",
     "clocks_throttle_reasons",
@@ -40,6 +41,8 @@ _MISCONFIGURED = (
 def mig_instances(gpu, form, enabled):
     """A list; where the GPU has no MIG mode, the reason (``enabled`` is the fact "mig_enabled")."""
     path = "mig_devices/mig_device" if form == "xml" else "MIG Device"
+    if gpu.lost and path.partition("/")[0] in gpu.lost:
+        return unavailable("not-collected", LOST)
     instances = []
     for node in gpu.all(path):
         facts = ((row[0], fields.read(node, row, form)) for row in fields.MIG_FIELDS)
@@ -54,6 +57,8 @@ def clock_event_reasons(gpu):
     group = next((found for found in map(gpu.first, _REASON_GROUPS) if found is not None), None)
     if group is None:
         return None
+    if group.name in gpu.lost:
+        return unavailable("not-collected", LOST)
     known, active = 0, []
     for node in _leaves(group):
         said = v.convert(node.value, v.flag)
@@ -89,6 +94,8 @@ def processes(gpu, form):
     group = gpu.first("processes" if form == "xml" else "Processes")
     if group is None:
         return None
+    if group.name in gpu.lost:
+        return unavailable("not-collected", LOST)
     if not group.children:
         if group.value in ("", "None"):
             return []
@@ -146,6 +153,8 @@ def fabric_faults(gpu, form):
     group = gpu.first("fabric/health" if form == "xml" else "Fabric/Health")
     if group is None:
         return None
+    if ("fabric" if form == "xml" else "Fabric") in gpu.lost:
+        return unavailable("not-collected", LOST)
     said = [
         (_FABRIC_HEALTH[name], node.value.strip().lower())
         for name, node in ((node.name.lower().replace(" ", "_"), node) for node in group.children)

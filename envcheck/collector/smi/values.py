@@ -131,8 +131,15 @@ def program(text):
     return text.split(None, 1)[0][:1000]
 
 
+def _without_note(text):
+    """ "610.57.04 [Deprecated; will be removed in CUDA 14.0. Use KMD Version instead]" without the note."""
+    before, mark, _note = text.partition(" [Deprecated")
+    return before.rstrip() if mark and before.strip() else text
+
+
 def convert(text, converter):
     """The text's value, or the unavailable fact that says why there is none."""
+    text = _without_note(text)
     fact = missing(text)
     if fact is not None:
         return fact

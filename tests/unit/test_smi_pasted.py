@@ -1,0 +1,556 @@
+"""What people paste: quoted, escaped, coloured, shifted, cut, as a table, as rows, or an error alone."""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import build
+import captures
+import msgspec
+import pytest
+
+from envcheck.checks.engine import diagnose
+from envcheck.collector.facts import dumps
+from envcheck.collector.smi import document, pasted
+from envcheck.data.gpu_names import capability_of
+from envcheck.facts.gpu import NvidiaSmi
+from envcheck.facts.snapshot import SCHEMA, Snapshot
+
+NEW = """\
+==============NVSMI LOG==============
+
+Timestamp                                              : Sun Sep  6 08:21:38 2026
+Driver Version                                         : 610.57.04 [Deprecated; will be removed in CUDA 14.0. Use KMD Version instead]
+CUDA Version                                           : 13.3 [Deprecated; will be removed in CUDA 14.0. Use CUDA UMD Version instead]
+KMD Version                                            : 610.57.04
+CUDA UMD Version                                       : 13.3
+
+Attached GPUs                                          : 2
+GPU 00000000:01:00.0
+    Product Name                                       : NVIDIA H100 80GB HBM3
+    Product Brand                                      : NVIDIA
+    Product Architecture                               : Hopper
+    Persistence Mode                                   : Enabled
+    MIG Mode
+        Current                                        : Enabled
+        Pending                                        : Enabled
+    MIG Device
+        Index                                          : 0
+        GPU Instance ID                                : 9
+        Compute Instance ID                            : 0
+        Device Attributes
+            Shared
+                Multiprocessor count                   : 16
+        FB Memory Usage
+            Total                                      : 9984 MiB
+    Accounting Mode                                    : Disabled
+    GPU UUID                                           : GPU-00000000-0000-0000-0000-000000000001
+    PCI
+        Bus Id                                         : 00000000:01:00.0
+        GPU Link Info
+            PCIe Generation
+                Max                                    : 5
+                Current                                : 5
+            Link Width
+                Max                                    : 16x
+                Current                                : 16x
+    Fan Speed                                          : N/A
+    Performance State                                  : P0
+    Clocks Event Reasons
+        Idle                                           : Not Active
+        SW Power Cap                                   : Active
+        HW Slowdown                                    : Not Active
+    FB Memory Usage
+        Total                                          : 81559 MiB
+        Used                                           : 4 MiB
+    Compute Mode                                       : Default
+    ECC Mode
+        Current                                        : Enabled
+        Pending                                        : Enabled
+    ECC Errors
+        Volatile
+            SRAM Uncorrectable Parity                  : 0
+            SRAM Uncorrectable SEC-DED                 : 0
+            DRAM Uncorrectable                         : 0
+    Remapped Rows                                      : N/A
+    Temperature
+        GPU Current Temp                               : 39 C
+    GPU Power Readings
+        Average Power Draw                             : 71.15 W
+        GPU Ceiling Power Limit
+            Current Power Limit                        : 400.00 W
+            Default Power Limit                        : 700.00 W
+            Min Power Limit                            : 200.00 W
+            Max Power Limit                            : 700.00 W
+    Clocks
+        SM                                             : 345 MHz
+    Fabric
+        State                                          : Completed
+        Status                                         : Success
+    Processes                                          : None
+    Capabilities
+        EGM                                            : disabled
+
+GPU 00000000:02:00.0
+    Product Name                                       : NVIDIA H100 80GB HBM3
+    Persistence Mode                                   : Enabled
+    MIG Mode
+        Current                                        : Enabled
+        Pending                                        : Enabled
+    MIG Device
+        Index                                          : 0
+        GPU Instance ID                                : 9
+        Compute Instance ID                            : 0
+    Accounting Mode                                    : Disabled
+    Processes
+        Process ID                                     : 4711
+            Type                                       : C
+            Name                                       : python3
+            Used GPU Memory                            : 512 MiB
+    Capabilities
+        EGM                                            : disabled
+"""  # noqa: E501
+
+
+def facts_of(text: str, tmp_path: Path) -> dict[str, Any]:
+    file = tmp_path / "smi.txt"
+    file.write_bytes(text.encode())
+    return document.read_file(str(file))
+
+
+def typed(facts: dict[str, Any]) -> NvidiaSmi:
+    return msgspec.json.decode(dumps(facts).encode(), type=NvidiaSmi)
+
+
+def alarms(facts: dict[str, Any]) -> set[tuple[str, str]]:
+    """What the doctor says of the document, besides that it was cut."""
+    sent = msgspec.structs.replace(build.document(nvidia_smi=typed(facts)), origin="nvidia-smi")
+    told = diagnose(Snapshot(schema=SCHEMA, redacted=True, machine=sent, target=None)).results
+    return {
+        (result.code, result.outcome)
+        for result in told
+        if result.outcome in ("fail", "warn") and result.code != "DRV-011"
+    }
+
+
+def lines(text: str, change: Callable[[str], str]) -> str:
+    return "\n".join(map(change, text.split("\n")))
+
+
+# Driver 610
+
+
+def test_the_names_of_driver_610(tmp_path: Path) -> None:
+    facts = facts_of(NEW, tmp_path)
+    assert (facts["driver_version"], facts["cuda_version"]) == ("610.57.04", "13.3")
+    gpu = facts["gpus"][0]
+    limits = {key: value for key, value in gpu.items() if key.startswith("power_")}
+    assert limits == {
+        "power_draw_w": 71.15, "power_limit_w": 400.0, "power_default_limit_w": 700.0,
+        "power_min_limit_w": 200.0, "power_max_limit_w": 700.0,
+    }  # fmt: skip
+    assert ("GPU-009", "warn") in alarms(facts)
+    assert not {code for code, _ in alarms(facts)} & {"DRV-008", "DRV-006"}
+
+
+def test_a_note_of_deprecation_is_no_part_of_a_value(tmp_path: Path) -> None:
+    old = re.sub(r"(?m)^(KMD|CUDA UMD) Version.*\n", "", NEW)
+    facts = facts_of(old, tmp_path)
+    assert (facts["driver_version"], facts["cuda_version"]) == ("610.57.04", "13.3")
+
+
+def test_driver_610_in_xml(tmp_path: Path) -> None:
+    note = "[Deprecated; will be removed in CUDA 14.0. Use KMD Version instead]"
+    limits = "<current_power_limit>400.00 W</current_power_limit>"
+    xml = (
+        f"<nvidia_smi_log><driver_version>610.57.04 {note}</driver_version><attached_gpus>1</attached_gpus>"
+        "<gpu id='00000000:01:00.0'><product_name>NVIDIA H200</product_name><gpu_power_readings>"
+        f"<gpu_ceiling_power_limit>{limits}</gpu_ceiling_power_limit></gpu_power_readings></gpu>"
+        "</nvidia_smi_log>"
+    )
+    facts = facts_of(xml, tmp_path)
+    assert facts["driver_version"] == "610.57.04" and facts["gpus"][0]["power_limit_w"] == 400.0
+
+
+# Wrapped
+
+
+WRAPPED: dict[str, Callable[[str], str]] = {
+    "as it is": lambda text: text,
+    "a prompt before it": lambda text: f"user@node:~$ nvidia-smi -q\n\n{text}user@node:~$ \n",
+    "quoted": lambda text: "They wrote:\n\n" + lines(text, lambda line: f"> {line}"),
+    "quoted without blanks": lambda text: lines(text, lambda line: f">{line}"),
+    "quoted twice": lambda text: lines(text, lambda line: f"> > {line}"),
+    "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "old Mac": lambda text: text.replace("\n", "\r"),
+    "non-breaking": lambda text: text.replace(" ", "\u00a0"),
+    "coloured": lambda text: f"\x1b[1;32m$ nvidia-smi\x1b[0m\n{text}".replace("GPU ", "GPU\x1b[0m "),
+    "a fence": lambda text: f"Here:\n```text\n{text}```\nThanks\n",
+    "an escaped page": lambda text: html.escape(text).replace("  ", "&nbsp;&nbsp;"),
+    "indented": lambda text: lines(text, lambda line: f"    {line}"),
+    "tabs": lambda text: lines(text, lambda line: f"\t{line}"),
+    "the marker moved alone": lambda text: re.sub("(?m)^(=+NVSMI)", r"    \1", text),
+    "all but the marker moved": lambda text: lines(text, lambda line: f"  {line}").lstrip(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", WRAPPED)
+def test_text_however_it_was_pasted(how: str, tmp_path: Path) -> None:
+    assert facts_of(WRAPPED[how](NEW), tmp_path) == facts_of(NEW, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a100-sxm4-v12", "rtx-3080-v13"])
+@pytest.mark.parametrize("how", ["quoted", "quoted twice", "CRLF", "coloured", "an escaped page"])
+def test_xml_however_it_was_pasted(name: str, how: str, tmp_path: Path) -> None:
+    xml = captures.xml(name)
+    assert facts_of(WRAPPED[how](xml), tmp_path) == facts_of(xml, tmp_path)
+
+
+def test_text_that_lost_its_indentation(tmp_path: Path) -> None:
+    whole = facts_of(NEW, tmp_path)
+    flat = facts_of(lines(NEW, str.strip), tmp_path)
+    for before, after in zip(whole["gpus"], flat["gpus"], strict=True):
+        different = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+        assert different <= {"mig_instances", "processes"}
+    assert alarms(flat) <= alarms(whole)
+
+
+# Cut
+
+
+def cuts(text: str, step: int = 1) -> Iterator[str]:
+    """The text up to each line, and into the midst of the next one."""
+    every = text.split("\n")
+    for number in range(1, len(every), step):
+        whole = "\n".join(every[:number]) + "\n"
+        yield whole
+        yield whole + every[number][: len(every[number]) * 2 // 3]
+
+
+def new_alarms(text: str, tmp_path: Path, step: int = 1) -> set[tuple[str, str]]:
+    """Of the text cut at every line: what is said that is not said of the whole."""
+    found: set[tuple[str, str]] = set()
+    for cut in cuts(text, step):
+        try:
+            found |= alarms(facts_of(cut, tmp_path))
+        except ValueError:
+            continue
+    return found - alarms(facts_of(text, tmp_path))
+
+
+def test_a_document_that_was_cut_raises_no_alarm(tmp_path: Path) -> None:
+    assert new_alarms(NEW, tmp_path) == set()
+    assert new_alarms(XML, tmp_path) == set()
+
+
+def section(name: str) -> str:
+    text = captures.path(name).read_text()
+    begin = text.rindex("\n", 0, text.index("NVSMI LOG")) + 1
+    return text[begin : text.index("\n####", begin)]
+
+
+def box(name: str) -> str:
+    text = captures.path(name).read_text()
+    begin = text.rindex("\n", 0, text.index("| NVIDIA-SMI")) + 1
+    return text[begin : text.index("\n####", begin)]
+
+
+SECTIONS = (captures.H200, captures.H100_MIG, captures.RTX_4080)
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_captures_of_text_and_tables_that_were_cut(name: str, tmp_path: Path) -> None:
+    assert new_alarms(section(name), tmp_path, step=11) == set()
+    assert new_alarms(box(name), tmp_path) == set()
+
+
+@pytest.mark.parametrize("name", ["a100-sxm4-v12", "a10g", "tesla-t4", "rtx-4000-sff-ada-v13"])
+def test_captures_of_xml_that_were_cut(name: str, tmp_path: Path) -> None:
+    assert new_alarms(captures.xml(name), tmp_path, step=47) == set()
+
+
+@pytest.mark.heavy
+def test_every_capture_cut_at_every_line(tmp_path: Path) -> None:
+    for file in sorted((captures.FOLDER / "nvidia-smi-xml").glob("*.xml")):
+        assert new_alarms(file.read_text(errors="replace"), tmp_path) == set(), file.name
+    for name in SECTIONS:
+        assert new_alarms(section(name), tmp_path) == set(), name
+
+
+def test_a_cut_is_told_and_the_mig_instances_behind_it_are_not_known(tmp_path: Path) -> None:
+    cut = NEW[: NEW.rindex("    MIG Device")]
+    facts = facts_of(cut, tmp_path)
+    assert facts["cut"] is True
+    assert facts["gpus"][1]["mig_enabled"] is True
+    assert facts["gpus"][1]["mig_instances"]["unavailable"] == "not-collected"
+    assert len(facts["gpus"][0]["mig_instances"]) == 1
+    assert "cut" not in facts_of(NEW, tmp_path)
+
+
+XML = """\
+<?xml version="1.0" ?>
+<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
+<nvidia_smi_log>
+    <driver_version>550.54.15</driver_version>
+    <cuda_version>12.4</cuda_version>
+    <attached_gpus>1</attached_gpus>
+    <gpu id="00000000:01:00.0">
+        <product_name>NVIDIA H100 80GB HBM3</product_name>
+        <product_brand>NVIDIA</product_brand>
+        <persistence_mode>Enabled</persistence_mode>
+        <mig_mode>
+            <current_mig>Enabled</current_mig>
+            <pending_mig>Enabled</pending_mig>
+        </mig_mode>
+        <mig_devices>
+            <mig_device>
+                <gpu_instance_id>9</gpu_instance_id>
+            </mig_device>
+        </mig_devices>
+        <fb_memory_usage>
+            <total>81559 MiB</total>
+        </fb_memory_usage>
+        <processes>
+        </processes>
+    </gpu>
+</nvidia_smi_log>
+"""
+
+
+def test_xml_that_breaks_off(tmp_path: Path) -> None:
+    facts = facts_of(XML[: XML.index("<mig_devices>")], tmp_path)
+    assert facts["cut"] is True and facts["gpus"][0]["mig_enabled"] is True
+    assert facts["gpus"][0]["mig_instances"]["unavailable"] == "not-collected"
+    assert facts["gpus"][0]["name"] == "NVIDIA H100 80GB HBM3"
+    half = facts_of(XML[: XML.index("</persistence_mode>") - 3], tmp_path)
+    assert "persistence" not in half["gpus"][0]
+
+
+# Tables and rows
+
+
+OLD_BOX = """\
++-----------------------------------------------------------------------------+
+| NVIDIA-SMI 440.33.01    Driver Version: 440.33.01    CUDA Version: 10.2     |
+|-------------------------------+----------------------+----------------------+
+| GPU  Name        Persistence-M| Bus-Id        Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp  Perf  Pwr:Usage/Cap|         Memory-Usage | GPU-Util  Compute M. |
+|===============================+======================+======================|
+|   0  GeForce GTX 108...  Off  | 00000000:02:00.0  On |                  N/A |
+| 30%   35C    P8    20W / 250W |    345MiB / 11178MiB |      0%      Default |
++-------------------------------+----------------------+----------------------+
+|   1  Tesla V100-PCIE...  On   | 00000000:03:00.0 Off |                   12 |
+| N/A   35C    P0    25W / 250W |      0MiB / 16160MiB |    100%   E. Process |
++-------------------------------+----------------------+----------------------+
+|   2  ERR!                On   | 00000000:04:00.0 ERR!|                 ERR! |
+|ERR!  ERR! ERR!    ERR! / ERR! |      0MiB / 16160MiB |    ERR!      Default |
++-------------------------------+----------------------+----------------------+
+
++-----------------------------------------------------------------------------+
+| Processes:                                                       GPU Memory |
+|  GPU       PID   Type   Process name                             Usage      |
+|=============================================================================|
+|    0      1363      G   /usr/lib/xorg/Xorg                           122MiB |
+|    1      2011      C   python                                     15000MiB |
++-----------------------------------------------------------------------------+
+"""
+
+
+def test_the_box_of_an_old_driver(tmp_path: Path) -> None:
+    facts = facts_of("$ nvidia-smi\nMon Mar  2\n" + OLD_BOX, tmp_path)
+    assert (facts["form"], facts["driver_version"], facts["cuda_version"]) == (
+        "table", "440.33.01", "10.2",
+    )  # fmt: skip
+    first, second, third = facts["gpus"]
+    assert "name" not in first and first["temperature_c"] == 35 and first["power_limit_w"] == 250.0
+    assert (
+        second["ecc_uncorrected_volatile"] == 12 and second["compute_mode"] == "Exclusive_Process"
+    )
+    assert second["processes"] == [
+        {"pid": 2011, "kind": "C", "name": "python", "memory_mib": 15000}
+    ]
+    assert third["temperature_c"]["unavailable"] == "error"
+    told = {code for code, _ in alarms(facts)}
+    assert {"GPU-001", "GPU-002"} <= told
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_the_box_says_what_the_document_says(name: str, tmp_path: Path) -> None:
+    whole, short = facts_of(section(name), tmp_path), facts_of(box(name), tmp_path)
+    assert short["driver_version"] == whole["driver_version"]
+    for long, brief in zip(whole["gpus"], short["gpus"], strict=True):
+        for field in ("index", "pci_address", "memory_total_mib", "mig_enabled", "ecc_enabled"):
+            assert brief[field] == long[field], field
+        assert len(brief["processes"]) == len(long["processes"])
+        assert brief["mig_instances"] == long["mig_instances"] or isinstance(
+            long["mig_instances"], dict
+        )
+
+
+@pytest.mark.parametrize(
+    "how", ["quoted", "CRLF", "non-breaking", "coloured", "a fence", "indented"]
+)
+def test_the_box_however_it_was_pasted(how: str, tmp_path: Path) -> None:
+    assert facts_of(WRAPPED[how](OLD_BOX), tmp_path) == facts_of(OLD_BOX, tmp_path)
+
+
+def test_the_box_of_driver_610(tmp_path: Path) -> None:
+    head = "| NVIDIA-SMI 610.57.04              KMD Version: 610.57.04     CUDA UMD Version: 13.3     |"
+    rows = OLD_BOX.split("\n")
+    facts = facts_of("\n".join([rows[0], head, *rows[2:]]), tmp_path)
+    assert (facts["driver_version"], facts["cuda_version"]) == ("610.57.04", "13.3")
+
+
+def test_a_list_of_gpus(tmp_path: Path) -> None:
+    listed = (
+        "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-00000000-0000-0000-0000-000000000000)\n"
+        "  MIG 1g.10gb     Device  0: (UUID: MIG-00000002-0000-0000-0000-000000000002)\n"
+        "GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-00000000-0000-0000-0000-000000000001)\n"
+    )
+    facts = facts_of("$ nvidia-smi -L\n" + listed, tmp_path)
+    assert [gpu["index"] for gpu in facts["gpus"]] == [0, 1]
+    assert facts["gpus"][0]["mig_instances"] == [
+        {"uuid": "MIG-00000002-0000-0000-0000-000000000002"}
+    ]
+    assert "mig_instances" not in facts["gpus"][1]
+    assert facts_of(lines(listed, lambda line: f"> {line}"), tmp_path) == facts
+    assert alarms(facts) == set()
+
+
+@pytest.mark.parametrize("unit", [" MiB", ""])
+def test_rows_of_a_query(unit: str, tmp_path: Path) -> None:
+    text = (
+        "$ nvidia-smi --query-gpu=index,name,driver_version,memory.total,… --format=csv\n"
+        "index, name, driver_version, memory.total [MiB], ecc.errors.uncorrected.volatile.total,"
+        " compute_cap\n"
+        f"0, NVIDIA H100 80GB HBM3, 535.104.05, 81559{unit}, 0, 9.0\n"
+        f"1, NVIDIA H100 80GB HBM3, 535.104.05, 81559{unit}, 7, 9.0\n"
+    )
+    facts = facts_of(text, tmp_path)
+    assert (facts["form"], facts["driver_version"]) == ("csv", "535.104.05")
+    assert [gpu["memory_total_mib"] for gpu in facts["gpus"]] == [81559, 81559]
+    assert ("GPU-002", "fail") in alarms(facts)
+
+
+# Errors alone
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("root@gpu1:~# nvidia-smi\nFailed to initialize NVML: Driver/library version mismatch\nNVML library"
+         " version: 535.161\n", "Failed to initialize NVML: Driver/library version mismatch\nNVML library"),
+        ("> Failed to initialize NVML: Unknown Error\n", "Failed to initialize NVML: Unknown Error"),
+        ("Failed to initialize NVML: Driver Not Loaded", "Failed to initialize NVML: Driver Not Loaded"),
+        ("Failed to initialize NVML: GPU access blocked by the operating system\r\n", "Failed to init"),
+        ("Failed to initialize NVML: Insufficient Permissions", "Failed to init"),
+        ("```\nNVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make\n```",
+         "NVIDIA-SMI has failed"),
+        ("NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.", "NVIDIA-SMI couldn't"),
+        ("Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.  Reboot", "Unable to"),
+        ("\x1b[31mUnable to determine the device handle for gpu 0000:3B:00.0: Unknown Error\x1b[0m", "Un"),
+        ("Nov 20 12:00:00 node job[17]: Failed to initialize NVML: Unknown Error", "Failed to initialize"),
+        ("bash: nvidia-smi: command not found", "nvidia-smi: command not found"),
+        ("zsh: command not found: nvidia-smi", "command not found: nvidia-smi"),
+    ],
+)  # fmt: skip
+def test_an_error_however_it_was_pasted(text: str, said: str, tmp_path: Path) -> None:
+    facts = facts_of(text, tmp_path)
+    assert facts["message"].startswith(said)
+    assert facts["gpus"]["unavailable"] == "error"
+
+
+def test_no_devices(tmp_path: Path) -> None:
+    assert facts_of("$ nvidia-smi\n> No devices were found\n", tmp_path)["gpus"] == []
+
+
+# Hostile
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["> ", ">", "\x1b[", "&nbsp;", "&lt;nvidia_smi_log", "NVSMI LOG\n", "GPU 0: ", "| NVIDIA-SMI 5", "name,",
+     "=", "==============NVSMI LOG==============\nGPU 00000000:01:00.0\n", "<nvidia_smi_log><gpu>", "| ",
+     "\n",
+     "| NVIDIA-SMI 5 Driver Version: 5 CUDA Version: 1 |\n", "Failed to initialize NVML",
+     "name, index\n1, 2\n"],
+)  # fmt: skip
+def test_a_megabyte_of_anything_is_read_in_linear_time(piece: str, tmp_path: Path) -> None:
+    taken = []
+    for size in (100_000, 1_000_000):
+        began = time.process_time()
+        try:
+            facts_of(piece * (size // len(piece)), tmp_path)
+        except ValueError as error:
+            assert len(str(error)) < 300
+        taken.append(time.process_time() - began)
+    assert taken[1] < 2.0 or taken[1] < 25 * taken[0]
+
+
+def test_entities_in_an_escaped_page_are_refused(tmp_path: Path) -> None:
+    hostile = (
+        '<!DOCTYPE x [<!ENTITY a "b">]><nvidia_smi_log><gpu><uuid>&a;</uuid></gpu></nvidia_smi_log>'
+    )
+    with pytest.raises(ValueError, match="entities"):
+        facts_of(html.escape(hostile), tmp_path)
+
+
+def test_a_text_without_nvidia_smi_stays_as_it_is() -> None:
+    assert pasted.clean("> a\n> b") == "> a\n> b"
+
+
+# Compute capability
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture", "capability"),
+    [
+        ("NVIDIA H100 80GB HBM3", "", "9.0"),
+        ("NVIDIA A100-SXM4-80GB", "", "8.0"),
+        ("Tesla T4", "", "7.5"),
+        ("NVIDIA GeForce RTX 4090", "", "8.9"),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", "", ""),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", "Ada Lovelace", "8.9"),
+        ("GeForce GTX 1660 Ti", "Turing", "7.5"),
+        ("Quadro P2000", "Pascal", ""),
+        ("NVIDIA Future 9000", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_the_compute_capability_by_name(name: str, architecture: str, capability: str) -> None:
+    found, source = capability_of(name, architecture)
+    assert found == capability and bool(source) == bool(found)
+
+
+# What the doctor makes of it
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost.", "0000:3b:00.0"),
+        (
+            "Unable to determine the device handle for GPU3: 00000000:3B:00.0: Unknown Error",
+            "0000:3b:00.0",
+        ),
+        ("bash: nvidia-smi: command not found", "no nvidia-smi"),
+    ],
+)
+def test_an_error_is_told_with_its_gpu(text: str, words: str, tmp_path: Path) -> None:
+    smi = typed(facts_of(text, tmp_path))
+    sent = msgspec.structs.replace(build.document(nvidia_smi=smi), origin="nvidia-smi")
+    told = diagnose(Snapshot(schema=SCHEMA, redacted=True, machine=sent, target=None)).results
+    found = [finding for result in told for finding in result.findings if result.code == "DRV-003"]
+    assert any(words in finding.subject + finding.message for finding in found), found
+
+
+def test_a_cut_document_is_told(tmp_path: Path) -> None:
+    smi = typed(facts_of(NEW[: NEW.rindex("    MIG Device")], tmp_path))
+    told = diagnose(build.snapshot(nvidia_smi=smi)).results
+    (found,) = next(result.findings for result in told if result.code == "DRV-011")
+    assert "in the midst of GPU 2" in found.message
