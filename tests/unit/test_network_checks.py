@@ -351,10 +351,28 @@ def test_an_only_port(rdma: Any, words: str) -> None:
         [adapter(0, port(1), port(2, state="DOWN"))],
         [adapter(0), adapter(1, port(rate_gbps=100.0), board="MT_80")],
         [adapter(n, port(lanes=2, rate_gbps=100.0)) for n in range(2)],
+        [
+            *[adapter(n, port(link_layer="Ethernet", rate_gbps=25.0)) for n in range(3)],
+            adapter(3, port(link_layer="Ethernet", state="DOWN", rate_gbps=25.0)),
+        ],
     ],
 )
 def test_ports_that_are_not_in_use_or_of_another_kind(rdma: Any) -> None:
     assert judge(networks.network(rdma=rdma), "NET-004").outcome == "pass"
+
+
+def test_one_of_eight_roce_ports_for_eight_gpus() -> None:
+    fast = {"link_layer": "Ethernet", "rate_gbps": 200.0, "gids": [0, 3]}
+    rdma = [adapter(n, port(**fast)) for n in range(7)] + [adapter(7, port(**fast, state="DOWN"))]
+    assert "mlx5_7 is DOWN" in findings(networks.network(rdma=rdma), "NET-004")[0]
+
+
+def test_efa_has_a_plugin_of_its_own() -> None:
+    fast = port(link_layer="Unspecified", rate_gbps=100.0)
+    rdma = [adapter(n, fast, driver="efa") for n in range(8)]
+    found = networks.network(rdma=rdma, settings=[setting("NCCL_IB_DISABLE", "1")])
+    for code in ("NET-003", "NET-004", "NET-005", "NET-006", "NET-007", "NET-011"):
+        assert not findings(found, code), code
 
 
 def test_a_roce_port_without_an_address() -> None:
@@ -596,6 +614,16 @@ def switched(acs: Any, above: str = "0000:16:00.0", **changes: Any) -> Snapshot:
     one = adapter(0, bridges=["0000:15:01.0", "0000:16:00.0", "0000:17:02.0"])
     settings = {"host": host(), "network": networks.infiniband(rdma=[one])} | changes
     return whole(pci=Pci(devices=[gpu], acs_ports=acs), **settings)
+
+
+@pytest.mark.parametrize(("level", "count"), [("PHB", 1), ("SYS", 1), ("PXB", 0), ("", 0)])
+def test_gpudirect_rdma_across_root_ports(level: str, count: int) -> None:
+    gpu = h100.pci_device(h100.ADDRESSES[0], bridges=["0000:40:01.1"])
+    one = adapter(0, bridges=["0000:60:01.1"])
+    found = networks.infiniband(rdma=[one], settings=[setting("NCCL_NET_GDR_LEVEL", level)])
+    pci = Pci(devices=[gpu], acs_ports=["0000:40:01.1", "0000:60:01.1"])
+    snapshot = whole(host=host(), pci=pci, network=found)
+    assert len(judge(snapshot, "NET-010").findings) == count
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,15 @@ from ...findings.model import Finding, Passed, Verdict
 from ..nvidia_devices import is_virtual, pci_gpus
 from ..pci.link import acs_off
 from ..registry import check
-from .common import fabric, for_data_centres
+from .common import fabric, for_data_centres, network, setting
+
+_ACROSS_ROOT_PORTS = (
+    "PHB",
+    "SYS",
+    "3",
+    "4",
+    "5",
+)  # of NCCL_NET_GDR_LEVEL; by itself it stops at PXB
 
 
 @check(
@@ -23,8 +31,10 @@ from .common import fabric, for_data_centres
     about="A GPU and an adapter below the same PCIe switch reach each other without the processor (GPUDirect"
     " RDMA). Access Control Services on the switch's ports send each transfer up to the root and back: a"
     " fraction of the speed, and with NCCL a crash or a hang ('Got completion with error 4 ... vendor err"
-    " 81'). Judged on bare metal, where a data-centre GPU and an adapter with an active port share a switch."
-    " Which adapter is nearest to the GPUs is a detail.",
+    " 81'). Judged on"
+    " bare metal, where a data-centre GPU and an adapter with an active port share a switch, or where"
+    " NCCL_NET_GDR_LEVEL is PHB or SYS, by which it goes through the root ports as well. Which adapter is"
+    " nearest to the GPUs is a detail.",
     sources=(
         "nccl#304",
         "nccl#523",
@@ -43,26 +53,28 @@ def between(view: SnapshotView) -> Iterator[Verdict]:
         raise Skip("no active RDMA port that serves GPUs")
     if not for_data_centres(view):
         raise Skip("no data-centre GPU")
-    shared = [
-        (gpu, adapter)
+    level = setting(network(view), "NCCL_NET_GDR_LEVEL")
+    across = level is not None and level.value.upper() in _ACROSS_ROOT_PORTS
+    ways = {
+        (gpu.address, adapter.name): way
         for gpu in gpus
         for adapter in adapters
-        if _below_switch(gpu, adapter) is not None
-    ]
-    if not shared:
+        if (way := _between(gpu, adapter, across)) is not None
+    }
+    if not ways:
         yield Passed(_nearest(gpus, adapters))
         return
     ports = need(
         facts_of(view.machine.pci, "PCI devices").acs_ports,
         "Access Control Services of the bridges above the adapters",
     )
-    on_the_way = {port for pair in shared for port in _below_switch(*pair) or []}
+    on_the_way = {port for way in ways.values() for port in way}
     redirecting = sorted(on_the_way & set(ports))
     if redirecting:
-        names = ", ".join(dict.fromkeys(adapter.name for _, adapter in shared))
+        names = ", ".join(dict.fromkeys(name for _, name in ways))
         yield Finding(
             "warn",
-            "Access Control Services are on in the PCIe switches between the GPUs and their adapters"
+            "Access Control Services are on in the PCIe ports between the GPUs and their adapters"
             f" ({names}): what they send each other goes up to the processor and back, and GPUDirect RDMA is"
             " slow, crashes or hangs.",
             evidence=[view.evidence("machine.pci.acs_ports", ", ".join(redirecting))],
@@ -70,6 +82,17 @@ def between(view: SnapshotView) -> Iterator[Verdict]:
         )
     else:
         yield Passed(_nearest(gpus, adapters))
+
+
+def _between(gpu: PciDevice, adapter: RdmaDevice, across: bool) -> list[str] | None:
+    """The ports that GPUDirect RDMA passes; None where NCCL does not use it between these two.
+
+    across: it was told to, beyond a common switch.
+    """
+    way = _below_switch(gpu, adapter)
+    if way is None and across:
+        return [*(known(gpu.bridges) or []), *(known(adapter.bridges) or [])]
+    return way
 
 
 def _below_switch(gpu: PciDevice, adapter: RdmaDevice) -> list[str] | None:

@@ -121,9 +121,13 @@ def fabric(facts: Network) -> list[tuple[RdmaDevice, RdmaPort]]:
     """The active ports that are there for traffic between GPUs.
 
     InfiniBand has no other purpose on such a machine; an Ethernet adapter that can RoCE mostly has, unless
-    there are several fast ones, or NCCL's settings speak of RDMA.
+    there are several fast ones, or NCCL's settings speak of RDMA. EFA is left to its own plugin.
     """
-    active = [(device, port) for device, port in each_port(facts) if is_active(port)]
+    active = [
+        (device, port)
+        for device, port in each_port(facts)
+        if is_active(port) and known(device.driver) != "efa"
+    ]
     meant = [one for one in active if is_infiniband(one[1])]
     fast = [
         one

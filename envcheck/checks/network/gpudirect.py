@@ -18,8 +18,8 @@ from ..system_commands import on_system
 from .common import fabric, for_data_centres, gpus, network, place, setting
 
 # The kernel's driver, and libibverbs' for it.
-_PROVIDERS = {"mlx5_core": "mlx5", "mlx4_core": "mlx4", "bnxt_en": "bnxt_re", "efa": "efa"}
-# Adapters that GPUDirect RDMA goes through by NVIDIA's own modules; EFA has its own way.
+_PROVIDERS = {"mlx5_core": "mlx5", "mlx4_core": "mlx4", "bnxt_en": "bnxt_re"}
+# Adapters that GPUDirect RDMA goes through by NVIDIA's own modules.
 _BY_PEERMEM = ("mlx5_core", "mlx4_core")
 _DMABUF_KERNEL = (5, 12)
 _LEAST_LOCKED_KIB = 64 * 1024  # what NCCL registers at least on a machine with several GPUs

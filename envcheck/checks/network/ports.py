@@ -17,6 +17,7 @@ from ..registry import check
 from .common import (
     change_setting,
     each_port,
+    gpus,
     is_active,
     is_infiniband,
     place,
@@ -105,6 +106,8 @@ def _unlike(view: SnapshotView, same: list[Port]) -> Iterator[Finding]:
     active = [one for one in same if is_active(one[1])]
     best = max((known(port.rate_gbps) or 0 for _, port in active), default=0.0)
     usual = sum((known(port.rate_gbps) or 0) == best for _, port in active)
+    # Of Ethernet ports some are often not in use; not of those that are one for each GPU.
+    meant = is_infiniband(same[0][1]) or len(same) >= max(4, len(gpus(view)))
     for one in same:
         device, port = one
         state, rate = known(port.state), known(port.rate_gbps)
@@ -117,7 +120,7 @@ def _unlike(view: SnapshotView, same: list[Port]) -> Iterator[Finding]:
                 ["sudo systemctl start opensm", f"ibstat {word(device.name)}"],
                 headline="waits for a subnet manager",
             )
-        elif state is not None and not is_active(port) and len(active) * 2 > len(same):
+        elif state is not None and not is_active(port) and meant and len(active) * 2 > len(same):
             physical = known(port.physical_state)
             yield _finding(
                 view,
@@ -183,7 +186,9 @@ def _gids(view: SnapshotView, every: list[Port]) -> Iterator[Finding]:
     inside = container(view) is not None
     facts = _machine_network(view)
     one = setting(facts, "NCCL_IB_GID_INDEX")
-    roce = [port for port in every if is_active(port[1]) and not is_infiniband(port[1])]
+    roce = [
+        port for port in every if is_active(port[1]) and known(port[1].link_layer) == "Ethernet"
+    ]
     for port in roce:
         gids = known(port[1].gids)
         if gids == [] and not inside:  # in a container the interface may be the host's alone
