@@ -53,7 +53,8 @@ def lost_gpus(view: SnapshotView) -> Remedy:
     return Remedy(
         "Create the container again: nothing brings the GPUs back into a running one, which loses them when"
         " systemd reloads its units and rewrites the device rules. Links in /dev/char on the host, or GPUs by"
-        " CDI, end that.",
+        " CDI, end that. Where a new one fails from its start, see whether the host's"
+        " /etc/nvidia-container-runtime/config.toml says no-cgroups = true: only a rootless engine needs it.",
         [*in_engine(view, "gpus"), LINKS],
     )
 

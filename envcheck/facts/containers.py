@@ -16,6 +16,9 @@ class Engine(Facts, frozen=True, kw_only=True):
     cgroup_driver: Maybe[str] = NOT_COLLECTED  # "systemd", "cgroupfs"
     cgroup_version: Maybe[str] = NOT_COLLECTED
     runtimes: Maybe[list[str]] = NOT_COLLECTED
+    missing_runtimes: list[
+        str
+    ] = []  # docker: NVIDIA's runtimes that it names and that are not there
     default_runtime: Maybe[str] = NOT_COLLECTED
     storage_driver: Maybe[str] = NOT_COLLECTED
     storage_path: Maybe[str] = NOT_COLLECTED

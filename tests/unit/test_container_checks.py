@@ -239,6 +239,14 @@ def test_docker_s_snap_does_not_see_the_toolkit() -> None:
     assert judge("CTR-002", works).outcome == "pass"
 
 
+def test_docker_is_configured_for_a_runtime_that_is_gone() -> None:
+    gone = replace(DOCKER, missing_runtimes=["/usr/bin/nvidia-container-runtime"])
+    containers = replace(BARE, engines=[gone])
+    finding = only(judge("CTR-002", containers, host=Host(os_id="debian")))
+    assert "/usr/bin/nvidia-container-runtime, which is not there" in finding.message
+    assert "apt install -y nvidia-container-toolkit" in commands(finding)
+
+
 def test_docker_desktop_has_no_gpu_but_on_wsl() -> None:
     desktop = replace(DOCKER, desktop=True, remote=True)
     containers = replace(READY, engines=[desktop])

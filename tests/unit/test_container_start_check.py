@@ -64,6 +64,15 @@ SAID = {
         "snap",
         "libnvidia-compute-535",
     ),
+    f"{HOOK}nvidia-container-cli: initialization error: nvml error: insufficient permissions: unknown.": (
+        "SELinux",
+        "setsebool",
+    ),
+    "docker: Error response from daemon: failed to create task for container: unable to retrieve OCI runtime"
+    ' error: exec: "nvidia-container-runtime": executable file not found in $PATH: unknown.': (
+        "its program is not there",
+        "apt install -y nvidia-container-toolkit",
+    ),
     f"{HOOK}nvidia-container-cli: ldcache error: open failed: /sbin/ldconfig.real: no such file or"
     " directory: unknown.": ("ldconfig", "@/sbin/ldconfig"),
 }

@@ -108,6 +108,22 @@ def test_docker_that_answers() -> None:
     assert (engine.storage_driver, engine.storage_path) == ("overlay2", "/var/lib/docker")
 
 
+@pytest.mark.parametrize("path", ["nvidia-container-runtime", "/opt/nvidia-container-runtime"])
+def test_a_runtime_that_docker_names_and_nobody_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    info = {**DOCKER_INFO, "Runtimes": {"runc": {"path": "runc"}, "nvidia": {"path": path}}}
+    answers = {
+        ("docker", "version"): result("Docker version 28.3.0"),
+        ("docker", "info"): result(json.dumps(info)),
+    }
+    (engine,) = collect(tmp_path, monkeypatch, answers, PATH="/usr/bin").engines
+    assert engine.missing_runtimes == [path]
+    write(tmp_path, path if "/" in path else f"/usr/bin/{path}", "", 0o755)
+    (engine,) = collect(tmp_path, monkeypatch, answers, PATH="/usr/bin").engines
+    assert engine.missing_runtimes == []
+
+
 def test_docker_rootless_and_without_cdi() -> None:
     engine = docker({**DOCKER_INFO, "SecurityOptions": ["name=rootless"], "CDISpecDirs": []})
     assert (engine.rootless, engine.cdi_enabled) == (True, False)

@@ -439,6 +439,23 @@ def test_missing_nodes(container: Any, words: str) -> None:
     assert (finding.subject, words in commands(finding)) == ("/dev/nvidiactl", True)
 
 
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("docker", "--group-add video IMAGE"),
+        ("podman", "--group-add keep-groups"),
+        ("kubernetes", "supplementalGroups   # video"),
+        ("lxc", 'usermod -aG video "$USER"'),
+    ],
+)
+def test_a_container_s_user_gets_the_nodes_group(kind: str, words: str) -> None:
+    closed = [node(n.path, mode="0660", group="video", usable=False) for n in NODES]
+    found = h100.machine(
+        host=Host(container=kind), kernel=h100.kernel(release=RELEASE, device_nodes=closed)
+    )
+    assert words in commands(only(judge(found, "KRN-006")))
+
+
 def test_nodes_that_the_driver_makes_on_demand() -> None:
     assert judge(healthy(device_nodes=[]), "KRN-006").outcome == "pass"
 

@@ -167,7 +167,7 @@ def _way(view: SnapshotView, engine: Engine) -> str | None:
     containers = containers_of(view)
     specs = nvidia_specs(view)
     if engine.name == "docker":
-        if "nvidia" in (known(engine.runtimes) or []):
+        if "nvidia" in (known(engine.runtimes) or []) and not engine.missing_runtimes:
             return "the nvidia runtime"
         if known(containers.hook_path):
             return "--gpus, by nvidia-container-runtime-hook"
@@ -200,6 +200,14 @@ def _no_way(view: SnapshotView, engine: Engine) -> Finding:
             *CONFIGURE_DOCKER,
         ]
         shown = evidence(view, engine, "path")
+    elif engine.missing_runtimes:
+        message = (
+            f"docker is configured to start containers with {engine.missing_runtimes[0]}, which is not there:"
+            " they end with 'executable file not found' or 'no such file or directory'."
+        )
+        text = "Install NVIDIA's container toolkit again, or take its runtime out of daemon.json."
+        commands = [*on_system(view, "container-toolkit"), *CONFIGURE_DOCKER]
+        shown = evidence(view, engine, "missing_runtimes")
     elif engine.name == "docker":
         message = (
             "docker has no GPU runtime: neither NVIDIA's runtime nor its hook nor CDI; `docker run --gpus"

@@ -32,6 +32,12 @@ from ..nvidia_devices import (
 from ..registry import check
 from ..system_commands import on_system
 
+# How a container's user gets a group of the host's.
+GROUPS = {
+    "docker": "docker run --gpus all --group-add {group} IMAGE",
+    "podman": "podman run --group-add keep-groups --device nvidia.com/gpu=all IMAGE",
+    "kubernetes": "kubectl explain pod.spec.securityContext.supplementalGroups   # {group}",
+}
 CONTROL = "/dev/nvidiactl"
 UVM = "/dev/nvidia-uvm"
 OPEN_TO_ALL = "options nvidia NVreg_DeviceFileMode=0666"
@@ -115,7 +121,7 @@ def _closed(view: SnapshotView, nodes: list[DeviceNode], everything: bool) -> Fi
         ),
         subjects=[subject for node in nodes[:6] for subject in about_file(node.path)],
         evidence=evidence,
-        remedy=_open(nodes[0], confined),
+        remedy=_open(view, nodes[0], confined),
     )
 
 
@@ -146,13 +152,18 @@ def _by_a_cgroup(view: SnapshotView, kept: list[DeviceNode], gpus: list[DeviceNo
     )
 
 
-def _open(node: DeviceNode, confined: bool) -> Remedy:
+def _open(view: SnapshotView, node: DeviceNode, confined: bool) -> Remedy:
     if confined:
         return Remedy(
             "SELinux keeps containers off devices: allow it on the host.",
             ["sudo setsebool -P container_use_devices on"],
         )
     if node.group not in ("root", "0") and mode_bits(node.mode) & 0o060 == 0o060:
+        if container(view) in GROUPS:
+            return Remedy(
+                f"Start the container with the nodes' group, {node.group}, for its user.",
+                [GROUPS[container(view) or ""].format(group=word(node.group))],
+            )
         return Remedy(
             f"Add the user to the group {node.group}, and log in again.",
             [f'sudo usermod -aG {word(node.group)} "$USER"', f"newgrp {word(node.group)}"],

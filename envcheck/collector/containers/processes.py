@@ -10,7 +10,9 @@ def running(context, names):
     """{name: [Running, ...]} of the processes of these names, as far as this user sees them."""
     found = {}
     try:
-        numbers = [name for name in os.listdir(context.path("/proc")) if name.isdigit()]
+        numbers = sorted(
+            (name for name in os.listdir(context.path("/proc")) if name.isdigit()), key=int
+        )
     except OSError:
         return found
     for number in numbers:

@@ -89,6 +89,9 @@ def _engine(context, name, path, answers):
     facts.put("version", _version(version))
     if name == "docker":
         put_docker(facts, answers[name, "info"], context.environ)
+        if facts.get("remote") is False:
+            info = _document(answers[name, "info"])
+            facts.put("missing_runtimes", _missing_runtimes(context, info.get("Runtimes")))
     elif name == "podman":
         put_podman(facts, answers[name, "info"])
         if facts.get("cdi_spec_dirs") is None:
@@ -96,6 +99,19 @@ def _engine(context, name, path, answers):
     if facts.get("rootless") is not None:
         limits.put(facts, context)
     return facts
+
+
+def _missing_runtimes(context, runtimes):
+    """The programs of NVIDIA's that docker is configured to start containers with, and that are not there."""
+    missing = []
+    for runtime in (runtimes if isinstance(runtimes, dict) else {}).values():
+        path = str(runtime.get("path") or "") if isinstance(runtime, dict) else ""
+        if "nvidia-container-runtime" not in path:
+            continue
+        there = os.path.exists(context.path(path)) if "/" in path else programs.find(context, path)
+        if not there:
+            missing.append(path)
+    return sorted(missing)
 
 
 def _version(result):
