@@ -123,6 +123,24 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "pass",
         "says what holds",
     ),
+    "slow for its group": (
+        "GPU-028",
+        STUCK | {"clock_event_reasons": ["sync_boost"]},
+        "warn",
+        "sync boost group",
+    ),
+    "capped far below the cap": (
+        "GPU-028",
+        STUCK | {"clock_event_reasons": ["sw_power_cap"], "power_draw_w": 150.0},
+        "warn",
+        "draws 150 of 700 W",
+    ),
+    "capped at the cap": (
+        "GPU-028",
+        STUCK | {"clock_event_reasons": ["sw_power_cap"], "power_draw_w": 690.0},
+        "pass",
+        "says what holds",
+    ),
     "MIG tells no use": (
         "GPU-028",
         STUCK | {"utilization_percent": NOT_SUPPORTED},
@@ -159,6 +177,16 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         {"clock_event_reasons": ["applications_clocks_setting"], "clock_sm_mhz": 345},
         "warn",
         "-rgc",
+    ),
+    "memory locked low": (
+        "GPU-029",
+        {
+            "clock_event_reasons": ["applications_clocks_setting"],
+            "clock_memory_mhz": 405,
+            "clock_memory_max_mhz": 2619,
+        },
+        "warn",
+        "-rmc",
     ),
     "locked, at rest": (
         "GPU-029",

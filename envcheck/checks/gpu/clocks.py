@@ -20,6 +20,7 @@ _SECOND = 1_000_000  # microseconds
 SOFTWARE_US = 60 * _SECOND
 BUSY = 90  # percent of utilization from which on clocks are expected to be up
 LOW = 0.5  # of the maximum
+DRAWS = 0.7  # of the power limit, from which on it is the limit that holds the clocks
 SLOW_STATE = 5  # P-states of work are below it
 SET_TOLERANCE = 0.98  # of the default: clocks come in steps
 
@@ -111,10 +112,11 @@ def duration(microseconds: int) -> str:
     about="A GPU that is busy raises its clocks, and where something holds them down the driver says what"
     " (GPU-008, GPU-029). A busy GPU in a low performance state, or with the clock of its multiprocessors"
     " or memory under half of its maximum, that gives no reason is a warning: a driver that got stuck, a"
-    " power connector or a firmware fault does that. GPUs without a computing process, and those whose"
+    " power connector or a firmware fault does that. So is one that is held down by a sync boost group, or"
+    " by a power cap that it does not come near to. GPUs without a computing process, and those whose"
     " utilization the driver does not tell (MIG), are not judged.",
     sources=("nvidia-smi(1), Performance State, Utilization, Clocks Event Reasons", "mcx#18"),
-    follows=(*NO_GPUS, "GPU-006", "GPU-007", "GPU-008", "GPU-029", "GPU-034"),
+    follows=(*NO_GPUS, "GPU-006", "GPU-007", "GPU-008", "GPU-009", "GPU-029", "GPU-034"),
 )
 def busy_gpus_are_fast(view: SnapshotView) -> Iterator[Verdict]:
     return judge_gpus(view, lambda gpu: _busy(view, gpu))
@@ -125,10 +127,13 @@ def _busy(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     processes = known(gpu.processes)
     if use < BUSY or (processes is not None and not any("C" in one.kind for one in processes)):
         raise Skip("the GPU is not busy")
-    if need(gpu.clock_event_reasons, "the clock-event reasons"):
-        yield Passed("the driver says what holds the clocks down")
-        return
+    reasons = need(gpu.clock_event_reasons, "the clock-event reasons")
     low = _low(gpu)
+    if reasons:
+        yield _held(view, gpu, set(reasons), low) or Passed(
+            "the driver says what holds the clocks down"
+        )
+        return
     if not low:
         need(gpu.clock_sm_max_mhz, "the maximum clock")
         yield Passed("busy, at high clocks")
@@ -152,6 +157,43 @@ def _busy(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
                 f"sudo nvidia-smi --gpu-reset -i {address_of(gpu)}",
             ],
         ),
+    )
+
+
+def _held(view: SnapshotView, gpu: Gpu, reasons: set[str], low: list[str]) -> Finding | None:
+    """Clocks that are low for a reason which is no reason for clocks that low."""
+    draw, limit = known(gpu.power_draw_w), known(gpu.power_limit_w)
+    if not low or not reasons <= {"sync_boost", "sw_power_cap"}:
+        return None
+    fields = "clock_event_reasons utilization_percent clock_sm_mhz clock_sm_max_mhz power_draw_w"
+    fields += " power_limit_w"
+    if "sync_boost" in reasons:
+        return finding(
+            view,
+            "warn",
+            gpu,
+            f"The GPU is busy and {' and '.join(low)}, tied to the clocks of the others in its sync boost"
+            " group:"
+            " one of them is slow.",
+            fields,
+            Remedy(
+                "Find the slowest GPU of the group and what holds it back, or take this one out of the"
+                " group.",
+                ["nvidia-smi -q -d PERFORMANCE,CLOCK", "dcgmi config --get"],
+            ),
+            "is held back by its sync boost group",
+        )
+    if draw is None or limit is None or draw >= DRAWS * limit:
+        return None
+    return finding(
+        view,
+        "warn",
+        gpu,
+        f"The GPU is busy and {' and '.join(low)} for its power cap, though it draws {draw:g} of {limit:g} W:"
+        " another limit than the board's own (of the module, the chassis or the rack) holds it down.",
+        fields,
+        POWER_SUPPLY,
+        "is held back by a power cap that is not its own",
     )
 
 
@@ -237,23 +279,29 @@ def _set_low(view: SnapshotView, gpu: Gpu) -> Iterator[Finding]:
 
 def _locked_low(view: SnapshotView, gpu: Gpu) -> Iterator[Finding]:
     reasons = known(gpu.clock_event_reasons) or []
-    now, most = known(gpu.clock_sm_mhz), known(gpu.clock_sm_max_mhz)
-    default = known(gpu.clock_set_default_mhz)
     if "applications_clocks_setting" not in reasons or "gpu_idle" in reasons:
         return
-    if now is None or not most or now >= LOW * most or (default and now >= LOW * default):
+    default = known(gpu.clock_set_default_mhz)
+    now, most = known(gpu.clock_sm_mhz), known(gpu.clock_sm_max_mhz)
+    memory, memory_most = known(gpu.clock_memory_mhz), known(gpu.clock_memory_max_mhz)
+    low = now is not None and most and now < LOW * (default or most)
+    if not low and (memory is None or not memory_most or memory >= LOW * memory_most):
         return
+    told = (
+        f"The clock is at {now} of {most}"
+        if low
+        else f"The memory's clock is at {memory} of {memory_most}"
+    )
     yield finding(
         view,
         "warn",
         gpu,
-        f"The clock is at {now} of {most} MHz since it is set or locked so: programs run at a fraction of the"
-        " GPU's speed.",
-        "clock_event_reasons clock_sm_mhz clock_sm_max_mhz clock_set_mhz",
+        f"{told} MHz since it is set or locked so: programs run at a fraction of the GPU's speed.",
+        "clock_event_reasons clock_sm_mhz clock_sm_max_mhz clock_set_mhz clock_memory_mhz",
         Remedy(
             "Take the setting back, if nobody needs it so.",
             [
-                f"sudo nvidia-smi -i {address_of(gpu)} -rgc",
+                f"sudo nvidia-smi -i {address_of(gpu)} -{'rgc' if low else 'rmc'}",
                 f"sudo nvidia-smi -i {address_of(gpu)} -rac",
             ],
         ),
