@@ -30,7 +30,7 @@ def add_arguments(parser: Parser) -> None:
     where.add_argument(
         "--nvidia-smi",
         metavar="FILE",
-        help="make it of the output of nvidia-smi -q, or nvidia-smi -q -x",
+        help="make it of what nvidia-smi printed: -q (best), -q -x, its table, -L, or an error",
     )
     where.add_argument(
         "--from",

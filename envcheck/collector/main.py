@@ -159,7 +159,7 @@ def _capture(path):
     told["nvidia_smi"] = {
         "outcome": "ok",
         "facts": facts,
-        "sources": {"*": "a file of nvidia-smi -q output"},
+        "sources": {"*": "a file of nvidia-smi's output"},
     }
     return told
 

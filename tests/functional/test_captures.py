@@ -53,3 +53,42 @@ def test_a_fault_in_the_document_itself_is_found(tmp_path: Path) -> None:
     result = envcheck("doctor", "--from", snapshot, "--format", "json")
     failed = [r["code"] for r in json.loads(result.stdout)["results"] if r["outcome"] == "fail"]
     assert (result.returncode, failed) == (1, ["GPU-008"])
+
+
+BOX = """\
+> $ nvidia-smi
+> +-----------------------------------------------------------------------------------------+
+> | NVIDIA-SMI 550.54.15              Driver Version: 550.54.15      CUDA Version: 12.4     |
+> |-----------------------------------------+------------------------+----------------------+
+> |   0  NVIDIA H100 80GB HBM3          On  |   00000000:1B:00.0 Off |                    3 |
+> | N/A   31C    P0              72W / 700W |      4MiB / 81559MiB   |      0%      Default |
+> |                                         |                        |             Disabled |
+> +-----------------------------------------+------------------------+----------------------+
+"""
+
+
+@pytest.mark.parametrize("how", ["file", "stdin"])
+def test_what_somebody_pasted_needs_no_snapshot(how: str, tmp_path: Path) -> None:
+    sent = tmp_path / "mail.txt"
+    sent.write_text(BOX)
+    where, given = (str(sent), b"") if how == "file" else ("-", BOX.encode())
+    result = envcheck("doctor", "--from", where, "--format", "json", stdin=given)
+    failed = [r["code"] for r in json.loads(result.stdout)["results"] if r["outcome"] == "fail"]
+    assert (result.returncode, failed) == (1, ["GPU-002"]), result.stderr
+
+
+def test_a_pasted_table_says_which_releases_fit_its_gpu(tmp_path: Path) -> None:
+    sent = tmp_path / "mail.txt"
+    sent.write_text(BOX)
+    told = envcheck(
+        "releases", "nvidia-tf1", "--from", sent, "--format", "json", "--all"
+    ).stdout.decode()
+    assert "compute capability 9.0" in told
+    assert "compute capability of" not in told
+
+
+def test_an_error_somebody_pasted_is_judged(tmp_path: Path) -> None:
+    sent = tmp_path / "mail.txt"
+    sent.write_text("> Failed to initialize NVML: Driver/library version mismatch\n")
+    result = envcheck("doctor", "--from", sent)
+    assert result.returncode == 1 and b"different versions" in result.stdout, result.stdout

@@ -12,7 +12,7 @@ from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
 from ...findings.subjects import about_device
-from ..nvidia_devices import event_evidence, kernel_facts, pci_gpus
+from ..nvidia_devices import event_evidence, kernel_facts, listed_gpus, pci_gpus
 from ..registry import check
 from .events import REPORT
 
@@ -20,6 +20,7 @@ _ADDRESS = re.compile(r"\b[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
 _FATAL = re.compile(
     r"Uncorrected|Uncorrectable|Fatal|can't recover|recovery failed|containment|Link Down|power state"
 )
+_FOR_SURE = re.compile(r"\(Fatal\)|can't recover|recovery failed|containment|Link Down")
 _ALL_WELL = re.compile(
     r"recovery successful|enabled with|error containment capabilities|Corrected|Correctable"
 )
@@ -31,7 +32,7 @@ _ALL_WELL = re.compile(
     problem="has errors of its bus in the kernel log",
     about="The kernel itself logs what goes wrong between it and a GPU: PCIe errors (AER) of the GPU or of"
     " the port above it, a link that went down, accesses of the GPU that the IOMMU refused, machine checks."
-    " Uncorrected PCIe errors and links that went down are a failure: they end jobs, often without an Xid,"
+    " Fatal PCIe errors and links that went down are a failure: they end jobs, often without an Xid,"
     " and come from cables, risers, slots, power or the board. Corrected errors are counted by another"
     " check; those of other devices do not count here.",
     sources=(
@@ -75,10 +76,16 @@ def _is_fatal(text: str) -> bool:
 
 def _broken(view: SnapshotView, gpu: PciDevice, events: list[KernelEvent]) -> Finding:
     port = known(gpu.slot)
+    listed = gpu.address in listed_gpus(view)
+    fatal = not listed or any(_FOR_SURE.search(event.text) for event in events)
     return Finding(
-        "fail",
-        "The kernel logged PCIe errors of this GPU that could not be corrected: jobs on it end or hang, and"
-        " it may fall off the bus.",
+        "fail" if fatal else "warn",
+        "The kernel logged PCIe errors of this GPU that could not be corrected: "
+        + (
+            "jobs on it end or hang, and it may fall off the bus."
+            if fatal
+            else "none of them was fatal, and the driver lists the GPU."
+        ),
         subjects=about_device(gpu),
         evidence=[event_evidence(view, event) for event in events[-3:]],
         remedy=Remedy(
