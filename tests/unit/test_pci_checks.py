@@ -230,7 +230,8 @@ def test_an_answer_that_could_not_be_read_is_none() -> None:
         (8, 16, 16, "warn"),
         (8, 16, 8, "pass"),
         (8, 8, 16, "pass"),
-        (1, 16, 4, "warn"),
+        (1, 16, 4, "fail"),
+        (4, 16, 16, "fail"),
         (16, 16, 32, "pass"),
     ],
 )

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from h100 import ADDRESSES, COUNT, NOT_SUPPORTED, VICTIM, gpu, machine, mig_instance, pci_device
+from h100 import (
+    ABSENT,
+    ADDRESSES,
+    COUNT,
+    NOT_SUPPORTED,
+    VICTIM,
+    gpu,
+    machine,
+    mig_instance,
+    pci_device,
+)
 from judged import assert_case, judged_alone, results, told
 
 from envcheck.data import table
@@ -373,6 +383,21 @@ def test_link(name: str) -> None:
         return
     assert result.outcome == outcome, told(result)
     assert words in told(result), told(result)
+
+
+def test_a_broken_link_is_told_once() -> None:
+    for width, level in ((1, "fail"), (8, "warn")):
+        gpus = [
+            gpu(n, **(EQUAL | ({"pcie_width": width} if n == VICTIM else {}))) for n in range(COUNT)
+        ]
+        devices = [
+            pci_device(address, link_width=width if n == VICTIM else 16)
+            for n, address in enumerate(ADDRESSES)
+        ]
+        bare = Host(hypervisor=ABSENT)
+        found = results(machine(gpus, pci=Pci(devices=devices), host=bare), ["gpu", "pci"])
+        assert found["PCI-005"].outcome == level
+        assert found["GPU-010"].consequence_of == found["PCI-008"].consequence_of == "PCI-005"
 
 
 def test_every_product_has_a_source_and_is_found_by_its_name() -> None:

@@ -138,7 +138,8 @@ def _finding(
         usual = difference.unlike.usual
         peer = next((g for g, value in difference.unlike.peers if value == usual), None)
         if peer is not None:
-            evidence.append(view.gpu_evidence(peer, difference.equal.field))
+            theirs = view.gpu_evidence(peer, difference.equal.field)
+            evidence.append(msgspec.structs.replace(theirs, value=f"{theirs.value} (its peers)"))
     return Finding(
         level(gpu, differs),
         f"It differs from the other GPUs of its name: {told}. {effect}",

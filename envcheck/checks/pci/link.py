@@ -14,6 +14,7 @@ from ...findings.model import Finding, Passed, Remedy, Verdict, unjudged
 from ...findings.shell import word
 from ...findings.subjects import about_device
 from ..driver_state import REBOOT
+from ..gpu.link import under_load
 from ..nvidia_devices import device_evidence, is_virtual, pci_gpus
 from ..registry import check
 from ..system_commands import on_system
@@ -49,7 +50,8 @@ def _each(
     about="A link that came up with fewer lanes than both the card and the slot have is a sign of bad"
     " seating, a dirty contact or a damaged riser, and slows every copy between host and GPU. Judged"
     " against the narrower of the two: a x16 card in a x8 slot is healthy at x8. The link's speed is not"
-    " judged here, since GPUs lower it when they are idle. In a virtual machine the slot is made up, and"
+    " judged here, since GPUs lower it when they are idle. A quarter of the lanes or less, on a GPU at work,"
+    " is a failure, fewer than there could be a warning. In a virtual machine the slot is made up, and"
     " nothing is judged.",
     sources=(
         "pytorch#153195",
@@ -76,8 +78,9 @@ def _width(view: SnapshotView, gpu: PciDevice) -> Iterator[Verdict]:
     if width >= min(card, slot):
         yield Passed(f"x{width}")
         return
+    broken = width * 4 <= min(card, slot) and _at_work(view, gpu)
     yield Finding(
-        "warn",
+        "fail" if broken else "warn",
         f"The PCIe link runs with {width} lanes, while the card has {card} and the slot {slot}: copies"
         f" between host and GPU reach at most {width / min(card, slot):.0%} of their speed.",
         subjects=about_device(gpu),
@@ -87,6 +90,15 @@ def _width(view: SnapshotView, gpu: PciDevice) -> Iterator[Verdict]:
             [f"sudo lspci -vv -s {word(gpu.address)} | grep -E 'LnkCap|LnkSta'"],
         ),
     )
+
+
+def _at_work(view: SnapshotView, device: PciDevice) -> bool:
+    """Whether the driver says that the GPU was working: an idle one may have put lanes to sleep."""
+    try:
+        gpus = view.gpus
+    except CannotJudge:
+        return False
+    return any(known(gpu.pci_address) == device.address and under_load(gpu) for gpu in gpus)
 
 
 @check(
