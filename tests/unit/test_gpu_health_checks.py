@@ -116,7 +116,13 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "pass",
         "not busy",
     ),
-    "scrubbed by the driver": ("GPU-028", STUCK | {"processes": []}, "pass", "not busy"),
+    "scrubbed by the driver": (
+        "GPU-028",
+        STUCK | {"processes": [], "persistence": False},
+        "pass",
+        "not busy",
+    ),
+    "busy with what a container hides": ("GPU-028", STUCK | {"processes": []}, "warn", "P8"),
     "slow with a reason": (
         "GPU-028",
         STUCK | {"clock_event_reasons": ["hw_power_brake_slowdown"]},

@@ -113,8 +113,8 @@ def duration(microseconds: int) -> str:
     " (GPU-008, GPU-029). A busy GPU in a low performance state, or with the clock of its multiprocessors"
     " or memory under half of its maximum, that gives no reason is a warning: a driver that got stuck, a"
     " power connector or a firmware fault does that. So is one that is held down by a sync boost group, or"
-    " by a power cap that it does not come near to. GPUs without a computing process, and those whose"
-    " utilization the driver does not tell (MIG), are not judged.",
+    " by a power cap that it does not come near to. GPUs that only draw, and those whose utilization the"
+    " driver does not tell (MIG), are not judged.",
     sources=("nvidia-smi(1), Performance State, Utilization, Clocks Event Reasons", "mcx#18"),
     follows=(*NO_GPUS, "GPU-006", "GPU-007", "GPU-008", "GPU-009", "GPU-029", "GPU-034"),
 )
@@ -124,8 +124,7 @@ def busy_gpus_are_fast(view: SnapshotView) -> Iterator[Verdict]:
 
 def _busy(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     use = need(gpu.utilization_percent, "the utilization")
-    processes = known(gpu.processes)
-    if use < BUSY or (processes is not None and not any("C" in one.kind for one in processes)):
+    if use < BUSY or not _computes(gpu):
         raise Skip("the GPU is not busy")
     reasons = need(gpu.clock_event_reasons, "the clock-event reasons")
     low = _low(gpu)
@@ -160,13 +159,21 @@ def _busy(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     )
 
 
+def _computes(gpu: Gpu) -> bool:
+    """Whether the use may be a program's: where none is seen (a container), not the driver's own scrubbing
+    of the memory, which it does whenever it starts a GPU that nothing keeps up."""
+    processes = known(gpu.processes)
+    if processes:
+        return any("C" in one.kind for one in processes)
+    return processes is None or known(gpu.persistence) is True
+
+
 def _held(view: SnapshotView, gpu: Gpu, reasons: set[str], low: list[str]) -> Finding | None:
     """Clocks that are low for a reason which is no reason for clocks that low."""
     draw, limit = known(gpu.power_draw_w), known(gpu.power_limit_w)
     if not low or not reasons <= {"sync_boost", "sw_power_cap"}:
         return None
-    fields = "clock_event_reasons utilization_percent clock_sm_mhz clock_sm_max_mhz power_draw_w"
-    fields += " power_limit_w"
+    fields = "clock_event_reasons clock_sm_mhz clock_sm_max_mhz power_draw_w power_limit_w"
     if "sync_boost" in reasons:
         return finding(
             view,
