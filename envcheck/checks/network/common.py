@@ -75,7 +75,7 @@ def change_setting(one: NetworkSetting, text: str, value: str = "") -> Remedy:
         how = f"write {line}" if line else f"take the line {one.name} out"
         return Remedy(f"{text}: {how} in {one.source}.", [f"sudoedit {word(one.source)}"])
     command = f"export {one.name}={word(value)}" if value else f"unset {one.name}"
-    return Remedy(f"{text}, and where the job's script or image sets it.", [command])
+    return Remedy(f"{text}, also where a job's script or an image sets it.", [command])
 
 
 def gpus(view: SnapshotView) -> list[Gpu]:

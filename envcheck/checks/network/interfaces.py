@@ -151,11 +151,9 @@ def _named_adapters(view: SnapshotView, facts: Network) -> Iterator[Finding]:
     listed = ",".join(part.partition(":")[0] for part in one.value.split(","))
     if any(map(matches(listed), adapters)):
         return
+    look = ["ls /sys/class/infiniband"] if adapters else []
     has = f"has {', '.join(adapters)}" if adapters else "has no RDMA adapter"
-    remedy = change_setting(
-        one,
-        "Take it away, and NCCL uses every adapter that is here, or name those that it shall use",
-    )
+    remedy = change_setting(one, "Take it away: NCCL then uses every adapter that is here")
     yield Finding(
         "warn",
         f"{said(one)} means no RDMA adapter of this machine, which {has}: NCCL goes over TCP, several"
@@ -165,7 +163,7 @@ def _named_adapters(view: SnapshotView, facts: Network) -> Iterator[Finding]:
             *setting_evidence(view, one),
             view.evidence("seen.network.rdma", ", ".join(adapters)),
         ],
-        remedy=Remedy(remedy.text, [*remedy.commands, "ls /sys/class/infiniband"]),
+        remedy=Remedy(remedy.text, [*remedy.commands, *look]),
     )
 
 
