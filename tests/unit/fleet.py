@@ -30,6 +30,7 @@ from whole import (
     whole,
 )
 
+from envcheck.facts.containers import Kubernetes, OfferedDevices
 from envcheck.facts.gpu import Gpu, MigInstance, NvLink
 from envcheck.facts.kernel import DkmsState, DriverPackage, KernelModule, ModuleFile, Service
 from envcheck.facts.pci import Pci
@@ -460,6 +461,10 @@ def contained(product: Product, branch: int = _USUAL, runs: str = "docker") -> S
         kernels_installed=ABSENT,
         reboot_required=ABSENT,
         log=ABSENT,
+        driver_files=[
+            replace(h100.file(name, version), mounted=True) for name in ("libcuda", "libnvidia-ml")
+        ],
+        empty_driver_files=[],
     )
     variables = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
     return machine(
@@ -471,6 +476,26 @@ def contained(product: Product, branch: int = _USUAL, runs: str = "docker") -> S
         containers=None,
         target=seeing(product, 1, variables),
     )
+
+
+def kubernetes_node(product: Product, branch: int = _USUAL, count: int = 8) -> Snapshot:
+    """A node of Kubernetes: containerd with NVIDIA's runtime, which pods ask for by RuntimeClass."""
+    node = Kubernetes(
+        distribution="kubelet",
+        engine="containerd",
+        config="/etc/containerd/config.toml",
+        runtimes=["nvidia", "runc"],
+        nvidia_runtimes=["nvidia"],
+        default_runtime="runc",
+        cgroup_driver="systemd",
+        cdi_enabled=True,
+        cdi_spec_dirs=["/etc/cdi", "/var/run/cdi"],
+        cpu_manager_policy="none",
+        passes_devices=True,
+        offered=[OfferedDevices(resource="nvidia.com/gpu", count=count)],
+    )
+    found = replace(containers(), engines=[], kubernetes=node)
+    return machine(product, branch, count, containers=found)
 
 
 def slurm(product: Product, branch: int = _USUAL, count: int = 8, given: int = 2) -> Snapshot:
@@ -592,6 +617,7 @@ def fleet() -> Iterator[tuple[str, Snapshot]]:
             yield f"{product.name}, one in a VM", single_in_vm(product, usual)
             yield f"{product.name}, Slurm job", slurm(product, usual, eight)
             yield f"{product.name}, pod", contained(product, usual, "kubernetes")
+            yield f"{product.name}, node of Kubernetes", kubernetes_node(product, usual, eight)
         if product.module:
             yield f"{product.name}, {eight} in a VM", virtual(product, usual, eight)
         if product.vgpu:
