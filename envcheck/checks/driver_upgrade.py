@@ -31,13 +31,19 @@ _THEN = {
     True: "; then hold the packages, so that an unattended upgrade does not do it again.",
     False: ".",
 }
+# Which version of the module is on disk.
+_NOT_KNOWN = (
+    " Where neither helps, the upgrade stopped half-way: let the package manager finish it first."
+)
 SERVICES = ("nvidia-persistenced", "nvidia-fabricmanager")
 
 
 def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> Remedy:
     """``libraries``: the versions of the driver's libraries on disk; none where they are not known."""
-    if not libraries or set(modules_on_disk(kernel)) & set(libraries):
+    if set(modules_on_disk(kernel)) & set(libraries):
         return _reload(view, kernel)
+    if not libraries:
+        return _reload(view, kernel, _NOT_KNOWN)
     by_kernel = versions_by_kernel(kernel)
     release = known(kernel.release) or ""
     newer = [
@@ -53,15 +59,15 @@ def bring_together(view: SnapshotView, kernel: Kernel, libraries: list[str]) -> 
             [REBOOT, *hold],
         )
     if not modules_on_disk(kernel) and known(kernel.module_files) != []:
-        return _reload(view, kernel)  # which version is on disk is not known
+        return _reload(view, kernel, _NOT_KNOWN)
     return finish(view, kernel, libraries)
 
 
-def _reload(view: SnapshotView, kernel: Kernel) -> Remedy:
+def _reload(view: SnapshotView, kernel: Kernel, more: str = "") -> Remedy:
     running = [name for name in SERVICES if _may_run(view, name)]
     hold = _hold(view, kernel)
     return Remedy(
-        f"Stop what uses the GPUs and reload the modules, or reboot{_THEN[bool(hold)]}",
+        f"Stop what uses the GPUs and reload the modules, or reboot{_THEN[bool(hold)]}{more}",
         [
             *(f"sudo systemctl stop {name}" for name in running),
             reload_modules(kernel),
@@ -79,8 +85,9 @@ def _may_run(view: SnapshotView, name: str) -> bool:
 
 def _hold(view: SnapshotView, kernel: Kernel) -> list[str]:
     packages = _packages(kernel)
-    held = packages and all(known(package.held) for package in packages)
-    return [] if held else on_system(view, "hold-driver")
+    held = bool(packages) and all(known(package.held) for package in packages)
+    by_runfile = not packages and known(kernel.runfile_installer) is not None
+    return [] if held or by_runfile else on_system(view, "hold-driver")
 
 
 def _packages(kernel: Kernel) -> list[DriverPackage]:

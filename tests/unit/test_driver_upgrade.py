@@ -79,7 +79,9 @@ def test_packages_that_are_held_are_not_held_again() -> None:
 
 
 def test_a_module_of_unknown_version_may_be_the_new_one() -> None:
-    assert "modprobe -r" in words(told(upgraded(module_files=[module(ABSENT)])))
+    remedy = told(upgraded(module_files=[module(ABSENT)]))
+    assert "modprobe -r" in words(remedy) and "stopped half-way" in remedy.text
+    assert "half-way" not in told(upgraded(module_files=[module(NEW)])).text
 
 
 def test_a_newer_kernel_has_the_new_module() -> None:
