@@ -9,7 +9,7 @@ from ...facts.containers import Engine, Kubernetes
 from ...facts.kernel import DeviceNode
 from ...facts.missing import NotKnown, Skip
 from ...facts.view import SnapshotView, facts_of, need
-from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.subjects import about
 from ..containers import (
     CDI_GENERATE,
@@ -86,15 +86,18 @@ def containers_keep_gpus(view: SnapshotView) -> Iterator[Verdict]:
 
 def _pods(view: SnapshotView, node: Kubernetes) -> Iterator[Verdict]:
     """A node whose pods get their GPUs by NVIDIA's runtime."""
-    if known(node.nvidia_runtimes) and known(node.passes_devices) is False:
-        if known(node.cpu_manager_policy) == "static":
-            yield _rewritten(view)
-            return
-        unlinked = _unlinked(view) if known(node.cgroup_driver) == "systemd" else []
-        if unlinked:
-            yield _trap_of_pods(view, node, unlinked)
-            return
-    yield Passed("pods: nothing takes their GPUs away")
+    static = known(node.cpu_manager_policy) == "static"
+    systemd = known(node.cgroup_driver) == "systemd"
+    unlinked = _unlinked(view) if systemd and not static else []
+    if not known(node.nvidia_runtimes) or not (static or unlinked):
+        yield Passed("pods: nothing is seen that takes their GPUs away")
+    elif known(node.passes_devices) is True:
+        yield Passed("pods: NVIDIA's device plugin names the devices itself")
+    elif known(node.passes_devices) is None:
+        why = "whether NVIDIA's device plugin names the devices itself is not known"
+        yield Unjudged("skipped", why, about("engine", "kubelet"))
+    else:
+        yield _rewritten(view) if static else _trap_of_pods(view, node, unlinked)
 
 
 def _rewritten(view: SnapshotView) -> Finding:
