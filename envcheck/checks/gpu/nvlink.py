@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from ...data.products import product
-from ...facts.base import Unavailable, known
+from ...facts.base import Maybe, Unavailable, known
 from ...facts.gpu import Gpu, NvLink
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, need
@@ -48,15 +48,19 @@ _WHOLE_BOARDS = (4, 8, 16)
     follows=(*NO_GPUS, "GPU-012"),
 )
 def nvlinks_are_up(view: SnapshotView) -> Iterator[Verdict]:
-    return judge_gpus(view, lambda gpu: _links(view, gpu))
+    named: dict[Maybe[str], dict[int, int | None]] = {}
+    for gpu in view.gpus:
+        if not known(gpu.mig_enabled):
+            named.setdefault(gpu.name, {})[id(gpu)] = _count(view, gpu)
+    return judge_gpus(view, lambda gpu: _links(view, gpu, named.get(gpu.name, {})))
 
 
-def _links(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
+def _links(view: SnapshotView, gpu: Gpu, peers: dict[int, int | None]) -> Iterator[Verdict]:
+    """peers: how many links are up of each GPU of this name, itself among them, by its id."""
     if known(gpu.mig_enabled):
         raise Skip("MIG is on: its instances do not use NVLink")
     if is_vgpu(gpu):
         raise Skip("a virtual GPU's NVLinks are its host's")
-    built_in, peers = _built_in(gpu), _peers(view, gpu)
     told = peers[id(gpu)]
     if told is None:
         need(gpu.nvlinks, "the NVLinks")
@@ -64,7 +68,7 @@ def _links(view: SnapshotView, gpu: Gpu) -> Iterator[Verdict]:
     most = max(count for count in peers.values() if count is not None)
     wired = _wired(view, gpu, most, list(peers.values()))
     if told < max(most, wired) and not _bridged(gpu, told, list(peers.values())):
-        if told or built_in or _on_switches(view, gpu, peers):
+        if told or _built_in(gpu) or _on_switches(view, gpu, peers):
             yield from _too_few(view, gpu, told, most, wired)
             return
     elif not most:
@@ -109,15 +113,6 @@ def _noisy(view: SnapshotView, gpu: Gpu, active: int) -> Iterator[Verdict]:
         )
     else:
         yield Passed(f"{active} links up" if active else "no NVLink in use")
-
-
-def _peers(view: SnapshotView, gpu: Gpu) -> dict[int, int | None]:
-    """{id of a GPU of this name: how many of its links are up}, without those that MIG divides."""
-    return {
-        id(peer): _count(view, peer)
-        for peer in view.gpus
-        if peer.name == gpu.name and not known(peer.mig_enabled)
-    }
 
 
 def _count(view: SnapshotView, gpu: Gpu) -> int | None:
