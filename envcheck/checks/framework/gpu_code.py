@@ -110,18 +110,6 @@ def _jit(view: SnapshotView, facts: Framework, name: str, capability: str, by: s
         view.evidence(f"target.{facts.name}.built_capabilities"),
         *_capability_evidence(view, name, capability),
     ]
-    if cuda and api and ptx_runs(cuda, api) is False:
-        return Finding(
-            "fail",
-            f"{title} has no machine code for {name} (compute capability {capability}), and its PTX is of "
-            f"CUDA {cuda}, newer than the driver's {api}: no kernel runs.",
-            subjects=about("framework", title) + about("gpu-model", name),
-            evidence=[*evidence, view.evidence(f"target.{facts.name}.built_cuda")],
-            remedy=Remedy(
-                "Update the driver, or use a build with code for this GPU.",
-                on_system(view, "update-driver"),
-            ),
-        )
     row = gpu_builds(facts.name, capability)
     if row is not None and row.ptx_fails:
         return Finding(
@@ -133,6 +121,18 @@ def _jit(view: SnapshotView, facts: Framework, name: str, capability: str, by: s
             evidence=evidence,
             remedy=_other_build(view, facts, capability),
             headline=f"{title} {known(facts.version) or ''} does not run on {name}",
+        )
+    if cuda and api and ptx_runs(cuda, api) is False:
+        return Finding(
+            "fail",
+            f"{title} has no machine code for {name} (compute capability {capability}), and its PTX is of "
+            f"CUDA {cuda}, newer than the driver's {api}: no kernel runs.",
+            subjects=about("framework", title) + about("gpu-model", name),
+            evidence=[*evidence, view.evidence(f"target.{facts.name}.built_cuda")],
+            remedy=Remedy(
+                "Update the driver, or use a build with code for this GPU.",
+                on_system(view, "update-driver"),
+            ),
         )
     return Finding(
         "warn",

@@ -21,6 +21,8 @@ NAMES = frozenset(
         "NVIDIA_TF32_OVERRIDE "
         # what the container toolkit reads
         "NVIDIA_DISABLE_REQUIRE NVIDIA_DRIVER_CAPABILITIES NVIDIA_VISIBLE_DEVICES "
+        # what NVIDIA's TensorFlow container says of itself
+        "NVIDIA_TENSORFLOW_VERSION "
         # what a scheduler says of the GPUs that it gave
         "SLURM_GPUS_ON_NODE SLURM_JOB_GPUS SLURM_JOB_ID SLURM_STEP_GPUS "
         # frameworks

@@ -1,0 +1,127 @@
+"""Checks on the arithmetic that is asked for: mixed precision by a variable, and TF32 by default."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from ...data.tf32_defaults import tf32_default
+from ...data.versions import parse_version
+from ...facts.base import known
+from ...facts.missing import CannotJudge, Skip
+from ...facts.target import FRAMEWORKS
+from ...facts.view import SnapshotView
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ...findings.subjects import about
+from ..registry import check
+from ..target import framework, framework_facts, installed, need_gpus, tensorflows, variables
+from ..visible import visible
+from .common import major, told
+from .speed import is_true
+
+_AMP = ("TF_ENABLE_AUTO_MIXED_PRECISION", "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE")
+_FIRST_WITH_AMP = (19, 3)  # NVIDIA's container 19.03
+
+
+@check(
+    "ENV-014",
+    title="TensorFlow heeds the mixed precision that is asked for",
+    problem="a variable asks for mixed precision, and this TensorFlow ignores it",
+    about=(
+        "TF_ENABLE_AUTO_MIXED_PRECISION and TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE are read by "
+        "NVIDIA's builds of TensorFlow alone, since the container 19.03. A build of the public registry says "
+        "nothing and computes in 32 bits, as slowly as before. A warning where one is set there."
+    ),
+    sources=(
+        "NVIDIA/DeepLearningExamples#32",
+        "stock TensorFlow 1.15.5, 2.15 and 2.21, observed: the variables' names are not in them",
+    ),
+    follows=("PCI-001", "FRM-001", "FRM-007"),
+)
+def amp_is_heeded(view: SnapshotView) -> Iterator[Verdict]:
+    values = variables(view)
+    asked = [name for name in _AMP if is_true(values.get(name))]
+    if not asked:
+        yield Passed("neither is set")
+        return
+    facts = framework(view, "tensorflow")
+    if facts is None or not facts.imported:
+        raise Skip("no TensorFlow was imported")
+    versions = [known(facts.version) or ""]
+    with contextlib.suppress(CannotJudge):
+        versions += [one.version for one in tensorflows(installed(view))]
+    nvidia = any("+nv" in version for version in versions)
+    month = re.match(r"(\d\d)\.(\d\d)", values.get("NVIDIA_TENSORFLOW_VERSION", ""))
+    container = (int(month[1]), int(month[2])) if month else None
+    if (container is not None and container >= _FIRST_WITH_AMP) or (nvidia and container is None):
+        yield Passed(f"{asked[0]}={values[asked[0]]}, in NVIDIA's build")
+        return
+    which = f"NVIDIA's {month[0]}" if month else f"TensorFlow {versions[0]} of the public registry"
+    yield Finding(
+        "warn",
+        f"{asked[0]}={values[asked[0]]} does nothing in {which}: it computes in 32 bits.",
+        subjects=about("variable", asked[0]),
+        evidence=[told(view, asked[0]), view.evidence("target.tensorflow.version")],
+        remedy=_ask_otherwise(parse_version(versions[0]), asked[0]),
+    )
+
+
+def _ask_otherwise(version: Version | None, name: str) -> Remedy:
+    if version is not None and version >= Version("2.4"):
+        way = "tf.keras.mixed_precision.set_global_policy('mixed_float16')"
+    elif version is not None and version >= Version("1.14"):
+        way = "tf.train.experimental.enable_mixed_precision_graph_rewrite(optimizer)"
+    else:
+        return Remedy(
+            "Use NVIDIA's container of 19.03 or later, which has automatic mixed precision.",
+            ["docker run --rm -it --gpus all nvcr.io/nvidia/tensorflow:20.06-tf1-py3"],
+        )
+    return Remedy(f"Ask for it in the program: {way}.", [f"unset {name}"])
+
+
+@check(
+    "ENV-015",
+    title="What computes in TF32 by itself is known",
+    problem="TF32 is not as expected",
+    about=(
+        "On GPUs from Ampere on, some frameworks compute products of 32-bit numbers in TF32 without being "
+        "asked: results differ from other GPUs' in the third digit, and a comparison of TF32 with what is "
+        "taken for FP32 finds no difference, for both are TF32. Others leave it off, and are slower than "
+        "they could be. This says which, and what switches it; it is never a fault."
+    ),
+    sources=(
+        "the frameworks' documentation (tf32_defaults.csv)",
+        "pytorch#84334, #58434; jax#14022",
+    ),
+)
+def tf32_defaults(view: SnapshotView) -> Iterator[Verdict]:
+    need_gpus(view)
+    if not any(major(one.capability) >= 8 for one in visible(view).chosen):
+        raise Skip("no visible GPU has TF32")
+    told_of: list[tuple[str, str, str]] = [
+        (FRAMEWORKS[one.name], one.name, known(one.version) or "")
+        for one in framework_facts(view)
+        if one.imported
+    ]
+    try:
+        distributions = installed(view)
+    except CannotJudge:
+        distributions = {}
+    for name in ("tensorrt", "nvidia-tensorrt"):
+        if name in distributions:
+            told_of.append(("TensorRT", "tensorrt", distributions[name].version))
+    lines = []
+    for title, name, text in told_of:
+        version = parse_version(text)
+        row = tf32_default(name, version) if version is not None else None
+        if row is not None:
+            lines.append(f"{title} {text}: {row.default} ({row.switch})")
+    if not lines:
+        raise Skip("no framework here has a default for TF32 that is on record")
+    override = variables(view).get("NVIDIA_TF32_OVERRIDE")
+    if override is not None:
+        lines.append(f"NVIDIA_TF32_OVERRIDE={override} counts before all of them")
+    yield Passed("; ".join(lines))
