@@ -88,7 +88,9 @@ def test_the_cudnn_that_it_was_built_with_stands_in_its_log() -> None:
 def test_no_memory_and_no_time_are_no_verdict() -> None:
     full = on(trials=made(conv2d_float32=("failed", "OutOfMemoryError: CUDA out of memory")))
     late = on(trials=made(conv2d_float32=("timeout", "gave no answer within 60 s")))
-    for result in (full, late):
+    words = "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable"
+    exclusive = on(trials=made(conv2d_float32=("failed", words)))
+    for result in (full, late, exclusive):
         assert result.findings == [] and result.unjudged[0].outcome == "could-not-run"
 
 

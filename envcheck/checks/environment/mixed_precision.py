@@ -18,8 +18,7 @@ from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
 from ..registry import check
 from ..target import framework, framework_facts, installed, need_gpus, tensorflows, variables
-from ..visible import visible
-from .common import major, told
+from .common import newest_generation, told
 from .speed import is_true
 
 _AMP = ("TF_ENABLE_AUTO_MIXED_PRECISION", "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE")
@@ -99,7 +98,7 @@ def _ask_otherwise(version: Version | None, name: str) -> Remedy:
 )
 def tf32_defaults(view: SnapshotView) -> Iterator[Verdict]:
     need_gpus(view)
-    if not any(major(one.capability) >= 8 for one in visible(view).chosen):
+    if newest_generation(view) < 8:
         raise Skip("no visible GPU has TF32")
     told_of: list[tuple[str, str, str]] = [
         (FRAMEWORKS[one.name], one.name, known(one.version) or "")

@@ -13,10 +13,9 @@ from ...facts.target import FRAMEWORKS, Framework
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.subjects import about
-from ..environment.common import major
+from ..environment.common import newest_generation
 from ..registry import check
 from ..target import each_framework, need_gpus, pip_install, sees_gpus, variables
-from ..visible import visible
 
 
 @check(
@@ -34,7 +33,7 @@ from ..visible import visible
 )
 def known_slow(view: SnapshotView) -> Iterator[Verdict]:
     need_gpus(view)
-    if not any(major(one.capability) >= 7 for one in visible(view).chosen):
+    if newest_generation(view) < 7:
         raise Skip("no visible GPU has Tensor Cores")
 
     def judge(facts: Framework) -> Iterator[Verdict]:

@@ -18,9 +18,11 @@ from ..registry import check
 from ..target import each_framework, mapped, need_gpus, python
 from .causes import SIGNALS, Cause, explain
 
-_OUT_OF_MEMORY = re.compile(
+_TAKEN = re.compile(
     r"OutOfMemory|out of memory|RESOURCE_EXHAUSTED|ResourceExhausted|CUDNN_STATUS_ALLOC_FAILED"
     r"|CUBLAS_STATUS_ALLOC_FAILED"
+    # As in the mode for one process, which the framework itself is by then.
+    r"|busy or unavailable|CUDA_ERROR_DEVICE_UNAVAILABLE"
 )
 _CUDNN = re.compile(
     r"Loaded runtime CuDNN library: (\d[\d.]*\d) but source was compiled with: (\d[\d.]*\d)"
@@ -108,7 +110,7 @@ def said(facts: Framework) -> list[str]:
         "that is too old, on a GPU that it has no code for. One compiled operation and one convolution "
         "forward and backward, in 2D and 3D, of 32-bit and of 16-bit numbers are therefore run, in a "
         "process of their own. A failure where one fails or crashes; one that takes too long, or finds the "
-        "GPU's memory taken, is no verdict."
+        "GPU or its memory taken, is no verdict."
     ),
     sources=("tensorflow#24828, #58681, #97387; jax#25344", "NVIDIA's cuDNN documentation"),
     follows=(
@@ -141,11 +143,11 @@ def first_steps(view: SnapshotView) -> Iterator[Verdict]:
                     f"{title}, {_name(one)}: {one.error or 'no answer in time'}",
                     about("framework", title),
                 )
-        taken = [one for one in failed if _OUT_OF_MEMORY.search(one.error)]
+        taken = [one for one in failed if _TAKEN.search(one.error)]
         if taken:
             yield Unjudged(
                 "could-not-run",
-                f"{title}, {_name(taken[0])}: the GPU's memory is taken",
+                f"{title}, {_name(taken[0])}: the GPU or its memory is taken",
                 about("framework", title),
             )
         rest = [one for one in failed if one not in taken]
