@@ -28,7 +28,7 @@ _FIRST_WITH_AMP = (19, 3)  # NVIDIA's container 19.03
 @check(
     "ENV-014",
     title="TensorFlow heeds the mixed precision that is asked for",
-    problem="a variable asks for mixed precision, and this TensorFlow ignores it",
+    problem="TensorFlow ignores the mixed precision asked for",
     about=(
         "TF_ENABLE_AUTO_MIXED_PRECISION and TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE are read by "
         "NVIDIA's builds of TensorFlow alone, since the container 19.03. A build of the public registry says "
