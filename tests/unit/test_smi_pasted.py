@@ -275,9 +275,9 @@ def test_captures_of_xml_that_were_cut(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_every_capture_cut_at_every_line(tmp_path: Path) -> None:
+def test_every_capture_cut_at_many_lines(tmp_path: Path) -> None:
     for file in sorted((captures.FOLDER / "nvidia-smi-xml").glob("*.xml")):
-        assert new_alarms(file.read_text(errors="replace"), tmp_path) == set(), file.name
+        assert new_alarms(file.read_text(errors="replace"), tmp_path, step=5) == set(), file.name
     for name in SECTIONS:
         assert new_alarms(section(name), tmp_path) == set(), name
 
