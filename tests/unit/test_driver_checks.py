@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import h100
 import pytest
 from build import document, ok, snapshot
 from h100 import (
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 
 from envcheck.checks.engine import diagnose
 from envcheck.facts.base import Probe, StuckProcess, Unavailable
-from envcheck.facts.gpu import NvidiaSmi, Nvml
+from envcheck.facts.gpu import CudaDriver, NvidiaSmi, Nvml
 from envcheck.facts.host import Host
 
 STUCK_SMI = NvidiaSmi(
@@ -229,10 +230,50 @@ CASES = {
             nvidia_smi=NvidiaSmi(
                 path="/usr/bin/nvidia-smi",
                 exit_code=Unavailable(unavailable="timeout", detail="10 s"),
+                message="nvidia-smi gave no answer within 10 s",
             )
         ),
+        "warn",
+        "gave no answer within 10 s, though NVML answers",
+    ),
+    "NVML never answers": (
+        "DRV-001",
+        machine(nvml=Probe(outcome="timeout", seconds=12.0, reason="no answer within 12 s")),
+        "fail",
+        "never answers (no answer within 12 s)",
+    ),
+    "NVML had no time to answer": (
+        "DRV-001",
+        machine(nvml=Probe(outcome="timeout", seconds=1.0, reason="no answer within 1 s")),
         "could-not-run",
-        "no answer in time",
+        "no answer within 1 s",
+    ),
+    "NVML crashes": (
+        "DRV-001",
+        machine(nvml=Probe(outcome="crashed", reason="the probe died by signal 11 (SIGSEGV)")),
+        "fail",
+        "crashes",
+    ),
+    "the NVML probe was killed": (
+        "DRV-001",
+        machine(nvml=Probe(outcome="crashed", reason="the probe died by signal 9 (SIGKILL)")),
+        "could-not-run",
+        "SIGKILL",
+    ),
+    "cuInit never comes back": (
+        "DRV-004",
+        machine(cuda=Probe(outcome="timeout", seconds=20.0, reason="no answer within 20 s")),
+        "fail",
+        "cuInit does not come back",
+    ),
+    "every GPU is prohibited": (
+        "DRV-004",
+        machine(
+            [h100.gpu(n, compute_mode="Prohibited") for n in range(h100.COUNT)],
+            cuda=CudaDriver(init_code=100, init_name="CUDA_ERROR_NO_DEVICE"),
+        ),
+        "skipped",
+        "GPU-014",
     ),
     "nvidia-smi stuck in the kernel": (
         "DRV-003",

@@ -398,6 +398,22 @@ def test_nodes_that_are_well() -> None:
     assert judge(healthy(device_nodes=[*NODES, cap]), "KRN-006").outcome == "pass"
 
 
+def test_a_gpu_without_a_node() -> None:
+    """NVML lists it, and CUDA does not find it."""
+    nodes = [node("/dev/nvidiactl"), *(node(path) for path in h100.NODES if path != "/dev/nvidia3")]
+    gpus = [h100.gpu(n) for n in range(h100.COUNT)]
+    blind = h100.machine(
+        gpus,
+        host=BARE,
+        kernel=h100.kernel(device_nodes=nodes),
+        cuda=h100.cuda([gpu for gpu in gpus if gpu.index != 3]),
+    )
+    finding = only(judge(blind, "KRN-006"))
+    assert "GPU 3 " in finding.subject and "/dev/nvidia3" in finding.message
+    assert "nvidia-modprobe -c 3" in commands(finding)
+    assert judge(healthy(device_nodes=nodes), "KRN-006").outcome == "pass"  # CUDA made do
+
+
 def test_nodes_of_a_group() -> None:
     nodes = [node(n.path, mode="0660", group="video", usable=False) for n in NODES]
     finding = only(judge(healthy(device_nodes=nodes), "KRN-006"))
@@ -474,6 +490,17 @@ def test_uvm_is_missing() -> None:
     finding = only(judge(without_uvm(999), "KRN-007"))
     assert "999" in finding.message
     assert "nvidia-modprobe -u" in commands(finding)
+
+
+def test_uvm_is_not_why_there_is_no_device() -> None:
+    facts = {"modules": [KernelModule(name="nvidia")], "device_nodes": NODES[:3]}
+    none = h100.machine(
+        [],
+        host=BARE,
+        kernel=h100.kernel(**facts),
+        cuda=CudaDriver(init_code=100, library_path="/x"),
+    )
+    assert judge(none, "KRN-007").outcome == "skipped"
 
 
 @pytest.mark.parametrize("code", [0, ABSENT])
@@ -714,6 +741,11 @@ def test_the_fabric_manager_does_not_run() -> None:
     assert "systemctl enable --now nvidia-fabricmanager" in commands(finding)
     finding = only(judge(switched(installed=False), "KRN-011"))
     assert "apt install nvidia-fabricmanager-535" in commands(finding)
+
+
+def test_the_fabric_manager_does_not_run_since_it_is_of_another_version() -> None:
+    finding = only(judge(switched(version="550.54.15-1"), "KRN-011"))
+    assert "550.54.15" in finding.message and "another" in finding.message
 
 
 def test_the_fabric_manager_is_of_another_version() -> None:

@@ -102,7 +102,7 @@ def _differ(here: object, there: object, rounding: int) -> bool:
         "NVSentinel#155; gpustack/runtime#26; aws/eks-node-monitoring-agent#245",
         "CUDA C Programming Guide, device enumeration",
     ),
-    follows=(*NO_GPUS, "PCI-004", "KRN-009", "KRN-013", "GPU-001"),
+    follows=(*NO_GPUS, "PCI-004", "KRN-006", "KRN-009", "KRN-013", "GPU-001"),
 )
 def chain_drops_no_gpu(view: SnapshotView) -> Iterator[Verdict]:
     nvml = facts_of(view.machine.nvml, "NVML")

@@ -22,7 +22,7 @@ from ..driver_state import (
 )
 from ..registry import check
 from .error_codes import NVIDIA_SMI, NVIDIA_SMI_FAULTS, NVML, ErrorCode
-from .hang import stuck_in
+from .hang import died, silent, stuck_in
 from .mismatch import nvml_code
 
 _UNKNOWN = 999
@@ -49,6 +49,9 @@ _BY_HAND = Remedy(
 def nvml_answers(view: SnapshotView) -> Iterator[Verdict]:
     if stuck_in(view.machine.nvml):
         yield _hangs(view)
+        return
+    if died(view.machine.nvml) or silent(view.machine.nvml):
+        yield _gone(view)
         return
     nvml = facts_of(view.machine.nvml, "NVML")
     code = need(nvml.init_code, "NVML's answer")
@@ -84,6 +87,25 @@ def _hangs(view: SnapshotView) -> Finding:
         "NVML hangs in the kernel: no tool can see the GPUs.",
         evidence=[view.evidence("machine.nvml")],
         remedy=Remedy("See DRV-010.", [REBOOT]),
+    )
+
+
+def _gone(view: SnapshotView) -> Finding:
+    """The process that asked NVML died in it, or never came back out of it."""
+    probe = view.machine.nvml
+    assert probe is not None
+    what = "crashes" if died(probe) else "never answers"
+    return Finding(
+        "fail",
+        f"A process that asks NVML for the GPUs {what} ({probe.reason}): monitoring and schedulers will not"
+        " fare better.",
+        evidence=[view.evidence("machine.nvml", probe.evidence or probe.reason)],
+        remedy=Remedy(
+            "See whether nvidia-smi comes back, and what the kernel's log says of a GPU; where nothing does,"
+            " reboot, and if it stays so install the driver again.",
+            ["time nvidia-smi -L", "sudo dmesg | grep -iE 'nvrm|xid'", REBOOT],
+        ),
+        headline=f"NVML {what}",
     )
 
 
@@ -123,6 +145,14 @@ def nvidia_smi_answers(view: SnapshotView) -> Iterator[Verdict]:
         yield _smi_missing(view)
         return
     path = need(smi.path, "nvidia-smi")
+    if (
+        isinstance(smi.exit_code, Unavailable)
+        and smi.exit_code.unavailable == "timeout"
+        and works
+        and not stuck_in(view.machine.nvidia_smi)
+    ):
+        yield _smi_silent(view, smi, path)
+        return
     code = need(smi.exit_code, "nvidia-smi's answer")
     if code != 0:
         yield _smi_failed(view, smi, code, works)
@@ -212,6 +242,20 @@ def _smi_missing(view: SnapshotView) -> Finding:
         remedy=Remedy(
             "Install the driver's tools (in a container: start it with the driver capability utility).",
             driver_libraries(view),
+        ),
+    )
+
+
+def _smi_silent(view: SnapshotView, smi: NvidiaSmi, path: str) -> Finding:
+    return Finding(
+        "warn",
+        f"{known(smi.message) or 'nvidia-smi gave no answer'}, though NVML answers: scripts and health checks"
+        " that call it hang.",
+        subjects=about_file(path),
+        evidence=[view.evidence("machine.nvidia_smi.message")],
+        remedy=Remedy(
+            "See where it hangs, and whether another program bears its name.",
+            ["type -a nvidia-smi", "timeout 60 strace -f nvidia-smi -L", *_BY_HAND.commands[1:]],
         ),
     )
 

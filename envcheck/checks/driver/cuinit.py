@@ -9,6 +9,7 @@ from ...facts.base import Unavailable, known
 from ...facts.evidence import Evidence
 from ...facts.gpu import CudaDriver
 from ...facts.kernel import DeviceNode
+from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
@@ -16,6 +17,7 @@ from ..container_start import lost_gpus
 from ..driver_on_disk import driver_files
 from ..driver_state import (
     NO_GPUS,
+    REBOOT,
     container,
     device_node,
     driver_libraries,
@@ -26,6 +28,7 @@ from ..driver_state import (
 from ..registry import check
 from ..system_commands import in_engine
 from .error_codes import CUDA, ErrorCode
+from .hang import silent
 
 UVM = "/dev/nvidia-uvm"
 WSL_1 = re.compile(r"4\.4\.0-\d+-Microsoft\Z")
@@ -58,6 +61,9 @@ def cuda_starts(view: SnapshotView) -> Iterator[Verdict]:
     if probe is not None and probe.outcome == "crashed" and "signal" in probe.reason:
         yield _crashed(view, probe.reason, probe.evidence)
         return
+    if probe is not None and silent(probe):
+        yield _silent(view, probe.reason)
+        return
     cuda = facts_of(probe, "libcuda")
     path = cuda.library_path
     if isinstance(path, Unavailable) and path.unavailable == "absent":
@@ -67,6 +73,8 @@ def cuda_starts(view: SnapshotView) -> Iterator[Verdict]:
     if code == 0:
         yield Passed(_told(cuda))
         return
+    if code == 100 and _all_prohibited(view):
+        raise Skip("the compute mode of every GPU keeps CUDA out (GPU-014)")
     told = CUDA.get(code) or ErrorCode(
         known(cuda.init_name) or f"CUDA error {code}",
         "an error that envcheck's table does not have",
@@ -80,6 +88,12 @@ def cuda_starts(view: SnapshotView) -> Iterator[Verdict]:
         evidence=[view.evidence("machine.cuda.init_code"), *evidence],
         remedy=remedy,
     )
+
+
+def _all_prohibited(view: SnapshotView) -> bool:
+    probe = view.machine.nvml
+    gpus = None if probe is None or probe.facts is None else known(probe.facts.gpus)
+    return bool(gpus) and all(known(gpu.compute_mode) == "Prohibited" for gpu in gpus or [])
 
 
 def _told(cuda: CudaDriver) -> str:
@@ -99,6 +113,19 @@ def _crashed(view: SnapshotView, reason: str, evidence: str) -> Finding:
             "See which libcuda the loader finds, and reinstall the driver's libraries.",
             ["ldconfig -p | grep libcuda", *driver_libraries(view)],
         ),
+    )
+
+
+def _silent(view: SnapshotView, reason: str) -> Finding:
+    return Finding(
+        "fail",
+        f"cuInit does not come back ({reason}): every CUDA program will hang alike.",
+        evidence=[view.evidence("machine.cuda", reason)],
+        remedy=Remedy(
+            "See what the kernel's log says of a GPU or of the NVSwitch fabric; reset the GPUs, or reboot.",
+            ["sudo dmesg | grep -iE 'nvrm|xid'", "nvidia-smi -L", REBOOT],
+        ),
+        headline="cuInit hangs",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,9 @@ _ASKING = (
     ("machine", ("nvml", "nvidia_smi", "cuda")),
     ("target", ("tensorflow", "torch", "jax")),
 )
+
+_CRASH = re.compile(r"SIG(?:SEGV|BUS|ABRT|ILL|FPE|TRAP)")
+_LONG = 3.0  # seconds; a deadline below that says nothing of the driver
 
 
 @check(
@@ -72,6 +76,17 @@ def _asked(view: SnapshotView) -> Iterator[tuple[str, Probe[Any]]]:
             probe = getattr(document, section)
             if probe is not None:
                 yield f"{name}.{section}", probe
+
+
+def died(probe: Probe[Any] | None) -> bool:
+    """Whether the process that asked crashed; one that was killed says nothing of the driver."""
+    return probe is not None and probe.outcome == "crashed" and bool(_CRASH.search(probe.reason))
+
+
+def silent(probe: Probe[Any] | None) -> bool:
+    """Whether it never came back, in a time in which an idle machine answers ten times over."""
+    late = probe is not None and probe.outcome == "timeout"
+    return late and probe.seconds >= _LONG and not stuck_in(probe)  # type: ignore[union-attr]
 
 
 def stuck_in(probe: Probe[Any] | None) -> list[StuckProcess]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...facts.base import known
+from ...facts.gpu import Gpu
 from ...facts.kernel import DeviceNode, Kernel
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ...findings.shell import word
-from ...findings.subjects import about_file
+from ...findings.subjects import about_file, about_gpu
 from ..container_start import start_with_gpus
 from ..driver_on_disk import (
     driver_packages,
@@ -40,6 +41,7 @@ GROUPS = {
 }
 CONTROL = "/dev/nvidiactl"
 UVM = "/dev/nvidia-uvm"
+_NO_DEVICE = 100
 OPEN_TO_ALL = "options nvidia NVreg_DeviceFileMode=0666"
 AGAIN = "Start the container anew, with the GPUs: few engines add nodes to a running one."
 
@@ -65,6 +67,10 @@ def nodes_usable(view: SnapshotView) -> Iterator[Verdict]:
     if not control or not gpus:
         yield _missing(view, CONTROL if not control else "/dev/nvidia0")
         return
+    lacking = _lacking(view, {node.path for node in gpus})
+    if lacking:
+        yield _not_made(view, lacking)
+        return
     closed = [node for node in control + gpus if not node.usable]
     kept = [] if _confined(view) else kept_closed(kernel)
     if closed and closed == kept:
@@ -75,6 +81,48 @@ def nodes_usable(view: SnapshotView) -> Iterator[Verdict]:
         )
     else:
         yield Passed(f"{CONTROL} and {len(gpus)} of /dev/nvidiaN, mode {gpus[0].mode}")
+
+
+def _lacking(view: SnapshotView, paths: set[str]) -> list[Gpu]:
+    """The GPUs that NVML lists and CUDA does not find, since they have no node."""
+    cuda = view.machine.cuda
+    devices = None if cuda is None or cuda.facts is None else known(cuda.facts.devices)
+    if devices is None:
+        return []
+    seen = {known(device.pci_address) for device in devices}
+    return [
+        gpu
+        for gpu in _listed(view)
+        if known(gpu.minor_number) is not None
+        and f"/dev/nvidia{known(gpu.minor_number)}" not in paths
+        and known(gpu.pci_address) not in (None, *seen)
+    ]
+
+
+def _listed(view: SnapshotView) -> list[Gpu]:
+    """The GPUs that NVML lists, as far as it could be asked."""
+    probe = view.machine.nvml
+    return [] if probe is None or probe.facts is None else known(probe.facts.gpus) or []
+
+
+def _not_made(view: SnapshotView, gpus: list[Gpu]) -> Finding:
+    paths = [f"/dev/nvidia{known(gpu.minor_number)}" for gpu in gpus]
+    return Finding(
+        "fail",
+        f"There is no {', '.join(paths)}: CUDA does not find"
+        f" {'that GPU' if len(gpus) == 1 else 'those GPUs'}.",
+        subjects=[subject for gpu in gpus for subject in about_gpu(gpu)],
+        evidence=[
+            view.evidence("machine.kernel.device_nodes", f"no {', '.join(paths)}"),
+            view.evidence("machine.cuda.device_count"),
+        ],
+        remedy=start_with_gpus(view, AGAIN)
+        if container(view)
+        else Remedy(
+            "Make the nodes; nvidia-modprobe (setuid root) or nvidia-persistenced does it at each boot.",
+            [f"sudo nvidia-modprobe -c {known(gpu.minor_number)}" for gpu in gpus],
+        ),
+    )
 
 
 def _missing(view: SnapshotView, path: str) -> Verdict:
@@ -198,6 +246,8 @@ def uvm_loaded(view: SnapshotView) -> Iterator[Verdict]:
     if code == 0:
         yield Passed("cuInit works")
         return
+    if code == _NO_DEVICE and not _listed(view):
+        raise Skip("cuInit finds no device, as NVML does: a missing nvidia-uvm would be error 999")
     nodes = need(kernel.device_nodes, "the device nodes")
     node = next((node for node in nodes if node.path == UVM), None)
     if node is not None and is_loaded(kernel, "nvidia_uvm") is not False:

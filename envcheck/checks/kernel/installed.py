@@ -151,12 +151,13 @@ def fabric_manager(view: SnapshotView) -> Iterator[Verdict]:
     entry = service(view, FABRIC_MANAGER)
     if entry is None:
         raise Skip("the fabric manager: not in this snapshot")
-    if not need(entry.running, "whether the fabric manager runs"):
-        yield _not_running(view, kernel, len(switches), known(entry.installed) is True)
-        return
+    running = need(entry.running, "whether the fabric manager runs")
     version, driver = known(entry.version), known(kernel.driver_version)
     if version and driver and upstream(version) not in ("", driver):
-        yield _other_version(view, upstream(version), driver)
+        yield _other_version(view, upstream(version), driver)  # which is why it does not run, too
+        return
+    if not running:
+        yield _not_running(view, kernel, len(switches), known(entry.installed) is True)
         return
     yield Passed(f"running{f', {version}' if version else ''}; {len(switches)} NVSwitches")
 
