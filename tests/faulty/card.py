@@ -1,0 +1,255 @@
+"""The scorecard: all faults, the public reports and the healthy machines, counted and written down."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import corpus
+import fleet
+import msgspec
+
+from envcheck.checks.engine import diagnose
+from envcheck.facts.snapshot import Snapshot
+
+from . import environments, run
+from .bases import BASES
+from .machine import Machine
+from .model import Fault
+from .score import Row, Score, by_theme, told, total
+from .themes.system import rdma
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class Healthy:
+    """Machines on which all is well, and what was told of them all the same."""
+
+    name: str
+    machines: int = 0
+    failures: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, machine: str, findings: Iterable[tuple[str, str, str]]) -> None:
+        """findings: (level, code, words)."""
+        self.machines += 1
+        for level, code, words in findings:
+            kept = self.failures if level == "fail" else self.warnings
+            kept.append(f"{machine}: {code}: {words[:160]}")
+
+
+@dataclass
+class Card:
+    """All that was counted."""
+
+    scores: list[Score]
+    reports: list[Score]
+    healthy: list[Healthy]
+
+    @property
+    def themes(self) -> list[Row]:
+        return by_theme(self.scores)
+
+    @property
+    def report_rows(self) -> list[Row]:
+        rows: dict[str, Row] = {}
+        for score in self.reports:
+            row = rows.setdefault(score.theme, Row(score.theme))
+            row.count(score)
+        return [rows[name] for name in sorted(rows)]
+
+    @property
+    def false_failures(self) -> int:
+        return sum(len(group.failures) for group in self.healthy)
+
+
+def take(faults: Iterable[Fault], progress: Progress = lambda done, of: None) -> Card:
+    """Run everything; takes minutes. Raises enter.NoNamespaces, libraries.NoCompiler."""
+    taken = faults_alone(faults, progress)
+    return Card(taken.scores, reports(), [made_up(), simulated()])
+
+
+def faults_alone(faults: Iterable[Fault], progress: Progress = lambda done, of: None) -> Card:
+    faults = list(faults)
+    scores = []
+    for score in run.side_by_side(run.score, faults):
+        scores.append(score)
+        progress(len(scores), len(faults))
+    return Card(scores, [], [])
+
+
+def reports() -> list[Score]:
+    """The public problem reports of tests/corpus, as Snapshots."""
+    found = []
+    for name, report in corpus.reports().items():
+        seen = corpus.judged(report)
+        why = report.unseen or f"told: {', '.join(seen.told) or 'nothing'}"
+        words = [f"{code}: {seen.told[code][:160]}" for code in seen.misleading]
+        named = bool(report.code) and seen.named
+        remedied = named and seen.remedy
+        found.append(
+            Score(
+                name,
+                report.theme,
+                bool(report.code) and seen.found,
+                named,
+                remedied,
+                words,
+                "" if remedied else why,
+                report.unseen,
+            )
+        )
+    return found
+
+
+def well() -> dict[str, Machine]:
+    """The healthy machines into which faults go, and some with an environment to look into."""
+    found = {name: base() for name, base in BASES.items()}
+    for ports in ("InfiniBand", "Ethernet"):
+        found[f"h100 with {ports}"] = BASES["h100"]()
+        rdma(found[f"h100 with {ports}"], link_layer=ports)
+    for base, name, packages in (
+        ("h100", "TensorFlow", environments.tensorflow()),
+        ("rtx4090", "PyTorch", environments.torch()),
+    ):
+        made = BASES[base]()
+        environments.install(made, packages)
+        found[f"{base} with {name}"] = made
+    return found
+
+
+def made_up() -> Healthy:
+    """The healthy ones of the made-up machines, through the collector."""
+    group = Healthy("made-up machines, through the collector")
+    machines = well()
+    for name, report in zip(machines, run.side_by_side(run.report, machines.values()), strict=True):
+        group.add(name, ((one.level, one.code, one.words) for one in told(report)))
+    return group
+
+
+def simulated() -> Healthy:
+    """The fleet, as Snapshots."""
+    group = Healthy("simulated machines, as Snapshots")
+    for name, snapshot in fleet.fleet():
+        group.add(name, _findings(snapshot))
+    return group
+
+
+def _findings(snapshot: Snapshot) -> Iterable[tuple[str, str, str]]:
+    results: Any = msgspec.to_builtins(diagnose(snapshot))["results"]
+    return ((one.level, one.code, one.words) for one in told({"results": results}))
+
+
+# ---- as a page
+
+INTRODUCTION = """\
+How much of what is wrong the doctor sees, and what it tells of machines on which all is well.
+Faults are put *below* envcheck: a stand-in libnvidia-ml, libcuda and nvidia-smi, made-up /sys,
+/proc, /dev and /etc, kernel logs, limits, full disks, Python environments, each in name spaces of
+its own, in which the real command line runs. What has to be said stands with each fault
+(`tests/faulty/themes/`). *Named* wants the right subject (which GPU, link, file, package) and the
+right cause; *remedy* what mends it; a failing finding that is neither the fault nor what follows
+from it is *misleading*."""
+
+
+def page(card: Card) -> str:
+    rows = card.themes
+    lines = [
+        "<!-- made by benchmarks/scorecard.py --write -->",
+        "# Scorecard",
+        "",
+        *INTRODUCTION.splitlines(),
+        "",
+        "```sh",
+        ".venv/bin/python benchmarks/scorecard.py          # prints this table; --write writes this page",
+        "```",
+        "",
+        "## Faults",
+        "",
+        *_table("theme", "faults", [*rows, total(rows)]),
+        "",
+        "## Public reports",
+        "",
+        "Resolved problem reports of other people, as what differs from a healthy machine (`tests/corpus/`).",
+        "",
+        *_table("theme", "reports", [*card.report_rows, total(card.report_rows, "all reports")]),
+        "",
+        "## Healthy machines",
+        "",
+        "| machines | | false failures | warnings |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| {group.name} | {group.machines} | {len(group.failures)} | {len(group.warnings)} |"
+        for group in card.healthy
+    ]
+    for title, kept in (
+        ("False failures", [text for group in card.healthy for text in group.failures]),
+        (
+            "Warnings on healthy machines",
+            [text for group in card.healthy for text in group.warnings],
+        ),
+        (
+            "Misleading",
+            [f"{s.name}: {words}" for s in card.scores + card.reports for words in s.misleading],
+        ),
+    ):
+        if kept:
+            lines += ["", f"### {title}", "", *(f"- {_plain(text)}" for text in kept)]
+    for title, scores in (("Faults", card.scores), ("Reports", card.reports)):
+        missed = [score for score in scores if not score.remedied]
+        if missed:
+            lines += [
+                "",
+                f"## {title} that were missed",
+                "",
+                "| what | found | named | remedy | why |",
+                "|---|---|---|---|---|",
+            ]
+            lines += [
+                "| "
+                + " | ".join(
+                    [
+                        _plain(score.name),
+                        *(_mark(yes) for yes in (score.found, score.named, score.remedied)),
+                        _plain(score.unseen or score.why),
+                    ]
+                )
+                + " |"
+                for score in missed
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(what: str, number: str, rows: Iterable[Row]) -> list[str]:
+    head = [
+        f"| {what} | {number} | found | named | remedy | misleading |",
+        "|---|---|---|---|---|---|",
+    ]
+    return head + [
+        f"| {row.name} | {row.faults} | {row.found} | {row.named} | {row.remedied} | {row.misleading} |"
+        for row in rows
+    ]
+
+
+def _mark(yes: bool) -> str:
+    return "✓" if yes else "✗"
+
+
+def _plain(text: str) -> str:
+    """In a cell of a table, without what would become markup; addresses of no machine."""
+    return (
+        re.sub(r"\s+", " ", text)
+        .replace("|", "\\|")
+        .replace("<", "‹")
+        .replace(">", "›")
+        .replace("*", "\\*")
+    )
+
+
+def tables(text: str) -> list[str]:
+    """The rows of a page's tables that count."""
+    return re.findall(r"^\| [^|]+ \| \d+ \|.*$", text, re.M)

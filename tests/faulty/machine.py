@@ -1,0 +1,340 @@
+"""A made-up machine: what its files, its driver, its processes and its mounts are like."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernel_tree import kernel_module, modinfo
+
+from . import gpus as nvml
+from . import smi
+from .gpus import Gpu
+
+LIB = "/usr/lib/x86_64-linux-gnu"
+DEVICES = "/sys/bus/pci/devices"
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Link:
+    """A symbolic link, stored as it is."""
+
+    to: str
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that is not readable by all."""
+
+    content: str | bytes
+    mode: int
+
+
+@dataclass(frozen=True)
+class Library:
+    """A shared library made of C; ``source`` is a name of libraries.SOURCES with its definitions."""
+
+    source: str
+    defines: tuple[str, ...] = ()
+
+
+Content = str | bytes | Link | File | Library | None
+
+
+@dataclass
+class Device:
+    """A PCI device: its place below /sys/devices, and its files. ``driver`` and others become links."""
+
+    place: str
+    files: dict[str, Any]
+
+    @property
+    def address(self) -> str:
+        return self.place.rpartition("/")[2]
+
+
+@dataclass
+class Machine:
+    name: str
+    driver: str = "570.86.15"
+    cuda: tuple[int, int] = (12, 8)
+    flavour: str = "open"  # of the module: or "proprietary"
+    kernel: str = "5.15.0-130-generic"
+    os_id: str = "ubuntu"
+    os_version: str = "22.04"
+    os_name: str = "Ubuntu 22.04.5 LTS"
+    vendor: str = "Supermicro"
+    hypervisor: bool = False
+    memory_gib: int = 2048
+    available_gib: int = 1900
+    cpus: int = 192
+    shm: str = "size=1024g"
+    gpus: list[Gpu] = field(default_factory=list)
+    devices: list[Device] = field(default_factory=list)
+    modules: list[str] = field(
+        default_factory=lambda: ["nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia"]
+    )
+    module_driver: str | None = None  # of the loaded module, where it is not ``driver``
+    packages: dict[str, str] = field(default_factory=dict)
+    services: list[str] = field(default_factory=list)  # programs that run
+    log: list[str] = field(default_factory=list)
+    files: dict[str, Content] = field(default_factory=dict)  # laid over what the rest makes
+    nvml_first: list[str] = field(default_factory=list)  # rows that come before the machine's own
+    nvml_version: str | None = None
+    pair_level: int = 40
+    p2p: int = 0
+    cuda_init: str = "0 -"
+    hidden_from_cuda: list[int] = field(default_factory=list)
+    smi_out: str | None = None  # instead of the document
+    smi_code: int = 0
+    smi_script: str | None = None  # instead of all that
+    smi_gpus: list[int] | None = None  # the GPUs that it still lists
+    environment: dict[str, str] = field(default_factory=dict)
+    arguments: list[str] = field(default_factory=list)
+    mounts: list[tuple[str, str]] = field(default_factory=list)  # (point, tmpfs options)
+    limits: dict[str, int] = field(default_factory=dict)  # RLIMIT_* by name
+    user: bool = False  # nobody special instead of root
+    uefi: bool = True
+    secure_boot: bool = False
+
+    def gpu(self, index: int) -> Gpu:
+        return self.gpus[index]
+
+    def device(self, address: str) -> Device:
+        return next(device for device in self.devices if device.address == address)
+
+    def of(self, index: int) -> Device:
+        """A GPU's PCI device."""
+        return self.device(self.gpus[index].address)
+
+    @property
+    def loaded(self) -> str | None:
+        """The loaded module's version; None where none is."""
+        return (self.module_driver or self.driver) if "nvidia" in self.modules else None
+
+    def write(self, path: str, content: Content) -> None:
+        self.files[path] = content
+
+    def append(self, path: str, text: str) -> None:
+        before = self.files.get(path, "")
+        assert isinstance(before, str)
+        self.files[path] = before + text
+
+    def say(self, *lines: str) -> None:
+        """Into the kernel's log."""
+        self.log += lines
+
+
+def tree(machine: Machine) -> dict[str, Content]:
+    """Every file of the machine by its path."""
+    found: dict[str, Content] = {}
+    for part in (_system, _proc, _sys, _driver, _device_nodes, _answers):
+        found.update(part(machine))
+    found.update(machine.files)
+    return {path: content for path, content in found.items() if content is not None}
+
+
+def _system(m: Machine) -> dict[str, Content]:
+    installed = "".join(
+        f"Package: {name}\nStatus: install ok installed\nArchitecture: amd64\nVersion: {version}\n\n"
+        for name, version in m.packages.items()
+    )
+    like = {"ubuntu": "debian", "rocky": "rhel centos fedora", "debian": ""}.get(m.os_id, "")
+    found: dict[str, Content] = {
+        "/etc/os-release": f'NAME="{m.os_id}"\nID={m.os_id}\nID_LIKE="{like}"\nVERSION_ID="{m.os_version}"\n'
+        f'PRETTY_NAME="{m.os_name}"\n',
+        "/etc/passwd": "root:x:0:0:root:/root:/bin/bash\nann:x:1000:1000::/home/ann:/bin/bash\n",
+        "/etc/group": "root:x:0:\nvideo:x:44:\nann:x:1000:\n",
+        "/etc/hostname": "gpu-07\n",
+        "/root/.profile": "",
+        "/home/ann/.profile": "",
+        "/tmp/.keep": "",
+        "/run/systemd/system/.keep": "",
+        "/usr/bin/systemctl": "#!/bin/sh\nexit 0\n",
+    }
+    if m.os_id in ("ubuntu", "debian"):
+        found["/var/lib/dpkg/status"] = installed
+        found["/usr/bin/apt-get"] = "#!/bin/sh\nexit 0\n"
+    return found
+
+
+def _proc(m: Machine) -> dict[str, Content]:
+    flags = "fpu sse4_1 sse4_2 avx avx2 fma f16c avx512f avx512bw avx512_vnni avx512_bf16 amx_tile"
+    if m.hypervisor:
+        flags += " hypervisor"
+    sizes = [
+        f"MemTotal: {m.memory_gib * 1048576} kB",
+        f"MemAvailable: {m.available_gib * 1048576} kB",
+    ]
+    return {
+        "/proc/sys/kernel/osrelease": m.kernel + "\n",
+        "/proc/cmdline": f"BOOT_IMAGE=/vmlinuz-{m.kernel} root=/dev/nvme0n1p2 ro\n",
+        "/proc/modules": "".join(
+            f"{name} 1048576 0 - Live 0x0000000000000000 (OE)\n" for name in m.modules
+        ),
+        "/proc/stat": "cpu  0 0 0 0\nbtime 1795240000\n",  # before every log of these machines
+        "/proc/meminfo": "\n".join(sizes) + "\n",
+        "/proc/cpuinfo": "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) Platinum 8480+\n"
+        f"flags\t\t: {flags}\n\n",
+    }
+
+
+def _sys(m: Machine) -> dict[str, Content]:
+    found: dict[str, Content] = {
+        "/sys/class/dmi/id/sys_vendor": m.vendor + "\n",
+        "/sys/devices/system/cpu/present": f"0-{m.cpus - 1}\n",
+        "/sys/devices/system/node/has_cpu": "0-1\n" if m.cpus > 64 else "0\n",
+        "/sys/kernel/.keep": "",
+        "/sys/bus/pci/devices/.keep": "",
+    }
+    if m.uefi:
+        variable = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
+        found[variable] = b"\x06\0\0\0" + bytes([m.secure_boot])
+        found["/sys/kernel/security/lockdown"] = "[none] integrity confidentiality\n"
+    for device in m.devices:
+        folder = f"/sys/devices/{device.place}"
+        for name, value in device.files.items():
+            if value is None:
+                continue
+            if name == "driver":
+                found[f"{folder}/driver"] = Link(f"/sys/bus/pci/drivers/{value}")
+                found[f"/sys/bus/pci/drivers/{value}/.keep"] = ""
+            elif name == "iommu_group":
+                found[f"{folder}/iommu_group"] = Link(f"/sys/kernel/iommu_groups/{value}")
+                found[f"/sys/kernel/iommu_groups/{value}/type"] = "DMA-FQ\n"
+            else:
+                found[f"{folder}/{name}"] = value if isinstance(value, bytes) else f"{value}\n"
+        found[f"{DEVICES}/{device.address}"] = Link(f"../../../devices/{device.place}")
+    for name in m.modules:
+        found[f"/sys/module/{name}/refcnt"] = "0\n"
+        if name.startswith("nvidia"):
+            found[f"/sys/module/{name}/version"] = f"{m.loaded or m.driver}\n"
+    return found
+
+
+def _driver(m: Machine) -> dict[str, Content]:
+    """What is installed of the driver, and what the loaded one says."""
+    found: dict[str, Content] = {}
+    for name, source in (("libcuda", "cuda"), ("libnvidia-ml", "nvml")):
+        found[f"{LIB}/{name}.so.{m.driver}"] = Library(source)
+        found[f"{LIB}/{name}.so.1"] = Link(f"{name}.so.{m.driver}")
+    found[f"{LIB}/libcuda.so"] = Link("libcuda.so.1")
+    for name in ("nvidia-ptxjitcompiler", "nvidia-nvvm", "nvidia-gpucomp", "nvidia-cfg"):
+        found[f"{LIB}/lib{name}.so.{m.driver}"] = b"\x7fELF"
+    found |= module_on_disk(m.kernel, m.driver, m.flavour)
+    found[f"/lib/modules/{m.kernel}/kernel/drivers/.keep"] = ""
+    found[f"/lib/modules/{m.kernel}/build/.config"] = ""
+    if m.loaded is None:
+        return found
+    words = {
+        "open": f"NVIDIA UNIX Open Kernel Module for x86_64  {m.loaded}  Release Build  (dvs-builder)",
+        "proprietary": f"NVIDIA UNIX x86_64 Kernel Module  {m.loaded}  Sat Jan 25 01:11:02 UTC 2025",
+    }
+    found["/proc/driver/nvidia/version"] = (
+        f"NVRM version: {words[m.flavour]}\nGCC version:  gcc version 12.3.0\n"
+    )
+    found["/proc/driver/nvidia/params"] = (
+        "ResmanDebugLevel: 4294967295\nRmLogonRC: 1\nModifyDeviceFiles: 1\n"
+    )
+    for gpu in m.gpus:
+        found[f"/proc/driver/nvidia/gpus/{gpu.address}/information"] = (
+            f"Model: \t\t {gpu.name}\nGPU UUID: \t GPU-{gpu.uuid}\nBus Location: \t {gpu.address}\n"
+            f"Device Minor: \t {gpu.minor}\nGPU Excluded:\t No\n"
+        )
+    return found
+
+
+def module_on_disk(kernel: str, driver: str, flavour: str = "open") -> dict[str, Content]:
+    """The driver's modules for a kernel, as DKMS puts them there."""
+    licence = {"open": "Dual MIT/GPL", "proprietary": "NVIDIA"}[flavour]
+    built = kernel_module(modinfo(driver, licence))
+    found: dict[str, Content] = {
+        f"/lib/modules/{kernel}/updates/dkms/{name}.ko": built
+        for name in ("nvidia", "nvidia-uvm", "nvidia-modeset", "nvidia-drm", "nvidia-peermem")
+    }
+    made = f"/var/lib/dkms/nvidia/{driver}/{kernel}/x86_64"
+    found[f"{made}/module/nvidia.ko"] = built
+    found[f"{made}/log/make.log"] = (
+        f"DKMS make.log for nvidia-{driver} for kernel {kernel} (x86_64)\n"
+    )
+    found[f"/var/lib/dkms/nvidia/kernel-{kernel}-x86_64"] = Link(f"{driver}/{kernel}/x86_64")
+    return found
+
+
+def _device_nodes(m: Machine) -> dict[str, Content]:
+    found: dict[str, Content] = {}
+    if "nvidia" in m.modules:
+        found["/dev/nvidiactl"] = File("", 0o666)
+        for gpu in m.gpus:
+            found[f"/dev/nvidia{gpu.minor}"] = File("", 0o666)
+    if "nvidia_uvm" in m.modules:
+        found["/dev/nvidia-uvm"] = File("", 0o666)
+        found["/dev/nvidia-uvm-tools"] = File("", 0o666)
+    return found
+
+
+def _answers(m: Machine) -> dict[str, Content]:
+    """What the stand-ins of NVML, CUDA and nvidia-smi read, and the kernel's log."""
+    devices = [gpu for gpu in m.gpus if gpu.cuda and gpu.index not in m.hidden_from_cuda]
+    lines = [f"init {m.cuda_init}", f"version {m.cuda[0] * 1000 + m.cuda[1] * 10}"]
+    lines += [
+        f"device {g.name}|{g.address}|{g.uuid.replace('-', '')}|{g.capability[0]}|{g.capability[1]}|0"
+        for g in devices
+    ]
+    rows = m.nvml_first + nvml.system_rows(m.driver, m.cuda, len(m.gpus), m.nvml_version)
+    for gpu in m.gpus:
+        rows += nvml.rows(gpu)
+    rows += nvml.pair_rows(m.gpus, m.pair_level, m.p2p)
+    listed = m.gpus if m.smi_gpus is None else [m.gpus[n] for n in m.smi_gpus]
+    out = m.smi_out
+    if out is None:
+        out = smi.document(m.driver, m.cuda, listed)
+    script = m.smi_script or f"cat /.made/smi\nexit {m.smi_code}"
+    log = "".join(f"6,{n},{(n + 5) * 1000000},-;{line}\n" for n, line in enumerate([*BOOT, *m.log]))
+    return {
+        "/.made/cuda": "\n".join(lines) + "\n",
+        "/.made/nvml": "\n".join(rows) + "\n",
+        "/.made/smi": out,
+        "/usr/bin/nvidia-smi": f"#!/bin/sh\n{script}\n",
+        "/dev/kmsg": log,
+    }
+
+
+BOOT = (
+    "Linux version 5.15.0-130-generic (buildd@lcy02-amd64-001)",
+    "nvidia-nvlink: Nvlink Core is being initialized, major device number 510",
+    "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64",
+    "nvidia-uvm: Loaded the UVM driver, major device number 508.",
+)
+
+
+def pci(place: str, **values: Any) -> Device:
+    """A PCI device with what every one of NVIDIA's GPUs has; None leaves a file out."""
+    files: dict[str, Any] = {
+        "vendor": "0x10de",
+        "device": "0x2330",
+        "class": "0x030200",
+        "power_state": "D0",
+        "driver_override": "(null)",
+        "current_link_speed": "32.0 GT/s PCIe",
+        "current_link_width": "16",
+        "max_link_speed": "32.0 GT/s PCIe",
+        "max_link_width": "16",
+        "numa_node": "0",
+        "driver": "nvidia",
+        "aer_dev_fatal": "Undefined 0\nTOTAL_ERR_FATAL 0",
+        "aer_dev_nonfatal": "Undefined 0\nTOTAL_ERR_NONFATAL 0",
+        "aer_dev_correctable": "RxErr 0\nTOTAL_ERR_COR 0",
+        **values,
+    }
+    vendor, number = int(files["vendor"], 16), int(files["device"], 16)
+    files.setdefault("config", struct.pack("<HH", vendor, number) + bytes(252))
+    return Device(place, files)
+
+
+def bridge(place: str, **values: Any) -> Device:
+    """A PCIe port above devices."""
+    port = {"vendor": "0x8086", "device": "0x352a", "class": "0x060400", "driver": "pcieport"}
+    return pci(place, **{**port, "config": bytes.fromhex("86802a35") + bytes(252), **values})

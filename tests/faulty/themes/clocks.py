@@ -1,0 +1,200 @@
+"""Clocks, power and heat."""
+
+from __future__ import annotations
+
+from ..gpus import Gpu, busy
+from ..machine import Machine
+from ..model import Collection
+from .pcie import all_or_each
+
+FAULTS = Collection("clocks, power, heat")
+add = FAULTS.add
+COOLING = r"cool|fan|air|temperature|heat"
+POWER = r"power|PSU|cable|supply"
+NEW = "GPU-02[7-9]|GPU-03[0-4]"
+
+
+def at_work(m: Machine) -> None:
+    for gpu in m.gpus:
+        busy(gpu)
+        gpu.change(pcie=gpu.pcie_max)
+        m.of(gpu.index).files["current_link_speed"] = m.of(gpu.index).files["max_link_speed"]
+
+
+def _one(index: int, **values: object):  # type: ignore[no-untyped-def]
+    def apply(m: Machine) -> None:
+        at_work(m)
+        m.gpu(index).change(**values)
+
+    return apply
+
+
+def count(gpu: Gpu, **nanoseconds: int) -> None:
+    gpu.change(counters={**gpu.counters, **nanoseconds})
+
+
+add(
+    "hardware slows GPU 3 down for heat",
+    "h100",
+    _one(
+        3, reasons=["hw_slowdown", "hw_thermal_slowdown"], temperature=88, margin=-1, clock_sm=345
+    ),
+    ("GPU-00[78]", r"GPU 3\b", r"therm|heat|hot", COOLING),
+    also="GPU-00[78]|GPU-02[7-9]|GPU-03[0-4]",
+)
+add(
+    "software slows a card down for heat",
+    "rtx4090",
+    _one(1, reasons=["sw_thermal_slowdown"], temperature=84, margin=6, clock_sm=1500, fan=100),
+    ("GPU-00[78]", r"GPU 1\b", r"therm|heat|hot", COOLING),
+    also="GPU-00[78]|GPU-02[7-9]|GPU-03[0-4]",
+)
+add(
+    "the power brake is pulled on GPU 6",
+    "h100",
+    _one(6, reasons=["hw_slowdown", "hw_power_brake_slowdown"], clock_sm=690),
+    ("GPU-008", r"GPU 6\b", r"power.?brake", POWER),
+    also=NEW,
+)
+add(
+    "hardware slows GPU 0 down, and does not say why",
+    "h100",
+    _one(0, reasons=["hw_slowdown"], clock_sm=525),
+    ("GPU-008", r"GPU 0\b", r"slow", rf"{POWER}|{COOLING}"),
+    also=NEW,
+)
+add(
+    "the GPUs of a machine are all slowed down for heat",
+    "a100-mig",
+    lambda m: (
+        at_work(m),
+        [
+            g.change(reasons=["hw_slowdown", "hw_thermal_slowdown"], temperature=90, clock_sm=300)
+            for g in m.gpus
+        ],
+    ),
+    ("GPU-00[78]", all_or_each(4), r"therm|heat|hot", COOLING),
+    also="GPU-00[78]|GPU-02[7-9]|GPU-03[0-4]",
+)
+add(
+    "GPU 2 is near its shutdown temperature",
+    "h100",
+    _one(2, temperature=91, margin=-4, reasons=["sw_thermal_slowdown"]),
+    ("GPU-00[78]", r"GPU 2\b", r"91|hot|temperature", COOLING),
+    also="GPU-00[78]|GPU-02[7-9]|GPU-03[0-4]",
+)
+add(
+    "the memory of GPU 4 has 105 °C",
+    "h100",
+    _one(4, memory_temperature=105),
+    (f"GPU-007|{NEW}", r"GPU 4\b", r"memory.*105|105.*memory", COOLING),
+)
+
+
+def _counted(index: int, **nanoseconds: int):  # type: ignore[no-untyped-def]
+    def apply(m: Machine) -> None:
+        count(m.gpu(index), **nanoseconds)
+
+    return apply
+
+
+add(
+    "GPU 5 was slowed down for heat for an hour",
+    "h100",
+    _counted(5, hw_thermal_slowdown=3_600_000_000_000),
+    (f"GPU-00[78]|{NEW}", r"GPU 5\b", r"therm|heat|hot", COOLING),
+)
+add(
+    "the power brake was pulled for ten minutes",
+    "h100",
+    _counted(1, hw_power_brake_slowdown=600_000_000_000),
+    (f"GPU-008|{NEW}", r"GPU 1\b", r"power.?brake", POWER),
+)
+
+
+def _application_clocks(m: Machine) -> None:
+    at_work(m)
+    m.gpu(3).change(app_sm=345, clock_sm=345, reasons=["applications_clocks_setting"])
+
+
+add(
+    "application clocks of 345 MHz",
+    "h100",
+    _application_clocks,
+    (
+        f"GPU-008|{NEW}",
+        r"GPU 3\b",
+        r"345|application",
+        r"nvidia-smi.*(-rac|-ac|reset-applications-clocks|-rgc)",
+    ),
+)
+add(
+    "application clocks of an idle machine are set low",
+    "a100-mig",
+    lambda m: m.gpu(2).change(app_sm=705, reasons=["applications_clocks_setting"]),
+    (
+        f"GPU-008|{NEW}",
+        r"GPU 2\b",
+        r"705|application",
+        r"nvidia-smi.*(-rac|-ac|reset-applications-clocks|-rgc)",
+    ),
+)
+add(
+    "low clocks at full load without a reason",
+    "h100",
+    _one(7, clock_sm=210, reasons=[]),
+    (f"GPU-008|{NEW}", r"GPU 7\b", r"210|clock", r"reset|nvidia-smi|driver|power"),
+)
+add(
+    "performance state P8 at full load",
+    "rtx4090",
+    _one(0, pstate=8, clock_sm=210, clock_memory=405, reasons=[]),
+    (f"GPU-008|{NEW}", r"GPU 0\b", r"P8|210|clock", r"reset|nvidia-smi|driver|power"),
+)
+for index, limit in ((3, 400), (0, 200)):
+    add(
+        f"GPU {index} may draw {limit} W of 700",
+        "h100",
+        lambda m, i=index, w=limit: m.gpu(i).change(limit_mw=w * 1000),
+        (
+            "GPU-009|GPU-02[1-6]",
+            rf"GPU {index}\b",
+            rf"{limit}",
+            r"nvidia-smi.*-pl|power-limit|default",
+        ),
+    )
+add(
+    "all GPUs may draw 250 W of 450",
+    "rtx4090",
+    lambda m: [g.change(limit_mw=250000) for g in m.gpus],
+    ("GPU-009", all_or_each(2), r"250", r"nvidia-smi.*-pl|default"),
+)
+add(
+    "the default power limit of one GPU is lower than its peers'",
+    "h100",
+    lambda m: m.gpu(4).change(default_mw=500000, limit_mw=500000),
+    ("GPU-02[1-6]|GPU-009", r"GPU 4\b", r"500", r"VBIOS|vendor|firmware|nvidia-smi|card"),
+)
+add(
+    "the highest clock of one GPU is lower than its peers'",
+    "h100",
+    lambda m: m.gpu(1).change(max_sm=1755, app_sm=1755, default_app_sm=1755),
+    ("GPU-02[1-6]", r"GPU 1\b", r"1.?755", r"VBIOS|vendor|firmware|nvidia-smi|card|RMA|reset"),
+)
+add(
+    "one GPU has an older VBIOS",
+    "h100",
+    lambda m: m.gpu(6).change(vbios="96.00.5E.00.01"),
+    ("GPU-02[1-6]", r"GPU 6\b", r"96\.00\.5E", r"VBIOS|firmware|vendor|update"),
+)
+add(
+    "the GSP is off on one GPU",
+    "h100",
+    lambda m: m.gpu(2).change(gsp=None, gsp_mode=(0, 1)),
+    (
+        f"GPU-02[1-6]|{NEW}",
+        r"GPU 2\b",
+        r"GSP",
+        r"NVreg_EnableGpuFirmware|driver|reload|reset|reboot",
+    ),
+)

@@ -1,0 +1,254 @@
+"""NVLink and the NVSwitches' fabric."""
+
+from __future__ import annotations
+
+from ..gpus import HEALTHY_FABRIC
+from ..machine import Machine
+from ..model import Collection
+from .kernel_log import RESET, RMA
+from .pcie import all_or_each
+
+FAULTS = Collection("NVLink and fabric")
+add = FAULTS.add
+LINKS = "GPU-01[39]|GPU-02[1-6]"
+FABRIC = "GPU-012|GPU-02\\d|GPU-03[0-4]"
+MANAGER = r"fabric.?manager"
+
+
+def down(m: Machine, index: int, *links: int) -> None:
+    gpu = m.gpu(index)
+    gpu.change(
+        links=[
+            {**link, "active": link["active"] and n not in links}
+            for n, link in enumerate(gpu.links)
+        ]
+    )
+
+
+def errors(m: Machine, index: int, link: int, **counts: int) -> None:
+    gpu = m.gpu(index)
+    gpu.change(
+        links=[{**one, "errors": counts} if n == link else one for n, one in enumerate(gpu.links)]
+    )
+
+
+def fabric(
+    m: Machine,
+    index: int,
+    state: str = "Completed",
+    status: int = 0,
+    summary: int = 2,
+    **parts: int,
+) -> None:
+    """parts: of the health mask."""
+    shifts = {
+        "bandwidth": (0, 3),
+        "recovery": (2, 3),
+        "route": (4, 3),
+        "timeout": (6, 3),
+        "configuration": (8, 15),
+    }
+    mask = HEALTHY_FABRIC
+    for name, value in parts.items():
+        shift, width = shifts[name]
+        mask = mask & ~(width << shift) | value << shift
+    m.gpu(index).change(fabric=(state, status, mask, summary if parts else 1))
+
+
+for index, links in ((3, (4, 5)), (0, (17,)), (6, tuple(range(9)))):
+    add(
+        f"{len(links)} of 18 NVLinks of GPU {index} are down",
+        "h100",
+        lambda m, i=index, n=links: down(m, i, *n),
+        (
+            "GPU-013|GPU-02[1-6]",
+            rf"GPU {index}\b",
+            rf"\b{len(links)}\b|{18 - len(links)}",
+            rf"{RESET}|{RMA}|{MANAGER}",
+        ),
+    )
+
+
+def _all_down_in_vm(m: Machine) -> None:
+    """Where the switches cannot be seen."""
+    m.hypervisor, m.vendor = True, "QEMU"
+    m.devices = [device for device in m.devices if device.files["class"] == "0x030200"]
+    for device in m.devices:
+        device.place = "pci0000:00/" + device.address
+    m.services = []
+    down(m, 5, *range(18))
+
+
+add(
+    "all NVLinks of GPU 5 are down, where no switch is seen",
+    "h100",
+    _all_down_in_vm,
+    (LINKS, r"GPU 5\b", r"18|no NVLink|all", rf"{RESET}|{RMA}|{MANAGER}|host|provider"),
+)
+
+
+def _none_anywhere(m: Machine) -> None:
+    for gpu in m.gpus:
+        down(m, gpu.index, *range(18))
+        gpu.change(fabric=("Not Started", 0, 0, 0))
+    m.devices = [device for device in m.devices if device.files["class"] != "0x068000"]
+    m.services = []
+
+
+add(
+    "no NVLink is up on any H100 SXM",
+    "h100",
+    _none_anywhere,
+    (
+        "GPU-01[239]|GPU-02[1-6]",
+        all_or_each(8),
+        r"NVLink|NVSwitch",
+        rf"{RESET}|{RMA}|{MANAGER}|host",
+    ),
+    also="GPU-012",
+)
+
+
+def _sixteen(m: Machine) -> None:
+    m.gpu(2).change(links=m.gpu(2).links[:16])
+
+
+add(
+    "GPU 2 has 16 NVLinks, its peers 18",
+    "h100",
+    _sixteen,
+    (LINKS, r"GPU 2\b", r"\b16\b", rf"{RESET}|{RMA}"),
+)
+add(
+    "CRC errors on one link",
+    "h100",
+    lambda m: errors(m, 4, 11, crc=90210),
+    ("GPU-013", r"GPU 4\b", r"CRC|90.?210|link 11", rf"{RESET}|{RMA}|reseat"),
+)
+add(
+    "replays and recoveries on one link",
+    "h100",
+    lambda m: errors(m, 1, 3, replay=70000, recovery=12),
+    ("GPU-013", r"GPU 1\b", r"replay|recover|link 3", rf"{RESET}|{RMA}|reseat"),
+)
+
+
+def no_manager(m: Machine) -> None:
+    m.services = [path for path in m.services if "fabricmanager" not in path]
+    for gpu in m.gpus:
+        gpu.change(fabric=("In Progress", 0, 0, 0))
+    m.cuda_init = "802 -"
+
+
+add(
+    "the fabric manager does not run",
+    "h100",
+    no_manager,
+    ("KRN-011", r"", MANAGER, r"systemctl.*(start|enable).*nvidia-fabricmanager"),
+)
+
+
+def _not_installed(m: Machine) -> None:
+    no_manager(m)
+    del m.packages["nvidia-fabricmanager-570"]
+    for path in [path for path in m.files if "fabricmanager" in path]:
+        del m.files[path]
+
+
+add(
+    "the fabric manager is not installed",
+    "h100",
+    _not_installed,
+    ("KRN-011", r"", MANAGER, r"install.*fabricmanager"),
+)
+
+
+def _other_version(m: Machine) -> None:
+    no_manager(m)
+    m.packages["nvidia-fabricmanager-570"] = "570.124.06-1"
+
+
+add(
+    "the fabric manager is of another version than the driver",
+    "h100",
+    _other_version,
+    ("KRN-011", r"", r"570\.124\.06", r"install.*fabricmanager|570\.86\.15"),
+)
+CAUSES = (
+    ("no partition", 3, {"configuration": 4}, r"partition", rf"{MANAGER}|partition"),
+    ("too few NVLinks", 6, {"configuration": 5}, r"NVLink", rf"{RESET}|{RMA}|{MANAGER}"),
+    ("an invalid state of the GPU", 1, {"configuration": 8}, r"state", RESET),
+    ("firmware that does not fit", 0, {"configuration": 6}, r"firmware", r"firmware"),
+    (
+        "a wrong place in the chassis",
+        2,
+        {"configuration": 7},
+        r"location|place|slot",
+        r"slot|location|place|chassis|tray",
+    ),
+    ("an unhealthy route", 4, {"route": 1}, r"route", rf"{RESET}|{RMA}|{MANAGER}"),
+    ("timeouts of access", 5, {"timeout": 1}, r"timeout|access", rf"{RESET}|{RMA}|{MANAGER}"),
+)
+for name, index, parts, cause, remedy in CAUSES:
+    add(
+        f"fabric: {name}",
+        "h100",
+        lambda m, i=index, p=parts: fabric(m, i, **p),
+        (FABRIC, rf"GPU {index}\b", cause, remedy),
+    )
+add(
+    "fabric: degraded bandwidth",
+    "h100",
+    lambda m: fabric(m, 7, summary=3, bandwidth=1),
+    (FABRIC, r"GPU 7\b", r"bandwidth|capacity", rf"{RESET}|{RMA}|{MANAGER}|link"),
+)
+add(
+    "fabric: one GPU failed to register",
+    "h100",
+    lambda m: m.gpu(6).change(fabric=("Completed", 999, 0, 0)),
+    (FABRIC, r"GPU 6\b", r"regist|status|Unknown Error|fabric", rf"{RESET}|{MANAGER}"),
+)
+
+
+def _other_clique(m: Machine) -> None:
+    for gpu in m.gpus:
+        gpu.change(fabric_cluster=bytes(range(16)), fabric_clique=1)
+    m.gpu(3).change(fabric_clique=2)
+
+
+add(
+    "one GPU is in another clique",
+    "h100",
+    _other_clique,
+    (f"{FABRIC}|GPU-019", r"GPU 3\b", r"clique", rf"{MANAGER}|{RESET}|IMEX|partition"),
+)
+
+
+def _other_cluster(m: Machine) -> None:
+    for gpu in m.gpus:
+        gpu.change(fabric_cluster=bytes(range(16)))
+    m.gpu(0).change(fabric_cluster=bytes(range(1, 17)))
+
+
+add(
+    "one GPU is in another cluster",
+    "h100",
+    _other_cluster,
+    (f"{FABRIC}|GPU-019", r"GPU 0\b", r"cluster", rf"{MANAGER}|{RESET}|IMEX|partition"),
+)
+
+
+def _no_p2p(m: Machine) -> None:
+    m.p2p = 3
+    h1, others = m.gpu(0).handle, [gpu.handle for gpu in m.gpus[1:]]
+    m.nvml_first += [
+        f"{h1} nvmlDeviceGetP2PStatus {n},0 0 - {(3).to_bytes(4, 'little').hex()}" for n in others
+    ]
+
+
+add(
+    "the GPUs of one fabric do not reach each other",
+    "h100",
+    _no_p2p,
+    ("GPU-019", r"GPU|0000", r"reach|peer|P2P|directly", rf"{MANAGER}|{RESET}|topo"),
+)

@@ -1,0 +1,323 @@
+"""What only the kernel's log tells."""
+
+from __future__ import annotations
+
+import re
+
+from ..machine import Machine
+from ..model import Collection
+
+FAULTS = Collection("kernel log")
+add = FAULTS.add
+
+
+def xid(m: Machine, index: int, number: int, text: str, times: int = 1) -> None:
+    address = m.gpu(index).address.rpartition(".")[0]
+    for _ in range(times):
+        m.say(f"NVRM: Xid (PCI:{address}): {number}, {text}")
+
+
+def _xid(index: int, number: int, text: str, times: int = 1):  # type: ignore[no-untyped-def]
+    return lambda m: xid(m, index, number, text, times)
+
+
+def at(base: str, index: int) -> str:
+    from ..bases import BASES
+
+    return rf"GPU {index}\b|{re.escape(BASES[base]().gpu(index).address)}"
+
+
+RESET, RMA = r"reset|reboot", r"RMA|vendor|replace|fieldiag|dcgmi diag"
+# name, base, GPU, number, what the driver says, cause, remedy
+XIDS = (
+    (
+        "48: an uncorrectable memory error",
+        "h100",
+        3,
+        48,
+        "pid='<unknown>', name=<unknown>, Double Bit ECC Error",
+        r"Xid 48",
+        RESET,
+    ),
+    (
+        "62: the controller stopped",
+        "h100",
+        6,
+        62,
+        "0000(0000) 00000000 00000000",
+        r"Xid 62",
+        rf"{RESET}|{RMA}",
+    ),
+    (
+        "64: a row could not be remapped",
+        "h100",
+        4,
+        64,
+        "Row remapper: failed to record",
+        r"Xid 64",
+        RMA,
+    ),
+    (
+        "74: an NVLink failed",
+        "h100",
+        2,
+        74,
+        "pid='<unknown>', name=<unknown>, NVLink: fatal error detected on link 5"
+        "(0x10000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)",
+        r"Xid 74",
+        rf"NVLink|{RESET}|{RMA}",
+    ),
+    (
+        "92: many single-bit errors",
+        "t4",
+        0,
+        92,
+        "pid='<unknown>', name=<unknown>, High single-bit ECC error rate",
+        r"Xid 92",
+        r"ecc|nvidia-smi|reset|RMA|watch",
+    ),
+    (
+        "94: a contained memory error",
+        "a100-mig",
+        2,
+        94,
+        "pid=7194, name=python3, Contained: SM (0x1). RST: No, D-RST: No",
+        r"Xid 94",
+        r"restart|reset|drain",
+    ),
+    (
+        "95: an uncontained memory error",
+        "h100",
+        7,
+        95,
+        "pid='<unknown>', name=<unknown>, Uncontained: FBHUB. RST: Yes",
+        r"Xid 95",
+        RESET,
+    ),
+    (
+        "109: a context switch timed out",
+        "rtx4090",
+        1,
+        109,
+        "pid=3321, name=python3, Ch 00000008, errorString CTX SWITCH TIMEOUT, Info 0x1c005",
+        r"Xid 109",
+        rf"{RESET}|restart|driver",
+    ),
+    (
+        "119: the GSP does not answer",
+        "h100",
+        5,
+        119,
+        "pid=2111, name=nvidia-smi, Timeout after 6s of waiting for RPC "
+        "response from GPU5 GSP! Expected function 76 (GSP_RM_CONTROL) (0x20802a02 0x8).",
+        r"Xid 119",
+        RESET,
+    ),
+    (
+        "120: the GSP crashed",
+        "a100-mig",
+        1,
+        120,
+        "pid=2111, name=nvc:[driver], GSP task exception: load access fault",
+        r"Xid 120",
+        RESET,
+    ),
+    (
+        "140: an ECC error in no place that is known",
+        "h100",
+        0,
+        140,
+        "pid='<unknown>', name=<unknown>, An uncorrectable ECC "
+        "error detected (possible firmware handling failure) DRAM:-1840691460, LTC:0, MMU:0, PCIE:0",
+        r"Xid 140",
+        RESET,
+    ),
+    (
+        "149: an NVLink error by its netir",
+        "h100",
+        1,
+        149,
+        "NETIR_LINK_EVT  Fatal   XC0 i0 Link 06 (0x00000002 0x00000000)",
+        r"Xid 149",
+        rf"{RESET}|NVLink|{RMA}",
+    ),
+    (
+        "167: a fatal PCIe timeout",
+        "h100",
+        2,
+        167,
+        "PCIE_FATAL_TIMEOUT",
+        r"Xid 167",
+        rf"{RESET}|{RMA}|reseat|power",
+    ),
+    (
+        "one that nobody knows",
+        "h100",
+        4,
+        987,
+        "something new",
+        r"Xid 987",
+        r"dmesg|nvidia-bug-report|nvidia\.com|catalog",
+    ),
+)
+
+
+def _row_pending(m: Machine) -> None:
+    xid(
+        m,
+        1,
+        63,
+        "pid=1234, name=python3, Row Remapper: New row (0x0000000012ab34cd) marked for remapping, reset gpu to "
+        "activate.",
+    )
+    m.gpu(1).change(remap=(0, 1, True, False))
+
+
+add(
+    "Xid 63: a row will be remapped",
+    "h100",
+    _row_pending,
+    ("KRN-008|GPU-003", at("h100", 1), r"Xid 63|remap", RESET),
+    also="KRN-008|GPU-003",
+)
+for name, base, index, number, text, cause, remedy in XIDS:
+    add(
+        f"Xid {name}",
+        base,
+        _xid(index, number, text),
+        ("KRN-0(08|1[456])", at(base, index), cause, remedy),
+    )
+
+
+def _recovery(m: Machine, index: int, action: int, words: str) -> None:
+    xid(m, index, 154, f"GPU recovery action changed from 0x0 (None) to 0x{action} ({words})")
+    m.gpu(index).change(recovery_action=action)
+
+
+for name, index, action, words, remedy in (
+    ("reboot", 3, 2, "Node Reboot Required", r"reboot"),
+    ("reset", 6, 1, "GPU Reset Required", r"gpu-reset|reset"),
+):
+    add(
+        f"Xid 154: the driver asks for a {name}",
+        "h100",
+        lambda m, i=index, a=action, w=words: _recovery(m, i, a, w),
+        ("KRN-0(08|1[3-6])|GPU-006", at("h100", index), name, remedy),
+        also="GPU-006|KRN-008",
+    )
+
+
+def _two(m: Machine) -> None:
+    xid(m, 1, 95, "pid='<unknown>', name=<unknown>, Uncontained: FBHUB. RST: Yes")
+    xid(
+        m,
+        6,
+        119,
+        "pid=2111, name=nvidia-smi, Timeout after 6s of waiting for RPC response from GPU6 GSP!",
+    )
+
+
+add(
+    "two GPUs with an Xid each",
+    "h100",
+    _two,
+    ("KRN-008", r"GPU 1\b|0000:2a", r"Xid 95", RESET),
+    ("KRN-008", r"GPU 6\b|0000:ba", r"Xid 119", RESET),
+)
+
+
+def _sxid(m: Machine) -> None:
+    m.say(
+        "nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Fatal, Link 37 LTSSM Fault Up",
+        "nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Severity 1 Engine instance 37 Sub-engine instance 00",
+    )
+
+
+add(
+    "a fatal SXid of an NVSwitch",
+    "h100",
+    _sxid,
+    ("KRN-0(08|1[456])", r"0000:07:00\.0", r"SXid 20034", rf"{RESET}|{RMA}|fabric"),
+)
+add(
+    "the driver wants a reset, without an Xid",
+    "h100",
+    lambda m: m.say(
+        "NVRM: GPU3 kgspHealthCheck_TU102: ********************************* GSP Failure",
+        "NVRM: GPU at PCI:0000:5d:00: _issueRpcAndWait: rpcSendMessage failed with status 0x00000062 for fn 78!",
+        "NVRM: nvCheckOkFailedNoLog: Check failed: GPU requires reset [NV_ERR_RESET_REQUIRED] (0x00000062) "
+        "returned from osInitNvMapping @ osinit.c:1234",
+        "NVRM: GPU 0000:5d:00.0: The GPU likely needs to be reset.",
+    ),
+    ("KRN-0(08|1[3-6])|DRV-011", r"GPU 3\b|0000:5d:00|^; ", r"reset", RESET),
+)
+add(
+    "peermem refuses a context",
+    "a100-mig",
+    lambda m: m.say(
+        "nvidia-peermem nvidia_peermem:nv_mem_client_init:625 ERROR detected invalid context, skipping "
+        "further processing"
+    ),
+    ("KRN-0(08|1[456])|NET-0\\d\\d", "", r"peermem", r"peermem|driver|dnf"),
+)
+
+
+def _in_file(m: Machine, path: str, line: str) -> None:
+    m.write("/dev/kmsg", None)
+    text = "".join(
+        f"Nov 21 09:2{n}:11 gpu-07 kernel: [{n + 10:5}.000000] {said}\n"
+        for n, said in enumerate(("Linux version 5.15.0-130-generic", "usb 1-1: new device", line))
+    )
+    m.write(path, text)
+
+
+for path in ("/var/log/kern.log", "/var/log/messages"):
+    add(
+        f"Xid 79 in {path}, where /dev/kmsg is closed",
+        "h100",
+        lambda m, path=path: _in_file(
+            m,
+            path,
+            "NVRM: Xid (PCI:0000:9a:00): 79, pid='<unknown>', name=<unknown>, GPU has "
+            "fallen off the bus.",
+        ),
+        ("KRN-008|PCI-004", r"GPU 4\b|0000:9a:00", r"Xid 79|fallen off", r"reboot|power"),
+    )
+
+
+def _journal(m: Machine) -> None:
+    m.write("/dev/kmsg", None)
+    m.write("/var/log/journal/0123456789abcdef/system.journal", b"LPKSHHRH")
+    m.write(
+        "/usr/bin/journalctl",
+        "#!/bin/sh\ncat <<'EOF'\n[    1.000000] gpu-07 kernel: Linux version 6.1.0\n"
+        "[   99.000000] gpu-07 kernel: NVRM: Xid (PCI:0000:00:04): 48, pid='<unknown>', name=<unknown>, Double Bit ECC "
+        "Error\nEOF\n",
+    )
+
+
+add(
+    "Xid 48 in the journal alone",
+    "t4",
+    _journal,
+    ("KRN-008", r"GPU 0\b|0000:00:04", r"Xid 48", RESET),
+)
+
+
+def _fabric_log(m: Machine) -> None:
+    m.write(
+        "/var/log/fabricmanager.log",
+        "[Nov 21 2026 09:12:01] [INFO] [tid 2211] Fabric Manager version 570.86.15 is running with the following "
+        "configuration options\n"
+        "[Nov 21 2026 09:12:09] [ERROR] [tid 2211] failed to find the GPU handle 4242 in the multicast team request setup\n"
+        "[Nov 21 2026 09:12:10] [ERROR] [tid 2211] detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id "
+        "00000000:07:00.0 physical id 2 port 37\n",
+    )
+
+
+add(
+    "the fabric manager's log tells of a fatal error",
+    "h100",
+    _fabric_log,
+    ("KRN-01[1456]|GPU-012|DRV-011", r"07:00\.0|fabric", r"fatal|20034", rf"{RESET}|{RMA}|fabric"),
+)

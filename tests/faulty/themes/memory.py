@@ -1,0 +1,174 @@
+"""Memory and ECC."""
+
+from __future__ import annotations
+
+from ..machine import Machine
+from ..model import Collection
+from .kernel_log import RESET, RMA
+from .pcie import all_or_each
+
+FAULTS = Collection("memory and ECC")
+add = FAULTS.add
+
+
+def sram(m: Machine, index: int, **values: int) -> None:
+    m.gpu(index).change(sram={**m.gpu(index).sram, **values})
+
+
+for index, count in ((3, 1), (7, 12)):
+    add(
+        f"{count} uncorrectable DRAM errors on GPU {index}",
+        "h100",
+        lambda m, i=index, n=count: m.gpu(i).change(dram_uncorrected=(n, n)),
+        ("GPU-002", rf"GPU {index}\b", rf"\b{count}\b", rf"{RESET}|{RMA}"),
+    )
+add(
+    "uncorrectable SRAM errors by parity",
+    "h100",
+    lambda m: sram(m, 2, vol_parity=3, agg_parity=3, sm=3),
+    ("GPU-002|GPU-02[7-9]|GPU-03[0-4]", r"GPU 2\b", r"\b3\b", rf"{RESET}|{RMA}"),
+)
+add(
+    "uncorrectable SRAM errors by SEC-DED",
+    "h100",
+    lambda m: sram(m, 5, vol_secded=2, agg_secded=2, l2=2),
+    ("GPU-002|GPU-02[7-9]|GPU-03[0-4]", r"GPU 5\b", r"\b2\b", rf"{RESET}|{RMA}"),
+)
+
+
+def _threshold(m: Machine) -> None:
+    sram(m, 1, agg_parity=40, agg_secded=9, l2=49)
+    m.gpu(1).change(sram_exceeded=True)
+
+
+add(
+    "the SRAM's threshold of errors is exceeded",
+    "h100",
+    _threshold,
+    ("GPU-00[25]|GPU-02[7-9]|GPU-03[0-4]", r"GPU 1\b", r"SRAM|threshold", RMA),
+)
+add(
+    "uncorrectable errors on a card with retired pages",
+    "t4",
+    lambda m: m.gpu(0).change(dram_uncorrected=(1, 4)),
+    ("GPU-002", r"GPU 0\b", r"\b1\b", rf"{RESET}|reboot|{RMA}"),
+)
+add(
+    "uncorrectable errors on all GPUs",
+    "a100-mig",
+    lambda m: [gpu.change(dram_uncorrected=(2, 2)) for gpu in m.gpus],
+    ("GPU-002", all_or_each(4), r"\b2\b", rf"{RESET}|{RMA}"),
+)
+for index in (3, 0):
+    add(
+        f"a remapped row waits for a reset on GPU {index}",
+        "h100",
+        lambda m, i=index: m.gpu(i).change(remap=(0, 1, True, False)),
+        ("GPU-003", rf"GPU {index}\b", r"pending|remap|reset", RESET),
+    )
+add(
+    "a row could not be remapped",
+    "a100-mig",
+    lambda m: m.gpu(3).change(remap=(2, 9, False, True), histogram=(630, 8, 1, 0, 1)),
+    ("GPU-003", r"GPU 3\b", r"fail|could not", RMA),
+)
+add(
+    "one bank has no spare row left, and nothing failed yet",
+    "h100",
+    lambda m: m.gpu(6).change(remap=(4, 4, False, False), histogram=(638, 1, 0, 0, 1)),
+    ("GPU-003|GPU-02[7-9]|GPU-03[0-4]", r"GPU 6\b", r"spare|bank", rf"{RMA}|watch|next"),
+)
+add(
+    "retired pages wait for a reboot",
+    "t4",
+    lambda m: m.gpu(0).change(retired=(2, 1, True)),
+    ("GPU-004", r"GPU 0\b", r"pending|retire", r"reboot|reset"),
+)
+add(
+    "no pages are left to retire",
+    "t4",
+    lambda m: m.gpu(0).change(retired=(50, 14, False)),
+    ("GPU-004", r"GPU 0\b", r"64|50|14", RMA),
+)
+add(
+    "memory that cannot be repaired",
+    "h100",
+    lambda m: m.gpu(4).change(unrepairable=True),
+    ("GPU-005", r"GPU 4\b", r"repair", RMA),
+)
+add(
+    "a channel's repair is pending",
+    "h100",
+    lambda m: m.gpu(2).change(repair=(True, False)),
+    ("GPU-005", r"GPU 2\b", r"channel", RESET),
+)
+add(
+    "a TPC's repair is pending",
+    "h100",
+    lambda m: m.gpu(7).change(repair=(False, True)),
+    ("GPU-005", r"GPU 7\b", r"TPC", RESET),
+)
+
+
+def _ecc_off(m: Machine, *indices: int) -> None:
+    for index in indices:
+        m.gpu(index).change(ecc=(False, False))
+
+
+add(
+    "ECC is off on one GPU of eight",
+    "h100",
+    lambda m: _ecc_off(m, 5),
+    ("GPU-02\\d|GPU-03[0-4]", r"GPU 5\b", r"ECC", r"nvidia-smi.*(-e|ecc)"),
+)
+add(
+    "ECC will be off after the next reset",
+    "h100",
+    lambda m: m.gpu(3).change(ecc=(True, False)),
+    ("GPU-02\\d|GPU-03[0-4]|GPU-00\\d", r"GPU 3\b", r"ECC", r"nvidia-smi.*(-e|ecc)|reset"),
+)
+
+
+def _half(m: Machine) -> None:
+    m.gpu(6).change(memory_mib=40960, bar1_mib=65536)
+
+
+add(
+    "one GPU has half the memory of its peers",
+    "h100",
+    _half,
+    ("GPU-02[1-6]", r"GPU 6\b", r"40.?960|40 GiB|half|memory", rf"{RMA}|card|nvidia-smi"),
+)
+add(
+    "the driver asks for a reset of GPU 2",
+    "h100",
+    lambda m: m.gpu(2).change(reset_required=True, recovery_action=1),
+    ("GPU-006", r"GPU 2\b", r"reset", r"gpu-reset|reset"),
+)
+add(
+    "the driver asks to drain and reset GPU 0",
+    "h100",
+    lambda m: m.gpu(0).change(recovery_action=4),
+    ("GPU-006", r"GPU 0\b", r"drain", r"reset|drain"),
+)
+add(
+    "the driver asks for a reboot",
+    "h100",
+    lambda m: m.gpu(5).change(recovery_action=2),
+    ("GPU-006", r"GPU 5\b", r"reboot", r"reboot"),
+)
+
+
+def _inforom(m: Machine) -> None:
+    m.gpu(3).change(inforom_valid=False)
+    m.smi_script = (
+        "cat /.made/smi\necho 'WARNING: infoROM is corrupted at gpu 0000:5D:00.0' >&2\nexit 14"
+    )
+
+
+add(
+    "the InfoROM is corrupted",
+    "h100",
+    _inforom,
+    ("GPU-0\\d\\d|DRV-003", r"GPU 3\b", r"InfoROM", RMA),
+)

@@ -1,0 +1,288 @@
+"""What comes in the middle of a run: between two questions, something breaks."""
+
+from __future__ import annotations
+
+from .. import environments as env
+from ..machine import LIB, Machine
+from ..model import Collection
+from .libraries import _tf
+
+FAULTS = Collection("in the middle of a run")
+add = FAULTS.add
+LOST = "GPU-001|GPU-0\\d\\d|DRV-00[1367]|PCI-004"
+
+
+def _lost_after(m: Machine, index: int, calls: int, code: int = 15) -> None:
+    """From that call on NVML has lost a GPU."""
+    handle = m.gpu(index).handle
+    m.nvml_first += [
+        f"{handle} * * {code} after={calls}",
+        f"0 nvmlDeviceGetHandleByIndex_v2 {index} {code} after={calls}",
+    ]
+
+
+for index, calls in ((3, 420), (0, 60), (7, 1000)):
+    add(
+        f"GPU {index} is lost after {calls} calls",
+        "h100",
+        lambda m, i=index, n=calls: _lost_after(m, i, n),
+        ("GPU-001", rf"GPU {index}\b", r"lost", r"reboot|reset|power"),
+        also=LOST,
+    )
+add(
+    "GPU 5 gives unknown errors after 600 calls",
+    "h100",
+    lambda m: _lost_after(m, 5, 600, 999),
+    ("GPU-001", r"GPU 5\b", r"lost|unknown error", r"reboot|reset|power"),
+    also=LOST,
+)
+add(
+    "the second of two cards is lost after 150 calls",
+    "rtx4090",
+    lambda m: _lost_after(m, 1, 150),
+    ("GPU-001", r"GPU 1\b", r"lost", r"reboot|reset|power"),
+    also=LOST,
+)
+add(
+    "the only GPU is lost after 50 calls",
+    "t4",
+    lambda m: _lost_after(m, 0, 50),
+    ("GPU-001", r"GPU 0\b", r"lost", r"reboot|reset|power"),
+    also=LOST,
+)
+
+
+def _all_lost(m: Machine) -> None:
+    m.nvml_first.append("* * * 999 after=500")
+
+
+add(
+    "NVML gives unknown errors from its 500th call on",
+    "h100",
+    _all_lost,
+    ("GPU-001|DRV-001", r"GPU|", r"lost|unknown error", r"reboot|reset|restart|power"),
+    also=LOST,
+)
+
+
+def _nvml_hangs(m: Machine) -> None:
+    m.nvml_first.append(f"{m.gpu(2).handle} nvmlDeviceGetPowerUsage - 0 hang")
+    m.arguments += ["--deadline", "4"]
+
+
+add(
+    "NVML hangs at GPU 2",
+    "h100",
+    _nvml_hangs,
+    (
+        "DRV-001|DRV-010|GPU-001",
+        r"",
+        r"hang|answer|4 s|time|deadline",
+        r"reboot|reset|dmesg|gdb|stack|log",
+    ),
+    also="DRV-00[1367]",
+)
+
+
+def _nvml_crashes(m: Machine) -> None:
+    m.nvml_first.append(f"{m.gpu(6).handle} nvmlDeviceGetTemperature * 0 crash")
+
+
+add(
+    "NVML crashes at GPU 6",
+    "h100",
+    _nvml_crashes,
+    (
+        "DRV-001|DRV-010",
+        r"",
+        r"signal|crash|died|SIGSEGV",
+        r"install|reboot|log|report|version|dmesg",
+    ),
+    also="DRV-00[136]",
+)
+
+
+def _smi_hangs(m: Machine) -> None:
+    m.smi_script = "sleep 60"
+    m.arguments += ["--deadline", "4"]
+
+
+add(
+    "nvidia-smi hangs",
+    "h100",
+    _smi_hangs,
+    (
+        "DRV-003|DRV-010",
+        r"nvidia-smi|",
+        r"hang|answer|time|within",
+        r"reboot|dmesg|log|stack|kill|report",
+    ),
+    also="DRV-00[36]",
+)
+add(
+    "nvidia-smi dies in the middle of its document",
+    "h100",
+    lambda m: setattr(
+        m,
+        "smi_script",
+        'while read -r line; do echo "$line"; case $line in *fb_memory*) kill -SEGV $$;; esac; '
+        "done </.made/smi",
+    ),
+    (
+        "DRV-003",
+        r"nvidia-smi|",
+        r"signal|SIGSEGV|died|half|kill",
+        r"install|reboot|log|report|version|dmesg|nvidia-smi",
+    ),
+)
+add(
+    "nvidia-smi's document ends in the middle",
+    "rtx4090",
+    lambda m: setattr(
+        m,
+        "smi_script",
+        'n=0\nwhile read -r line && [ $n -lt 90 ]; do echo "$line"; n=$((n+1)); done </.made/smi',
+    ),
+    (
+        "DRV-003|DRV-006",
+        r"nvidia-smi|",
+        r"half|cut|ends|not complete|no output|document|XML",
+        r"nvidia-smi|report|install|again",
+    ),
+)
+
+
+def _cuda_hangs(m: Machine) -> None:
+    m.cuda_init = "0 hang"
+    m.arguments += ["--deadline", "4"]
+
+
+add(
+    "cuInit hangs",
+    "h100",
+    _cuda_hangs,
+    (
+        "DRV-004|DRV-010",
+        r"",
+        r"cuInit|hang|answer|time|within",
+        r"reboot|dmesg|log|reset|stack|report|uvm",
+    ),
+    also="DRV-007",
+)
+add(
+    "cuInit crashes",
+    "rtx4090",
+    lambda m: setattr(m, "cuda_init", "0 crash"),
+    (
+        "DRV-004|DRV-005",
+        r"",
+        r"signal|crash|died|SIGSEGV",
+        r"install|reboot|log|report|version|dmesg|LD_LIBRARY_PATH",
+    ),
+    also="DRV-007",
+)
+
+
+def _updated_meanwhile(m: Machine) -> None:
+    """An update puts new libraries there while the module goes on: NVML answers at first, nvidia-smi no more."""
+    new = "570.124.06"
+    for name in ("libcuda", "libnvidia-ml"):
+        m.write(f"{LIB}/{name}.so.{new}", m.files.get("", "") or _library(name))
+    m.smi_out = f"Failed to initialize NVML: Driver/library version mismatch\nNVML library version: {new[:7]}\n"
+    m.smi_code = 18
+    m.packages = {name: version.replace("570.86.15", new) for name, version in m.packages.items()}
+
+
+def _library(name: str):  # type: ignore[no-untyped-def]
+    from ..machine import Library
+
+    return Library({"libcuda": "cuda", "libnvidia-ml": "nvml"}[name])
+
+
+add(
+    "the driver is updated while it is looked at",
+    "h100",
+    _updated_meanwhile,
+    (
+        "DRV-00[23]|KRN-00[45]|KRN-012",
+        r"",
+        r"570\.124|mismatch",
+        r"reboot|modprobe -r|rmmod|reload",
+    ),
+    also="DRV-00[236]|KRN-00[45]|KRN-01[12]",
+)
+
+
+def _vanishing(m: Machine) -> None:
+    """A file of a wheel goes away while the target is looked at: something else uninstalls it."""
+    _tf()(m)
+    site = env.SITE
+    text = str(m.files[f"{site}/tensorflow/__init__.py"])
+    m.write(
+        f"{site}/tensorflow/__init__.py",
+        text.replace(
+            "\ndef _load():",
+            "\nos.rename(os.path.join(_here, 'nvidia/cufft/lib/libcufft.so.11'), os.path.join(_here, 'gone'))\n\n\ndef _load():",
+            1,
+        ),
+    )
+
+
+add(
+    "a library vanishes while TensorFlow is imported",
+    "h100",
+    _vanishing,
+    (
+        "PKG-001|LIB-00[68]|FRM-002|FRM-00[17]",
+        r"",
+        r"libcufft\.so\.11|cufft",
+        r"reinstall|nvidia-cufft-cu12|and-cuda",
+    ),
+    also="PKG-001|LIB-00[68]|FRM-002",
+)
+
+
+def _import_hangs(m: Machine) -> None:
+    _tf()(m)
+    site = env.SITE
+    text = str(m.files[f"{site}/tensorflow/__init__.py"])
+    m.write(
+        f"{site}/tensorflow/__init__.py",
+        text.replace("\nimport ctypes", "\nimport time\ntime.sleep(600)\nimport ctypes", 1),
+    )
+    m.arguments += ["--deadline", "5"]
+
+
+add(
+    "importing TensorFlow never ends",
+    "t4",
+    _import_hangs,
+    (
+        "FRM-00[17]",
+        r"",
+        r"import|5 s|time|within|end",
+        r"python|import|py-spy|network|deadline|look",
+    ),
+)
+
+
+def _import_dies(m: Machine) -> None:
+    _tf()(m)
+    site = env.SITE
+    text = str(m.files[f"{site}/tensorflow/__init__.py"])
+    m.write(
+        f"{site}/tensorflow/__init__.py",
+        text.replace(
+            "\nimport ctypes",
+            "\nimport os, signal\nos.kill(os.getpid(), signal.SIGILL)\nimport ctypes",
+            1,
+        ),
+    )
+
+
+add(
+    "importing TensorFlow dies of an illegal instruction",
+    "rtx4090",
+    _import_dies,
+    ("FRM-00[17]|HOST-002", r"", r"SIGILL|illegal|signal", r"AVX|CPU|build|install|conda"),
+)

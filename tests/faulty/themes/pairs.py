@@ -1,0 +1,177 @@
+"""Two faults at once: both must be named, or the cause before what it hides."""
+
+from __future__ import annotations
+
+from ..gpus import busy
+from ..machine import Machine
+from ..model import Collection
+from .containers import config, docker
+from .driver import _without_uvm, mismatch, without_module
+from .fabric import down, no_manager
+from .kernel_log import RESET, RMA, xid
+from .libraries import _tf, _without
+from .memory import sram
+from .pcie import lost
+
+FAULTS = Collection("pairs")
+add = FAULTS.add
+
+
+def both(*parts):  # type: ignore[no-untyped-def]
+    def apply(m: Machine) -> None:
+        for part in parts:
+            part(m)
+
+    return apply
+
+
+def _hot(index: int):  # type: ignore[no-untyped-def]
+    def apply(m: Machine) -> None:
+        busy(
+            m.gpu(index),
+            reasons=["hw_slowdown", "hw_thermal_slowdown"],
+            temperature=88,
+            margin=-1,
+            clock_sm=345,
+        )
+        m.gpu(index).change(pcie=m.gpu(index).pcie_max)
+
+    return apply
+
+
+ALSO = "GPU-00[1-9]|GPU-01\\d|GPU-02\\d|GPU-03\\d|KRN-008|DRV-00[67]|PCI-00[58]"
+add(
+    "GPU 1 is lost, and GPU 6 has an uncorrectable error",
+    "h100",
+    both(lambda m: lost(m, 1), lambda m: m.gpu(6).change(dram_uncorrected=(3, 3))),
+    ("GPU-001|PCI-004", r"GPU 1\b", r"lost|answer|off the", r"reboot|power|reset"),
+    ("GPU-002", r"GPU 6\b", r"\b3\b", rf"{RESET}|{RMA}"),
+    also=ALSO,
+)
+add(
+    "heat on GPU 2, two NVLinks down on GPU 7",
+    "h100",
+    both(_hot(2), lambda m: down(m, 7, 0, 9)),
+    ("GPU-00[78]", r"GPU 2\b", r"therm|heat|hot", r"cool|fan|air|heat"),
+    ("GPU-013|GPU-02[1-6]", r"GPU 7\b", r"\b2\b|16", rf"{RESET}|{RMA}"),
+    also=ALSO,
+)
+add(
+    "a row waits for a reset on GPU 0, 8 of 16 lanes on GPU 5",
+    "h100",
+    both(
+        lambda m: m.gpu(0).change(remap=(0, 1, True, False)),
+        lambda m: (m.gpu(5).change(pcie=(5, 8)), m.of(5).files.update(current_link_width="8")),
+    ),
+    ("GPU-003", r"GPU 0\b", r"pending|remap|reset", RESET),
+    (
+        "PCI-00[58]|GPU-010",
+        r"GPU 5\b",
+        r"x8\b|\b8 (of|lane)|lanes?\D{0,9}8\b",
+        r"reseat|slot|riser|card",
+    ),
+    also=ALSO,
+)
+add(
+    "SRAM errors and Xid 48 of two other GPUs",
+    "h100",
+    both(
+        lambda m: sram(m, 3, vol_secded=2, agg_secded=2),
+        lambda m: xid(m, 4, 48, "pid='<unknown>', Double Bit ECC Error"),
+    ),
+    ("GPU-0(02|2\\d|3[0-4])", r"GPU 3\b", r"\b2\b", rf"{RESET}|{RMA}"),
+    ("KRN-008", r"GPU 4\b", r"Xid 48", RESET),
+    also=ALSO,
+)
+add(
+    "a low power limit and ECC off, on two GPUs",
+    "h100",
+    both(lambda m: m.gpu(1).change(limit_mw=350000), lambda m: m.gpu(2).change(ecc=(False, False))),
+    ("GPU-009|GPU-02[1-6]", r"GPU 1\b", r"350", r"nvidia-smi.*-pl|default"),
+    ("GPU-02\\d", r"GPU 2\b", r"ECC", r"nvidia-smi.*(-e|ecc)"),
+    also=ALSO,
+)
+add(
+    "no uvm, and docker without the toolkit",
+    "rtx4090",
+    both(_without_uvm, lambda m: docker(m, toolkit=None, Runtimes={"runc": {}})),
+    ("KRN-007", r"", r"nvidia.uvm", r"modprobe"),
+    ("CTR-002", r"", r"toolkit|nvidia", r"nvidia-container-toolkit"),
+)
+add(
+    "the toolkit's no-cgroups, and the home directory noexec",
+    "h100",
+    both(
+        lambda m: (docker(m), config(m, "no-cgroups = true")),
+        lambda m: m.mounts.append(("/root", "size=300g,mode=700,noexec")),
+    ),
+    ("CTR-005", r"", r"no-cgroups", r"no-cgroups"),
+    ("HOST-006", r"", r"noexec", r"noexec|exec|another|XDG"),
+)
+add(
+    "a wheel is missing, and TF32 is switched off",
+    "h100",
+    both(_tf(wheels=_without("cusparse"), NVIDIA_TF32_OVERRIDE="0")),
+    ("FRM-002|LIB-008|PKG-0(13|15|09)", r"", r"cusparse", r"nvidia-cusparse-cu12|and-cuda"),
+    ("ENV-004", r"", r"NVIDIA_TF32_OVERRIDE", r"unset"),
+    also="FRM-002|LIB-008|PKG-0(13|15|09)",
+)
+# ---- one hides the other
+add(
+    "no module, which hides that the fabric manager is missing",
+    "h100",
+    both(no_manager, without_module),
+    ("KRN-001", r"", r"not loaded", r"modprobe"),
+    ("KRN-011", r"", r"fabric", r"fabric"),
+    order=True,
+    also="PCI-003",
+)
+add(
+    "libraries of another version, which hides a hot GPU",
+    "h100",
+    both(_hot(3), lambda m: mismatch(m, "570.124.06", "570.124.06")),
+    ("DRV-002", r"", r"570\.124\.06", r"reboot|modprobe -r"),
+    ("GPU-00[78]", r"", r"", r""),
+    order=True,
+    also="KRN-012",
+)
+add(
+    "no fabric manager, which hides that TensorFlow lacks cuDNN",
+    "h100",
+    both(no_manager, _tf(wheels=_without("cudnn"))),
+    ("KRN-011", r"", r"fabric.?manager", r"systemctl.*nvidia-fabricmanager"),
+    ("LIB-0\\d\\d|PKG-0\\d\\d|FRM-002", r"", r"", r""),
+    order=True,
+)
+add(
+    "no module, which hides that the CUDA wheels are missing",
+    "t4",
+    both(without_module, _tf(wheels={})),
+    ("KRN-001", r"", r"not loaded", r"modprobe"),
+    ("LIB-0\\d\\d|PKG-0\\d\\d|FRM-00[25]", r"", r"", r""),
+    order=True,
+    also="PCI-003",
+)
+add(
+    "a hidden GPU list, which hides that the wheels are missing",
+    "rtx4090",
+    both(_tf(wheels={}, CUDA_VISIBLE_DEVICES="-1")),
+    ("ENV-001", r"", r"-1", r"unset CUDA_VISIBLE_DEVICES"),
+    ("LIB-0\\d\\d|PKG-0\\d\\d|FRM-00[25]", r"", r"", r""),
+    order=True,
+)
+add(
+    "Secure Boot refuses the module, and nouveau holds the GPUs",
+    "rtx4090",
+    both(
+        without_module,
+        lambda m: m.say("Loading of module with unavailable key is rejected"),
+        lambda m: (
+            m.modules.append("nouveau"),
+            [m.of(n).files.update(driver="nouveau") for n in range(2)],
+        ),
+    ),
+    ("KRN-002|PCI-002", r"", r"reject|nouveau", r"mokutil|blacklist"),
+    ("KRN-002|PCI-002|KRN-001", r"", r"", r""),
+    order=True,
+)

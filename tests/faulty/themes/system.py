@@ -1,0 +1,279 @@
+"""The system around the GPUs: disks, limits, shared memory, the network that NCCL takes."""
+
+from __future__ import annotations
+
+from kernel_tree import extended_space
+
+from ..machine import LIB, Library, Link, Machine, pci
+from ..model import Collection
+
+FAULTS = Collection("network and system")
+add = FAULTS.add
+
+
+def _mount(point: str, options: str):  # type: ignore[no-untyped-def]
+    return lambda m: m.mounts.append((point, options))
+
+
+add(
+    "the home directory's disk is full",
+    "h100",
+    _mount("/root", "size=8m,mode=700"),
+    ("HOST-005", r"/root|<home", r"free|full|space|MiB", r"df|du|free|prune|XDG|space|another"),
+)
+add(
+    "/tmp is full",
+    "t4",
+    _mount("/tmp", "size=4m,mode=1777"),
+    ("HOST-005", r"/tmp", r"free|full|space|MiB", r"df|du|TMPDIR|space"),
+)
+add(
+    "the home directory's disk has no inodes left",
+    "h100",
+    _mount("/root", "size=80g,mode=700,nr_inodes=30"),
+    ("HOST-005|HOST-006", r"/root|<home", r"inode|files", r"inode|files|delete|df -i"),
+)
+add(
+    "programs may not be executed in the home directory",
+    "rtx4090",
+    _mount("/root", "size=300g,mode=700,noexec"),
+    ("HOST-006", r"/root|<home", r"noexec|execut", r"noexec|exec|XDG|another|remount"),
+)
+add(
+    "the home directory is read-only",
+    "h100",
+    _mount("/root", "size=300g,mode=755,ro"),
+    ("HOST-006", r"/root|<home", r"read-only|written|writable", r"XDG|remount|another|rw|mount"),
+)
+
+
+def _shm(size: str):  # type: ignore[no-untyped-def]
+    def apply(m: Machine) -> None:
+        m.shm = size
+
+    return apply
+
+
+add(
+    "/dev/shm of 64 MiB in a container",
+    "container",
+    _shm("size=64m"),
+    ("HOST-008|BND-006", r"/dev/shm|", r"64", r"--shm-size|--ipc|shm"),
+)
+add(
+    "/dev/shm of 256 MiB for eight GPUs",
+    "h100",
+    _shm("size=256m"),
+    ("HOST-008", r"", r"256|shm", r"remount|size|shm"),
+)
+
+
+def _limits(**values: int):  # type: ignore[no-untyped-def]
+    return lambda m: m.limits.update(values)
+
+
+add(
+    "64 open files a process",
+    "h100",
+    _limits(RLIMIT_NOFILE=64),
+    ("HOST-009", r"", r"\b64\b|open files", r"ulimit|nofile"),
+)
+add(
+    "256 open files a process",
+    "t4",
+    _limits(RLIMIT_NOFILE=256),
+    ("HOST-009", r"", r"\b256\b|open files", r"ulimit|nofile"),
+)
+
+
+def rdma(m: Machine, count: int = 2, **port: str) -> None:
+    """ConnectX-7 at each of the first GPUs, with port 1 as it is told."""
+    values = {
+        "state": "4: ACTIVE",
+        "phys_state": "5: LinkUp",
+        "rate": "400 Gb/sec (4X NDR)",
+        "link_layer": "InfiniBand",
+        "lid": "0x11",
+        "sm_lid": "0x1",
+        **port,
+    }
+    for n in range(count):
+        above = m.of(n).place.rpartition("/")[0]
+        bus = int(m.of(n).address[5:7], 16) + 1
+        address = f"0000:{bus:02x}:00.0"
+        place = f"{above.rpartition('/')[0]}/{above.rpartition('/')[2][:-4]}02.{n % 8}/{address}"
+        m.devices.append(
+            pci(
+                place,
+                vendor="0x15b3",
+                device="0x1021",
+                **{"class": "0x020700"},
+                driver="mlx5_core",
+                numa_node=str(n // 4),
+            )
+        )
+        name = f"mlx5_{n}"
+        folder = f"/sys/devices/{place}/infiniband/{name}"
+
+        m.write(f"/sys/class/infiniband/{name}", Link(f"../../devices/{place}/infiniband/{name}"))
+        m.write(f"{folder}/device", Link("../.."))
+        m.write(f"{folder}/node_type", "1: CA\n")
+        m.write(f"{folder}/fw_ver", "28.39.1002\n")
+        m.write(f"{folder}/hca_type", "MT4129\n")
+        for key, value in values.items():
+            m.write(f"{folder}/ports/1/{key}", value + "\n")
+        for counter in ("link_downed", "symbol_error", "port_rcv_errors"):
+            m.write(f"{folder}/ports/1/counters/{counter}", "0\n")
+        m.write(f"/dev/infiniband/uverbs{n}", "")
+    m.write("/dev/infiniband/rdma_cm", "")
+    m.write("/usr/lib/x86_64-linux-gnu/libibverbs/libmlx5-rdmav34.so", Library("versioned"))
+    m.modules += ["nvidia_peermem", "mlx5_ib", "mlx5_core", "ib_uverbs", "ib_core"]
+    for name, kind in (("libibverbs.so.1", ""), ("libmlx5.so.1", ""), ("librdmacm.so.1", "")):
+        m.write(f"{LIB}/{name}{kind}", Library("versioned"))
+
+
+def _port(m: Machine, name: str, **values: str) -> None:
+    rdma(m)
+    folder = next(
+        path for path in m.files if path.endswith(f"infiniband/{name}/ports/1/state")
+    ).rpartition("/")[0]
+    for key, value in values.items():
+        m.write(f"{folder}/{key}", value + "\n")
+
+
+# How much memory may be locked is this machine's own, which nobody in a name space may raise.
+ALSO = "HOST-009|BND-007"
+NET = "NET-0\\d\\d|HOST-009|BND-0\\d\\d|PCI-0\\d\\d|GPU-03[56]|ENV-01\\d"
+add(
+    "an InfiniBand port is down",
+    "h100",
+    lambda m: _port(
+        m, "mlx5_1", state="1: DOWN", phys_state="3: Disabled", rate="10 Gb/sec (4X SDR)"
+    ),
+    (NET, r"mlx5_1", r"down|disabled", r"cable|ibstat|port|switch|ibv"),
+    also=ALSO,
+)
+add(
+    "an InfiniBand port waits for the subnet manager",
+    "h100",
+    lambda m: _port(m, "mlx5_0", state="2: INIT", sm_lid="0x0", lid="0x0"),
+    (NET, r"mlx5_0", r"INIT|subnet", r"subnet manager|opensm"),
+    also=ALSO,
+)
+add(
+    "an InfiniBand port runs at a quarter of its peer's rate",
+    "h100",
+    lambda m: _port(m, "mlx5_1", rate="100 Gb/sec (1X NDR)"),
+    (NET, r"mlx5_1", r"100|1X", r"cable|transceiver|reseat|port"),
+    also=ALSO,
+)
+add(
+    "no peer memory with InfiniBand",
+    "h100",
+    lambda m: (rdma(m), m.modules.remove("nvidia_peermem")),
+    (NET, r"", r"peermem", r"modprobe nvidia.peermem"),
+    also=ALSO,
+)
+
+
+def _little_memlock(m: Machine) -> None:
+    rdma(m)
+    m.limits["RLIMIT_MEMLOCK"] = 65536
+
+
+add(
+    "RDMA with 64 KiB of locked memory",
+    "h100",
+    _little_memlock,
+    (NET, r"", r"64|lock", r"memlock|ulimit -l|LimitMEMLOCK"),
+    also=ALSO,
+)
+
+
+def _acs_at_nic(m: Machine) -> None:
+    rdma(m)
+    for device in m.devices:
+        if device.files["class"] == "0x060400":
+            device.files["config"] = extended_space(0x1D)
+
+
+add(
+    "ACS between the GPUs and their network cards",
+    "h100",
+    _acs_at_nic,
+    ("PCI-007|PCI-0(09|10)|NET-0\\d\\d", r"", r"ACS", r"setpci|ACS|BIOS|iommu"),
+)
+
+
+def _no_verbs(m: Machine) -> None:
+    rdma(m)
+
+    m.write(f"{LIB}/libibverbs.so.1", None)
+
+
+add(
+    "no libibverbs on a machine with InfiniBand",
+    "h100",
+    _no_verbs,
+    (NET, r"", r"libibverbs", r"install.*(ibverbs|rdma-core)|rdma-core"),
+    also=ALSO,
+)
+
+
+add(
+    "no /dev/infiniband for the cards that /sys has",
+    "container",
+    lambda m: _nodes_in_container(m),
+    (f"{NET}|CTR-\\d+", r"", r"/dev/infiniband|RDMA", r"--device|/dev/infiniband|rdma"),
+)
+
+
+def _nodes_in_container(m: Machine) -> None:
+    rdma(m, 1)
+    for path in [path for path in m.files if path.startswith("/dev/infiniband/")]:
+        del m.files[path]
+
+
+def _roce_down(m: Machine) -> None:
+    rdma(m, link_layer="Ethernet", rate="400 Gb/sec (4X NDR)", lid="0x0", sm_lid="0x0")
+    folder = next(
+        path for path in m.files if path.endswith("infiniband/mlx5_0/ports/1/state")
+    ).rpartition("/")[0]
+    m.write(f"{folder}/state", "1: DOWN\n")
+    m.write(f"{folder}/phys_state", "3: Disabled\n")
+
+
+add(
+    "a RoCE port is down",
+    "h100",
+    _roce_down,
+    (NET, r"mlx5_0", r"down|disabled", r"cable|ip link|port|switch|ibv"),
+    also=ALSO,
+)
+
+
+def _little_memory(m: Machine) -> None:
+    m.memory_gib, m.available_gib = 1, 1
+
+
+add(
+    "one GiB of memory",
+    "t4",
+    _little_memory,
+    ("HOST-004", r"", r"memory|GiB|MiB", r"memory|swap|machine|instance"),
+)
+
+
+def _old_cpu(m: Machine) -> None:
+    m.write(
+        "/proc/cpuinfo",
+        "processor\t: 0\nmodel name\t: Intel(R) Celeron(R) CPU G1840\nflags\t\t: fpu sse4_1 sse4_2\n\n",
+    )
+
+
+add(
+    "a CPU without AVX",
+    "rtx4090",
+    _old_cpu,
+    ("HOST-002", r"", r"AVX", r"AVX|CPU|build|conda|machine"),
+)
