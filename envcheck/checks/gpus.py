@@ -24,7 +24,7 @@ _TROUBLE = ("unknown error", "is lost", "fallen off", "requires reset", "reset r
 def judge_gpus(view: SnapshotView, judge: Callable[[Gpu], Iterable[Verdict]]) -> Iterator[Verdict]:
     """Judge GPU by GPU; one that is lost is left to GPU-001, and equal verdicts become one."""
 
-    lost = _lost_gpus(view)
+    lost = lost_gpus(view)
 
     def of_the_living(gpu: Gpu) -> Iterable[Verdict]:
         if id(gpu) in lost:
@@ -46,7 +46,7 @@ def each_gpu(view: SnapshotView, judge: Callable[[Gpu], Iterable[Verdict]]) -> I
 
 
 @lru_cache(maxsize=1)  # for all checks on the same Snapshot
-def _lost_gpus(view: SnapshotView) -> frozenset[int]:
+def lost_gpus(view: SnapshotView) -> frozenset[int]:
     """The ``id`` of each of the view's GPUs that is lost."""
     return frozenset(id(gpu) for gpu in view.gpus if is_lost(gpu))
 
@@ -57,10 +57,15 @@ def is_lost(gpu: Gpu) -> bool:
 
 def troubled(gpu: Gpu) -> list[tuple[str, Unavailable]]:
     """The facts for which the driver gave an error that is about the device, with that error."""
+    return [(n, fact) for n, fact in _errors(gpu) if fact.unavailable == "lost" or _trouble(fact)]
+
+
+def _errors(gpu: Gpu) -> list[tuple[str, Unavailable]]:
+    """The facts that an error, or the GPU's loss, keeps from being known."""
     return [
         (name, fact)
         for name, fact in zip(Gpu.__struct_fields__, msgspec.structs.astuple(gpu), strict=True)
-        if isinstance(fact, Unavailable) and (fact.unavailable == "lost" or _trouble(fact))
+        if type(fact) is Unavailable and fact.unavailable in ("lost", "error")
     ]
 
 
@@ -127,10 +132,8 @@ def errors_of(gpu: Gpu, words: tuple[str, ...]) -> list[str]:
     """The names of the facts for which the driver gave one of these errors."""
     return [
         name
-        for name, fact in zip(Gpu.__struct_fields__, msgspec.structs.astuple(gpu), strict=True)
-        if isinstance(fact, Unavailable)
-        and fact.unavailable == "error"
-        and any(word in fact.detail.lower() for word in words)
+        for name, fact in _errors(gpu)
+        if fact.unavailable == "error" and any(word in fact.detail.lower() for word in words)
     ]
 
 

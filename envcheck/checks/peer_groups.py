@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
+from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 from ..facts.base import known
@@ -11,7 +12,7 @@ from ..facts.gpu import Gpu
 from ..facts.missing import Skip
 from ..facts.view import SnapshotView
 from ..findings.subjects import gpu_subject
-from .gpus import is_lost
+from .gpus import lost_gpus
 
 V = TypeVar("V", bound=Hashable)
 
@@ -34,15 +35,17 @@ class Unlike(NamedTuple, Generic[V]):
         return ", ".join(f"{gpu_subject(gpu).text}: {value}" for gpu, value in others[:7])
 
 
+@lru_cache(maxsize=1)  # for all checks on the same Snapshot
 def groups(view: SnapshotView) -> list[list[Gpu]]:
     """The machine's physical GPUs that answer, by name, of each name that two or more have.
 
     Raises CannotJudge where there are none: GPUs of other names and virtual ones have no peers.
     """
     named: dict[str, list[Gpu]] = {}
+    lost = lost_gpus(view)
     for gpu in view.gpus:
         name = known(gpu.name)
-        if name and not is_lost(gpu) and not is_vgpu(gpu):
+        if name and id(gpu) not in lost and not is_vgpu(gpu):
             named.setdefault(name, []).append(gpu)
     peers = [gpus for gpus in named.values() if len(gpus) > 1]
     if not peers:

@@ -22,7 +22,7 @@ from ..system_commands import on_system
 from ..target import PLACE, framework_facts, installed, of_component, pip_install
 from .common import fabric, gpus, network
 
-_NAMES = {"driver": "The driver", "nccl": "NCCL", "torch": "PyTorch"}
+_NAMES = {"driver": "Driver", "nccl": "NCCL", "torch": "PyTorch"}
 
 
 class Found(NamedTuple):
@@ -171,7 +171,7 @@ def _finding(view: SnapshotView, row: KnownBad, found: Found, affected: list[Gpu
     names = ", ".join(dict.fromkeys(known(gpu.name) or "a GPU" for gpu in affected))
     return Finding(
         "warn",
-        f"{name}{'s version' if row.what == 'driver' else ''} {found.version} is known for this on"
+        f"{name} {found.version} is known for this on"
         f" {len(affected)} x {names}: {row.symptom} ({row.source}).",
         subjects=subjects,
         evidence=[
