@@ -16,7 +16,7 @@ from envcheck.facts.snapshot import Snapshot
 
 from . import environments, run
 from .bases import BASES
-from .machine import Machine
+from .machine import Machine, switch_acs_on
 from .model import Fault
 from .score import Row, Score, by_theme, told, total
 from .themes.system import rdma
@@ -111,6 +111,12 @@ def well() -> dict[str, Machine]:
     for ports in ("InfiniBand", "Ethernet"):
         found[f"h100 with {ports}"] = BASES["h100"]()
         rdma(found[f"h100 with {ports}"], link_layer=ports)
+    found["h100 with InfiniBand by DMA-BUF"] = BASES["h100"]()
+    rdma(found["h100 with InfiniBand by DMA-BUF"])
+    found["h100 with InfiniBand by DMA-BUF"].modules.remove("nvidia_peermem")
+    found["a100-mig with ACS on root ports alone"] = BASES["a100-mig"]()
+    found["a100-mig with ACS on root ports alone"].pair_level = 30
+    switch_acs_on(found["a100-mig with ACS on root ports alone"])
     for base, name, packages in (
         ("h100", "TensorFlow", environments.tensorflow()),
         ("rtx4090", "PyTorch", environments.torch()),

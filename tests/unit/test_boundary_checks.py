@@ -326,6 +326,7 @@ def test_a_small_dev_shm() -> None:
     finding = only(judge("BND-006", host=host(shm_total_mib=64)), "warn")
     assert "64 MiB" in finding.message and "podman run --shm-size" in commands(finding)
     assert judge("BND-006", host=host(shm_total_mib=65)).outcome == "pass"
+    assert judge("BND-006", host=host(shm_total_mib=0)).outcome == "pass"  # no limit
     assert judge("BND-006", host=host(shm_total_mib=ABSENT)).outcome == "skipped"
 
 

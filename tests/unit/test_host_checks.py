@@ -9,7 +9,8 @@ from build import area_checks, document, snapshot
 from msgspec.structs import replace
 
 from envcheck.checks.engine import diagnose
-from envcheck.facts.base import Unavailable
+from envcheck.facts.base import NOT_COLLECTED, Unavailable
+from envcheck.facts.gpu import Gpu, Nvml
 from envcheck.facts.host import Disk, Host
 from envcheck.facts.kernel import DeviceNode, Kernel
 from envcheck.facts.pci import Pci, PciDevice
@@ -299,6 +300,35 @@ def test_the_default_shared_memory_of_a_container() -> None:
     assert "--shm-size" in result.findings[0].remedy.commands[0]  # type: ignore[union-attr]
     assert judge("HOST-008", replace(host, shm_total_mib=1_024)).outcome == "pass"
     assert judge("HOST-008", replace(DEBIAN, shm_total_mib=64)).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("changes", "gpus", "outcome"),
+    [
+        ({"shm_total_mib": 256}, 8, "warn"),
+        ({"shm_total_mib": 64}, 2, "warn"),
+        ({"shm_total_mib": 0}, 8, "pass"),  # tmpfs with size=0 has no limit
+        ({"shm_total_mib": 0, "container": "podman"}, 8, "pass"),
+        ({"shm_total_mib": 256}, 1, "pass"),
+        ({"shm_total_mib": 256}, 0, "pass"),
+        ({"shm_total_mib": 1_024}, 8, "pass"),
+        ({"shm_total_mib": 2_000, "memory_total_mib": 2_000_000}, 8, "pass"),  # a hardening guide's
+        ({"shm_total_mib": 500, "memory_total_mib": 1_000}, 2, "pass"),
+        ({"shm_total_mib": 256, "container": "docker"}, 8, "pass"),  # was asked for
+        ({"shm_total_mib": 256, "container": NOT_COLLECTED}, 8, "pass"),
+        ({"shm_total_mib": 256, "memory_total_mib": ABSENT}, 8, "pass"),
+        ({"shm_total_mib": ABSENT}, 8, "skipped"),
+    ],
+)
+def test_a_machine_whose_shared_memory_was_made_small(
+    changes: dict[str, Any], gpus: int, outcome: str
+) -> None:
+    found = Nvml(gpus=[Gpu(uuid=f"GPU-{n}") for n in range(gpus)])
+    result = results(replace(DEBIAN, **changes), nvml=found)["HOST-008"]
+    assert result.outcome == outcome
+    if outcome == "warn":
+        assert f"{gpus} GPUs" in result.findings[0].message
+        assert "remount" in result.findings[0].remedy.commands[0]  # type: ignore[union-attr]
 
 
 def test_locked_memory_matters_in_a_container_with_rdma_alone() -> None:

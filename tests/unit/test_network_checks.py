@@ -361,6 +361,50 @@ def test_ports_that_are_not_in_use_or_of_another_kind(rdma: Any) -> None:
     assert judge(networks.network(rdma=rdma), "NET-004").outcome == "pass"
 
 
+def beside_gpus(*ports: tuple[dict[str, Any], dict[str, Any]], **changes: Any) -> Snapshot:
+    """Adapters (of each what its port and it itself differ in), each below a PCIe switch with a GPU."""
+    devices = [
+        h100.pci_device(address, bridges=[f"0000:{0x15 + n:02x}:01.0", f"0000:{0x40 + n:02x}:00.0"])
+        for n, address in enumerate(h100.ADDRESSES)
+    ]
+    rdma = [adapter(n, port(**one), **other) for n, (one, other) in enumerate(ports)]
+    found = {"pci": Pci(devices=devices), "network": networks.network(rdma=rdma)} | changes
+    return whole(**found)
+
+
+ROCE = {"link_layer": "Ethernet", "gids": [0, 3], "interfaces": ["ens2np0"]}
+DOWN = {"state": "DOWN", "physical_state": "Disabled"}
+
+
+GEFORCE = h100.gpu(0, name="NVIDIA GeForce RTX 4090")
+
+
+@pytest.mark.parametrize("like", [{}, ROCE])
+def test_one_of_two_adapters_that_are_there_for_gpus(like: dict[str, Any]) -> None:
+    result = judge(beside_gpus((like, {}), ({**like, **DOWN}, {})), "NET-004")
+    assert "mlx5_1 is DOWN (Disabled) while 1 like it is active" in result.findings[0].message
+    assert ("sudo ip link set ens2np0 up" in commands(result)) is bool(like)
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        beside_gpus(({}, {}), (DOWN, {"address": "0000:18:00.1"})),  # a card's second port
+        beside_gpus((ROCE, {}), (ROCE | DOWN, {"address": "0000:18:00.1"})),
+        beside_gpus((ROCE | {"rate_gbps": 25.0}, {}), (ROCE | DOWN, {})),
+        beside_gpus(({}, {}), (DOWN, {}), (DOWN, {})),  # more of them are not in use
+        beside_gpus((DOWN, {}), (DOWN, {})),
+        beside_gpus(({}, {}), (DOWN, {"board": "MT_80"})),
+        beside_gpus(({}, {}), (DOWN, {"bridges": ["0000:f0:01.0"]})),
+        beside_gpus(({}, {}), (DOWN, {"virtual_function": True})),
+        beside_gpus(({}, {}), (DOWN, {"address": ABSENT})),
+        beside_gpus(({}, {}), (DOWN, {}), nvml=h100.nvml([GEFORCE]), nvidia_smi=None),
+    ],
+)
+def test_adapters_beside_gpus_that_nobody_misses(snapshot: Snapshot) -> None:
+    assert judge(snapshot, "NET-004").outcome == "pass"
+
+
 def test_one_of_eight_roce_ports_for_eight_gpus() -> None:
     fast = {"link_layer": "Ethernet", "rate_gbps": 200.0, "gids": [0, 3]}
     rdma = [adapter(n, port(**fast)) for n in range(7)] + [adapter(7, port(**fast, state="DOWN"))]

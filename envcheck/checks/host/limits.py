@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...facts.base import known
-from ...facts.missing import Skip
+from ...facts.base import Unavailable, known
+from ...facts.missing import CannotJudge, Skip
 from ...facts.view import SnapshotView, facts_of, need
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..nvidia_devices import mode_bits
@@ -14,6 +14,7 @@ from ..system_commands import in_engine
 from .places import host_of
 
 DEFAULT_SHM_MIB = 64  # what docker, podman and Kubernetes give a container that asks for nothing
+ENOUGH_SHM_MIB = 1024
 LEAST_OPEN_FILES = 1024  # the distributions' own soft limit
 
 
@@ -23,13 +24,39 @@ LEAST_OPEN_FILES = 1024  # the distributions' own soft limit
     problem="/dev/shm is too small",
     about="NCCL, and data loaders with worker processes, exchange data through /dev/shm. A container gets"
     " 64 MB of it unless told otherwise; what does not fit ends in 'No space left on device', a bus error"
-    " or a hang of all ranks. Judged in containers only: a host gives half of its memory.",
-    sources=("nccl#290", "nccl#342", "NVIDIA containers user guide, --shm-size"),
+    " or a hang of all ranks. A machine gives half of its memory; where one with several GPUs gives less"
+    " than the 1 GiB that NVIDIA has containers started with, and less than an eighth of its memory, somebody"
+    " made it small.",
+    sources=(
+        "nccl#290",
+        "nccl#342 (10 MB for each connection of a ring)",
+        "NVIDIA containers user guide, --shm-size",
+        "Linux kernel documentation, tmpfs: half of the memory",
+    ),
 )
 def shared_memory(view: SnapshotView) -> Iterator[Verdict]:
     host = host_of(view)
     total = need(host.shm_total_mib, "/dev/shm")
     container = known(host.container)
+    if total == 0:
+        yield Passed("no limit")  # tmpfs with size=0, podman's --shm-size=0
+        return
+    if container is None and _is_small(view, total):
+        yield Finding(
+            "warn",
+            f"/dev/shm has {total} MiB for {len(view.gpus)} GPUs: NCCL between them and data loaders with"
+            " workers need more ('No space left on device'), and die or hang.",
+            evidence=[
+                view.evidence("machine.host.shm_total_mib"),
+                view.evidence("machine.host.memory_total_mib"),
+            ],
+            remedy=Remedy(
+                "Make it larger, and take the size away where it is set: its line of /etc/fstab, or what"
+                " else mounts it at boot.",
+                ["sudo mount -o remount,size=50% /dev/shm", "grep /dev/shm /etc/fstab"],
+            ),
+        )
+        return
     if container is None or total > DEFAULT_SHM_MIB:
         yield Passed(f"{total} MiB")
         return
@@ -46,6 +73,18 @@ def shared_memory(view: SnapshotView) -> Iterator[Verdict]:
             in_engine(view, "limits"),
         ),
     )
+
+
+def _is_small(view: SnapshotView, total: int) -> bool:
+    """Whether a machine with several GPUs was given far less than the half of its memory."""
+    host = host_of(view)
+    memory = known(host.memory_total_mib)
+    is_absent = isinstance(host.container, Unavailable) and host.container.unavailable == "absent"
+    try:
+        several = len(view.gpus) > 1
+    except CannotJudge:
+        several = False
+    return is_absent and several and total < ENOUGH_SHM_MIB and total * 8 < (memory or 0)
 
 
 @check(

@@ -13,7 +13,7 @@ from ...findings.model import Finding, Passed, Verdict
 from ..nvidia_devices import is_virtual, pci_gpus
 from ..pci.link import acs_off
 from ..registry import check
-from .common import fabric, for_data_centres, network, setting
+from .common import below_switch, fabric, for_data_centres, network, setting
 
 _ACROSS_ROOT_PORTS = (
     "PHB",
@@ -89,24 +89,15 @@ def _between(gpu: PciDevice, adapter: RdmaDevice, across: bool) -> list[str] | N
 
     across: it was told to, beyond a common switch.
     """
-    way = _below_switch(gpu, adapter)
+    way = below_switch(gpu, adapter)
     if way is None and across:
         return [*(known(gpu.bridges) or []), *(known(adapter.bridges) or [])]
     return way
 
 
-def _below_switch(gpu: PciDevice, adapter: RdmaDevice) -> list[str] | None:
-    """The bridges between a GPU and an adapter of one switch; None where they share none."""
-    first, second = known(gpu.bridges) or [], known(adapter.bridges) or []
-    common = set(first) & set(second)
-    if not common:
-        return None
-    return [port for port in [*first, *second] if port not in common]
-
-
 def _nearest(gpus: list[PciDevice], adapters: list[RdmaDevice]) -> str:
     """What the GPUs have next to them."""
-    switched = sum(any(_below_switch(gpu, one) is not None for one in adapters) for gpu in gpus)
+    switched = sum(any(below_switch(gpu, one) is not None for one in adapters) for gpu in gpus)
     if switched:
         return f"{switched} of {len(gpus)} GPUs share a PCIe switch with an adapter"
     nodes = {known(one.numa_node) for one in adapters} - {None}

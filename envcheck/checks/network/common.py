@@ -12,6 +12,7 @@ from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu
 from ...facts.missing import CannotJudge, Skip
 from ...facts.network import Network, NetworkInterface, NetworkSetting, RdmaDevice, RdmaPort
+from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, facts_of
 from ...findings.model import Remedy
 from ...findings.shell import word
@@ -136,6 +137,15 @@ def fabric(facts: Network) -> list[tuple[RdmaDevice, RdmaPort]]:
     ]
     wanted = any(setting(facts, name) for name in ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX"))
     return meant + (fast if len(fast) > 1 or wanted else [])
+
+
+def below_switch(gpu: PciDevice, adapter: RdmaDevice) -> list[str] | None:
+    """The bridges between a GPU and an adapter of one switch; None where they share none."""
+    first, second = known(gpu.bridges) or [], known(adapter.bridges) or []
+    common = set(first) & set(second)
+    if not common:
+        return None
+    return [port for port in [*first, *second] if port not in common]
 
 
 def usable(one: NetworkInterface) -> bool:

@@ -15,8 +15,11 @@ from ...findings.subjects import Subject
 from ..driver_state import container
 from ..registry import check
 from .common import (
+    FAST_GBPS,
+    below_switch,
     change_setting,
     each_port,
+    for_data_centres,
     gpus,
     is_active,
     is_infiniband,
@@ -62,9 +65,11 @@ def _about(port: Port) -> list[Subject]:
     about="The ports of InfiniBand and RoCE adapters are compared with those of the same kind in this"
     " machine: one that is down while the others are active, or active at a lower rate, is a cable, a"
     " transceiver or a switch port, and every collective waits for the slowest. A port in INIT has a link and"
-    " no subnet manager. An InfiniBand port with one lane has lost three: a cable. Ports that are down"
-    " without an active one beside them are not in use; that is a detail. RoCE ports without an address of"
-    " their interface, and a NCCL_IB_GID_INDEX that is empty, cannot be connected to.",
+    " no subnet manager. An InfiniBand port with one lane has lost three: a cable. Where as many ports are"
+    " down as are active they are not in use, and that is a detail, save for adapters that share a PCIe"
+    " switch with a data-centre GPU: they are there for it, other than the second port of a card. RoCE"
+    " ports without an address of their interface, and a NCCL_IB_GID_INDEX that is empty, cannot be connected"
+    " to.",
     sources=(
         "Linux kernel documentation, sysfs-class-infiniband: state, phys_state, rate, gids",
         "nccl#394",
@@ -104,6 +109,7 @@ def _kind(one: Port) -> tuple[object, ...]:
 
 def _unlike(view: SnapshotView, same: list[Port]) -> Iterator[Finding]:
     active = [one for one in same if is_active(one[1])]
+    beside = [one for one in same if _beside_gpu(view, one)]
     best = max((known(port.rate_gbps) or 0 for _, port in active), default=0.0)
     usual = sum((known(port.rate_gbps) or 0) == best for _, port in active)
     # Of Ethernet ports some are often not in use; not of those that are one for each GPU.
@@ -120,7 +126,11 @@ def _unlike(view: SnapshotView, same: list[Port]) -> Iterator[Finding]:
                 ["sudo systemctl start opensm", f"ibstat {word(device.name)}"],
                 headline="waits for a subnet manager",
             )
-        elif state is not None and not is_active(port) and meant and len(active) * 2 > len(same):
+        elif (
+            state is not None
+            and not is_active(port)
+            and ((meant and len(active) * 2 > len(same)) or _is_missed(one, beside))
+        ):
             physical = known(port.physical_state)
             yield _finding(
                 view,
@@ -128,8 +138,7 @@ def _unlike(view: SnapshotView, same: list[Port]) -> Iterator[Finding]:
                 f"{place(*one)} is {state}{f' ({physical})' if physical else ''} while"
                 f" {len(active)} like it {'is' if len(active) == 1 else 'are'} active: jobs that use every"
                 " adapter hang or leave it out.",
-                "Look at the cable, the transceiver and the switch's port.",
-                [f"ibstat {word(device.name)}", f"sudo mlxlink -d {word(device.name)} -m"],
+                *_raise(one),
                 headline="has a port that is down",
             )
         elif is_active(port) and rate is not None and rate < best and usual * 2 > len(active):
@@ -152,6 +161,57 @@ def _unlike(view: SnapshotView, same: list[Port]) -> Iterator[Finding]:
                 [f"ibstat {word(device.name)}", f"sudo mlxlink -d {word(device.name)} -c -m"],
                 headline="has lost lanes",
             )
+
+
+def _beside_gpu(view: SnapshotView, one: Port) -> bool:
+    """Whether an adapter shares a PCIe switch with a data-centre GPU, and so is there for GPUDirect RDMA."""
+    device, _ = one
+    pci = view.machine.pci
+    devices = [] if pci is None or pci.facts is None else known(pci.facts.devices) or []
+    return (
+        known(device.virtual_function) is not True
+        and for_data_centres(view)
+        and any(below_switch(other, device) is not None for other in devices if other.kind == "gpu")
+    )
+
+
+def _is_missed(one: Port, beside: list[Port]) -> bool:
+    """Whether a port that is down is one of the GPUs' own adapters, half of which or more are in use.
+
+    Of a card with two ports one is often not.
+    """
+    active = [other for other in beside if is_active(other[1])]
+    fast = all(
+        is_infiniband(port) or (known(port.rate_gbps) or 0) >= FAST_GBPS for _, port in active
+    )
+    cards = {_card(other) for other in active}
+    return (
+        one in beside
+        and len(active) * 2 >= len(beside)
+        and fast
+        and _card(one) is not None
+        and _card(one) not in cards
+    )
+
+
+def _card(one: Port) -> str | None:
+    """The PCI address without the function."""
+    address = known(one[0].address)
+    return None if address is None else address.partition(".")[0]
+
+
+def _raise(one: Port) -> tuple[str, list[str]]:
+    """What to do about a port that is down, and the commands."""
+    device, port = one
+    look = [f"ibstat {word(device.name)}", f"sudo mlxlink -d {word(device.name)} -m"]
+    if is_infiniband(port) or known(port.physical_state) != "Disabled":
+        return "Look at the cable, the transceiver and the switch's port.", look
+    name = word(port.interfaces[0]) if port.interfaces else "NAME"
+    return (
+        "Bring its network interface up; where that does not help, look at the cable, the transceiver and the"
+        " switch's port.",
+        ["rdma link show", f"sudo ip link set {name} up", *look],
+    )
 
 
 def _mtu(view: SnapshotView, same: list[Port]) -> Iterator[Finding]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from kernel_tree import extended_space
-
 from ..gpus import busy
-from ..machine import Machine
+from ..machine import SWITCH, Machine, bridge, switch_acs_on
 from ..model import Collection
 
 FAULTS = Collection("PCIe")
@@ -164,11 +162,24 @@ add(
 )
 
 
+def _below_one_switch(m: Machine) -> None:
+    """All GPUs: root port, the switch's upper port, one of its lower ports each."""
+    m.devices = [device for device in m.devices if device.files["class"] != "0x060400"]
+    root = "pci0000:2e/0000:2e:01.0"
+    speeds = {"current_link_speed": "16.0 GT/s PCIe", "max_link_speed": "16.0 GT/s PCIe"}
+    m.devices += [bridge(root, **speeds), bridge(f"{root}/0000:2f:00.0", **SWITCH, **speeds)]
+    for index, gpu in enumerate(m.gpus):
+        port = f"{root}/0000:2f:00.0/0000:30:{index:02x}.0"
+        m.devices.append(bridge(port, **SWITCH, **speeds))
+        m.of(index).files["numa_node"] = "0"
+        m.of(index).place = f"{port}/{gpu.address}"
+    m.pair_level = 10
+
+
 def _acs(m: Machine) -> None:
-    for device in m.devices:
-        if device.files["class"] == "0x060400":
-            device.files["config"] = extended_space(0x1D)
-    m.pair_level = 30
+    """On root ports it changes nothing here: what passes them goes through the processor anyway."""
+    _below_one_switch(m)
+    switch_acs_on(m)
 
 
 add(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from kernel_tree import extended_space
-
-from ..machine import LIB, Library, Link, Machine, pci
+from ..machine import LIB, SWITCH, Library, Link, Machine, bridge, pci, switch_acs_on
 from ..model import Collection
 
 FAULTS = Collection("network and system")
@@ -87,7 +85,7 @@ add(
 
 
 def rdma(m: Machine, count: int = 2, **port: str) -> None:
-    """ConnectX-7 at each of the first GPUs, with port 1 as it is told."""
+    """ConnectX-7 below one PCIe switch with each of the first GPUs, with port 1 as it is told."""
     values = {
         "state": "4: ACTIVE",
         "phys_state": "5: LinkUp",
@@ -98,10 +96,7 @@ def rdma(m: Machine, count: int = 2, **port: str) -> None:
         **port,
     }
     for n in range(count):
-        above = m.of(n).place.rpartition("/")[0]
-        bus = int(m.of(n).address[5:7], 16) + 1
-        address = f"0000:{bus:02x}:00.0"
-        place = f"{above.rpartition('/')[0]}/{above.rpartition('/')[2][:-4]}02.{n % 8}/{address}"
+        place = _switched(m, n)
         m.devices.append(
             pci(
                 place,
@@ -120,8 +115,10 @@ def rdma(m: Machine, count: int = 2, **port: str) -> None:
         m.write(f"{folder}/node_type", "1: CA\n")
         m.write(f"{folder}/fw_ver", "28.39.1002\n")
         m.write(f"{folder}/hca_type", "MT4129\n")
+        m.write(f"{folder}/board_id", "MT_0000000838\n")
         for key, value in values.items():
             m.write(f"{folder}/ports/1/{key}", value + "\n")
+        _name(m, f"{folder}/ports/1", n, values["link_layer"])
         for counter in ("link_downed", "symbol_error", "port_rcv_errors"):
             m.write(f"{folder}/ports/1/counters/{counter}", "0\n")
         m.write(f"/dev/infiniband/uverbs{n}", "")
@@ -130,6 +127,33 @@ def rdma(m: Machine, count: int = 2, **port: str) -> None:
     m.modules += ["nvidia_peermem", "mlx5_ib", "mlx5_core", "ib_uverbs", "ib_core"]
     for name, kind in (("libibverbs.so.1", ""), ("libmlx5.so.1", ""), ("librdmacm.so.1", "")):
         m.write(f"{LIB}/{name}{kind}", Library("versioned"))
+
+
+def _switched(m: Machine, index: int) -> str:
+    """Puts a switch above a GPU, as servers have it; the place beside the GPU."""
+    gpu = m.of(index)
+    root = gpu.place.rpartition("/")[0]
+    bus = int(gpu.address[5:7], 16)
+    upper = f"{root}/0000:{bus - 2:02x}:00.0"
+    m.devices.append(bridge(upper, **SWITCH))
+    for slot in range(2):
+        m.devices.append(bridge(f"{upper}/0000:{bus - 1:02x}:{slot:02x}.0", **SWITCH))
+    gpu.place = f"{upper}/0000:{bus - 1:02x}:00.0/{gpu.address}"
+    return f"{upper}/0000:{bus - 1:02x}:01.0/0000:{bus + 1:02x}:00.0"
+
+
+def _name(m: Machine, port: str, number: int, link_layer: str) -> None:
+    """A port's GIDs; of Ethernet the addresses of its interface."""
+    local, empty = (
+        f"fe80:0000:0000:0000:a288:c203:00ab:{number:04x}\n",
+        ":".join(["0000"] * 8) + "\n",
+    )
+    filled = 1 if link_layer == "InfiniBand" else 4
+    for index in range(16):
+        m.write(f"{port}/gids/{index}", local if index < filled else empty)
+    if link_layer == "Ethernet":
+        for index in range(filled):
+            m.write(f"{port}/gid_attrs/ndevs/{index}", f"ens{number + 1}np0\n")
 
 
 def _port(m: Machine, name: str, **values: str) -> None:
@@ -167,17 +191,29 @@ add(
     (NET, r"mlx5_1", r"100|1X", r"cable|transceiver|reseat|port"),
     also=ALSO,
 )
+
+
+def _no_peer_memory(m: Machine) -> None:
+    """With the open modules DMA-BUF would do without it."""
+    rdma(m)
+    m.modules.remove("nvidia_peermem")
+    m.flavour = "proprietary"
+    m.packages = {name.replace("-open", ""): version for name, version in m.packages.items()}
+
+
 add(
     "no peer memory with InfiniBand",
     "h100",
-    lambda m: (rdma(m), m.modules.remove("nvidia_peermem")),
+    _no_peer_memory,
     (NET, r"", r"peermem", r"modprobe nvidia.peermem"),
     also=ALSO,
 )
 
 
 def _little_memlock(m: Machine) -> None:
+    """Of somebody who is not root: nothing limits that one's."""
     rdma(m)
+    m.user = True
     m.limits["RLIMIT_MEMLOCK"] = 65536
 
 
@@ -192,9 +228,7 @@ add(
 
 def _acs_at_nic(m: Machine) -> None:
     rdma(m)
-    for device in m.devices:
-        if device.files["class"] == "0x060400":
-            device.files["config"] = extended_space(0x1D)
+    switch_acs_on(m)
 
 
 add(
