@@ -26,7 +26,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 HOST = "/.host"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PROGRAMS = ("sh", "cat", "sleep")
-SPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x04000000 | 0x08000000
+SPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x04000000 | 0x08000000 | 0x02000000
 _NEWUSER = 0x10000000
 _BIND, _REC, _PRIVATE, _REMOUNT, _READ_ONLY = 0x1000, 0x4000, 0x40000, 0x20, 0x1
 _FLAGS = {"noexec": 0x8, "ro": 0}  # the latter once everything is written
@@ -156,6 +156,8 @@ def _furnish(machine: Machine, root: Path, libraries: dict[str, Path]) -> None:
     )
     for path, inside in _bound().items():
         _mount(path, _made(_below(root, inside)), None, _BIND | _REC)
+    if machine.cgroup2:
+        _mount("cgroup2", _made(_below(root, "/sys/fs/cgroup")), "cgroup2")
     for name in ("null", "zero", "urandom", "random", "full"):
         node = root / "dev" / name
         node.touch()

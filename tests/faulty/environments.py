@@ -109,6 +109,8 @@ CUDA_12_5 = {
     "nccl": "2.21.5",
     "nvjitlink": "12.5.82",
 }
+# Every TensorFlow's wheel holds the header of the cuDNN that it was built with.
+CUDNN_HEADER = "tensorflow/include/third_party/gpus/cudnn/include/cudnn_version.h"
 
 
 def cuda_wheel(project: str, version: str, suffix: str = "cu12") -> Package:
@@ -135,7 +137,17 @@ def tensorflow(version: str = "2.18.0", wheels: dict[str, str] | None = None) ->
             "tensorflow",
             version,
             (*needs, *pins),
-            {"tensorflow/__init__.py": standin("tensorflow", VERSION=version)},
+            {
+                "tensorflow/__init__.py": standin("tensorflow", VERSION=version),
+                CUDNN_HEADER: "".join(
+                    f"#define CUDNN_{name} {number}\n"
+                    for name, number in zip(
+                        ("MAJOR", "MINOR", "PATCHLEVEL"),
+                        CUDA_12_5["cudnn"].split("."),
+                        strict=False,
+                    )
+                ),
+            },
             tag=f"{TAG}-{TAG}-manylinux_2_17_x86_64",
         ),
         Package(

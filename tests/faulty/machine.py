@@ -96,6 +96,7 @@ class Machine:
     mounts: list[tuple[str, str]] = field(default_factory=list)  # (point, tmpfs options)
     limits: dict[str, int] = field(default_factory=dict)  # RLIMIT_* by name
     user: bool = False  # nobody special instead of root
+    cgroup2: bool = False  # control groups of version 2 are mounted
     uefi: bool = True
     secure_boot: bool = False
 

@@ -236,6 +236,18 @@ CASES = {
         "warn",
         "gave no answer within 10 s, though NVML answers",
     ),
+    "nvidia-smi is cut off by the probe's deadline": (
+        "DRV-003",
+        machine(nvidia_smi=Probe(outcome="timeout", seconds=4.0, reason="no answer within 4 s")),
+        "warn",
+        "nvidia-smi gave no answer within 4 s, though NVML answers",
+    ),
+    "nvidia-smi had no time to answer": (
+        "DRV-003",
+        machine(nvidia_smi=Probe(outcome="timeout", seconds=1.0, reason="no answer within 1 s")),
+        "could-not-run",
+        "no answer within 1 s",
+    ),
     "NVML never answers": (
         "DRV-001",
         machine(nvml=Probe(outcome="timeout", seconds=12.0, reason="no answer within 12 s")),

@@ -554,6 +554,24 @@ def test_without_avx_the_death_follows_from_the_cpu() -> None:
     assert by_code["FRM-007"].consequence_of == "HOST-002"
 
 
+def test_a_framework_that_never_answers_is_named_with_the_time() -> None:
+    late = Probe[Framework](outcome="timeout", seconds=90.0, reason="no answer within 90 s")
+    result = on("FRM-007", late)
+    (finding,) = result.findings
+    assert result.outcome == "warn" and "within 90 s" in finding.message
+    assert any("py-spy" in command for command in finding.remedy.commands)  # type: ignore[union-attr]
+    hurried = Probe[Framework](outcome="timeout", seconds=1.0, reason="no answer within 1 s")
+    assert on("FRM-007", hurried).outcome == "could-not-run"
+
+
+def test_where_cuda_itself_hangs_the_framework_is_not_blamed() -> None:
+    late = Probe[Framework](outcome="timeout", seconds=90.0, reason="no answer within 90 s")
+    hangs: Probe[Any] = Probe(outcome="timeout", seconds=12.0, reason="no answer within 12 s")
+    snap = replace(good_snapshot(tensorflow=late), "machine", cuda=hangs)
+    by_code = {one.code: one for one in diagnose(snap).results}
+    assert by_code["FRM-007"].outcome == "could-not-run"
+
+
 def test_a_process_that_is_stuck_in_the_kernel() -> None:
     stuck = Probe[Framework](
         outcome="timeout",

@@ -221,7 +221,19 @@ def test_a_refusal_that_names_nobody_where_no_module_is_installed() -> None:
         (
             "NVRM: The NVIDIA GPU is supported through the NVIDIA 470.xx Legacy drivers",
             "nvrm",
-            "another branch",
+            "it is supported by the legacy branch 470.xx",
+        ),
+        (
+            "NVRM: The NVIDIA GPU 0000:01:00.0 (PCI ID: 10de:2684) installed in this system is not supported"
+            " by the NVIDIA 470.256.02 driver release.",
+            "nvrm",
+            "not supported by driver 470.256.02: it is too old",
+        ),
+        (
+            "NVRM: The NVIDIA GPU 0000:01:00.0 (PCI ID: 10de:1292) installed in this system is not supported"
+            " by the 304.116 NVIDIA Linux driver release.",
+            "nvrm",
+            "not supported by driver 304.116: the GPU is newer than it, or so old",
         ),
         ("NVRM: No NVIDIA GPU found.", "nvrm", "found no GPU"),
     ],
@@ -229,6 +241,19 @@ def test_a_refusal_that_names_nobody_where_no_module_is_installed() -> None:
 def test_other_refusals(text: str, kind: str, words: str) -> None:
     finding = only(judge(unloaded(module_files=[HERE], log=[event(text, kind)]), "KRN-002"))
     assert words in finding.message
+
+
+def test_one_gpu_of_two_that_this_release_does_not_support() -> None:
+    text = (
+        "NVRM: The NVIDIA GPU 0000:c1:00.0 (PCI ID: 10de:2684) installed in this system is not supported by"
+        " the NVIDIA 470.256.02 driver release."
+    )
+    told = KernelEvent(kind="nvrm", text=text, pci_address="0000:c1:00.0")
+    probe = "nvidia: probe of 0000:c1:00.0 failed with error -1"
+    gave_up = KernelEvent(kind="nvrm", text=probe, pci_address="0000:c1:00.0")
+    finding = only(judge(healthy(log=[told, gave_up]), "KRN-013"))
+    assert "470.256.02" in finding.message and "newer driver" in (finding.remedy or "").text  # type: ignore[union-attr]
+    assert "c1:00.0" in finding.subjects[0].text
 
 
 def test_a_second_module_that_could_not_be_loaded() -> None:

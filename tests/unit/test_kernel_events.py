@@ -260,3 +260,34 @@ def test_any_text_gives_events_of_known_kinds(text: str) -> None:
 def test_any_bytes_are_records_or_nothing(data: bytes) -> None:
     for prefix in (b"", b"4,2,123,-;NVRM: Xid (PCI:0000:3b:00): "):
         assert isinstance(kmsg(prefix + data), list)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (
+            "is not supported by the|NVIDIA 470.256.02 driver release.|Please see 'Appendix A",
+            "not supported by the NVIDIA 470.256.02 driver release.",
+        ),
+        (
+            "is not supported by the 304.116|NVIDIA Linux driver release.  Please see 'Appendix",
+            "not supported by the 304.116 NVIDIA Linux driver release.",
+        ),
+        (
+            "is not supported by open|nvidia.ko because it does not include the required GPU",
+            "not supported by open nvidia.ko because",
+        ),
+    ],
+)
+def test_a_message_in_several_lines_is_one_sentence(lines: str, words: str) -> None:
+    first, *more = lines.split("|")
+    said = ["The NVIDIA GPU 0000:01:00.0 (PCI ID: 10de:2684)", f"installed in this system {first}"]
+    message = [f"NVRM: {line}" for line in [*said, *more]]
+    record: list[dict[str, object]] = []
+    parse_kmsg(("3,1,9000000,-;" + "\\x0a".join(message) + "\n").encode(), record)
+    dmesg = "[    9.000000] " + "\n               ".join(message)
+    stamped = "\n".join(f"[    9.000000] {line}" for line in message)
+    for events in (record, parse_text(dmesg), parse_text(stamped)):
+        (event,) = events
+        assert words in str(event["text"])
+        assert (event["kind"], event["pci_address"]) == ("nvrm", "0000:01:00.0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ...facts.base import Unavailable, known
+from ...facts.base import Probe, Unavailable, known
 from ...facts.gpu import NvidiaSmi
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView, facts_of, need
@@ -136,11 +136,14 @@ def _nvml_remedy(view: SnapshotView, code: int, told: ErrorCode) -> Remedy:
     follows=(*NO_GPUS, "DRV-010", "GPU-001", "KRN-009", "KRN-013"),
 )
 def nvidia_smi_answers(view: SnapshotView) -> Iterator[Verdict]:
+    works = nvml_code(view) == 0
+    if works and silent(view.machine.nvidia_smi):
+        yield _smi_silent(view, view.machine.nvidia_smi, NvidiaSmi())
+        return
     smi = facts_of(view.machine.nvidia_smi, "nvidia-smi")
     if view.machine.origin == "nvidia-smi":
         yield _once_said(view, smi)
         return
-    works = nvml_code(view) == 0
     if isinstance(smi.path, Unavailable) and smi.path.unavailable == "absent" and works:
         yield _smi_missing(view)
         return
@@ -151,7 +154,7 @@ def nvidia_smi_answers(view: SnapshotView) -> Iterator[Verdict]:
         and works
         and not stuck_in(view.machine.nvidia_smi)
     ):
-        yield _smi_silent(view, smi, path)
+        yield _smi_silent(view, view.machine.nvidia_smi, smi)
         return
     code = need(smi.exit_code, "nvidia-smi's answer")
     if code != 0:
@@ -246,13 +249,19 @@ def _smi_missing(view: SnapshotView) -> Finding:
     )
 
 
-def _smi_silent(view: SnapshotView, smi: NvidiaSmi, path: str) -> Finding:
+def _smi_silent(view: SnapshotView, probe: Probe[NvidiaSmi] | None, smi: NvidiaSmi) -> Finding:
+    """By nvidia-smi's own deadline, or by that of the process which waited for it."""
+    assert probe is not None
+    late = known(smi.message) or f"nvidia-smi gave no answer within {probe.seconds:.0f} s"
     return Finding(
         "warn",
-        f"{known(smi.message) or 'nvidia-smi gave no answer'}, though NVML answers: scripts and health checks"
-        " that call it hang.",
-        subjects=about_file(path),
-        evidence=[view.evidence("machine.nvidia_smi.message")],
+        f"{late}, though NVML answers: scripts and health checks that call it hang.",
+        subjects=about_file(known(smi.path)),
+        evidence=[
+            view.evidence("machine.nvidia_smi.message")
+            if known(smi.message)
+            else view.evidence("machine.nvidia_smi", probe.reason)
+        ],
         remedy=Remedy(
             "See where it hangs, and whether another program bears its name.",
             ["type -a nvidia-smi", "timeout 60 strace -f nvidia-smi -L", *_BY_HAND.commands[1:]],

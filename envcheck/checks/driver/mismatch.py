@@ -127,6 +127,9 @@ def _remedy(
         )
     if kernel is None:
         kernel = Kernel()
+    coming = [version for version in modules_on_disk(kernel) if version in libraries]
+    if coming and module not in modules_on_disk(kernel):  # whatever is left of the module's own
+        return bring_together(view, kernel, coming)
     if module and module in libraries:
         return Remedy(
             f"Libraries of the module's own version {module} are installed, and a process gets others: take"

@@ -15,6 +15,7 @@ from ...facts.target import FRAMEWORKS, Framework
 from ...facts.view import SnapshotView, need
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.subjects import about
+from ..driver.hang import silent
 from ..purpose import CPU_TENSORFLOWS
 from ..registry import check
 from ..target import (
@@ -190,7 +191,8 @@ def _gpu_tensorflow(view: SnapshotView, version: Version | None) -> Remedy:
         "Importing a framework and asking it for its GPUs loads hundreds of megabytes of native code. "
         "Where that code crashes, no Python error is left: the process dies by a signal, which tells "
         "why (4: instructions that this CPU lacks; 9: out of memory; 11: a library crashed). A failure. "
-        "A process that gave no answer in time is reported as could not run."
+        "A warning where it gave no answer in time: a slow disk does that, and so does a network mount or "
+        "a GPU that never answers."
     ),
     sources=("signal(7)", "tensorflow's requirement of AVX since 1.6"),
     follows=("HOST-002", "DRV-010", "PKG-017"),
@@ -218,6 +220,8 @@ def _outcome(view: SnapshotView, name: str, probe: Probe[Framework]) -> Verdict:
         )
     if probe.outcome == "ok":
         return Passed(f"{title} answered in {probe.seconds:.1f} s")
+    if silent(probe) and not any(map(silent, (view.machine.nvml, view.machine.cuda))):
+        return _hangs(view, name, probe)
     found = re.search(r"signal (\d+)", probe.reason)
     if probe.outcome != "crashed" or found is None:
         return Unjudged(
@@ -234,6 +238,33 @@ def _outcome(view: SnapshotView, name: str, probe: Probe[Framework]) -> Verdict:
             *([view.evidence(f"target.{name}", probe.evidence)] if probe.evidence else []),
         ],
         remedy=_after_signal(view, name, number),
+    )
+
+
+def _hangs(view: SnapshotView, name: str, probe: Probe[Framework]) -> Finding:
+    title = FRAMEWORKS[name]
+    again = f"{python(view)} -c 'import faulthandler; faulthandler.dump_traceback_later(60); "
+    return Finding(
+        "warn",
+        f"Importing {title} and asking it for its GPUs gave no answer within {probe.seconds:.0f} s: it hangs,"
+        " or is slow beyond use.",
+        subjects=about("framework", title),
+        evidence=[
+            view.evidence(f"target.{name}", probe.reason),
+            *([view.evidence(f"target.{name}", probe.evidence)] if probe.evidence else []),
+        ],
+        remedy=Remedy(
+            "Import it by hand: after a minute its stack shows where it waits. In Python's own files it is"
+            " the disk or a network mount; in the driver it is a GPU, and the kernel's log says which. Where"
+            " it ends after all, give envcheck that time (--deadline).",
+            [
+                f"{again}import {name}'",
+                "py-spy dump --native --pid PID  # of that process, from another terminal",
+                f'df -hT "$({python(view)} -c "import sys; print(sys.prefix)")"',
+                "sudo dmesg | grep -iE 'nvrm|xid|nfs|blocked for more than'",
+            ],
+        ),
+        headline=f"importing {title} does not end",
     )
 
 

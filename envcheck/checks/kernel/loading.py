@@ -40,6 +40,7 @@ from ..nvidia_devices import (
 )
 from ..registry import check
 from ..system_commands import on_system
+from .unsupported import is_unsupported, unsupported
 
 CLOUDS = {"azure": "Azure", "google": "Google Cloud", "amazon": "AWS"}
 MODULE = re.compile(r"^(nvidia[\w-]*)[: ]|'(nvidia[\w-]*)'")
@@ -72,12 +73,6 @@ LOAD_ERRORS = (
         "Rebuild it; on cloud kernels install linux-modules-extra-$(uname -r), which holds what"
         " nvidia-drm builds on.",
         True,
-    ),
-    ModuleLoadError(
-        r"Legacy drivers|not supported by the NVIDIA",
-        "does not support this GPU: it needs another branch of the driver, which the message names",
-        "Install the branch that supports this GPU.",
-        False,
     ),
     ModuleLoadError(
         r"No NVIDIA (GPU|devices|graphics adapter)|probe routine",
@@ -117,7 +112,10 @@ def module_accepted(view: SnapshotView) -> Iterator[Verdict]:
     if runs:
         refused.pop("nvidia", None)
     for module, events in refused.items():
-        yield _refused(view, kernel, module, events)
+        unknown = [event for event in events if is_unsupported(event)]
+        yield from unsupported(view, unknown)
+        if not unknown:
+            yield _refused(view, kernel, module, events)
     if not refused:
         yield Passed("nothing was refused since boot")
 
@@ -126,7 +124,7 @@ def _refusals(kernel: Kernel, log: list[KernelEvent]) -> dict[str, list[KernelEv
     """The refusals of modules that are not loaded now, by the module's name."""
     refused: dict[str, list[KernelEvent]] = {}
     for event in log:
-        if event.kind not in ("module-rejected", "module-error") and not _load_error(event):
+        if event.kind not in ("module-rejected", "module-error") and not _of_load(event):
             continue
         named = MODULE.search(event.text)
         module = (named.group(1) or named.group(2)).replace("-", "_") if named else "nvidia"
@@ -146,6 +144,10 @@ def _load_error(event: KernelEvent) -> ModuleLoadError | None:
     if event.kind not in ("module-error", "nvrm"):
         return None
     return next((error for error in LOAD_ERRORS if re.search(error.pattern, event.text)), None)
+
+
+def _of_load(event: KernelEvent) -> bool:
+    return _load_error(event) is not None or is_unsupported(event)
 
 
 def _refused(view: SnapshotView, kernel: Kernel, module: str, events: list[KernelEvent]) -> Finding:

@@ -18,6 +18,7 @@ from ..nvidia_devices import event_evidence, held_for_guests, kernel_facts, list
 from ..registry import check
 from ..system_commands import on_system
 from .events import REPORT, address_of_event, gpu_at, reset_commands, subjects_at
+from .unsupported import is_unsupported, unsupported
 
 FALLEN = 79  # told by PCI-004
 ADVICE = 154  # what the driver wants done with a GPU
@@ -199,14 +200,16 @@ def _sxid_remedy(told: Sxid | None) -> Remedy:
     "KRN-013",
     title="The driver started every GPU",
     problem="was not started by the driver",
-    about="The driver may hold a GPU and yet not be able to start it: its firmware does not answer, or"
-    " the machine's firmware has given it no room for its memory (BAR1 is 0M). nvidia-smi then lists"
+    about="The driver may hold a GPU and yet not be able to start it: its firmware does not answer, the"
+    " machine's firmware has given it no room for its memory (BAR1 is 0M), or this release of the driver does"
+    " not know the GPU. nvidia-smi then lists"
     " fewer GPUs than there are, or none. Judged by the driver's own words in the kernel log; a GPU that"
     " the driver lists now has been started since.",
     sources=(
         "NVIDIA/open-gpu-kernel-modules#789, #876, #1230",
         "NVIDIA/gpu-operator#492",
         "NVIDIA/cuda-samples#104",
+        "ZaidQureshi/bam#38 (a GPU that the release does not support)",
     ),
     follows=("PCI-001", "PCI-002", "PCI-004", "KRN-002", "KRN-009", "DRV-002"),
 )
@@ -216,10 +219,16 @@ def every_gpu_started(view: SnapshotView) -> Iterator[Verdict]:
     failed: dict[str, list[KernelEvent]] = {}
     for event in events:
         address = known(event.pci_address)
-        told = event.kind == "nvrm" and COULD_NOT_START.search(event.text)
+        told = event.kind == "nvrm" and (
+            COULD_NOT_START.search(event.text) or is_unsupported(event)
+        )
         if told and address and address not in well:
             failed.setdefault(address, []).append(event)
     for address, lines in failed.items():
+        unknown = [event for event in lines if is_unsupported(event)]
+        if unknown:
+            yield from unsupported(view, unknown)
+            continue
         yield _not_started(view, address, lines, _firmware(view, address, events))
     if not failed:
         yield Passed("no failure since boot")

@@ -32,7 +32,8 @@ KINDS = (
         re.compile(
             r"RmInitAdapter failed|API mismatch|PCI I/O region assigned to your NVIDIA device"
             r"|requires use of the NVIDIA open kernel modules|not supported by open nvidia\.ko"
-            r"|not supported by the NVIDIA|Legacy drivers|No NVIDIA (?:GPU|devices|graphics adapter)"
+            r"|not supported by the (?:\d[\d.]{2,20} )?NVIDIA|Legacy drivers"
+            r"|No NVIDIA (?:GPU|devices|graphics adapter)"
             r"|probe routine (?:failed|was not called)"
         ),
     ),

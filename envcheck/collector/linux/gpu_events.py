@@ -102,11 +102,13 @@ def _continues(message, seconds, text):
 
 def parse_event(text, seconds=None):
     """The event that a message of the kernel log is, or None where it is about something else."""
+    head, driver, rest = " ".join(text.split()).partition("NVRM: ")
+    text = head + driver + rest.replace("NVRM: ", "")  # each line of a message begins so
     xid, sxid = XID.search(text), SXID.search(text)
     kind = "xid" if xid else "sxid" if sxid else kind_of(text)
     if kind is None:
         return None
-    event = {"kind": kind, "text": " ".join(text.split())[:TEXT_LIMIT]}
+    event = {"kind": kind, "text": text[:TEXT_LIMIT]}
     named = xid or sxid or (ON_BUS.match(text) if kind in KERNELS_OWN else DEVICE.search(text))
     event["pci_address"] = (
         pci_address(named.group(1))

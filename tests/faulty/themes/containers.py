@@ -39,6 +39,7 @@ def docker(
         f"*) cat /.made/docker{out}; exit {code};;\nesac\n",
     )
     m.write("/.made/docker", told + "\n")
+    m.cgroup2 = {**INFO, **info}["CgroupVersion"] == "2"
     m.write("/var/lib/docker/.keep", "")
     m.write("/sbin/ldconfig", "#!/bin/sh\n")
     m.write("/usr/bin/docker-init", "#!/bin/sh\n")

@@ -127,17 +127,22 @@ def _needs_open(m: Machine) -> None:
 
 
 def _too_old(m: Machine) -> None:
+    """The module gives up where it supports none of the GPUs, and is not loaded then."""
     without_module(m)
-    m.modules = ["nvidia"]
     m.driver = "470.256.02"
     m.flavour = "proprietary"
-    m.files |= {}
     for gpu in m.gpus:
         m.say(
             f"NVRM: The NVIDIA GPU {gpu.address} (PCI ID: 10de:2684)\\x0aNVRM: installed in this system is not "
-            "supported by the\\x0aNVRM: NVIDIA 470.256.02 driver release.",
+            "supported by the\\x0aNVRM: NVIDIA 470.256.02 driver release.\\x0aNVRM: Please see 'Appendix A - Supported "
+            "NVIDIA GPU Products'\\x0aNVRM: in this release's README, available on the operating system",
             f"nvidia: probe of {gpu.address} failed with error -1",
         )
+    m.say(
+        f"NVRM: The NVIDIA probe routine failed for {len(m.gpus)} device(s).",
+        "NVRM: None of the NVIDIA devices were initialized.",
+        "nvidia-nvlink: Unregistered the Nvlink Core, major device number 510",
+    )
 
 
 def _not_initialised(m: Machine, index: int) -> None:
@@ -331,7 +336,12 @@ add(
     "a driver too old for the GPU",
     "rtx4090",
     _too_old,
-    ("KRN-013|KRN-009|DRV-0\\d\\d", r"0000:01:00\.0", r"not supported|470\.256\.02", r"driver|apt"),
+    (
+        "KRN-002|KRN-013",
+        r"0000:01:00\.0",
+        r"not supported by driver 470\.256\.02: it is too old",
+        r"newer driver",
+    ),
     also="PCI-003|KRN-005",
 )
 for index in (5, 0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import environments as env
-from ..machine import LIB, Machine
+from ..machine import LIB, Library, Machine, module_on_disk
 from ..model import Collection
 from .libraries import _tf
 
@@ -144,10 +144,10 @@ add(
         'n=0\nwhile read -r line && [ $n -lt 90 ]; do echo "$line"; n=$((n+1)); done </.made/smi',
     ),
     (
-        "DRV-003|DRV-006",
-        r"nvidia-smi|",
-        r"half|cut|ends|not complete|no output|document|XML",
-        r"nvidia-smi|report|install|again",
+        "DRV-011",
+        r"nvidia-smi",
+        r"half|cut|ends",
+        r"nvidia-smi",
     ),
 )
 
@@ -184,19 +184,15 @@ add(
 
 
 def _updated_meanwhile(m: Machine) -> None:
-    """An update puts new libraries there while the module goes on: NVML answers at first, nvidia-smi no more."""
+    """An update is under way while the module goes on: NVML has answered, and nvidia-smi does so no more."""
     new = "570.124.06"
-    for name in ("libcuda", "libnvidia-ml"):
-        m.write(f"{LIB}/{name}.so.{new}", m.files.get("", "") or _library(name))
+    for name, source in (("libcuda", "cuda"), ("libnvidia-ml", "nvml")):
+        m.write(f"{LIB}/{name}.so.{new}", Library(source))
+    m.files |= dict.fromkeys(module_on_disk(m.kernel, m.driver, m.flavour))
+    m.files |= module_on_disk(m.kernel, new, m.flavour)
     m.smi_out = f"Failed to initialize NVML: Driver/library version mismatch\nNVML library version: {new[:7]}\n"
     m.smi_code = 18
     m.packages = {name: version.replace("570.86.15", new) for name, version in m.packages.items()}
-
-
-def _library(name: str):  # type: ignore[no-untyped-def]
-    from ..machine import Library
-
-    return Library({"libcuda": "cuda", "libnvidia-ml": "nvml"}[name])
 
 
 add(
