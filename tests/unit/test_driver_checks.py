@@ -16,7 +16,7 @@ from h100 import (
     no_driver,
     smi,
 )
-from judged import assert_case
+from judged import assert_case, results
 from msgspec.structs import replace
 
 from envcheck.checks.engine import diagnose
@@ -336,6 +336,17 @@ CASES = {
         "there is none",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("origin", "words"), [("live", "nvidia-smi -q -x | tail -3"), ("nvidia-smi", "nvidia-smi.txt")]
+)
+def test_who_can_bring_the_whole_document(origin: str, words: str) -> None:
+    found = machine(nvidia_smi=smi([gpu()], cut=True))
+    changed = replace(found.machine, origin=origin)
+    told = results(replace(found, machine=changed), ("driver",))
+    (finding,) = told["DRV-011"].findings
+    assert words in "; ".join(finding.remedy.commands)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("name", CASES)

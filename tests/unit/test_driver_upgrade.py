@@ -160,6 +160,12 @@ def test_another_copy_of_the_libraries_is_loaded() -> None:
     assert any("/usr/local/nvidia/lib64" in command for command in remedy.commands)
 
 
+def test_while_an_upgrade_is_under_way_old_libraries_may_still_be_there() -> None:
+    files = [h100.file("libnvidia-ml", OLD), h100.file("libnvidia-ml", NEW)]
+    remedy = told(upgraded(driver_files=files, module_files=[module(NEW)]))
+    assert "reload the modules" in remedy.text and "loader's path" not in remedy.text
+
+
 def test_in_a_container_nothing_is_reloaded() -> None:
     snapshot = mismatch(container())
     (finding,) = diagnosed(snapshot)["DRV-002"].findings
