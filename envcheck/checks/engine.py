@@ -134,6 +134,8 @@ def _headed(finding: Finding, check: Check) -> Finding:
 
 def _for_this_machine(result: CheckResult, view: SnapshotView) -> CheckResult:
     """The result, with remedies whose commands work on the machine that it is about."""
+    if not result.findings:
+        return result
     findings = [
         finding
         if finding.remedy is None
@@ -217,6 +219,8 @@ def _root(
     result: CheckResult, by_code: dict[str, CheckResult], checks: dict[str, Check]
 ) -> str | None:
     """The code at the end of the chain of causes above a result; None where nothing explains it."""
+    if result.outcome in ("pass", "skipped"):
+        return None
     seen = {result.code}
     root = None
     while True:
