@@ -158,7 +158,10 @@ Faults are put *below* envcheck: a stand-in libnvidia-ml, libcuda and nvidia-smi
 its own, in which the real command line runs. What has to be said stands with each fault
 (`tests/faulty/themes/`). *Named* wants the right subject (which GPU, link, file, package) and the
 right cause; *remedy* what mends it; a failing finding that is neither the fault nor what follows
-from it is *misleading*."""
+from it is *misleading*.
+
+The faults, and what must be said of them, were written by those who wrote the checks, and some checks
+were mended by them: faults and reports that neither has met will do worse."""
 
 
 def page(card: Card) -> str:
