@@ -77,7 +77,7 @@ def test_the_facts_are_those_that_were_made_up(tmp_path: Path) -> None:
     assert {gpu.memory_total_mib for gpu in gpus} == {81559}
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_the_page_says_what_is_so() -> None:
     """All of it, as benchmarks/scorecard.py does."""
     taken = card.take(themes.all_faults())
