@@ -37,7 +37,7 @@ HOMES |= {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}
 def environment(**changes: str) -> dict[str, str]:
     """This process's, less what would change a result: pip's configuration, what was installed last."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(LEAKS)}
-    if "HOME" not in changes:
+    if "HOME" not in changes and "XDG_STATE_HOME" not in os.environ:
         clean["XDG_STATE_HOME"] = _state_home()
     return clean | {"PIP_CONFIG_FILE": os.devnull} | changes
 
