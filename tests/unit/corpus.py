@@ -193,7 +193,8 @@ def judged(report: Report) -> Judged:
         result = results[report.code]
         wanted = (report.outcome,) if report.outcome else TOLD
         named = result.outcome in wanted and report.subject in words(result)
-        remedy = named and all(re.search(regex, advice(result)) for regex in report.remedy)
+        advised = [re.search(regex, advice(result)) for regex in report.remedy]
+        remedy = named and bool(advised) and all(advised)
     found = bool(told) or named
     return Judged(found, named, remedy, [c for c in report.misleading if c in told], told)
 

@@ -28,7 +28,7 @@ def test_the_report_is_diagnosed(name: str) -> None:
     assert not seen.misleading, seen.told
     if report.code:
         assert seen.named, (report.code, seen.told)
-        assert seen.remedy, (report.remedy, seen.told)
+        assert seen.remedy or not report.remedy, (report.remedy, seen.told)
 
 
 @pytest.mark.parametrize("name", reports())
