@@ -13,6 +13,7 @@ from targets import ABSENT, dist, good_snapshot, judge, packages
 from envcheck.checks.framework.jax_causes import version
 from envcheck.collector.packaging import dali, distributions
 from envcheck.collector.probes import packages as probe
+from envcheck.data.packages import TENSORFLOWS
 from envcheck.facts.target import DaliLibrary, Environment, Packages
 from envcheck.findings.model import CheckResult
 
@@ -211,3 +212,7 @@ def test_the_libraries_of_the_plugin_are_found(tmp_path: Path) -> None:
     since = probe.tensorflow_since(found)
     assert msgspec.convert({"tensorflow_since": since}, Packages).tensorflow_since == since
     assert "unavailable" in dali.libraries([])
+
+
+def test_the_collector_knows_the_same_tensorflows() -> None:
+    assert set(distributions.TENSORFLOWS) == TENSORFLOWS

@@ -20,7 +20,6 @@ from .causes import NO_GPU, explain
 from .jax_causes import outdated
 
 _BEFORE = (*NO_GPUS_THERE, "DRV-004", "DRV-007", "FRM-001", "FRM-007")
-_EXPLAINED = ("PKG-013", "PKG-017", "LIB-005", "LIB-008", "FRM-003", "FRM-004", "FRM-005")
 
 
 @check(

@@ -10,7 +10,7 @@ from ...data.data_centre_gpus import is_data_centre
 from ...facts.base import known
 from ...facts.evidence import Evidence
 from ...facts.gpu import Gpu
-from ...facts.missing import CannotJudge, Skip
+from ...facts.missing import CannotJudge
 from ...facts.network import Network, NetworkInterface, NetworkSetting, RdmaDevice, RdmaPort
 from ...facts.pci import PciDevice
 from ...facts.view import SnapshotView, facts_of
@@ -85,14 +85,6 @@ def gpus(view: SnapshotView) -> list[Gpu]:
         return view.seen_gpus
     except CannotJudge:
         return []
-
-
-def several_gpus(view: SnapshotView) -> list[Gpu]:
-    """Raises Skip where there are not two of them."""
-    found = gpus(view)
-    if len(found) < 2:
-        raise Skip("there are not two GPUs")
-    return found
 
 
 def for_data_centres(view: SnapshotView) -> bool:

@@ -17,11 +17,16 @@ RELEVANT = re.compile(
     r"|transformer-engine.*|transformers|ktrain|flash-attn.*|onnxruntime.*|cutensor.*|pip)\Z"
 )
 
-# Distributions that install the package ``tensorflow``.
+# Distributions that install the package ``tensorflow``, as envcheck/data/packages.py has them.
 TENSORFLOWS = (
     "tensorflow",
-    "tensorflow-cpu",
     "tensorflow-gpu",
+    "tensorflow-cpu",
+    "tensorflow-rocm",
+    "tensorflow-aarch64",
+    "tensorflow-cpu-aws",
+    "intel-tensorflow",
+    "intel-tensorflow-avx512",
     "nvidia-tensorflow",
     "tf-nightly",
     "tf-nightly-cpu",

@@ -76,7 +76,6 @@ _GPU_FIELDS = {
 }
 # Of every row alike: the newest name first.
 _TOP = {"kmd_version": "driver_version", "driver_version": "driver_version", "count": "gpu_count"}
-_UNITS = {"memory": " MiB", "power": " W"}
 _TITLE = re.compile(r"[A-Za-z][\w.]{1,80}(?: \[[\w%]{1,5}\])?\Z")
 _NAMED = ("name", "uuid", "index", "bus_id")  # one of them is in every header that is of use
 
