@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import re
 import socket
@@ -23,15 +24,30 @@ TYPES = {".html": "text/html", ".json": JSON_TYPE}
 
 
 class Log:
-    """One line of JSON a request."""
+    """One line of JSON a request, in the order in which their clients had the answers."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._numbers = itertools.count()
+        self._answered: set[int] = set()  # whose clients may go on, and that are not written yet
 
-    def write(self, record: dict[str, Any]) -> None:
-        with self._lock, self._path.open("a") as file:
-            file.write(json.dumps(record) + "\n")
+    def number(self) -> int:
+        """Of a request that begins."""
+        return next(self._numbers)
+
+    def answered(self, number: int) -> None:
+        """The last of the answer is about to be sent."""
+        with self._changed:
+            self._answered.add(number)
+
+    def write(self, number: int, record: dict[str, Any]) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not any(n < number for n in self._answered), 1)
+            with self._path.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+            self._answered.discard(number)
+            self._changed.notify_all()
 
 
 class PythonServer:
@@ -85,6 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
         self.sent = 0
+        self.number = self.log.number()
         status = 500
         try:
             status = self._answer(path)
@@ -92,6 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         finally:
             self.log.write(
+                self.number,
                 {
                     "method": self.command,
                     "path": self.path,
@@ -100,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
                     "range": self.headers.get("Range", ""),
                     "accept": self.headers.get("Accept", ""),
                     "agent": self.headers.get("User-Agent", ""),
-                }
+                },
             )
 
     def _answer(self, path: str) -> int:
@@ -129,6 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         if status != 204:
             self.send_header("Content-Length", "0")
+        self.log.answered(self.number)
         self.end_headers()
         return status
 
@@ -150,6 +169,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Vary", "Accept")
         if status == 206:
             self.send_header("Content-Range", f"bytes {first}-{end - 1}/{state.st_size}")
+        if self.command == "HEAD" or first == end:
+            self.log.answered(self.number)
         self.end_headers()
         if self.command != "HEAD":
             self._copy(file, first, end, self.rate if file.parent.name == "files" else 0)
@@ -174,6 +195,8 @@ class _Handler(BaseHTTPRequestHandler):
             source.seek(first)
             while first < end:
                 chunk = source.read(min(size, end - first))
+                if first + len(chunk) >= end:
+                    self.log.answered(self.number)
                 self.wfile.write(chunk)
                 self.sent += len(chunk)
                 first += len(chunk)
