@@ -213,7 +213,7 @@ def doctor(bench: Bench, figures: Figures) -> None:
     alone, ours = in_turn(
         min(bench.rounds, 7),
         imported,
-        lambda: bench.took([*argv, "--no-kernels", "--exit-zero"], home),
+        lambda: bench.took([*argv, "--level=quick", "--exit-zero"], home),
     )
     beside = f"{ours:.2f} s; the import inside, of a stand-in: {alone:.2f} s"
     figures.add(

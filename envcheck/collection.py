@@ -24,6 +24,7 @@ from .facts.snapshot import Snapshot
 DEADLINE = 300.0
 # Seconds more with micro-kernels: it starts none after 900 s, and the last of them may take this long.
 KERNELS = 900.0 + 300.0
+SYSTEMS = 600.0 + 210.0  # the same with acceleration systems
 BEYOND_PROBES = 60.0  # seconds, where a deadline for every probe was given
 GRACE = 2.0  # seconds for the collector to end what it started
 ENGINE_GRACE = 15.0  # the same where a container is part of it
@@ -35,10 +36,12 @@ Progress = Callable[[list[str], int, int], None]
 
 
 class Kernels(msgspec.Struct, frozen=True, kw_only=True):
-    """Which micro-kernels to run. Where a list is empty: all."""
+    """What to run on the GPUs: micro-kernels, and acceleration systems."""
 
-    levels: list[str] = []  # of facts.micro_kernels.Level
-    modes: list[str] = []  # of facts.micro_kernels.Mode
+    products: bool = True  # the micro-kernels
+    levels: list[str] = []  # of facts.micro_kernels.Level; all where it is empty
+    modes: list[str] = []  # of facts.micro_kernels.Mode; all where it is empty
+    systems: list[str] = []  # of collector.acceleration; none where it is empty
     gpus: list[int] = []  # nvidia-smi's indices
     busy_ok: bool = False  # on GPUs that are in use, too
     full: bool = False  # with the GPUs' own counters, which takes longer
@@ -49,8 +52,10 @@ class Kernels(msgspec.Struct, frozen=True, kw_only=True):
             "--kernels": self.levels,
             "--modes": self.modes,
             "--gpu": [str(index) for index in self.gpus],
+            "--systems": self.systems,
         }
-        argv = [f"{option}={','.join(words)}" for option, words in chosen.items() if words]
+        argv = [] if self.products else ["--level=quick"]
+        argv += [f"{option}={','.join(words)}" for option, words in chosen.items() if words]
         argv += ["--busy-ok"] if self.busy_ok else []
         return argv + (["--evidence=full"] if self.full else [])
 
@@ -100,7 +105,7 @@ def collect(
 
     target: a path. inside: a container instead, whose own Python then runs the collector, too.
     deadline: seconds for every probe, instead of each probe's own.
-    kernels: which micro-kernels to run after the probes; None for none.
+    kernels: what to run on the GPUs after the probes; None for nothing.
     only: of the probes, these; all where it is empty.
     seen: an unredacted Snapshot of this machine, whose probes of the machine are not run again.
     environment: variables that the collector gets beside this process's own, and the target's probes from it.
@@ -128,9 +133,9 @@ def collect(
     bound = DEADLINE if deadline is None else max(DEADLINE, deadline + 2 * BEYOND_PROBES)
     if kernels is not None:
         argv += kernels.argv()
-        bound += KERNELS
+        bound += (KERNELS if kernels.products else 0.0) + (SYSTEMS if kernels.systems else 0.0)
     elif nvidia_smi is None:
-        argv += ["--no-kernels"]
+        argv += ["--level=quick"]
     env = None if environment is None else {**os.environ, **environment}
     with _requested(inside, seen) as arguments:
         grace = GRACE if inside is None else ENGINE_GRACE

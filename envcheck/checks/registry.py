@@ -75,6 +75,7 @@ class Check(msgspec.Struct, frozen=True):
     follows: codes of checks whose failure explains this one's: it is then shown as a consequence.
     about: what it means, for `envcheck explain`; sources: where the knowledge comes from.
     needs: the Snapshot's sections that it rests on, where those are fewer than its area's.
+    systems: the acceleration systems that it judges ("xla"), by which names --only takes it, too.
     """
 
     code: str
@@ -86,6 +87,7 @@ class Check(msgspec.Struct, frozen=True):
     judge: Judge
     problem: str
     needs: frozenset[str] = frozenset()
+    systems: tuple[str, ...] = ()
 
     @property
     def sections(self) -> frozenset[str]:
@@ -108,10 +110,11 @@ def check(
     sources: Iterable[str],
     follows: Iterable[str] = (),
     needs: frozenset[str] = frozenset(),
+    systems: Iterable[str] = (),
 ) -> Callable[[Judge], Judge]:
     """Register the decorated generator as the check ``code``, in the AREA of its module or package.
 
-    ``needs``: as of Check.
+    ``needs``, ``systems``: as of Check.
     It yields Findings, Passed and Unjudged, or raises CannotJudge; yielding nothing is a pass.
     """
 
@@ -122,7 +125,16 @@ def check(
         if _areas.setdefault(area.name, area) != area:
             raise ValueError(f"the area {area.name} is registered twice")
         _checks[code] = Check(
-            code, area.name, title, about, tuple(sources), tuple(follows), judge, problem, needs
+            code,
+            area.name,
+            title,
+            about,
+            tuple(sources),
+            tuple(follows),
+            judge,
+            problem,
+            needs,
+            tuple(systems),
         )
         return judge
 
@@ -202,3 +214,13 @@ def all_checks() -> tuple[Check, ...]:
     """Every check, by area in the report's order, then by code."""
     order = list(areas())
     return tuple(sorted(_checks.values(), key=lambda c: (order.index(c.area), c.code)))
+
+
+@cache
+def all_systems() -> dict[str, tuple[Check, ...]]:
+    """Every acceleration system that a check judges, with its checks."""
+    found: dict[str, list[Check]] = {}
+    for one in all_checks():
+        for system in one.systems:
+            found.setdefault(system, []).append(one)
+    return {name: tuple(checks) for name, checks in sorted(found.items())}

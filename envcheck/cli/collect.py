@@ -52,7 +52,7 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="keep names, serial numbers, UUIDs and home paths (credentials are never kept)",
     )
-    parser.rare("--engine", "--entrypoint", "--deadline", "--no-kernels")
+    parser.rare("--engine", "--entrypoint", "--deadline")
 
 
 def run(arguments: argparse.Namespace) -> int:

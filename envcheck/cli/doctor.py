@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 EPILOG = """\
 examples:
   envcheck doctor                      this machine, and the active environment
-  envcheck doctor --target ~/venvs/tf  this machine, and that environment
   envcheck doctor --from machine.json  a Snapshot that somebody sent
+  envcheck doctor --level deep         and AMP, XLA, NCCL, …: do they engage?
   envcheck doctor --only driver gpu    two areas (or codes) and nothing else
   envcheck doctor --commands           what to type, to read and to run"""
 
@@ -30,6 +30,7 @@ MORE = """\
   envcheck doctor --target container:ID  one that runs
   envcheck doctor --expect h100.toml   held against a profile of one's own
   envcheck doctor --gpu 0 --kernels L0  one GPU's Tensor Cores, driver alone
+  envcheck doctor --only xla nccl      two acceleration systems, run
   envcheck doctor --format markdown    a block to paste into a ticket
   envcheck doctor --format junit --output report.xml --fail-on warn
 
@@ -63,7 +64,7 @@ def add_arguments(parser: Parser) -> None:
             action="extend",
             default=[],
             metavar="CHECK",
-            help=f"{what} these codes (DRV-002) or areas (driver)",
+            help=f"{what} these: DRV-002, driver (an area), xla",
         )
     parser.add_argument(
         "--fail-on",
@@ -79,7 +80,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.rare(
         *("--engine", "--entrypoint", "--deadline", "--save", "--exit-zero"),
-        *("--expect", "--no-kernels"),
+        *("--expect",),
     )
 
 
@@ -183,21 +184,33 @@ def _exit_code(diagnosis: Diagnosis, fail_on: str) -> ExitCode:
 
 
 def _selection(words: list[str]) -> list[str]:
-    """Codes and areas as the registry writes them; raises UsageError for one that does not exist."""
-    from ..checks.registry import all_checks, areas
+    """Codes and areas as the registry writes them; a system stands for its checks' codes.
+
+    Raises UsageError for one that does not exist.
+    """
+    from ..checks.registry import all_checks, all_systems, areas
 
     codes = {check.code for check in all_checks()}
+    systems = all_systems()
     chosen = []
     for word in (part for words_ in words for part in words_.split(",") if part):
         if word.upper() in codes:
             chosen.append(word.upper())
         elif word.lower() in areas():
             chosen.append(word.lower())
+        elif of_it := [name for name in systems if _is_named_by(word, name)]:
+            chosen += sorted({check.code for name in of_it for check in systems[name]})
         else:
-            near = did_you_mean(word, [*areas(), *codes])
+            near = did_you_mean(word, [*areas(), *systems, *codes])
             raise UsageError(
                 f"{word}: neither a check's code nor an area{near}"
                 f"{'' if near else ': there are ' + ', '.join(areas())}",
                 hint="envcheck explain lists all codes",
             )
     return chosen
+
+
+def _is_named_by(word: str, system: str) -> bool:
+    """Whether a word means that system: "xla", "TF-TRT", "tftrt", and "amp" all kinds of it."""
+    word, system = word.lower(), system.lower()
+    return system == word or system.startswith(f"{word}-") or system.replace("-", "") == word

@@ -1,4 +1,4 @@
-"""The options that choose among the micro-kernels, for every command that runs them."""
+"""The options that say what runs on the GPUs: how deep a look is, and which micro-kernels."""
 
 from __future__ import annotations
 
@@ -17,16 +17,22 @@ CODES = "TC-"  # what the codes of that area begin with
 
 _LEVELS: tuple[str, ...] = get_args(Level)
 _MODES: tuple[str, ...] = get_args(Mode)
-_OPTIONS = ("kernels", "gpu", "modes", "busy_ok", "evidence", "no_kernels")
+_OPTIONS = ("kernels", "gpu", "modes", "busy_ok", "evidence")
+LOOKS = ("quick", "standard", "deep")
 
 
 def add_arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "--level",
+        choices=LOOKS,
+        metavar="LEVEL",
+        help="quick: facts; standard (default): and Tensor Cores; deep: and AMP, XLA, NCCL, …",
+    )
     group = parser.add_argument_group(
         "micro-kernels",
         "Matrix products on each GPU show whether its Tensor Cores are used: L0 by the\n"
         "driver alone, L1 with the target's cuBLAS, L2 in its framework.",
     )
-    group.add_argument("--no-kernels", action="store_true", help="run none on the GPUs")
     group.add_argument(
         "--kernels",
         metavar="LEVELS",
@@ -59,7 +65,8 @@ def add_arguments(parser: Parser) -> None:
 
 def refuse(arguments: argparse.Namespace, other: str) -> None:
     """Raise UsageError where kernels were chosen and ``other`` ("--from") leaves none to run."""
-    for option in _given(arguments):
+    level = f"--level {arguments.level}" if arguments.level else ""
+    for option in [*_given(arguments), *([level] if level else [])]:
         raise UsageError(
             f"{option} and {other} cannot be used together: with {other} no kernel is run"
         )
@@ -68,30 +75,64 @@ def refuse(arguments: argparse.Namespace, other: str) -> None:
 def wanted(
     arguments: argparse.Namespace, only: Collection[str] = (), skip: Collection[str] = ()
 ) -> Kernels | None:
-    """What the options ask for; None where no kernel is to run.
+    """What the options ask for; None where nothing is to run on a GPU.
 
-    only, skip: the codes and areas of checks that were chosen: where those leave out all that the
-    kernels are run for, none is. Raises UsageError for options that contradict each other.
+    only, skip: the codes and areas of checks that were chosen: where those leave out all that something is
+    run for, it is not. Acceleration systems that are named there are run at any level but a lower one
+    that was asked for. Raises UsageError for options that contradict each other.
     """
     given = _given(arguments)
-    if arguments.no_kernels:
-        if len(given) > 1:
-            raise UsageError(f"{given[0]} and --no-kernels cannot be used together")
-        return None
-    if AREA in skip or (only and not any(word == AREA or word.startswith(CODES) for word in only)):
-        for option in given:
-            raise UsageError(
-                f"{option} and {'--skip' if AREA in skip else '--only'} cannot be used together: the checks"
-                f" of {AREA}, for which kernels are run, are left out"
-            )
+    quick = "--level quick" if arguments.level == "quick" else ""
+    systems = _systems(arguments, only, skip)
+    products = not quick and _chosen(AREA, only, skip)
+    of_products = [option for option in given if option not in ("--gpu", "--busy-ok")]
+    if quick and (of_products or (given and not systems)):
+        raise UsageError(f"{(of_products or given)[0]} and {quick} cannot be used together")
+    if not products and not quick and (of_products or (given and not systems)):
+        raise UsageError(
+            f"{(of_products or given)[0]} and {'--skip' if AREA in skip else '--only'} cannot be used"
+            f" together: the checks of {AREA}, for which kernels are run, are left out"
+        )
+    if not products and not systems:
         return None
     return Kernels(
+        products=products,
         levels=arguments.kernels or [],
         modes=arguments.modes or [],
         gpus=arguments.gpu or [],
         busy_ok=arguments.busy_ok,
         full=arguments.evidence == "full",
+        systems=systems,
     )
+
+
+def _chosen(area: str, only: Collection[str], skip: Collection[str]) -> bool:
+    """Whether the kernels of Tensor Cores' area are run for anything that was chosen."""
+    named = not only or any(word == area or word.startswith(CODES) for word in only)
+    return named and area not in skip
+
+
+def _systems(
+    arguments: argparse.Namespace, only: Collection[str], skip: Collection[str]
+) -> list[str]:
+    """The acceleration systems to run."""
+    deep = arguments.level == "deep"
+    if not deep and not only:
+        return []
+    from ..checks.engine import is_chosen
+    from ..checks.registry import all_systems
+
+    found = [
+        system
+        for system, checks in all_systems().items()
+        if any(is_chosen(check, only, skip) for check in checks)
+    ]
+    if found and arguments.level in ("quick", "standard"):
+        raise UsageError(
+            f"--level {arguments.level} does not run {', '.join(found[:3])}, which --only names",
+            hint="leave --level out, or use --level deep",
+        )
+    return found
 
 
 def _given(arguments: argparse.Namespace) -> list[str]:

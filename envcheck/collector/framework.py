@@ -108,7 +108,7 @@ def _try(context, name, facts, started):
     made, stderr = trials.run(context, name, left)
     if made:
         facts.put("trials", made, "a second process of the target's interpreter")
-        facts.put("trial_log", _about_gpus(stderr), "its standard error")
+        facts.put("trial_log", about_gpus(stderr), "its standard error")
 
 
 def _flush():
@@ -173,10 +173,11 @@ def _libraries(context):
 
 def after(values, stderr):
     """Fill ``log`` with the lines about GPUs from what the process wrote to stderr. In the parent."""
-    values["log"] = _about_gpus(stderr)
+    values["log"] = about_gpus(stderr)
 
 
-def _about_gpus(stderr):
+def about_gpus(stderr):
+    """The lines about GPUs of what a framework wrote to stderr (text)."""
     lines = []
     for line in stderr.splitlines():
         line = line.rstrip()[:_LINE_LIMIT]

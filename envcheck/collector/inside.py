@@ -12,19 +12,23 @@ import os
 import time
 
 from . import foreign, inside_troubles
+from . import options as kernel_options
 from .inside_troubles import Failed, NotATarget
-from .kernels import options as kernel_options
 from .runtime import scratch
 
 OUTCOMES = ("ok", "timeout", "crashed", "refused")
 DEADLINE = 240.0  # seconds: its start, all probes (each has a deadline of its own), and its end
 KERNELS = 900.0 + 300.0  # seconds more: as in the campaign, none is started after the first
+SYSTEMS = 600.0 + 210.0  # seconds more, the same of acceleration's runner
 BEYOND_PROBES = 60.0  # seconds, where a deadline for every probe was given
 SILENCE = (
     90.0  # seconds until the entrypoint has come to the command; podman may copy an image first
 )
 GRACE = 3.0  # seconds for the engine to pass on that it is to end
 ENDING = 10.0  # seconds for the engine to remove a container
+
+# What runs after the probes, and tells in both documents.
+_AFTER_PROBES = ["micro_kernels", "acceleration"]
 
 # Takes a cookie and the collector's arguments. The Python is the one that a user of the image gets by its
 # name; it runs isolated here, and as the user has it in the probes that it starts.
@@ -92,7 +96,8 @@ class Look(object):
         if deadline is not None:
             arguments += ["--deadline", "%g" % deadline]
         bound = DEADLINE if deadline is None else deadline + BEYOND_PROBES
-        bound += KERNELS if kernels is not None else 0.0
+        if kernels is not None:
+            bound += (KERNELS if kernels.levels else 0.0) + (SYSTEMS if kernels.systems else 0.0)
         env = None if self._environment is None else dict(self._environment)
         self._arguments = arguments
         self._launch = functools.partial(launch, deadline=bound, cwd=cwd, env=env, grace=GRACE)
@@ -146,7 +151,7 @@ class Look(object):
                 where["interpreter"]["stuck"] = [self.child.result.stuck]
             return []
         machine, target = answer["snapshot"]["machine"], answer["snapshot"]["target"]
-        parts = ((machine, self._machine), (target, list(self._target) + ["micro_kernels"]))
+        parts = ((machine, self._machine), (target, list(self._target) + _AFTER_PROBES))
         extensions = {}
         for document, names in parts:
             if isinstance(document.get("extensions"), dict):
@@ -157,11 +162,12 @@ class Look(object):
                 elif name in extensions:
                     told = foreign.bounded(_section(extensions[name]))
                     where.setdefault("extensions", {})[name] = told
-        if machine.get("micro_kernels") is not None:
-            kernels = _section(machine["micro_kernels"])
-            if isinstance(kernels.get("facts"), dict):
-                kernels["facts"]["inside"] = self.location
-            documents["machine"]["micro_kernels"] = kernels
+        for name in _AFTER_PROBES:
+            if machine.get(name) is not None:
+                told = _section(machine[name])
+                if isinstance(told.get("facts"), dict):
+                    told["facts"]["inside"] = self.location
+                documents["machine"][name] = told
         return [_names(answer.get("names"))]
 
     def _answer(self):

@@ -8,9 +8,9 @@ import signal
 import sys
 
 from . import health, inside
+from . import options as kernel_options
 from .documents import document, here, snapshot
 from .facts import dumps
-from .kernels import options as kernel_options
 from .run import ROOT, BadTarget, Run
 from .runtime import guard, scratch
 from .version import VERSION

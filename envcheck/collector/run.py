@@ -6,6 +6,7 @@ import sys
 import time
 
 from . import foreign, inside, probes
+from .acceleration.runner import SystemsRunner
 from .documents import document, section
 from .kernels.campaign import Campaign, PythonCommand
 from .kernels.selection import NoSuchGpu
@@ -140,7 +141,7 @@ class Run(object):
             self._put_inside(documents)
         self._name_stuck(self._sweep())
         if machine and self.kernels is not None and look is None:
-            self._run_kernels(documents, interpreter)
+            self._run_on_gpus(documents, interpreter)
         return documents
 
     def _put_inside(self, documents):
@@ -149,8 +150,8 @@ class Run(object):
         except inside.NotATarget as error:
             raise BadTarget(str(error))
 
-    def _run_kernels(self, documents, interpreter):
-        """Only now: the micro-kernels load the GPUs, and the probes are to see them as they were."""
+    def _run_on_gpus(self, documents, interpreter):
+        """Only now: what follows loads the GPUs, and the probes are to see them as they were."""
         campaign = Campaign(
             self.kernels,
             documents,
@@ -164,16 +165,34 @@ class Run(object):
         if interpreter is not None:
             pythons["target"] = PythonCommand("target", [interpreter, "-B"], self.scratch)
         try:
-            campaign.run(self._unless_busy(campaign, documents["machine"]), pythons, self._tell)
+            chosen = self._unless_busy(campaign, documents["machine"])
         except NoSuchGpu as error:
             raise BadTarget(str(error))
-        except Exception as error:  # the probes' facts are there all the same
+        except Exception as error:
+            campaign.failed(_our_fault(error))
+            return
+        if self.kernels.levels:
+            self._guarded(campaign, lambda: campaign.run(chosen, pythons, self._tell))
+            if (
+                campaign.died
+            ):  # an Xid that it caused came after the probe had read the kernel's log
+                documents["machine"] = self._with_new("kernel", documents["machine"])
+            campaign.name_stuck(self._sweep())
+        if self.kernels.systems:
+            params = {"pynvml": self.params.get("pynvml"), "root": ROOT}
+            systems = SystemsRunner(
+                self.kernels.systems, documents, pythons, self._start, dict(os.environ), params
+            )
+            self._guarded(systems, lambda: systems.run(chosen, self._tell))
+            systems.name_stuck(self._sweep())
+
+    def _guarded(self, part, work):
+        """Whatever happens to this part, the facts of the others are there all the same."""
+        try:
+            work()
+        except Exception as error:
             process.stop_all(self.children)
-            words = "%s: %s" % (type(error).__name__, error)
-            campaign.failed("envcheck's own part of it failed: " + words)
-        if campaign.died:  # an Xid that it caused came after the probe had read the kernel's log
-            documents["machine"] = self._with_new("kernel", documents["machine"])
-        campaign.name_stuck(self._sweep())
+            part.failed(_our_fault(error))
 
     def _unless_busy(self, campaign, machine):
         """The campaign's choice. What looks busy is looked at again: the probes use the GPUs themselves."""
@@ -261,6 +280,10 @@ class Run(object):
         if self.on_progress is not None:
             over = sum(one.child.result is not None for one in self.running)
             self.on_progress(running, over + done, len(self.running) + more)
+
+
+def _our_fault(error):
+    return "envcheck's own part of it failed: %s: %s" % (type(error).__name__, error)
 
 
 def _isolated():

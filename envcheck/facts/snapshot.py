@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from .. import json_text
+from .acceleration import Acceleration
 from .base import Facts, Probe
 from .containers import Containers
 from .gpu import CudaDriver, NvidiaSmi, Nvml
@@ -72,6 +73,8 @@ class Document(Facts, frozen=True, kw_only=True):
     jax: Probe[Framework] | None = None
     # both: L0 in the machine's document (where it ran in a container, too), L1 and L2 in the target's
     micro_kernels: Probe[MicroKernels] | None = None
+    # both: memory and links in the machine's document, all other systems in the target's
+    acceleration: Probe[Acceleration] | None = None
     # other packages' probes, by their names
     extensions: Extensions = {}
 

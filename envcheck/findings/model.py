@@ -14,6 +14,9 @@ from .subjects import Subject, joined
 Level = Literal["fail", "warn"]
 Outcome = Literal["pass", "warn", "fail", "skipped", "could-not-run"]
 
+# Why a check of a deeper level is skipped: nobody wants to read that of each.
+DEEPER = "only --level deep runs it"
+
 
 class Remedy(msgspec.Struct, frozen=True, omit_defaults=True):
     """What to do, in one sentence, and the commands to paste (none where none would help)."""

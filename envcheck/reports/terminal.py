@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..facts.snapshot import Snapshot
+from .acceleration import section as acceleration
 from .areas import area_lines, skipped_lines, status_lines
 from .blocks import blocks
 from .headlines import headlines
@@ -62,6 +63,7 @@ def draw(
     _heading(page, report, verbose)
     blocks(page, report, verbose)
     tensor_cores(page, report, snapshot, verbose)
+    acceleration(page, report, snapshot, verbose)
     page.blank()
     (area_lines if verbose else status_lines)(page, report, snapshot)
     if verbose:

@@ -13,7 +13,7 @@ from .machine import Machine
 from .model import Fault
 from .score import Score, crashed, judge
 
-DOCTOR = ["doctor", "--format", "json", "--no-kernels"]
+DOCTOR = ["doctor", "--format", "json", "--level=quick"]
 T = TypeVar("T")
 
 

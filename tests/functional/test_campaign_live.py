@@ -23,8 +23,8 @@ from pythons import find
 from envcheck.collector.kernels import attempts
 from envcheck.collector.kernels.attempts import Limits
 from envcheck.collector.kernels.campaign import Campaign, PythonCommand
-from envcheck.collector.kernels.options import Options
 from envcheck.collector.kernels.selection import Device
+from envcheck.collector.options import Options
 from envcheck.collector.runtime import orphans, process
 from envcheck.facts.micro_kernels import LevelRun, ModeRun
 from envcheck.facts.snapshot import load
@@ -245,7 +245,7 @@ def test_the_collector_runs_them_after_the_probes(
     (run,) = told.facts.runs
     assert [mode.mode for mode in run.modes] == ["fp32", "fp16"]
     assert str(run.uuid).startswith("GPU-<uuid-")
-    without = collected([*argv[:-2], "--no-kernels"], root, marked)
+    without = collected([*argv[:-2], "--level=quick"], root, marked)
     assert without.machine.micro_kernels is None
 
 

@@ -20,7 +20,7 @@ def nothing_left(docker_daemon: DockerDaemon) -> Iterator[None]:
 
 def collected(world: DockerDaemon, target: str) -> dict[str, Any]:
     done = envcheck(
-        "collect", "--no-kernels", "--engine", "docker", "--target", target, **world.variables
+        "collect", "--level=quick", "--engine", "docker", "--target", target, **world.variables
     )
     assert done.returncode == 0, done.stderr.decode()
     snapshot: dict[str, Any] = json.loads(done.stdout)
@@ -28,7 +28,7 @@ def collected(world: DockerDaemon, target: str) -> dict[str, Any]:
 
 
 def refusal(world: DockerDaemon, target: str) -> str:
-    arguments = ("--no-kernels", "--engine", "docker", "--target", target)
+    arguments = ("--level=quick", "--engine", "docker", "--target", target)
     return refused(envcheck("doctor", *arguments, **world.variables))
 
 

@@ -231,7 +231,7 @@ import sys
 from envcheck.collector import inside, main
 from envcheck.facts.snapshot import TARGET_SECTIONS
 inside.DEADLINE, inside.GRACE = 2.0, 0.5
-sys.exit(main.main(["--no-kernels", "--inside", sys.argv[1]]))
+sys.exit(main.main(["--level=quick", "--inside", sys.argv[1]]))
 """
 
 

@@ -37,12 +37,12 @@ def nothing_left(podman_world: PodmanWorld) -> Iterator[None]:
 def doctor(
     world: PodmanWorld, *arguments: str | Path, **more: str
 ) -> subprocess.CompletedProcess[bytes]:
-    return envcheck("doctor", "--no-kernels", *arguments, **world.variables, **more)
+    return envcheck("doctor", "--level=quick", *arguments, **world.variables, **more)
 
 
 def collected(world: PodmanWorld, target: str, *arguments: str, **more: str) -> dict[str, Any]:
     done = envcheck(
-        "collect", "--no-kernels", "--target", target, *arguments, **world.variables, **more
+        "collect", "--level=quick", "--target", target, *arguments, **world.variables, **more
     )
     assert done.returncode == 0, done.stderr.decode()
     snapshot: dict[str, Any] = json.loads(done.stdout)
@@ -176,7 +176,7 @@ def test_the_container_that_was_installed_last_is_the_default(
     for more in ((), ("--target", str(version))):
         done = envcheck(
             "collect",
-            "--no-kernels",
+            "--level=quick",
             *more,
             **podman_world.variables,
             XDG_STATE_HOME=str(tmp_path / "state"),
@@ -261,7 +261,7 @@ def test_a_doctor_that_is_ended_leaves_nothing(
     image = podman_world.build("localhost/envcheck-test/slow:1", recipe, {"slow": SLOW})
     before = podman_world.containers()
     started = subprocess.Popen(
-        [PYTHON, "-m", "envcheck", "doctor", "--no-kernels", "--target", f"image:{image}"],
+        [PYTHON, "-m", "envcheck", "doctor", "--level=quick", "--target", f"image:{image}"],
         env=environment(**podman_world.variables, TMPDIR=str(tmp_path)),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -130,7 +130,7 @@ def test_installed_run_looked_at_listed_updated_rolled_back_and_removed(site: Si
     assert site.envcheck("run", "--", "sh", "-c", "exit 3").returncode == 3
     assert site.envcheck("run", "--", "no-such-command").returncode == 127
 
-    looked = json.loads(site.envcheck("doctor", "--format", "json", "--no-kernels").stdout)
+    looked = json.loads(site.envcheck("doctor", "--format", "json", "--level=quick").stdout)
     checks = {check["code"]: check["outcome"] for check in looked["results"]}
     assert checks["FRM-001"] == "pass" and checks["PCI-001"] == "fail"
 

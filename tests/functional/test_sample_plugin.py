@@ -104,7 +104,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Envcheck]:
 @pytest.fixture(scope="module")
 def snapshot(plugged: Envcheck, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     file = tmp_path_factory.mktemp("snapshot") / "machine.json"
-    done = plugged("collect", "--no-kernels", "--output", file)
+    done = plugged("collect", "--level=quick", "--output", file)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(file.read_text())
     return found
@@ -129,7 +129,7 @@ def test_its_probe_s_facts_are_in_the_snapshot(snapshot: dict[str, Any]) -> None
 def test_its_check_judges_a_live_machine_and_a_file(
     plugged: Envcheck, snapshot: dict[str, Any], tmp_path: Path
 ) -> None:
-    done = plugged("doctor", "--only", "acme", "--format", "json", "--no-kernels")
+    done = plugged("doctor", "--only", "acme", "--format", "json", "--level=quick")
     results = {result["code"]: result for result in json.loads(done.stdout)["results"]}
     assert results["ACME-001"]["outcome"] == "pass", done.stderr
     snapshot["machine"]["extensions"]["acme_uptime"]["facts"]["days"] = 400
@@ -168,7 +168,7 @@ def test_its_stack_is_one_of_the_catalogue_s(
 
 def test_the_single_file_brings_its_probe_along(plugged: Envcheck, tmp_path: Path) -> None:
     assert plugged("collector", "--output", tmp_path / "c.pyz").returncode == 0
-    argv = [sys.executable, "-I", tmp_path / "c.pyz", "--no-kernels", "--probes", "acme_uptime"]
+    argv = [sys.executable, "-I", tmp_path / "c.pyz", "--level=quick", "--probes", "acme_uptime"]
     done = subprocess.run(argv, capture_output=True, check=True)
     assert json.loads(done.stdout)["machine"]["extensions"]["acme_uptime"]["outcome"] == "ok"
 

@@ -144,7 +144,7 @@ def test_the_doctor_finds_nothing_in_its_pip_conf(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     variables = clean_environment(HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path / "home"))
     del variables["PIP_CONFIG_FILE"]  # with it, pip would not read the environment's own
-    doctor = [sys.executable, "-m", "envcheck", "doctor", "--target", directory, "--no-kernels"]
+    doctor = [sys.executable, "-m", "envcheck", "doctor", "--target", directory, "--level=quick"]
     doctor += ["--only", "config", "--format", "json"]
     told = subprocess.run(doctor, capture_output=True, env=variables, timeout=120, check=False)
     results = {result["code"]: result for result in msgspec.json.decode(told.stdout)["results"]}

@@ -18,8 +18,8 @@ from envcheck.collector.kernels.attempts import NO_TIME, Attempt, Budget, Limits
 from envcheck.collector.kernels.campaign import Campaign, PythonCommand
 from envcheck.collector.kernels.child import SAYS
 from envcheck.collector.kernels.jobs import Job, Part
-from envcheck.collector.kernels.options import Options
 from envcheck.collector.kernels.selection import Device
+from envcheck.collector.options import Options
 from envcheck.collector.runtime.process import Result
 from envcheck.facts.base import Probe
 from envcheck.facts.gpu import GpuProcess
@@ -226,7 +226,7 @@ def test_the_kernel_s_log_is_read_again_after_a_death(
     monkeypatch.setattr(collector_run, "Campaign", Ended)
     monkeypatch.setattr(run, "_unless_busy", lambda campaign, machine: ([], ""))
     monkeypatch.setattr(run, "_with_new", look)
-    run._run_kernels(documents, None)
+    run._run_on_gpus(documents, None)
     assert asked == again
     assert (documents["machine"].get("kernel") == fresh["kernel"]) is died
 

@@ -37,7 +37,7 @@ ASKED = [
     ("--gpu 0 --gpu 2,3", Kernels(gpus=[0, 2, 3])),
     ("--busy-ok --evidence full", Kernels(busy_ok=True, full=True)),
     ("--evidence quick", Kernels()),
-    ("--no-kernels", None),
+    ("--level quick", None),
 ]
 
 
@@ -48,7 +48,7 @@ def test_what_the_options_ask_for(argv: str, expected: Kernels | None) -> None:
 
 @pytest.mark.parametrize(("argv", "expected"), ASKED)
 def test_the_collector_is_asked_for_the_same(argv: str, expected: Kernels | None) -> None:
-    options = collector_main._options(expected.argv() if expected else ["--no-kernels"]).kernels
+    options = collector_main._options(expected.argv() if expected else ["--level=quick"]).kernels
     if expected is None:
         assert options is None
         return
@@ -71,14 +71,14 @@ def test_what_the_kernels_are_run_for_may_be_left_out() -> None:
         wanted("--gpu", "0", only=["driver"])
     with pytest.raises(UsageError, match=r"^--modes and --skip cannot be used together"):
         wanted("--modes", "fp16", skip=["tensorcores"])
-    assert wanted("--no-kernels", skip=["tensorcores"]) is None
+    assert wanted("--level=quick", skip=["tensorcores"]) is None
 
 
 @pytest.mark.parametrize("argv", ["--kernels L0", "--gpu 0", "--busy-ok", "--modes fp16"])
 def test_options_that_contradict_each_other_are_named(argv: str) -> None:
     option = argv.split()[0]
-    with pytest.raises(UsageError, match=f"^{option} and --no-kernels cannot be used together$"):
-        wanted(*argv.split(), "--no-kernels")
+    with pytest.raises(UsageError, match=f"^{option} and --level quick cannot be used together$"):
+        wanted(*argv.split(), "--level=quick")
     with pytest.raises(UsageError, match=f"^{option} and --from cannot be used together"):
         kernels.refuse(parsed(*argv.split()), "--from")
     kernels.refuse(parsed(), "--from")
@@ -105,18 +105,21 @@ def test_a_word_that_is_no_choice_is_named(
         assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["--gpu=0", "--no-kernels", "--evidence=full"])
+@pytest.mark.parametrize("option", ["--gpu=0", "--level=quick", "--evidence=full"])
 def test_a_file_leaves_nothing_to_run(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name = option.partition("=")[0]
+    name = option.replace("=", " ") if option.startswith("--level") else option.partition("=")[0]
     (tmp_path / "machine.json").write_bytes(snapshots.dump(machine()))
     for command in (["doctor", "--from"], ["collect", "--nvidia-smi"]):
         assert run([*command, str(tmp_path / "machine.json"), option]) == 2
         assert f"{name} and {command[1]} cannot be used together" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         collector_main._options(["--nvidia-smi", "x", option])
-    assert f"{name} and --nvidia-smi cannot be used together" in capsys.readouterr().err
+    assert (
+        f"{option.partition('=')[0]} and --nvidia-smi cannot be used together"
+        in capsys.readouterr().err
+    )
 
 
 class Called(Exception):
@@ -142,7 +145,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         ("doctor --gpu 1", Kernels(gpus=[1])),
         ("doctor --only driver", None),
         ("collect --kernels L0", Kernels(levels=["L0"])),
-        ("collect --no-kernels", None),
+        ("collect --level quick", None),
     ],
 )
 def test_the_commands_pass_them_on(
@@ -186,7 +189,7 @@ def test_an_option_s_fault_is_not_the_active_environment_s(
     ("chosen", "option", "bound"),
     [
         (Kernels(gpus=[2]), "--gpu=2", collection.DEADLINE + collection.KERNELS),
-        (None, "--no-kernels", collection.DEADLINE),
+        (None, "--level=quick", collection.DEADLINE),
     ],
 )
 def test_the_collector_gets_the_time_that_they_take(

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from envcheck.collector import inside, probes
+from envcheck.collector import inside, options, probes
 from envcheck.collector.documents import document, snapshot
 from envcheck.collector.inside import Failed, Look, begin, end
-from envcheck.collector.kernels import options
 from envcheck.collector.redact import Redactor
 from envcheck.collector.runtime.process import Result
 
@@ -45,7 +44,7 @@ def look(tmp_path: Path, told: Any, around: str = "") -> tuple[Look, dict[str, A
 
     made.start(launch, None, None, "/work", *NAMES)
     assert seen["more"]["stdin"] == "/dev/null", "the script goes in by standard input"
-    assert "--no-kernels" in seen["argv"]
+    assert "--level" in seen["argv"]
     return made, {"machine": document("live", "machine"), "target": None}
 
 
@@ -222,7 +221,7 @@ def test_the_container_s_name_of_its_host_is_a_token_in_the_whole_snapshot() -> 
 @pytest.mark.parametrize(
     "given",
     [
-        ["--no-kernels"],
+        ["--level", "quick"],
         [],
         [
             "--kernels",

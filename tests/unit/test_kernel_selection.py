@@ -12,9 +12,9 @@ from build import document
 from h100 import ADDRESSES, COUNT
 
 from envcheck.collector.kernels import MODES, jobs, level2
-from envcheck.collector.kernels.options import Options
 from envcheck.collector.kernels.records import key
 from envcheck.collector.kernels.selection import Device, NoSuchGpu, choose
+from envcheck.collector.options import Options
 from envcheck.facts.base import Probe, Unavailable
 from envcheck.facts.gpu import CudaDevice, CudaDriver, Gpu, GpuProcess, MigInstance, Nvml
 from envcheck.facts.target import Library, Loader

@@ -105,5 +105,5 @@ def test_the_doctor_collects_what_is_needed(
         return Collected(WELL[next(iter(WELL))](), {})
 
     monkeypatch.setattr(sources.collection, "collect", collect)
-    run(["doctor", *words, "--target", "/t", "--no-kernels", "--output", "/dev/null"])
+    run(["doctor", *words, "--target", "/t", "--level=quick", "--output", "/dev/null"])
     assert asked["target"] == target and set(asked["only"]) == only

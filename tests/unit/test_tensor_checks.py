@@ -95,8 +95,9 @@ def cuda_cores(code: str) -> dict[str, Any]:
 # -- healthy, and nothing there
 
 
-def test_the_area_is_the_last_and_the_machine_s() -> None:
-    assert list(areas())[-2:] == ["tensorcores", "plugins"] and not areas()["tensorcores"].of_target
+def test_the_area_is_one_of_the_last_and_the_machine_s() -> None:
+    assert list(areas())[-3:] == ["tensorcores", "acceleration", "plugins"]
+    assert not areas()["tensorcores"].of_target
     assert [check.code for check in area_checks("tensorcores")] == CODES
     for check in area_checks("tensorcores"):
         assert check.about.endswith(".") and check.sources and check.follows
@@ -130,7 +131,7 @@ def test_a_snapshot_without_micro_kernels_is_skipped_with_one_reason() -> None:
         found = results(snap)
         assert {result.outcome for result in found.values()} == {"skipped"}
         assert {result.reason for result in found.values()} == {
-            "the micro-kernels were not run (no GPU, or --no-kernels)"
+            "the micro-kernels were not run (no GPU, or --level quick)"
         }
 
 

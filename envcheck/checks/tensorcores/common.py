@@ -74,7 +74,7 @@ def level_cases(view: SnapshotView, level: Level) -> list[Case]:
 
 def _facts(probe: Probe[MicroKernels] | None) -> MicroKernels:
     if probe is None:
-        raise Skip("the micro-kernels were not run (no GPU, or --no-kernels)")
+        raise Skip("the micro-kernels were not run (no GPU, or --level quick)")
     return facts_of(probe, WHAT)
 
 

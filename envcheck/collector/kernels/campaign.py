@@ -66,7 +66,7 @@ class Campaign(object):
         planned = jobs.plan(devices, self.documents["target"], self.options)
         began = clock()
         lanes = self._lanes(planned, lambda: clock() - began > LIMIT)
-        width = max(1, _cores(self.documents["machine"]) // _CORES)
+        width = max(1, cores(self.documents["machine"]) // _CORES)
         working, waiting = lanes[:width], lanes[width:]
         while working:
             for lane in list(working):
@@ -209,7 +209,7 @@ class Lane(object):
         self.told.append(self._current)
 
 
-def _cores(machine):
+def cores(machine):
     """How many processors this process may keep busy."""
     facts = (machine.get("host") or {}).get("facts") or {}
     counts = [known(facts.get(name)) for name in ("cpus_allowed", "cgroup_cpu_limit")]

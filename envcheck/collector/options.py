@@ -1,30 +1,46 @@
-"""What was asked of the micro-kernels, and how the collector's command line asks for it."""
+"""What is to run on the GPUs, micro-kernels and acceleration systems, and how the command line asks."""
 
 import argparse
 
-from . import LEVELS, MODES
+from .acceleration import systems
+from .kernels import LEVELS, MODES
+
+LOOKS = ("quick", "standard", "deep")  # facts; and micro-kernels; and acceleration systems
 
 EVIDENCE = ("quick", "full")
 
 
 class Options(object):
-    """levels, modes: as in LEVELS and MODES, in that order. gpus: nvidia-smi's indices, None for all."""
+    """levels, modes: as in LEVELS and MODES, in that order. gpus: nvidia-smi's indices, None for all.
 
-    def __init__(self, levels=LEVELS, modes=MODES, gpus=None, busy_ok=False, evidence="quick"):
+    systems: names of acceleration systems.
+    """
+
+    def __init__(
+        self, levels=LEVELS, modes=MODES, gpus=None, busy_ok=False, evidence="quick", systems=()
+    ):
         self.levels = [level for level in LEVELS if level in levels]
         # FP32 is the control, and what the others are compared with.
         self.modes = [mode for mode in MODES if mode in modes or mode == "fp32"]
         self.gpus = None if gpus is None else sorted(set(gpus))
         self.busy_ok = busy_ok
         self.evidence = evidence
+        self.systems = list(systems)
 
 
 def add_arguments(parser):
-    """--no-kernels and what chooses among the kernels; ``from_arguments`` reads it."""
+    """--level and what chooses among kernels and systems; ``from_arguments`` reads it."""
+    parser.add_argument(
+        "--level",
+        choices=LOOKS,
+        help="quick: facts alone; standard (default): and the micro-kernels; deep: and the acceleration"
+        " systems, memory and links",
+    )
+    # Between envcheck and its collector.
+    parser.add_argument("--systems", type=_words(names()), help=argparse.SUPPRESS)
     group = parser.add_argument_group(
         "micro-kernels", "matrix products on the GPUs, where there are any: seconds a GPU"
     )
-    group.add_argument("--no-kernels", action="store_true", help="leave them out")
     group.add_argument(
         "--kernels",
         metavar="L0,L1,L2",
@@ -47,37 +63,51 @@ def add_arguments(parser):
     )
 
 
+def names():
+    """The names of all acceleration systems."""
+    return sorted({one.name for one in systems.load()})
+
+
 def from_arguments(parser, arguments):
-    """The Options, None where no kernel is to run. Ends the program where arguments contradict."""
-    names = ("kernels", "gpu", "modes", "busy_ok", "evidence", "no_kernels")
-    given = ["--" + name.replace("_", "-") for name in names if getattr(arguments, name)]
-    if arguments.nvidia_smi and given:
-        parser.error(
-            "%s and --nvidia-smi cannot be used together: nothing runs here then" % given[0]
-        )
-    if arguments.no_kernels:
-        if given[:-1]:
-            parser.error("%s and --no-kernels cannot be used together" % given[0])
+    """The Options, None where nothing is to run on a GPU. Ends the program where arguments contradict."""
+    chosen = [name for name in ("kernels", "modes", "evidence") if getattr(arguments, name)]
+    given = chosen + [name for name in ("gpu", "busy_ok") if getattr(arguments, name)]
+    given = ["--" + name.replace("_", "-") for name in given]
+    if arguments.nvidia_smi and (given or arguments.level):
+        words = "%s and --nvidia-smi cannot be used together: nothing runs here then"
+        parser.error(words % (given or ["--level"])[0])
+    quick = arguments.level == "quick"
+    run = arguments.systems or (names() if arguments.level == "deep" else [])
+    if quick and given and (chosen or not run):
+        parser.error("%s and --level quick cannot be used together" % given[0])
+    if quick and not run:
         return None
     return Options(
-        arguments.kernels or LEVELS,
+        () if quick else arguments.kernels or LEVELS,
         arguments.modes or MODES,
         [index for indices in arguments.gpu for index in indices] if arguments.gpu else None,
         arguments.busy_ok,
         arguments.evidence or EVIDENCE[0],
+        run,
     )
 
 
 def arguments(options):
     """The arguments that ask for these Options (None: for no kernel), as ``from_arguments`` reads them."""
     if options is None:
-        return ["--no-kernels"]
-    words = ["--kernels", ",".join(options.levels), "--modes", ",".join(options.modes)]
+        return ["--level", "quick"]
+    if options.levels:
+        words = ["--kernels", ",".join(options.levels), "--modes", ",".join(options.modes)]
+        words += ["--evidence", options.evidence]
+    else:
+        words = ["--level", "quick"]
+    if options.systems:
+        words += ["--systems", ",".join(options.systems)]
     if options.gpus is not None:
         words += ["--gpu", ",".join(str(index) for index in options.gpus)]
     if options.busy_ok:
         words.append("--busy-ok")
-    return words + ["--evidence", options.evidence]
+    return words
 
 
 def _words(choices):

@@ -1,0 +1,12 @@
+"""Checks on acceleration systems: whether each, once switched on, does anything."""
+
+from __future__ import annotations
+
+from ..registry import MACHINE, TARGET, Area
+
+AREA = Area(
+    name="acceleration",
+    title="Acceleration",
+    position=140,
+    needs=MACHINE | TARGET | {"cuda"},
+)

@@ -1,0 +1,158 @@
+"""What the checks on acceleration systems share: their runs, and what is said of one that did not run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from ...facts.acceleration import Acceleration, SystemRun, SystemTrial, Value
+from ...facts.base import known
+from ...facts.evidence import Evidence
+from ...facts.missing import CannotJudge, Skip
+from ...facts.snapshot import Document
+from ...facts.target import FRAMEWORKS
+from ...facts.view import SnapshotView, facts_of, show
+from ...findings.model import DEEPER, Unjudged, Verdict, unjudged
+from ...findings.subjects import Subject, about
+from ..driver_state import NO_GPUS_THERE
+
+# Failures that explain why a system could not run, or did nothing.
+NOTHING_RUNS = (*NO_GPUS_THERE, "DRV-004", "DRV-010")
+NO_FRAMEWORK = (*NOTHING_RUNS, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")
+
+
+class Seen(NamedTuple):
+    """One SystemRun, with its place in the Snapshot."""
+
+    run: SystemRun
+    path: str
+
+    @property
+    def title(self) -> str:
+        """What ran, for people: "TensorFlow 2.15.1"; "" where it belongs to no framework."""
+        name = FRAMEWORKS.get(self.run.framework, "")
+        return f"{name} {known(self.run.framework_version) or ''}".strip()
+
+    @property
+    def where(self) -> str:
+        """To stand behind what was seen: ", on the CPU" where there was no GPU."""
+        return ", on the CPU" if self.run.device == "cpu" else ""
+
+    @property
+    def subjects(self) -> list[Subject]:
+        return about("framework", FRAMEWORKS[self.run.framework]) if self.run.framework else []
+
+    def trial(self, name: str) -> SystemTrial | None:
+        return next((one for one in self.run.trials if one.name == name), None)
+
+    @property
+    def controls(self) -> list[SystemTrial]:
+        return [one for one in self.run.trials if one.control]
+
+    def evidence(self, *trials: SystemTrial | None) -> list[Evidence]:
+        """What these trials left behind, a line each; of all trials where none is named."""
+        return [
+            Evidence(f"{self.path}.trials[{place}]", told(one), "the system, run")
+            for place, one in enumerate(self.run.trials)
+            if not trials or one in trials
+        ]
+
+    def logged(self, *words: str) -> list[Evidence]:
+        """The first line of its log that has one of these words in it."""
+        for line in self.run.log:
+            if any(word.lower() in line.lower() for word in words):
+                return [Evidence(f"{self.path}.log", line, "its standard error")]
+        return []
+
+
+def number(trial: SystemTrial | None, name: str) -> float:
+    """A count or a rate of a trial's evidence; 0 where it has none."""
+    value = None if trial is None else trial.evidence.get(name)
+    return value if isinstance(value, (int, float)) else 0
+
+
+def told(trial: SystemTrial) -> str:
+    """A trial on one line: "jit_compile: modules 1", "off (control): modules 0"."""
+    name = f"{trial.name} (control)" if trial.control else trial.name
+    parts = [f"{key.replace('_', ' ')} {_shown(value)}" for key, value in trial.evidence.items()]
+    if trial.outcome != "ok":
+        parts.insert(0, f"{trial.outcome}: {trial.reason}" if trial.reason else trial.outcome)
+    return f"{name}: {', '.join(parts) or 'ran'}"
+
+
+def _shown(value: Value) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else show(value)
+
+
+def each_run(
+    view: SnapshotView,
+    system: str,
+    judge: Callable[[Seen], Iterable[Verdict]],
+    document: Document | None = None,
+    absent: str = "no framework in the target has it",
+) -> Iterator[Verdict]:
+    """What ``judge`` says of each run of that system which came to its trials; of the others, why not.
+
+    document: the target's, where no other is named. Raises Skip where it was not asked for, or nothing is
+    there that has it (``absent``).
+    """
+    for seen in runs(view, system, document, absent):
+        run = seen.run
+        if run.outcome != "ok" and not run.trials:
+            yield not_run(seen)
+            continue
+        try:
+            yield from judge(seen)
+        except CannotJudge as why:
+            yield unjudged(why, seen.subjects)
+
+
+def runs(
+    view: SnapshotView,
+    system: str,
+    document: Document | None = None,
+    absent: str = "no framework in the target has it",
+) -> list[Seen]:
+    """The runs of a system; raises Skip as ``each_run``."""
+    if view.machine.acceleration is None:
+        raise Skip(DEEPER)
+    place = document if document is not None else view.target
+    facts = _facts(place)
+    if system not in facts.systems:
+        raise Skip(DEEPER)
+    name = "machine" if place is view.machine else "target"
+    found = [
+        Seen(run, f"{name}.acceleration.runs[{number_}]")
+        for number_, run in enumerate(facts.runs)
+        if run.system == system
+    ]
+    if not found:
+        raise Skip(f"not applicable: {absent}")
+    return found
+
+
+def _facts(place: Document) -> Acceleration:
+    if place.acceleration is None:
+        raise Skip(DEEPER)
+    return facts_of(place.acceleration, "the acceleration systems")
+
+
+def not_run(seen: Seen) -> Unjudged:
+    """What is said of a run that came to no trial."""
+    run = seen.run
+    title = f"{seen.title}: " if seen.title else ""
+    if run.outcome == "not-applicable":
+        return Unjudged("skipped", f"not applicable: {title}{run.reason}", seen.subjects)
+    return Unjudged("could-not-run", f"{title}{run.reason or run.outcome}", seen.subjects)
+
+
+def died(seen: Seen) -> SystemTrial | None:
+    """The trial that ended its process, or got no answer; None where none did."""
+    return next((one for one in seen.run.trials if one.outcome in ("timeout", "crashed")), None)
+
+
+def failed(seen: Seen, trial: SystemTrial | None) -> str:
+    """Why a trial that is not there, or not "ok", tells nothing: words to stand behind a colon."""
+    if trial is None:
+        return seen.run.reason or "it was not reached"
+    return trial.reason or trial.outcome

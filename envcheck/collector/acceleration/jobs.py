@@ -1,0 +1,108 @@
+"""What is to run where: a SystemJob for every system and framework, on one GPU, on each, on all, or none."""
+
+from ..facts import known
+
+_MEMORY_SHARE = 4  # of what is free, one part in so many is taken
+
+
+class SystemJob(object):
+    """One SystemRun to be made. outcome: "" where it is to run, else what comes of it, with the reason."""
+
+    def __init__(self, system, devices=(), on="gpu"):
+        self.system = system
+        self.devices = list(devices)
+        self.on = on
+        self.outcome = self.reason = ""
+
+    @property
+    def name(self):
+        """For people who watch: "xla jax", "memory GPU 0"."""
+        names = [device.name for device in self.devices] if self.system.each_gpu else []
+        words = [self.system.name, self.system.framework] + names
+        return " ".join(word for word in words if word)
+
+    @property
+    def visible(self):
+        """CUDA_VISIBLE_DEVICES of its process; None where that is the user's."""
+        return ",".join(device.visible for device in self.devices) if self.devices else None
+
+    def without(self, outcome, reason):
+        self.outcome, self.reason = outcome, reason
+        return self
+
+
+def plan(systems, names, chosen, documents):
+    """The SystemJobs. names: of the systems that are asked for. chosen: ([Device], why there are none)."""
+    devices, why = chosen
+    jobs = []
+    for system in systems:
+        document = documents[system.document]
+        if system.name not in names or document is None:
+            continue
+        section = document.get(system.framework) if system.framework else {}
+        if section is not None:  # else the target does not have the framework
+            jobs += _jobs(system, section, devices, why)
+    return jobs
+
+
+def _jobs(system, section, devices, why):
+    facts = section.get("facts") or {}
+    lacking = _lacking(system, section, facts)
+    if lacking:
+        return [SystemJob(system).without("not-run", lacking)]
+    if facts.get("cuda_build") is False:
+        if system.gpus:
+            words = "this %s is built without CUDA" % system.framework
+            return [SystemJob(system).without("not-applicable", words)]
+        return [SystemJob(system, on="cpu")]
+    if not devices:
+        if system.gpus:
+            return [SystemJob(system).without("not-run", "no GPU: %s" % why)]
+        return [SystemJob(system, on="cpu")]
+    if system.framework and known(facts.get("gpus")) == []:
+        return [SystemJob(system).without("not-run", "%s sees no GPU" % system.framework)]
+    if system.each_gpu:
+        return [_on(system, [device]) for device in devices]
+    if system.gpus > 1 and len({device.lane for device in devices}) < 2:
+        return [SystemJob(system, devices[:1]).without("not-applicable", "one GPU")]
+    return [_on(system, devices if system.gpus > 1 else _first_idle(devices))]
+
+
+def _lacking(system, section, facts):
+    if not system.framework:
+        return ""
+    if section.get("outcome") != "ok":
+        why = section.get("reason") or "no answer"
+        return "%s could not be looked at: %s" % (system.framework, why)
+    if not facts.get("imported"):
+        error = (known(facts.get("import_error")) or "no reason was given").splitlines()
+        return "%s cannot be imported: %s" % (system.framework, error[0] if error else "")
+    return ""
+
+
+def _first_idle(devices):
+    return [device for device in devices if not device.outcome][:1] or devices[:1]
+
+
+def _on(system, devices):
+    job = SystemJob(system, devices)
+    for device in devices:
+        if device.outcome and not job.outcome:
+            job.without(device.outcome, "%s: %s" % (device.name, device.reason))
+    return job
+
+
+def memory_mib(devices, machine, width):
+    """How much of each GPU a process may take where ``width`` of them run side by side; None: not known."""
+    nvml = (machine.get("nvml") or {}).get("facts") or {}
+    free = {
+        gpu.get("pci_address"): known(gpu.get("memory_free_mib"))
+        for gpu in known(nvml.get("gpus")) or []
+    }
+    found = []
+    for device in devices:
+        mib = free.get(device.seed.get("pci_address"))
+        if mib is None or device.instance:  # NVML's figure is that of the whole GPU
+            return None
+        found.append(mib // _MEMORY_SHARE // width)
+    return min(found) if found else None

@@ -1,0 +1,51 @@
+"""Further processes of a system, its ranks: copies of itself that work together, and end with it."""
+
+import json
+import os
+import sys
+
+from ..runtime import process
+from . import telling
+from .child import BOOTSTRAP
+
+
+class Rank(object):
+    """What became of one. answer: what its ``rank(framework, params)`` returned; None without an answer."""
+
+    def __init__(self, number, result):
+        heard = telling.SystemHeard()
+        heard.hear(result.stdout)
+        self.number = number
+        self.answer = heard.answer
+        self.stderr = result.stderr.decode("utf-8", "replace")
+        self.reason = "" if self.answer is not None else _why(heard, result)
+
+
+def run(params, number, seconds, environ=None, more=None):
+    """Start that many ranks side by side and wait for them: a list of Rank, in their order.
+
+    environ(rank): variables of a rank beside this process's own. more(rank): params of its own.
+    params["rank"] and params["ranks"] tell each which it is, and how many there are.
+    """
+    children = []
+    try:
+        for rank in range(number):
+            own = dict(params, rank=rank, ranks=number, **(more(rank) if more else {}))
+            argv = [sys.executable, "-B", "-c", BOOTSTRAP, params["root"], params["module"]]
+            env = dict(os.environ, **(environ(rank) if environ else {}))
+            children.append(
+                process.Child(
+                    argv + [json.dumps(own)], seconds, env=env, own_session=False, tied=True
+                )
+            )
+        process.run_all(children)
+    finally:
+        process.stop_all(children)
+    return [Rank(place, child.result) for place, child in enumerate(children)]
+
+
+def _why(heard, result):
+    if heard.run.get("reason"):
+        return heard.run["reason"]
+    last = result.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+    return telling.line("%s%s" % (result.describe(), ": " + last[0] if last else ""))

@@ -1,0 +1,200 @@
+"""Runs the systems after the micro-kernels: a few side by side, and those that are timed alone."""
+
+import json
+import time
+from collections import namedtuple
+
+from .. import framework
+from ..kernels.campaign import cores
+from . import jobs, systems, telling
+from .child import BOOTSTRAP
+
+IMPORT = 90.0  # seconds for a framework to be imported
+LIMIT = 600.0  # seconds after which nothing is started any more
+_CORES = 2  # for each process at work
+_SIDE_BY_SIDE = 3  # at most, on one GPU
+_PAUSE = 0.005  # seconds between two looks
+
+# document: "machine" or "target". argv: how its Python is started.
+Python = namedtuple("Python", "document argv cwd")
+
+
+class SystemsRunner(object):
+    """All systems that were asked for."""
+
+    def __init__(self, names, documents, pythons, start, environ, params, clock=time.monotonic):
+        """names: of systems. documents, pythons: {"machine", "target"}, the target's may be None.
+
+        start(argv, deadline, cwd, env): a process.Child. params: what every process of it gets.
+        """
+        self._names = names
+        self._documents = documents
+        self._pythons = pythons
+        self._start = start
+        self._environ = environ
+        self._params = params
+        self._clock = clock
+        self._width = max(1, min(cores(documents["machine"]) // _CORES, _SIDE_BY_SIDE))
+        self.sessions = {}  # of the processes: the document that each belongs to
+
+    def run(self, chosen, watch, pause=time.sleep):
+        """Fill in ``acceleration`` of both documents. chosen: of kernels.selection.choose.
+
+        watch(names of what runs, done, total) is called between looks.
+        """
+        began = self._clock()
+        planned = jobs.plan(systems.load(), self._names, chosen, self._documents)
+        attempts = [SystemProcess(job, self._launch, self._clock) for job in planned]
+        waiting = [attempt for attempt in attempts if not attempt.job.outcome]
+        total, working = len(waiting), []
+        while waiting or working:
+            if waiting and self._may_start(waiting[0], working):
+                first = waiting.pop(0)
+                if self._clock() - began > LIMIT:
+                    first.job.without("not-run", "no time left for it")
+                else:
+                    first.open()
+                    working.append(first)
+                continue
+            working = [attempt for attempt in working if attempt.step()]
+            names = [attempt.job.name for attempt in working]
+            watch(names, total - len(waiting) - len(working), total)
+            if working:
+                pause(_PAUSE)
+        self._write(attempts, round(self._clock() - began, 3))
+
+    def _may_start(self, attempt, working):
+        alone = attempt.job.system.alone or any(one.job.system.alone for one in working)
+        return not working if alone else len(working) < self._width
+
+    def _launch(self, job):
+        python = self._pythons[job.system.document]
+        width = 1 if job.system.alone else self._width
+        params = dict(
+            self._params,
+            device=job.on,
+            gpus=addresses(job),
+            memory_mib=jobs.memory_mib(job.devices, self._documents["machine"], width),
+            seconds=job.system.deadline,
+        )
+        env = dict(self._environ)
+        if job.visible is not None:
+            env["CUDA_VISIBLE_DEVICES"] = job.visible
+        argv = python.argv + ["-c", BOOTSTRAP, params["root"], job.system.module]
+        argv.append(json.dumps(params))
+        child = self._start(argv, IMPORT + job.system.deadline, python.cwd, env)
+        if child.pid is not None:
+            self.sessions[child.pid] = python.document
+        return child
+
+    def _write(self, attempts, seconds):
+        for document, place in self._documents.items():
+            of_it = [a for a in attempts if a.job.system.document == document]
+            names = {one.name for one in systems.load() if one.document == document}
+            if place is None:
+                continue
+            place["acceleration"] = {
+                "outcome": "ok",
+                "seconds": seconds,
+                "sources": {"*": "the systems, run"},
+                "facts": {
+                    "systems": sorted(names.intersection(self._names)),
+                    "seconds": seconds,
+                    "runs": [attempt.told() for attempt in of_it],
+                },
+            }
+            stuck = [attempt.stuck for attempt in of_it if attempt.stuck is not None]
+            if stuck:
+                place["acceleration"]["stuck"] = stuck
+
+    def failed(self, reason):
+        """Nothing came of it."""
+        for place in self._documents.values():
+            if place is not None:
+                place["acceleration"] = {"outcome": "crashed", "reason": reason}
+
+    def name_stuck(self, left):
+        """Put each process that had to be left behind, (session, ``stuck`` of a Result), into a section."""
+        for session, told in left:
+            place = self._documents[self.sessions.get(session, "machine")]
+            place["acceleration"].setdefault("stuck", []).append(told)
+
+
+class SystemProcess(object):
+    """One SystemJob at work: ``open`` it, call ``step`` until it is False; then ``told`` is its SystemRun."""
+
+    def __init__(self, job, launch, clock):
+        self.job = job
+        self.stuck = None  # a Result's, of a process that could not be killed
+        self._launch = launch
+        self._clock = clock
+        self._heard = telling.SystemHeard()
+        self._child = self._ready = None
+        self._seconds = 0.0
+        self._late = False
+        self._log = []
+
+    def open(self):
+        self._opened = self._clock()
+        self._child = self._launch(self.job)
+
+    def step(self):
+        """Look once, without waiting. Whether there is more to come."""
+        now = self._clock()
+        result = self._child.poll()
+        self._heard.hear(self._child.new_stdout())
+        if self._heard.ready and self._ready is None:
+            self._ready = now
+        limit = IMPORT if self._ready is None else self.job.system.deadline
+        since = self._opened if self._ready is None else self._ready
+        if result is not None:
+            self._end(result, now - since)
+        elif now - since >= limit and not self._late:
+            self._late = True
+            self._child.stop()
+        return result is None
+
+    def _end(self, result, seconds):
+        heard = self._heard
+        self._seconds = round(seconds, 3) if self._ready is not None else 0.0
+        self._log = framework.about_gpus(result.stderr.decode("utf-8", "replace"))
+        self.stuck = result.stuck
+        if heard.done and not self._late:
+            return
+        outcome, reason = self._why(result)
+        if heard.begun is not None:
+            heard.trials.append(dict(heard.begun, outcome=outcome, reason=reason))
+        heard.run.setdefault("outcome", outcome)
+        heard.run.setdefault("reason", reason)
+
+    def _why(self, result):
+        if self._late and self._ready is None:
+            return "timeout", "%s was not imported within %g s" % (
+                self.job.system.framework or "its process",
+                IMPORT,
+            )
+        if self._late or result.outcome == "timeout":
+            return "timeout", "not done within %g s" % self.job.system.deadline
+        if result.outcome == "not-started":
+            return "error", "its process could not be started: %s" % result.error
+        last = [text for text in result.tail(1, 400).splitlines() if text.strip()][-1:]
+        words = "its process " + result.describe() + (": " + last[0].strip() if last else "")
+        return "crashed", telling.line(words)
+
+    def told(self):
+        """The SystemRun."""
+        job = self.job
+        run = {"system": job.system.name, "device": job.on, "outcome": "ok", "gpus": addresses(job)}
+        if job.system.framework:
+            run["framework"] = job.system.framework
+        if job.outcome:
+            run.update(outcome=job.outcome, reason=job.reason)
+        run.update(self._heard.run, seconds=self._seconds, trials=self._heard.trials)
+        run["log"] = self._log
+        return run
+
+
+def addresses(job):
+    """The PCI addresses of a job's GPUs, as far as they are known."""
+    found = [device.seed.get("pci_address") for device in job.devices]
+    return [address for address in found if address]

@@ -1,0 +1,67 @@
+"""The acceleration systems, a file for each system and framework, found by walking this folder.
+
+Each file says:
+  SYSTEM     its name, as ``doctor --only`` takes it: "xla". Several files may share one.
+  DEADLINE   seconds for its work, beyond the framework's import
+and, where it is not what stands here:
+  DOCUMENT = "target"  whose interpreter runs it: "machine" is envcheck's own, with the driver alone
+  FRAMEWORK = ""       what it imports first: "tensorflow", "torch" or "jax"
+  MODULES = ()         what else must be there to import; where it is not, the system is not applicable
+  GPUS = 0             how many it needs: with 0 it runs on the CPU where there is none; with 2 it gets all
+  EACH_GPU = False     it runs on every GPU in turn, not on the first alone
+  ALONE = False        it is timed: nothing else runs beside it
+
+``run(framework, params, tell)`` does the work. framework: the module, None without one. params: {"device":
+"gpu" or "cpu", "gpus": [PCI address], "memory_mib": what it may take of each GPU, None where that is not
+known, "seconds": for its work, "pynvml", "root", "module"}. tell: a telling.SystemTeller. It sees the GPUs
+that it is given and no other: they are CUDA's 0, 1, …
+
+    with tell.trial("jit_compile") as trial:
+        trial["modules"] = 1
+    with tell.trial("off", control=True) as trial:
+        trial["modules"] = 0
+
+What a trial raises becomes its outcome, and the next one runs. telling.NotApplicable and
+telling.CouldNotRun, raised outside of trials, are the outcome of the whole.
+
+A file that starts further processes of itself (ranks.run) has a ``rank(framework, params)``, too, which
+returns what that process saw.
+"""
+
+import importlib
+import pkgutil
+
+DOCUMENTS = ("machine", "target")
+FRAMEWORKS = ("", "tensorflow", "torch", "jax")
+
+
+class NotASystem(Exception):
+    """A file is no system: one sentence that says what is missing."""
+
+
+class System(object):
+    """One file of this folder, as the process that starts it sees it."""
+
+    def __init__(self, name, said):
+        """said: the file's constants and functions. Raises NotASystem."""
+        self.module = name
+        self.name = said.get("SYSTEM")
+        self.deadline = said.get("DEADLINE")
+        self.document = said.get("DOCUMENT", "target")
+        self.framework = said.get("FRAMEWORK", "")
+        self.gpus = said.get("GPUS", 0)
+        self.each_gpu = said.get("EACH_GPU", False)
+        self.alone = said.get("ALONE", False)
+        if not self.name or not callable(said.get("run")):
+            raise NotASystem("systems/%s.py lacks SYSTEM or run(framework, params, tell)" % name)
+        if not isinstance(self.deadline, (int, float)) or not 0 < self.deadline <= 120:
+            raise NotASystem("systems/%s.py: its DEADLINE is not above 0 and up to 120" % name)
+        if self.document not in DOCUMENTS or self.framework not in FRAMEWORKS:
+            raise NotASystem("systems/%s.py: its DOCUMENT or FRAMEWORK is none" % name)
+
+
+def load():
+    """The Systems, those that run side by side first, then by name."""
+    names = [name for _finder, name, _package in pkgutil.iter_modules(__path__)]
+    found = [System(name, vars(importlib.import_module(__name__ + "." + name))) for name in names]
+    return sorted(found, key=lambda one: (one.alone, one.module))
