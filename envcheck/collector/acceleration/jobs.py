@@ -1,6 +1,9 @@
 """What is to run where: a SystemJob for every system and framework, on one GPU, on each, on all, or none."""
 
+import os
+
 from ..facts import known
+from ..kernels.jobs import FRAMEWORKS
 
 _MEMORY_SHARE = 4  # of what is free, one part in so many is taken
 
@@ -40,9 +43,39 @@ def plan(systems, names, chosen, documents):
         if system.name not in names or document is None:
             continue
         section = document.get(system.framework) if system.framework else {}
-        if section is not None:  # else the target does not have the framework
+        without = _without_library(system, document)
+        if without:
+            jobs.append(SystemJob(system).without("not-applicable", without))
+        elif section is not None:  # else the target does not have the framework
             jobs += _jobs(system, section, devices, why)
     return jobs
+
+
+def _without_library(system, document):
+    """Which of its libraries the target does not have, as far as the loader was asked."""
+    if (document.get("loader") or {}).get("facts") is None:
+        return ""
+    lacking = [name for name, paths in libraries(system, document).items() if not paths]
+    return "the target has no %s" % " and no ".join(lacking) if lacking else ""
+
+
+def libraries(system, document):
+    """{name: [path]} of what a system calls: mapped by a framework, then a wheel's, then the loader's."""
+    mapped = []
+    for framework in FRAMEWORKS:
+        facts = (document.get(framework) or {}).get("facts") or {}
+        mapped += facts.get("libraries") or []
+    loaded = ((document.get("loader") or {}).get("facts") or {}).get("libraries") or []
+    found = {}
+    for name in system.libraries:
+        paths = [
+            known(one.get("path"))
+            for one in mapped + sorted(loaded, key=lambda one: one.get("how") != "wheel")
+            if one["name"] == name
+        ]
+        first = {os.path.realpath(path): path for path in reversed(paths) if path}
+        found[name] = [path for path in dict.fromkeys(paths) if path in first.values()]
+    return found
 
 
 def _jobs(system, section, devices, why):

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 
 from ..runtime import process
 from . import telling
@@ -21,10 +22,11 @@ class Rank(object):
         self.reason = "" if self.answer is not None else _why(heard, result)
 
 
-def run(params, number, seconds, environ=None, more=None):
+def run(params, number, seconds, environ=None, more=None, patience=None):
     """Start that many ranks side by side and wait for them: a list of Rank, in their order.
 
     environ(rank): variables of a rank beside this process's own. more(rank): params of its own.
+    patience: seconds that the others still get once one has failed; None: all the time there is.
     params["rank"] and params["ranks"] tell each which it is, and how many there are.
     """
     children = []
@@ -38,10 +40,26 @@ def run(params, number, seconds, environ=None, more=None):
                     argv + [json.dumps(own)], seconds, env=env, own_session=False, tied=True
                 )
             )
-        process.run_all(children)
+        process.run_all(children, _impatient(children, patience))
     finally:
         process.stop_all(children)
     return [Rank(place, child.result) for place, child in enumerate(children)]
+
+
+def _impatient(children, patience):
+    """A tick that stops all children so many seconds after the first that failed."""
+    since = []
+
+    def tick():
+        if patience is None:
+            return
+        if not since and any(one.result is not None and not one.result.ok for one in children):
+            since.append(time.monotonic())
+        if since and time.monotonic() - since[0] > patience:
+            for child in children:
+                child.stop()
+
+    return tick
 
 
 def _why(heard, result):

@@ -76,6 +76,7 @@ class SystemsRunner(object):
             gpus=addresses(job),
             memory_mib=jobs.memory_mib(job.devices, self._documents["machine"], width),
             seconds=job.system.deadline,
+            libraries=jobs.libraries(job.system, self._documents[job.system.document]),
         )
         env = dict(self._environ)
         if job.visible is not None:

@@ -7,13 +7,15 @@ and, where it is not what stands here:
   DOCUMENT = "target"  whose interpreter runs it: "machine" is envcheck's own, with the driver alone
   FRAMEWORK = ""       what it imports first: "tensorflow", "torch" or "jax"
   MODULES = ()         what else must be there to import; where it is not, the system is not applicable
+  LIBRARIES = ()       the target's own that it calls: "libnccl"; without any of one it is not applicable
   GPUS = 0             how many it needs: with 0 it runs on the CPU where there is none; with 2 it gets all
   EACH_GPU = False     it runs on every GPU in turn, not on the first alone
   ALONE = False        it is timed: nothing else runs beside it
 
 ``run(framework, params, tell)`` does the work. framework: the module, None without one. params: {"device":
 "gpu" or "cpu", "gpus": [PCI address], "memory_mib": what it may take of each GPU, None where that is not
-known, "seconds": for its work, "pynvml", "root", "module"}. tell: a telling.SystemTeller. It sees the GPUs
+known, "seconds": for its work, "libraries": {"libnccl": [path, the likeliest first]}, "pynvml", "root",
+"module"}. tell: a telling.SystemTeller. It sees the GPUs
 that it is given and no other: they are CUDA's 0, 1, …
 
     with tell.trial("jit_compile") as trial:
@@ -49,6 +51,7 @@ class System(object):
         self.deadline = said.get("DEADLINE")
         self.document = said.get("DOCUMENT", "target")
         self.framework = said.get("FRAMEWORK", "")
+        self.libraries = said.get("LIBRARIES", ())
         self.gpus = said.get("GPUS", 0)
         self.each_gpu = said.get("EACH_GPU", False)
         self.alone = said.get("ALONE", False)
