@@ -40,7 +40,9 @@ def main(argv):
         return health.run(ROOT, options.pynvml or BUNDLED_PYNVML)
     if options.nvidia_smi:
         return _report(options, lambda: ({"machine": _capture(options.nvidia_smi)}, []))
-    folder = scratch.make() if options.target is not None or options.inside is not None else None
+    systems = options.kernels is not None and options.kernels.systems
+    works = options.target is not None or options.inside is not None or systems
+    folder = scratch.make() if works else None
 
     def work(parent, unblock):
         def look():

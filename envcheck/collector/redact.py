@@ -40,6 +40,7 @@ _OF_THE_FIELD = frozenset(
 _OF_HOMES = frozenset(("home", "homes", "users", "people"))
 _SERIAL_KEYS = frozenset(("serial", "serial_number", "board_serial"))
 _NAME_KEYS = frozenset(("hostname", "user", "owner", "group"))
+_FREE = "evidence"  # words in it are none of the schema's
 _EMPTY = frozenset(("", "N/A", "0", "None"))
 
 
@@ -96,7 +97,8 @@ class Redactor(object):
 
     def _walk(self, value, key):
         if isinstance(value, dict):
-            return {self._text(k, ""): self._walk(v, k) for k, v in value.items()}
+            inside = _FREE if key == _FREE else ""
+            return {self._text(k, ""): self._walk(v, inside or k) for k, v in value.items()}
         if isinstance(value, list):
             return [self._walk(item, key) for item in value]
         if key in _SERIAL_KEYS and isinstance(value, int) and value and value is not True:
@@ -111,7 +113,8 @@ class Redactor(object):
         # the schema ("vm", "docker").
         kind = self._names.get(text.lower())
         if kind is not None and "." not in text:
-            return self._token(kind, text) if key in _NAME_KEYS else text
+            free = key == _FREE and text.lower() not in _OF_THE_FIELD
+            return self._token(kind, text) if free or key in _NAME_KEYS else text
         text = _UUID.sub(lambda match: self._token("uuid", match.group().lower()), text)
         text = _SHORT_UUID.sub(self._short_uuid, text)
         if self._home_pattern is not None:

@@ -72,6 +72,10 @@ class Run(object):
         self._foreign, self._refused = foreign.find(probe_files or {})
         self._look = None
         self._stuck = set()
+        self._told = self._before = (
+            0,
+            0,
+        )  # what is over, of how many: now, and in the parts before
 
     def close(self):
         """End what still runs, and leave nothing behind."""
@@ -82,11 +86,12 @@ class Run(object):
         scratch.remove(self.scratch)
 
     def _sweep(self):
-        """[(session, stuck process)] of what the probes left behind and could not be ended."""
+        """[(session, stuck process)] of what those that are over left behind and could not be ended."""
         for child in self.children:
             if child.result is not None and child.result.stuck:
                 self._stuck.add(child.result.stuck["pid"])
-        left = orphans.sweep(spare=self._stuck)
+        running = {child.pid for child in self.children if child.result is None}
+        left = orphans.sweep(spare=self._stuck | running)
         self._stuck.update(told["pid"] for _session, told in left)
         return left
 
@@ -164,25 +169,34 @@ class Run(object):
         pythons = {"machine": PythonCommand("machine", _isolated(), "/")}
         if interpreter is not None:
             pythons["target"] = PythonCommand("target", [interpreter, "-B"], self.scratch)
+        systems = SystemsRunner(
+            self.kernels.systems,
+            documents,
+            pythons,
+            self._start,
+            dict(os.environ),
+            {"pynvml": self.params.get("pynvml"), "root": ROOT},
+            self._sweep,
+            self.scratch,
+        )
         try:
             chosen = self._unless_busy(campaign, documents["machine"])
         except NoSuchGpu as error:
             raise BadTarget(str(error))
         except Exception as error:
-            campaign.failed(_our_fault(error))
+            for asked, part in ((self.kernels.levels, campaign), (self.kernels.systems, systems)):
+                if asked:
+                    part.failed(_our_fault(error))
             return
         if self.kernels.levels:
             self._guarded(campaign, lambda: campaign.run(chosen, pythons, self._tell))
+            self._before = self._told
             if (
                 campaign.died
             ):  # an Xid that it caused came after the probe had read the kernel's log
                 documents["machine"] = self._with_new("kernel", documents["machine"])
             campaign.name_stuck(self._sweep())
         if self.kernels.systems:
-            params = {"pynvml": self.params.get("pynvml"), "root": ROOT}
-            systems = SystemsRunner(
-                self.kernels.systems, documents, pythons, self._start, dict(os.environ), params
-            )
             self._guarded(systems, lambda: systems.run(chosen, self._tell))
             systems.name_stuck(self._sweep())
 
@@ -279,6 +293,8 @@ class Run(object):
         """Progress: beside the probes that do not run any more, ``done`` of ``more``."""
         if self.on_progress is not None:
             over = sum(one.child.result is not None for one in self.running)
+            self._told = (done, more)
+            done, more = done + self._before[0], more + self._before[1]
             self.on_progress(running, over + done, len(self.running) + more)
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-from ..runtime import shadows
+from ..runtime import orphans, shadows
 from ..runtime.child import PACKAGE
 from . import telling
 
@@ -27,9 +27,12 @@ def main(module, params):
     tell = telling.SystemTeller(descriptor)
     code = 0
     try:
+        params = dict(json.loads(params), module=module)
+        if "parent" in params:  # of a rank, whose parent has threads: it ties itself
+            (orphans.tie(params["parent"]) or bool)()
         with shadows.hidden():
             system = importlib.import_module("envcheck.collector.acceleration.systems." + module)
-        _work(system, dict(json.loads(params), module=module), tell)
+        _work(system, params, tell)
     except telling.NotApplicable as error:
         tell.run(outcome="not-applicable", reason=telling.line(error))
     except telling.CouldNotRun as error:
@@ -51,7 +54,7 @@ def _work(system, params, tell):
             raise telling.NotApplicable("%s is not installed" % name)
     framework = _framework(getattr(system, "FRAMEWORK", ""), tell)
     if "rank" in params:
-        tell.tell(answer=system.rank(framework, params))
+        tell.answer(system.rank(framework, params))
     else:
         system.run(framework, params, tell)
 
@@ -61,8 +64,8 @@ def _framework(name, tell):
     began = time.monotonic()
     module = None
     if name:
-        from .. import framework
-
+        with shadows.hidden():
+            from .. import framework
         module, problem = framework.load(name)
         if module is None:
             raise telling.CouldNotRun("import %s: %s" % (name, problem))

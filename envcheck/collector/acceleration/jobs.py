@@ -16,6 +16,7 @@ class SystemJob(object):
         self.devices = list(devices)
         self.on = on
         self.outcome = self.reason = ""
+        self.folder = None  # for its temporary files, while it runs
 
     @property
     def name(self):
@@ -64,8 +65,8 @@ def libraries(system, document):
     mapped = []
     for framework in FRAMEWORKS:
         facts = (document.get(framework) or {}).get("facts") or {}
-        mapped += facts.get("libraries") or []
-    loaded = ((document.get("loader") or {}).get("facts") or {}).get("libraries") or []
+        mapped += known(facts.get("libraries")) or []
+    loaded = known(((document.get("loader") or {}).get("facts") or {}).get("libraries")) or []
     found = {}
     for name in system.libraries:
         paths = [
@@ -96,9 +97,7 @@ def _jobs(system, section, devices, why):
         return [SystemJob(system).without("not-run", "%s sees no GPU" % system.framework)]
     if system.each_gpu:
         return [_on(system, [device]) for device in devices]
-    if system.gpus > 1 and len({device.lane for device in devices}) < 2:
-        return [SystemJob(system, devices[:1]).without("not-applicable", "one GPU")]
-    return [_on(system, devices if system.gpus > 1 else _first_idle(devices))]
+    return [_on_several(system, devices) if system.gpus > 1 else _on(system, _first_idle(devices))]
 
 
 def _lacking(system, section, facts):
@@ -108,13 +107,25 @@ def _lacking(system, section, facts):
         why = section.get("reason") or "no answer"
         return "%s could not be looked at: %s" % (system.framework, why)
     if not facts.get("imported"):
-        error = (known(facts.get("import_error")) or "no reason was given").splitlines()
-        return "%s cannot be imported: %s" % (system.framework, error[0] if error else "")
+        error = (known(facts.get("import_error")) or "").strip().splitlines()
+        why = error[0] if error else "no reason was given"
+        return "%s cannot be imported: %s" % (system.framework, why)
     return ""
 
 
 def _first_idle(devices):
     return [device for device in devices if not device.outcome][:1] or devices[:1]
+
+
+def _on_several(system, devices):
+    """On all whole GPUs that are idle: of MIG instances CUDA shows a process the first alone."""
+    whole = [device for device in devices if not device.instance]
+    if len({device.lane for device in whole}) < 2:
+        several = len({device.lane for device in devices}) > 1
+        why = "MIG instances, of which a process sees one" if several else "one GPU"
+        return SystemJob(system, devices[:1]).without("not-applicable", why)
+    idle = [device for device in whole if not device.outcome]
+    return _on(system, idle if len(idle) > 1 else whole)
 
 
 def _on(system, devices):

@@ -33,17 +33,22 @@ def run(params, number, seconds, environ=None, more=None, patience=None):
     try:
         for rank in range(number):
             own = dict(params, rank=rank, ranks=number, **(more(rank) if more else {}))
-            argv = [sys.executable, "-B", "-c", BOOTSTRAP, params["root"], params["module"]]
+            own["parent"] = os.getpid()
+            argv = python() + ["-c", BOOTSTRAP, params["root"], params["module"], json.dumps(own)]
             env = dict(os.environ, **(environ(rank) if environ else {}))
-            children.append(
-                process.Child(
-                    argv + [json.dumps(own)], seconds, env=env, own_session=False, tied=True
-                )
-            )
+            # In this process's group, which is ended as a whole.
+            children.append(process.Child(argv, seconds, env=env, own_session=False))
         process.run_all(children, _impatient(children, patience))
     finally:
         process.stop_all(children)
     return [Rank(place, child.result) for place, child in enumerate(children)]
+
+
+def python():
+    """How this interpreter is started once more."""
+    flags = [("isolated", "-I"), ("no_site", "-S"), ("ignore_environment", "-E")]
+    given = [option for name, option in flags if getattr(sys.flags, name)]
+    return [sys.executable] + given + ["-B"]
 
 
 def _impatient(children, patience):
@@ -53,13 +58,17 @@ def _impatient(children, patience):
     def tick():
         if patience is None:
             return
-        if not since and any(one.result is not None and not one.result.ok for one in children):
+        if not since and any(_failed(one.result) for one in children):
             since.append(time.monotonic())
         if since and time.monotonic() - since[0] > patience:
             for child in children:
                 child.stop()
 
     return tick
+
+
+def _failed(result):
+    return result is not None and b'{"answer": ' not in result.stdout
 
 
 def _why(heard, result):

@@ -1,8 +1,9 @@
 """Runs the systems after the micro-kernels: a few side by side, and those that are timed alone."""
 
 import json
+import shutil
+import tempfile
 import time
-from collections import namedtuple
 
 from .. import framework
 from ..kernels.campaign import cores
@@ -14,18 +15,29 @@ LIMIT = 600.0  # seconds after which nothing is started any more
 _CORES = 2  # for each process at work
 _SIDE_BY_SIDE = 3  # at most, on one GPU
 _PAUSE = 0.005  # seconds between two looks
-
-# document: "machine" or "target". argv: how its Python is started.
-Python = namedtuple("Python", "document argv cwd")
+_TOO_MUCH = "it told more than fits into a Snapshot: the rest is left out"
 
 
 class SystemsRunner(object):
     """All systems that were asked for."""
 
-    def __init__(self, names, documents, pythons, start, environ, params, clock=time.monotonic):
-        """names: of systems. documents, pythons: {"machine", "target"}, the target's may be None.
+    def __init__(
+        self,
+        names,
+        documents,
+        pythons,
+        start,
+        environ,
+        params,
+        sweep=list,
+        scratch=None,
+        clock=time.monotonic,
+    ):
+        """names: of systems. documents: {"machine", "target"}, the target's may be None.
 
-        start(argv, deadline, cwd, env): a process.Child. params: what every process of it gets.
+        pythons: a PythonCommand for each of them. start(argv, deadline, cwd, env): a process.Child.
+        params: what every process of it gets. sweep(): ends what processes that are over have left behind,
+        and names what it could not end, as orphans.sweep. scratch: a directory for their temporary files.
         """
         self._names = names
         self._documents = documents
@@ -33,6 +45,8 @@ class SystemsRunner(object):
         self._start = start
         self._environ = environ
         self._params = params
+        self._sweep = sweep
+        self._scratch = scratch
         self._clock = clock
         self._width = max(1, min(cores(documents["machine"]) // _CORES, _SIDE_BY_SIDE))
         self.sessions = {}  # of the processes: the document that each belongs to
@@ -46,7 +60,7 @@ class SystemsRunner(object):
         planned = jobs.plan(systems.load(), self._names, chosen, self._documents)
         attempts = [SystemProcess(job, self._launch, self._clock) for job in planned]
         waiting = [attempt for attempt in attempts if not attempt.job.outcome]
-        total, working = len(waiting), []
+        total, working, left = len(waiting), [], []
         while waiting or working:
             if waiting and self._may_start(waiting[0], working):
                 first = waiting.pop(0)
@@ -56,12 +70,18 @@ class SystemsRunner(object):
                     first.open()
                     working.append(first)
                 continue
-            working = [attempt for attempt in working if attempt.step()]
+            over = [attempt for attempt in working if not attempt.step()]
+            working = [attempt for attempt in working if attempt not in over]
+            if over:
+                left += self._sweep()  # before it weighs on those that are timed
+            for attempt in over:
+                _remove(attempt.job.folder)
             names = [attempt.job.name for attempt in working]
             watch(names, total - len(waiting) - len(working), total)
             if working:
                 pause(_PAUSE)
         self._write(attempts, round(self._clock() - began, 3))
+        self.name_stuck(left)
 
     def _may_start(self, attempt, working):
         alone = attempt.job.system.alone or any(one.job.system.alone for one in working)
@@ -81,6 +101,9 @@ class SystemsRunner(object):
         env = dict(self._environ)
         if job.visible is not None:
             env["CUDA_VISIBLE_DEVICES"] = job.visible
+        job.folder = _folder(self._scratch)
+        if job.folder is not None:
+            env["TMPDIR"] = job.folder
         argv = python.argv + ["-c", BOOTSTRAP, params["root"], job.system.module]
         argv.append(json.dumps(params))
         child = self._start(argv, IMPORT + job.system.deadline, python.cwd, env)
@@ -110,6 +133,7 @@ class SystemsRunner(object):
 
     def failed(self, reason):
         """Nothing came of it."""
+        reason = telling.line(reason)
         for place in self._documents.values():
             if place is not None:
                 place["acceleration"] = {"outcome": "crashed", "reason": reason}
@@ -119,6 +143,21 @@ class SystemsRunner(object):
         for session, told in left:
             place = self._documents[self.sessions.get(session, "machine")]
             place["acceleration"].setdefault("stuck", []).append(told)
+
+
+def _folder(scratch):
+    """A new directory for one process's temporary files, which no Python takes for a package."""
+    if scratch in (None, "/"):
+        return None
+    try:
+        return tempfile.mkdtemp(prefix="tmp-", dir=scratch)
+    except OSError:
+        return None
+
+
+def _remove(folder):
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class SystemProcess(object):
@@ -158,15 +197,19 @@ class SystemProcess(object):
     def _end(self, result, seconds):
         heard = self._heard
         self._seconds = round(seconds, 3) if self._ready is not None else 0.0
-        self._log = framework.about_gpus(result.stderr.decode("utf-8", "replace"))
+        log = framework.about_gpus(result.stderr.decode("utf-8", "replace"))
+        self._log = [telling.line(text) for text in log]
         self.stuck = result.stuck
-        if heard.done and not self._late:
-            return
         outcome, reason = self._why(result)
+        if heard.full:
+            heard.run.update(outcome="error", reason=_TOO_MUCH)
+        if heard.done:  # whatever became of it afterwards
+            return
+        outcome = heard.run.setdefault("outcome", outcome)
+        reason = heard.run.setdefault("reason", reason)
         if heard.begun is not None:
-            heard.trials.append(dict(heard.begun, outcome=outcome, reason=reason))
-        heard.run.setdefault("outcome", outcome)
-        heard.run.setdefault("reason", reason)
+            died = outcome if outcome in telling.TRIAL_OUTCOMES else "error"
+            heard.trials.append(dict(heard.begun, outcome=died, reason=reason))
 
     def _why(self, result):
         if self._late and self._ready is None:
@@ -175,7 +218,7 @@ class SystemProcess(object):
                 IMPORT,
             )
         if self._late or result.outcome == "timeout":
-            return "timeout", "not done within %g s" % self.job.system.deadline
+            return "timeout", "no answer within %g s" % self.job.system.deadline
         if result.outcome == "not-started":
             return "error", "its process could not be started: %s" % result.error
         last = [text for text in result.tail(1, 400).splitlines() if text.strip()][-1:]

@@ -35,6 +35,8 @@ import pkgutil
 
 DOCUMENTS = ("machine", "target")
 FRAMEWORKS = ("", "tensorflow", "torch", "jax")
+MOST = 120.0  # seconds that a system may ask for
+_DEADLINE = "its DEADLINE is not above 0 and up to %g" % MOST
 
 
 class NotASystem(Exception):
@@ -57,10 +59,25 @@ class System(object):
         self.alone = said.get("ALONE", False)
         if not self.name or not callable(said.get("run")):
             raise NotASystem("systems/%s.py lacks SYSTEM or run(framework, params, tell)" % name)
-        if not isinstance(self.deadline, (int, float)) or not 0 < self.deadline <= 120:
-            raise NotASystem("systems/%s.py: its DEADLINE is not above 0 and up to 120" % name)
-        if self.document not in DOCUMENTS or self.framework not in FRAMEWORKS:
-            raise NotASystem("systems/%s.py: its DOCUMENT or FRAMEWORK is none" % name)
+        for wrong, words in (
+            (not _is_number(self.deadline) or not 0 < self.deadline <= MOST, _DEADLINE),
+            (self.document not in DOCUMENTS, "its DOCUMENT or FRAMEWORK is none"),
+            (self.framework not in FRAMEWORKS, "its DOCUMENT or FRAMEWORK is none"),
+            (self.framework and self.document == "machine", "a FRAMEWORK is the target's"),
+            (not _is_number(self.gpus) or self.gpus < 0, "its GPUS is no number of GPUs"),
+            (
+                self.each_gpu and self.gpus > 1,
+                "EACH_GPU and GPUS = %s exclude each other" % self.gpus,
+            ),
+            (not isinstance(said.get("MODULES", ()), tuple), "its MODULES is no tuple of names"),
+            (not isinstance(self.libraries, tuple), "its LIBRARIES is no tuple of names"),
+        ):
+            if wrong:
+                raise NotASystem("systems/%s.py: %s" % (name, words))
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def load():

@@ -1,0 +1,48 @@
+"""Acceleration systems that no file stands for, and what their processes tell: for tests of the room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envcheck.collector.acceleration.systems import System
+from envcheck.collector.kernels.selection import Device
+
+WELL = {"outcome": "ok", "facts": {"imported": True, "cuda_build": True, "gpus": [{"name": "x"}]}}
+
+
+def system(name: str = "made", /, **said: Any) -> System:
+    """A System whose file says this beside SYSTEM and DEADLINE."""
+    words = {"SYSTEM": name, "DEADLINE": 5.0, "run": lambda *given: None}
+    return System(
+        name.replace("-", "_"),
+        words | {key if key == "run" else key.upper(): value for key, value in said.items()},
+    )
+
+
+def gpu(number: int, instance: str = "", **more: Any) -> Device:
+    """One GPU, or a MIG instance of it, idle unless ``outcome`` and ``reason`` are given."""
+    address = f"0000:0{number}:00.0"
+    made = Device(
+        {"index": number, "pci_address": address},
+        f"{'MIG' if instance else 'GPU'}-{number}{instance}",
+        address,
+        number,
+        instance,
+    )
+    for name, value in more.items():
+        setattr(made, name, value)
+    return made
+
+
+def framework(**facts: Any) -> dict[str, Any]:
+    """A framework's section, well unless facts say otherwise."""
+    return {"outcome": "ok", "facts": {**WELL["facts"], **facts}}  # type: ignore[dict-item]
+
+
+def nvml(*free: int) -> dict[str, Any]:
+    """A machine's document whose GPUs have so many MiB free."""
+    gpus = [
+        {"pci_address": f"0000:0{number}:00.0", "memory_free_mib": mib}
+        for number, mib in enumerate(free)
+    ]
+    return {"nvml": {"outcome": "ok", "facts": {"gpus": gpus}}}

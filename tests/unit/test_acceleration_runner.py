@@ -1,0 +1,337 @@
+"""The runner of acceleration systems, without processes: its limits, its failures, what it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from systems import framework, gpu, system
+
+from envcheck import collection
+from envcheck.collector import inside
+from envcheck.collector import run as collector_run
+from envcheck.collector.acceleration import runner, systems, telling
+from envcheck.collector.documents import document, snapshot
+from envcheck.collector.kernels.campaign import PythonCommand
+from envcheck.collector.options import Options
+from envcheck.collector.redact import Redactor
+from envcheck.collector.runtime.process import Result
+from envcheck.facts import acceleration as facts
+from envcheck.facts.base import Probe
+from envcheck.facts.snapshot import load
+
+PYTHONS = {
+    name: PythonCommand(name, ["python"], "/nowhere/" + name) for name in ("machine", "target")
+}
+
+
+def record(**told: Any) -> bytes:
+    return telling.MARK + telling.dumps(told).encode() + b"\n"
+
+
+WELL = [
+    (0.5, record(ready=0.4)),
+    (0.6, record(begin={"name": "a"})),
+    (0.7, record(trial={"name": "a", "outcome": "ok", "evidence": {"n": 1}})),
+    (0.8, record(done=True)),
+]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pause(self, _seconds: float) -> None:
+        self.now += 0.1
+
+
+class Process:
+    """As a process.Child: says its script at its times, and ends with a status at the last one's."""
+
+    pids = iter(range(100, 10_000))
+
+    def __init__(
+        self,
+        clock: Clock,
+        script: list[tuple[float, bytes]],
+        status: int | None,
+        stderr: bytes = b"",
+        stuck: Any = None,
+    ) -> None:
+        self.clock, self.began, self.script = clock, clock(), list(script)
+        self.status, self.stderr, self.stuck = status, stderr, stuck
+        self.pid = next(self.pids)
+        self.result: Result | None = None
+        self.stopped = False
+
+    def poll(self) -> Result | None:
+        over = not self.script and self.status is not None
+        if self.result is None and (over or self.stopped):
+            outcome = "stopped" if self.stopped else "exited"
+            code = None if self.stopped else self.status
+            self.result = Result([], outcome, code, b"", self.stderr, 1.0, self.stuck)
+        return self.result
+
+    def new_stdout(self) -> bytes:
+        due = [said for at, said in self.script if at <= self.clock() - self.began]
+        del self.script[: len(due)]
+        return b"".join(due)
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+Script = Callable[[Clock], Process]
+
+
+def well(clock: Clock) -> Process:
+    return Process(clock, WELL, 0)
+
+
+class Made:
+    """What a runner makes of systems whose processes follow scripts."""
+
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        scripts: dict[str, Script],
+        found: list[systems.System],
+        cores: int = 2,
+        sweep: Callable[[], list[Any]] = list,
+    ) -> None:
+        monkeypatch.setattr(systems, "load", lambda: found)
+        self.clock = Clock()
+        self.started: list[tuple[str, Process, dict[str, Any], dict[str, str]]] = []
+        self.most = 0
+        self.progress: list[tuple[list[str], int, int]] = []
+        machine = {"host": {"outcome": "ok", "facts": {"cpus_allowed": cores}}}
+        self.documents: dict[str, Any] = {"machine": machine, "target": {"torch": framework()}}
+
+        def start(argv: list[str], deadline: float, cwd: str, env: dict[str, str]) -> Process:
+            module, params = argv[-2], msgspec.json.decode(argv[-1])
+            process = scripts[module](self.clock)
+            self.started.append((module, process, params, env))
+            assert cwd.startswith("/nowhere/") and deadline > params["seconds"]
+            at_work = [one for one in self.started if one[1].result is None]
+            self.most = max(self.most, len(at_work))
+            return process
+
+        self.runner = runner.SystemsRunner(
+            [one.name for one in found],
+            self.documents,
+            PYTHONS,
+            start,
+            {"HOME": "/h"},
+            {"root": "/r"},
+            sweep,
+            None,
+            self.clock,
+        )
+        self.runner.run(([gpu(0)], ""), lambda *told: self.progress.append(told), self.clock.pause)
+
+    def runs(self, document: str = "target") -> list[facts.SystemRun]:
+        section = self.documents[document]["acceleration"]
+        found = msgspec.convert(section, Probe[facts.Acceleration]).facts
+        assert found is not None
+        return list(found.runs)
+
+
+def one_run(monkeypatch: pytest.MonkeyPatch, script: Script, **said: Any) -> facts.SystemRun:
+    (run,) = Made(monkeypatch, {"made": script}, [system("made", **said)]).runs()
+    return run
+
+
+def test_the_bounds_of_the_collector_are_those_of_the_runner() -> None:
+    most = runner.LIMIT + runner.IMPORT + systems.MOST
+    assert collection.SYSTEMS == inside.SYSTEMS == most
+    for one in systems.load():
+        assert one.deadline <= systems.MOST
+
+
+def test_the_outcomes_are_those_of_the_snapshot() -> None:
+    def words(record: type, field: str) -> set[str]:
+        hints = msgspec.structs.fields(record)
+        kind = next(one.type for one in hints if one.name == field)
+        return set(kind.__args__)
+
+    assert set(telling.OUTCOMES) == words(facts.SystemRun, "outcome")
+    assert set(telling.TRIAL_OUTCOMES) == words(facts.SystemTrial, "outcome")
+
+
+def test_a_system_that_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Made(monkeypatch, {"made": well}, [system("made", framework="torch", gpus=1)])
+    (run,) = made.runs()
+    assert (run.outcome, run.reason, run.device, run.framework) == ("ok", "", "gpu", "torch")
+    assert run.gpus == ["0000:00:00.0"] and run.import_seconds == 0.4 and 0 < run.seconds < 1
+    assert [(one.name, one.evidence) for one in run.trials] == [("a", {"n": 1})]
+    ((_module, _process, params, env),) = made.started
+    assert env["CUDA_VISIBLE_DEVICES"] == "GPU-0" and env["HOME"] == "/h"
+    assert params == {
+        "root": "/r",
+        "device": "gpu",
+        "gpus": ["0000:00:00.0"],
+        "memory_mib": None,
+        "seconds": 5.0,
+        "libraries": {},
+    }
+    assert made.progress[-1] == ([], 1, 1) and made.progress[0][0] == ["made torch"]
+    assert made.documents["machine"]["acceleration"]["facts"] == {
+        "systems": [],
+        "seconds": made.documents["target"]["acceleration"]["seconds"],
+        "runs": [],
+    }
+
+
+def test_the_import_and_the_work_have_limits_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = one_run(monkeypatch, lambda clock: Process(clock, [], None), framework="torch")
+    assert never.outcome == "timeout" and never.trials == []
+    assert never.reason == "torch was not imported within 90 s"
+    late = [(80.0, record(ready=80.0)), (84.0, record(done=True))]
+    assert one_run(monkeypatch, lambda clock: Process(clock, late, 0)).outcome == "ok"
+    begun = [(80.0, record(ready=80.0)), (81.0, record(begin={"name": "b", "control": True}))]
+    hung = one_run(monkeypatch, lambda clock: Process(clock, begun, None))
+    assert (hung.outcome, hung.reason) == ("timeout", "no answer within 5 s")
+    (trial,) = hung.trials
+    assert (trial.name, trial.control, trial.outcome) == ("b", True, "timeout")
+    assert trial.reason == "no answer within 5 s"
+
+
+@pytest.mark.parametrize(
+    ("status", "stderr", "outcome", "reason"),
+    [
+        (
+            -6,
+            b"terminate called\n",
+            "crashed",
+            "its process died by signal 6 (SIGABRT): terminate called",
+        ),
+        (-9, b"", "crashed", "its process died by signal 9 (SIGKILL)"),
+        (0, b"", "crashed", "its process exited with status 0"),
+        (3, b"\x1b[1mbad\n\n", "crashed", "its process exited with status 3: [1mbad"),
+    ],
+)
+def test_a_process_that_ends_before_it_is_done(
+    monkeypatch: pytest.MonkeyPatch, status: int, stderr: bytes, outcome: str, reason: str
+) -> None:
+    for begun in (False, True):
+        script = WELL[:3] + ([(0.8, record(begin={"name": "b"}))] if begun else [])
+        run = one_run(monkeypatch, lambda clock, s=script: Process(clock, s, status, stderr))  # type: ignore[misc]
+        assert (run.outcome, run.reason) == (outcome, reason)
+        assert [one.outcome for one in run.trials] == ["ok", outcome][: 1 + begun]
+        assert all(one.reason in ("", reason) for one in run.trials)
+
+
+def test_what_a_system_says_of_itself_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [
+        (0.1, record(run={"framework_version": "2.0"})),
+        (0.1, record(ready=0.1)),
+        (0.2, record(begin={"name": "a"})),
+        (0.3, record(run={"outcome": "error", "reason": "SystemExit: 3"})),
+    ]
+    run = one_run(monkeypatch, lambda clock: Process(clock, said, 1, b"more words"))
+    assert (run.outcome, run.reason, run.framework_version) == ("error", "SystemExit: 3", "2.0")
+    assert [(one.outcome, one.reason) for one in run.trials] == [("error", "SystemExit: 3")]
+    gone = [
+        (0.1, record(run={"outcome": "not-applicable", "reason": "x"})),
+        (0.2, record(done=True)),
+    ]
+    assert one_run(monkeypatch, lambda clock: Process(clock, gone, 0)).outcome == "not-applicable"
+
+
+def test_what_dies_after_it_is_done_has_told_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = one_run(monkeypatch, lambda clock: Process(clock, WELL, -11, b"Segmentation fault"))
+    assert (run.outcome, run.reason) == ("ok", "")
+
+
+def test_too_much_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [WELL[2]] * (telling.TRIALS + 5)
+    run = one_run(monkeypatch, lambda clock: Process(clock, [*many, WELL[3]], 0))
+    assert run.outcome == "error" and run.reason.startswith("it told more than fits")
+    assert len(run.trials) == telling.TRIALS
+
+
+def test_those_that_are_timed_run_alone_and_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["a", "b", "c", "d"]
+    found = [system(name, gpus=1) for name in names] + [system("z", gpus=1, alone=True)]
+    made = Made(monkeypatch, dict.fromkeys([*names, "z"], well), found, cores=64)
+    assert made.most == 3
+    (first, second, third, fourth, timed) = [one[1] for one in made.started]
+    assert fourth.began > first.began == second.began == third.began
+    assert timed.began > fourth.began + 0.7
+    assert [one[0] for one in made.started] == [*names, "z"]
+    assert Made(monkeypatch, dict.fromkeys([*names, "z"], well), found, cores=3).most == 1
+
+
+def test_nothing_is_started_once_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "LIMIT", 1.0)
+    found = [system("a"), system("b"), system("c")]
+    runs = Made(monkeypatch, dict.fromkeys("abc", well), found, cores=1).runs()
+    assert [run.outcome for run in runs] == ["ok", "ok", "not-run"]
+    assert runs[2].reason == "no time left for it" and runs[2].seconds == 0
+
+
+def test_what_could_not_be_killed_is_named_where_it_belongs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stuck = {"pid": 7, "command": "python", "state": "D"}
+    left: list[tuple[int, dict[str, Any]]] = []
+
+    def hangs(clock: Clock) -> Process:
+        process = Process(clock, WELL[:1], None, stuck=stuck)
+        left.append((process.pid, dict(stuck, pid=8)))
+        return process
+
+    swept = iter([left])
+    made = Made(monkeypatch, {"made": hangs}, [system("made")], sweep=lambda: next(swept, []))
+    section = made.documents["target"]["acceleration"]
+    assert [one["pid"] for one in section["stuck"]] == [7, 8]
+    made.runner.name_stuck([(99_999, dict(stuck, pid=9))])
+    assert [one["pid"] for one in made.documents["machine"]["acceleration"]["stuck"]] == [9]
+
+
+@pytest.mark.parametrize("asked", [["L0"], []])
+def test_a_part_that_fails_is_told_and_no_other(
+    monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    """Where envcheck itself fails to choose the GPUs, each part that was asked for says so."""
+    documents = {"machine": document("live", "machine"), "target": document("live", "path:/t")}
+    made = collector_run.Run(kernels=Options(asked, systems=["xla"]))
+
+    def fails(*_given: Any) -> Any:
+        raise RuntimeError("no\nsuch luck")
+
+    monkeypatch.setattr(made, "_unless_busy", fails)
+    made._run_on_gpus(documents, "/t/bin/python")
+    reason = "envcheck's own part of it failed: RuntimeError: no such luck"
+    for place in documents.values():
+        assert place["acceleration"] == {"outcome": "crashed", "reason": reason}
+    assert ("micro_kernels" in documents["machine"]) is bool(asked)
+
+
+def test_names_are_redacted_in_evidence_reasons_and_logs() -> None:
+    trial = {
+        "name": "sum",
+        "outcome": "ok",
+        "evidence": {"host": "bigbox", "lib": "/home/margaret/lib/libnccl.so", "gpu": "tesla"},
+    }
+    run = {
+        "system": "nccl",
+        "outcome": "error",
+        "reason": "bigbox: no answer from margaret",
+        "log": ["bigbox:7:8 NCCL INFO /home/margaret/nccl.conf"],
+        "trials": [trial],
+    }
+    machine = document("live", "machine")
+    section = {"outcome": "ok", "facts": {"systems": ["nccl"], "runs": [run]}}
+    target = dict(document("live", "path:/t"), acceleration=section)
+    redactor = Redactor("bigbox", "margaret", "/home/margaret", [("", "tesla", "")])
+    told = msgspec.json.encode(redactor.redact({"machine": machine, "target": target})).decode()
+    assert "bigbox" not in told and "margaret" not in told
+    assert '"gpu":"tesla"' in told, "a word of this field is no user's name"
+    whole, _values = snapshot({"machine": machine, "target": target}, keep=True)
+    assert load(msgspec.json.encode(whole)).target is not None
