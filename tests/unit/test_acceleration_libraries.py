@@ -47,6 +47,7 @@ def test_a_target_without_the_library_has_no_use_for_the_system() -> None:
 class _Result:
     def __init__(self, ok: bool) -> None:
         self.ok = ok
+        self.stdout = b'{"answer": 1}' if ok else b""
 
 
 class _Child:
