@@ -1,0 +1,430 @@
+"""Acceleration systems in real processes that misbehave: each costs itself alone, and nothing stays behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import probing
+import pytest
+from cli import PYTHON, environment
+from processes import running, wait_for
+from pythons import find
+
+from envcheck.facts.acceleration import Acceleration, SystemRun
+from envcheck.facts.base import Probe
+from envcheck.facts.snapshot import Snapshot, load
+
+OLDEST = find(6) or sys.executable
+BOTH = pytest.mark.parametrize("python", [sys.executable, OLDEST], ids=["this", "oldest"])
+
+# A system whose work is BODY; beside it, ``well`` shows that others are run all the same.
+SYSTEM = """
+import ctypes, os, signal, subprocess, sys, tempfile, threading, time
+
+from .. import ranks, telling
+
+SYSTEM = "{name}"
+DOCUMENT = "machine"
+DEADLINE = {deadline}
+
+
+def run(framework, params, tell):
+    with tell.trial("before") as trial:
+        trial["ran"] = 1
+{body}
+    with tell.trial("after", control=True) as trial:
+        trial["ran"] = 2
+
+
+def rank(framework, params):
+{rank}
+"""
+NAP = "subprocess.Popen(['sleep', '600'])"
+# A grandchild in a session of its own, which outlives the one that started it.
+AWAY = "subprocess.Popen(['sleep', '600'], start_new_session=True)"
+IN_TRIAL = "    with tell.trial('t') as trial:\n        trial['told'] = 5\n        "
+
+Made = Callable[..., Path]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    """A function that makes a copy of envcheck whose systems are these: {name: (body, deadline, rank)}."""
+    package = tmp_path / "copy" / "envcheck"
+    (tmp_path / "tmp").mkdir()
+
+    def make(body: str, deadline: float = 3.0, rank: str = "    return 1", **more: str) -> Path:
+        ignored = shutil.ignore_patterns("__pycache__", "demos")
+        shutil.copytree(probing.REPOSITORY / "envcheck", package, ignore=ignored)
+        folder = package / "collector" / "acceleration" / "systems"
+        for file in folder.glob("*.py"):
+            if file.name != "__init__.py":
+                file.unlink()
+        for name, what in {"bad": body, "well": "    pass", **more}.items():
+            text = SYSTEM.format(name=name, body=what, deadline=deadline, rank=rank)
+            (folder / f"{name}.py").write_text(text)
+        return package.parent
+
+    return make
+
+
+@pytest.fixture
+def clean(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment by which the test's processes are known; none of them is left."""
+    yield environment(TMPDIR=str(tmp_path / "tmp"))
+    left = [pid for pid, _parent, _command in running(tmp_path)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left
+    if (tmp_path / "tmp").exists():
+        assert not list((tmp_path / "tmp").iterdir())
+
+
+def looked(root: Path, env: dict[str, str], python: str = sys.executable) -> Snapshot:
+    argv = [python, "-m", "envcheck.collector", "--level=quick", "--systems=bad,well"]
+    argv += ["--probes", "host,cuda,nvml"]
+    done = subprocess.run(argv, cwd=root, env=env, capture_output=True, timeout=100, check=False)
+    assert done.returncode == 0 and done.stderr == b"", done.stderr
+    return load(done.stdout)
+
+
+def runs(snapshot: Snapshot) -> dict[str, SystemRun]:
+    probe = snapshot.machine.acceleration
+    assert probe is not None and probe.facts is not None, probe
+    found = {run.system: run for run in probe.facts.runs}
+    assert [one.outcome for one in found["well"].trials] == ["ok", "ok"], found["well"]
+    assert found["well"].outcome == "ok"
+    return found
+
+
+def bad(root: Path, env: dict[str, str], python: str = sys.executable) -> SystemRun:
+    return runs(looked(root, env, python))["bad"]
+
+
+MISBEHAVES = {
+    "hang": (IN_TRIAL + NAP + "; time.sleep(600)", "timeout", "no answer within 3 s"),
+    "deaf": (
+        IN_TRIAL + "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)",
+        "timeout",
+        "no answer within 3 s",
+    ),
+    "abort": (
+        IN_TRIAL + "os.abort()",
+        "crashed",
+        "its process died by signal 6 (SIGABRT)",
+    ),
+    "abort with words": (
+        IN_TRIAL + "os.write(2, b'terminate called: no ptxas\\n'); os.abort()",
+        "crashed",
+        "its process died by signal 6 (SIGABRT): terminate called: no ptxas",
+    ),
+    "segfault": (
+        IN_TRIAL + "ctypes.string_at(0)",
+        "crashed",
+        "its process died by signal 11 (SIGSEGV)",
+    ),
+    "early exit": (IN_TRIAL + "os._exit(0)", "crashed", "its process exited with status 0"),
+    "sys.exit": (IN_TRIAL + "sys.exit('no such device')", "error", "SystemExit: no such device"),
+    "flood": (
+        IN_TRIAL + "\n        while True:\n            os.write(2, b'x' * 1000000)",
+        "crashed",
+        "its process wrote more than 16 MiB",
+    ),
+    "interrupt": (IN_TRIAL + "os.kill(os.getpid(), signal.SIGINT); time.sleep(600)", "error", ""),
+}
+
+
+@pytest.mark.parametrize("how", MISBEHAVES)
+def test_what_goes_wrong_costs_its_system_alone(
+    made: Made, clean: dict[str, str], how: str
+) -> None:
+    body, outcome, reason = MISBEHAVES[how]
+    run = bad(made(body), clean)
+    assert run.outcome == outcome and (run.reason.startswith(reason) if reason else True), run
+    first, second = run.trials
+    assert (first.name, first.outcome, first.evidence) == ("before", "ok", {"ran": 1})
+    assert (second.name, second.outcome) == ("t", outcome) and second.reason == run.reason
+
+
+@BOTH
+def test_what_a_trial_raises_costs_that_trial_alone(
+    made: Made, clean: dict[str, str], python: str
+) -> None:
+    run = bad(made(IN_TRIAL + "raise RuntimeError('no\\nkernel image')"), clean, python)
+    assert run.outcome == "ok"
+    told = [(one.name, one.outcome, one.reason) for one in run.trials]
+    assert told == [
+        ("before", "ok", ""),
+        ("t", "error", "RuntimeError: no kernel image"),
+        ("after", "ok", ""),
+    ]
+    assert run.trials[1].evidence == {"told": 5}
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "reason"),
+    [
+        ("    raise telling.NotApplicable('one GPU')", "not-applicable", "one GPU"),
+        ("    raise telling.CouldNotRun('no ptxas')", "not-run", "no ptxas"),
+        ("    raise ValueError('x' * 5000)", "error", "ValueError: xxx"),
+    ],
+)
+def test_what_a_system_raises_outside_of_trials_is_the_outcome_of_the_whole(
+    made: Made, clean: dict[str, str], body: str, outcome: str, reason: str
+) -> None:
+    run = bad(made(body), clean)
+    assert run.outcome == outcome and run.reason.startswith(reason) and len(run.reason) <= 400
+    assert [one.name for one in run.trials] == ["before"]
+
+
+def test_what_hangs_while_it_is_imported(made: Made, clean: dict[str, str]) -> None:
+    root = made("    pass")
+    runner = root / "envcheck/collector/acceleration/runner.py"
+    text = runner.read_text()
+    assert "IMPORT = 90.0" in text
+    runner.write_text(text.replace("IMPORT = 90.0", "IMPORT = 2.0"))
+    system = root / "envcheck/collector/acceleration/systems/bad.py"
+    # The collector reads its constants, and so imports it too: only the system's own process hangs.
+    system.write_text(
+        system.read_text() + "\nif 'bad' in sys.argv[2:3]:\n    " + AWAY + "\n    time.sleep(600)\n"
+    )
+    run = bad(root, clean)
+    assert (run.outcome, run.trials) == ("timeout", [])
+    assert run.reason == "its process was not imported within 2 s" and run.seconds == 0
+
+
+def test_chatter_and_forged_records_do_not_get_through(made: Made, clean: dict[str, str]) -> None:
+    body = IN_TRIAL + (
+        "print('@envcheck-system {\"done\": true}', flush=True)\n"
+        '    os.write(1, b\'\\n@envcheck-system {"run": {"system": 5}}\\n\')\n'
+        "    os.write(tell._descriptor, b'noise without an end')\n"
+        '    os.write(tell._descriptor, b\'\\n@envcheck-system {"trial": {"name":\')\n'
+        "    tell.tell(run={'system': 'x', 'gpus': 'y', 'outcome': 'fine', 'reason': None})\n"
+        "    tell.tell(trial={'name': 'forged', 'outcome': 'fine'})"
+    )
+    run = bad(made(body), clean)
+    assert (run.system, run.outcome, run.gpus) == ("bad", "ok", [])
+    assert [one.name for one in run.trials] == ["before", "t", "after"]
+
+
+def test_what_it_leaves_behind_is_gone_before_the_next_one_runs(
+    made: Made, clean: dict[str, str], tmp_path: Path
+) -> None:
+    """A grandchild of a session of its own, and temporary files, as a JVM or a killed library leaves them."""
+    leaves = IN_TRIAL + (
+        "left = " + AWAY + "; open(os.environ['MARK'], 'w').write(str(left.pid))\n"
+        "        tempfile.mkdtemp(); os.abort()"
+    )
+    looks = (
+        "    with tell.trial('look') as trial:\n"
+        "        trial['alive'] = os.path.exists('/proc/' + open(os.environ['MARK']).read())\n"
+        "        trial['folders'] = len(os.listdir(os.path.dirname(tempfile.gettempdir())))\n"
+    )
+    root = made(leaves, zz=looks)
+    alone = root / "envcheck/collector/acceleration/systems/zz.py"
+    alone.write_text(alone.read_text() + "ALONE = True\n")
+    env = clean | {"MARK": str(tmp_path / "pid")}
+    argv = [sys.executable, "-m", "envcheck.collector", "--level=quick", "--systems=bad,zz"]
+    done = subprocess.run(argv, cwd=root, env=env, capture_output=True, timeout=100, check=True)
+    probe = load(done.stdout).machine.acceleration
+    assert probe is not None and probe.facts is not None
+    (look,) = [one for run in probe.facts.runs for one in run.trials if one.name == "look"]
+    assert look.evidence == {"alive": False, "folders": 1}
+    assert (tmp_path / "pid").read_text().isdigit()
+
+
+# -- ranks
+
+
+TWO = (
+    "    with tell.trial('ranks') as trial:\n"
+    "        found = ranks.run(params, 3, 2.5, lambda rank: {{'RANK': str(rank)}}, {more})\n"
+    "        trial['answers'] = [str(one.answer) for one in found]\n"
+    "        trial['reasons'] = [one.reason for one in found]\n"
+    "        trial['stderr'] = sum('boom' in one.stderr for one in found)"
+)
+
+
+@pytest.mark.parametrize(
+    ("rank", "answers", "reasons"),
+    [
+        (
+            "    return [params['rank'], params['ranks'], os.environ['RANK']]",
+            ["[0, 3, '0']", "[1, 3, '1']", "[2, 3, '2']"],
+            ["", "", ""],
+        ),
+        (
+            "    if params['rank'] == 1: os.write(2, b'boom'); os.abort()\n    return 1",
+            ["1", "None", "1"],
+            ["", "died by signal 6 (SIGABRT): boom", ""],
+        ),
+        (
+            "    if params['rank'] == 1: " + AWAY + "; time.sleep(600)\n    return 1",
+            ["1", "None", "1"],
+            ["", "gave no answer within 2.5 s", ""],
+        ),
+        (
+            "    return 'x' * 3000000 if params['rank'] else [1] * 100",
+            [str([1] * 100)[:300], "None", "None"],
+            ["", *["ValueError: its answer has 3000002 bytes, and may have 1048576"] * 2],
+        ),
+        (
+            "    raise telling.CouldNotRun('no port')",
+            ["None"] * 3,
+            ["no port"] * 3,
+        ),
+    ],
+    ids=["well", "dies", "hangs", "too big", "could not run"],
+)
+def test_ranks_tell_what_became_of_each(
+    made: Made, clean: dict[str, str], rank: str, answers: list[str], reasons: list[str]
+) -> None:
+    run = bad(made(TWO.format(more="None"), deadline=20.0, rank=rank), clean)
+    trial = next(one for one in run.trials if one.name == "ranks")
+    assert trial.outcome == "ok", trial
+    assert trial.evidence["answers"] == answers and trial.evidence["reasons"] == reasons
+    assert trial.evidence["stderr"] == sum("boom" in one for one in reasons)
+
+
+def test_ranks_end_with_their_system_s_process(made: Made, clean: dict[str, str]) -> None:
+    rank = "    " + AWAY + "; time.sleep(600)"
+    body = TWO.format(more="None").replace("2.5", "600")
+    run = bad(made(body, rank=rank), clean)
+    assert (run.outcome, run.reason) == ("timeout", "no answer within 3 s")
+
+
+@pytest.mark.parametrize("dies", ["os._exit(3)", "os.kill(os.getpid(), 9)"])
+def test_ranks_end_with_a_system_that_dies_beneath_them(
+    made: Made, clean: dict[str, str], dies: str
+) -> None:
+    body = "    threading.Timer(2.0, lambda: " + dies + ").start()\n"
+    body += TWO.format(more="None").replace("2.5", "600")
+    run = bad(made(body, deadline=60.0, rank="    time.sleep(600)"), clean)
+    assert run.outcome == "crashed" and run.trials[-1].outcome == "crashed"
+
+
+# -- the whole doctor
+
+
+HANGS = "    " + AWAY + "; " + NAP + "\n" + TWO.format(more="None").replace("2.5", "600")
+RANKS_HANG = "    open(os.environ['MARK'] + str(params['rank']), 'w').close(); time.sleep(600)"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("who", ["doctor", "collector"])
+def test_whoever_is_ended_leaves_no_system_behind(
+    made: Made, clean: dict[str, str], tmp_path: Path, number: int, who: str
+) -> None:
+    root = made(HANGS, deadline=100.0, rank=RANKS_HANG)
+    env = clean | {"MARK": str(tmp_path / "rank"), "PYTHONPATH": str(root), "TERM": "xterm"}
+    # The doctor's own checks know no system "bad": the collector is asked for it through its options.
+    start = "import sys; from envcheck import collection; "
+    start += "collection.collect(kernels=collection.Kernels(products=False, systems=['bad']))"
+    argv = [PYTHON, "-c", start] if who == "doctor" else [PYTHON, "-m", "envcheck.collector"]
+    argv += [] if who == "doctor" else ["--level=quick", "--systems=bad"]
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        argv, cwd=root, env=env, stdin=follower, stdout=subprocess.DEVNULL, stderr=follower
+    )
+    os.close(follower)
+    assert wait_for(lambda: len(list(tmp_path.glob("rank?"))) == 3, 60.0)
+    assert [one for one in running(tmp_path) if b"sleep" in one[2]]
+    process.send_signal(number)
+    process.wait(20)
+    os.close(leader)
+    assert wait_for(lambda: not running(tmp_path), 20.0), running(tmp_path)
+    if number == signal.SIGKILL:  # its scratch directories are swept by `envcheck prune`
+        wait_for(lambda: not list((tmp_path / "tmp").iterdir()), 5.0)
+
+
+def test_control_c_of_a_deep_doctor(made: Made, clean: dict[str, str], tmp_path: Path) -> None:
+    """The real XLA check asks for "xla": the stand-in that answers to it hangs."""
+    root = made("    pass", deadline=100.0, rank=RANKS_HANG, xla=HANGS)
+    env = clean | {"MARK": str(tmp_path / "rank"), "PYTHONPATH": str(root), "TERM": "xterm"}
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [PYTHON, "-m", "envcheck", "doctor", "--only", "xla"],
+        cwd=root, env=env, stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
+    )  # fmt: skip
+    os.close(follower)
+    assert wait_for(lambda: len(list(tmp_path.glob("rank?"))) == 3, 60.0)
+    time.sleep(0.5)  # until the line that tells what runs was drawn once more
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    written = b""
+    try:
+        while chunk := os.read(leader, 65536):
+            written += chunk
+    except OSError:
+        pass  # a terminal whose other side is closed
+    os.close(leader)
+    assert b"Traceback" not in written and b"xla" in written
+    assert written.rstrip().endswith(b"envcheck: interrupted")
+    assert wait_for(lambda: not running(tmp_path), 20.0), running(tmp_path)
+
+
+def test_systems_run_out_of_a_zip_and_from_standard_input(
+    made: Made, clean: dict[str, str], tmp_path: Path
+) -> None:
+    """The single file, whose ranks and systems come out of a zip on disk, or of one in memory."""
+    root = made(TWO.format(more="None"), deadline=20.0, rank="    return params['rank']")
+    env = clean | {"PYTHONPATH": str(root)}
+    for name in ("collector.pyz", "collector.py"):
+        argv = [PYTHON, "-m", "envcheck", "collector", "--output", str(tmp_path / name)]
+        subprocess.run(argv, cwd=root, env=env, check=True, capture_output=True, timeout=60)
+    options = ["--level=quick", "--systems=bad,well"]
+    for argv, stdin in (
+        ([OLDEST, str(tmp_path / "collector.pyz")], None),
+        ([OLDEST, "-"], tmp_path / "collector.py"),
+        ([PYTHON, "-", "--target", PYTHON], tmp_path / "collector.py"),
+    ):
+        with (stdin or Path(os.devnull)).open("rb") as given:
+            done = subprocess.run(
+                argv + options, stdin=given, env=clean, cwd="/", capture_output=True, check=True
+            )
+        assert done.stderr == b""
+        trial = next(t for t in runs(load(done.stdout))["bad"].trials if t.name == "ranks")
+        assert trial.evidence["answers"] == ["0", "1", "2"], trial
+
+
+def test_redaction_reaches_what_systems_tell(
+    made: Made, clean: dict[str, str], tmp_path: Path
+) -> None:
+    home = tmp_path / "home" / "margaret"
+    home.mkdir(parents=True)
+    body = IN_TRIAL + (
+        "trial['path'] = os.environ['HOME'] + '/lib'; trial[os.environ['HOME'] + '/key'] = 1\n"
+        "    os.write(2, ('NCCL version in ' + os.environ['HOME'] + '/x\\n').encode())\n"
+        "    raise telling.CouldNotRun('no ' + os.environ['HOME'] + '/x')"
+    )
+    snapshot = looked(made(body), clean | {"HOME": str(home)})
+    told = msgspec.json.encode(snapshot).decode()
+    assert str(home) not in told and "margaret" not in told
+    run = runs(snapshot)["bad"]
+    assert "<home-" in run.reason and "<home-" in run.log[0]
+    assert "<home-" in json.dumps(run.trials[1].evidence)
+
+
+def test_the_section_fits_the_schema_whatever_is_told(made: Made, clean: dict[str, str]) -> None:
+    body = IN_TRIAL + (
+        "trial['a'] = float('nan'); trial['b'] = 2 ** 100; trial['c'] = '\\udcff\\x1b'\n"
+        "    for _ in range(500):\n"
+        "        with tell.trial('x' * 500) as trial:\n"
+        "            trial['y'] = 'z' * 5000\n"
+    )
+    snapshot = looked(made(body), clean)
+    run = runs(snapshot)["bad"]
+    assert run.outcome == "error" and "more than fits" in run.reason
+    assert run.trials[1].evidence["a"] == "nan"
+    probe: Probe[Acceleration] | None = snapshot.machine.acceleration
+    assert len(msgspec.json.encode(probe)) < 200_000
