@@ -1,4 +1,4 @@
-"""Acceleration systems in real processes that misbehave: each costs itself alone, and nothing stays behind."""
+"""Acceleration systems in real processes that misbehave: each costs itself alone, and nothing stays."""
 
 from __future__ import annotations
 
