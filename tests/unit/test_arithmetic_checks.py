@@ -33,6 +33,8 @@ def on(code: str, area: str, version: str, variables: dict[str, str], **facts: A
         ("1.15.5+nv22.12", {AMP: "1"}, "pass"),
         ("1.12.0", {AMP: "1", "NVIDIA_TENSORFLOW_VERSION": "18.12"}, "warn"),
         ("1.13.1", {AMP: "1", "NVIDIA_TENSORFLOW_VERSION": "19.03"}, "pass"),
+        ("2.6.0", {AMP: "1", "NVIDIA_TENSORFLOW_VERSION": "21.10-tf2"}, "warn"),
+        ("1.15.5", {AMP: "1", "NVIDIA_TENSORFLOW_VERSION": "21.10-tf1"}, "pass"),
     ],
 )
 def test_mixed_precision_by_a_variable(

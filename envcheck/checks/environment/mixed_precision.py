@@ -23,6 +23,8 @@ from .speed import is_true
 
 _AMP = ("TF_ENABLE_AUTO_MIXED_PRECISION", "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE")
 _FIRST_WITH_AMP = (19, 3)  # NVIDIA's container 19.03
+_LAST_SEEN_TF2 = (21, 10)  # NVIDIA's container 21.10 with TensorFlow 2 logs that it has no effect
+KERAS_HAS_IT = Version("2.4")
 
 
 @check(
@@ -31,14 +33,17 @@ _FIRST_WITH_AMP = (19, 3)  # NVIDIA's container 19.03
     problem="TensorFlow ignores the mixed precision asked for",
     about=(
         "TF_ENABLE_AUTO_MIXED_PRECISION and TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE are read by "
-        "NVIDIA's builds of TensorFlow alone, since the container 19.03. A build of the public registry says "
-        "nothing and computes in 32 bits, as slowly as before. A warning where one is set there."
+        "NVIDIA's builds of TensorFlow alone, since the container 19.03, and no longer by those of "
+        "TensorFlow 2 from 21.10 on. A build of the public registry says nothing and computes in 32 bits, "
+        "as slowly as before. A warning where one is set there. --level deep looks into the build itself "
+        "(ACC-002)."
     ),
     sources=(
         "NVIDIA/DeepLearningExamples#32",
+        "NVIDIA/tensorflow#39",
         "stock TensorFlow 1.15.5, 2.15 and 2.21, observed: the variables' names are not in them",
     ),
-    follows=("PCI-001", "FRM-001", "FRM-007"),
+    follows=("PCI-001", "FRM-001", "FRM-007", "ACC-002"),
 )
 def amp_is_heeded(view: SnapshotView) -> Iterator[Verdict]:
     values = variables(view)
@@ -55,21 +60,34 @@ def amp_is_heeded(view: SnapshotView) -> Iterator[Verdict]:
     nvidia = any("+nv" in version for version in versions)
     month = re.match(r"(\d\d)\.(\d\d)", values.get("NVIDIA_TENSORFLOW_VERSION", ""))
     container = (int(month[1]), int(month[2])) if month else None
-    if (container is not None and container >= _FIRST_WITH_AMP) or (nvidia and container is None):
+    version = parse_version(versions[0])
+    given_up = (
+        container is not None
+        and container >= _LAST_SEEN_TF2
+        and version is not None
+        and version.major >= 2
+    )
+    since = container is not None and container >= _FIRST_WITH_AMP and not given_up
+    if since or (nvidia and container is None):
         yield Passed(f"{asked[0]}={values[asked[0]]}, in NVIDIA's build")
         return
-    which = f"NVIDIA's {month[0]}" if month else f"TensorFlow {versions[0]} of the public registry"
+    which = (
+        f"NVIDIA's {month[0]}, TensorFlow {versions[0]},"
+        if month
+        else f"TensorFlow {versions[0]} of the public registry"
+    )
     yield Finding(
         "warn",
         f"{asked[0]}={values[asked[0]]} does nothing in {which}: it computes in 32 bits.",
         subjects=about("variable", asked[0]),
         evidence=[told(view, asked[0]), view.evidence("target.tensorflow.version")],
-        remedy=_ask_otherwise(parse_version(versions[0]), asked[0]),
+        remedy=ask_in_program(version, asked[0]),
     )
 
 
-def _ask_otherwise(version: Version | None, name: str) -> Remedy:
-    if version is not None and version >= Version("2.4"):
+def ask_in_program(version: Version | None, name: str) -> Remedy:
+    """How a program of that TensorFlow asks for mixed precision, where the variable ``name`` does nothing."""
+    if version is not None and version >= KERAS_HAS_IT:
         way = "tf.keras.mixed_precision.set_global_policy('mixed_float16')"
     elif version is not None and version >= Version("1.14"):
         way = "tf.train.experimental.enable_mixed_precision_graph_rewrite(optimizer)"
