@@ -5,6 +5,7 @@ TensorFlow 2 without CUDA looks at no device, and has a variable for its own tes
 """
 
 import contextlib
+import importlib
 import os
 
 from . import telling, tensorflow_step
@@ -29,8 +30,9 @@ def counted(tf, graph, target, capability, on):
 def rewritten(tf, graph, target, capability, on):
     """The GraphDef that Grappler makes of a graph, with AMP's rewrite on or off."""
     try:
-        from tensorflow.core.protobuf import config_pb2, device_properties_pb2
-        from tensorflow.python.grappler import cluster, tf_optimizer
+        device_properties_pb2 = _module("core.protobuf.device_properties_pb2")
+        cluster = _module("python.grappler.cluster")
+        tf_optimizer = _module("python.grappler.tf_optimizer")
     except ImportError as error:
         raise telling.NotSupported("no Grappler from Python: %s" % error)
     with graph.as_default():
@@ -47,11 +49,15 @@ def rewritten(tf, graph, target, capability, on):
     device.properties.environment["architecture"] = capability
     device.properties.environment["cuda"] = "10000"
     device.properties.environment["cudnn"] = "7605"
-    config = config_pb2.ConfigProto()
+    config = tf.compat.v1.ConfigProto()
     options = config.graph_options.rewrite_options
     options.auto_mixed_precision = _ON if on else _OFF
     options.min_graph_nodes = -1
     return tf_optimizer.OptimizeGraph(config, meta, cluster=cluster.Cluster(devices=[device]))
+
+
+def _module(name):
+    return importlib.import_module("tensorflow." + name)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """A training step of two convolutions and a product in TensorFlow, and what is counted in its graph."""
 
+import importlib
 import time
 
 HALF = {19: "float16", 14: "bfloat16"}  # DataType
@@ -25,8 +26,7 @@ def shape(params):
 
 def arrays(size):
     """The input and the three weights, the same every time."""
-    import numpy
-
+    numpy = importlib.import_module("numpy")  # which TensorFlow needs itself
     batch, edge, channels = size
     random = numpy.random.RandomState(7)
 
@@ -165,7 +165,8 @@ class SessionStep(object):
         if found is None:
             return None
         with self.graph.as_default():
-            return float(self.session.run(found() if callable(found) else found))
+            value = float(self.session.run(found() if callable(found) else found))
+        return int(value) if value < 1e15 and value == int(value) else value
 
     def pace(self):
         return pace(self.step, lambda: self.session.run(self.weights[2]))
@@ -173,8 +174,7 @@ class SessionStep(object):
 
 def function_step(tf, size, timed):
     """(GraphDefs after optimisation, milliseconds or None) of the step as a new tf.function, run."""
-    from tensorflow.python.eager import context
-
+    context = importlib.import_module("tensorflow.python.eager.context")
     values = arrays(size)
     x = tf.constant(values[0])
     weights = [tf.Variable(value) for value in values[1]]

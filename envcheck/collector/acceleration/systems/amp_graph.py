@@ -1,6 +1,7 @@
 """AMP by graph rewrite in TensorFlow: half types in the graph that ran, a loss scale, variables."""
 
 import contextlib
+import importlib
 import os
 
 from ... import framework
@@ -80,8 +81,7 @@ def _capability(tf):
         gpu = tf.config.list_physical_devices("GPU")[0]
         return "%d.%d" % tf.config.experimental.get_device_details(gpu)["compute_capability"]
     with contextlib.suppress(Exception):
-        from tensorflow.python.client import device_lib
-
+        device_lib = importlib.import_module("tensorflow.python.client.device_lib")
         for device in device_lib.list_local_devices():
             words = device.physical_device_desc.rpartition("compute capability: ")
             if words[1]:
@@ -183,10 +183,9 @@ def _without_gpu(tf, params, size, tell):
 
 def _bfloat16(tf):
     """The option of the rewrite for CPUs."""
-    from tensorflow.core.protobuf import rewriter_config_pb2
-
+    options = tf.compat.v1.ConfigProto().graph_options.rewrite_options
     for name in _BFLOAT16:
-        if name in rewriter_config_pb2.RewriterConfig.DESCRIPTOR.fields_by_name:
+        if hasattr(options, name):
             return name
     raise telling.NotSupported("this TensorFlow has no rewrite for CPUs")
 
