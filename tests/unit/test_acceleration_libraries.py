@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from envcheck.collector.acceleration import jobs, ranks, systems
+from envcheck.collector.acceleration import jobs, systems
 
 
 def _system(**said: Any) -> systems.System:
@@ -42,33 +41,3 @@ def test_a_target_without_the_library_has_no_use_for_the_system() -> None:
     ]
     planned = jobs.plan([_system()], ["nccl"], ([], "none"), {"target": {}})  # nobody asked
     assert [one.outcome for one in planned] == [""]
-
-
-class _Result:
-    def __init__(self, ok: bool) -> None:
-        self.ok = ok
-        self.stdout = b'{"answer": 1}' if ok else b""
-
-
-class _Child:
-    stopped = False
-    result: _Result | None = None
-
-    def stop(self) -> None:
-        self.stopped = True
-
-
-def test_ranks_get_no_more_time_than_that_once_one_has_failed() -> None:
-    well, hanging, failed = _Child(), _Child(), _Child()
-    well.result = _Result(True)
-    tick = ranks._impatient([well, hanging, failed], 0.0)
-    tick()
-    assert not hanging.stopped
-    failed.result = _Result(False)
-    tick()
-    time.sleep(0.001)
-    tick()
-    assert hanging.stopped
-    patient = _Child()
-    ranks._impatient([failed, patient], None)()
-    assert not patient.stopped

@@ -52,7 +52,8 @@ def _work(system, params, tell):
     for name in getattr(system, "MODULES", ()):
         if not _is_there(name):
             raise telling.NotApplicable("%s is not installed" % name)
-    framework = _framework(getattr(system, "FRAMEWORK", ""), tell)
+    by_ranks = getattr(system, "BY_RANKS", False) and "rank" not in params
+    framework = None if by_ranks else _framework(getattr(system, "FRAMEWORK", ""), tell)
     if "rank" in params:
         tell.answer(system.rank(framework, params))
     else:

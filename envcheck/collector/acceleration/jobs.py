@@ -28,6 +28,8 @@ class SystemJob(object):
     @property
     def visible(self):
         """CUDA_VISIBLE_DEVICES of its process; None where that is the user's."""
+        if self.on == "cpu" and self.system.on_cpu:
+            return "-1"  # it leaves those alone that are there
         return ",".join(device.visible for device in self.devices) if self.devices else None
 
     def without(self, outcome, reason):
@@ -84,16 +86,22 @@ def _jobs(system, section, devices, why):
     lacking = _lacking(system, section, facts)
     if lacking:
         return [SystemJob(system).without("not-run", lacking)]
+    needs_gpu = system.gpus and not system.on_cpu
+    if system.on_cpu == "always":
+        return [SystemJob(system, on="cpu")]
     if facts.get("cuda_build") is False:
-        if system.gpus:
+        if needs_gpu:
             words = "this %s is built without CUDA" % system.framework
             return [SystemJob(system).without("not-applicable", words)]
         return [SystemJob(system, on="cpu")]
     if not devices:
-        if system.gpus:
+        if needs_gpu:
             return [SystemJob(system).without("not-run", "no GPU: %s" % why)]
         return [SystemJob(system, on="cpu")]
-    if system.framework and known(facts.get("gpus")) == []:
+    sees_none = system.framework and known(facts.get("gpus")) == []
+    if system.on_cpu == "few" and (sees_none or len(_whole(devices)) < system.gpus):
+        return [SystemJob(system, on="cpu")]
+    if sees_none:
         return [SystemJob(system).without("not-run", "%s sees no GPU" % system.framework)]
     if system.each_gpu:
         return [_on(system, [device]) for device in devices]
@@ -120,12 +128,17 @@ def _first_idle(devices):
 def _on_several(system, devices):
     """On all whole GPUs that are idle: of MIG instances CUDA shows a process the first alone."""
     whole = [device for device in devices if not device.instance]
-    if len({device.lane for device in whole}) < 2:
+    if len(_whole(devices)) < 2:
         several = len({device.lane for device in devices}) > 1
         why = "MIG instances, of which a process sees one" if several else "one GPU"
         return SystemJob(system, devices[:1]).without("not-applicable", why)
     idle = [device for device in whole if not device.outcome]
     return _on(system, idle if len(idle) > 1 else whole)
+
+
+def _whole(devices):
+    """The lanes of whole GPUs."""
+    return {device.lane for device in devices if not device.instance}
 
 
 def _on(system, devices):

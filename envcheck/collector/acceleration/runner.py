@@ -9,8 +9,8 @@ from .. import framework
 from ..kernels.campaign import cores
 from . import jobs, systems, telling
 from .child import BOOTSTRAP
+from .telling import IMPORT
 
-IMPORT = 90.0  # seconds for a framework to be imported
 LIMIT = 600.0  # seconds after which nothing is started any more
 _CORES = 2  # for each process at work
 _SIDE_BY_SIDE = 3  # at most, on one GPU

@@ -15,6 +15,7 @@ from ..facts import REASONS, dumps, is_unavailable, plain, unavailable
 from ..kernels.failures import NotSupported
 
 MARK = b"@envcheck-system "
+IMPORT = 90.0  # seconds for a framework to be imported
 LENGTH = 400  # characters of a reason, or of a word of evidence
 KEYS = 60  # of a trial's evidence
 WORDS = 40  # of a list

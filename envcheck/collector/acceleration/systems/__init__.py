@@ -9,6 +9,10 @@ and, where it is not what stands here:
   MODULES = ()         what else must be there to import; where it is not, the system is not applicable
   LIBRARIES = ()       the target's own that it calls: "libnccl"; without any of one it is not applicable
   GPUS = 0             how many it needs: with 0 it runs on the CPU where there is none; with 2 it gets all
+  ON_CPU = ""          when it runs on the CPU all the same: "none" where there is no GPU, "few" where there
+                       are fewer than it needs, too, "always"
+  BY_RANKS = False     its ranks import the framework, all at once, and its own process does not: run() gets
+                       None, and ranks.run(..., tell=tell) says when they are ready
   EACH_GPU = False     it runs on every GPU in turn, not on the first alone
   ALONE = False        it is timed: nothing else runs beside it
 
@@ -35,6 +39,7 @@ import pkgutil
 
 DOCUMENTS = ("machine", "target")
 FRAMEWORKS = ("", "tensorflow", "torch", "jax")
+ON_CPU = ("", "none", "few", "always")
 MOST = 120.0  # seconds that a system may ask for
 _DEADLINE = "its DEADLINE is not above 0 and up to %g" % MOST
 
@@ -55,6 +60,7 @@ class System(object):
         self.framework = said.get("FRAMEWORK", "")
         self.libraries = said.get("LIBRARIES", ())
         self.gpus = said.get("GPUS", 0)
+        self.on_cpu = said.get("ON_CPU", "")
         self.each_gpu = said.get("EACH_GPU", False)
         self.alone = said.get("ALONE", False)
         if not self.name or not callable(said.get("run")):
@@ -63,6 +69,7 @@ class System(object):
             (not _is_number(self.deadline) or not 0 < self.deadline <= MOST, _DEADLINE),
             (self.document not in DOCUMENTS, "its DOCUMENT or FRAMEWORK is none"),
             (self.framework not in FRAMEWORKS, "its DOCUMENT or FRAMEWORK is none"),
+            (self.on_cpu not in ON_CPU, "its ON_CPU is none"),
             (self.framework and self.document == "machine", "a FRAMEWORK is the target's"),
             (not _is_number(self.gpus) or self.gpus < 0, "its GPUS is no number of GPUs"),
             (
