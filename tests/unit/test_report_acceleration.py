@@ -162,8 +162,8 @@ def test_the_other_forms_tell_the_same() -> None:
     assert "XLA is on and compiles nothing" in brief and "Acceleration:" not in brief
 
 
-def test_every_system_is_judged_and_every_title_fits_its_column() -> None:
-    assert set(all_systems()) == {one.name for one in systems.load()}
+def test_every_system_that_is_judged_can_be_run_and_every_title_fits_its_column() -> None:
+    assert set(all_systems()) <= {one.name for one in systems.load()}
     for check in all_checks():
         if check.area in acceleration.AREAS:
             assert check.systems, f"{check.code} judges no system"
