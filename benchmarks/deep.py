@@ -64,11 +64,11 @@ class Look:
 
     @property
     def imports(self) -> float:
-        return sum(run.get("import_seconds", 0.0) for run in self.runs)
+        return float(sum(run.get("import_seconds", 0.0) for run in self.runs))
 
     @property
     def work(self) -> float:
-        return sum(run.get("seconds", 0.0) for run in self.runs)
+        return float(sum(run.get("seconds", 0.0) for run in self.runs))
 
     @property
     def device(self) -> str:
@@ -126,7 +126,7 @@ def work_of(runs: list[Json]) -> float:
 
 
 def median(values: Any) -> float:
-    return statistics.median(values)
+    return float(statistics.median(values))
 
 
 def arguments() -> argparse.Namespace:
