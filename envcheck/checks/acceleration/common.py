@@ -21,6 +21,9 @@ NOTHING_RUNS = (*NO_GPUS_THERE, "DRV-004", "DRV-010")
 NO_FRAMEWORK = (*NOTHING_RUNS, "FRM-001", "FRM-002", "FRM-003", "FRM-004", "FRM-005", "FRM-007")
 
 
+_MOST = 1e30  # above any count and rate: a Snapshot may come from anybody
+
+
 class Seen(NamedTuple):
     """One SystemRun, with its place in the Snapshot."""
 
@@ -66,9 +69,9 @@ class Seen(NamedTuple):
 
 
 def number(trial: SystemTrial | None, name: str) -> float:
-    """A count or a rate of a trial's evidence; 0 where it has none."""
+    """A count or a rate of a trial's evidence; 0 where it has none that can be one."""
     value = None if trial is None else trial.evidence.get(name)
-    return value if isinstance(value, (int, float)) else 0
+    return value if isinstance(value, (int, float)) and -_MOST < value < _MOST else 0
 
 
 def told(trial: SystemTrial) -> str:

@@ -1,0 +1,133 @@
+"""Made-up SystemRuns of mixed precision by API, and of what it gains; and their judgement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from targets import good_snapshot, judge, replace
+
+from envcheck.facts.acceleration import Acceleration, SystemRun, SystemTrial
+from envcheck.facts.snapshot import Snapshot
+from envcheck.findings.model import CheckResult, Finding
+
+KERAS, TORCH, SPEED, GRAPH = "amp-keras", "amp-torch", "amp-tensor-cores", "amp-graph"
+FP16_KERNEL = "sm90_xmma_gemm_f16f32_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute"
+PLAIN_KERNEL = "ampere_sgemm_128x128_nn"
+
+
+def trial(name: str, control: bool = False, **evidence: Any) -> SystemTrial:
+    return SystemTrial(name=name, control=control, outcome="ok", evidence=evidence)
+
+
+def bad(name: str, outcome: Any, reason: str = "", control: bool = False) -> SystemTrial:
+    return SystemTrial(name=name, control=control, outcome=outcome, reason=reason)
+
+
+def step(name: str, half: int = 0, control: bool = False, **more: Any) -> SystemTrial:
+    """A step of three convolutions and three products, so many of each in 16 bits."""
+    evidence = {
+        "convolutions": 3,
+        "convolutions_half": half,
+        "products": 3,
+        "products_half": half,
+    }
+    return trial(name, control, **{**evidence, **more})
+
+
+SCALED = {
+    "scale": 32768.0,
+    "moved_by_step": True,
+    "scale_after_step": 32768.0,
+    "moved_by_overflow": False,
+    "scale_after_overflow": 16384.0,
+}
+
+
+def keras(half: int = 3, bfloat: int = 3, **more: Any) -> list[SystemTrial]:
+    return [
+        step("float32", control=True),
+        step("mixed_float16", half, **{**SCALED, **more}),
+        step("mixed_bfloat16", bfloat),
+    ]
+
+
+def scaler(**more: Any) -> SystemTrial:
+    evidence = {
+        "scale": 2.0**40,
+        "moved_by_overflow": False,
+        "scale_after_overflow": 2.0**39,
+        "moved_by_step": True,
+        "scale_after_step": 8.0,
+    }
+    return trial("GradScaler", **{**evidence, **more})
+
+
+def unscaled(**more: Any) -> SystemTrial:
+    return trial("GradScaler off", True, **{"moved_by_overflow": True, "scale": 1.0, **more})
+
+
+def torch(half: int = 3, **more: Any) -> list[SystemTrial]:
+    return [
+        step("enabled=False", control=True, asked="float16"),
+        step("autocast", half, asked="float16"),
+        unscaled(),
+        scaler(**more),
+    ]
+
+
+def timed(name: str, amp: float, plain: float, **more: Any) -> SystemTrial:
+    evidence = {
+        "n": 4096,
+        "float32_is": "FP32",
+        "gpu": "NVIDIA H100 80GB HBM3",
+        "compute_capability": "9.0",
+        "amp_ms": amp,
+        "float32_ms": plain,
+    }
+    return trial(name, **{**evidence, **more})
+
+
+def speeds(product: float = 6.0, convolution: float = 3.0, **more: Any) -> list[SystemTrial]:
+    """Steps that are so many times as fast in 16 bits."""
+    return [
+        timed("product", 1.0, product, **{"host_ms": 0.1, "tf32_ms": 1.8, **more}),
+        timed("product n+1", 1.5, 6.0, n=4097),
+        timed("product n-1", 1.5, 6.0, n=4095),
+        timed("convolution", 1.0, convolution, **{"n": 32, "host_ms": 0.1, **more}),
+    ]
+
+
+def run(system: str, *trials: SystemTrial, **more: Any) -> SystemRun:
+    framework = "torch" if system == TORCH else "tensorflow"
+    given: dict[str, Any] = {
+        "framework": framework,
+        "framework_version": "2.4.0" if system == TORCH else "2.15.1",
+        "device": "gpu",
+        "outcome": "ok",
+        "gpus": ["0000:01:00.0"],
+    }
+    return SystemRun(system=system, trials=list(trials), **{**given, **more})
+
+
+def seen(*runs: SystemRun, **probes: Any) -> Snapshot:
+    systems = [KERAS, TORCH, SPEED, GRAPH]
+    snap = good_snapshot(acceleration=Acceleration(systems=systems, runs=list(runs)), **probes)
+    return replace(snap, "machine", acceleration=Acceleration(systems=[]))
+
+
+CODES = {KERAS: "ACC-003", TORCH: "ACC-004", SPEED: "ACC-005"}
+
+
+def judged(system: str, *trials: SystemTrial, **more: Any) -> CheckResult:
+    return judge(seen(run(system, *trials, **more)), CODES[system], "acceleration")
+
+
+def finding(result: CheckResult) -> Finding:
+    (only,) = result.findings
+    assert only.remedy is not None
+    assert only.headline
+    return only
+
+
+def reason(result: CheckResult) -> str:
+    return result.reason + " ".join(one.reason for one in result.unjudged)
