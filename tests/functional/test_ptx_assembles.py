@@ -16,6 +16,7 @@ import pytest
 
 from envcheck.collector.kernels import MODES, cubin, ptx, ptx_module, ptx_rate, ptx_signature
 from envcheck.collector.kernels.ptx import Product
+from envcheck.collector.transfers import pattern_ptx
 
 # What the driver compiles for: the chip's own instructions included.
 CHIPS = {
@@ -180,3 +181,18 @@ def test_warpgroups_multiply_one_after_the_other_without_waiting(
     first = rate.index("QGMMA")
     last = len(rate) - rate[::-1].index("QGMMA")
     assert set(rate[first:last]) <= {"QGMMA", "R2UR", "UMOV", "NOP"}
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_the_memory_kernels_assemble(tmp_path: Path, chip: str) -> None:
+    source = tmp_path / "pattern.ptx"
+    source.write_text(pattern_ptx.text())
+    run = subprocess.run(
+        [tool("ptxas"), f"-arch={chip}", str(source), "-o", str(tmp_path / "pattern.cubin")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    if "is not defined for option 'gpu-name'" in run.stderr:
+        pytest.skip(f"this ptxas does not know {chip}")
+    assert run.returncode == 0 and "warning" not in run.stderr.lower(), run.stderr

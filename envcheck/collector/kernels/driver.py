@@ -42,7 +42,21 @@ _ARGUMENTS = {
     "cuMemFree_v2": (_address,),
     "cuMemcpyHtoD_v2": (_address, _pointer, _size),
     "cuMemcpyDtoH_v2": (_pointer, _address, _size),
+    "cuMemcpyHtoDAsync_v2": (_address, _pointer, _size, _pointer),
+    "cuMemcpyDtoHAsync_v2": (_pointer, _address, _size, _pointer),
+    "cuMemcpyDtoDAsync_v2": (_address, _address, _size, _pointer),
+    "cuMemcpyPeerAsync": (_address, _pointer, _address, _pointer, _size, _pointer),
     "cuMemsetD8_v2": (_address, ctypes.c_ubyte, _size),
+    "cuMemHostAlloc": (_pointer, _size, _uint),
+    "cuMemFreeHost": (_pointer,),
+    "cuMemHostRegister_v2": (_pointer, _size, _uint),
+    "cuMemHostUnregister": (_pointer,),
+    "cuDeviceCanAccessPeer": (_pointer, _int, _int),
+    "cuCtxEnablePeerAccess": (_pointer, _uint),
+    "cuCtxDisablePeerAccess": (_pointer,),
+    "cuStreamCreate": (_pointer, _uint),
+    "cuStreamWaitEvent": (_pointer, _pointer, _uint),
+    "cuStreamDestroy_v2": (_pointer,),
     "cuEventCreate": (_pointer, _uint),
     "cuEventRecord": (_pointer, _pointer),
     "cuEventSynchronize": (_pointer,),
@@ -195,8 +209,8 @@ class Driver(object):
         self._call("cuEventCreate", ctypes.byref(event), 0)
         return event
 
-    def record(self, event):
-        self._call("cuEventRecord", event, None)
+    def record(self, event, stream=None):
+        self._call("cuEventRecord", event, stream)
 
     def wait(self, event):
         self._call("cuEventSynchronize", event)

@@ -1,0 +1,7 @@
+"""Checks on memory and links: what was written comes back, and as fast as it must."""
+
+from __future__ import annotations
+
+from ..registry import MACHINE, Area
+
+AREA = Area(name="memory", title="Memory and links", position=135, needs=MACHINE | {"cuda"})

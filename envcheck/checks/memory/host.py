@@ -1,0 +1,324 @@
+"""Copies between the host's memory and a GPU: as fast as the link, whole, and from which NUMA node."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...data.bandwidth import PCIE_LANE
+from ...facts.base import known
+from ...facts.evidence import Evidence
+from ...facts.missing import Skip
+from ...facts.view import SnapshotView
+from ...findings.model import Finding, Passed, Remedy, Verdict
+from ..acceleration.common import NOTHING_RUNS
+from ..gpu.link import in_virtual_machine, pci_device
+from ..registry import check
+from .common import Measured, each_gpu_run, gb_s, spread_of, trials_named, usual, words_of
+
+TO, FROM, BOTH = "pinned to the GPU", "pinned from the GPU", "pinned both ways"
+PAGEABLE = ("pageable to the GPU", "pageable from the GPU")
+_LINK = 0.5  # of what the link carries: below it is slow
+_FASTER = 1.1  # times what the link carries: then that is not the link
+_PEERS = 0.7
+_NODE = re.compile(r"node (\d{1,4}) (to|from) the GPU")
+_FAR = 0.5  # of what comes from the near node
+_NEAR = 0.8  # of what comes from the best one
+
+
+class Link(NamedTuple):
+    """A PCIe link as it was trained; seen: while copies ran."""
+
+    generation: int
+    width: int
+    seen: bool
+
+    @property
+    def carries(self) -> float:
+        """GB/s each way."""
+        return PCIE_LANE[self.generation] * self.width
+
+    @property
+    def told(self) -> str:
+        return f"generation {self.generation} x{self.width}"
+
+
+def link_of(one: Measured) -> Link | None:
+    """The link that was negotiated: as NVML told it during the copies, else what it can be at most."""
+    generation = max(int(one.told(way, "pcie_gen")) for way in (TO, FROM))
+    width = max(int(one.told(way, "pcie_width")) for way in (TO, FROM))
+    seen = bool(generation and width)
+    if not seen and one.gpu is not None:
+        device = pci_device(one.view, one.gpu)
+        generation = known(one.gpu.pcie_gen_max) or 0
+        width = known(one.gpu.pcie_width) or (known(device.link_width) if device else 0) or 0
+    return Link(generation, width, seen) if generation in PCIE_LANE and width else None
+
+
+@check(
+    "MEM-003",
+    title="Host to GPU",
+    problem="is slow to copy to and from",
+    about="Copies between pinned host memory and the GPU, each way and both at once, timed by events while"
+    " NVML is asked for the link: an idle link has lowered itself, one at work has not. Healthy machines"
+    " reach 75 to 90 % of what the link carries; below half of it, far below the GPUs of its name in the"
+    " machine, or over a link that came up with less than card and slot have, is a warning with the factor"
+    " and what explains it. Data that comes back different from such a copy is a failure. Pageable memory"
+    " goes through a buffer of the driver and is told for comparison. MIG, vGPU and WSL are held against"
+    " nothing.",
+    sources=(
+        "PCI Express Base Specification, the generations' rates",
+        "github.com/NVIDIA/nvbandwidth, README (host_to_device_memcpy_ce)",
+        "github.com/Azure/azurehpc-health-checks, conf: 9 to 10, 21 and 48 GB/s for generations 3, 4 and 5",
+    ),
+    follows=(*NOTHING_RUNS, "GPU-010", "PCI-005", "PCI-008", "PCI-006", "GPU-018"),
+    systems=("links",),
+)
+def host_to_gpu(view: SnapshotView) -> Iterator[Verdict]:
+    told: list[tuple[Measured, float]] = []
+
+    def collect(one: Measured) -> Iterator[Verdict]:
+        trial = one.seen.trial("round trip")
+        if one.told("round trip", "wrong"):
+            yield _wrong(one)
+            return
+        rates = [rate for way in (TO, FROM) if (rate := one.rate(way))]
+        if len(rates) < 2:
+            yield one.why_not(TO if trial is None or trial.outcome == "ok" else "round trip")
+            return
+        told.append((one, min(rates)))
+
+    yield from each_gpu_run(view, "links", collect)
+    well = []
+    for one, least in told:
+        found = _slow(view, one, least, told)
+        if found is None:
+            well.append(one)
+        else:
+            yield found
+    if well:
+        yield Passed(_summary(well))
+
+
+def _wrong(one: Measured) -> Finding:
+    trial = one.seen.trial("round trip")
+    assert trial is not None
+    where = words_of(trial, "where")
+    return Finding(
+        "fail",
+        f"{one.told('round trip', 'wrong'):,.0f} words of 8 bytes came back different from a copy of"
+        f" {one.told('round trip', 'mib'):,.0f} MiB to the host and back to {one.called} ({where}, bits that"
+        f" differ: {words_of(trial, 'bits')}): data is damaged on its way.",
+        one.subjects,
+        one.seen.evidence(trial),
+        Remedy(
+            "Run this again with the memory check: if that is well, the link or the host's memory damages"
+            " data. Look at the link's errors, reseat the GPU or its riser, and test the host's memory.",
+            [
+                f"nvidia-smi -q -d PCIE -i {one.own_address}",
+                "sudo dmesg | grep -iE 'aer|edac|mce|iommu'",
+            ],
+        ),
+        "gets and gives damaged data over its link",
+    )
+
+
+def _summary(well: list[Measured]) -> str:
+    first = well[0]
+    to = [rate for one in well if (rate := one.rate(TO))]
+    back = [rate for one in well if (rate := one.rate(FROM))]
+    both = [rate for one in well if (rate := one.rate(BOTH))]
+    loose = [rate for one in well for way in PAGEABLE if (rate := one.rate(way))]
+    link = link_of(first)
+    parts = [f"{spread_of(to)} to it", f"{spread_of(back)} back"]
+    parts += [f"{spread_of(both)} both ways"] if both else []
+    parts += [f"pageable {spread_of(loose)}"] if loose else []
+    each = f"{len(well)} GPUs: " if len(well) > 1 else ""
+    shared = f" ({first.shared}: held against nothing)" if first.shared else ""
+    over = f" over {link.told}" if link and link.seen and not shared else ""
+    return f"{each}{', '.join(parts)}{over}{shared}"
+
+
+def _slow(
+    view: SnapshotView, one: Measured, least: float, told: list[tuple[Measured, float]]
+) -> Finding | None:
+    if one.shared:
+        return None
+    link = link_of(one)
+    peers = usual(one, told)
+    short = _short(view, one, link)
+    if link is not None and least > _FASTER * link.carries:
+        link = None  # NVLink-C2C, or a link that a virtual machine makes up
+        short = ""
+    if link is not None and least < _LINK * link.carries:
+        why = (
+            f"while its link, {link.told}, carries {gb_s(link.carries)}: a factor of"
+            f" {link.carries / least:.1f}"
+        )
+    elif short:
+        why = f"over a link that came up with {short}"
+    elif peers is not None and least < _PEERS * peers[0]:
+        why = (
+            f"while its {peers[1]} peers reach {gb_s(peers[0])}: a factor of {peers[0] / least:.1f}"
+        )
+    else:
+        return None
+    causes = _causes(view, one, least) if not short else []
+    because = f" What may explain it: {'; '.join(causes)}." if causes else ""
+    return Finding(
+        "warn",
+        f"Copies between pinned host memory and {one.called} reach {gb_s(least)}, {why}.{because}",
+        one.subjects,
+        one.seen.evidence(*[one.seen.trial(way) for way in (TO, FROM, BOTH, *PAGEABLE)]),
+        Remedy(
+            "See how the link came up and in which slot the GPU is, bind the job to the processors near it,"
+            " and compare with the machine's other GPUs.",
+            [
+                f"nvidia-smi -q -d PCIE -i {one.own_address}",
+                f"sudo lspci -vv -s {one.own_address} | grep -E 'LnkCap:|LnkSta:'",
+                "nvidia-smi topo -m",
+            ],
+        ),
+        f"is slow to copy to and from: {gb_s(least)}",
+    )
+
+
+def _short(view: SnapshotView, one: Measured, link: Link | None) -> str:
+    """What the link lacks of what card and slot have, seen under load; "" in virtual machines."""
+    if link is None or not link.seen or one.gpu is None or in_virtual_machine(view, one.gpu):
+        return ""
+    device = pci_device(view, one.gpu)
+    most = known(one.gpu.pcie_gen_max)
+    lanes = [known(one.gpu.pcie_width_max), known(device.slot_max_link_width) if device else None]
+    short = []
+    if most and link.generation < most:
+        short.append(f"generation {link.generation} of {most}")
+    if all(lanes) and link.width < min(number for number in lanes if number):
+        short.append(f"x{link.width} of x{min(number for number in lanes if number)}")
+    return " and ".join(short)
+
+
+def _causes(view: SnapshotView, one: Measured, least: float) -> list[str]:
+    found = []
+    loose = max((rate for way in PAGEABLE if (rate := one.rate(way))), default=0.0)
+    if loose >= least:
+        found.append(f"pinned memory is no faster than pageable ({gb_s(loose)})")
+    device = one.seen.trial("device")
+    if device is not None and device.evidence.get("runs_near") is False:
+        found.append("this process may not run on the processors near the GPU")
+    pci = view.machine.pci
+    mode = (known(pci.facts.iommu_mode) or "") if pci is not None and pci.facts is not None else ""
+    if any(part in ("DMA", "DMA-FQ") for part in mode.split(",")):
+        found.append(f"the IOMMU translates every address ({mode}; iommu=pt lets them pass)")
+    others = known(one.gpu.processes) if one.gpu else None
+    if others:
+        found.append(f"process {others[0].pid} is using the GPU, too")
+    if one.gpu is not None and in_virtual_machine(view, one.gpu):
+        found.append("the virtual machine's host decides where its memory lies")
+    return found
+
+
+@check(
+    "MEM-004",
+    title="NUMA",
+    problem="is far from a part of the host's memory",
+    about="In a machine of several NUMA nodes host memory is near to some GPUs and far from others. Pinned"
+    " memory is put on each node in turn and copied to and from the GPU. Half the speed and less from"
+    " another node than from the GPU's own is a warning: jobs must then be bound to the near node, which"
+    " launchers mostly do not do by themselves. So is a node that the kernel calls near and that is slower"
+    " than another one: the firmware's table is wrong. In between is what such machines are like, and told.",
+    sources=(
+        "Linux kernel documentation, sysfs-bus-pci, numa_node",
+        "numactl(8)",
+        "NVIDIA NCCL user guide, environment variables (NCCL_IGNORE_CPU_AFFINITY)",
+    ),
+    follows=(*NOTHING_RUNS, "MEM-003"),
+    systems=("links",),
+)
+def numa(view: SnapshotView) -> Iterator[Verdict]:
+    details: list[str] = []
+
+    def judge(one: Measured) -> Iterator[Verdict]:
+        nodes = nodes_of(one)
+        if one.told("device", "nodes") < 2:
+            raise Skip("not applicable: the host has one NUMA node")
+        if len(nodes) < 2:
+            asked = trials_named(one.seen, "node ")
+            yield one.why_not(asked[0].name if asked else "device")
+            return
+        device = one.seen.trial("device")
+        own = device.evidence.get("node") if device is not None else None
+        best = max(nodes, key=lambda node: nodes[node])
+        worst = min(nodes, key=lambda node: nodes[node])
+        if not isinstance(own, int) or own not in nodes:
+            alike = nodes[worst] > _NEAR * nodes[best]
+            details.append(
+                f"{one.called}: "
+                + ("all nodes alike" if alike else f"node {best} is near by its speed")
+            )
+        elif nodes[own] < _NEAR * nodes[best]:
+            yield _misplaced(one, own, best, nodes)
+        elif nodes[worst] < _FAR * nodes[own]:
+            yield _far(one, own, worst, nodes)
+        else:
+            far = [rate for node, rate in nodes.items() if node != own]
+            details.append(
+                f"{one.called}: near (node {own}) {gb_s(nodes[own])}, far {spread_of(far)}"
+            )
+
+    yield from each_gpu_run(view, "links", judge)
+    if details:
+        yield Passed("; ".join(details))
+
+
+def nodes_of(one: Measured) -> dict[int, float]:
+    """{NUMA node: GB/s of the slower way between its memory and the GPU}, of those that were measured."""
+    found: dict[int, float] = {}
+    for trial in trials_named(one.seen, "node "):
+        match = _NODE.fullmatch(trial.name)
+        rate = one.rate(trial.name)
+        if match and rate:
+            node = int(match[1])
+            found[node] = min(rate, found.get(node, rate))
+    return found
+
+
+def _nodes_told(nodes: dict[int, float]) -> str:
+    return ", ".join(f"node {node} {gb_s(rate)}" for node, rate in sorted(nodes.items()))
+
+
+def _far(one: Measured, own: int, worst: int, nodes: dict[int, float]) -> Finding:
+    return Finding(
+        "warn",
+        f"Host memory of NUMA node {worst} reaches {one.called} at {gb_s(nodes[worst])}, that of its own"
+        f" node {own} at {gb_s(nodes[own])}: a job that the scheduler puts on the wrong processors loads its"
+        f" data {nodes[own] / nodes[worst]:.1f} times as slowly.",
+        one.subjects,
+        one.seen.evidence(*trials_named(one.seen, "node ")),
+        Remedy(
+            "Start what uses this GPU on its own node, and pin data loaders' workers there; look at the"
+            " links between the processors in the firmware.",
+            [f"numactl --cpunodebind={own} --membind={own} COMMAND", "numactl --hardware"],
+        ),
+        f"is {nodes[own] / nodes[worst]:.1f} times as far from NUMA node {worst}",
+    )
+
+
+def _misplaced(one: Measured, own: int, best: int, nodes: dict[int, float]) -> Finding:
+    return Finding(
+        "warn",
+        f"The kernel calls NUMA node {own} near to {one.called}, and memory of node {best} is faster"
+        f" ({_nodes_told(nodes)}): whatever binds a job by that table binds it to the wrong processors.",
+        one.subjects,
+        [
+            *one.seen.evidence(*trials_named(one.seen, "node ")),
+            Evidence("machine.pci.devices", f"numa_node {own}", "/sys"),
+        ],
+        Remedy(
+            "Bring the firmware up to date; in a virtual machine let its host give it the GPU's real node."
+            " Until then bind by measurement.",
+            [f"numactl --cpunodebind={best} --membind={best} COMMAND"],
+        ),
+        f"is near NUMA node {best}, and the kernel says {own}",
+    )

@@ -1,0 +1,345 @@
+"""Copies from GPU to GPU: whole, and as fast as what joins the two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import NamedTuple
+
+from ...data.bandwidth import NVLINK, PCIE_LANE, peer_line
+from ...data.products import product
+from ...facts.acceleration import SystemTrial
+from ...facts.base import known
+from ...facts.gpu import Gpu
+from ...facts.view import SnapshotView
+from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.subjects import Subject, about_device_at, about_gpu
+from ..acceleration.common import NOTHING_RUNS, Seen, died, each_run, failed, number
+from ..driver_state import REBOOT, on_wsl
+from ..pci.link import BELOW_SWITCHES, TRANSLATING, acs_off
+from ..peer_groups import is_vgpu
+from ..registry import check
+from ..system_commands import on_system
+from .common import ABSENT, gb_s, gpu_at, spread_of, words_of
+
+DIRECTLY, BY_HOST = "directly ", "by way of the host "
+_NVLINK = 0.5  # of what the NVLinks of one GPU carry
+_PCIE = 0.4  # of what the slower link carries, below one PCIe switch
+_PAIRS = 0.5  # of what most pairs of their kind reach
+_SHOWN = 4
+
+
+class Pair(NamedTuple):
+    """One GPU that sends, and one that gets."""
+
+    trial: SystemTrial
+    first: str  # addresses
+    second: str
+    one: Gpu | None
+    other: Gpu | None
+
+    @property
+    def rate(self) -> float:
+        return number(self.trial, "gb_s") if self.trial.outcome == "ok" else 0
+
+    @property
+    def called(self) -> str:
+        return f"{_called(self.one, self.first)} to {_called(self.other, self.second)}"
+
+    @property
+    def subjects(self) -> list[Subject]:
+        return _subjects(self.one, self.first) + _subjects(self.other, self.second)
+
+
+def _called(gpu: Gpu | None, address: str) -> str:
+    index = known(gpu.index) if gpu is not None else None
+    return f"GPU {address}" if index is None else f"GPU {index}"
+
+
+def _subjects(gpu: Gpu | None, address: str) -> list[Subject]:
+    return about_gpu(gpu) if gpu is not None else about_device_at("gpu", address)
+
+
+def pairs_of(view: SnapshotView, seen: Seen, way: str) -> list[Pair]:
+    found = []
+    for trial in seen.run.trials:
+        first, to, second = trial.name.removeprefix(way).partition(" to ")
+        if trial.name.startswith(way) and to:
+            found.append(Pair(trial, first, second, gpu_at(view, first), gpu_at(view, second)))
+    return found
+
+
+@check(
+    "MEM-005",
+    title="GPU to GPU",
+    problem="GPUs are slow to copy to each other",
+    about="Every pair of GPUs copies to each other, both ways: directly where the driver allows it, and by"
+    " way of the host. Pairs that NVSwitches join are held against their NVLinks and against Azure's pass"
+    " lines for the product; pairs of one PCIe switch against their links; and every pair against the others"
+    " that are joined in the same way. Below half of that is a warning with the factor. GPUs without direct"
+    " access (GeForce, many virtual machines) copy by way of the host, which is told and is no fault.",
+    sources=(
+        "github.com/NVIDIA/nvbandwidth, README (device_to_device_memcpy)",
+        "github.com/Azure/azurehpc-health-checks, conf (P2P)",
+        "CUDA Driver API, Peer Context Memory Access",
+    ),
+    follows=(
+        *NOTHING_RUNS,
+        "MEM-006",
+        "PCI-007",
+        "PCI-005",
+        "GPU-010",
+        "GPU-012",
+        "GPU-013",
+        "GPU-019",
+    ),
+    systems=("peers",),
+)
+def gpu_to_gpu(view: SnapshotView) -> Iterator[Verdict]:
+    def judge(seen: Seen) -> Iterator[Verdict]:
+        direct = [pair for pair in pairs_of(view, seen, DIRECTLY) if pair.rate]
+        staged = [pair for pair in pairs_of(view, seen, BY_HOST) if pair.rate]
+        if not direct and not staged:
+            yield _nothing(seen)
+            return
+        slow: dict[str, list[Pair]] = {}
+        for pair in direct:
+            why = "" if _shared(view, pair) else _slow(view, pair, direct)
+            if why:
+                slow.setdefault(why, []).append(pair)
+        for why, pairs in slow.items():
+            yield _finding(view, seen, why, pairs)
+        if not slow:
+            yield Passed(_told(direct, staged))
+
+    yield from each_run(view, "peers", judge, document=view.machine, absent=ABSENT)
+
+
+def _nothing(seen: Seen) -> Unjudged:
+    ended = died(seen)
+    first = ended or (seen.run.trials[0] if seen.run.trials else None)
+    return Unjudged("could-not-run", f"GPU to GPU: {failed(seen, first)}")
+
+
+def _told(direct: list[Pair], staged: list[Pair]) -> str:
+    parts = []
+    if direct:
+        parts.append(f"directly {spread_of([pair.rate for pair in direct])}")
+    if staged:
+        parts.append(f"by way of the host {spread_of([pair.rate for pair in staged])}")
+    if not direct:
+        parts.append("the driver offers no direct access")
+    return ", ".join(parts)
+
+
+def _shared(view: SnapshotView, pair: Pair) -> bool:
+    return on_wsl(view) or any(gpu is None or is_vgpu(gpu) for gpu in (pair.one, pair.other))
+
+
+def _slow(view: SnapshotView, pair: Pair, direct: list[Pair]) -> str:
+    """What the pair falls short of; "" where it does not."""
+    one, other = pair.one, pair.other
+    assert one is not None and other is not None
+    wires = _switched(one, other)
+    if wires:
+        line = peer_line(known(one.name) or "")
+        if pair.rate < _NVLINK * wires:
+            return f"while the NVLinks of each carry {gb_s(wires)}"
+        if line is not None and pair.rate < line.gb_s * 0.75:
+            return f"while Azure passes such pairs from {gb_s(line.gb_s)} on"
+    level = _level(view, pair)
+    if not _linked(one) and level in BELOW_SWITCHES:
+        carries = min(_pcie(one), _pcie(other))
+        if pair.rate < _PCIE * carries:
+            return f"while their PCIe switch and links carry {gb_s(carries)}"
+    alike = [
+        peer.rate
+        for peer in direct
+        if peer is not pair and _kind(view, peer) == _kind(view, pair) and _kind(view, pair)
+    ]
+    if len(alike) > 2 and pair.rate < _PAIRS * median(alike):
+        return f"while {len(alike)} pairs that are joined alike reach {gb_s(median(alike))}"
+    return ""
+
+
+def _linked(gpu: Gpu) -> int:
+    return sum(known(link.active) is True for link in known(gpu.nvlinks) or [])
+
+
+def _switched(one: Gpu, other: Gpu) -> float:
+    """GB/s of the NVLinks between two GPUs that NVSwitches join; 0 where they are not, or nobody knows."""
+    sold = [product(known(gpu.name) or "") for gpu in (one, other)]
+    if not all(entry is not None and entry.nvswitch for entry in sold):
+        return 0
+    generation = min(entry.nvlink_generation for entry in sold if entry is not None)
+    return min(_linked(one), _linked(other)) * NVLINK.get(generation, 0)
+
+
+def _pcie(gpu: Gpu) -> float:
+    generation, width = known(gpu.pcie_gen_max) or 0, known(gpu.pcie_width) or 0
+    return PCIE_LANE.get(generation, 0) * width
+
+
+def _level(view: SnapshotView, pair: Pair) -> str:
+    nvml = view.machine.nvml
+    pairs = known(nvml.facts.pairs) if nvml is not None and nvml.facts is not None else None
+    ends = {pair.first, pair.second}
+    return next(
+        (known(told.level) or "" for told in pairs or [] if {told.first, told.second} == ends), ""
+    )
+
+
+def _kind(view: SnapshotView, pair: Pair) -> tuple[str, ...]:
+    """Pairs of one kind are joined in the same way; () where that is not known.
+
+    NVLinks without a switch join some pairs by more wires than others: no two of them are alike.
+    """
+    one, other = pair.one, pair.other
+    if one is None or other is None:
+        return ()
+    if _linked(one) and _linked(other):
+        return ("nvswitch", known(one.name) or "") if _switched(one, other) else ()
+    level = _level(view, pair)
+    return (level, known(one.name) or "", known(other.name) or "") if level else ()
+
+
+def _finding(view: SnapshotView, seen: Seen, why: str, pairs: list[Pair]) -> Finding:
+    shown = ", ".join(f"{pair.called} {gb_s(pair.rate)}" for pair in pairs[:_SHOWN])
+    more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
+    return Finding(
+        "warn",
+        f"Direct copies are slow: {shown}{more}, {why}: what several GPUs compute together waits for these.",
+        _all_subjects(pairs),
+        seen.evidence(*[pair.trial for pair in pairs]),
+        Remedy(
+            "See how the two are joined, whether all NVLinks are up, and whether Access Control Services or"
+            " the IOMMU redirect what goes over PCIe.",
+            ["nvidia-smi topo -m", "nvidia-smi nvlink -s", "nvidia-smi topo -p2p r"],
+        ),
+        f"are slow to copy to each other: {gb_s(min(pair.rate for pair in pairs))}",
+    )
+
+
+def _all_subjects(pairs: list[Pair]) -> list[Subject]:
+    return list({subject.text: subject for pair in pairs for subject in pair.subjects}.values())
+
+
+@check(
+    "MEM-006",
+    title="Peer pattern",
+    problem="GPUs hand each other damaged data",
+    about="A pattern is copied from each GPU to each other one and looked at there; with direct access the"
+    " other GPU reads it in place, too. What arrives different is a failure, and so is a direct copy that"
+    " never ends: an IOMMU that translates, Access Control Services or a driver that offers direct access"
+    " where the board has none make collectives hang or results wrong, without any error. By way of the"
+    " host the same copy must be whole everywhere.",
+    sources=(
+        "NVIDIA CUDA programming guide, IOMMU on Linux",
+        "nccl#1637 (direct access on boards without it hangs)",
+        "NVIDIA NCCL user guide, troubleshooting: PCI Access Control Services",
+    ),
+    follows=NOTHING_RUNS,
+    systems=("peers",),
+)
+def peer_pattern(view: SnapshotView) -> Iterator[Verdict]:
+    def judge(seen: Seen) -> Iterator[Verdict]:
+        pairs = pairs_of(view, seen, DIRECTLY) + pairs_of(view, seen, BY_HOST)
+        wrong = [pair for pair in pairs if _wrong(pair)]
+        if wrong:
+            yield _damaged(view, seen, wrong)
+        hung = [pair for pair in pairs_of(view, seen, DIRECTLY) if pair.trial.outcome == "timeout"]
+        for pair in hung:
+            yield _hangs(view, seen, pair)
+        whole = [pair for pair in pairs if pair.trial.outcome == "ok" and not _wrong(pair)]
+        other = [
+            p for p in pairs if p.trial.outcome not in ("ok", "not-supported") and p not in hung
+        ]
+        for pair in other:
+            yield Unjudged(
+                "could-not-run", f"{pair.trial.name}: {failed(seen, pair.trial)}", pair.subjects
+            )
+        if not pairs:
+            yield _nothing(seen)
+        elif whole and not wrong and not hung:
+            direct = sum(pair.trial.name.startswith(DIRECTLY) for pair in whole)
+            staged = len(whole) - direct
+            yield Passed(
+                f"whole: {direct} direct copies, {staged} by way of the host"
+                if direct
+                else f"whole: {staged} copies by way of the host; no direct access"
+            )
+
+    yield from each_run(view, "peers", judge, document=view.machine, absent=ABSENT)
+
+
+def _wrong(pair: Pair) -> float:
+    return number(pair.trial, "wrong") + number(pair.trial, "wrong_read")
+
+
+def _damaged(view: SnapshotView, seen: Seen, wrong: list[Pair]) -> Finding:
+    direct = [pair for pair in wrong if pair.trial.name.startswith(DIRECTLY)]
+    ways = "Direct copies" if len(direct) == len(wrong) else "Copies"
+    shown = ", ".join(f"{pair.called} ({_wrong(pair):,.0f} words)" for pair in wrong[:_SHOWN])
+    more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+    where = next((told for pair in wrong if (told := words_of(pair.trial, "where"))), "")
+    return Finding(
+        "fail",
+        f"{ways} from GPU to GPU arrive damaged: {shown}{more}{f'; first at {where}' if where else ''}."
+        f" What several GPUs compute together is wrong, without any error.{_because(view)}",
+        _all_subjects(wrong),
+        seen.evidence(*[pair.trial for pair in wrong]),
+        _remedy(view),
+        f"hand each other damaged data: {wrong[0].called}",
+    )
+
+
+def _hangs(view: SnapshotView, seen: Seen, pair: Pair) -> Finding:
+    return Finding(
+        "fail",
+        f"A direct copy from {pair.called} never ends, though the driver offers it: NCCL and every program"
+        f" that copies so hang.{_because(view)}",
+        pair.subjects,
+        seen.evidence(pair.trial),
+        _remedy(view),
+        f"never finish a direct copy: {pair.called}",
+    )
+
+
+def _translates(view: SnapshotView) -> bool:
+    pci = view.machine.pci
+    mode = (known(pci.facts.iommu_mode) or "") if pci is not None and pci.facts is not None else ""
+    return any(part in TRANSLATING for part in mode.split(","))
+
+
+def _ports(view: SnapshotView) -> list[str]:
+    pci = view.machine.pci
+    return (known(pci.facts.acs_ports) or []) if pci is not None and pci.facts is not None else []
+
+
+def _because(view: SnapshotView) -> str:
+    if _translates(view):
+        return " The IOMMU translates the GPUs' addresses, which direct copies do not survive."
+    if _ports(view):
+        return " Access Control Services are on above the GPUs, and redirect direct copies."
+    return ""
+
+
+def _remedy(view: SnapshotView) -> Remedy:
+    keep = "Until then NCCL_P2P_DISABLE=1 keeps NCCL off direct copies."
+    if _translates(view):
+        return Remedy(
+            f"Let the IOMMU pass addresses through (iommu=pt), or switch it off in the firmware. {keep}",
+            [
+                "export NCCL_P2P_DISABLE=1",
+                *on_system(view, "boot-options", options="iommu=pt"),
+                REBOOT,
+            ],
+        )
+    if _ports(view):
+        off = acs_off(_ports(view))
+        return Remedy(f"{off.text} {keep}", ["export NCCL_P2P_DISABLE=1", *off.commands])
+    return Remedy(
+        f"Bring the driver up to date, or back to NVIDIA's own where it was patched for direct access; look"
+        f" at the NVLinks and the PCIe links of both. {keep}",
+        ["export NCCL_P2P_DISABLE=1", "nvidia-smi topo -p2p r", "nvidia-smi nvlink -s"],
+    )

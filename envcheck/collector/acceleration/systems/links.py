@@ -1,0 +1,133 @@
+"""Copies between host and GPU: pinned and pageable memory, each way and both, and from each NUMA node."""
+
+import contextlib
+
+from ...transfers import host_memory, speed
+from ...transfers.device import TransferDevice
+from ...transfers.pattern_ptx import RESULT, STEP
+from .. import telling
+
+SYSTEM = "links"
+DOCUMENT = "machine"
+GPUS = 1
+EACH_GPU = True
+ALONE = True
+DEADLINE = 30.0
+
+_MOST = 64 << 20  # bytes
+_MOST_NODES = 8
+_SEED = 12345
+
+
+def run(_framework, params, tell):
+    device = TransferDevice()
+    told = device.told()
+    if told["integrated"]:
+        raise telling.NotApplicable("the GPU shares the host's memory: no link is between them")
+    size = _size(params)
+    address = told.get("pci_address") or ""
+    nodes = host_memory.nodes()
+    own = host_memory.node_of(address)
+    near = [node for node in nodes if node.number == own]
+    with tell.trial("device") as trial:
+        for name in sorted(told):
+            trial[name] = told[name]
+        trial["nodes"] = len(nodes)
+        if own is not None:
+            trial["node"] = own
+        if near:
+            trial["runs_near"] = host_memory.run_on(near[0])
+    watch = speed.Watch(params, address, told.get("uuid"))
+    with device.areas(size, size, RESULT.size) as (first, second, result):
+        _pinned(device, size, (first, second, result), watch, tell)
+        _pageable(device, size, first, tell)
+        if len(nodes) > 1:
+            _each_node(device, size, first, nodes[:_MOST_NODES], tell)
+
+
+def _size(params):
+    most = params.get("memory_mib")
+    return _MOST if most is None else max(STEP, min(_MOST, (most << 20) // 4 // STEP * STEP))
+
+
+def _pinned(device, size, areas, watch, tell):
+    first, second, result = areas
+    with contextlib.ExitStack() as stack:
+        pinned = []
+        with tell.trial("round trip") as trial:
+            pinned += [stack.enter_context(device.pinned(size)) for _ in range(2)]
+            there = pinned[0]
+            device.write(first, size, _SEED, 0)
+            device.fill(second, 0, size)
+            device.to_host(there, first, size)
+            device.to_device(second, there, size)
+            trial["mib"] = size >> 20
+            words, low, high, bits = device.wrong(second, size, _SEED, 0, result)
+            trial["wrong"] = words
+            if words:
+                trial["where"] = ["byte 0x%x to 0x%x of the copy" % (low, high + 7)]
+                trial["bits"] = "0x%016x" % bits
+        if not pinned:
+            return  # and the round trip says why
+        there, back = pinned
+        ways = (
+            ("pinned to the GPU", lambda: device.to_device(first, there, size)),
+            ("pinned from the GPU", lambda: device.to_host(there, first, size)),
+        )
+        for name, copy in ways:
+            with tell.trial(name) as trial:
+                speed.warm_up(device, copy)
+                _all(trial, speed.measured(device, copy, size, watch))
+                _all(trial, watch.taken("pcie_gen", "pcie_width"))
+        with tell.trial("pinned both ways") as trial:
+            told = speed.both_ways(
+                device,
+                lambda stream: device.to_device(first, there, size, stream),
+                lambda stream: device.to_host(back, second, size, stream),
+                size,
+            )
+            _all(trial, told)
+
+
+def _pageable(device, size, area, tell):
+    with _memory(size) as memory:
+        for name, copy in _ways("pageable", device, area, memory):
+            with tell.trial(name) as trial:
+                _all(trial, speed.measured(device, copy, size))
+
+
+def _each_node(device, size, area, nodes, tell):
+    for node in nodes:
+        with _memory(size, node) as memory:
+            lies = memory.lies_on()
+            for name, copy in _ways("node %d" % node.number, device, area, memory):
+                with tell.trial(name) as trial:
+                    if lies not in (None, node.number):
+                        raise telling.NotSupported(
+                            "no memory could be had there, but on node %d" % lies
+                        )
+                    trial["node"] = node.number
+                    trial["placement_seen"] = lies is not None
+                    with device.registered(memory.address, size):
+                        _all(trial, speed.measured(device, copy, size))
+
+
+def _ways(name, device, area, memory):
+    return (
+        (name + " to the GPU", lambda: device.to_device(area, memory.address, memory.size)),
+        (name + " from the GPU", lambda: device.to_host(memory.address, area, memory.size)),
+    )
+
+
+@contextlib.contextmanager
+def _memory(size, node=None):
+    memory = host_memory.HostMemory(size, node)
+    try:
+        yield memory
+    finally:
+        memory.close()
+
+
+def _all(trial, told):
+    for name in sorted(told):
+        trial[name] = told[name]

@@ -1,0 +1,109 @@
+"""Copies from GPU to GPU, every pair: by way of the host, and directly; a pattern must arrive whole."""
+
+import time
+
+from ...transfers import speed
+from ...transfers.device import TransferDevice
+from ...transfers.pattern_ptx import RESULT, STEP
+from .. import telling
+
+SYSTEM = "peers"
+DOCUMENT = "machine"
+GPUS = 2
+ALONE = True
+DEADLINE = 60.0
+
+_MOST = 64 << 20  # bytes
+_SECONDS = 0.03  # of one measurement
+
+
+def run(_framework, params, tell):
+    first = TransferDevice()
+    devices = [first] + [TransferDevice(number) for number in range(1, first.cuda.count())]
+    ends = [End(device, device.told()) for device in devices]
+    if any(end.instance for end in ends):
+        raise telling.NotApplicable("MIG instances do not reach each other directly")
+    if len(ends) < 2:
+        raise telling.NotApplicable("CUDA lists one GPU")
+    size = _size(params)
+    for end in ends:
+        end.device.use()
+        end.first, end.second = end.device.allocate(size), end.device.allocate(size)
+        end.result = end.device.allocate(RESULT.size)
+    until = time.monotonic() + params["seconds"] / 2.0
+    pairs = [(one, other) for place, one in enumerate(ends) for other in ends[place + 1 :]]
+    left = 0
+    for one, other in pairs:
+        if time.monotonic() > until:
+            left += 1
+            continue
+        with tell.trial("by way of the host " + _named(one, other)) as trial:
+            _copy(trial, one, other, size)
+        for here, there in ((one, other), (other, one)):
+            with tell.trial("directly " + _named(here, there)) as trial:
+                _direct(trial, here, there, size)
+    if left:
+        with tell.trial("left out") as trial:
+            trial["pairs"] = left
+
+
+class End(object):
+    """One GPU of a pair."""
+
+    def __init__(self, device, told):
+        self.device = device
+        self.address = told.get("pci_address") or "CUDA device %d" % device.device
+        self.instance = told.get("uuid", "").startswith("MIG-")
+
+
+def _size(params):
+    most = params.get("memory_mib")
+    return _MOST if most is None else max(STEP, min(_MOST, (most << 20) // 4 // STEP * STEP))
+
+
+def _named(one, other):
+    return "%s to %s" % (one.address, other.address)
+
+
+def _direct(trial, here, there, size):
+    here.device.use()
+    ways = [(here, there), (there, here)]
+    if not all(one.device.reaches(other.device) for one, other in ways):
+        raise telling.NotSupported("the driver lets these two not reach each other directly")
+    with here.device.access(there.device):
+        _copy(trial, here, there, size)
+        there.device.use()
+        # The other end looks into this one's memory: loads take another way than copies.
+        trial["wrong_read"] = there.device.wrong(here.first, size, _seed(here), 0, there.result)[0]
+        here.device.use()
+
+
+def _copy(trial, here, there, size):
+    """A pattern goes over and is looked at; then the copy is timed."""
+    trial["first"], trial["second"] = here.address, there.address
+    seed = _seed(here)
+    there.device.use()
+    there.device.fill(there.second, 0xA5, size)
+    there.device.synchronize()
+    here.device.use()
+    here.device.write(here.first, size, seed, 0)
+
+    def copy():
+        here.device.to_peer(there.device, there.second, here.first, size)
+
+    copy()
+    here.device.synchronize()
+    there.device.use()
+    words, low, high, bits = there.device.wrong(there.second, size, seed, 0, there.result)
+    trial["wrong"] = words
+    if words:
+        trial["where"] = ["byte 0x%x to 0x%x of the copy" % (low, high + 7)]
+        trial["bits"] = "0x%016x" % bits
+    here.device.use()
+    told = speed.measured(here.device, copy, size, seconds=_SECONDS)
+    for name in sorted(told):
+        trial[name] = told[name]
+
+
+def _seed(end):
+    return sum(end.address.encode("utf-8")) * 1000003

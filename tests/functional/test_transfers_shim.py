@@ -1,0 +1,264 @@
+"""Memory, links and peers as they run, in their own processes, on a stand-in libcuda that really copies.
+
+No GPU is in here: rates are made up, and the kernels are those of ``transfer_shims``, in C.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import probing
+import pytest
+import transfer_shims
+
+from envcheck.collector.acceleration import telling
+from envcheck.collector.acceleration.child import BOOTSTRAP
+from envcheck.collector.transfers import host_memory
+
+# Slow enough that few copies are made in the time of a measurement.
+RATES = {"DTOD": 20, "H2D": 5, "D2H": 4, "PAGEABLE": 2, "REGISTERED": 3, "PEER": 6, "STAGED": 3}
+QUICK = {f"SHIM_{name}": str(rate) for name, rate in RATES.items()}
+Told = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("libcuda")
+    probing.compile_library(transfer_shims.CUDA, folder, "libcuda.so.1")
+    return folder
+
+
+class Ran:
+    """What a system's process told."""
+
+    def __init__(self, stdout: bytes, killed: bool) -> None:
+        heard = telling.SystemHeard()
+        heard.hear(stdout)
+        self.run, self.done, self.killed = heard.run, heard.done, killed
+        self.begun = heard.begun
+        self.trials: Told = {one["name"]: one for one in heard.trials}
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        """A trial's evidence."""
+        evidence: dict[str, Any] = self.trials[name].get("evidence", {})
+        return evidence
+
+
+Runs = Callable[..., Ran]
+
+
+@pytest.fixture
+def ran(libraries: Path) -> Runs:
+    def start(module: str, mib: int | None = 24, until: bytes = b"", **shim: object) -> Ran:
+        """until: what it writes before it hangs; then it is ended."""
+        params = {"root": str(probing.REPOSITORY), "device": "gpu", "gpus": [], "memory_mib": mib}
+        given = json.dumps({**params, "seconds": 30.0, "pynvml": None})
+        argv = [sys.executable, "-B", "-c", BOOTSTRAP, str(probing.REPOSITORY), module, given]
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "SHIM_"))}
+        knobs = {f"SHIM_{name.upper()}": str(value) for name, value in shim.items()}
+        env = {**env, "LD_LIBRARY_PATH": str(libraries), **QUICK, **knobs}
+        child = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert child.stdout is not None
+        with child:
+            if not until:
+                return Ran(child.communicate(timeout=120)[0], False)
+            lines = [b""]
+            while until not in lines[-1]:
+                lines.append(child.stdout.readline())
+                assert lines[-1], "it ended"
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(0.5)
+            child.kill()
+            return Ran(b"".join(lines) + child.stdout.read(), True)
+
+    return start
+
+
+# -- the GPU's memory
+
+
+def test_memory_that_is_well(ran: Runs) -> None:
+    told = ran("memory")
+    assert told.done and {one["outcome"] for one in told.trials.values()} == {"ok"}
+    assert told["pattern"] == {"mib": 24, "wrong": 0} == told["inverted pattern"]
+    assert told["with the host"] == {"mib": 1, "wrong": 0}
+    assert told["device"]["pci_address"] == "0000:83:00.0" and told["device"]["l2_mib"] == 4.0
+    for way, mib in (("copy", 16), ("read", 8), ("write", 8), ("triad", 24)):
+        assert told[way]["gb_s"] == pytest.approx(20.0, rel=0.01), way
+        assert told[way]["mib"] == mib and told[way]["runs"] >= 3
+
+
+def test_memory_that_gives_back_something_else(ran: Runs) -> None:
+    told = ran("memory", wrong="memory")
+    assert told["pattern"]["wrong"] == 2 and told["pattern"]["bits"] == "0x0000000000000010"
+    assert len(told["pattern"]["where"]) == 1
+    first, last = (int(word, 16) for word in told["pattern"]["where"][0].split(" to "))
+    assert last - first == 3 * 8 - 1
+    assert told["with the host"]["wrong"] == 2 and told["with the host"]["wrong_to_the_gpu"] == 2
+
+
+def test_every_area_of_a_pattern_is_another(ran: Runs) -> None:
+    from envcheck.collector.transfers.pattern import CHUNK, _seed
+    from envcheck.collector.transfers.pattern_ptx import word
+
+    assert word(0, _seed(1), 0) == word(CHUNK // 8, _seed(0), 0)
+
+
+def test_an_uncorrectable_error_stands_in_the_trial(ran: Runs) -> None:
+    told = ran("memory", ecc=1)
+    assert "CUDA_ERROR_ECC_UNCORRECTABLE" in told.trials["pattern"]["reason"]
+    assert told.done
+
+
+def test_little_memory_is_made_do_with(ran: Runs) -> None:
+    told = ran("memory", mib=3000, oom_mib=20)
+    assert told["pattern"] == {"mib": 20, "wrong": 0} or (
+        told.trials["pattern"]["outcome"] == "out-of-memory"
+    )
+    assert told.trials["triad"]["outcome"] == "out-of-memory"
+    assert "CUDA_ERROR_OUT_OF_MEMORY" in told.trials["triad"]["reason"]
+    assert told.done
+
+
+def test_nobody_knows_how_much_is_free(ran: Runs) -> None:
+    assert ran("memory", mib=None, dtod=100)["pattern"]["mib"] == 64
+
+
+def test_a_driver_that_takes_no_ptx(ran: Runs) -> None:
+    told = ran("memory", no_jit=1)
+    assert told.trials["pattern"]["outcome"] == "error"
+    assert told["copy"]["gb_s"] == pytest.approx(20.0, rel=0.01)
+
+
+def test_a_hang_is_known_by_the_trial_that_was_begun(ran: Runs) -> None:
+    told = ran("memory", until=b'"begin": {"name": "pattern"', hang="memory")
+    assert told.killed and not told.done and told.begun == {"name": "pattern"}
+
+
+# -- the link
+
+
+def test_links_that_are_well(ran: Runs) -> None:
+    told = ran("links")
+    assert told.done and told["round trip"] == {"mib": 4, "wrong": 0}
+    assert told["pinned to the GPU"]["gb_s"] == pytest.approx(5.0, rel=0.01)
+    assert told["pinned from the GPU"]["gb_s"] == pytest.approx(4.0, rel=0.01)
+    assert told["pinned both ways"]["gb_s"] == pytest.approx(8.0, rel=0.01)
+    assert told["pageable to the GPU"]["gb_s"] == pytest.approx(2.0, rel=0.01)
+    assert told["pageable from the GPU"]["gb_s"] == pytest.approx(2.0, rel=0.01)
+
+
+def test_a_link_that_damages_data(ran: Runs) -> None:
+    told = ran("links", wrong="link")
+    assert told["round trip"]["wrong"] == 2
+    assert told["round trip"]["where"] == ["byte 0x200000 to 0x200017 of the copy"]
+
+
+def test_no_pinned_memory_leaves_the_rest(ran: Runs) -> None:
+    told = ran("links", no_pinned=1)
+    assert told.trials["round trip"]["outcome"] == "out-of-memory"
+    assert "pinned to the GPU" not in told.trials and told.done
+    assert told["pageable to the GPU"]["gb_s"] == pytest.approx(2.0, rel=0.01)
+
+
+def test_a_gpu_that_shares_the_host_s_memory_has_no_link(ran: Runs) -> None:
+    told = ran("links", integrated=1)
+    assert told.run["outcome"] == "not-applicable" and not told.trials
+
+
+# -- from GPU to GPU
+
+
+ONE, OTHER = "0000:83:00.0", "0000:84:00.0"
+
+
+def test_peers_that_are_well(ran: Runs) -> None:
+    told = ran("peers", count=3)
+    assert told.done and len(told.trials) == 9
+    assert {one["outcome"] for one in told.trials.values()} == {"ok"}
+    direct, host = f"directly {ONE} to {OTHER}", f"by way of the host {ONE} to {OTHER}"
+    assert told[direct]["gb_s"] == pytest.approx(6.0, rel=0.01)
+    assert told[host]["gb_s"] == pytest.approx(3.0, rel=0.01)
+    assert (told[direct]["wrong"], told[direct]["wrong_read"], told[host]["wrong"]) == (0, 0, 0)
+    assert (told[direct]["first"], told[direct]["second"]) == (ONE, OTHER)
+
+
+@pytest.mark.parametrize("how", ["peer", "load"])
+def test_direct_access_that_damages_data(ran: Runs, how: str) -> None:
+    told = ran("peers", count=2, wrong=how)
+    direct = told[f"directly {OTHER} to {ONE}"]
+    assert (direct["wrong"], direct["wrong_read"]) == ((2, 0) if how == "peer" else (0, 1))
+    assert told[f"by way of the host {ONE} to {OTHER}"]["wrong"] == 0
+
+
+def test_no_direct_access(ran: Runs) -> None:
+    told = ran("peers", count=2, no_peer=1)
+    assert told.trials[f"directly {ONE} to {OTHER}"]["outcome"] == "not-supported"
+    assert told[f"by way of the host {ONE} to {OTHER}"]["gb_s"] > 0
+
+
+def test_a_direct_copy_that_never_ends(ran: Runs) -> None:
+    told = ran("peers", count=2, until=b'"name": "directly', hang="peer")
+    assert told.killed and told.begun == {"name": f"directly {ONE} to {OTHER}"}
+
+
+def test_one_gpu_and_instances_have_no_peers(ran: Runs) -> None:
+    assert ran("peers", count=1).run["reason"] == "CUDA lists one GPU"
+    assert "MIG instances" in ran("peers", count=2, mig=1).run["reason"]
+
+
+# -- the host's memory
+
+
+def test_host_memory_lies_where_it_was_bound() -> None:
+    nodes = host_memory.nodes()
+    if not nodes:
+        pytest.skip("this kernel tells of no NUMA node")
+    memory = host_memory.HostMemory(1 << 20, nodes[0])
+    assert memory.lies_on() in (None, nodes[0].number)
+    memory.close()
+    memory = host_memory.HostMemory(1 << 20)
+    assert memory.size == 1 << 20
+    memory.close()
+
+
+def tree(root: Path, **nodes: tuple[str, int]) -> str:
+    for name, (processors, kib) in nodes.items():
+        folder = root / "sys/devices/system/node" / name
+        folder.mkdir(parents=True)
+        (folder / "cpulist").write_text(processors + "\n")
+        number = name.removeprefix("node")
+        (folder / "meminfo").write_text(f"Node {number} MemTotal:       {kib} kB\n")
+    return str(root)
+
+
+def test_numa_nodes_are_those_with_processors_and_memory(tmp_path: Path) -> None:
+    root = tree(
+        tmp_path,
+        node0=("0-3,8", 64),
+        node1=("4-7", 64),
+        node2=("9", 0),
+        node10=("", 64),
+        has=("1", 1),
+    )
+    found = host_memory.nodes(root)
+    assert [(node.number, node.processors) for node in found] == [
+        (0, {0, 1, 2, 3, 8}),
+        (1, {4, 5, 6, 7}),
+    ]
+    assert host_memory.nodes(str(tmp_path / "nothing")) == []
+
+
+def test_the_node_of_a_device(tmp_path: Path) -> None:
+    device = tmp_path / "sys/bus/pci/devices" / ONE
+    device.mkdir(parents=True)
+    for text, number in (("1\n", 1), ("-1\n", None), ("", None)):
+        (device / "numa_node").write_text(text)
+        assert host_memory.node_of(ONE, str(tmp_path)) == number
+    assert host_memory.node_of("", str(tmp_path)) is None
