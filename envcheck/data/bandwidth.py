@@ -16,7 +16,7 @@ PCIE_LANE = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 NVLINK = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 50.0}
 
 
-class Line(NamedTuple):
+class PassLine(NamedTuple):
     """GB/s below which somebody calls a GPU slow, and who."""
 
     gb_s: float
@@ -44,13 +44,13 @@ def _gigabytes(name: str) -> set[str]:
 
 
 @lru_cache(maxsize=64)
-def memory_line(device_id: str) -> Line | None:
+def memory_line(device_id: str) -> PassLine | None:
     """The pass line of a GPU's memory by its PCI ids ("10de:2330"), the lowest where there are several."""
     return _line([row for row in _rows("memory") if row["device_id"] == device_id.lower()])
 
 
 @lru_cache(maxsize=64)
-def peer_line(name: str) -> Line | None:
+def peer_line(name: str) -> PassLine | None:
     """The pass line of copies between two such GPUs that NVSwitches join."""
     return _line([row for row in _rows("peer") if re.search(row["pattern"], name.strip())])
 
@@ -59,6 +59,6 @@ def _rows(what: str) -> list[dict[str, str]]:
     return [row for row in table("bandwidth_reference") if row["what"] == what]
 
 
-def _line(rows: list[dict[str, str]]) -> Line | None:
-    found = [Line(float(row["gb_s"]), row["source"]) for row in rows]
+def _line(rows: list[dict[str, str]]) -> PassLine | None:
+    found = [PassLine(float(row["gb_s"]), row["source"]) for row in rows]
     return min(found, default=None)

@@ -27,7 +27,7 @@ _FAR = 0.5  # of what comes from the near node
 _NEAR = 0.8  # of what comes from the best one
 
 
-class Link(NamedTuple):
+class TrainedLink(NamedTuple):
     """A PCIe link as it was trained; seen: while copies ran."""
 
     generation: int
@@ -44,7 +44,7 @@ class Link(NamedTuple):
         return f"generation {self.generation} x{self.width}"
 
 
-def link_of(one: Measured) -> Link | None:
+def link_of(one: Measured) -> TrainedLink | None:
     """The link that was negotiated: as NVML told it during the copies, else what it can be at most."""
     generation = max(int(one.told(way, "pcie_gen")) for way in (TO, FROM))
     width = max(int(one.told(way, "pcie_width")) for way in (TO, FROM))
@@ -53,7 +53,7 @@ def link_of(one: Measured) -> Link | None:
         device = pci_device(one.view, one.gpu)
         generation = known(one.gpu.pcie_gen_max) or 0
         width = known(one.gpu.pcie_width) or (known(device.link_width) if device else 0) or 0
-    return Link(generation, width, seen) if generation in PCIE_LANE and width else None
+    return TrainedLink(generation, width, seen) if generation in PCIE_LANE and width else None
 
 
 @check(
@@ -184,7 +184,7 @@ def _slow(
     )
 
 
-def _short(view: SnapshotView, one: Measured, link: Link | None) -> str:
+def _short(view: SnapshotView, one: Measured, link: TrainedLink | None) -> str:
     """What the link lacks of what card and slot have, seen under load; "" in virtual machines."""
     if link is None or not link.seen or one.gpu is None or in_virtual_machine(view, one.gpu):
         return ""

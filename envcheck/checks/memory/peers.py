@@ -29,7 +29,7 @@ _PAIRS = 0.5  # of what most pairs of their kind reach
 _SHOWN = 4
 
 
-class Pair(NamedTuple):
+class PeerCopy(NamedTuple):
     """One GPU that sends, and one that gets."""
 
     trial: SystemTrial
@@ -60,12 +60,12 @@ def _subjects(gpu: Gpu | None, address: str) -> list[Subject]:
     return about_gpu(gpu) if gpu is not None else about_device_at("gpu", address)
 
 
-def pairs_of(view: SnapshotView, seen: Seen, way: str) -> list[Pair]:
+def pairs_of(view: SnapshotView, seen: Seen, way: str) -> list[PeerCopy]:
     found = []
     for trial in seen.run.trials:
         first, to, second = trial.name.removeprefix(way).partition(" to ")
         if trial.name.startswith(way) and to:
-            found.append(Pair(trial, first, second, gpu_at(view, first), gpu_at(view, second)))
+            found.append(PeerCopy(trial, first, second, gpu_at(view, first), gpu_at(view, second)))
     return found
 
 
@@ -102,7 +102,7 @@ def gpu_to_gpu(view: SnapshotView) -> Iterator[Verdict]:
         if not direct and not staged:
             yield _nothing(seen)
             return
-        slow: dict[str, list[Pair]] = {}
+        slow: dict[str, list[PeerCopy]] = {}
         for pair in direct:
             why = "" if _shared(view, pair) else _slow(view, pair, direct)
             if why:
@@ -121,7 +121,7 @@ def _nothing(seen: Seen) -> Unjudged:
     return Unjudged("could-not-run", f"GPU to GPU: {failed(seen, first)}")
 
 
-def _told(direct: list[Pair], staged: list[Pair]) -> str:
+def _told(direct: list[PeerCopy], staged: list[PeerCopy]) -> str:
     parts = []
     if direct:
         parts.append(f"directly {spread_of([pair.rate for pair in direct])}")
@@ -132,11 +132,11 @@ def _told(direct: list[Pair], staged: list[Pair]) -> str:
     return ", ".join(parts)
 
 
-def _shared(view: SnapshotView, pair: Pair) -> bool:
+def _shared(view: SnapshotView, pair: PeerCopy) -> bool:
     return on_wsl(view) or any(gpu is None or is_vgpu(gpu) for gpu in (pair.one, pair.other))
 
 
-def _slow(view: SnapshotView, pair: Pair, direct: list[Pair]) -> str:
+def _slow(view: SnapshotView, pair: PeerCopy, direct: list[PeerCopy]) -> str:
     """What the pair falls short of; "" where it does not."""
     one, other = pair.one, pair.other
     assert one is not None and other is not None
@@ -180,7 +180,7 @@ def _pcie(gpu: Gpu) -> float:
     return PCIE_LANE.get(generation, 0) * width
 
 
-def _level(view: SnapshotView, pair: Pair) -> str:
+def _level(view: SnapshotView, pair: PeerCopy) -> str:
     nvml = view.machine.nvml
     pairs = known(nvml.facts.pairs) if nvml is not None and nvml.facts is not None else None
     ends = {pair.first, pair.second}
@@ -189,7 +189,7 @@ def _level(view: SnapshotView, pair: Pair) -> str:
     )
 
 
-def _kind(view: SnapshotView, pair: Pair) -> tuple[str, ...]:
+def _kind(view: SnapshotView, pair: PeerCopy) -> tuple[str, ...]:
     """Pairs of one kind are joined in the same way; () where that is not known.
 
     NVLinks without a switch join some pairs by more wires than others: no two of them are alike.
@@ -203,7 +203,7 @@ def _kind(view: SnapshotView, pair: Pair) -> tuple[str, ...]:
     return (level, known(one.name) or "", known(other.name) or "") if level else ()
 
 
-def _finding(view: SnapshotView, seen: Seen, why: str, pairs: list[Pair]) -> Finding:
+def _finding(view: SnapshotView, seen: Seen, why: str, pairs: list[PeerCopy]) -> Finding:
     shown = ", ".join(f"{pair.called} {gb_s(pair.rate)}" for pair in pairs[:_SHOWN])
     more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
     return Finding(
@@ -220,7 +220,7 @@ def _finding(view: SnapshotView, seen: Seen, why: str, pairs: list[Pair]) -> Fin
     )
 
 
-def _all_subjects(pairs: list[Pair]) -> list[Subject]:
+def _all_subjects(pairs: list[PeerCopy]) -> list[Subject]:
     return list({subject.text: subject for pair in pairs for subject in pair.subjects}.values())
 
 
@@ -272,11 +272,11 @@ def peer_pattern(view: SnapshotView) -> Iterator[Verdict]:
     yield from each_run(view, "peers", judge, document=view.machine, absent=ABSENT)
 
 
-def _wrong(pair: Pair) -> float:
+def _wrong(pair: PeerCopy) -> float:
     return number(pair.trial, "wrong") + number(pair.trial, "wrong_read")
 
 
-def _damaged(view: SnapshotView, seen: Seen, wrong: list[Pair]) -> Finding:
+def _damaged(view: SnapshotView, seen: Seen, wrong: list[PeerCopy]) -> Finding:
     direct = [pair for pair in wrong if pair.trial.name.startswith(DIRECTLY)]
     ways = "Direct copies" if len(direct) == len(wrong) else "Copies"
     shown = ", ".join(f"{pair.called} ({_wrong(pair):,.0f} words)" for pair in wrong[:_SHOWN])
@@ -293,7 +293,7 @@ def _damaged(view: SnapshotView, seen: Seen, wrong: list[Pair]) -> Finding:
     )
 
 
-def _hangs(view: SnapshotView, seen: Seen, pair: Pair) -> Finding:
+def _hangs(view: SnapshotView, seen: Seen, pair: PeerCopy) -> Finding:
     return Finding(
         "fail",
         f"A direct copy from {pair.called} never ends, though the driver offers it: NCCL and every program"

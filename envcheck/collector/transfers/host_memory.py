@@ -15,7 +15,7 @@ _SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237, "ppc64le": 261}  # system call 
 _MOST_NODES = 1024
 
 
-class Node(object):
+class NumaNode(object):
     """A NUMA node that has processors and memory."""
 
     def __init__(self, number, processors):
@@ -38,7 +38,7 @@ def nodes(root=""):
         memory = re.search(r"MemTotal:\s{1,20}(\d{1,15})", _text(_meminfo(root, name)))
         # A GPU's own memory may be a node, too: it has no processors.
         if processors and memory and int(memory.group(1)):
-            found.append(Node(int(match.group(1)), processors))
+            found.append(NumaNode(int(match.group(1)), processors))
     return sorted(found, key=lambda node: node.number)
 
 

@@ -20,7 +20,7 @@ _SECONDS = 0.03  # of one measurement
 def run(_framework, params, tell):
     first = TransferDevice()
     devices = [first] + [TransferDevice(number) for number in range(1, first.cuda.count())]
-    ends = [End(device, device.told()) for device in devices]
+    ends = [PeerEnd(device, device.told()) for device in devices]
     if any(end.instance for end in ends):
         raise telling.NotApplicable("MIG instances do not reach each other directly")
     if len(ends) < 2:
@@ -47,7 +47,7 @@ def run(_framework, params, tell):
             trial["pairs"] = left
 
 
-class End(object):
+class PeerEnd(object):
     """One GPU of a pair."""
 
     def __init__(self, device, told):
