@@ -18,7 +18,7 @@ from ..registry import check
 from ..target import each_framework, mapped, need_gpus, python
 from .causes import SIGNALS, Cause, explain
 
-_TAKEN = re.compile(
+TAKEN = re.compile(
     r"OutOfMemory|out of memory|RESOURCE_EXHAUSTED|ResourceExhausted|CUDNN_STATUS_ALLOC_FAILED"
     r"|CUBLAS_STATUS_ALLOC_FAILED"
     # As in the mode for one process, which the framework itself is by then.
@@ -76,6 +76,18 @@ _CAUSES = (
             "ldconfig -p | grep libcudnn",
         ),
         "tensorflow#24828, #32548",
+    ),
+    Cause(
+        r"No algorithm worked|[Uu]nable to find a valid cuDNN algorithm|unable to find an engine"
+        r"|Failed to determine best cudnn convolution algorithm",
+        "cuDNN has no algorithm for it: none for which memory is free, or that has code for this GPU",
+        "Where another process is listed, let it end, or use less memory. Where none is, it is cuDNN: see "
+        "which one is loaded.",
+        (
+            "nvidia-smi --query-compute-apps=pid,used_memory --format=csv",
+            "{pip} list | grep -i cudnn",
+        ),
+        "tensorflow#42474, #43174",
     ),
 )
 _TOLD = {
@@ -143,7 +155,7 @@ def first_steps(view: SnapshotView) -> Iterator[Verdict]:
                     f"{title}, {_name(one)}: {one.error or 'no answer in time'}",
                     about("framework", title),
                 )
-        taken = [one for one in failed if _TAKEN.search(one.error)]
+        taken = [one for one in failed if TAKEN.search(one.error)]
         if taken:
             yield Unjudged(
                 "could-not-run",
@@ -169,7 +181,7 @@ def _name(trial: Trial) -> str:
 def _failed(view: SnapshotView, facts: Framework, failed: list[Trial]) -> Finding:
     title = FRAMEWORKS[facts.name]
     words = [*said(facts), *(line for one in failed for line in one.error.splitlines())]
-    why, remedy = _why(view, facts, failed[0], words)
+    why, remedy = why_failed(view, facts, failed[0].error, words)
     return Finding(
         "fail",
         f"{title} {known(facts.version) or ''} lists its GPUs and fails there at "
@@ -185,9 +197,13 @@ def _failed(view: SnapshotView, facts: Framework, failed: list[Trial]) -> Findin
     )
 
 
-def _why(
-    view: SnapshotView, facts: Framework, first: Trial, words: list[str]
+def why_failed(
+    view: SnapshotView, facts: Framework, error: str, words: list[str]
 ) -> tuple[str, Remedy]:
+    """Why a step on the GPU failed, to stand behind a colon, and what to do.
+
+    error: the step's own. words: all lines that the framework wrote, the error's among them.
+    """
     cudnn = next((told for line in words if (told := _CUDNN.search(line))), None)
     running = mapped(facts).get("libcudnn", [])
     built = parse_version(cudnn[2]) if cudnn else None
@@ -197,11 +213,11 @@ def _why(
     found = explain(_CAUSES, words, f"{python(view)} -m pip", known(facts.built_cuda) or "")
     if found is not None:
         return found.says, found.remedy
-    signal = re.search(r"signal (\d+)", first.error)
+    signal = re.search(r"signal (\d+)", error)
     if signal:
         why = SIGNALS.get(int(signal[1]), f"its process dies by signal {signal[1]}")
     else:
-        why = (first.error.strip().splitlines() or ["it gives no reason"])[-1][:200].rstrip(".")
+        why = (error.strip().splitlines() or ["it gives no reason"])[-1][:200].rstrip(".")
     return why, Remedy(
         "Ask it again with all that it has to say.",
         [f"TF_CPP_MIN_LOG_LEVEL=0 CUDA_LAUNCH_BLOCKING=1 {python(view)} -c 'import {facts.name}'"],

@@ -1,0 +1,202 @@
+"""The check on TF32 in convolutions: used without being asked, told by the bits of results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...data.versions import parse_version
+from ...facts.acceleration import SystemTrial
+from ...facts.base import known
+from ...facts.view import SnapshotView
+from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.shell import word
+from ...tensorcores.circumstances import OVERRIDE
+from ...tensorcores.factors import BF16, FP16, FP32, TF32, parse, rounded_to, unit
+from ...tensorcores.not_engaged import older_than_tf32
+from ..registry import check
+from ..target import python
+from .common import NO_FRAMEWORK, Seen, each_run, failed
+
+_SIZE = " channels"  # how the names of evidence end that hold outputs
+_MOST_SIZES, _MOST_LINES = 4, 16
+_JAX_PRECISION = "JAX_DEFAULT_MATMUL_PRECISION"
+_FULL = ("float32", "highest")
+_ASK = {
+    "tensorflow": "tf.config.experimental.enable_tensor_float_32_execution(True)",
+    "torch": "torch.backends.cudnn.allow_tf32 = True",
+    "jax": "jax.config.update('jax_default_matmul_precision', 'tensorfloat32')",
+}
+
+
+@check(
+    "ACC-006",
+    title="TF32 convolutions",
+    problem="convolutions of FP32 numbers do not use TF32",
+    about=(
+        "From compute capability 8.0 on, frameworks run convolutions of FP32 numbers in TF32 on Tensor Cores "
+        "unless they are told not to: PyTorch (unlike products of matrices), TensorFlow from 2.4 on and "
+        "NVIDIA's 1.15, and JAX. The bits of results tell: factors that hold more than TF32's ten fraction "
+        "bits lose them or do not, in convolutions of one product each, with a stride of 2, which keeps "
+        "Winograd and Fourier algorithms away. Engaged where the default rounds to TF32 and the framework's "
+        f"own switch or {OVERRIDE}=0, in a process of its own, ends that. A failure where the default keeps "
+        "FP32 and the switch would not; a warning where a variable asks for that, or nothing ends it."
+    ),
+    sources=(
+        "PyTorch's CUDA semantics; TensorFlow 2.4 release notes; jax.lax.Precision's documentation",
+        "NVIDIA's cuDNN API reference, tables of cudnnConvolutionForward",
+        "NVIDIA's A100 architecture whitepaper",
+    ),
+    follows=(*NO_FRAMEWORK, "FRM-010", "ENV-004", "ACC-011"),
+    systems=("tf32",),
+)
+def tf32_convolutions(view: SnapshotView) -> Iterator[Verdict]:
+    yield from each_run(view, "tf32", lambda seen: _judge(view, seen))
+
+
+def _judge(view: SnapshotView, seen: Seen) -> Iterator[Verdict]:
+    default = seen.trial("default")
+    if default is None or default.outcome != "ok":
+        yield Unjudged("could-not-run", f"{seen.title}: {failed(seen, default)}", seen.subjects)
+        return
+    found = _read(default)
+    if TF32 in found:
+        yield from _engaged(seen, default)
+    elif found == {FP32}:
+        yield _kept(view, seen, default)
+    elif found and found <= {FP16, BF16}:
+        yield _half(seen, default, found)
+    else:
+        yield _cannot_tell(seen, default)
+
+
+def _read(trial: SystemTrial | None) -> set[str]:
+    """What factors were rounded to, of the sizes that were run; "" where one cannot be told."""
+    if trial is None or trial.outcome != "ok":
+        return set()
+    found = set()
+    for lines in _sizes(trial):
+        sums = [parse(line) for line in lines[:_MOST_LINES]]
+        whole = [one for one in sums if one is not None]
+        found.add(rounded_to(whole) if len(whole) == len(sums) else "")
+    return found
+
+
+def _sizes(trial: SystemTrial) -> list[list[str]]:
+    held = [v for k, v in trial.evidence.items() if k.endswith(_SIZE) and isinstance(v, list)]
+    return held[:_MOST_SIZES]
+
+
+def _engaged(seen: Seen, default: SystemTrial) -> Iterator[Verdict]:
+    switch, override = seen.trial("switch off"), seen.trial(f"{OVERRIDE}=0")
+    ended = [one for one in (switch, override) if one is not None and _read(one) == {FP32}]
+    still = [one for one in (switch, override) if one is not None and TF32 in _read(one)]
+    if not ended and switch in still:
+        yield Finding(
+            "warn",
+            f"Convolutions in {seen.title} round FP32 numbers to TF32, and neither the framework's own "
+            f"switch nor {OVERRIDE}=0 ends that.",
+            seen.subjects,
+            seen.evidence(),
+            headline=f"TF32 in {seen.title}'s convolutions cannot be switched off",
+        )
+        return
+    if not ended:
+        why = "; ".join(f"{one.name}: {failed(seen, one)}" for one in seen.controls)
+        yield Unjudged(
+            "could-not-run",
+            f"{seen.title}: TF32 by the bits, and no control ran without it ({why or 'none was run'})",
+            seen.subjects,
+        )
+        return
+    told = [f"{_name(one)} switches it off" for one in ended]
+    told += [f"{_name(one)} does not reach it" for one in still]
+    core = f", on Tensor Cores ({_unit(default)})" if _unit(default) else ""
+    yield Passed(f"{seen.title}: TF32 without being asked{core}; {', '.join(told)}{seen.where}")
+
+
+def _name(trial: SystemTrial) -> str:
+    return "the framework's switch" if trial.name == "switch off" else trial.name
+
+
+def _unit(trial: SystemTrial) -> str:
+    for lines in _sizes(trial):
+        sums = [one for one in map(parse, lines[:_MOST_LINES]) if one is not None]
+        named = unit(sums) if rounded_to(sums) == TF32 else ""
+        if named:
+            return named
+    return ""
+
+
+def _kept(view: SnapshotView, seen: Seen, default: SystemTrial) -> Verdict:
+    """The default keeps all of FP32's bits: by whose wish?"""
+    version = known(seen.run.framework_version) or ""
+    if seen.run.device == "cpu":
+        return Unjudged("skipped", f"not applicable: {seen.title} on the CPU: FP32", seen.subjects)
+    if older_than_tf32(seen.run.framework, version):
+        why = f"{seen.title} is older than TF32"
+        return Unjudged("skipped", f"not applicable: {why}", seen.subjects)
+    cudnn = default.evidence.get("cudnn")
+    parsed = parse_version(cudnn) if isinstance(cudnn, str) else None
+    if parsed is not None and parsed.major < 8:
+        why = f"cuDNN {cudnn} is older than TF32, which came with 8.0"
+        return Unjudged("skipped", f"not applicable: {seen.title}: {why}", seen.subjects)
+    chosen = _chosen(seen, default)
+    if chosen is not None:
+        variable, value = chosen
+        return Finding(
+            "warn",
+            f"Convolutions of FP32 numbers run in FP32 in {seen.title}: {variable}={value} is set.",
+            seen.subjects,
+            seen.evidence(),
+            Remedy(
+                "Unset it, unless the full FP32 precision is needed.", [f"unset {word(variable)}"]
+            ),
+            headline=f"TF32 convolutions are off in {seen.title}: {variable}={value}",
+        )
+    if TF32 not in _read(seen.trial("switch on")):
+        why = "FP32 by the bits, also where TF32 is asked for: cuDNN took kernels without it for these sizes"
+        return Unjudged("could-not-run", f"{seen.title}: {why}", seen.subjects)
+    flag = default.evidence.get("switch")
+    said = f" ({flag})" if isinstance(flag, str) and flag else ""
+    return Finding(
+        "warn" if seen.run.framework == "jax" else "fail",
+        f"Convolutions of FP32 numbers run in FP32 in {seen.title}{said}, though its default is TF32, which "
+        "this GPU has: something that runs at Python's start switches it off, or this build does.",
+        seen.subjects,
+        seen.evidence(),
+        Remedy(
+            f"Where TF32's precision is enough, ask for it: {_ASK[seen.run.framework]}. See what runs at "
+            "Python's start.",
+            [f"{python(view)} -c 'import sys; print(sys.modules.get(\"sitecustomize\"))'"],
+        ),
+        headline=f"{seen.title} runs FP32 convolutions without TF32{said}",
+    )
+
+
+def _chosen(seen: Seen, default: SystemTrial) -> tuple[str, str] | None:
+    """The variable that asks for full precision, with its value."""
+    held = default.evidence.get("environment")
+    for line in held if isinstance(held, list) else []:
+        name, _, value = line.partition("=")
+        if name == OVERRIDE and value.strip() == "0":
+            return name, value
+        if name == _JAX_PRECISION and seen.run.framework == "jax" and value.lower() in _FULL:
+            return name, value
+    return None
+
+
+def _half(seen: Seen, default: SystemTrial, found: set[str]) -> Finding:
+    what = " and ".join(sorted(found))
+    return Finding(
+        "warn",
+        f"Convolutions of FP32 numbers round them to {what} in {seen.title}, which holds less than TF32.",
+        seen.subjects,
+        seen.evidence(default),
+        headline=f"{seen.title} rounds FP32 convolutions to {what}",
+    )
+
+
+def _cannot_tell(seen: Seen, default: SystemTrial) -> Unjudged:
+    shown = next((lines[0] for lines in _sizes(default) if lines), "no output was recorded")
+    reason = f"{seen.title}: the bits are those of no rounding that is known ({shown})"
+    return Unjudged("could-not-run", reason, seen.subjects)

@@ -1,0 +1,17 @@
+"""TF32 in JAX's convolutions: the bits of their results, and with TF32 off in two ways."""
+
+from .. import tf32_convolutions
+from ..convolving.jax import JaxSide
+
+SYSTEM = "tf32"
+FRAMEWORK = "jax"
+GPUS = 1
+DEADLINE = 60.0  # the framework is imported once more in it
+
+
+def run(jax, params, tell):
+    tf32_convolutions.run(JaxSide(jax, params["device"]), params, tell)
+
+
+def rank(jax, params):
+    return tf32_convolutions.rank(JaxSide(jax, params["device"]), params)

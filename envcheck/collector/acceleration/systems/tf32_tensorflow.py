@@ -1,0 +1,17 @@
+"""TF32 in TensorFlow's convolutions: the bits of their results, and with TF32 off in two ways."""
+
+from .. import tf32_convolutions
+from ..convolving.tensorflow import TensorFlowSide
+
+SYSTEM = "tf32"
+FRAMEWORK = "tensorflow"
+GPUS = 1
+DEADLINE = 60.0  # the framework is imported once more in it
+
+
+def run(tf, params, tell):
+    tf32_convolutions.run(TensorFlowSide(tf, params["device"]), params, tell)
+
+
+def rank(tf, params):
+    return tf32_convolutions.rank(TensorFlowSide(tf, params["device"]), params)

@@ -1,0 +1,17 @@
+"""TF32 in PyTorch's convolutions: the bits of their results, and with TF32 off in two ways."""
+
+from .. import tf32_convolutions
+from ..convolving.torch import TorchSide
+
+SYSTEM = "tf32"
+FRAMEWORK = "torch"
+GPUS = 1
+DEADLINE = 60.0  # the framework is imported once more in it
+
+
+def run(torch, params, tell):
+    tf32_convolutions.run(TorchSide(torch, params["device"]), params, tell)
+
+
+def rank(torch, params):
+    return tf32_convolutions.rank(TorchSide(torch, params["device"]), params)
