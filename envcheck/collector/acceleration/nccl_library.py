@@ -1,0 +1,113 @@
+"""The target's own libnccl.so.2 through ctypes: communicators and all-reduces on the legacy default stream.
+
+Types and functions are those of nccl.h since NCCL 2.0, which later versions kept.
+"""
+
+import ctypes
+
+_int, _size, _pointer = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p
+
+INT32, FLOAT16, FLOAT32 = 2, 6, 7  # ncclDataType_t
+SUM, MAX = 0, 2  # ncclRedOp_t
+_ID_BYTES = 128  # NCCL_UNIQUE_ID_BYTES
+
+# ncclResult_t
+_NAMES = {
+    1: "ncclUnhandledCudaError",
+    2: "ncclSystemError",
+    3: "ncclInternalError",
+    4: "ncclInvalidArgument",
+    5: "ncclInvalidUsage",
+    6: "ncclRemoteError",
+    7: "ncclInProgress",
+}
+
+
+class UniqueId(ctypes.Structure):
+    """What the ranks of one communicator share; it is passed by value."""
+
+    _fields_ = [("internal", ctypes.c_ubyte * _ID_BYTES)]
+
+
+_ARGUMENTS = {
+    "ncclGetVersion": (_pointer,),
+    "ncclGetUniqueId": (_pointer,),
+    "ncclCommInitRank": (_pointer, _int, UniqueId, _int),
+    "ncclCommGetAsyncError": (_pointer, _pointer),
+    "ncclCommDestroy": (_pointer,),
+    "ncclAllReduce": (_pointer, _pointer, _size, _int, _int, _pointer, _pointer),
+}
+
+
+class NcclError(Exception):
+    """A call that failed: "ncclCommInitRank: ncclSystemError (unhandled system error)"."""
+
+
+class Nccl(object):
+    """A loaded libnccl. Calls raise NcclError."""
+
+    def __init__(self, path):
+        """Raises OSError where it cannot be loaded."""
+        self.library = ctypes.CDLL(path)
+        for name, types in _ARGUMENTS.items():
+            function = getattr(self.library, name, None)
+            if function is not None:
+                function.argtypes = types
+                function.restype = _int
+
+    def version(self):
+        """2708 and 21805, as ncclGetVersion has it."""
+        number = _int()
+        self._call("ncclGetVersion", ctypes.byref(number))
+        return number.value
+
+    def unique_id(self):
+        """Bytes; this process must live as long as others may join."""
+        made = UniqueId()
+        self._call("ncclGetUniqueId", ctypes.byref(made))
+        return bytes(bytearray(made.internal))
+
+    def join(self, unique_id, ranks, rank):
+        """A communicator of so many ranks on the current device; waits for all of them."""
+        given = UniqueId.from_buffer_copy(unique_id)
+        communicator = _pointer()
+        self._call("ncclCommInitRank", ctypes.byref(communicator), ranks, given, rank)
+        return communicator
+
+    def leave(self, communicator):
+        self._call("ncclCommDestroy", communicator)
+
+    def all_reduce(self, pointer, count, kind, communicator, operation=SUM):
+        """In place, on the legacy default stream; does not wait."""
+        arguments = (pointer, pointer, count, kind, operation, communicator, None)
+        self._call("ncclAllReduce", *arguments)
+
+    def check(self, communicator):
+        """Raise what went wrong in the background since."""
+        code = _int()
+        self._call("ncclCommGetAsyncError", communicator, ctypes.byref(code))
+        if code.value not in (0, 7):
+            raise NcclError(self._words("a collective", code.value))
+
+    def _call(self, name, *arguments):
+        function = getattr(self.library, name, None)
+        if function is None:
+            raise NcclError("this libnccl has no %s" % name)
+        code = function(*arguments)
+        if code:
+            raise NcclError(self._words(name, code))
+
+    def _words(self, name, code):
+        words = "%s: %s" % (name, _NAMES.get(code, "ncclResult %d" % code))
+        said = self._text("ncclGetErrorString", code)
+        last = self._text("ncclGetLastError", None)
+        return words + (" (%s)" % said if said else "") + (": %s" % last if last else "")
+
+    def _text(self, name, argument):
+        function = getattr(self.library, name, None)
+        if function is None:
+            return ""  # ncclGetLastError is there since 2.13
+        function.restype = ctypes.c_char_p
+        function.argtypes = (_int if argument is not None else _pointer,)
+        text = function(argument)
+        return " ".join((text or b"").decode("utf-8", "replace").split())

@@ -1,0 +1,168 @@
+"""NCCL between GPUs that are stand-ins: a libnccl made here really sums between processes, or misbehaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nccl_shims
+import probing
+import pytest
+
+from envcheck.collector.acceleration.child import BOOTSTRAP
+from envcheck.collector.acceleration.telling import SystemHeard
+from envcheck.collector.runtime import process
+
+Trials = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return nccl_shims.build(tmp_path_factory.mktemp("shims") / "libraries")
+
+
+class Ran:
+    def __init__(self, heard: SystemHeard) -> None:
+        self.run = heard.run
+        self.done = heard.done
+        self.trials: Trials = {one["name"]: one for one in heard.trials}
+
+    def evidence(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.trials[name].get("evidence", {})
+        return found
+
+
+def ran(libraries: Path, folder: Path, seconds: float = 40.0, **shim: str) -> Ran:
+    """What the system tells of two GPUs; it leaves nothing where it worked."""
+    work = folder / "work"
+    work.mkdir()
+    params = {
+        "root": str(probing.REPOSITORY),
+        "module": "nccl",
+        "seconds": seconds,
+        "memory_mib": 80,
+        "libraries": {"libnccl": [str(libraries / "libnccl.so.2")]},
+    }
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA", "NCCL", "LD_"))}
+    shim = {"CUDA_VISIBLE_DEVICES": "0,1", "SHIM_FOLDER": str(folder), **shim}
+    argv = [sys.executable, "-c", BOOTSTRAP, params["root"], "nccl", json.dumps(params)]
+    ended = process.run(
+        argv, 120, env={**clean, "LD_LIBRARY_PATH": str(libraries), **shim}, cwd=str(work)
+    )
+    heard = SystemHeard()
+    heard.hear(ended.stdout)
+    assert heard.done, ended.tail(20)
+    assert list(work.iterdir()) == []
+    return Ran(heard)
+
+
+def test_two_gpus_sum_exactly_and_one_rank_gives_its_own_numbers(
+    libraries: Path, tmp_path: Path
+) -> None:
+    told = ran(libraries, tmp_path)
+    assert set(told.trials) == {"all-reduce", "one rank"}
+    together = told.evidence("all-reduce")
+    assert told.trials["all-reduce"]["outcome"] == "ok"
+    assert together["compared"] == 2 * 3 * (1 << 20)
+    assert together["wrong"] == 0
+    assert (together["algorithm"], together["protocol"]) == ("Ring", "Simple")
+    assert together["transports"] == ["P2P/CUMEM"]
+    assert together["channels"] == 24  # not the 32 of the communicator of one
+    assert (together["version"], together["built_cuda"]) == ("2.21.5", "12.4")
+    assert {name for name in together if name.startswith("bus_")} == {"bus_1_mib", "bus_32_mib"}
+    assert together["bus_32_mib"] == pytest.approx(300, rel=0.01)
+    assert told.trials["one rank"]["control"]
+    assert told.evidence("one rank") == {"ranks": 1, "own_numbers": 2}
+
+
+def test_where_multicast_is_used_it_is_run_without_it_too(libraries: Path, tmp_path: Path) -> None:
+    told = ran(libraries, tmp_path, SHIM_NVLS="1")
+    assert told.evidence("all-reduce")["algorithm"] == "NVLS"
+    assert told.evidence("NCCL_NVLS_ENABLE=0")["algorithm"] == "Ring"
+    assert told.evidence("NCCL_NVLS_ENABLE=0")["wrong"] == 0
+
+
+def test_a_wrong_sum_is_told_by_its_rank_and_type_and_direct_transfers_are_tried_without(
+    libraries: Path, tmp_path: Path
+) -> None:
+    told = ran(libraries, tmp_path, SHIM_NCCL="wrong-p2p")
+    assert told.evidence("all-reduce")["wrong"] == 1
+    assert told.evidence("all-reduce")["wrong_in"] == ["rank 1, float32: 1 of 1048576"]
+    assert told.evidence("NCCL_P2P_DISABLE=1")["wrong"] == 0
+    assert told.evidence("NCCL_P2P_DISABLE=1")["transports"] == ["SHM"]
+
+
+@pytest.mark.parametrize("how", ["hang", "hang-join"])
+def test_a_hang_is_told_with_its_stage_and_leaves_no_shared_memory(
+    libraries: Path, tmp_path: Path, how: str
+) -> None:
+    with tempfile.NamedTemporaryFile(prefix="nccl-test", dir="/dev/shm", delete=False) as file:
+        segment = file.name
+    told = ran(libraries, tmp_path, 24.0, SHIM_NCCL=f"{how}-p2p", SHIM_SEGMENT=segment)
+    assert told.trials["all-reduce"]["outcome"] == "error"
+    stage = {"hang": "sum", "hang-join": "join"}[how]
+    assert told.evidence("all-reduce")["hung"] is True
+    assert told.evidence("all-reduce")["stages"] == [f"rank 0: {stage}", f"rank 1: {stage}"]
+    assert told.evidence("one rank")["own_numbers"] == 2
+    assert told.evidence("NCCL_P2P_DISABLE=1")["wrong"] == 0
+    assert not Path(segment).exists()
+
+
+def test_what_nccl_warns_of_is_told_with_its_error(libraries: Path, tmp_path: Path) -> None:
+    warning = "Error while creating shared memory segment /dev/shm/nccl-x (size 9637888)"
+    told = ran(libraries, tmp_path, SHIM_NCCL="fail", SHIM_WARN=warning)
+    assert told.trials["all-reduce"]["reason"].startswith(
+        "RuntimeError: rank 0: NcclError: ncclCommInitRank: ncclSystemError"
+    )
+    assert told.evidence("all-reduce")["warnings"] == [warning]
+    assert told.evidence("one rank")["own_numbers"] == 2
+    assert set(told.trials) == {"all-reduce", "one rank"}
+
+
+def test_multicast_that_fails_is_taken_away(libraries: Path, tmp_path: Path) -> None:
+    warning = "Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401"
+    told = ran(libraries, tmp_path, SHIM_NCCL="fail-nvls", SHIM_WARN=warning, SHIM_NVLS="1")
+    assert told.trials["all-reduce"]["outcome"] == "error"
+    assert told.evidence("NCCL_NVLS_ENABLE=0")["wrong"] == 0
+    assert "NCCL_P2P_DISABLE=1" not in told.trials
+
+
+def test_an_nccl_that_is_too_new_for_the_driver_fails_alone_too(
+    libraries: Path, tmp_path: Path
+) -> None:
+    warning = "Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'"
+    told = ran(libraries, tmp_path, SHIM_NCCL="old-driver", SHIM_WARN=warning)
+    assert told.trials["all-reduce"]["outcome"] == "error"
+    assert told.evidence("all-reduce")["warnings"] == [warning]
+    assert told.evidence("all-reduce")["built_cuda"] == "12.4"
+    assert told.trials["one rank"]["outcome"] == "error"
+
+
+def test_what_the_user_has_set_is_told_and_left(libraries: Path, tmp_path: Path) -> None:
+    told = ran(libraries, tmp_path, NCCL_P2P_DISABLE="1", NCCL_DEBUG="WARN")
+    assert told.evidence("all-reduce")["settings"] == ["NCCL_P2P_DISABLE=1"]
+    assert told.evidence("all-reduce")["transports"] == ["SHM"]
+
+
+@pytest.mark.parametrize(
+    ("visible", "why"),
+    [("0", "one GPU"), ("MIG-1,MIG-2", "MIG instances: NCCL joins whole GPUs")],
+)
+def test_what_it_is_not_for_is_not_applicable(
+    libraries: Path, tmp_path: Path, visible: str, why: str
+) -> None:
+    told = ran(libraries, tmp_path, CUDA_VISIBLE_DEVICES=visible)
+    assert (told.run["outcome"], told.run["reason"]) == ("not-applicable", why)
+    assert not told.trials
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    before = set(Path("/dev/shm").iterdir())
+    yield
+    assert set(Path("/dev/shm").iterdir()) - before == set()

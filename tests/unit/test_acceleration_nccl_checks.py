@@ -1,0 +1,320 @@
+"""What is made of NCCL's runs: each state and each cause, from made-up runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import build
+import msgspec
+import pytest
+from nccl_runs import alone, gpus, machine, trial
+from networks import network, setting
+
+from envcheck.checks import registry
+from envcheck.checks.engine import diagnose
+from envcheck.data.nccl_reference import measured, pass_line
+from envcheck.facts.acceleration import Acceleration
+from envcheck.facts.host import Host
+from envcheck.facts.snapshot import Snapshot
+from envcheck.findings.model import CheckResult
+
+SUM, RATE = "ACC-012", "ACC-013"
+NVLS_OFF, P2P_OFF = "NCCL_NVLS_ENABLE=0", "NCCL_P2P_DISABLE=1"
+NAMED_H100 = "NVIDIA H100 80GB HBM3"
+
+
+def result(snapshot: Snapshot, code: str = SUM) -> CheckResult:
+    found = [one for one in registry.all_checks() if one.code == code]
+    return diagnose(snapshot, checks=found).results[0]
+
+
+def said(result: CheckResult) -> str:
+    """The first sentence of its one finding, which owes its reader evidence and a remedy."""
+    (finding,) = result.findings
+    assert finding.evidence and finding.remedy is not None
+    assert finding.message.endswith(".")
+    assert finding.headline
+    return finding.headline
+
+
+def broken(
+    *warnings: str, reason: str = "RuntimeError: rank 0: ncclSystemError", **more: Any
+) -> Any:
+    return trial(outcome="error", reason=reason, warnings=list(warnings), **more)
+
+
+def test_engaged_are_exact_sums_on_all_gpus_with_a_control_that_gets_its_own_numbers() -> None:
+    told = result(machine(trial(), alone()))
+    assert told.outcome == "pass"
+    assert told.detail == "NCCL 2.27.3: exact sums on 8 GPUs, Ring over P2P/CUMEM, 24 channels"
+    both = machine(trial(algorithm="NVLS"), alone(), trial(NVLS_OFF))
+    assert result(both).detail.endswith("without NVLS, too")
+
+
+@pytest.mark.parametrize(
+    ("trials", "reason"),
+    [
+        ((trial(), alone(own=7)), "one rank alone does not get its own numbers back"),
+        ((trial(),), "one rank alone does not get its own numbers back"),
+        ((trial(ranks=1), alone(own=1)), "one rank adds up nothing"),
+        ((trial(compared=0), alone()), "the sums were not compared"),
+        ((trial(wrong=None), alone()), "the sums were not compared"),
+        ((), "it was not reached"),
+        (
+            (trial(outcome="out-of-memory", reason="out of memory"), alone()),
+            "NCCL 2.27.3: out of memory",
+        ),
+        (
+            (
+                broken("Cuda failure 'unknown error'"),
+                alone(0, outcome="error", reason="RuntimeError: rank 0: it broke"),
+            ),
+            "NCCL 2.27.3: RuntimeError: rank 0: ncclSystemError",
+        ),
+        (
+            (
+                trial(
+                    outcome="error", reason="no end within 30 s", hung=True, stages=["rank 0: cuda"]
+                ),
+                alone(0, outcome="error"),
+            ),
+            "NCCL 2.27.3 never ended, while CUDA started on the GPU",
+        ),
+    ],
+)
+def test_without_evidence_it_could_not_run(trials: tuple[Any, ...], reason: str) -> None:
+    run = {} if trials else {"outcome": "ok"}
+    told = result(machine(*trials, run=run))
+    assert told.outcome == "could-not-run"
+    assert reason in told.reason
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome", "reason"),
+    [
+        ({"outcome": "not-applicable", "reason": "one GPU"}, "skipped", "not applicable: one GPU"),
+        ({"outcome": "not-run", "reason": "no GPU: none"}, "could-not-run", "no GPU: none"),
+        ({"outcome": "busy", "reason": "GPU 0: python"}, "could-not-run", "GPU 0: python"),
+        ({"outcome": "timeout", "reason": "not done"}, "could-not-run", "not done"),
+    ],
+)
+@pytest.mark.parametrize("code", [SUM, RATE])
+def test_a_run_without_trials_is_told_by_its_reason(
+    code: str, run: dict[str, Any], outcome: str, reason: str
+) -> None:
+    told = result(machine(run=run), code)
+    assert (told.outcome, told.reason) == (outcome, reason)
+
+
+def test_a_target_without_it_has_no_use_for_it() -> None:
+    snapshot = machine(run=None)
+    nothing = build.document("/venv", acceleration=Acceleration(systems=["nccl"]))
+    snapshot = msgspec.structs.replace(snapshot, target=nothing)
+    assert result(snapshot).reason == "not applicable: the target has no libnccl"
+
+
+def test_a_wrong_sum_is_a_failure_and_says_where() -> None:
+    wrong = trial(wrong=3, wrong_in=["rank 1, float32: 3 of 1048576"])
+    told = result(machine(wrong, alone()))
+    assert (told.outcome, said(told)) == ("fail", "NCCL's sums are wrong")
+    assert "(rank 1, float32: 3 of 1048576)" in told.findings[0].message
+    cured = result(machine(wrong, alone(), trial(P2P_OFF)))
+    assert said(cured) == (
+        "NCCL's sums are wrong, but not without direct transfers between the GPUs"
+    )
+    assert f"export {P2P_OFF}" in cured.findings[0].remedy.commands  # type: ignore[union-attr]
+    still = result(machine(wrong, alone(), trial(P2P_OFF, wrong=3)))
+    assert said(still) == "NCCL's sums are wrong"
+
+
+def test_a_hang_is_a_failure_and_says_at_what() -> None:
+    hung = trial(outcome="error", reason="no end", hung=True, stages=["rank 0: sum", "rank 1: sum"])
+    told = result(machine(hung, alone()))
+    assert (told.outcome, said(told)) == ("fail", "NCCL hangs between the GPUs")
+    assert "hangs between 8 GPUs in the first all-reduce" in told.findings[0].message
+    cured = result(machine(hung, alone(), trial(P2P_OFF)))
+    assert said(cured).endswith("but not without direct transfers between the GPUs")
+    died = trial(outcome="crashed", reason="its process died")
+    assert said(result(machine(died, alone()))) == "NCCL crashes between the GPUs"
+
+
+CAUSES = [
+    (
+        "Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'",
+        "NCCL 2.27.3 is built for CUDA 12.9, and the driver knows CUDA 12.2 at most",
+    ),
+    (
+        "Error: failed to extend /dev/shm/nccl-WU88OE to 9637892 bytes, error: No space left on device",
+        "/dev/shm is too small for NCCL (64 MiB)",
+    ),
+    (
+        "Call to posix_fallocate failed : No space left on device",
+        "/dev/shm is too small for NCCL (64 MiB)",
+    ),
+    (
+        "Cuda failure 'no kernel image is available for execution on the device'",
+        "NCCL 2.27.3 has no code for these GPUs",
+    ),
+    (
+        "transport/nvls.cc:254 Cuda failure 401 'the operation cannot be performed in the present state'",
+        "NVLS fails, NVLink's multicast (the fabric's state: Completed, Success)",
+    ),
+    (
+        "failed to open CUDA IPC handle : 11 invalid argument",
+        "One process may not use GPU memory that another one shares (CUDA IPC)",
+    ),
+    (
+        "transport/shm.cc:590 Cuda failure 217 'peer access is not supported between these two devices'",
+        "NCCL 2.27.3 shares the host's memory by a way that these GPUs do not allow",
+    ),
+    (
+        "transport/p2p.cc:548 Cuda failure 217 'peer access is not supported between these two devices'",
+        "The driver refuses direct transfers between these GPUs",
+    ),
+    ("Bootstrap : no socket interface found", "NCCL finds no network interface to meet on"),
+    ("Duplicate GPU detected : rank 0 and rank 1", "NCCL sees one GPU twice"),
+]
+
+
+@pytest.mark.parametrize(("warning", "headline"), CAUSES, ids=[one for _w, one in CAUSES])
+def test_a_known_cause_is_named_in_the_first_sentence(warning: str, headline: str) -> None:
+    host = Host(os_id="ubuntu", shm_total_mib=64, container="docker")
+    h200 = gpus("NVIDIA H200", 8, 18, fabric_state="Completed", fabric_status="Success")
+    told = result(machine(broken(warning), alone(), on=h200, host=host))
+    assert (told.outcome, said(told)) == ("fail", headline)
+
+
+def test_multicast_is_the_cause_where_it_works_without() -> None:
+    warning = "Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401"
+    told = result(machine(broken(warning), alone(), trial(NVLS_OFF)))
+    assert said(told).endswith("without it the sum is right")
+    still = result(machine(broken(warning), alone(), broken(warning, name=NVLS_OFF)))
+    assert said(still) == "NCCL fails between the GPUs"
+
+
+def test_an_error_of_no_known_cause_is_told_with_what_nccl_warns_of() -> None:
+    told = result(machine(broken("it broke", others=["/usr/lib/libnccl.so.2"]), alone()))
+    assert (told.outcome, said(told)) == ("fail", "NCCL fails between the GPUs")
+    assert 'ncclSystemError ("it broke"); the target has 2 of them' in told.findings[0].message
+
+
+def test_what_is_right_with_multicast_must_be_right_without() -> None:
+    told = result(machine(trial(), alone(), trial(NVLS_OFF, wrong=1)))
+    assert told.outcome == "fail"
+    told = result(machine(trial(), alone(), broken(name=NVLS_OFF)))
+    assert (told.outcome, said(told)) == ("warn", "NCCL fails between the GPUs without NVLS")
+
+
+# -- bandwidth
+
+
+def test_what_eight_gpus_reach_is_told_beside_an_operators_line() -> None:
+    fast = trial(algorithm="NVLS", bus_32_mib=276.0, bus_1024_mib=463.6, algorithm_1024_mib="NVLS")
+    told = result(machine(fast, alone(), trial(NVLS_OFF, bus_1024_mib=360.0)), RATE)
+    assert told.outcome == "pass"
+    assert told.detail == (
+        "463.6 GB/s with 1 GiB, NVLS over P2P/CUMEM, 24 channels; 360 GB/s with 1 GiB without NVLS;"
+        " Azure passes machines like it at 431 GB/s with 16 GiB"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "links", "evidence", "slow"),
+    [
+        (NAMED_H100, 8, 18, {"bus_1024_mib": 226.0}, False),
+        (NAMED_H100, 8, 18, {"bus_1024_mib": 224.0}, True),  # half of 18 × 25
+        (NAMED_H100, 8, 18, {"bus_256_mib": 160.0}, False),
+        (NAMED_H100, 8, 18, {"bus_256_mib": 150.0}, True),
+        (NAMED_H100, 8, 18, {"bus_32_mib": 5.0}, False),  # latency counts there
+        (NAMED_H100, 2, 18, {"bus_1024_mib": 100.0}, True),
+        ("NVIDIA A100 80GB PCIe", 2, 12, {"bus_1024_mib": 140.0}, True),
+        (
+            "NVIDIA A100 80GB PCIe",
+            4,
+            12,
+            {"bus_1024_mib": 25.0},
+            False,
+        ),  # pairs, and PCIe between them
+        ("Tesla V100-SXM2-16GB", 8, 6, {"bus_1024_mib": 110.0}, False),
+        (
+            "NVIDIA GeForce RTX 3090",
+            2,
+            4,
+            {"bus_1024_mib": 9.0},
+            False,
+        ),  # its links' rate is not known
+        ("NVIDIA GeForce RTX 4090", 2, 0, {"bus_1024_mib": 1.0}, True),
+        ("NVIDIA GeForce RTX 4090", 8, 0, {"bus_1024_mib": 2.5}, False),
+        ("NVIDIA H200", 8, 18, {"bus_1024_mib": 330.0, "algorithm_1024_mib": "NVLS"}, False),
+        ("NVIDIA H200", 8, 18, {"bus_1024_mib": 320.0, "algorithm_1024_mib": "NVLS"}, True),
+        ("NVIDIA H200", 8, 18, {"bus_1024_mib": 320.0, "algorithm_1024_mib": "Ring"}, False),
+        ("NVIDIA H200", 7, 18, {"bus_1024_mib": 320.0, "algorithm_1024_mib": "NVLS"}, False),
+    ],
+)
+def test_far_below_the_links_or_what_others_reach_is_a_warning(
+    name: str, number: int, links: int, evidence: dict[str, Any], slow: bool
+) -> None:
+    there = gpus(name, number, links, pcie_gen_max=4, pcie_width=16)
+    ran = machine(trial(ranks=number, **evidence), alone(number), on=there)
+    told = result(ran, RATE)
+    assert told.outcome == ("warn" if slow else "pass")
+    if slow:
+        assert said(told).startswith("NCCL is slow between the GPUs: ")
+
+
+def test_part_of_the_gpus_may_be_joined_by_part_of_the_links() -> None:
+    there = gpus("Tesla V100-SXM2-16GB", 8, 6, pcie_gen_max=3, pcie_width=16)
+    few = {"gpus": [one.pci_address for one in there[:2]]}
+    told = result(machine(trial(ranks=2, bus_1024_mib=20.0), alone(2), on=there, run=few), RATE)
+    assert told.outcome == "pass"
+
+
+def test_the_way_round_by_the_host_is_named_with_the_setting_that_asks_for_it() -> None:
+    off = {"settings": ["NCCL_P2P_DISABLE=1"], "transports": ["SHM"], "bus_1024_mib": 400.0}
+    asked = network(settings=[setting("NCCL_P2P_DISABLE", "1", "/etc/nccl.conf")])
+    told = result(machine(trial(**off), alone(), network=asked), RATE)
+    assert said(told) == "NCCL goes over SHM, since NCCL_P2P_DISABLE=1 is set"
+    assert "18 NVLinks of each GPU stay unused" in told.findings[0].message
+    assert told.findings[0].remedy.commands == ["sudoedit /etc/nccl.conf"]  # type: ignore[union-attr]
+    plain = gpus("NVIDIA GeForce RTX 4090", 2, pcie_gen_max=4, pcie_width=16)
+    host = trial(ranks=2, transports=["SHM"], bus_1024_mib=9.0)  # GeForce has no other way
+    assert result(machine(host, alone(2), on=plain), RATE).outcome == "pass"
+    socket = trial(ranks=2, transports=["NET/Socket"], bus_1024_mib=9.0)
+    assert said(result(machine(socket, alone(2), on=plain), RATE)) == "NCCL goes over NET/Socket"
+
+
+@pytest.mark.parametrize("trials", [(trial(wrong=1, bus_32_mib=9.0),), (trial(),), ()])
+def test_no_rate_of_a_sum_that_is_wrong_or_was_not_timed(trials: tuple[Any, ...]) -> None:
+    told = result(machine(*trials, alone()), RATE)
+    assert told.outcome == "could-not-run"
+
+
+def test_gpus_that_nobody_knows_are_told_without_a_judgement() -> None:
+    slow = trial(bus_1024_mib=0.5, transports=None)
+    assert result(machine(slow, alone(), on=[], run={"gpus": []}), RATE).outcome == "pass"
+
+
+NAMES = [
+    *("ranks", "compared", "wrong", "transports", "algorithm", "channels", "bus_1024_mib"),
+    *("version", "hung", "stages", "warnings", "settings", "wrong_in"),
+]
+HOSTILE: list[Any] = ["x", -1, True, 10**30, 1e300, ["a"] * 3, "\x1b[31m", ""]
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=repr)
+@pytest.mark.parametrize("name", NAMES)
+def test_no_evidence_breaks_a_check(name: str, value: Any) -> None:
+    for told in (
+        trial(**{name: value}),
+        broken("x", **({} if name == "warnings" else {name: value})),
+    ):
+        for code in (SUM, RATE):
+            assert result(machine(told, alone(), trial(NVLS_OFF, **{name: value})), code).outcome
+
+
+def test_the_table_holds_what_can_be_compared() -> None:
+    assert measured("NVIDIA H200", 8, 8192, "Ring") is not None
+    assert measured("NVIDIA H200 NVL", 8, 8192, "Ring") is None
+    assert measured("NVIDIA H200", 8, 8192, "Tree") is None
+    line = pass_line(NAMED_H100, 8)
+    assert line is not None and line.gb_s == 460
