@@ -30,15 +30,15 @@ def pass_line(name: str, gpus: int) -> Reached | None:
     return next((row.reached for row in _rows(name, gpus, "pass line")), None)
 
 
-class _Row(NamedTuple):
+class ReachedRow(NamedTuple):
     size_mib: int
     algorithm: str
     reached: Reached
 
 
-def _rows(name: str, gpus: int, kind: str) -> list[_Row]:
+def _rows(name: str, gpus: int, kind: str) -> list[ReachedRow]:
     return [
-        _Row(
+        ReachedRow(
             int(row["size_mib"]),
             row["algorithm"],
             Reached(float(row["bus_gb_s"]), int(row["size_mib"]), row["source"]),

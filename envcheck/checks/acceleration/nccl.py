@@ -9,7 +9,7 @@ from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ..registry import check
 from .common import NOTHING_RUNS, Seen, each_run, failed
-from .nccl_causes import Cause, cause_of
+from .nccl_causes import NcclCause, cause_of
 from .nccl_seen import ALONE, NVLS_OFF, P2P_OFF, TOGETHER, count, is_right, nccl, way, words_of
 
 ABSENT = "the target has no libnccl"
@@ -157,7 +157,7 @@ def _failed(view: SnapshotView, seen: Seen, together: SystemTrial) -> Verdict:
     )
 
 
-def _finding(seen: Seen, cause: Cause) -> Finding:
+def _finding(seen: Seen, cause: NcclCause) -> Finding:
     return Finding(
         "fail",
         f"{cause.headline}: {cause.then}.",

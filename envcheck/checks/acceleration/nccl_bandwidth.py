@@ -35,12 +35,12 @@ _BUS = re.compile(r"bus_(\d{1,6})_mib")
 _OFF = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_NET")
 
 
-class Rate(NamedTuple):
+class BusRate(NamedTuple):
     mib: int
     gb_s: float
 
 
-class Links(NamedTuple):
+class Joined(NamedTuple):
     """What the slowest GPU's links carry each way. words: "18 NVLinks"."""
 
     gb_s: float
@@ -84,13 +84,13 @@ def nccl_bandwidth(view: SnapshotView) -> Iterator[Verdict]:
     yield from each_run(view, "nccl", judge, absent=ABSENT)
 
 
-def _rates(trial: SystemTrial | None) -> list[Rate]:
+def _rates(trial: SystemTrial | None) -> list[BusRate]:
     """By size, the largest last."""
     found = []
     for name in {} if trial is None else trial.evidence:
         size = _BUS.fullmatch(name)
         if size is not None and number(trial, name) > 0:
-            found.append(Rate(int(size[1]), number(trial, name)))
+            found.append(BusRate(int(size[1]), number(trial, name)))
     return sorted(found)
 
 
@@ -106,7 +106,7 @@ def _gpus(view: SnapshotView, seen: Seen) -> list[Gpu]:
 
 
 def _slow(
-    view: SnapshotView, seen: Seen, together: SystemTrial, rates: list[Rate], gpus: list[Gpu]
+    view: SnapshotView, seen: Seen, together: SystemTrial, rates: list[BusRate], gpus: list[Gpu]
 ) -> Iterator[Finding]:
     largest = rates[-1]
     wires = _nvlinks(view, gpus)
@@ -132,7 +132,7 @@ def _slow(
     yield from _below_measured(seen, together, rates, gpus)
 
 
-def _nvlinks(view: SnapshotView, gpus: list[Gpu]) -> Links | None:
+def _nvlinks(view: SnapshotView, gpus: list[Gpu]) -> Joined | None:
     """None where the GPUs have none, or what joins which of them is not known."""
     if not gpus:
         return None
@@ -150,12 +150,12 @@ def _nvlinks(view: SnapshotView, gpus: list[Gpu]) -> Links | None:
         if not joined:
             return None
         found.append(
-            Links(active * _NVLINK[sold.nvlink_generation], f"{active} NVLinks", _OF_NVLINKS)
+            Joined(active * _NVLINK[sold.nvlink_generation], f"{active} NVLinks", _OF_NVLINKS)
         )
     return min(found)
 
 
-def _pcie(gpus: list[Gpu]) -> Links | None:
+def _pcie(gpus: list[Gpu]) -> Joined | None:
     """None where a link is not known. Idle GPUs lower their links: the most that they can have counts."""
     found = []
     for gpu in gpus:
@@ -163,12 +163,12 @@ def _pcie(gpus: list[Gpu]) -> Links | None:
         if generation not in _LANE or not width:
             return None
         words = f"{width} PCIe lanes of generation {generation}"
-        found.append(Links(_LANE[generation] * width, words, _OF_PCIE))
+        found.append(Joined(_LANE[generation] * width, words, _OF_PCIE))
     return min(found, default=None)
 
 
 def _below_measured(
-    seen: Seen, together: SystemTrial, rates: list[Rate], gpus: list[Gpu]
+    seen: Seen, together: SystemTrial, rates: list[BusRate], gpus: list[Gpu]
 ) -> Iterator[Finding]:
     name = _one_name(gpus)
     for trial in (together, seen.trial(NVLS_OFF)):
@@ -229,7 +229,7 @@ def _far_below(seen: Seen, trial: SystemTrial, how: str) -> Finding:
     )
 
 
-def _told(seen: Seen, together: SystemTrial, rates: list[Rate], gpus: list[Gpu]) -> str:
+def _told(seen: Seen, together: SystemTrial, rates: list[BusRate], gpus: list[Gpu]) -> str:
     parts = [f"{_shown(rates[-1])}, {way(together)}"]
     without = _rates(seen.trial(NVLS_OFF))
     if without:
@@ -246,6 +246,6 @@ def _one_name(gpus: list[Gpu]) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _shown(rate: Rate) -> str:
+def _shown(rate: BusRate) -> str:
     size = f"{rate.mib >> 10} GiB" if rate.mib >= 1024 else f"{rate.mib} MiB"
     return f"{rate.gb_s:.4g} GB/s with {size}"

@@ -16,7 +16,7 @@ from .common import Seen
 from .nccl_seen import ALONE, NVLS_OFF, P2P_OFF, is_right, nccl, text_of, words_of
 
 
-class Cause(NamedTuple):
+class NcclCause(NamedTuple):
     headline: str  # the first sentence, without its full stop
     then: str  # what that does
     remedy: Remedy
@@ -38,7 +38,7 @@ _PEERS = ("peer access", "peeraccess")
 _INTERFACES = ("no socket interface", "socket creation failed", "address family not supported")
 
 
-def cause_of(view: SnapshotView, seen: Seen, trial: SystemTrial) -> Cause | None:
+def cause_of(view: SnapshotView, seen: Seen, trial: SystemTrial) -> NcclCause | None:
     """The cause that NCCL's own words stand for; None where they are not known."""
     said = [*words_of(trial, "warnings"), trial.reason]
     alone = seen.trial(ALONE)
@@ -51,14 +51,14 @@ def cause_of(view: SnapshotView, seen: Seen, trial: SystemTrial) -> Cause | None
     return None
 
 
-def _old_driver(view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) -> Cause:
+def _old_driver(view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) -> NcclCause:
     built = text_of(trial, "built_cuda")
     cuda = view.machine.cuda
     has = None if cuda is None or cuda.facts is None else known(cuda.facts.driver_api_version)
     newest = (
         f", and the driver knows CUDA {has} at most" if has else ", and the driver does not know it"
     )
-    return Cause(
+    return NcclCause(
         f"{nccl(seen)} is built for {f'CUDA {built}' if built else 'a newer CUDA'}{newest}",
         "no communicator starts ('CUDA driver version is insufficient for CUDA runtime version')",
         Remedy(
@@ -69,21 +69,21 @@ def _old_driver(view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) 
     )
 
 
-def _no_code(_view: SnapshotView, seen: Seen, _trial: SystemTrial, _told: str) -> Cause:
-    return Cause(
+def _no_code(_view: SnapshotView, seen: Seen, _trial: SystemTrial, _told: str) -> NcclCause:
+    return NcclCause(
         f"{nccl(seen)} has no code for these GPUs",
         "it is older than they are ('no kernel image is available for execution on the device')",
         Remedy("Install a framework that is built for them: it brings a newer NCCL."),
     )
 
 
-def _shared_memory(view: SnapshotView, seen: Seen, _trial: SystemTrial, _told: str) -> Cause:
+def _shared_memory(view: SnapshotView, seen: Seen, _trial: SystemTrial, _told: str) -> NcclCause:
     host = view.seen.host
     facts = None if host is None else host.facts
     total = None if facts is None else known(facts.shm_total_mib)
     inside = facts is not None and known(facts.container) is not None
     size = f" ({total} MiB)" if total else ""
-    return Cause(
+    return NcclCause(
         f"/dev/shm is too small for NCCL{size}",
         f"{nccl(seen)} gets no shared memory for the ways between the GPUs",
         Remedy(
@@ -97,8 +97,8 @@ def _shared_memory(view: SnapshotView, seen: Seen, _trial: SystemTrial, _told: s
     )
 
 
-def _host_sharing(_view: SnapshotView, seen: Seen, _trial: SystemTrial, _told: str) -> Cause:
-    return Cause(
+def _host_sharing(_view: SnapshotView, seen: Seen, _trial: SystemTrial, _told: str) -> NcclCause:
+    return NcclCause(
         f"{nccl(seen)} shares the host's memory by a way that these GPUs do not allow",
         "its shared memory in CUDA's own allocations needs direct access between the GPUs (nccl#1838)",
         Remedy(
@@ -108,7 +108,7 @@ def _host_sharing(_view: SnapshotView, seen: Seen, _trial: SystemTrial, _told: s
     )
 
 
-def _multicast(view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) -> Cause | None:
+def _multicast(view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) -> NcclCause | None:
     without = seen.trial(NVLS_OFF)
     if without is not None and not is_right(without):
         return None  # it is not the multicast alone
@@ -119,7 +119,7 @@ def _multicast(view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) -
         (one for one in words_of(trial, "warnings") if any(w in one.lower() for w in _MULTICAST)),
         "",
     )
-    return Cause(
+    return NcclCause(
         f"NVLS fails, NVLink's multicast{fabric}{works}",
         f"NCCL starts no communicator of several GPUs ({warning or 'in nvls.cc'})",
         Remedy(
@@ -140,11 +140,11 @@ def _fabric(view: SnapshotView) -> Iterable[str]:
     return {", ".join(filter(None, pair)) for pair in told if any(pair)}
 
 
-def _sharing(view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) -> Cause:
+def _sharing(view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) -> NcclCause:
     host = view.seen.host
     inside = host is not None and host.facts is not None and known(host.facts.container) is not None
     works = ", without direct transfers the sum is right" if is_right(seen.trial(P2P_OFF)) else ""
-    return Cause(
+    return NcclCause(
         "One process may not use GPU memory that another one shares (CUDA IPC)" + works,
         f"{nccl(seen)} cannot connect the GPUs directly"
         + _quoted(trial, _SHARING)
@@ -161,11 +161,11 @@ def _sharing(view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) -> 
     )
 
 
-def _peers(_view: SnapshotView, seen: Seen, trial: SystemTrial, told: str) -> Cause:
+def _peers(_view: SnapshotView, seen: Seen, trial: SystemTrial, told: str) -> NcclCause:
     if "shm.cc" in told or "cumem_host" in told:
         return _host_sharing(_view, seen, trial, told)
     works = ", without them the sum is right" if is_right(seen.trial(P2P_OFF)) else ""
-    return Cause(
+    return NcclCause(
         "The driver refuses direct transfers between these GPUs" + works,
         f"{nccl(seen)} counts on them{_quoted(trial, _PEERS)}",
         Remedy(
@@ -176,8 +176,8 @@ def _peers(_view: SnapshotView, seen: Seen, trial: SystemTrial, told: str) -> Ca
     )
 
 
-def _interfaces(_view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) -> Cause:
-    return Cause(
+def _interfaces(_view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) -> NcclCause:
+    return NcclCause(
         "NCCL finds no network interface to meet on",
         f"{nccl(seen)} needs one, if only lo, even between the GPUs of one machine"
         + _quoted(trial, _INTERFACES),
@@ -188,8 +188,8 @@ def _interfaces(_view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str)
     )
 
 
-def _duplicate(_view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) -> Cause:
-    return Cause(
+def _duplicate(_view: SnapshotView, seen: Seen, trial: SystemTrial, _told: str) -> NcclCause:
+    return NcclCause(
         "NCCL sees one GPU twice",
         f"{nccl(seen)} joins no two ranks on it{_quoted(trial, ('duplicate gpu',))}",
         Remedy("Name every GPU once.", ["echo $CUDA_VISIBLE_DEVICES", "nvidia-smi -L"]),
@@ -203,7 +203,7 @@ def _quoted(trial: SystemTrial, words: Iterable[str]) -> str:
     return ""
 
 
-_Make = Callable[[SnapshotView, Seen, SystemTrial, str], Cause | None]
+_Make = Callable[[SnapshotView, Seen, SystemTrial, str], NcclCause | None]
 _CAUSES: tuple[tuple[tuple[str, ...], _Make], ...] = (
     (("driver version is insufficient",), _old_driver),
     (("no kernel image", "named symbol not found"), _no_code),

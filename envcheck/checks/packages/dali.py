@@ -40,7 +40,7 @@ _OTHERS = ("torch", "mxnet", "jax", "paddlepaddle-gpu", "cupy")
 )
 def dali_plugin(view: SnapshotView) -> Iterator[Verdict]:
     distributions = installed(view)
-    dali = next((one for name, one in distributions.items() if _DALI.match(name)), None)
+    dali = dali_of(distributions)
     tensorflow = next(iter(tensorflows(distributions)), None)
     if dali is None or tensorflow is None:
         raise Skip("DALI and TensorFlow are not both installed in the target")
@@ -59,12 +59,10 @@ def dali_plugin(view: SnapshotView) -> Iterator[Verdict]:
     if not says:
         yield Passed(f"{named(dali)} with {named(tensorflow)}")
         return
-    name = f"nvidia-dali-tf-plugin{(_DALI.match(dali.normalized) or [''])[1] or ''}"
-    again = pip_install(view, f"{name}=={dali.version}")
     yield Finding(
         "warn",
         says,
-        subjects=about("package", name),
+        subjects=about("package", _plugin_of(dali)),
         evidence=[
             view.evidence(PLACE, f"{named(dali)}, {named(tensorflow)}"),
             view.evidence(
@@ -72,11 +70,25 @@ def dali_plugin(view: SnapshotView) -> Iterator[Verdict]:
                 ", ".join(one.name for one in libraries) or "no libdali_tf*.so",
             ),
         ],
-        remedy=Remedy(
-            "Install the plugin again, after TensorFlow: it is compiled for the one that it finds, and "
-            "needs a C++ compiler for that.",
-            [f"{again} --force-reinstall --no-deps --no-build-isolation --no-cache-dir"],
-        ),
+        remedy=plugin_again(view, dali),
+    )
+
+
+def dali_of(distributions: dict[str, Distribution]) -> Distribution | None:
+    return next((one for name, one in distributions.items() if _DALI.match(name)), None)
+
+
+def _plugin_of(dali: Distribution) -> str:
+    """The plugin's name, which ends as DALI's does."""
+    return f"nvidia-dali-tf-plugin{(_DALI.match(dali.normalized) or [''])[1] or ''}"
+
+
+def plugin_again(view: SnapshotView, dali: Distribution) -> Remedy:
+    again = pip_install(view, f"{_plugin_of(dali)}=={dali.version}")
+    return Remedy(
+        "Install the plugin again, after TensorFlow: it is compiled for the one that it finds, and needs a"
+        " C++ compiler for that.",
+        [f"{again} --force-reinstall --no-deps --no-build-isolation --no-cache-dir"],
     )
 
 

@@ -1,0 +1,176 @@
+"""The check on DALI: images decoded and made smaller as they must be, and its plugin for TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.acceleration import SystemTrial
+from ...facts.missing import CannotJudge
+from ...facts.view import SnapshotView
+from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ...findings.subjects import about
+from ..packages.dali import dali_of, plugin_again
+from ..registry import check
+from ..target import installed
+from .common import NO_FRAMEWORK, Seen, died, failed, not_run, number, runs
+
+# Of 255. A PNG is exact. JPEG decoders round twice, in the transform and in the colours, and nvJPEG another
+# way than libjpeg (1 to 4 apart); 2.5 was seen of the resize. Wrong colours or rows are 100 and more apart.
+_EXACT, _ROUNDED = 1, 8
+_SLOTS = {"png_difference": _EXACT, "jpeg_difference": _ROUNDED, "resize_difference": _ROUNDED}
+_CALLED = {"cpu": "CPU", "gpu": "GPU"}
+
+
+@check(
+    "ACC-019",
+    title="DALI",
+    problem="DALI does not do what it must",
+    about="DALI decodes and prepares images, on a GPU by nvJPEG. A JPEG and a PNG of 32 x 24 pixels, which"
+    " come with envcheck, are decoded and halved by its CPU pipeline and, where there is a GPU, by the one"
+    " that decodes on it, and held against PIL, or against the pixels that they were made of: the PNG must be"
+    " exact, the JPEG and the halved image may be 8 of 255 off, since decoders and filters round in"
+    " different ways (1 to 4 apart), while wrong colours or rows are 100 apart here. The GPU's pipeline must"
+    " give lists of tensors on the GPU, and the CPU's, the control, on the CPU. Beside TensorFlow its plugin,"
+    " where it is installed, is loaded.",
+    sources=(
+        "acceleration.md: DALI 2.4.0 against PIL",
+        "NVIDIA/DALI#52, #1065 and #1200: a plugin that was built for another TensorFlow",
+    ),
+    follows=(*NO_FRAMEWORK, "PKG-001", "PKG-009", "PKG-012", "PKG-020", "LIB-006"),
+    systems=("dali",),
+)
+def dali(view: SnapshotView) -> Iterator[Verdict]:
+    found = runs(view, "dali", absent="the target has no DALI")
+    without = [
+        one for one in found if not one.run.framework and one.run.outcome == "not-applicable"
+    ]
+    for seen in without or found:
+        if seen.run.outcome != "ok" and not seen.run.trials:
+            yield not_run(seen)
+        elif seen.run.framework:
+            yield _plugin(view, seen)
+        else:
+            yield from _images(seen)
+
+
+def _images(seen: Seen) -> Iterator[Verdict]:
+    cpu, gpu = seen.trial("cpu"), seen.trial("gpu")
+    ended = died(seen)
+    for trial in (gpu, cpu):
+        if trial is not None and trial.outcome == "ok":
+            yield from _pixels(seen, trial)
+    broken = [one for one in (gpu, cpu) if one is not None and one.outcome != "ok"]
+    for trial in broken:
+        beside = cpu if trial is gpu else None
+        works = beside is not None and beside.outcome == "ok"
+        if trial.outcome in ("not-supported", "out-of-memory"):
+            yield Unjudged("could-not-run", f"{_dali(trial)}: {failed(seen, trial)}")
+        elif ended is not None or works or trial is cpu:
+            yield _does_not_run(seen, trial, works)
+    if gpu is None and cpu is None:
+        yield Unjudged("could-not-run", f"DALI: {failed(seen, None)}")
+
+
+def _pixels(seen: Seen, trial: SystemTrial) -> Iterator[Verdict]:
+    name = _CALLED.get(trial.name, trial.name)
+    wanted = f"TensorList{name}"
+    missing = [slot for slot in _SLOTS if not isinstance(trial.evidence.get(slot), (int, float))]
+    if missing:
+        yield Unjudged("could-not-run", f"{_dali(trial)}: its images were not compared")
+        return
+    slack = number(trial, "reference_off_by")
+    wrong = [
+        f"{slot.partition('_')[0]} off by {number(trial, slot):.0f}"
+        for slot, most in _SLOTS.items()
+        if number(trial, slot) > most + (slack if slot == "jpeg_difference" else 0)
+    ]
+    if wrong:
+        yield Finding(
+            "fail",
+            f"{_dali(trial)} gives wrong images by its {name} pipeline ({', '.join(wrong)} of 255): what is"
+            " trained sees other pictures.",
+            subjects=about("package", "nvidia-dali"),
+            evidence=seen.evidence(),
+            remedy=_again(),
+            headline=f"DALI's {name} pipeline gives wrong images",
+        )
+    elif trial.evidence.get("type") != wanted:
+        yield Finding(
+            "fail",
+            f"{_dali(trial)}'s {name} pipeline gives {trial.evidence.get('type') or 'nothing'}, not"
+            f" {wanted}: it does not run where it was asked to.",
+            subjects=about("package", "nvidia-dali"),
+            evidence=seen.evidence(),
+            remedy=_again(),
+            headline=f"DALI's {name} pipeline does not run on the {name}",
+        )
+    elif not (trial.control and seen.trial("gpu") is not None):
+        most = max(number(trial, slot) for slot in _SLOTS)
+        against = str(trial.evidence.get("reference", "")) or "its own pixels"
+        alike = f"within {most:.0f} of 255 of {against}" if most >= 1 else f"as {against} has them"
+        yield Passed(f"{_dali(trial)}: images {alike}{seen.where or ', on the GPU'}")
+
+
+def _does_not_run(seen: Seen, trial: SystemTrial, works: bool) -> Finding:
+    name = _CALLED.get(trial.name, trial.name)
+    beside = ", its CPU pipeline does" if works else ""
+    why = failed(seen, trial)
+    return Finding(
+        "fail",
+        f"{_dali(trial)}'s {name} pipeline does not run{beside}: {why}.",
+        subjects=about("package", "nvidia-dali"),
+        evidence=[*seen.evidence(), *seen.logged("dali", "nvjpeg", "error")],
+        remedy=_of_driver() if "driver version is insufficient" in why else _again(),
+        headline=f"DALI's {name} pipeline does not run{beside}",
+    )
+
+
+def _plugin(view: SnapshotView, seen: Seen) -> Verdict:
+    trial, before = seen.trial("tensorflow plugin"), seen.trial("not imported")
+    if trial is None or trial.outcome == "not-supported":
+        return Unjudged("could-not-run", f"{seen.title}: {failed(seen, trial)}", seen.subjects)
+    loaded = trial.evidence.get("libraries")
+    if trial.outcome == "ok" and loaded and before is not None:
+        if before.evidence.get("libraries"):
+            why = "its plugin is in TensorFlow's process without being imported"
+            return Unjudged("could-not-run", f"{seen.title}: {why}", seen.subjects)
+        return Passed(f"its plugin loads into {seen.title}")
+    why = failed(seen, trial) if trial.outcome != "ok" else "no library of it was loaded"
+    built = ": it is built for another TensorFlow" if "undefined symbol" in why else ""
+    return Finding(
+        "fail",
+        f"DALI's plugin does not load into {seen.title}{built} ({why}).",
+        subjects=seen.subjects,
+        evidence=seen.evidence(),
+        remedy=_plugin_again(view),
+        headline=f"DALI's plugin does not load into {seen.title}{built}",
+    )
+
+
+def _plugin_again(view: SnapshotView) -> Remedy:
+    try:
+        found = dali_of(installed(view))
+    except CannotJudge:
+        found = None
+    if found is not None:
+        return plugin_again(view, found)
+    return Remedy("Install nvidia-dali-tf-plugin again, after TensorFlow, in DALI's version.")
+
+
+def _dali(trial: SystemTrial) -> str:
+    version = trial.evidence.get("version")
+    return f"DALI {version}" if isinstance(version, str) else "DALI"
+
+
+def _again() -> Remedy:
+    return Remedy(
+        "Install the DALI that is built for this driver's CUDA (its name ends in -cuda110, -cuda120 or"
+        " -cuda130), of the newest version that this Python has; until then use the CPU pipeline."
+    )
+
+
+def _of_driver() -> Remedy:
+    return Remedy(
+        "Install the DALI that is built for a CUDA that the driver knows (its name ends in -cuda110, -cuda120"
+        " or -cuda130), or a newer driver."
+    )

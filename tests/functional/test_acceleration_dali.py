@@ -1,0 +1,73 @@
+"""DALI for real, on the CPU, from its wheel: engaged, with PIL and without; and where it cannot run."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import probing
+import pytest
+from real_targets import real_target
+
+from envcheck.collector.acceleration.child import BOOTSTRAP
+from envcheck.collector.acceleration.telling import SystemHeard
+from envcheck.collector.runtime import process
+
+pytestmark = pytest.mark.slow
+
+
+def heard(
+    python: Path, folder: Path, module: str = "dali", path: Path | None = None
+) -> SystemHeard:
+    params = {"root": str(probing.REPOSITORY), "module": module, "seconds": 20, "device": "cpu"}
+    given: dict[str, Any] = {} if path is None else {"PYTHONPATH": str(path)}
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    argv = [str(python), "-B", "-c", BOOTSTRAP, params["root"], module, json.dumps(params)]
+    ended = process.run(argv, 120, env={**clean, **given}, cwd=str(folder))
+    told = SystemHeard()
+    told.hear(ended.stdout)
+    assert told.done, ended.tail(20)
+    assert list(folder.iterdir()) == ([] if path is None else [path])
+    return told
+
+
+def test_the_cpus_pipeline_gives_what_pil_gives(tmp_path: Path) -> None:
+    (trial,) = heard(real_target("dali") / "bin/python", tmp_path).trials
+    assert trial["outcome"] == "ok", trial
+    told = trial["evidence"]
+    assert told["reference"].startswith("PIL ")
+    assert told["type"] == "TensorListCPU"
+    assert told["png_difference"] == 0
+    assert told["jpeg_difference"] <= 1
+    assert told["resize_difference"] <= 3
+
+
+def test_without_pil_its_own_pixels_are_the_measure(tmp_path: Path) -> None:
+    folder = tmp_path / "path"
+    (folder / "PIL").mkdir(parents=True)
+    (folder / "PIL/__init__.py").write_text("raise ImportError('no PIL')\n")
+    (trial,) = heard(real_target("dali") / "bin/python", tmp_path, path=folder).trials
+    assert trial["outcome"] == "ok", trial
+    assert trial["evidence"]["reference"] == "its own pixels"
+    assert trial["evidence"]["jpeg_difference"] <= 6
+
+
+def test_a_dali_that_cannot_be_imported_could_not_run(tmp_path: Path) -> None:
+    folder = tmp_path / "path"
+    (folder / "nvidia/dali").mkdir(parents=True)
+    for place in ("nvidia", "nvidia/dali"):
+        (folder / place / "__init__.py").write_text("")
+    (folder / "nvidia/dali/__init__.py").write_text("raise ImportError('libdali_core.so: none')\n")
+    told = heard(real_target("dali") / "bin/python", tmp_path, path=folder)
+    assert told.run["outcome"] == "not-run"
+    assert told.run["reason"] == "import nvidia.dali: libdali_core.so: none"
+
+
+def test_a_target_without_it_has_no_use_for_it(tmp_path: Path) -> None:
+    python = real_target("torch") / "bin/python"
+    for module in ("dali", "dali_tensorflow"):
+        told = heard(python, tmp_path, module)
+        assert (told.run["outcome"], told.trials) == ("not-applicable", [])
+        assert told.run["reason"] == "nvidia.dali is not installed"
