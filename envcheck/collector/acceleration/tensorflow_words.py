@@ -84,7 +84,7 @@ def _read_only(content):
     for section in sections:
         at = table + section[0]
         if section[1] != _NO_BITS and content[at : at + 7] == b".rodata":
-            yield section[4], min(section[4] + section[5], len(content))
+            yield section[4], section[4] + section[5]
 
 
 def _in_source():

@@ -9,7 +9,7 @@ from .. import made_up_gpu, ranks, telling, tensorflow_step, tensorflow_words
 
 SYSTEM = "amp-graph"
 FRAMEWORK = "tensorflow"
-DEADLINE = 30.0
+DEADLINE = 60.0  # in NVIDIA's builds a second process imports TensorFlow, too
 ALONE = True  # the pace of a step tells what AMP gains
 
 _WRAPPERS = (
@@ -20,7 +20,7 @@ _WRAPPERS = (
 _OFF = 2  # RewriterConfig.Toggle
 _BFLOAT16 = ("auto_mixed_precision_onednn_bfloat16", "auto_mixed_precision_mkl")
 _TOO_MUCH = 3e38  # times a loss scale, it is no number of 32 bits
-_RANK_SECONDS = 25.0  # with TensorFlow's import
+_RANK_SECONDS = 45.0
 
 
 def run(tf, params, tell):
@@ -148,7 +148,11 @@ def _overflow(trial, tf, wrapped):
 
 
 def _same(some, others):
-    return all((one == other).all() for one, other in zip(some, others))
+    """Whether all arrays are equal; what is no number is the same as what is none."""
+    return all(
+        ((one == other) | ((one != one) & (other != other))).all()
+        for one, other in zip(some, others)
+    )
 
 
 def _function(trial, tf, params, size, **options):
