@@ -203,8 +203,8 @@ def _selection(words: list[str]) -> list[str]:
         else:
             near = did_you_mean(word, [*areas(), *systems, *codes])
             raise UsageError(
-                f"{word}: neither a check's code nor an area{near}"
-                f"{'' if near else ': there are ' + ', '.join(areas())}",
+                f"{word}: no check's code, no area and no acceleration system{near}"
+                f"{'' if near else ': there are ' + ', '.join([*areas(), *systems])}",
                 hint="envcheck explain lists all codes",
             )
     return chosen

@@ -68,7 +68,7 @@ def refuse(arguments: argparse.Namespace, other: str) -> None:
     level = f"--level {arguments.level}" if arguments.level else ""
     for option in [*_given(arguments), *([level] if level else [])]:
         raise UsageError(
-            f"{option} and {other} cannot be used together: with {other} no kernel is run"
+            f"{option} and {other} cannot be used together: with {other} nothing is run"
         )
 
 

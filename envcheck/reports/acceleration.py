@@ -2,85 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..checks.acceleration.common import Seen, told
 from ..checks.registry import all_checks
 from ..facts.snapshot import Snapshot
-from ..findings.model import DEEPER, CheckResult, Outcome
+from ..findings.model import DEEPER, CheckResult, Finding, Outcome
 from .model import Report, was_left_out
 
 if TYPE_CHECKING:
     from .page import Page, Span
 
 AREAS = ("memory", "acceleration")
+_NOT_APPLICABLE = "not applicable"
+_COULD_NOT_RUN = "could not run"
 _STATES: dict[Outcome, str] = {
     "pass": "engaged",
-    "warn": "in doubt",
     "fail": "not engaged",
-    "could-not-run": "could not run",
-    "skipped": "not applicable",
+    "warn": "in doubt",
+    "could-not-run": _COULD_NOT_RUN,
+    "skipped": _NOT_APPLICABLE,
 }
-_OF_MEMORY: dict[Outcome, str] = {"pass": "as it must be", "warn": "slow", "fail": "wrong"}
-_NOT_APPLICABLE = "not applicable: "
+_OF_MEMORY: dict[Outcome, str] = {"pass": "as it must be", "fail": "wrong", "warn": "slow"}
+_ORDER = [*_STATES.values(), *_OF_MEMORY.values()]
+_STATE_CELLS = 13
+_TITLE_CELLS = 20  # tests hold titles to it
+_WIDE = 72  # cells of a page that has room for a column of titles
 
 
 def section(page: Page, report: Report, snapshot: Snapshot, verbose: bool = True) -> None:
     """The whole section with a blank line before it; nothing where no system was asked for.
 
-    What is not applicable shares lines by its reasons. ``verbose``: what each run left behind, too.
+    What is not applicable, and what follows from a failure elsewhere, shares lines by its reasons.
+    ``verbose``: what each run left behind, too.
     """
-    asked = [
+    results = asked(report)
+    if not results:
+        return
+    page.blank()
+    page.paragraph(("Acceleration:", "heading"), (summary(results), ""), hanging=2)
+    alike: dict[tuple[str, str], list[str]] = {}
+    cells = max((len(one.title) for one in results if one.outcome != "skipped"), default=0)
+    for result in results:
+        if result.outcome == "skipped":
+            alike.setdefault((state(result), why(result)), []).append(result.title)
+            continue
+        _row(page, result, min(cells, _TITLE_CELLS))
+        for line in _evidence(snapshot, result) if verbose else ():
+            page.paragraph((page.clean(line), "quiet"), indent=6, hanging=8)
+    for (word, reason), titles in alike.items():
+        spans = [(f"{word}:", "skipped"), (", ".join(titles), "")]
+        spans += [(f"({page.clean(reason)})", "quiet")] if reason else []
+        page.paragraph(*spans, indent=2, hanging=4)
+
+
+def _row(page: Page, result: CheckResult, cells: int) -> None:
+    from .page import Column
+
+    word, text = state(result), page.clean(why(result))
+    if page.width < _WIDE:
+        first = f"  {word.ljust(_STATE_CELLS)}"
+        page.hanging((first, result.outcome), (f"{result.title}:", ""), (text, ""))
+        return
+    row: list[Span] = [(word, result.outcome), (result.title, ""), (text, "")]
+    columns = [Column(width=_STATE_CELLS), Column(width=cells), Column(wraps=True)]
+    page.table(columns, [row], indent=2, gap=2)
+
+
+def asked(report: Report) -> list[CheckResult]:
+    """The results of systems that were to run."""
+    return [
         result
         for result in report.results
         if result.area in AREAS and result.reason != DEEPER and not was_left_out(result)
     ]
-    if not asked:
-        return
-    page.blank()
-    page.paragraph(("Acceleration:", "heading"), (_summary(asked), ""), hanging=2)
-    from .page import Column
-
-    silent: dict[str, list[str]] = {}
-    for result in asked:
-        if result.outcome == "skipped":
-            silent.setdefault(_why(result), []).append(result.title)
-            continue
-        row: list[Span] = [
-            (state(result), result.outcome),
-            (result.title, ""),
-            (page.clean(_why(result)), ""),
-        ]
-        page.table([Column(width=13), Column(width=20), Column(wraps=True)], [row], indent=2)
-        for line in _evidence(snapshot, result) if verbose else ():
-            page.paragraph((page.clean(line), "quiet"), indent=6, hanging=8)
-    for why, titles in silent.items():
-        told_ = (f"{_STATES['skipped']}:", "skipped")
-        page.paragraph(
-            told_, (", ".join(titles), ""), (f"({page.clean(why)})", "quiet"), indent=2, hanging=4
-        )
 
 
 def state(result: CheckResult) -> str:
     """ "engaged", "not engaged", "could not run", "not applicable"; of memory and links other words."""
+    if result.outcome == "skipped" and result.consequence_of:
+        return _COULD_NOT_RUN
     words = _OF_MEMORY if result.area == "memory" else {}
     return words.get(result.outcome, _STATES[result.outcome])
 
 
-def _summary(asked: list[CheckResult]) -> str:
-    numbers: dict[str, int] = {}
-    for result in asked:
-        numbers[state(result)] = numbers.get(state(result), 0) + 1
-    return ", ".join(f"{number} {word}" for word, number in numbers.items())
+def summary(results: Iterable[CheckResult]) -> str:
+    """How many are in which state."""
+    numbers = Counter(map(state, results))
+    return ", ".join(f"{numbers[word]} {word}" for word in _ORDER if numbers[word])
 
 
-def _why(result: CheckResult) -> str:
+def why(result: CheckResult) -> str:
+    """What is said of it beside its state."""
     if result.outcome == "pass":
         return result.detail
+    if result.consequence_of:
+        return f"because of {result.consequence_of}"
     if result.findings:
-        return "; ".join(dict.fromkeys(one.headline or one.message for one in result.findings))
-    return result.reason.removeprefix(_NOT_APPLICABLE)
+        return "; ".join(dict.fromkeys(map(_first_sentence, result.findings)))
+    return result.reason.replace(f"{_NOT_APPLICABLE}: ", "")
+
+
+def _first_sentence(finding: Finding) -> str:
+    """Its headline, which names no framework, with the one that it is about."""
+    text = finding.headline or finding.message
+    names = [one.name for one in finding.subjects if one.kind == "framework"]
+    missing = [name for name in names if name not in text]
+    return f"{text} ({', '.join(missing)})" if missing else text
+
+
+def states(report: Report) -> Iterator[tuple[str, list[str]]]:
+    """The titles of systems by their states, for who has a line for all of them."""
+    found = asked(report)
+    for word in _ORDER:
+        titles = [result.title for result in found if state(result) == word]
+        if titles:
+            yield word, titles
 
 
 def _evidence(snapshot: Snapshot, result: CheckResult) -> Iterator[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from .. import safe_text
 from ..facts.snapshot import Snapshot
 from ..findings.model import CheckResult
+from .acceleration import states
 from .areas import statuses
 from .machine import facts
 from .model import Report, verdict
@@ -37,6 +38,8 @@ def render(report: Report, snapshot: Snapshot) -> str:
         lines += _problem(result, following)
     if report.tensor_cores:
         lines += ["", f"**Tensor Cores**: {prose(proven(report.tensor_cores))}"]
+    if systems := [f"{', '.join(titles)} {word}" for word, titles in states(report)]:
+        lines += ["", f"**Acceleration**: {prose('; '.join(systems))}"]
     lines.append("")
     for outcome, text, names in statuses(report, snapshot):
         lines.append(f"- {SIGNS[outcome]} {', '.join(names)}{': ' if text else ''}{prose(text)}")

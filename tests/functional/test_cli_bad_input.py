@@ -57,7 +57,10 @@ def test_a_snapshot_from_standard_input() -> None:
     [
         (["doctor", "--from", "/nowhere.json"], "/nowhere.json: No such file"),
         (["doctor", "--from", "/"], "/: Is a directory"),
-        (["doctor", "--only", "NOPE-1"], "NOPE-1: neither a check's code nor an area"),
+        (
+            ["doctor", "--only", "NOPE-1"],
+            "NOPE-1: no check's code, no area and no acceleration system",
+        ),
         (["doctor", "--output", "/nowhere/report.txt"], "there is no directory /nowhere"),
         (["doctor", "--output", "/"], "this is a directory"),
         (["doctor", "--format", "pdf"], "not one of text, json"),

@@ -61,6 +61,27 @@ for (level, verdict), count in sorted(verdicts.items()):
 END
 }
 
+# What each system's run came to, a line each.
+systems() {
+    if [ ! -s "$folder/deep.json" ]; then
+        tell "  no Snapshot"
+        return
+    fi
+    "$own/venv/bin/python" - "$folder/deep.json" <<'END' 2>&1 | tee -a "$folder/log.txt"
+import sys
+from pathlib import Path
+
+from envcheck.facts.snapshot import load
+
+snapshot = load(Path(sys.argv[1]).read_bytes())
+for document in (snapshot.machine, snapshot.target):
+    probe = document.acceleration if document else None
+    for run in probe.facts.runs if probe and probe.facts else []:
+        trials = ", ".join(f"{one.name} {one.outcome}" for one in run.trials) or run.reason
+        print(f"  {run.system} {run.framework} ({run.device}): {run.outcome}, {run.seconds:.1f} s: {trials}")
+END
+}
+
 make() {
     "$python" -m venv "$own/venv" || {
         "$python" -m pip install --quiet --target "$own/virtualenv" virtualenv &&
@@ -71,17 +92,20 @@ make() {
 export own python
 export -f make
 
-step "install envcheck" 80 bash -c make || { tell "nothing else can run"; exit 1; }
+step "install envcheck" 70 bash -c make || { tell "nothing else can run"; exit 1; }
 step "nvidia-smi" 15 bash -c "nvidia-smi -q >'$folder/nvidia-smi.txt' 2>&1" || tell "  no GPU that nvidia-smi sees"
-step "the driver alone (L0)" 80 "$envcheck" doctor --kernels L0 --evidence full --exit-zero \
+step "the driver alone (L0)" 60 "$envcheck" doctor --kernels L0 --evidence full --exit-zero \
     --save "$folder/l0.json" --output "$folder/l0.txt"
 proof l0
-step "all levels, on $python" 200 "$envcheck" doctor --target "$python" --evidence full --exit-zero \
+step "all levels, on $python" 120 "$envcheck" doctor --target "$python" --evidence full --exit-zero \
     --save "$folder/all.json" --output "$folder/all.txt"
 proof all
-step "the report again, from the Snapshot" 15 "$envcheck" doctor --from "$folder/all.json" --format json \
+step "the acceleration systems, memory and links, on $python" 130 "$envcheck" doctor --target "$python" \
+    --level deep --skip tensorcores -v --exit-zero --save "$folder/deep.json" --output "$folder/deep.txt"
+systems
+step "the report again, from the Snapshot" 10 "$envcheck" doctor --from "$folder/all.json" --format json \
     --exit-zero --output "$folder/all.report.json"
 # From here on something is asserted.
-step "the GPU tests" 140 "$own/venv/bin/python" -m pytest tests/gpu -q -p no:cacheprovider -m gpu --junitxml="$folder/tests.xml"
+step "the GPU tests" 125 "$own/venv/bin/python" -m pytest tests/gpu -q -p no:cacheprovider -m gpu --junitxml="$folder/tests.xml"
 tell "  $(grep -E '[0-9]+ (passed|failed|skipped|error)' "$folder/log.txt" | tail -n 1)"
 tell "everything is in $folder; all.json is redacted and can be a fixture"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 from machine import envcheck, on_a_gpu
 
+from envcheck.checks.registry import areas
 from envcheck.facts.snapshot import load
+from envcheck.reports.acceleration import AREAS
 
 pytestmark = on_a_gpu
 
@@ -38,3 +42,29 @@ def test_no_check_crashes_and_every_probe_answers() -> None:
     assert not [r["reason"] for r in report["results"] if "crashed" in r.get("reason", "")]
     told = {r["code"]: r["outcome"] for r in report["results"]}
     assert (told["PCI-001"], told["DRV-001"], told["DRV-004"]) == ("pass", "pass", "pass")
+
+
+def test_the_deep_level_runs_and_says_the_same_from_its_snapshot(tmp_path: Path) -> None:
+    """What first.sh has kept already, else a run: of ENVCHECK_TARGET, or of memory and links alone."""
+    target = ["--target", os.environ["ENVCHECK_TARGET"]] if "ENVCHECK_TARGET" in os.environ else []
+    deep = ["--only", *[area for area in AREAS if area in areas()]]
+    saved = Path(os.environ.get("ENVCHECK_RUN", tmp_path)) / "deep.json"
+    if not saved.exists():
+        envcheck("doctor", *deep, *target, "--exit-zero", "--quiet", "--save", saved)
+    snapshot = load(saved.read_bytes())
+    for document in (snapshot.machine, snapshot.target):
+        if document is None:
+            continue
+        assert document.acceleration is not None and document.acceleration.facts is not None
+        for run in document.acceleration.facts.runs:
+            where = f"{run.system} {run.framework}: {run.reason} {run.log[-3:]}"
+            assert run.outcome not in ("error", "crashed", "timeout"), where
+            assert not [t.name for t in run.trials if t.outcome in ("crashed", "timeout")], where
+    told = [
+        envcheck("doctor", *deep, "--from", saved, "--exit-zero", "--format", "json").stdout
+        for _ in range(2)
+    ]
+    assert told[0] == told[1]
+    results = json.loads(told[0])["results"]
+    assert not [r["reason"] for r in results if "crashed" in r.get("reason", "")]
+    assert [r["code"] for r in results if r["area"] in AREAS and r["outcome"] == "pass"]

@@ -1,0 +1,209 @@
+"""How deep a look is, and which acceleration systems it runs: from the command line to the collector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from whole import whole
+
+from envcheck.checks import registry
+from envcheck.cli import doctor, kernels
+from envcheck.cli.main import run
+from envcheck.cli.parser import Parser
+from envcheck.collection import Kernels
+from envcheck.collector import main as collector_main
+from envcheck.collector import options as collector_options
+from envcheck.collector.acceleration import systems
+from envcheck.exit_codes import UsageError
+from envcheck.facts import snapshot as snapshots
+from envcheck.facts.acceleration import Acceleration, SystemRun
+from envcheck.facts.base import Probe
+from envcheck.findings.model import CheckResult, Diagnosis
+
+NAMES = ["amp-graph", "amp-torch", "nccl", "tf-trt", "xla"]
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks on these systems, whatever the product has."""
+    one = registry.all_checks()[0]
+    checks = [
+        msgspec.structs.replace(one, code=f"ACC-9{n}", area="acceleration", systems=(name,))
+        for n, name in enumerate(NAMES)
+    ]
+    real = registry.all_checks()
+    kept = tuple(check for check in real if not check.systems)
+    monkeypatch.setattr(registry, "all_checks", lambda: (*kept, *checks))
+    monkeypatch.setattr(
+        registry, "all_systems", lambda: {check.systems[0]: (check,) for check in checks}
+    )
+
+
+def wanted(*argv: str, only: Any = (), skip: Any = ()) -> Kernels | None:
+    parser = Parser()
+    kernels.add_arguments(parser)
+    words = [doctor._selection(list(some)) for some in (only, skip)]
+    return kernels.wanted(parser.parse_args(argv), *words)
+
+
+@pytest.mark.usefixtures("made")
+@pytest.mark.parametrize(
+    ("argv", "only", "skip", "products", "names"),
+    [
+        ("--level deep", [], [], True, NAMES),
+        ("--level standard", [], [], True, []),
+        ("", [], [], True, []),
+        ("--level deep --gpu 1", [], ["tensorcores"], False, NAMES),
+        ("--level deep", [], ["acceleration"], True, []),
+        ("--level deep", [], ["xla", "amp"], True, ["nccl", "tf-trt"]),
+        ("", ["XLA"], [], False, ["xla"]),
+        ("", ["amp"], [], False, ["amp-graph", "amp-torch"]),
+        ("", ["TF-TRT"], [], False, ["tf-trt"]),
+        ("", ["tftrt,nccl"], [], False, ["nccl", "tf-trt"]),
+        ("", ["ACC-92"], [], False, ["nccl"]),
+        ("", ["acceleration"], [], False, NAMES),
+        ("", ["acceleration"], ["xla"], False, NAMES[:-1]),
+        ("", ["acceleration", "tensorcores"], [], True, NAMES),
+        ("--gpu 0 --busy-ok", ["xla"], [], False, ["xla"]),
+        ("--level deep", ["xla"], [], False, ["xla"]),
+    ],
+)
+def test_what_is_run(
+    argv: str, only: list[str], skip: list[str], products: bool, names: list[str]
+) -> None:
+    found = wanted(*argv.split(), only=only, skip=skip)
+    assert found is not None and (found.products, found.systems) == (products, names)
+
+
+@pytest.mark.usefixtures("made")
+@pytest.mark.parametrize(
+    ("argv", "only", "skip"),
+    [("--level quick", [], []), ("", ["driver"], []), ("--level deep", ["driver"], [])],
+)
+def test_nothing_is_run_for_what_needs_nothing(argv: str, only: list[str], skip: list[str]) -> None:
+    assert wanted(*argv.split(), only=only, skip=skip) is None
+
+
+@pytest.mark.usefixtures("made")
+@pytest.mark.parametrize(
+    ("argv", "only", "words"),
+    [
+        ("--level quick", ["xla"], "--level quick does not run xla, which --only names"),
+        ("--level standard", ["amp"], "--level standard does not run amp-graph, amp-torch, which"),
+        ("--level quick --gpu 0", [], "--gpu and --level quick cannot be used together"),
+        ("--kernels L0", ["xla"], "--kernels and --only cannot be used together: the checks of"),
+        ("--evidence full --level quick", [], "--evidence and --level quick cannot be used"),
+    ],
+)
+def test_options_that_contradict_each_other_are_named(
+    argv: str, only: list[str], words: str
+) -> None:
+    with pytest.raises(UsageError, match=f"^{words}"):
+        wanted(*argv.split(), only=only)
+
+
+@pytest.mark.usefixtures("made")
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("xlaa", "xlaa: no check's code, no area and no acceleration system; did you mean .xla"),
+        ("ncl", "nccl"),
+        ("zzzzzz", "acceleration system: there are host, pci, .*, amp-graph, .*, xla$"),
+    ],
+)
+def test_a_system_that_does_not_exist_is_named(word: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        doctor._selection([word])
+
+
+def test_a_level_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(["doctor", "--level", "deepest"])
+    assert "--level" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argv", [["--level=deep"], ["--level=quick", "--systems=xla"]])
+def test_the_collector_runs_what_it_is_asked_for(argv: list[str]) -> None:
+    found = collector_main._options(argv).kernels
+    every = sorted({one.name for one in systems.load()})
+    assert found.systems == (every if "--level=deep" in argv else ["xla"])
+    assert bool(found.levels) is ("--level=deep" in argv)
+    again = collector_main._options(collector_options.arguments(found)).kernels
+    assert vars(again) == vars(found), "as it goes into a container"
+
+
+@pytest.mark.parametrize("products", [True, False])
+def test_what_the_core_asks_for_is_what_the_collector_reads(products: bool) -> None:
+    asked = Kernels(products=products, systems=["xla"], gpus=[1], busy_ok=True)
+    found = collector_main._options(asked.argv()).kernels
+    assert (bool(found.levels), found.systems) == (products, ["xla"])
+    assert (found.gpus, found.busy_ok) == ([1], True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--systems=xlaa"], "'xlaa' is not one of "),
+        (["--level=quick", "--kernels=L0", "--systems=xla"], "--kernels and --level quick"),
+        (["--level=deep", "--nvidia-smi=x"], "--level and --nvidia-smi cannot be used together"),
+    ],
+)
+def test_the_collector_refuses_what_makes_no_sense(
+    argv: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        collector_main._options(argv)
+    assert words in capsys.readouterr().err
+
+
+# -- exit codes, and replays
+
+
+def outcome(said: Any, **more: Any) -> CheckResult:
+    return CheckResult(code="ACC-900", area="acceleration", title="XLA", outcome=said, **more)
+
+
+@pytest.mark.parametrize(
+    ("said", "code"), [("pass", 0), ("skipped", 0), ("warn", 0), ("could-not-run", 4), ("fail", 1)]
+)
+def test_each_state_s_exit_code(said: str, code: int) -> None:
+    assert doctor._exit_code(Diagnosis([outcome(said)]), "fail") == code
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "state"),
+    [
+        ({"outcome": "not-applicable", "reason": "one GPU"}, 0, "not applicable: XLA"),
+        ({"outcome": "not-run", "reason": "no GPU: none"}, 4, "could not run  XLA"),
+        ({"outcome": "busy", "reason": "GPU 0: in use"}, 4, "could not run  XLA"),
+        ({"outcome": "timeout", "reason": "no answer within 9 s"}, 4, "could not run  XLA"),
+    ],
+)
+def test_a_replay_says_what_the_run_said(
+    told: dict[str, Any], code: int, state: str, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = Acceleration(systems=["xla"], runs=[SystemRun(system="xla", framework="jax", **told)])
+    snapshot = whole()
+    assert snapshot.target is not None
+    target = msgspec.structs.replace(snapshot.target, acceleration=Probe(outcome="ok", facts=facts))
+    machine = msgspec.structs.replace(
+        snapshot.machine, acceleration=Probe(outcome="ok", facts=Acceleration())
+    )
+    file = tmp_path / "machine.json"
+    file.write_bytes(
+        snapshots.dump(msgspec.structs.replace(snapshot, machine=machine, target=target))
+    )
+    for _ in range(2):
+        assert run(["doctor", "--from", str(file), "--only", "xla"]) == code
+        said = capsys.readouterr().out
+        assert state in said and told["reason"] in said
+    assert run(["doctor", "--from", str(file), "--only", "xla", "--exit-zero"]) == 0
+
+
+def test_help_names_the_levels(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(["doctor", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "quick: facts; standard (default): and Tensor Cores; deep: and AMP, XLA, NCCL" in said
