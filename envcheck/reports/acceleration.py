@@ -29,6 +29,7 @@ _OF_MEMORY: dict[Outcome, str] = {"pass": "as it must be", "fail": "wrong", "war
 _ORDER = [*_STATES.values(), *_OF_MEMORY.values()]
 _STATE_CELLS = 13
 _TITLE_CELLS = 20  # tests hold titles to it
+_RAGGED = 12  # cells that a word which does not fit may leave at the end of a line
 _WIDE = 72  # cells of a page that has room for a column of titles
 
 
@@ -49,7 +50,7 @@ def section(page: Page, report: Report, snapshot: Snapshot, verbose: bool = True
         if result.outcome == "skipped":
             alike.setdefault((state(result), why(result)), []).append(result.title)
             continue
-        _row(page, result, min(cells, _TITLE_CELLS))
+        _row(page, result, min(cells, _TITLE_CELLS), verbose)
         for line in _evidence(snapshot, result) if verbose else ():
             page.paragraph((page.clean(line), "quiet"), indent=6, hanging=8)
     for (word, reason), titles in alike.items():
@@ -58,11 +59,16 @@ def section(page: Page, report: Report, snapshot: Snapshot, verbose: bool = True
         page.paragraph(*spans, indent=2, hanging=4)
 
 
-def _row(page: Page, result: CheckResult, cells: int) -> None:
+def _row(page: Page, result: CheckResult, cells: int, verbose: bool) -> None:
+    """``verbose``: with all that is said of it; else what is no finding is cut after two lines."""
     from .page import Column
 
     word, text = state(result), page.clean(why(result))
-    if page.width < _WIDE:
+    wide = page.width >= _WIDE
+    if not verbose and not result.findings:
+        room = page.width - _STATE_CELLS - (cells + 6 if wide else 3)
+        text = page.cut(text, 2 * room - (0 if wide else len(result.title)) - _RAGGED)
+    if not wide:
         first = f"  {word.ljust(_STATE_CELLS)}"
         page.hanging((first, result.outcome), (f"{result.title}:", ""), (text, ""))
         return
@@ -125,10 +131,15 @@ def states(report: Report) -> Iterator[tuple[str, list[str]]]:
 def _evidence(snapshot: Snapshot, result: CheckResult) -> Iterator[str]:
     """What each run of the systems that a check judges left behind."""
     systems = next((one.systems for one in all_checks() if one.code == result.code), ())
-    for document in (snapshot.machine, snapshot.target):
-        probe = None if document is None else document.acceleration
-        for run in probe.facts.runs if probe is not None and probe.facts is not None else ():
-            if run.system in systems:
-                seen = Seen(run, "")
-                for trial in run.trials:
-                    yield f"{seen.title or run.system}: {told(trial)}"
+    runs = [
+        run
+        for document in (snapshot.machine, snapshot.target)
+        if document is not None and (probe := document.acceleration) is not None
+        for run in (probe.facts.runs if probe.facts is not None else ())
+        if run.system in systems
+    ]
+    for run in runs:
+        gpus = ", ".join(run.gpus) if len(run.gpus) == 1 else ""
+        title = Seen(run, "").title or gpus or run.system
+        for trial in run.trials:
+            yield f"{title}: {told(trial)}" if len(runs) > 1 else told(trial)

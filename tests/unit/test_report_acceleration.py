@@ -122,7 +122,9 @@ def test_there_is_no_section_where_nothing_was_asked_for() -> None:
 
 
 def test_what_was_left_behind_is_told_with_v() -> None:
-    trial = SystemTrial(name="jit", outcome="ok", evidence={"modules": 2, "rate": 0.123456})
+    trial = SystemTrial(
+        name="jit", outcome="ok", evidence={"modules": 2, "rate": 0.123456, "scale": 32768.0}
+    )
     control = SystemTrial(name="off", control=True, outcome="error", reason="ValueError: \x1b[1mx")
     run = SystemRun(
         system="xla",
@@ -143,8 +145,36 @@ def test_what_was_left_behind_is_told_with_v() -> None:
     page = terminal.Page(width=80)
     acceleration.section(page, report(snapshot, results), snapshot, verbose=True)
     told_ = page.text()
-    assert "      JAX 0.4: jit: modules 2, rate 0.1235\n" in told_
-    assert "JAX 0.4: off (control): error: ValueError: " in told_ and "\x1b" not in told_
+    assert "      jit: modules 2, rate 0.1235, scale 32768\n" in told_
+    assert "off (control): error: ValueError: " in told_ and "\x1b" not in told_
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_long_detail_is_two_lines_but_with_v(width: int) -> None:
+    long = "TensorFlow 2.15.1: " + "3 of 3 convolutions in 16 bits, " * 20 + "the end"
+    results = [result("AMP in Keras", "pass", detail=long)]
+    lines = told(width, results).splitlines()
+    assert len(lines) == 4 and lines[-1].endswith("…"), lines
+    page = terminal.Page(width=width)
+    acceleration.section(page, report(results=results), whole(), verbose=True)
+    assert "the end" in page.text() and "…" not in page.text()
+
+
+def test_several_runs_are_told_apart_in_their_evidence() -> None:
+    trial = SystemTrial(name="jit", outcome="ok", evidence={"modules": 2})
+    runs = [
+        SystemRun(system="xla", framework=name, framework_version="1", outcome="ok", trials=[trial])
+        for name in ("tensorflow", "jax")
+    ]
+    snapshot = whole()
+    assert snapshot.target is not None
+    probe = Probe(outcome="ok", facts=Acceleration(systems=["xla"], runs=runs))
+    target = msgspec.structs.replace(snapshot.target, acceleration=probe)
+    snapshot = msgspec.structs.replace(snapshot, target=target)
+    xla = next(check for check in all_checks() if "xla" in check.systems)
+    made = CheckResult(code=xla.code, area=xla.area, title=xla.title, outcome="pass", detail="well")
+    lines = list(acceleration._evidence(snapshot, made))
+    assert lines == ["TensorFlow 1: jit: modules 2", "JAX 1: jit: modules 2"]
 
 
 def test_the_other_forms_tell_the_same() -> None:

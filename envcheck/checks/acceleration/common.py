@@ -84,7 +84,9 @@ def told(trial: SystemTrial) -> str:
 
 
 def _shown(value: Value) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else show(value)
+    if not isinstance(value, float):
+        return show(value)
+    return str(int(value)) if value.is_integer() and abs(value) < 1e9 else f"{value:.4g}"
 
 
 def each_run(

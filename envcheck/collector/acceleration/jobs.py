@@ -91,7 +91,7 @@ def _jobs(system, section, devices, why):
         return [SystemJob(system, on="cpu")]
     if facts.get("cuda_build") is False:
         if needs_gpu:
-            words = "this %s is built without CUDA" % system.framework
+            words = "built without CUDA"
             return [SystemJob(system).without("not-applicable", words)]
         return [SystemJob(system, on="cpu")]
     if not devices:
@@ -102,7 +102,7 @@ def _jobs(system, section, devices, why):
     if system.on_cpu == "few" and (sees_none or len(_whole(devices)) < system.gpus):
         return [SystemJob(system, on="cpu")]
     if sees_none:
-        return [SystemJob(system).without("not-run", "%s sees no GPU" % system.framework)]
+        return [SystemJob(system).without("not-run", "it sees no GPU")]
     if system.each_gpu:
         return [_on(system, [device]) for device in devices]
     return [_on_several(system, devices) if system.gpus > 1 else _on(system, _first_idle(devices))]
@@ -113,11 +113,11 @@ def _lacking(system, section, facts):
         return ""
     if section.get("outcome") != "ok":
         why = section.get("reason") or "no answer"
-        return "%s could not be looked at: %s" % (system.framework, why)
+        return "could not be looked at: %s" % why
     if not facts.get("imported"):
         error = (known(facts.get("import_error")) or "").strip().splitlines()
         why = error[0] if error else "no reason was given"
-        return "%s cannot be imported: %s" % (system.framework, why)
+        return "cannot be imported: %s" % why
     return ""
 
 
