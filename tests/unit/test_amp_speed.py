@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import msgspec
 import pytest
@@ -23,7 +28,8 @@ from amp_runs import (
 )
 from targets import gpu, judge, machine, replace
 
-from envcheck.collector.acceleration import turns
+from envcheck.collector.acceleration import telling, turns
+from envcheck.collector.acceleration.systems import amp_speed_torch
 from envcheck.findings.model import CheckResult
 
 GTX_1660 = {"gpu": "NVIDIA GeForce GTX 1660 Ti", "compute_capability": "7.5"}
@@ -200,3 +206,92 @@ def test_variants_are_timed_in_turns() -> None:
 def test_median_round_counts() -> None:
     times = iter([1.0, 1.0, 1.0, 9.0, 2.0])
     assert turns.milliseconds([("a", lambda count: next(times))]) == {"a": 2000.0}
+
+
+class FakeTorch:
+    """A PyTorch on a made-up GPU: a step takes 1 ms in 16 bits, 2 in TF32, 6 in FP32; its products alone."""
+
+    def __init__(self, capability: tuple[int, int]) -> None:
+        self.now = 0.0
+        self.half = False
+        self.torch = MagicMock()
+        self.torch.version.cuda = "12.4"
+        self.torch.matmul.side_effect = self.product
+        self.torch.nn.Sequential.return_value.to.return_value.side_effect = self.product
+        self.torch.autocast.side_effect = self.autocast
+        self.torch.cuda.Event.side_effect = lambda enable_timing: FakeEvent(self)
+        self.torch.cuda.get_device_properties.return_value = SimpleNamespace(
+            name="NVIDIA A100", major=capability[0], minor=capability[1], multi_processor_count=108
+        )
+
+    def autocast(self, device: str, dtype: Any, enabled: bool) -> Any:
+        assert (device, dtype) == ("cuda", self.torch.float16)
+        self.half = enabled
+        return nullcontext()
+
+    def product(self, *_arguments: Any) -> Any:
+        backends = self.torch.backends
+        assert backends.cuda.matmul.allow_tf32 == backends.cudnn.allow_tf32
+        self.now += 1.0 if self.half else 2.0 if backends.cudnn.allow_tf32 else 6.0
+        return MagicMock()
+
+
+class FakeEvent:
+    def __init__(self, made: FakeTorch) -> None:
+        self.made = made
+
+    def record(self) -> None:
+        self.at = self.made.now
+
+    def synchronize(self) -> None:
+        pass
+
+    def elapsed_time(self, other: FakeEvent) -> float:
+        return other.at - self.at
+
+
+def on_a_gpu(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], mib: int | None) -> Any:
+    """The trials of amp_speed_torch, by name."""
+    told: list[dict[str, Any]] = []
+
+    class Teller(telling.SystemTeller):  # type: ignore[misc]
+        def tell(self, **record: Any) -> None:
+            told.append(record)
+
+    @contextmanager
+    def names(path: str | None, major: int | None) -> Iterator[SimpleNamespace]:
+        assert (path, major) == (None, 12)
+        yield SimpleNamespace(found=["gemm_f16"])
+
+    monkeypatch.setattr("envcheck.collector.kernels.cupti.kernel_names", names)
+    params = {"device": "gpu", "memory_mib": mib, "gpus": []}
+    with warnings.catch_warnings():
+        amp_speed_torch.run(FakeTorch(capability).torch, params, Teller(-1))
+    return {one["trial"]["name"]: one["trial"] for one in told if "trial" in one}
+
+
+def test_pytorch_on_a_made_up_gpu_is_timed_in_all_precisions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = on_a_gpu(monkeypatch, (8, 0), 8000)
+    assert [one["outcome"] for one in made.values()] == ["ok"] * 4
+    product = made["product"]["evidence"]
+    assert (product["amp_ms"], product["float32_ms"], product["tf32_ms"]) == (1.0, 6.0, 2.0)
+    assert (product["n"], product["gpu"], product["compute_capability"]) == (
+        4096,
+        "NVIDIA A100",
+        "8.0",
+    )
+    assert product["kernels"] == ["gemm_f16"] and product["host_ms"] == 1.0
+    odd = made["product n+1"]["evidence"]
+    assert odd["n"] == 4097 and "tf32_ms" not in odd and "kernels" not in odd
+    assert made["convolution"]["evidence"]["float32_ms"] == 6.0
+
+
+def test_little_memory_makes_small_steps_and_turing_has_no_tf32(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = on_a_gpu(monkeypatch, (7, 5), None)
+    assert made["product"]["evidence"]["n"] == 2048
+    assert made["convolution"]["evidence"]["n"] == 8
+    assert "tf32_ms" not in made["product"]["evidence"]
