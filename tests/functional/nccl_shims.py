@@ -1,4 +1,4 @@
-"""C sources of a libcuda with several GPUs and of a libnccl that really sums across processes, on the host.
+"""C sources of a libcuda with two GPUs and of a libnccl that really sums across processes, on the host.
 
 Device memory is the host's, at addresses 2^46 higher; time is a clock that only the all-reduces move on, by
 SHIM_GBS. SHIM_NCCL says what goes wrong: "wrong", "hang", "hang-join", "fail", "old-driver"; followed by
@@ -29,6 +29,8 @@ static void count_devices(void)
     count = visible && *visible ? 1 : 0;
     for (; visible && *visible; visible++)
         count += *visible == ',';
+    if (!getenv("CUDA_VISIBLE_DEVICES"))
+        count = 2;
 }
 void shim_work(double seconds) { now += seconds; }
 void shim_hang(void) { hanging = 1; }
@@ -36,6 +38,14 @@ int cuInit(unsigned flags) { count_devices(); return count ? 0 : 100; }
 int cuDriverGetVersion(int *version) { *version = 12040; return 0; }
 int cuDeviceGetCount(int *number) { *number = count; return 0; }
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal < count ? 0 : 101; }
+int cuDeviceGetName(char *text, int n, int device) { snprintf(text, n, "NVIDIA shim"); return 0; }
+int cuDeviceGetPCIBusId(char *text, int n, int device)
+{
+    snprintf(text, n, "0000:0%d:00.0", device + 1);
+    return 0;
+}
+int cuDeviceGetUuid(unsigned char *bytes, int device) { memset(bytes, device + 1, 16); return 0; }
+int cuDeviceGetUuid_v2(unsigned char *bytes, int device) { return cuDeviceGetUuid(bytes, device); }
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 132;

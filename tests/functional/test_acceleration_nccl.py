@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import nccl_shims
 import probing
 import pytest
+from cli import environment
 
 from envcheck.collector.acceleration.child import BOOTSTRAP
 from envcheck.collector.acceleration.telling import SystemHeard
@@ -159,6 +161,39 @@ def test_what_it_is_not_for_is_not_applicable(
     told = ran(libraries, tmp_path, CUDA_VISIBLE_DEVICES=visible)
     assert (told.run["outcome"], told.run["reason"]) == ("not-applicable", why)
     assert not told.trials
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("shim", "state", "words"),
+    [
+        ({}, "pass", "exact sums on 2 GPUs, Ring over P2P/CUMEM"),
+        ({"SHIM_NCCL": "wrong-p2p"}, "fail", "but not without direct transfers between the GPUs"),
+    ],
+    ids=["engaged", "wrong"],
+)
+def test_the_doctor_runs_it_on_two_gpus_and_says_what_it_saw(
+    libraries: Path, tmp_path: Path, shim: dict[str, str], state: str, words: str
+) -> None:
+    target = tmp_path / "target"
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(target)], check=True, timeout=60
+    )
+    shim = {"LD_LIBRARY_PATH": str(libraries), "SHIM_FOLDER": str(tmp_path), **shim}
+    env = {k: v for k, v in environment(**shim).items() if not k.startswith(("CUDA", "NCCL"))}
+    arguments = ["doctor", "--target", str(target), "--only", "nccl", "--format", "json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "envcheck", *arguments],
+        capture_output=True,
+        text=True,
+        env=env,
+        timeout=240,
+        check=False,
+    )
+    found = {one["code"]: one for one in json.loads(done.stdout)["results"]}
+    assert found["ACC-012"]["outcome"] == state, done.stdout
+    assert words in json.dumps(found["ACC-012"])
+    assert found["ACC-013"]["outcome"] == ("pass" if state == "pass" else "skipped")
 
 
 @pytest.fixture(autouse=True)

@@ -214,6 +214,8 @@ def test_the_images_are_what_they_are_said_to_be() -> None:
     small = dali_images.halved(rows)
     assert (len(small), len(small[0])) == (dali_images.HEIGHT // 2, dali_images.WIDTH // 2)
     assert dali_images.halved([[(7, 7, 7)] * 4] * 4) == [[(7, 7, 7)] * 2] * 2
+    edge = dali_images.halved([[(0, 0, 0)] * 4 + [(8, 8, 8)] * 4] * 2)
+    assert [pixel[0] for pixel in edge[0]] == [0, 1, 7, 8]  # a neighbour counts a third
     assert dali_images.difference(rows, rows) == 0
     assert dali_images.difference(rows, small) is None
     turned = [[pixel[::-1] for pixel in row] for row in rows]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
+from ...data.bandwidth import NVLINK, PCIE_LANE
 from ...data.nccl_reference import measured, pass_line
 from ...data.products import product
 from ...facts.acceleration import SystemTrial
@@ -21,11 +22,6 @@ from ..registry import check
 from .common import Seen, each_run, number
 from .nccl import ABSENT, FOLLOWS
 from .nccl_seen import NVLS_OFF, TOGETHER, count, is_right, nccl, text_of, way, words_of
-
-# GB/s of one PCIe lane each way by generation, after encoding: PCI Express Base Specification.
-_LANE = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
-# GB/s of one NVLink each way by generation: NVIDIA's pages on NVLink.
-_NVLINK = {1: 20.0, 2: 25.0, 3: 25.0, 4: 25.0, 5: 50.0}
 
 # What is far below, as a part of what the links carry, from so many MiB on.
 _OF_NVLINKS = ((1024, 0.5), (256, 0.35))
@@ -144,13 +140,13 @@ def _nvlinks(view: SnapshotView, gpus: list[Gpu]) -> Joined | None:
     for gpu in gpus:
         sold = product(known(gpu.name) or "")
         active = sum(known(link.active) is True for link in known(gpu.nvlinks) or [])
-        if sold is None or not active or sold.nvlink_generation not in _NVLINK:
+        if sold is None or not active or sold.nvlink_generation not in NVLINK:
             return None
         joined = sold.nvswitch or (everyone and (sold.board == "module" or len(gpus) == 2))
         if not joined:
             return None
         found.append(
-            Joined(active * _NVLINK[sold.nvlink_generation], f"{active} NVLinks", _OF_NVLINKS)
+            Joined(active * NVLINK[sold.nvlink_generation], f"{active} NVLinks", _OF_NVLINKS)
         )
     return min(found)
 
@@ -160,10 +156,10 @@ def _pcie(gpus: list[Gpu]) -> Joined | None:
     found = []
     for gpu in gpus:
         generation, width = known(gpu.pcie_gen_max), known(gpu.pcie_width)
-        if generation not in _LANE or not width:
+        if generation not in PCIE_LANE or not width:
             return None
         words = f"{width} PCIe lanes of generation {generation}"
-        found.append(Joined(_LANE[generation] * width, words, _OF_PCIE))
+        found.append(Joined(PCIE_LANE[generation] * width, words, _OF_PCIE))
     return min(found, default=None)
 
 
