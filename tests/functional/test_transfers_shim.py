@@ -262,3 +262,19 @@ def test_the_node_of_a_device(tmp_path: Path) -> None:
         (device / "numa_node").write_text(text)
         assert host_memory.node_of(ONE, str(tmp_path)) == number
     assert host_memory.node_of("", str(tmp_path)) is None
+
+
+def test_a_process_moves_from_node_to_node(tmp_path: Path) -> None:
+    before = os.sched_getaffinity(0)
+    if len(before) < 2:
+        pytest.skip("one processor")
+    first, second = sorted(before)[:2]
+    root = tree(tmp_path, node0=(str(first), 64), node1=(str(second), 64), node2=("99999", 64))
+    try:
+        near, far, forbidden = host_memory.nodes(root)
+        for node, processor in ((near, first), (far, second), (near, first)):
+            assert host_memory.run_on(node)
+            assert os.sched_getaffinity(0) == {processor}
+        assert not host_memory.run_on(forbidden)
+    finally:
+        os.sched_setaffinity(0, before)

@@ -95,7 +95,7 @@ NODE_NEAR = both(*[set_(f"node 0 {way} the GPU", gb_s=20.0) for way in ("to", "f
             "MEM-001",
             changed("memory", set_("with the host", wrong=1)),
             "fail",
-            "1 words of 8 bytes",
+            "1 word of 8 bytes",
         ),
         ("MEM-001", changed("memory", set_("inverted pattern", wrong=1), place=5), "fail", "GPU 5"),
         (
@@ -337,7 +337,7 @@ NODE_NEAR = both(*[set_(f"node 0 {way} the GPU", gb_s=20.0) for way in ("to", "f
             "MEM-006",
             changed("peers", set_(DIRECT, wrong_read=1)),
             "fail",
-            "GPU 0 to GPU 1 (1 words)",
+            "GPU 0 to GPU 1 (1 word)",
         ),
         ("MEM-006", changed("peers", set_(HOST, wrong=1)), "fail", "Copies from GPU to GPU arrive"),
         (

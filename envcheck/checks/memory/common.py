@@ -137,3 +137,8 @@ def words_of(trial: SystemTrial, name: str) -> str:
     """A word or words of a trial's evidence, on one line."""
     value = trial.evidence.get(name, "")
     return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def words(count: float) -> str:
+    """ "1 word", "3 words" """
+    return f"{count:,.0f} {'word' if count == 1 else 'words'}"

@@ -12,10 +12,10 @@ from ...facts.evidence import Evidence
 from ...facts.missing import Skip
 from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Verdict
-from ..acceleration.common import NOTHING_RUNS
+from ..acceleration.common import NOTHING_RUNS, number
 from ..gpu.link import in_virtual_machine, pci_device
 from ..registry import check
-from .common import Measured, each_gpu_run, gb_s, spread_of, trials_named, usual, words_of
+from .common import Measured, each_gpu_run, gb_s, spread_of, trials_named, usual, words, words_of
 
 TO, FROM, BOTH = "pinned to the GPU", "pinned from the GPU", "pinned both ways"
 PAGEABLE = ("pageable to the GPU", "pageable from the GPU")
@@ -107,7 +107,7 @@ def _wrong(one: Measured) -> Finding:
     where = words_of(trial, "where")
     return Finding(
         "fail",
-        f"{one.told('round trip', 'wrong'):,.0f} words of 8 bytes came back different from a copy of"
+        f"{words(one.told('round trip', 'wrong'))} of 8 bytes came back different from a copy of"
         f" {one.told('round trip', 'mib'):,.0f} MiB to the host and back to {one.called} ({where}, bits that"
         f" differ: {words_of(trial, 'bits')}): data is damaged on its way.",
         one.subjects,
@@ -194,8 +194,8 @@ def _short(view: SnapshotView, one: Measured, link: TrainedLink | None) -> str:
     short = []
     if most and link.generation < most:
         short.append(f"generation {link.generation} of {most}")
-    if all(lanes) and link.width < min(number for number in lanes if number):
-        short.append(f"x{link.width} of x{min(number for number in lanes if number)}")
+    if all(lanes) and link.width < min(lane for lane in lanes if lane):
+        short.append(f"x{link.width} of x{min(lane for lane in lanes if lane)}")
     return " and ".join(short)
 
 
@@ -241,14 +241,17 @@ def numa(view: SnapshotView) -> Iterator[Verdict]:
 
     def judge(one: Measured) -> Iterator[Verdict]:
         nodes = nodes_of(one)
-        if one.told("device", "nodes") < 2:
+        device = one.seen.trial("device")
+        if device is None or "nodes" not in device.evidence:
+            yield one.why_not("device")
+            return
+        if number(device, "nodes") < 2:
             raise Skip("not applicable: the host has one NUMA node")
         if len(nodes) < 2:
             asked = trials_named(one.seen, "node ")
             yield one.why_not(asked[0].name if asked else "device")
             return
-        device = one.seen.trial("device")
-        own = device.evidence.get("node") if device is not None else None
+        own = device.evidence.get("node")
         best = max(nodes, key=lambda node: nodes[node])
         worst = min(nodes, key=lambda node: nodes[node])
         if not isinstance(own, int) or own not in nodes:

@@ -9,7 +9,7 @@ from ...facts.view import SnapshotView
 from ...findings.model import Finding, Passed, Remedy, Verdict
 from ..acceleration.common import NOTHING_RUNS, number
 from ..registry import check
-from .common import Measured, each_gpu_run, words_of
+from .common import Measured, each_gpu_run, words, words_of
 
 PATTERNS = ("pattern", "inverted pattern", "with the host")
 _UNCORRECTABLE = "ECC_UNCORRECTABLE"
@@ -58,20 +58,20 @@ def memory_pattern(view: SnapshotView) -> Iterator[Verdict]:
 
 
 def _wrong(one: Measured, trials: list[SystemTrial]) -> Finding:
-    words = sum(number(trial, "wrong") for trial in trials)
+    told = words(sum(number(trial, "wrong") for trial in trials))
     mib = max(number(trial, "mib") for trial in trials)
-    where = next((told for trial in trials if (told := words_of(trial, "where"))), "")
-    bits = next((told for trial in trials if (told := words_of(trial, "bits"))), "")
+    where = next((said for trial in trials if (said := words_of(trial, "where"))), "")
+    bits = next((said for trial in trials if (said := words_of(trial, "bits"))), "")
     at = f", at device addresses {where}" if where else ""
     differs = f" (bits that differ: {bits})" if bits else ""
     return Finding(
         "fail",
-        f"{words:,.0f} words of 8 bytes in {mib:,.0f} MiB of the memory of {one.called} came back"
+        f"{told} of 8 bytes in {mib:,.0f} MiB of the memory of {one.called} came back"
         f" different from what was written{at}{differs}: results of any job on it may be wrong.",
         one.subjects,
         one.seen.evidence(*trials),
         _remedy(one),
-        f"gives back other data than was written: {words:,.0f} words",
+        f"gives back other data than was written: {told}",
     )
 
 

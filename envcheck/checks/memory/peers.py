@@ -20,7 +20,7 @@ from ..pci.link import BELOW_SWITCHES, TRANSLATING, acs_off
 from ..peer_groups import is_vgpu
 from ..registry import check
 from ..system_commands import on_system
-from .common import ABSENT, gb_s, gpu_at, spread_of, words_of
+from .common import ABSENT, gb_s, gpu_at, spread_of, words, words_of
 
 DIRECTLY, BY_HOST = "directly ", "by way of the host "
 _NVLINK = 0.5  # of what the NVLinks of one GPU carry
@@ -279,7 +279,7 @@ def _wrong(pair: PeerCopy) -> float:
 def _damaged(view: SnapshotView, seen: Seen, wrong: list[PeerCopy]) -> Finding:
     direct = [pair for pair in wrong if pair.trial.name.startswith(DIRECTLY)]
     ways = "Direct copies" if len(direct) == len(wrong) else "Copies"
-    shown = ", ".join(f"{pair.called} ({_wrong(pair):,.0f} words)" for pair in wrong[:_SHOWN])
+    shown = ", ".join(f"{pair.called} ({words(_wrong(pair))})" for pair in wrong[:_SHOWN])
     more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
     where = next((told for pair in wrong if (told := words_of(pair.trial, "where"))), "")
     return Finding(

@@ -16,17 +16,22 @@ _MOST_NODES = 1024
 
 
 class NumaNode(object):
-    """A NUMA node that has processors and memory."""
+    """A NUMA node that has processors and memory. allowed: those on which this process may run."""
 
-    def __init__(self, number, processors):
+    def __init__(self, number, processors, allowed):
         self.number = number
-        self.processors = processors  # a set
+        self.processors = processors
+        self.allowed = processors & allowed
 
 
 def nodes(root=""):
-    """The Nodes, by number; an empty list where the kernel does not say."""
+    """The NumaNodes, by number; an empty list where the kernel does not say.
+
+    Asked before this process moves anywhere.
+    """
     try:
         names = os.listdir(root + _NODES)
+        allowed = os.sched_getaffinity(0)
     except OSError:
         return []
     found = []
@@ -38,7 +43,7 @@ def nodes(root=""):
         memory = re.search(r"MemTotal:\s{1,20}(\d{1,15})", _text(_meminfo(root, name)))
         # A GPU's own memory may be a node, too: it has no processors.
         if processors and memory and int(memory.group(1)):
-            found.append(NumaNode(int(match.group(1)), processors))
+            found.append(NumaNode(int(match.group(1)), processors, allowed))
     return sorted(found, key=lambda node: node.number)
 
 
@@ -73,11 +78,10 @@ def _text(path):
 def run_on(node):
     """This thread moves to the node's processors, as far as it may. Whether it could."""
     try:
-        allowed = os.sched_getaffinity(0) & node.processors
-        if allowed:
-            os.sched_setaffinity(0, allowed)
-        return bool(allowed)
-    except (OSError, AttributeError):
+        if node.allowed:
+            os.sched_setaffinity(0, node.allowed)
+        return bool(node.allowed)
+    except OSError:
         return False
 
 

@@ -1,6 +1,7 @@
 """Copies between host and GPU: pinned and pageable memory, each way and both, and from each NUMA node."""
 
 import contextlib
+import time
 
 from ...transfers import host_memory, speed
 from ...transfers.device import TransferDevice
@@ -25,6 +26,7 @@ def run(_framework, params, tell):
     if told["integrated"]:
         raise telling.NotApplicable("the GPU shares the host's memory: no link is between them")
     size = _size(params)
+    until = time.monotonic() + params["seconds"] / 2.0
     address = told.get("pci_address") or ""
     nodes = host_memory.nodes()
     own = host_memory.node_of(address)
@@ -42,7 +44,7 @@ def run(_framework, params, tell):
         _pinned(device, size, (first, second, result), watch, tell)
         _pageable(device, size, first, tell)
         if len(nodes) > 1:
-            _each_node(device, size, first, nodes[:_MOST_NODES], tell)
+            _each_node(device, size, first, nodes[:_MOST_NODES], until, tell)
 
 
 def _size(params):
@@ -96,8 +98,10 @@ def _pageable(device, size, area, tell):
                 _all(trial, speed.measured(device, copy, size))
 
 
-def _each_node(device, size, area, nodes, tell):
+def _each_node(device, size, area, nodes, until, tell):
     for node in nodes:
+        if time.monotonic() > until:
+            return
         with _memory(size, node) as memory:
             lies = memory.lies_on()
             for name, copy in _ways("node %d" % node.number, device, area, memory):
