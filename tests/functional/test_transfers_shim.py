@@ -13,9 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gpu_nvml_shims
 import probing
 import pytest
 import transfer_shims
+from cli import envcheck
 
 from envcheck.collector.acceleration import telling
 from envcheck.collector.acceleration.child import BOOTSTRAP
@@ -86,12 +88,17 @@ def ran(libraries: Path) -> Runs:
 def test_memory_that_is_well(ran: Runs) -> None:
     told = ran("memory")
     assert told.done and {one["outcome"] for one in told.trials.values()} == {"ok"}
-    assert told["pattern"] == {"mib": 24, "wrong": 0} == told["inverted pattern"]
-    assert told["with the host"] == {"mib": 1, "wrong": 0}
-    assert told["device"]["pci_address"] == "0000:83:00.0" and told["device"]["l2_mib"] == 4.0
+    assert told["pattern"] == {"MiB": 24, "wrong": 0} == told["inverted pattern"]
+    assert told["with the host"] == {"MiB": 1, "wrong": 0}
+    assert told["device"] == {
+        "L2_MiB": 4.0,
+        "free_MiB": 300,
+        "instance": False,
+        "integrated": False,
+    }
     for way, mib in (("copy", 16), ("read", 8), ("write", 8), ("triad", 24)):
-        assert told[way]["gb_s"] == pytest.approx(20.0, rel=0.01), way
-        assert told[way]["mib"] == mib and told[way]["runs"] >= 3
+        assert told[way]["GB/s"] == pytest.approx(20.0, rel=0.01), way
+        assert told[way]["MiB"] == mib and told[way]["runs"] >= 3
 
 
 def test_memory_that_gives_back_something_else(ran: Runs) -> None:
@@ -118,7 +125,7 @@ def test_an_uncorrectable_error_stands_in_the_trial(ran: Runs) -> None:
 
 def test_little_memory_is_made_do_with(ran: Runs) -> None:
     told = ran("memory", mib=3000, oom_mib=20)
-    assert told["pattern"] == {"mib": 20, "wrong": 0} or (
+    assert told["pattern"] == {"MiB": 20, "wrong": 0} or (
         told.trials["pattern"]["outcome"] == "out-of-memory"
     )
     assert told.trials["triad"]["outcome"] == "out-of-memory"
@@ -127,18 +134,18 @@ def test_little_memory_is_made_do_with(ran: Runs) -> None:
 
 
 def test_nobody_knows_how_much_is_free(ran: Runs) -> None:
-    assert ran("memory", mib=None, dtod=100)["pattern"]["mib"] == 64
+    assert ran("memory", mib=None, dtod=100)["pattern"]["MiB"] == 64
 
 
 def test_a_driver_that_takes_no_ptx(ran: Runs) -> None:
     told = ran("memory", no_jit=1)
     assert told.trials["pattern"]["outcome"] == "error"
-    assert told["copy"]["gb_s"] == pytest.approx(20.0, rel=0.01)
+    assert told["copy"]["GB/s"] == pytest.approx(20.0, rel=0.01)
 
 
 def test_a_hang_is_known_by_the_trial_that_was_begun(ran: Runs) -> None:
-    told = ran("memory", until=b'"begin": {"name": "pattern"', hang="memory")
-    assert told.killed and not told.done and told.begun == {"name": "pattern"}
+    told = ran("memory", until=b'"name": "pattern"', hang="memory")
+    assert told.killed and not told.done and told.begun["name"] == "pattern"
 
 
 # -- the link
@@ -146,12 +153,12 @@ def test_a_hang_is_known_by_the_trial_that_was_begun(ran: Runs) -> None:
 
 def test_links_that_are_well(ran: Runs) -> None:
     told = ran("links")
-    assert told.done and told["round trip"] == {"mib": 4, "wrong": 0}
-    assert told["pinned to the GPU"]["gb_s"] == pytest.approx(5.0, rel=0.01)
-    assert told["pinned from the GPU"]["gb_s"] == pytest.approx(4.0, rel=0.01)
-    assert told["pinned both ways"]["gb_s"] == pytest.approx(8.0, rel=0.01)
-    assert told["pageable to the GPU"]["gb_s"] == pytest.approx(2.0, rel=0.01)
-    assert told["pageable from the GPU"]["gb_s"] == pytest.approx(2.0, rel=0.01)
+    assert told.done and told["round trip"] == {"MiB": 4, "wrong": 0}
+    assert told["pinned to the GPU"]["GB/s"] == pytest.approx(5.0, rel=0.01)
+    assert told["pinned from the GPU"]["GB/s"] == pytest.approx(4.0, rel=0.01)
+    assert told["pinned both ways"]["GB/s"] == pytest.approx(8.0, rel=0.01)
+    assert told["pageable to the GPU"]["GB/s"] == pytest.approx(2.0, rel=0.01)
+    assert told["pageable from the GPU"]["GB/s"] == pytest.approx(2.0, rel=0.01)
 
 
 def test_a_link_that_damages_data(ran: Runs) -> None:
@@ -164,7 +171,7 @@ def test_no_pinned_memory_leaves_the_rest(ran: Runs) -> None:
     told = ran("links", no_pinned=1)
     assert told.trials["round trip"]["outcome"] == "out-of-memory"
     assert "pinned to the GPU" not in told.trials and told.done
-    assert told["pageable to the GPU"]["gb_s"] == pytest.approx(2.0, rel=0.01)
+    assert told["pageable to the GPU"]["GB/s"] == pytest.approx(2.0, rel=0.01)
 
 
 def test_a_gpu_that_shares_the_host_s_memory_has_no_link(ran: Runs) -> None:
@@ -183,10 +190,9 @@ def test_peers_that_are_well(ran: Runs) -> None:
     assert told.done and len(told.trials) == 9
     assert {one["outcome"] for one in told.trials.values()} == {"ok"}
     direct, host = f"directly {ONE} to {OTHER}", f"by way of the host {ONE} to {OTHER}"
-    assert told[direct]["gb_s"] == pytest.approx(6.0, rel=0.01)
-    assert told[host]["gb_s"] == pytest.approx(3.0, rel=0.01)
+    assert told[direct]["GB/s"] == pytest.approx(6.0, rel=0.01)
+    assert told[host]["GB/s"] == pytest.approx(3.0, rel=0.01)
     assert (told[direct]["wrong"], told[direct]["wrong_read"], told[host]["wrong"]) == (0, 0, 0)
-    assert (told[direct]["first"], told[direct]["second"]) == (ONE, OTHER)
 
 
 @pytest.mark.parametrize("how", ["peer", "load"])
@@ -200,17 +206,47 @@ def test_direct_access_that_damages_data(ran: Runs, how: str) -> None:
 def test_no_direct_access(ran: Runs) -> None:
     told = ran("peers", count=2, no_peer=1)
     assert told.trials[f"directly {ONE} to {OTHER}"]["outcome"] == "not-supported"
-    assert told[f"by way of the host {ONE} to {OTHER}"]["gb_s"] > 0
+    assert told[f"by way of the host {ONE} to {OTHER}"]["GB/s"] > 0
 
 
 def test_a_direct_copy_that_never_ends(ran: Runs) -> None:
     told = ran("peers", count=2, until=b'"name": "directly', hang="peer")
-    assert told.killed and told.begun == {"name": f"directly {ONE} to {OTHER}"}
+    assert told.killed and told.begun["name"] == f"directly {ONE} to {OTHER}"
 
 
 def test_one_gpu_and_instances_have_no_peers(ran: Runs) -> None:
     assert ran("peers", count=1).run["reason"] == "CUDA lists one GPU"
     assert "MIG instances" in ran("peers", count=2, mig=1).run["reason"]
+
+
+# -- by the doctor
+
+
+def test_the_doctor_fails_a_gpu_whose_memory_is_wrong_and_a_replay_says_the_same(
+    libraries: Path, tmp_path: Path
+) -> None:
+    probing.compile_library(gpu_nvml_shims.NVML, libraries, "libnvidia-ml.so.1")
+    saved = tmp_path / "machine.json"
+    shim = {**QUICK, "LD_LIBRARY_PATH": str(libraries), "SHIM_WRONG": "memory"}
+    asked = ("--only", "memory", "--format", "json")
+    ended = envcheck("doctor", *asked, "--level", "deep", "--save", str(saved), **shim)
+    told = json.loads(ended.stdout)
+    checks = {one["code"]: one for one in told["results"] if one["area"] == "memory"}
+    assert ended.returncode == 1, ended.stderr.decode()
+    assert "words of 8 bytes in" in checks["MEM-001"]["findings"][0]["message"]
+    assert {code: one["outcome"] for code, one in checks.items()} == {
+        "MEM-001": "fail",
+        "MEM-002": "pass",
+        "MEM-003": "skipped",
+        "MEM-004": checks["MEM-004"]["outcome"],  # by the nodes of the machine that this runs on
+        "MEM-005": "skipped",
+        "MEM-006": "skipped",
+    }
+    # The pattern that goes over the link is damaged before it goes.
+    assert checks["MEM-003"]["consequence_of"] == "MEM-001"
+    assert checks["MEM-005"]["reason"] == "not applicable: one GPU"
+    again = json.loads(envcheck("doctor", *asked, "--from", str(saved)).stdout)
+    assert [one for one in again["results"] if one["area"] == "memory"] == list(checks.values())
 
 
 # -- the host's memory

@@ -20,8 +20,16 @@ SYSTEMS = ["links", "memory", "peers"]
 Change = Callable[[dict[str, SystemTrial]], None]
 
 
+SPELT = {"gb_s": "GB/s", "mib": "MiB", "l2_mib": "L2_MiB"}
+
+
+def spelt(evidence: dict[str, Any]) -> dict[str, Any]:
+    """With the units as the systems write them, which are no names in Python."""
+    return {SPELT.get(name, name): value for name, value in evidence.items()}
+
+
 def trial(name: str, outcome: Any = "ok", reason: str = "", **evidence: Any) -> SystemTrial:
-    return SystemTrial(name=name, outcome=outcome, reason=reason, evidence=evidence)
+    return SystemTrial(name=name, outcome=outcome, reason=reason, evidence=spelt(evidence))
 
 
 def _named(*trials: SystemTrial) -> dict[str, SystemTrial]:
@@ -30,7 +38,7 @@ def _named(*trials: SystemTrial) -> dict[str, SystemTrial]:
 
 def memory_trials() -> dict[str, SystemTrial]:
     return _named(
-        trial("device", integrated=False, l2_mib=50.0, uuid="GPU-1", free_mib=80000),
+        trial("device", integrated=False, l2_mib=50.0, instance=False, free_mib=80000),
         trial("pattern", mib=20000, wrong=0),
         trial("inverted pattern", mib=20000, wrong=0),
         trial("with the host", mib=1, wrong=0),
@@ -44,7 +52,7 @@ def memory_trials() -> dict[str, SystemTrial]:
 def links_trials() -> dict[str, SystemTrial]:
     seen = {"pcie_gen": 5, "pcie_width": 16}
     return _named(
-        trial("device", integrated=False, uuid="GPU-1", nodes=2, node=0, runs_near=True),
+        trial("device", integrated=False, instance=False, nodes=2, node=0, runs_near=True),
         trial("round trip", mib=64, wrong=0),
         trial("pinned to the GPU", gb_s=55.1, mib=64, **seen),
         trial("pinned from the GPU", gb_s=54.2, mib=64, **seen),
@@ -62,11 +70,10 @@ def peers_trials(count: int = COUNT) -> dict[str, SystemTrial]:
     found = []
     for place, one in enumerate(ADDRESSES[:count]):
         for other in ADDRESSES[place + 1 : count]:
-            ends = {"first": one, "second": other, "mib": 64, "wrong": 0}
+            ends = {"mib": 64, "wrong": 0}
             found.append(trial(f"by way of the host {one} to {other}", gb_s=30.0, **ends))
             for here, there in ((one, other), (other, one)):
                 name = f"directly {here} to {there}"
-                ends = {"first": here, "second": there, "mib": 64, "wrong": 0}
                 found.append(trial(name, gb_s=380.0, wrong_read=0, **ends))
     return _named(*found)
 
@@ -121,7 +128,7 @@ def set_(name: str, outcome: Any = None, reason: str = "", **evidence: Any) -> C
             name=name,
             outcome=outcome or old.outcome,
             reason=reason,
-            evidence={} if outcome else {**old.evidence, **evidence},
+            evidence={} if outcome else {**old.evidence, **spelt(evidence)},
         )
 
     return change

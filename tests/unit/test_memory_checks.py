@@ -24,6 +24,8 @@ from memory_runs import (
 )
 
 from envcheck.checks.registry import all_checks
+from envcheck.collector.acceleration.systems import peers
+from envcheck.collector.acceleration.telling import TRIALS
 from envcheck.data import table
 from envcheck.data.bandwidth import memory_line, peer_line, published_memory
 from envcheck.facts.acceleration import SystemRun
@@ -409,8 +411,8 @@ def test_a_share_of_a_gpu_is_held_against_nothing(
         assert result.outcome == "pass" and "held against nothing" in result.detail, told(result)
 
 
-def test_an_instance_is_known_by_its_uuid() -> None:
-    made = changed("memory", both(SLOW_MEMORY, set_("device", uuid="MIG-1")))
+def test_an_instance_is_known_by_what_libcuda_says() -> None:
+    made = changed("memory", both(SLOW_MEMORY, set_("device", instance=True)))
     assert judged(with_runs(made), "MEM-002").outcome == "pass"
 
 
@@ -462,12 +464,28 @@ def test_boards_without_direct_access_copy_by_way_of_the_host() -> None:
     )
 
 
+def test_pairs_that_were_left_out_are_told() -> None:
+    trials = {**peers_trials(2), "left out": trial("left out", pairs=96)}
+    assert judged(with_runs([run("peers", trials)]), "MEM-006").detail == (
+        "whole: 2 direct copies, 1 by way of the host; 96 pairs left out"
+    )
+
+
+@pytest.mark.parametrize(("count", "pairs"), [(2, 1), (8, 28), (10, 14), (16, 23), (40, 30)])
+def test_a_process_tells_of_so_many_pairs(count: int, pairs: int) -> None:
+    found = peers.pairs_of(count)
+    assert len(found) == pairs == len(set(found))
+    assert 3 * len(found) + 1 <= TRIALS
+    if count <= 16:
+        assert {end for pair in found for end in pair} == set(range(count))
+
+
 def pcie_pairs(level: str, rate: float, odd: float) -> Snapshot:
     """Eight boards without NVLink, joined in one way; one copy differs."""
     trials = peers_trials()
     for name, one in trials.items():
         if name.startswith("directly"):
-            evidence = {**one.evidence, "gb_s": odd if name == DIRECT else rate}
+            evidence = {**one.evidence, "GB/s": odd if name == DIRECT else rate}
             trials[name] = trial(name, **evidence)
     gpus = each(name="NVIDIA L40S", nvlinks=[], pcie_gen_max=4)
     pairs = [
@@ -498,7 +516,7 @@ def test_nvlinks_without_a_switch_join_some_pairs_better_than_others() -> None:
     trials = peers_trials()
     for place, (name, one) in enumerate(trials.items()):
         if name.startswith("directly"):
-            trials[name] = trial(name, **{**one.evidence, "gb_s": [9.0, 24.0, 48.0][place % 3]})
+            trials[name] = trial(name, **{**one.evidence, "GB/s": [9.0, 24.0, 48.0][place % 3]})
     links = gpu().nvlinks
     assert isinstance(links, list)
     gpus = each(name="Tesla V100-SXM2-32GB", nvlinks=links[:6])
@@ -587,8 +605,8 @@ def test_the_pass_lines_are_below_what_is_published() -> None:
     line = memory_line("10DE:2330")
     assert line is not None and line.gb_s == 1905
     assert memory_line("10de:26b5") is None  # ten times too small in the source
-    peer = peer_line("NVIDIA H100 80GB HBM3")
-    assert peer is not None and peer.gb_s == 335
+    azure = peer_line("NVIDIA H100 80GB HBM3")
+    assert azure is not None and azure.gb_s == 335
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,8 @@ def memory_bandwidth(view: SnapshotView) -> Iterator[Verdict]:
         if not rates:
             yield one.why_not("copy")
             return
-        cache = one.told("device", "l2_mib")
-        if one.told("read", "mib") < _CACHED * cache:
+        cache = one.told("device", "L2_MiB")
+        if one.told("read", "MiB") < _CACHED * cache:
             raise Skip(f"{one.called} has too little free memory to tell it from its cache")
         told.append((one, max(rates)))
 

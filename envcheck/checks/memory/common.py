@@ -53,10 +53,8 @@ class Measured:
     def instance(self) -> bool:
         """Whether it ran on a MIG instance, which has a share of the GPU."""
         device = self.seen.trial("device")
-        uuid = "" if device is None else str(device.evidence.get("uuid", ""))
-        return uuid.startswith("MIG-") or (
-            self.gpu is not None and known(self.gpu.mig_enabled) is True
-        )
+        told = device is not None and device.evidence.get("instance") is True
+        return told or (self.gpu is not None and known(self.gpu.mig_enabled) is True)
 
     @property
     def shared(self) -> str:
@@ -75,7 +73,7 @@ class Measured:
     def rate(self, trial: str) -> float | None:
         """GB/s of a trial that ran; None where it did not."""
         found = self.seen.trial(trial)
-        rate = number(found, "gb_s") if found is not None and found.outcome == "ok" else 0
+        rate = number(found, "GB/s") if found is not None and found.outcome == "ok" else 0
         return rate or None
 
     def why_not(self, trial: str) -> Unjudged:

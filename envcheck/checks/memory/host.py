@@ -72,7 +72,7 @@ def link_of(one: Measured) -> TrainedLink | None:
         "github.com/NVIDIA/nvbandwidth, README (host_to_device_memcpy_ce)",
         "github.com/Azure/azurehpc-health-checks, conf: 9 to 10, 21 and 48 GB/s for generations 3, 4 and 5",
     ),
-    follows=(*NOTHING_RUNS, "GPU-010", "PCI-005", "PCI-008", "PCI-006", "GPU-018"),
+    follows=(*NOTHING_RUNS, "MEM-001", "GPU-010", "PCI-005", "PCI-008", "PCI-006", "GPU-018"),
     systems=("links",),
 )
 def host_to_gpu(view: SnapshotView) -> Iterator[Verdict]:
@@ -108,7 +108,7 @@ def _wrong(one: Measured) -> Finding:
     return Finding(
         "fail",
         f"{words(one.told('round trip', 'wrong'))} of 8 bytes came back different from a copy of"
-        f" {one.told('round trip', 'mib'):,.0f} MiB to the host and back to {one.called} ({where}, bits that"
+        f" {one.told('round trip', 'MiB'):,.0f} MiB to the host and back to {one.called} ({where}, bits that"
         f" differ: {words_of(trial, 'bits')}): data is damaged on its way.",
         one.subjects,
         one.seen.evidence(trial),

@@ -51,7 +51,7 @@ def memory_pattern(view: SnapshotView) -> Iterator[Verdict]:
     yield from each_gpu_run(view, "memory", judge)
     if whole:
         least = min(
-            one.told("pattern", "mib") or one.told("inverted pattern", "mib") for one in whole
+            one.told("pattern", "MiB") or one.told("inverted pattern", "MiB") for one in whole
         )
         each = f"{len(whole)} GPUs, {least:,.0f} MiB or more of each" if len(whole) > 1 else ""
         yield Passed(f"{each or f'{least:,.0f} MiB'} written and read back, nothing wrong")
@@ -59,7 +59,7 @@ def memory_pattern(view: SnapshotView) -> Iterator[Verdict]:
 
 def _wrong(one: Measured, trials: list[SystemTrial]) -> Finding:
     told = words(sum(number(trial, "wrong") for trial in trials))
-    mib = max(number(trial, "mib") for trial in trials)
+    mib = max(number(trial, "MiB") for trial in trials)
     where = next((said for trial in trials if (said := words_of(trial, "where"))), "")
     bits = next((said for trial in trials if (said := words_of(trial, "bits"))), "")
     at = f", at device addresses {where}" if where else ""

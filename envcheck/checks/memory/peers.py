@@ -40,7 +40,7 @@ class PeerCopy(NamedTuple):
 
     @property
     def rate(self) -> float:
-        return number(self.trial, "gb_s") if self.trial.outcome == "ok" else 0
+        return number(self.trial, "GB/s") if self.trial.outcome == "ok" else 0
 
     @property
     def called(self) -> str:
@@ -238,7 +238,7 @@ def _all_subjects(pairs: list[PeerCopy]) -> list[Subject]:
         "nccl#1637 (direct access on boards without it hangs)",
         "NVIDIA NCCL user guide, troubleshooting: PCI Access Control Services",
     ),
-    follows=NOTHING_RUNS,
+    follows=(*NOTHING_RUNS, "MEM-001"),
     systems=("peers",),
 )
 def peer_pattern(view: SnapshotView) -> Iterator[Verdict]:
@@ -261,15 +261,19 @@ def peer_pattern(view: SnapshotView) -> Iterator[Verdict]:
         if not pairs:
             yield _nothing(seen)
         elif whole and not wrong and not hung:
-            direct = sum(pair.trial.name.startswith(DIRECTLY) for pair in whole)
-            staged = len(whole) - direct
-            yield Passed(
-                f"whole: {direct} direct copies, {staged} by way of the host"
-                if direct
-                else f"whole: {staged} copies by way of the host; no direct access"
-            )
+            yield Passed(_whole(seen, whole))
 
     yield from each_run(view, "peers", judge, document=view.machine, absent=ABSENT)
+
+
+def _whole(seen: Seen, whole: list[PeerCopy]) -> str:
+    direct = sum(pair.trial.name.startswith(DIRECTLY) for pair in whole)
+    staged = len(whole) - direct
+    left = number(seen.trial("left out"), "pairs")
+    more = f"; {left:.0f} pairs left out" if left else ""
+    if direct:
+        return f"whole: {direct} direct copies, {staged} by way of the host{more}"
+    return f"whole: {staged} copies by way of the host; no direct access{more}"
 
 
 def _wrong(pair: PeerCopy) -> float:

@@ -32,14 +32,26 @@ class TransferDevice(Driver):
 
     def told(self):
         """Evidence of what this device is."""
-        facts = {"integrated": bool(self._asked(_INTEGRATED))}
+        facts = {
+            "integrated": bool(self._asked(_INTEGRATED)),
+            "instance": (self.identity(self.cuda.uuid) or "").startswith("MIG-"),
+        }
         bytes_ = self._asked(_L2_BYTES)
         if bytes_:
-            facts["l2_mib"] = round(bytes_ / 1048576.0, 1)
-        for name, ask in (("uuid", self.cuda.uuid), ("pci_address", self.cuda.pci_address)):
-            with contextlib.suppress(CudaError):
-                facts[name] = ask(self.device)
+            facts["L2_MiB"] = round(bytes_ / 1048576.0, 1)
         return facts
+
+    @property
+    def address(self):
+        """On PCI; "" where the driver does not say."""
+        return self.identity(self.cuda.pci_address) or ""
+
+    def identity(self, ask):
+        """What one of libcuda's functions says of this device, None where it fails."""
+        try:
+            return ask(self.device)
+        except CudaError:
+            return None
 
     def _asked(self, number):
         try:

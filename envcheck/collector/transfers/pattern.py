@@ -40,13 +40,13 @@ def write_and_check(device, areas, mask, result, until):
     for number, (pointer, size) in enumerate(areas):
         device.write(pointer, size, _seed(number), mask)
     device.synchronize()
-    told = {"mib": 0, "wrong": 0}
+    told = {"MiB": 0, "wrong": 0}
     where, bits = [], 0
     for number, (pointer, size) in enumerate(areas):
         if number and time.monotonic() > until:
             break
         words, first, last, differs = device.wrong(pointer, size, _seed(number), mask, result)
-        told["mib"] += size >> 20
+        told["MiB"] += size >> 20
         told["wrong"] += words
         bits |= differs
         if words:
@@ -68,7 +68,7 @@ def with_the_host(device, area, result):
     device.write(pointer, size, seed, 0)
     back = array.array("Q", device.download(pointer, ON_HOST))
     from_device = sum(one != other for one, other in zip(words, back))
-    told = {"mib": ON_HOST >> 20, "wrong": to_device + from_device}
+    told = {"MiB": ON_HOST >> 20, "wrong": to_device + from_device}
     if told["wrong"]:
         told.update(wrong_to_the_gpu=to_device, wrong_from_the_gpu=from_device)
     return told

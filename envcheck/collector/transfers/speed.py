@@ -24,7 +24,7 @@ def measured(device, work, size, watch=None, seconds=SECONDS):
 def _rates(seconds, spread_, runs, size):
     if not seconds > 0:
         raise ValueError("no time passed between two events")
-    told = {"gb_s": round(size / seconds / GIGA, 3), "runs": runs, "mib": size >> 20}
+    told = {"GB/s": round(size / seconds / GIGA, 3), "runs": runs, "MiB": size >> 20}
     if spread_ is not None:
         told["spread"] = round(spread_, 3)
     return told
@@ -73,7 +73,12 @@ def both_ways(device, there, back, size):
     return _rates(median(times), spread(times), len(times), 2 * size)
 
 
-class Watch(object):
+def watch(params, device):
+    """A LinkWatch of this device."""
+    return LinkWatch(params, device.address, device.identity(device.cuda.uuid))
+
+
+class LinkWatch(object):
     """Asks NVML a few times while something runs: the PCIe link, and the clocks. Never raises."""
 
     def __init__(self, params, address, uuid):

@@ -27,9 +27,8 @@ def run(_framework, params, tell):
         raise telling.NotApplicable("the GPU shares the host's memory: no link is between them")
     size = _size(params)
     until = time.monotonic() + params["seconds"] / 2.0
-    address = told.get("pci_address") or ""
     nodes = host_memory.nodes()
-    own = host_memory.node_of(address)
+    own = host_memory.node_of(device.address)
     near = [node for node in nodes if node.number == own]
     with tell.trial("device") as trial:
         for name in sorted(told):
@@ -39,7 +38,7 @@ def run(_framework, params, tell):
             trial["node"] = own
         if near:
             trial["runs_near"] = host_memory.run_on(near[0])
-    watch = speed.Watch(params, address, told.get("uuid"))
+    watch = speed.watch(params, device)
     with device.areas(size, size, RESULT.size) as (first, second, result):
         _pinned(device, size, (first, second, result), watch, tell)
         _pageable(device, size, first, tell)
@@ -63,7 +62,7 @@ def _pinned(device, size, areas, watch, tell):
             device.fill(second, 0, size)
             device.to_host(there, first, size)
             device.to_device(second, there, size)
-            trial["mib"] = size >> 20
+            trial["MiB"] = size >> 20
             words, low, high, bits = device.wrong(second, size, _SEED, 0, result)
             trial["wrong"] = words
             if words:

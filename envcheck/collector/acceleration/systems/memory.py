@@ -26,9 +26,9 @@ def run(_framework, params, tell):
         told = device.told()
         for name in sorted(told):
             trial[name] = told[name]
-        trial["free_mib"] = device.memory_free() >> 20
+        trial["free_MiB"] = device.memory_free() >> 20
     _patterns(device, size, until, tell)
-    _speeds(device, size, speed.Watch(params, told.get("pci_address"), told.get("uuid")), tell)
+    _speeds(device, size, speed.watch(params, device), tell)
 
 
 def _patterns(device, size, until, tell):

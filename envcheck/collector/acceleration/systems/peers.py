@@ -14,6 +14,8 @@ ALONE = True
 DEADLINE = 60.0
 
 _MOST = 64 << 20  # bytes
+_ALL = 8  # GPUs
+_MOST_PAIRS = 30  # of which each is three trials
 _SECONDS = 0.03  # of one measurement
 
 
@@ -31,9 +33,9 @@ def run(_framework, params, tell):
         end.first, end.second = end.device.allocate(size), end.device.allocate(size)
         end.result = end.device.allocate(RESULT.size)
     until = time.monotonic() + params["seconds"] / 2.0
-    pairs = [(one, other) for place, one in enumerate(ends) for other in ends[place + 1 :]]
-    left = 0
-    for one, other in pairs:
+    pairs = pairs_of(len(ends))
+    left = len(ends) * (len(ends) - 1) // 2 - len(pairs)
+    for one, other in [(ends[first], ends[second]) for first, second in pairs]:
         if time.monotonic() > until:
             left += 1
             continue
@@ -47,13 +49,21 @@ def run(_framework, params, tell):
             trial["pairs"] = left
 
 
+def pairs_of(count):
+    """Every pair of so many GPUs; of more than eight, each with its next one and the one opposite."""
+    every = [(one, other) for one in range(count) for other in range(one + 1, count)]
+    if count <= _ALL:
+        return every
+    return [(one, other) for one, other in every if other - one in (1, count // 2)][:_MOST_PAIRS]
+
+
 class PeerEnd(object):
     """One GPU of a pair."""
 
     def __init__(self, device, told):
         self.device = device
-        self.address = told.get("pci_address") or "CUDA device %d" % device.device
-        self.instance = told.get("uuid", "").startswith("MIG-")
+        self.address = device.address or "CUDA device %d" % device.device
+        self.instance = told["instance"]
 
 
 def _size(params):
@@ -80,7 +90,6 @@ def _direct(trial, here, there, size):
 
 def _copy(trial, here, there, size):
     """A pattern goes over and is looked at; then the copy is timed."""
-    trial["first"], trial["second"] = here.address, there.address
     seed = _seed(here)
     there.device.use()
     there.device.fill(there.second, 0xA5, size)
