@@ -72,10 +72,10 @@ def config(environ):
         return "unreadable" if environ.get("TF_CONFIG") else ""
 
 
-def surroundings(trial, environ=os.environ):
+def surroundings(trial, environ):
     """Into a trial's evidence: what of the user's environment matters to processes that work together."""
-    trial["proxy"] = proxy(environ)
-    trial["tf_config"] = config(environ)
+    trial["proxy"] = proxy(environ) or None
+    trial["tf_config"] = config(environ) or None
 
 
 def one_gpu(rank):

@@ -25,7 +25,7 @@ def run(tf, params, tell):
     tf.compat.v1.enable_eager_execution()
     devices = _devices(tf, params["device"])
     with tell.trial("mirrored") as trial:
-        trial["tf_config"] = told
+        trial["tf_config"] = told or None
         trial["nccl_kernels"] = _nccl_kernels()
         strategy = distribute.MirroredStrategy(devices)
         _reduce(tf, strategy, trial)
@@ -71,7 +71,8 @@ def _reduce(tf, strategy, trial):
     trial["weights"] = sorted({str(float(one.numpy())) for one in weights})
     trial["variable"] = type(weight).__name__
     trial["devices"] = [str(one.device) for one in weights]
-    trial["reduction"], trial["implementation"] = _reduction(strategy, weight)
+    reduction, implementation = _reduction(strategy, weight)
+    trial["reduction"], trial["implementation"] = reduction or None, implementation or None
 
 
 def _reduction(strategy, value):
