@@ -29,7 +29,9 @@ _PAUSE = 0.02
 def run(_framework, params, tell):
     began = time.monotonic()
     if not _java():
-        raise CouldNotRun("there is no java in PATH, and none in JAVA_HOME")
+        raise CouldNotRun(
+            "there is no java in PATH, and none in JAVA_HOME: Spark needs Java 8, 11 or 17"
+        )
     loopback.need()
     with tempfile.TemporaryDirectory() as folder:
         pyspark = importlib.import_module("pyspark")

@@ -1,0 +1,265 @@
+"""Training on several devices and processes, with real frameworks on the CPU (opt-in: pytest -m slow).
+
+Engaged for real: MirroredStrategy, MultiWorkerMirrored and parameter servers on three TensorFlows, Horovod
+with Gloo on two, TensorFlow on Spark. Horovod in PyTorch and with MPI is a stand-in, as its module says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli import envcheck, environment
+from distributed_runs import judged
+from processes import running, running_commands, wait_for
+from real_targets import real_target
+from standin_horovod import make, mpirun
+
+import envcheck as package
+from envcheck.findings.model import CheckResult
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(package.__file__).parents[1]
+TENSORFLOWS = pytest.mark.parametrize(
+    "target", ["tensorflow-1.15", "tensorflow-2.15", "tensorflow-newest"]
+)
+HOROVODS = pytest.mark.parametrize("target", ["horovod-1.15", "horovod-2.15"])
+STRATEGIES = ("mirrored", "multiworker", "parameter-servers")
+CODES = {"ACC-015": "mirrored", "ACC-016": "multiworker", "ACC-017": "parameter-servers"}
+CODES |= {"ACC-014": "horovod", "ACC-018": "spark"}
+
+# A system, as its process runs it, after {setup}. Prints its records.
+RUN = """
+import json, sys
+sys.path.insert(0, {root!r})
+from envcheck.collector import framework
+from envcheck.collector.acceleration import loopback, telling
+from envcheck.collector.acceleration.systems import {module} as system
+told = []
+class Teller(telling.SystemTeller):
+    def tell(self, **record):
+        told.append(record)
+module = None
+if not getattr(system, "BY_RANKS", False):
+    module, problem = framework.load(system.FRAMEWORK)
+{setup}
+system.run(module, dict(device="cpu", gpus=[], root={root!r}, module="{module}"), Teller(1))
+print(json.dumps([one["trial"] for one in told if "trial" in one]))
+"""
+
+
+def doctor(target: str, *only: str, **changes: str) -> dict[str, dict[str, Any]]:
+    """The results of these systems, by their names."""
+    result = envcheck(
+        *("doctor", "--target", real_target(target), "--format", "json", "--only", *only),
+        timeout=580,
+        **changes,
+    )
+    results = json.loads(result.stdout)["results"]
+    found = {CODES[one["code"]]: one for one in results if one["code"] in CODES}
+    return {name: dict(found[name]) for name in only}
+
+
+def broken(target: str, system: str, module: str, setup: str, folder: Path) -> CheckResult:
+    """The judgement of a system whose own parts were replaced."""
+    script = RUN.format(root=str(ROOT), module=module, setup=setup)
+    done = subprocess.run(
+        [real_target(target) / "bin" / "python", "-B", "-c", script],
+        env=environment(TMPDIR=str(folder), CUDA_VISIBLE_DEVICES="-1"),
+        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.stdout, done.stderr
+    trials = json.loads(done.stdout.splitlines()[-1])
+    import msgspec
+
+    from envcheck.facts.acceleration import SystemTrial
+
+    return judged(system, *msgspec.convert(trials, list[SystemTrial]))
+
+
+@TENSORFLOWS
+def test_strategies_are_engaged_on_every_tensorflow(target: str, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    found = doctor(target, *STRATEGIES, TMPDIR=str(tmp_path / "tmp"))
+    assert {name: one["outcome"] for name, one in found.items()} == dict.fromkeys(
+        STRATEGIES, "pass"
+    ), found
+    assert "2 replicas, sum 3 of 3" in found["mirrored"]["detail"]
+    assert "2 workers in sync, sum 3 of 3" in found["multiworker"]["detail"]
+    program = "tf.train.Server" if target.endswith("1.15") else "ClusterCoordinator"
+    assert "/job:ps" in found["parameter-servers"]["detail"]
+    assert program in found["parameter-servers"]["detail"]
+    assert not running(tmp_path) and not list((tmp_path / "tmp").glob("envcheck-*"))
+
+
+@HOROVODS
+def test_horovod_is_engaged_over_gloo(target: str) -> None:
+    found = doctor(target, "horovod")["horovod"]
+    assert found["outcome"] == "pass", found
+    assert "2 ranks, sum 3 of 3, equal weights, over Gloo, on the CPU" in found["detail"]
+
+
+def test_spark_is_engaged_and_nothing_of_it_stays(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    before = _files(real_target("spark"))
+    found = doctor("spark", "spark", TMPDIR=str(tmp_path / "tmp"))["spark"]
+    assert found["outcome"] == "pass", found
+    assert "2 executors of Spark 3.5.9 in sync, sum 3 of 3" in found["detail"]
+    assert not running(tmp_path) and not running_commands(str(tmp_path))
+    assert _files(real_target("spark")) == before
+
+
+def _files(target: Path) -> set[str]:
+    (home,) = target.glob("lib/python*/site-packages/pyspark")
+    return {str(path) for path in home.rglob("*")}
+
+
+def test_no_java_stays_where_envcheck_itself_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    argv = [sys.executable, "-m", "envcheck", "doctor", "--only", "spark"]
+    process = subprocess.Popen(
+        [*argv, "--target", str(real_target("spark"))],
+        env=environment(TMPDIR=str(tmp_path / "tmp")),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        assert wait_for(lambda: any(b"java" in one[2] for one in running(tmp_path)), 120)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert wait_for(lambda: not running(tmp_path), 60), running(tmp_path)
+
+
+def test_spark_without_java_could_not_run(tmp_path: Path) -> None:
+    found = doctor("spark", "spark", PATH=str(tmp_path), JAVA_HOME="")["spark"]
+    assert found["outcome"] == "could-not-run", found
+    assert "no java in PATH" in found["reason"] and "Spark needs Java" in found["reason"]
+
+
+def test_what_is_not_installed_is_not_applicable() -> None:
+    found = doctor("tensorflow-newest", "horovod", "spark")
+    for name, package_name in (("horovod", "horovod"), ("spark", "pyspark")):
+        assert found[name]["outcome"] == "skipped"
+        assert f"{package_name} is not installed" in found[name]["reason"]
+
+
+@pytest.mark.parametrize("target", ["tensorflow-1.15", "tensorflow-2.15"])
+def test_a_proxy_between_workers_is_found_and_named(target: str) -> None:
+    nobody = {"http_proxy": "http://127.0.0.1:9", "no_proxy": "example.org"}
+    names = ("multiworker", "parameter-servers")
+    found = doctor(target, *names, **nobody)
+    for name in names:
+        assert found[name]["outcome"] == "warn", found[name]
+        assert "http_proxy without no_proxy" in found[name]["findings"][0]["headline"]
+
+
+def test_a_tf_config_of_the_users_does_not_make_them_wait_for_its_cluster() -> None:
+    cluster = {"cluster": {"worker": ["192.0.2.1:1", "192.0.2.2:1"]}}
+    told = json.dumps({**cluster, "task": {"type": "worker", "index": 0}})
+    found = doctor("tensorflow-1.15", *STRATEGIES, TF_CONFIG=told)
+    for name in STRATEGIES:
+        assert found[name]["outcome"] == "pass", found[name]
+        assert "TF_CONFIG is set here (worker 0 of 2)" in found[name]["detail"]
+
+
+def test_without_a_loopback_workers_could_not_run() -> None:
+    away = ["unshare", "--net", "--map-root-user"]
+    if subprocess.run([*away, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody make a network namespace")
+    argv = [*away, sys.executable, "-m", "envcheck", "doctor", "--format", "json", "--target"]
+    argv += [
+        str(real_target("horovod-1.15")),
+        "--only",
+        "multiworker",
+        "parameter-servers",
+        "horovod",
+    ]
+    done = subprocess.run(argv, env=environment(), capture_output=True, timeout=300, check=False)
+    results = json.loads(done.stdout)["results"]
+    found = [one for one in results if one["code"] in ("ACC-014", "ACC-016", "ACC-017")]
+    assert [one["outcome"] for one in found] == ["could-not-run"] * 3, found
+    for one in found:
+        assert "no TCP connection from 127.0.0.1 to itself" in one["reason"]
+
+
+ALONE = """
+own = {module}._environ
+def environ(more):
+    own(more)
+    return lambda rank: {{"TF_CONFIG": None}}
+system._environ = environ
+"""
+
+
+def test_workers_without_tf_config_are_not_engaged(tmp_path: Path) -> None:
+    setup = ALONE.format(module="system")
+    result = broken("tensorflow-1.15", "multiworker", "multi_worker", setup, tmp_path)
+    assert result.outcome == "fail", result
+    assert "each worker trains alone" in result.findings[0].headline
+
+
+def test_one_replica_is_not_engaged(tmp_path: Path) -> None:
+    setup = "both = system._devices\nsystem._devices = lambda *given: both(*given)[:1]"
+    result = broken("tensorflow-1.15", "mirrored", "mirrored", setup, tmp_path)
+    assert result.outcome == "fail", result
+    assert "trains on one device" in result.findings[0].headline
+
+
+def test_ranks_that_do_not_find_each_other_are_not_engaged(tmp_path: Path) -> None:
+    setup = (
+        "own = system.horovod.ranks.run\n"
+        "one = dict(HOROVOD_RANK='0', HOROVOD_SIZE='1', HOROVOD_LOCAL_RANK='0', HOROVOD_LOCAL_SIZE='1')\n"
+        "system.horovod.ranks.run = lambda params, number, seconds, environ, **more: own(\n"
+        "    params, number, seconds, lambda rank: dict(environ(rank), **one), **more)"
+    )
+    result = broken("horovod-1.15", "horovod", "horovod_tensorflow", setup, tmp_path)
+    assert result.outcome == "fail", result
+    assert "ranks train alone" in result.findings[0].headline
+
+
+def test_executors_without_a_chief_are_not_engaged(tmp_path: Path) -> None:
+    setup = (
+        "own = system._both\n"
+        "system._both = lambda cluster, context, work, chief, folder: own("
+        "cluster, context, work, None, folder)"
+    )
+    result = broken("spark", "spark", "spark", setup, tmp_path)
+    assert result.outcome == "fail", result
+    assert "executors of Spark train alone" in result.findings[0].headline
+
+
+def test_a_server_without_workers_could_not_run(tmp_path: Path) -> None:
+    setup = "system._TASKS = (('chief', 0),)\n"
+    result = broken("tensorflow-1.15", "parameter-servers", "parameter_servers", setup, tmp_path)
+    assert result.outcome == "could-not-run", result
+    assert "ps" in result.reason
+
+
+def test_horovod_without_its_extension_could_not_run_and_names_the_limit(tmp_path: Path) -> None:
+    found = doctor("tensorflow-newest", "horovod", PYTHONPATH=str(make(tmp_path / "path")))
+    assert found["horovod"]["outcome"] == "could-not-run", found
+    assert "has not been built" in found["horovod"]["reason"]
+    assert "horovod#4290" in found["horovod"]["reason"]
+
+
+def test_horovod_in_pytorch_is_engaged_with_a_stand_in(tmp_path: Path) -> None:
+    found = doctor("torch", "horovod", PYTHONPATH=str(make(tmp_path / "path")))["horovod"]
+    assert found["outcome"] == "pass", found
+    assert "in PyTorch" in found["detail"] and "over Gloo" in found["detail"]
+
+
+def test_a_stand_in_with_mpi_alone_is_started_by_mpirun(tmp_path: Path) -> None:
+    path = str(make(tmp_path / "path", gloo=False, operation="MPI_ALLREDUCE"))
+    programs = mpirun(tmp_path / "bin", sys.executable)
+    found = doctor("torch", "horovod", PYTHONPATH=path, PATH=f"{programs}:{os.environ['PATH']}")
+    assert found["horovod"]["outcome"] == "pass", found
+    assert "2 ranks, sum 3 of 3, equal weights, over MPI" in found["horovod"]["detail"]
+    found = doctor("torch", "horovod", PYTHONPATH=path, PATH=str(tmp_path))
+    assert "there is no mpirun in PATH" in found["horovod"]["reason"]

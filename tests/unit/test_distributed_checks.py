@@ -1,0 +1,229 @@
+"""Training on several devices and processes: each state and each cause, from made-up runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from distributed_runs import CODES, CONTROLS, TRIALS, bad, control, judged, run, seen, well
+from targets import judge
+
+from envcheck.findings.model import CheckResult
+
+EACH = pytest.mark.parametrize("system", [*CODES])
+UNREACHED = "RuntimeError: rank 0: no answer within 8 s"
+
+
+def first(result: CheckResult, outcome: str) -> str:
+    """What is said first, where the outcome is that."""
+    assert result.outcome == outcome, result
+    if result.findings:
+        assert result.findings[0].evidence
+        return result.findings[0].headline
+    return result.detail or result.reason
+
+
+@EACH
+def test_what_is_exact_and_lacking_in_its_control_is_engaged(system: str) -> None:
+    said = first(judged(system, well(system), control(system)), "pass")
+    assert "TensorFlow 2.15.1" in said and "on the CPU" in said
+    assert "sum 138 of 138" in said if system == "parameter-servers" else "sum 3 of 3" in said
+
+
+@EACH
+def test_a_control_that_failed_or_shows_the_same_proves_nothing(system: str) -> None:
+    same: dict[str, Any] = {
+        "horovod": {"size": 2},
+        "mirrored": {"replicas": 2},
+        "multiworker": {"replicas": 2},
+        "parameter-servers": {"place": "/job:ps/task:0"},
+        "spark": {"configured": 2},
+    }
+    name, _evidence = CONTROLS[system]
+    for broken in (bad(name, "ValueError: x"), control(system, **same[system])):
+        said = first(judged(system, well(system), broken), "could-not-run")
+        assert "what it is held against came to nothing" in said
+    first(judged(system, well(system)), "could-not-run")
+
+
+@EACH
+def test_a_trial_that_failed_could_not_run_and_says_why(system: str) -> None:
+    name, _evidence = TRIALS[system]
+    for outcome in ("error", "timeout", "crashed", "out-of-memory", "not-supported"):
+        said = first(
+            judged(system, bad(name, "ValueError: so", outcome), control(system)), "could-not-run"
+        )
+        assert "ValueError: so" in said
+    first(judged(system, control(system)), "could-not-run")
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("outcome", "said", "words"),
+    [
+        ("not-applicable", "skipped", "not applicable: "),
+        ("not-run", "could-not-run", "one thing is missing"),
+        ("timeout", "could-not-run", "one thing is missing"),
+    ],
+)
+def test_a_run_without_trials(system: str, outcome: str, said: str, words: str) -> None:
+    result = judged(system, outcome=outcome, reason="one thing is missing")
+    assert words in first(result, said) and "one thing is missing" in result.reason
+
+
+@EACH
+def test_a_wrong_sum_fails(system: str) -> None:
+    result = judged(system, well(system, sum=2.0), control(system))
+    assert first(result, "fail")
+    assert "sum 2 of" in result.findings[0].message
+
+
+@EACH
+def test_evidence_that_is_missing_or_hostile_never_passes(system: str) -> None:
+    _name, evidence = TRIALS[system]
+    nothing = dict.fromkeys(evidence)
+    assert judged(system, well(system, **nothing), control(system)).outcome != "pass"
+    for value in ("\x1b[2J" * 50, -1, ["x"], True):
+        hostile: dict[str, Any] = dict.fromkeys(evidence, value)
+        assert judged(system, well(system, **hostile), control(system)).outcome != "pass"
+
+
+@pytest.mark.parametrize("system", ["multiworker", "mirrored", "horovod", "spark"])
+def test_weights_that_differ_fail(system: str) -> None:
+    assert first(judged(system, well(system, weights=["3.0", "4.0"]), control(system)), "fail")
+    assert (
+        first(judged(system, well(system, weights=None), control(system)), "fail")
+        if (system == "horovod")
+        else True
+    )
+
+
+@pytest.mark.parametrize(
+    ("system", "evidence", "words"),
+    [
+        ("multiworker", {"replicas": 1, "sum": 1.0}, "each worker trains alone"),
+        ("mirrored", {"replicas": 1, "sum": 1.0}, "trains on one device"),
+        ("horovod", {"size": 1, "sum": 1.0}, "ranks train alone"),
+        ("spark", {"configured": 0, "replicas": 1, "sum": 1.0}, "executors of Spark train alone"),
+        ("spark", {"configured": 1}, "executors of Spark train alone"),
+        ("parameter-servers", {"place": "/device:CPU:0"}, "the parameter server holds nothing"),
+        ("parameter-servers", {"workers": 1}, "updates to the parameter server are lost"),
+    ],
+)
+def test_who_trains_alone_is_told(system: str, evidence: dict[str, Any], words: str) -> None:
+    assert words in first(judged(system, well(system, **evidence), control(system)), "fail")
+
+
+@pytest.mark.parametrize(
+    ("system", "name"), [("multiworker", "workers"), ("parameter-servers", "cluster")]
+)
+def test_a_proxy_is_named_where_it_goes_well_without_it(system: str, name: str) -> None:
+    plain = bad(name, UNREACHED, proxy="http_proxy")
+    around = well(system, proxy="http_proxy")
+    around = bad(f"{name}, no_proxy", "", "ok", **around.evidence)
+    result = judged(system, plain, around, control(system))
+    assert "http_proxy without no_proxy" in first(result, "warn")
+    remedy = result.findings[0].remedy
+    assert remedy is not None and remedy.commands[0].startswith("export no_proxy=")
+    both = judged(system, plain, bad(f"{name}, no_proxy", UNREACHED), control(system))
+    assert "no answer within 8 s" in first(both, "could-not-run")
+    # A proxy that is set and hinders nobody is nobody's business.
+    first(judged(system, well(system, proxy="http_proxy"), control(system)), "pass")
+
+
+@pytest.mark.parametrize(
+    ("reason", "hint"),
+    [
+        ("OSError: [Errno 28] No space left on device: '/dev/shm/x'", "is /dev/shm too small?"),
+        ("UnavailableError: Connection refused", "does a firewall stand"),
+        ("Could not start gRPC server: Address already in use", "another program took its port"),
+    ],
+)
+def test_what_is_often_behind_a_failure_is_hinted_at(reason: str, hint: str) -> None:
+    result = judged("multiworker", bad("workers", reason))
+    assert hint in first(result, "could-not-run")
+
+
+def test_a_tf_config_of_the_users_is_mentioned() -> None:
+    for system in ("multiworker", "mirrored", "parameter-servers"):
+        told = well(system, tf_config="worker 0 of 4")
+        assert (
+            "TF_CONFIG is set here (worker 0 of 4)" in judged(system, told, control(system)).detail
+        )
+
+
+def test_mirrored_without_nccl_between_gpus_is_told() -> None:
+    given: dict[str, Any] = {"device": "gpu", "gpus": ["0000:01:00.0", "0000:02:00.0"]}
+    by_one = well("mirrored", reduction="ReductionToOneDevice", implementation=None)
+    assert "sums without NCCL: ReductionToOneDevice" in first(
+        judged("mirrored", by_one, control("mirrored"), **given), "warn"
+    )
+    # On CPUs nothing else can be expected.
+    first(judged("mirrored", by_one, control("mirrored")), "pass")
+    for reduction in ("NcclAllReduce", "CollectiveAllReduce", None):
+        said = judged(
+            "mirrored", well("mirrored", reduction=reduction), control("mirrored"), **given
+        )
+        first(said, "pass")
+
+
+GPUS: dict[str, Any] = {"device": "gpu", "gpus": ["0000:01:00.0", "0000:02:00.0"]}
+
+
+def test_horovod_over_nccl_is_engaged() -> None:
+    ranks = well("horovod", operations=["NCCL_ALLREDUCE"], nccl=True)
+    assert "over NCCL" in first(judged("horovod", ranks, control("horovod"), **GPUS), "pass")
+
+
+@pytest.mark.parametrize(
+    ("operations", "level", "words"),
+    [
+        (["GLOO_ALLREDUCE"], "fail", "over Gloo: it is built without NCCL"),
+        (["MPI_ALLREDUCE"], "warn", "over MPI: it is built without NCCL"),
+        (None, "fail", "over the host: it is built without NCCL"),
+    ],
+)
+def test_horovod_built_without_nccl_is_not_engaged_between_gpus(
+    operations: Any, level: str, words: str
+) -> None:
+    ranks = well("horovod", operations=operations)
+    for framework, flag in (("tensorflow", "TENSORFLOW"), ("torch", "PYTORCH")):
+        result = judged("horovod", ranks, control("horovod"), framework=framework, **GPUS)
+        assert words in first(result, level)
+        remedy = result.findings[0].remedy
+        assert remedy is not None and f"HOROVOD_WITH_{flag}=1" in remedy.commands[0]
+        assert "HOROVOD_GPU_OPERATIONS=NCCL" in remedy.commands[0]
+
+
+def test_horovod_built_with_nccl_and_not_using_it_is_told() -> None:
+    ranks = well("horovod", nccl=True)
+    said = first(judged("horovod", ranks, control("horovod"), **GPUS), "fail")
+    assert "over Gloo, though NCCL is built in" in said
+    silent = well("horovod", nccl=True, operations=None)
+    said = first(judged("horovod", silent, control("horovod"), **GPUS), "could-not-run")
+    assert "timeline names nothing" in said
+
+
+def test_horovod_on_cpus_says_what_it_is() -> None:
+    said = judged("horovod", well("horovod"), control("horovod")).detail
+    assert "over Gloo, on the CPU, without NCCL in it" in said
+
+
+def test_horovods_limit_is_named_with_its_error() -> None:
+    failed = bad("ranks", "ImportError: Extension horovod.tensorflow has not been built")
+    old = judged("horovod", failed).reason
+    new = judged("horovod", failed, framework_version="2.16.1").reason
+    assert "has not been built" in old and "horovod#4290" not in old
+    assert "has not been built" in new and "horovod#4290" in new
+    assert (
+        "4290" not in judged("horovod", failed, framework="torch", framework_version="2.16").reason
+    )
+
+
+def test_runs_of_several_frameworks_are_told_together() -> None:
+    runs = [
+        run("horovod", well("horovod"), control("horovod")),
+        run("horovod", outcome="not-run", reason="import torch: no", framework="torch"),
+    ]
+    result = judge(seen(*runs), "ACC-014", "acceleration")
+    assert "import torch: no" in first(result, "could-not-run")

@@ -1,0 +1,91 @@
+"""What of a user's environment matters to processes that talk to each other on this machine."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envcheck.collector.acceleration import horovod, loopback
+from envcheck.collector.acceleration.telling import CouldNotRun
+
+
+@pytest.mark.parametrize(
+    ("environ", "variable"),
+    [
+        ({}, ""),
+        ({"HTTP_PROXY": "http://p:1"}, ""),  # gRPC reads lower case alone
+        ({"http_proxy": ""}, ""),
+        ({"http_proxy": "http://p:1"}, "http_proxy"),
+        ({"https_proxy": "http://p:1", "http_proxy": "http://p:1"}, "https_proxy"),
+        ({"http_proxy": "http://p:1", "no_proxy": "localhost,127.0.0.1"}, ""),
+        ({"http_proxy": "http://p:1", "no_proxy": "localhost"}, "http_proxy"),
+        ({"http_proxy": "http://p:1", "no_proxy": ","}, "http_proxy"),
+        ({"http_proxy": "x", "no_grpc_proxy": "a.b", "no_proxy": "127.0.0.1"}, "http_proxy"),
+    ],
+)
+def test_the_proxy_that_grpc_would_take(environ: dict[str, str], variable: str) -> None:
+    assert loopback.proxy(environ) == variable
+    attempts = loopback.attempts(environ, 25.0)
+    assert [seconds for _words, _more, seconds in attempts] == ([8.0, 25.0] if variable else [25.0])
+    for _words, more, _seconds in attempts[1:]:
+        assert loopback.proxy({**environ, **more}) == ""
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (None, ""),
+        ("", ""),
+        ("no JSON", "unreadable"),
+        ("[]", "unreadable"),
+        ('{"cluster": {}}', "None None of 0"),
+        (
+            json.dumps(
+                {
+                    "cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]},
+                    "task": {"type": "worker", "index": 1},
+                }
+            ),
+            "worker 1 of 3",
+        ),
+    ],
+)
+def test_a_tf_config_is_told_without_its_addresses(told: str | None, words: str) -> None:
+    assert loopback.config({} if told is None else {"TF_CONFIG": told}) == words
+
+
+def test_ports_are_different_and_free() -> None:
+    ports = loopback.free_ports(8)
+    assert len(set(ports)) == 8
+    for port in ports:
+        with socket.socket() as one:
+            one.bind((loopback.HOST, port))
+
+
+def test_a_loopback_that_lets_nobody_through_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    loopback.need()
+
+    def refused(*_given: Any) -> None:
+        raise OSError(101, "Network is unreachable")
+
+    monkeypatch.setattr(socket.socket, "connect", refused)
+    with pytest.raises(CouldNotRun, match=r"127\.0\.0\.1 to itself: Network is unreachable"):
+        loopback.need()
+
+
+def test_the_timelines_operations_are_read_by_name(tmp_path: Path) -> None:
+    timeline = tmp_path / "timeline.json"
+    assert horovod.operations(str(timeline)) == []
+    names = [
+        "NEGOTIATE_ALLREDUCE",
+        "ALLREDUCE",
+        "WAIT_FOR_DATA",
+        "NCCL_ALLREDUCE",
+        "NCCL_ALLREDUCE",
+    ]
+    timeline.write_text(json.dumps([{"name": name} for name in names]))
+    assert horovod.operations(str(timeline)) == ["NCCL_ALLREDUCE"]
