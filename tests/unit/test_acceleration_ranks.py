@@ -60,6 +60,13 @@ def test_ranks_get_no_more_time_than_that_once_one_has_failed() -> None:
     time.sleep(0.001)
     wait.look()
     assert hanging.stopped and wait.why == "another rank had failed"
+    late = ranks._Wait(_ranks(failed, hanging), 0.0, 0.0, None)
+    late._bereft, failed.result = False, None
+    time.sleep(0.001)
+    late.look()
+    failed.result = hanging.result = _Result()  # they were stopped, and so are over
+    late.look()
+    assert late.why == "no answer within 0 s"
     patient = _Child()
     ranks._Wait(_ranks(failed, patient), 100.0, None, None).look()
     assert not patient.stopped

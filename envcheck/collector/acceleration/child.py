@@ -53,14 +53,17 @@ def _work(system, params, tell):
         if not _is_there(name):
             raise telling.NotApplicable("%s is not installed" % name)
     by_ranks = getattr(system, "BY_RANKS", False) and "rank" not in params
-    framework = None if by_ranks else _framework(getattr(system, "FRAMEWORK", ""), tell)
+    framework = None
+    if not by_ranks:
+        further = getattr(system, "IMPORTS", ()) if "rank" in params else ()
+        framework = _framework(getattr(system, "FRAMEWORK", ""), further, tell)
     if "rank" in params:
         tell.answer(system.rank(framework, params))
     else:
         system.run(framework, params, tell)
 
 
-def _framework(name, tell):
+def _framework(name, further, tell):
     """The framework's module, None where there is to be none; says when it is imported."""
     began = time.monotonic()
     module = None
@@ -71,6 +74,8 @@ def _framework(name, tell):
         if module is None:
             raise telling.CouldNotRun("import %s: %s" % (name, problem))
         tell.run(framework_version=framework.ask(framework.version_of, module))
+    for one in further:
+        importlib.import_module(one)
     tell.tell(ready=round(time.monotonic() - began, 3))
     return module
 

@@ -106,8 +106,11 @@ class _Wait(object):
         self._tell = tell
         self._until = None if tell is not None else time.monotonic() + seconds
         self._bereft = False
+        self._over = False
 
     def look(self):
+        if self._over:
+            return
         now = time.monotonic()
         looks = [rank.look() for rank in self._ranks]
         if self._tell is not None and self._until is None and all(ready for ready, _over in looks):
@@ -119,6 +122,7 @@ class _Wait(object):
         if self._until is not None and now > self._until:
             words = "no answer within %g s" % self._seconds
             self.why = "another rank had failed" if self._bereft else words
+            self._over = True
             for rank in self._ranks:
                 rank.stop()
 

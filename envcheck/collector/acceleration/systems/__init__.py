@@ -13,6 +13,7 @@ and, where it is not what stands here:
                        are fewer than it needs, too, "always"
   BY_RANKS = False     its ranks import the framework, all at once, and its own process does not: run() gets
                        None, and ranks.run(..., tell=tell) says when they are ready
+  IMPORTS = ()         what its ranks import, too, before they are ready
   EACH_GPU = False     it runs on every GPU in turn, not on the first alone
   ALONE = False        it is timed: nothing else runs beside it
 

@@ -9,6 +9,7 @@ DEADLINE = horovod.DEADLINE
 GPUS = 2
 ON_CPU = "few"
 BY_RANKS = True
+IMPORTS = ("horovod.tensorflow",)
 
 
 def run(_framework, params, tell):

@@ -177,10 +177,10 @@ def _train():
     write = _writer()
 
     def train(args, node):
+        import importlib
         import os
 
-        import tensorflow as tf
-
+        tf = importlib.import_module("tensorflow")
         number = node.executor_id + 1.0
         made = getattr(tf.distribute, "MultiWorkerMirroredStrategy", None)
         strategy = (made or tf.distribute.experimental.MultiWorkerMirroredStrategy)()
