@@ -30,7 +30,7 @@ _FLOODING = ("TF_CPP_MAX_VLOG_LEVEL", "TF_CPP_MIN_VLOG_LEVEL", "TF_CPP_VMODULE")
 _ABOUT_GPUS = re.compile(
     r"(?i)\b(?:cuda|cu[dD]?nn|gpus?|tensorrt|tf-?trt|nvidia|nvml|ptxas?|sm_\d\d|compute capability|dlerror"
     r"|libdevice|driver)\b|cuda|cudnn|cublas|cufft|cusolver|cusparse|curand|nvinfer|nccl|nvrtc|libnv"
-    r"|dynamic library|dlopen|gpu_device|kernel driver|LD_LIBRARY_PATH|TF-TRT"
+    r"|dynamic library|dlopen|gpu_device|kernel driver|LD_LIBRARY_PATH|TF-TRT|TRTEngineOp"
     r"|this version of numpy|undefined symbol"
 )
 

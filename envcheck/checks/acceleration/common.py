@@ -95,13 +95,14 @@ def each_run(
     judge: Callable[[Seen], Iterable[Verdict]],
     document: Document | None = None,
     absent: str = "no framework in the target has it",
+    framework: str = "",
 ) -> Iterator[Verdict]:
     """What ``judge`` says of each run of that system which came to its trials; of the others, why not.
 
-    document: the target's, where no other is named. Raises Skip where it was not asked for, or nothing is
-    there that has it (``absent``).
+    document: the target's, where no other is named. framework: its runs alone. Raises Skip where it was not
+    asked for, or nothing is there that has it (``absent``).
     """
-    for seen in runs(view, system, document, absent):
+    for seen in runs(view, system, document, absent, framework):
         run = seen.run
         if run.outcome != "ok" and not run.trials:
             yield not_run(seen)
@@ -117,6 +118,7 @@ def runs(
     system: str,
     document: Document | None = None,
     absent: str = "no framework in the target has it",
+    framework: str = "",
 ) -> list[Seen]:
     """The runs of a system; raises Skip as ``each_run``."""
     if view.machine.acceleration is None:
@@ -129,7 +131,7 @@ def runs(
     found = [
         Seen(run, f"{name}.acceleration.runs[{number_}]")
         for number_, run in enumerate(facts.runs)
-        if run.system == system
+        if run.system == system and framework in ("", run.framework)
     ]
     if not found:
         raise Skip(f"not applicable: {absent}")

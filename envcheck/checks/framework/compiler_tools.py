@@ -43,7 +43,7 @@ class XlaTools(NamedTuple):
     all: list[CompilerTool]
 
 
-def _tools(facts: Framework) -> XlaTools:
+def xla_tools(facts: Framework) -> XlaTools:
     title = FRAMEWORKS[facts.name]
     if facts.name == "torch":
         raise Skip("PyTorch compiles with a ptxas of its own")
@@ -108,7 +108,7 @@ def tools_found(view: SnapshotView) -> Iterator[Verdict]:
         if ran(facts, "xla"):
             yield Passed(f"{title}: XLA compiled for the GPU")
             return
-        tools = _tools(facts)
+        tools = xla_tools(facts)
         missing = [] if tools.libdevice else ["libdevice.10.bc"]
         if tools.search.ptxas and not tools.ptxas:
             missing.insert(0, "ptxas")
@@ -141,7 +141,7 @@ def tools_found(view: SnapshotView) -> Iterator[Verdict]:
                     else []
                 ),
             ],
-            remedy=_bring(view, facts, tools),
+            remedy=bring_tools(view, facts, tools),
             headline=f"XLA finds no {' and no '.join(missing)}",
         )
 
@@ -171,7 +171,7 @@ def _asks_for_xla(view: SnapshotView, facts: Framework) -> bool:
     ) not in ("false", "")
 
 
-def _bring(view: SnapshotView, facts: Framework, tools: XlaTools) -> Remedy:
+def bring_tools(view: SnapshotView, facts: Framework, tools: XlaTools) -> Remedy:
     """What is there is named to XLA; else NVIDIA's wheel, which holds both, or conda's package."""
     there = _whole_toolkit(tools, known(facts.built_cuda) or "")
     if there is not None:
@@ -278,7 +278,7 @@ def ptxas_new_enough(view: SnapshotView) -> Iterator[Verdict]:
         if ran(facts, "xla"):
             yield Passed(f"{title}: XLA compiled for the GPU")
             return
-        tools = _tools(facts)
+        tools = xla_tools(facts)
         logged = next((line for line in said(facts) if _REFUSES.search(line)), "")
         if not tools.search.ptxas and not logged:
             raise Skip(f"this {title} compiles without ptxas")
@@ -308,7 +308,7 @@ def ptxas_new_enough(view: SnapshotView) -> Iterator[Verdict]:
                     else []
                 ),
             ],
-            remedy=_newer(view, facts, tools, taken, needed),
+            remedy=newer_ptxas(view, facts, tools, taken, needed),
             headline=f"XLA's ptxas ({version}) is older than {title}'s CUDA",
         )
 
@@ -321,7 +321,7 @@ def _needed(facts: Framework, search: XlaSearch) -> Version:
     return max(oldest, Version(f"{built.major}.{built.minor}")) if built else oldest
 
 
-def _newer(
+def newer_ptxas(
     view: SnapshotView, facts: Framework, tools: XlaTools, taken: CompilerTool, needed: Version
 ) -> Remedy:
     text, commands = "Put a newer one first.", []

@@ -64,7 +64,7 @@ def tensorrt(view: SnapshotView) -> Iterator[Verdict]:
         return
     version = parse_version(known(facts.version) or "")
     wanted, line = _asked(facts, version)
-    there, wheels = _libraries(view), _wheels(view)
+    there, wheels = tensorrt_libraries(view), tensorrt_wheels(view)
     if not wanted or not (there or wheels):
         yield Passed(_how_to_have_it(view, version))
         return
@@ -78,7 +78,7 @@ def tensorrt(view: SnapshotView) -> Iterator[Verdict]:
             Evidence("target.tensorflow.log", line, "TensorFlow's log"),
             view.evidence("target.loader.libraries", beside),
         ],
-        remedy=_remedy(view, wanted, version, there, wheels),
+        remedy=bring_tensorrt(view, wanted, version, there, wheels),
     )
 
 
@@ -105,7 +105,7 @@ def _major(version: Version | None) -> str:
     return ""
 
 
-def _libraries(view: SnapshotView) -> list[Library]:
+def tensorrt_libraries(view: SnapshotView) -> list[Library]:
     try:
         there = loader_libraries(view)
     except CannotJudge:
@@ -113,7 +113,7 @@ def _libraries(view: SnapshotView) -> list[Library]:
     return [one for one in there if one.name == "libnvinfer" and loaded(one)]
 
 
-def _wheels(view: SnapshotView) -> list[Distribution]:
+def tensorrt_wheels(view: SnapshotView) -> list[Distribution]:
     try:
         wheels = installed(view).values()
     except CannotJudge:
@@ -121,7 +121,7 @@ def _wheels(view: SnapshotView) -> list[Distribution]:
     return [one for one in wheels if one.normalized.startswith(("tensorrt", "nvidia-tensorrt"))]
 
 
-def _remedy(
+def bring_tensorrt(
     view: SnapshotView,
     wanted: str,
     version: Version | None,
@@ -148,7 +148,9 @@ def _remedy(
             "one, which brings its TensorRT along.",
             [pip_install(view, "tensorflow>=2.12,<2.16")],
         )
-    return Remedy(f"Install the TensorRT of this build ({wanted}).", _install(view, version))
+    return Remedy(
+        f"Install the TensorRT of this build ({wanted}).", install_tensorrt(view, version)
+    )
 
 
 def _is_of(one: Distribution, major: str) -> bool:
@@ -156,7 +158,7 @@ def _is_of(one: Distribution, major: str) -> bool:
     return version is not None and str(version.major) == major
 
 
-def _install(view: SnapshotView, version: Version | None) -> list[str]:
+def install_tensorrt(view: SnapshotView, version: Version | None) -> list[str]:
     """The commands for the TensorRT that [and-cuda] pinned for the same CUDA; none where none did."""
     builds = tensorflow_builds()
     mine = next((one for one in builds if one.version == version), None)
@@ -171,6 +173,6 @@ def _install(view: SnapshotView, version: Version | None) -> list[str]:
 
 
 def _how_to_have_it(view: SnapshotView, version: Version | None) -> str:
-    commands = _install(view, version)
+    commands = install_tensorrt(view, version)
     way = f" ({commands[0]})" if commands else ""
     return f"built with it; what is not loaded now is needed only for TF-TRT conversions{way}"

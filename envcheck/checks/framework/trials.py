@@ -50,8 +50,15 @@ _CAUSES = (
         "tensorflow#58681",
     ),
     Cause(
+        r"Value '(sm_\d+\w?)' is not defined for option 'gpu-name'",
+        "its ptxas does not know {1}",
+        "Put a newer ptxas first on PATH.",
+        ("which -a ptxas",),
+        "tensorflow/serving#1821",
+    ),
+    Cause(
         r"INVALID_PTX|UNSUPPORTED_PTX_VERSION|no kernel image is available|CUDA_ERROR_NO_BINARY_FOR_GPU"
-        r"|INVALID_HANDLE|cannot be compiled to future architecture|is not defined for option 'gpu-name'",
+        r"|INVALID_HANDLE|cannot be compiled to future architecture",
         "it has no code that runs on this GPU",
         "Use a build that has code for this GPU.",
         (),
@@ -137,6 +144,7 @@ def said(facts: Framework) -> list[str]:
         "LIB-002",
         "LIB-005",
         "GPU-016",
+        "ACC-007",
     ),
 )
 def first_steps(view: SnapshotView) -> Iterator[Verdict]:

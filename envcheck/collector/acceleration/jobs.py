@@ -86,6 +86,9 @@ def _jobs(system, section, devices, why):
     lacking = _lacking(system, section, facts)
     if lacking:
         return [SystemJob(system).without("not-run", lacking)]
+    without = _built_without(system, facts)
+    if without:
+        return [SystemJob(system).without("not-applicable", without)]
     needs_gpu = system.gpus and not system.on_cpu
     if system.on_cpu == "always":
         return [SystemJob(system, on="cpu")]
@@ -119,6 +122,13 @@ def _lacking(system, section, facts):
         why = error[0] if error else "no reason was given"
         return "cannot be imported: %s" % why
     return ""
+
+
+def _built_without(system, facts):
+    """Why no such build has the system; "" where it has it, or that is not known."""
+    if not system.built_with or facts.get(system.built_with[0]) is not False:
+        return ""
+    return "this %s is built without %s" % (system.framework, system.built_with[1])
 
 
 def _first_idle(devices):

@@ -8,6 +8,8 @@ and, where it is not what stands here:
   FRAMEWORK = ""       what it imports first: "tensorflow", "torch" or "jax"
   MODULES = ()         what else must be there to import; where it is not, the system is not applicable
   LIBRARIES = ()       the target's own that it calls: "libnccl"; without any of one it is not applicable
+  BUILT_WITH = ()      what its framework must be built with: the fact that says so, and its name:
+                       ("tensorrt_build", "TensorRT")
   GPUS = 0             how many it needs: with 0 it runs on the CPU where there is none; with 2 it gets all
   ON_CPU = ""          when it runs on the CPU all the same: "none" where there is no GPU, "few" where there
                        are fewer than it needs, too, "always"
@@ -60,6 +62,7 @@ class System(object):
         self.document = said.get("DOCUMENT", "target")
         self.framework = said.get("FRAMEWORK", "")
         self.libraries = said.get("LIBRARIES", ())
+        self.built_with = said.get("BUILT_WITH", ())
         self.gpus = said.get("GPUS", 0)
         self.on_cpu = said.get("ON_CPU", "")
         self.each_gpu = said.get("EACH_GPU", False)

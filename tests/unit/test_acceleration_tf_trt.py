@@ -1,0 +1,223 @@
+"""TF-TRT: engaged, not engaged for each cause, and what tells nothing; and its run on a made-up TensorRT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from acceleration_runs import only, result, run, told, trial
+from targets import dist, good_packages, packages, system_library
+
+from envcheck.facts.acceleration import SystemRun, SystemTrial
+from envcheck.facts.target import Environment, Loader
+
+CODE = "ACC-010"
+LINKED = trial("TensorRT linked", version="8.6.1")
+LOADED = trial("TensorRT loaded", version="8.6.1")
+GRAPH = trial("graph", operations=0, engines=0, result=4702817.5)
+FELL_BACK = (
+    "W tensorflow/compiler/tf2tensorrt/kernels/trt_engine_op.cc:1103] TF-TRT Warning: Engine creation for "
+    "TRTEngineOp_000_000 failed. The native segment will be used instead. Reason: INTERNAL: Failed to build "
+    "TensorRT engine"
+)
+
+
+def precision(name: str, **changes: Any) -> SystemTrial:
+    evidence = {"operations": 1, "engines": 1, "result": 4702000.0, "difference": 0.001}
+    return trial(name, **(evidence | changes))
+
+
+ALL = (precision("FP32"), precision("FP16", difference=0.01), precision("INT8", difference=0.04))
+
+
+def trt(*trials: SystemTrial, **more: Any) -> SystemRun:
+    return run(*trials, **({"system": "tf-trt"} | more))
+
+
+WELL = trt(LINKED, LOADED, GRAPH, *ALL)
+
+
+def without(trial_: SystemTrial, *names: str) -> SystemTrial:
+    left = {name: value for name, value in trial_.evidence.items() if name not in names}
+    return SystemTrial(name=trial_.name, outcome=trial_.outcome, evidence=left)
+
+
+def test_engaged() -> None:
+    answer = result(CODE, WELL)
+    assert answer.outcome == "pass"
+    assert "FP32 (1 engine, off by 0.001)" in answer.detail
+    assert answer.detail.endswith("TensorRT 8.6.1")
+
+
+def test_a_newer_minor_of_tensorrt_is_no_fault() -> None:
+    newer = trial("TensorRT loaded", version="8.6.2")
+    answer = result(CODE, trt(LINKED, newer, GRAPH, *ALL))
+    assert answer.outcome == "pass"
+    assert answer.detail.endswith("TensorRT 8.6.2, linked with 8.6.1")
+
+
+@pytest.mark.parametrize("version", ["7.2.3", "8.5.3", "10.0.1"])
+def test_engines_of_another_tensorrt_are_a_warning(version: str) -> None:
+    other = trial("TensorRT loaded", version=version)
+    finding = only(result(CODE, trt(LINKED, other, GRAPH, *ALL)))
+    assert finding.level == "warn"
+    assert f"TensorRT {version} is loaded, and TensorFlow is linked with 8.6.1" in finding.headline
+    assert "tensorrt==8.6.1" in told(finding)
+
+
+def test_the_wrong_tensorrt_refuses_to_convert() -> None:
+    older = trial("TensorRT loaded", version="8.5.3")
+    refused = [
+        trial(name, "error", "RuntimeError: Incompatible TensorRT major version")
+        for name in ("FP32", "FP16", "INT8")
+    ]
+    finding = only(result(CODE, trt(LINKED, older, GRAPH, *refused)))
+    assert finding.level == "fail"
+    assert finding.headline == (
+        "TF-TRT is on and runs nothing in TensorRT (FP32, FP16, INT8): TensorRT 8.5.3 is loaded, and "
+        "TensorFlow is linked with 8.6.1"
+    )
+    assert "tensorrt==8.6.1" in told(finding)
+
+
+def test_operations_without_engines() -> None:
+    none = [precision(name, engines=0) for name in ("FP32", "FP16", "INT8")]
+    finding = only(result(CODE, trt(LINKED, LOADED, GRAPH, *none)))
+    assert finding.headline.endswith("(FP32, FP16, INT8): no engine is built")
+    finding = only(result(CODE, trt(LINKED, LOADED, GRAPH, *none, log=[FELL_BACK])))
+    assert "no engine is built: INTERNAL: Failed to build TensorRT engine" in finding.headline
+    assert FELL_BACK in told(finding)
+    chip = (
+        "E tf2tensorrt/utils/trt_logger.cc:42] Target GPU SM 120 is not supported by this TensorRT"
+    )
+    finding = only(result(CODE, trt(LINKED, LOADED, GRAPH, *none, log=[chip, FELL_BACK])))
+    assert finding.headline.endswith("this TensorRT does not know this GPU")
+
+
+def test_one_precision_alone() -> None:
+    one = trt(LINKED, LOADED, GRAPH, ALL[0], ALL[1], precision("INT8", engines=0))
+    finding = only(result(CODE, one))
+    assert "(INT8): no engine is built" in finding.headline
+
+
+def test_engines_that_are_built_and_not_used() -> None:
+    line = "W trt_engine_op.cc:506] Failed to execute engine, retrying with native segment for TRTEngineOp_0"
+    finding = only(result(CODE, trt(LINKED, LOADED, GRAPH, *ALL, log=[line])))
+    assert "built and not used" in finding.headline
+
+
+def test_nothing_is_converted() -> None:
+    none = [
+        precision(name, operations=0, engines=0, difference=0.0)
+        for name in ("FP32", "FP16", "INT8")
+    ]
+    one = trt(LINKED, LOADED, GRAPH, *none)
+    assert only(result(CODE, one)).headline.endswith("no part of the graph was converted")
+    given = Environment(variables={"TF_TRT_OP_DENYLIST": "Conv2D,Relu"})
+    finding = only(result(CODE, one, environment=given))
+    assert "TF_TRT_OP_DENYLIST=Conv2D,Relu is set" in finding.headline
+    assert "unset TF_TRT_OP_DENYLIST" in told(finding)
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"), [("FP32", 0.004, 0.006), ("FP16", 0.05, 0.07), ("INT8", 0.2, 0.3)]
+)
+def test_results_agree_within_what_the_precision_allows(name: str, good: float, bad: float) -> None:
+    def one(share: Any) -> SystemRun:
+        return trt(
+            LINKED,
+            LOADED,
+            GRAPH,
+            *[precision(p.name, difference=share) if p.name == name else p for p in ALL],
+        )
+
+    assert result(CODE, one(good)).outcome == "pass"
+    for share in (bad, "nan", "inf"):
+        finding = only(result(CODE, one(share)))
+        assert finding.level == "fail"
+        assert f"computes something else ({name})" in finding.headline
+
+
+@pytest.mark.parametrize("name", ["TensorRT linked", "TensorRT loaded"])
+def test_a_tensorrt_that_ends_the_process(name: str) -> None:
+    why = "its process died by signal 6 (SIGABRT): nvinfer_stub.cc:49] getInferLibVersion symbol not found."
+    before = [] if name == "TensorRT linked" else [LINKED]
+    one = trt(*before, trial(name, "crashed", why), outcome="crashed", reason=why)
+    finding = only(result(CODE, one))
+    assert finding.level == "fail" and "ends the process" in finding.headline
+    assert "getInferLibVersion" in finding.message
+
+
+def test_a_conversion_that_crashes_or_raises() -> None:
+    why = "its process died by signal 11 (SIGSEGV)"
+    one = trt(LINKED, LOADED, GRAPH, trial("FP32", "crashed", why), outcome="crashed", reason=why)
+    answer = result(CODE, one)
+    assert answer.outcome == "fail"
+    assert "(FP32): its process died by signal 11 (SIGSEGV)" in answer.findings[0].headline
+    assert "FP16, INT8 not reached" in answer.unjudged[0].reason
+    raised = trial("FP16", "error", "InternalError: Failed to import metagraph")
+    finding = only(result(CODE, trt(LINKED, LOADED, GRAPH, ALL[0], raised, ALL[2])))
+    assert "(FP16): InternalError: Failed to import metagraph" in finding.headline
+
+
+def test_what_could_not_run() -> None:
+    gone = trt(outcome="not-run", reason="no GPU: libcuda cannot be loaded")
+    assert result(CODE, gone).outcome == "could-not-run"
+    broken = trial("graph", "error", "ResourceExhaustedError: no")
+    assert result(CODE, trt(LINKED, LOADED, broken, *ALL)).outcome == "could-not-run"
+    late = trt(LINKED, LOADED, GRAPH, ALL[0], ALL[1], trial("INT8", "timeout", "no answer"))
+    answer = result(CODE, late)
+    assert (answer.outcome, answer.findings) == ("could-not-run", [])
+    full = trial("FP32", "error", "InternalError: CUDA out of memory")
+    assert result(CODE, trt(LINKED, LOADED, GRAPH, full, *ALL[1:])).findings == []
+    nowhere = trial("FP32", "error", "ValueError: Specified device is not a GPU: /device:CPU:0")
+    assert result(CODE, trt(LINKED, LOADED, GRAPH, nowhere, *ALL[1:])).findings == []
+    stuck = trial("TensorRT loaded", "timeout", "no answer within 30 s")
+    assert result(CODE, trt(LINKED, stuck, outcome="timeout")).outcome == "could-not-run"
+
+
+def test_a_control_that_is_converted_too_tells_nothing() -> None:
+    odd = trial("graph", operations=1, engines=0)
+    answer = result(CODE, trt(LINKED, LOADED, odd, *ALL))
+    assert answer.outcome == "could-not-run" and "not converted" in answer.reason
+
+
+def test_a_version_that_does_not_tell_its_engines() -> None:
+    quiet = trt(LINKED, LOADED, GRAPH, ALL[0], ALL[1], without(ALL[2], "engines"))
+    answer = result(CODE, quiet)
+    assert answer.findings == [] and "does not tell how many engines" in answer.unjudged[0].reason
+    spoken = trt(LINKED, LOADED, GRAPH, ALL[0], ALL[1], without(ALL[2], "engines"), log=[FELL_BACK])
+    assert any("INT8" in one.headline for one in result(CODE, spoken).findings)
+
+
+MISSING = trt(
+    outcome="not-applicable", reason="TensorRT 8.6.1, which it is linked with, is not found"
+)
+
+
+def test_what_is_not_applicable() -> None:
+    plain = packages(*good_packages().distributions)
+    answer = result(CODE, MISSING, packages=plain, loader=Loader(libraries=[]))
+    assert answer.outcome == "skipped"
+    assert answer.reason.startswith("not applicable: TensorFlow 2.15.1: TensorRT 8.6.1, which")
+    bare = trt(outcome="not-applicable", reason="this tensorflow is built without TensorRT")
+    assert result(CODE, bare).outcome == "skipped"
+    assert result(CODE, asked="tf-trt").reason == "not applicable: the target has no TensorFlow"
+
+
+def test_a_tensorrt_that_is_installed_and_not_found() -> None:
+    wheel = packages(*good_packages().distributions, dist("tensorrt", "10.1.0"))
+    finding = only(result(CODE, MISSING, packages=wheel, loader=Loader(libraries=[])))
+    assert finding.level == "warn"
+    assert finding.headline == "TF-TRT is off: TensorFlow does not find TensorRT 8.6.1"
+    assert "though tensorrt 10.1.0 is installed" in finding.message
+    there = Loader(libraries=[system_library("libnvinfer", "libnvinfer.so.7", "7.2.3")])
+    assert "libnvinfer.so.7" in only(result(CODE, MISSING, loader=there)).message
+
+
+def test_missing_evidence_is_no_pass() -> None:
+    empty = trt(LINKED, LOADED, GRAPH, *[trial(name) for name in ("FP32", "FP16", "INT8")])
+    assert result(CODE, empty).outcome == "fail"
+    assert result(CODE, trt()).outcome == "could-not-run"
+    no_share = trt(LINKED, LOADED, GRAPH, ALL[0], ALL[1], without(ALL[2], "difference"))
+    assert result(CODE, no_share).outcome != "pass"
