@@ -164,7 +164,7 @@ def test_one_thing_is_told_once() -> None:
 
 def elf(*strings: bytes, section: bytes = b".rodata") -> bytes:
     """A shared object with these strings in a section of constants, and nothing else."""
-    data = b"\0" + b"\0".join(strings) + b"\0"
+    data = b"\0".join(strings) + b"\0"
     names = b"\0" + section + b"\0.shstrtab\0"
     head, at_names = 64, 64 + len(data)
     at_sections = at_names + len(names)

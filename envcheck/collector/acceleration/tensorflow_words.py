@@ -35,7 +35,8 @@ def look(folders):
             found.update(strings(path))
         except (OSError, ValueError, struct.error):
             continue
-    known = {name for name in VARIABLES if name.encode("ascii") in found}
+    # A linker may let a string be the end of a longer one.
+    known = {name for name in VARIABLES if any(one.endswith(name.encode("ascii")) for one in found)}
     known.update(_in_source())
     seen = any(word.startswith(_PASS) for word in found)
     refused = any(word.startswith(_NO_EFFECT) for word in found)
@@ -63,9 +64,10 @@ def strings(path):
         for begin, end in _read_only(content):
             at = content.find(_BEGIN, begin, end)
             while at >= 0:
-                first = content.rfind(b"\0", max(begin, at - _LONGEST), at) + 1
+                before = max(begin, at - _LONGEST)
+                first = max(before, content.rfind(b"\0", before, at) + 1)
                 last = content.find(b"\0", at, min(end, at + _LONGEST))
-                if first and last > 0:
+                if last > 0:
                     found.add(content[first:last])
                 at = content.find(_BEGIN, at + len(_BEGIN), end)
         return found
