@@ -47,9 +47,12 @@ from envcheck.collector.acceleration.systems import {module} as system
 child.main({module!r}, {params!r})
 """
 
-# The factors as TF32 takes them in, wherever the framework was not told to keep FP32.
+# The factors as TF32 takes them in, wherever the framework was not told to keep FP32; and the two ranks in
+# this process, one after the other, of which the one with the override keeps FP32.
 SIMULATED = """
-import array
+import array, json
+from envcheck.collector import framework
+from envcheck.collector.acceleration import ranks
 Side = vars(system)[{side!r}]
 words, set_tf32 = Side.words, Side.set_tf32
 allowed = [True]
@@ -66,6 +69,18 @@ def switched(self, on):
     set_tf32(self, on)
     allowed[0] = on
 Side.words, Side.set_tf32 = simulated, switched
+class Here:
+    def __init__(self, number, answer):
+        self.number, self.answer, self.reason = number, json.loads(json.dumps(answer)), ""
+def here(params, number, seconds, environ, more, tell):
+    module, problem = framework.load(system.FRAMEWORK)
+    tell.run(framework_version=module.__version__)
+    answers = []
+    for rank in range(number):
+        allowed[0] = not environ(rank)
+        answers.append(Here(rank, system.rank(module, dict(params, **more(rank)))))
+    return answers
+ranks.run = here
 """
 SIDES = {"torch": "TorchSide", "tensorflow": "TensorFlowSide", "jax": "JaxSide"}
 

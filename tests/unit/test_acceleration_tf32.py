@@ -178,18 +178,86 @@ class Teller:
         return telling.SystemTeller.trial(self, name, control)  # type: ignore[arg-type]
 
 
-class Old:
-    on_gpu = True
+class Answered:
+    """What ranks.run gives back of one."""
 
-    def capability(self) -> tuple[int, int]:
-        return 7, 5
+    def __init__(self, number: int, answer: Any = None, reason: str = "") -> None:
+        self.number, self.answer, self.reason = number, answer, reason
+        self.stopped = False
 
 
-def test_a_chip_without_tf32_is_not_applicable_before_anything_runs() -> None:
-    teller = Teller()
+def started(monkeypatch: pytest.MonkeyPatch, *rounds: list[Answered]) -> list[dict[str, Any]]:
+    """What ranks.run is given, while it gives these."""
+    given: list[dict[str, Any]] = []
+    left = list(rounds)
+
+    def run_(params: Any, number: int, _seconds: float, **named: Any) -> list[Answered]:
+        given.append({"params": params, **named})
+        assert len(left[0]) == number
+        return left.pop(0)
+
+    monkeypatch.setattr(tf32_convolutions.ranks, "run", run_)
+    return given
+
+
+def capability(monkeypatch: pytest.MonkeyPatch, told: tuple[int, int] | None) -> None:
+    monkeypatch.setattr(tf32_convolutions.convolving, "capability", lambda: told)
+
+
+RECORDS = [{"name": "default", "outcome": "ok", "evidence": {}, "seconds": 0.1}]
+GPU = {"device": "gpu", "memory_mib": None}
+
+
+def test_a_chip_without_tf32_is_not_applicable_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = started(monkeypatch)
+    capability(monkeypatch, (7, 5))
     with pytest.raises(telling.NotApplicable, match=r"compute capability 7\.5 has no TF32"):
-        tf32_convolutions.run(Old(), {}, teller)
-    assert teller.told == []
+        tf32_convolutions.run(GPU, Teller())
+    assert given == []
+
+
+@pytest.mark.parametrize("told", [(8, 0), None])
+def test_the_override_is_in_one_process_alone(
+    monkeypatch: pytest.MonkeyPatch, told: tuple[int, int] | None
+) -> None:
+    capability(monkeypatch, told)
+    given = started(monkeypatch, [Answered(0, RECORDS), Answered(1, {"128 channels": ["x"]})])
+    teller = Teller()
+    tf32_convolutions.run(GPU, teller)
+    (call,) = given
+    assert [call["environ"](rank) for rank in (0, 1)] == [{}, {"NVIDIA_TF32_OVERRIDE": "0"}]
+    assert [call["more"](rank)["override"] for rank in (0, 1)] == [False, True]
+    made = [one_["trial"] for one_ in teller.told if "trial" in one_]
+    assert [one_["name"] for one_ in made] == [OVERRIDE, "default"]
+    assert made[0]["evidence"] == {"128 channels": ["x"]} and made[0]["control"]
+
+
+def test_a_gpu_that_is_open_to_one_process_is_used_by_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    capability(monkeypatch, (9, 0))
+    taken = "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable"
+    given = started(
+        monkeypatch, [Answered(0, RECORDS), Answered(1, None, taken)], [Answered(0, {"y": ["x"]})]
+    )
+    teller = Teller()
+    tf32_convolutions.run(GPU, teller)
+    assert given[1]["environ"](0) == {"NVIDIA_TF32_OVERRIDE": "0"}
+    assert [one_["trial"]["outcome"] for one_ in teller.told if "trial" in one_] == ["ok", "ok"]
+
+
+def test_a_rank_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    capability(monkeypatch, (9, 0))
+    started(monkeypatch, [Answered(0, RECORDS), Answered(1, None, "no answer within 25 s")])
+    teller = Teller()
+    tf32_convolutions.run(GPU, teller)
+    control = next(one_["trial"] for one_ in teller.told if "trial" in one_)
+    assert control["outcome"] == "error" and "no answer within 25 s" in control["reason"]
+    started(monkeypatch, [Answered(0, None, "PyTorch sees no GPU here"), Answered(1, {})])
+    with pytest.raises(telling.CouldNotRun, match="PyTorch sees no GPU here"):
+        tf32_convolutions.run(GPU, Teller())
 
 
 # -- what is said

@@ -13,7 +13,7 @@ import os
 from fractions import Fraction
 
 from ..kernels.vectors import VECTORS, Vector, encode, pack, text
-from . import ranks, telling
+from . import convolving, ranks, telling
 from .convolutions import FIRST, Shape, places
 
 # Two sizes, since cuDNN may take a kernel without TF32 for one and not for the other.
@@ -25,31 +25,60 @@ _RANGE = Vector("R", (Fraction(2) ** -30 * (1 + Fraction(1, 1024)),), (Fraction(
 _VECTORS = [VECTORS[name] for name in ("T1", "T2", "T3", "S1", "S1n")] + [_RANGE]
 _DIFFERENT = 4  # outputs of a vector that are told
 _OVERRIDE = "NVIDIA_TF32_OVERRIDE"
+_TAKEN = ("busy or unavailable", "DEVICE_UNAVAILABLE", "devices are busy")
 _VARIABLES = (
     _OVERRIDE,
     "JAX_DEFAULT_MATMUL_PRECISION",
     "TF_ENABLE_AUTO_MIXED_PRECISION",
     "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE",
 )
-_SECONDS = 45.0  # for the process with the override, which imports the framework again
+_SECONDS = 25.0  # for the work of each process
 
 
-def run(side, params, tell):
-    """Run all settings. side: as for convolutions.run."""
-    capability = side.capability()
+def run(params, tell):
+    """Run the default and the framework's switch in one process, the override in another beside it."""
+    capability = convolving.capability() if params["device"] == "gpu" else None
     if capability is not None and capability < FIRST["TF32"]:
         raise telling.NotApplicable("compute capability %d.%d has no TF32" % capability)
-    # Before this process has a context: a GPU may be open to one process alone.
+    own, other = (_once_more(params, one) for one in _start(params, (False, True), tell))
+    if own.answer is None:
+        raise telling.CouldNotRun(own.reason)
     with tell.trial("%s=0" % _OVERRIDE, control=True) as trial:
-        (other,) = ranks.run(params, 1, _SECONDS, environ=lambda _rank: {_OVERRIDE: "0"})
-        if other.answer is None:
-            raise RuntimeError(other.reason)
-        for key, value in sorted(other.answer.items()):
+        (answer,) = ranks.answers([other])
+        for key, value in sorted(answer.items()):
             trial[key] = value
+    for record in own.answer:
+        tell.tell(trial=record)
+
+
+def _start(params, overrides, tell=None):
+    """A process for each: with the override, or with the environment as it is."""
+    return ranks.run(
+        params,
+        len(overrides),
+        _SECONDS if tell is not None else 2 * _SECONDS,  # the import counts, too
+        environ=lambda rank: {_OVERRIDE: "0"} if overrides[rank] else {},
+        more=lambda rank: {"override": overrides[rank]},
+        tell=tell,
+    )
+
+
+def _once_more(params, rank):
+    """The same alone, where it found the GPU taken: it may be open to one process at a time."""
+    if rank.answer is not None or not any(word in rank.reason for word in _TAKEN):
+        return rank
+    return _start(params, (bool(rank.number),))[0]
+
+
+def rank(side, params):
+    """With the override: the evidence of the default. Without: the records of all trials."""
     lacking = side.absent()
     if lacking:
         raise telling.CouldNotRun(lacking)
-    with tell.trial("default") as trial:
+    if params["override"]:
+        return measure(side, params)
+    kept = _Kept()
+    with kept.trial("default") as trial:
         trial["switch"] = side.flag()
         trial["environment"] = ["%s=%s" % (n, os.environ[n]) for n in _VARIABLES if n in os.environ]
         for key, value in sorted(measure(side, params).items()):
@@ -57,19 +86,22 @@ def run(side, params, tell):
         with contextlib.suppress(Exception):  # where it has none, or one inside another library
             trial["cudnn"] = side.cudnn()["version"]
     for before, (name, allowed) in enumerate((("switch off", False), ("switch on", True)), 1):
-        with tell.trial(name, control=not allowed) as trial:
+        with kept.trial(name, control=not allowed) as trial:
             side.set_tf32(allowed)
             trial["switch"] = side.flag()
             for key, value in sorted(measure(side, params, before).items()):
                 trial[key] = value
+    return kept.records
 
 
-def rank(side, params):
-    """The evidence of the default, in a process of its own with another environment."""
-    lacking = side.absent()
-    if lacking:
-        raise telling.CouldNotRun(lacking)
-    return measure(side, params)
+class _Kept(telling.SystemTeller):
+    """Keeps a rank's trials, which go into its answer."""
+
+    def __init__(self):
+        self.records = []
+
+    def tell(self, **record):
+        self.records += [record["trial"]] if "trial" in record else []
 
 
 def measure(side, params, before=0):

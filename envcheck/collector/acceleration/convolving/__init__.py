@@ -10,6 +10,16 @@ from ...kernels.failures import NotSupported
 _MAJOR, _MINOR = 75, 76  # CUdevice_attribute, of the compute capability
 
 
+def capability():
+    """(8, 0), of CUDA's first device; None where nobody tells."""
+    try:
+        driver = Driver()
+        driver.device = driver.cuda.device(0)  # and no context: the framework makes its own
+        return driver.attribute(_MAJOR), driver.attribute(_MINOR)
+    except Exception:
+        return None
+
+
 class Side(object):
     """A framework that convolves on one device. device: "gpu" or "cpu"."""
 
@@ -58,14 +68,7 @@ class Side(object):
 
     def capability(self):
         """(8, 0); None on a CPU, and where nobody tells."""
-        if not self.on_gpu:
-            return None
-        try:
-            driver = Driver()
-            driver.device = driver.cuda.device(0)  # and no context: the framework makes its own
-            return driver.attribute(_MAJOR), driver.attribute(_MINOR)
-        except Exception:
-            return None
+        return capability() if self.on_gpu else None
 
     def ran_by(self):
         """Evidence of what ran the convolution just made; empty where the framework does not tell."""
