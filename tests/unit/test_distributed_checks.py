@@ -158,6 +158,10 @@ def test_mirrored_without_nccl_between_gpus_is_told() -> None:
     assert "sums without NCCL: ReductionToOneDevice" in first(
         judged("mirrored", by_one, control("mirrored"), **given), "warn"
     )
+    virtual = well("mirrored", implementation="RING")
+    assert "sums without NCCL: CollectiveAllReduce RING" in first(
+        judged("mirrored", virtual, control("mirrored"), **given), "warn"
+    )
     # On CPUs nothing else can be expected.
     first(judged("mirrored", by_one, control("mirrored")), "pass")
     for reduction in ("NcclAllReduce", "CollectiveAllReduce", None):

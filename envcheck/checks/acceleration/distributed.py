@@ -171,11 +171,12 @@ def mirrored(view: SnapshotView) -> Iterator[Verdict]:
                 control,
             )
             return
-        reduction = word(trial, "reduction")
-        if seen.run.device == "gpu" and reduction and reduction not in _OVER_NCCL:
-            yield _without_nccl(seen, trial, reduction)
+        reduction, implementation = word(trial, "reduction"), word(trial, "implementation")
+        how = " ".join(filter(None, (reduction, implementation)))
+        by_others = reduction not in _OVER_NCCL or implementation == "RING"
+        if seen.run.device == "gpu" and reduction and by_others:
+            yield _without_nccl(seen, trial, how)
             return
-        how = " ".join(filter(None, (reduction, word(trial, "implementation"))))
         yield Passed(
             f"{seen.title}: {replicas:g} replicas, {summed(trial)}, the same weights"
             f"{f', by {how}' if how else ''}{seen.where}{set_aside(trial)}"

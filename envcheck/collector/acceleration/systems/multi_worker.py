@@ -36,7 +36,7 @@ def _environ(more):
 
     def environ(rank):
         if rank == _WORKERS:
-            return {"TF_CONFIG": None}
+            return dict(loopback.one_gpu(0), TF_CONFIG=None)
         cluster = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
         return dict(loopback.one_gpu(rank), TF_CONFIG=json.dumps(cluster), **more)
 
