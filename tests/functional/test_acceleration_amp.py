@@ -162,12 +162,12 @@ def test_tensorflow_that_sees_no_gpu_could_not_run(target: str) -> None:
 
 def test_keras_that_fails_in_half_on_the_cpu_could_not_run() -> None:
     failing = """
-def relu(*arguments, **options):
+def convolution(*arguments, **options):
     raise RuntimeError("no kernel for float16")
 def set_policy(name, plain=module.keras.mixed_precision.set_global_policy):
     plain(name)
     if name == "mixed_float16":
-        module.nn.convolution = relu
+        module.keras.layers.Conv2D = convolution
 module.keras.mixed_precision.set_global_policy = set_policy
 """
     run = ran("tensorflow-2.15", "amp_keras", setup=failing)
@@ -200,11 +200,7 @@ module.amp.GradScaler.update = lambda self, new_scale=None: None
 
 
 def test_operations_are_seen_by_modules_where_no_mode_is() -> None:
-    old = """
-import torch.utils._python_dispatch
-del torch.utils._python_dispatch.TorchDispatchMode
-"""
-    run = ran("torch", "amp_torch", setup=old)
+    run = ran("torch", "amp_torch", setup="system._version = lambda torch: (1, 12)")
     assert run.trials[1].evidence["seen_by"] == "modules' results"
     result = judged(run, "ACC-004")
     assert result.outcome == "pass", result
