@@ -144,6 +144,12 @@ def test_what_is_often_behind_a_failure_is_hinted_at(reason: str, hint: str) -> 
     assert hint in first(result, "could-not-run")
 
 
+def test_a_proxy_is_hinted_at_where_it_could_not_be_gone_around() -> None:
+    failed = bad("cluster", "RuntimeError: no answer of both executors", proxy="https_proxy")
+    said = first(judged("spark", failed, control("spark")), "could-not-run")
+    assert "no answer of both executors (https_proxy is set" in said
+
+
 def test_a_tf_config_of_the_users_is_mentioned() -> None:
     for system in ("multiworker", "mirrored", "parameter-servers"):
         told = well(system, tf_config="worker 0 of 4")

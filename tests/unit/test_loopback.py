@@ -58,6 +58,12 @@ def test_a_tf_config_is_told_without_its_addresses(told: str | None, words: str)
     assert loopback.config({} if told is None else {"TF_CONFIG": told}) == words
 
 
+def test_a_proxy_for_another_address_of_this_machine() -> None:
+    environ = {"http_proxy": "http://p:1", "no_proxy": "127.0.0.1"}
+    assert loopback.proxy(environ, "192.0.2.7") == "http_proxy"
+    assert loopback.proxy({**environ, "no_proxy": "192.0.2.7"}, "192.0.2.7") == ""
+
+
 def test_ports_are_different_and_free() -> None:
     ports = loopback.free_ports(8)
     assert len(set(ports)) == 8

@@ -28,6 +28,9 @@ def could_not(seen: Seen, trial: SystemTrial | None) -> Unjudged:
     words = failed(seen, trial)
     low = words.lower()
     hint = next((why for signs, why in _CAUSES if any(one in low for one in signs)), "")
+    through = word(trial, "proxy")
+    if through and not hint:
+        hint = f"{through} is set, and gRPC takes that proxy for this machine's own addresses, too"
     return Unjudged(
         "could-not-run", f"{seen.title}: {words}{f' ({hint})' if hint else ''}", seen.subjects
     )

@@ -49,7 +49,8 @@ def run(_framework, params, tell):
             if context is None:
                 return
             with tell.trial("cluster") as trial:
-                trial["proxy"] = loopback.proxy(os.environ) or None
+                util = importlib.import_module("tensorflowonspark.util")
+                trial["proxy"] = loopback.proxy(os.environ, util.get_ip_address()) or None
                 answers = _both(cluster, context, _train(), "chief", os.path.join(folder, "all"))
                 first = answers[0]
                 tell.run(framework_version=first["version"])
