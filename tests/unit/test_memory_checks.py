@@ -39,6 +39,7 @@ CODES = [f"MEM-{number:03d}" for number in range(1, 7)]
 FIRST, SECOND = ADDRESSES[:2]
 DIRECT, HOST = f"directly {FIRST} to {SECOND}", f"by way of the host {FIRST} to {SECOND}"
 VIRTUAL = Host(os_id="ubuntu", wsl=False, hypervisor="kvm")
+METAL = Host(os_id="ubuntu", wsl=False)
 WSL = Host(os_id="ubuntu", wsl=True)
 
 
@@ -411,6 +412,33 @@ def test_a_share_of_a_gpu_is_held_against_nothing(
         assert result.outcome == "pass" and "held against nothing" in result.detail, told(result)
 
 
+@pytest.mark.parametrize(
+    ("gpus", "host"), [(each(virtualization="VGPU"), METAL), (each(), WSL)], ids=["vGPU", "WSL"]
+)
+def test_copies_between_shares_of_gpus_are_held_against_nothing(
+    gpus: list[Gpu], host: Host
+) -> None:
+    made = changed("peers", set_(DIRECT, gb_s=2.0))
+    assert judged(with_runs(made, gpus, host=host), "MEM-005").outcome == "pass"
+
+
+def test_a_product_without_a_pass_line_is_held_against_what_is_published() -> None:
+    devices = [pci_device(address, device_id="10de:9999") for address in ADDRESSES]
+    changes = both(SLOW_MEMORY)
+    changes(trials := memory_trials())
+    result = judged(
+        with_runs([run("memory", trials)], idle(1), pci=Pci(devices=devices)), "MEM-002"
+    )
+    assert result.outcome == "warn" and "3,350 GB/s are published" in told(result)
+
+
+def test_what_the_host_looks_at_alone_says_little() -> None:
+    changes = both(set_("pattern", "out-of-memory", "no"), set_("inverted pattern", "error", "no"))
+    changes(trials := memory_trials())
+    result = judged(with_runs([run("memory", trials)]), "MEM-001")
+    assert result.outcome == "could-not-run" and not result.detail, told(result)
+
+
 def test_an_instance_is_known_by_what_libcuda_says() -> None:
     made = changed("memory", both(SLOW_MEMORY, set_("device", instance=True)))
     assert judged(with_runs(made), "MEM-002").outcome == "pass"
@@ -426,14 +454,24 @@ def test_wrong_data_is_a_failure_on_any_share() -> None:
     assert judged(with_runs(changed("memory", set_("pattern", wrong=1)), gpus), "MEM-001").findings
 
 
-def test_a_link_is_not_judged_by_what_a_virtual_machine_makes_up() -> None:
-    made_up = {"pcie_gen": 1, "pcie_width": 1}
-    changes = both(*[set_(f"pinned {way} the GPU", gb_s=24.0, **made_up) for way in ("to", "from")])
-    made = [run("links", trials) for trials in (links_trials(),)]
+@pytest.mark.parametrize(
+    ("host", "rate", "generation", "width", "outcome"),
+    [
+        (VIRTUAL, 24.0, 1, 1, "pass"),  # made up, as the speed says
+        (VIRTUAL, 12.0, 3, 16, "pass"),  # of a slot that is not seen
+        (METAL, 12.0, 3, 16, "warn"),
+        (METAL, 400.0, 1, 16, "pass"),  # NVLink-C2C: the PCIe link idles
+    ],
+)
+def test_a_link_is_judged_by_what_can_be_true(
+    host: Host, rate: float, generation: int, width: int, outcome: str
+) -> None:
+    link = {"pcie_gen": generation, "pcie_width": width}
+    changes = both(*[set_(f"pinned {way} the GPU", gb_s=rate, **link) for way in ("to", "from")])
     changes(trials := links_trials())
     made = [run("links", trials, place) for place in range(COUNT)]
-    result = judged(with_runs(made, host=VIRTUAL), "MEM-003")
-    assert result.outcome == "pass", told(result)
+    result = judged(with_runs(made, host=host), "MEM-003")
+    assert result.outcome == outcome, told(result)
 
 
 def test_a_link_that_nobody_saw_is_taken_from_the_facts() -> None:
@@ -516,7 +554,9 @@ def test_nvlinks_without_a_switch_join_some_pairs_better_than_others() -> None:
     trials = peers_trials()
     for place, (name, one) in enumerate(trials.items()):
         if name.startswith("directly"):
-            trials[name] = trial(name, **{**one.evidence, "GB/s": [9.0, 24.0, 48.0][place % 3]})
+            trials[name] = trial(
+                name, **{**one.evidence, "GB/s": [9.0, 24.0, 48.0][place // 3 % 3]}
+            )
     links = gpu().nvlinks
     assert isinstance(links, list)
     gpus = each(name="Tesla V100-SXM2-32GB", nvlinks=links[:6])
