@@ -71,3 +71,51 @@ def test_a_target_without_it_has_no_use_for_it(tmp_path: Path) -> None:
         told = heard(python, tmp_path, module)
         assert (told.run["outcome"], told.trials) == ("not-applicable", [])
         assert told.run["reason"] == "nvidia.dali is not installed"
+
+
+# In place of nvidia-dali-tf-plugin, which is compiled for minutes: its library comes from here, TensorFlow
+# itself loads it.
+PLUGIN = """
+import os
+import types
+
+import tensorflow
+
+def dali():
+    "A stand-in of the operator."
+
+def load_dali_tf_plugin():
+    tensorflow.load_op_library(os.path.join(os.path.dirname(__file__), "libdali_tf_current.so"))
+    return types.SimpleNamespace(dali=dali, dali_dataset=dali)
+"""
+
+
+@pytest.mark.parametrize(
+    "source", ["int of_no_other;", "int of(void); int it(void) { return of(); }"]
+)
+def test_a_plugin_loads_into_tensorflow_or_misses_a_symbol(tmp_path: Path, source: str) -> None:
+    """Real TensorFlow and DALI; of the plugin a stand-in."""
+    folder = tmp_path / "path"
+    plugin = folder / "nvidia/dali_tf_plugin"
+    plugin.mkdir(parents=True)
+    extends = "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n"
+    (folder / "nvidia/__init__.py").write_text(extends)
+    (plugin / "__init__.py").write_text("")
+    (plugin / "dali_tf_plugin.py").write_text(PLUGIN)
+    probing.compile_library(source, plugin, "libdali_tf_current.so")
+    for package in next(real_target("dali").glob("lib/python*/site-packages")).iterdir():
+        if package.name in ("makefun", "nvtx", "optree", "libcst"):
+            (folder / package.name).symlink_to(package)
+        elif package.name == "nvidia":
+            for part in package.iterdir():
+                if part.is_dir():
+                    (folder / "nvidia" / part.name).symlink_to(part)
+    told = heard(real_target("tensorflow-2.15") / "bin/python", tmp_path, "dali_tensorflow", folder)
+    before, trial = told.trials
+    assert before["evidence"]["libraries"] == []
+    if "of(void)" in source:
+        assert trial["outcome"] == "error"
+        assert "undefined symbol: of" in trial["reason"]
+    else:
+        assert trial["outcome"] == "ok", trial
+        assert trial["evidence"]["libraries"] == ["libdali_tf_current.so"]
