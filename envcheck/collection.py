@@ -24,7 +24,7 @@ from .facts.snapshot import Snapshot
 DEADLINE = 300.0
 # Seconds more with micro-kernels: it starts none after 900 s, and the last of them may take this long.
 KERNELS = 900.0 + 300.0
-SYSTEMS = 600.0 + 210.0  # the same with acceleration systems
+SYSTEMS = 600.0 + 420.0  # the same with acceleration systems
 BEYOND_PROBES = 60.0  # seconds, where a deadline for every probe was given
 GRACE = 2.0  # seconds for the collector to end what it started
 ENGINE_GRACE = 15.0  # the same where a container is part of it

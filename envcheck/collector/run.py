@@ -6,7 +6,7 @@ import sys
 import time
 
 from . import foreign, inside, probes
-from .acceleration.runner import SystemsRunner
+from .acceleration.runner import SystemsRunner, patience
 from .documents import document, section
 from .kernels.campaign import Campaign, PythonCommand
 from .kernels.selection import NoSuchGpu
@@ -178,6 +178,7 @@ class Run(object):
             {"pynvml": self.params.get("pynvml"), "root": ROOT},
             self._sweep,
             self.scratch,
+            patience(documents["machine"]),
         )
         try:
             chosen = self._unless_busy(campaign, documents["machine"])

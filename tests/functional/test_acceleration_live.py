@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -107,6 +108,11 @@ def runs(snapshot: Snapshot) -> dict[str, SystemRun]:
     return found
 
 
+def usual(reason: str) -> str:
+    """A reason as it is where the machine has little else to do: a busy one gets twice the time."""
+    return reason.replace("within 6 s", "within 3 s")
+
+
 def bad(root: Path, env: dict[str, str], python: str = sys.executable) -> SystemRun:
     return runs(looked(root, env, python))["bad"]
 
@@ -150,7 +156,7 @@ def test_what_goes_wrong_costs_its_system_alone(
 ) -> None:
     body, outcome, reason = MISBEHAVES[how]
     run = bad(made(body), clean)
-    assert run.outcome == outcome and (run.reason.startswith(reason) if reason else True), run
+    assert run.outcome == outcome and usual(run.reason).startswith(reason), run
     first, second = run.trials
     assert (first.name, first.outcome, first.evidence) == ("before", "ok", {"ran": 1})
     assert (second.name, second.outcome) == ("t", outcome) and second.reason == run.reason
@@ -189,10 +195,10 @@ def test_what_a_system_raises_outside_of_trials_is_the_outcome_of_the_whole(
 
 def test_what_hangs_while_it_is_imported(made: Made, clean: dict[str, str]) -> None:
     root = made("    pass")
-    runner = root / "envcheck/collector/acceleration/runner.py"
-    text = runner.read_text()
-    assert "IMPORT = 90.0" in text
-    runner.write_text(text.replace("IMPORT = 90.0", "IMPORT = 2.0"))
+    telling = root / "envcheck/collector/acceleration/telling.py"
+    text, changed = re.subn(r"(?m)^IMPORT = .*$", "IMPORT = 3.0", telling.read_text())
+    assert changed == 1
+    telling.write_text(text)
     system = root / "envcheck/collector/acceleration/systems/bad.py"
     # The collector reads its constants, and so imports it too: only the system's own process hangs.
     system.write_text(
@@ -200,7 +206,8 @@ def test_what_hangs_while_it_is_imported(made: Made, clean: dict[str, str]) -> N
     )
     run = bad(root, clean)
     assert (run.outcome, run.trials) == ("timeout", [])
-    assert run.reason == "its process was not imported within 2 s" and run.seconds == 0
+    assert run.reason in [f"its process was not imported within {n} s" for n in (3, 6)]
+    assert run.seconds == 0
 
 
 def test_chatter_and_forged_records_do_not_get_through(made: Made, clean: dict[str, str]) -> None:
@@ -300,7 +307,7 @@ def test_ranks_end_with_their_system_s_process(made: Made, clean: dict[str, str]
     rank = "    " + AWAY + "; time.sleep(600)"
     body = TWO.format(more="None").replace("2.5", "600")
     run = bad(made(body, rank=rank), clean)
-    assert (run.outcome, run.reason) == ("timeout", "no answer within 3 s")
+    assert (run.outcome, usual(run.reason)) == ("timeout", "no answer within 3 s")
 
 
 @pytest.mark.parametrize("dies", ["os._exit(3)", "os.kill(os.getpid(), 9)"])

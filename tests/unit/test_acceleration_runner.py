@@ -103,6 +103,7 @@ class Made:
         found: list[systems.System],
         cores: int = 2,
         sweep: Callable[[], list[Any]] = list,
+        patience: int = 1,
     ) -> None:
         monkeypatch.setattr(systems, "load", lambda: found)
         self.clock = Clock()
@@ -130,6 +131,7 @@ class Made:
             {"root": "/r"},
             sweep,
             None,
+            patience,
             self.clock,
         )
         self.runner.run(([gpu(0)], ""), lambda *told: self.progress.append(told), self.clock.pause)
@@ -147,7 +149,7 @@ def one_run(monkeypatch: pytest.MonkeyPatch, script: Script, **said: Any) -> fac
 
 
 def test_the_bounds_of_the_collector_are_those_of_the_runner() -> None:
-    most = runner.LIMIT + runner.IMPORT + systems.MOST
+    most = runner.LIMIT + (runner.IMPORT + systems.MOST) * runner.MOST_PATIENCE
     assert collection.SYSTEMS == inside.SYSTEMS == most
     for one in systems.load():
         assert one.deadline <= systems.MOST
@@ -199,6 +201,19 @@ def test_the_import_and_the_work_have_limits_of_their_own(monkeypatch: pytest.Mo
     (trial,) = hung.trials
     assert (trial.name, trial.control, trial.outcome) == ("b", True, "timeout")
     assert trial.reason == "no answer within 5 s"
+
+
+def test_a_busy_machine_gets_twice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = [(170.0, record(ready=170.0)), (9.0 + 170.0, record(done=True))]
+    for times, outcome in ((1, "timeout"), (2, "ok")):
+        scripts = {"made": lambda clock: Process(clock, slow, 0)}
+        made = Made(monkeypatch, scripts, [system("made")], patience=times)
+        assert [run.outcome for run in made.runs()] == [outcome]
+        assert made.started[0][2]["seconds"] == 5.0 * times
+    machine = {"host": {"outcome": "ok", "facts": {"cpus_allowed": 4}}}
+    for waiting, times in ((0.5, 1), (4.0, 1), (4.1, 2), (99.0, 2)):
+        monkeypatch.setattr("os.getloadavg", lambda waiting=waiting: (waiting, 0.0, 0.0))
+        assert runner.patience(machine) == times
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import deep
 import pytest
 from fleet import PRODUCTS, fleet, slurm
 from msgspec.structs import replace
@@ -48,3 +49,33 @@ def test_a_job_without_gpus_is_told_so() -> None:
 
 def test_gpus_that_nothing_closes_and_the_driver_does_not_list() -> None:
     assert diagnosed(without_gpus(slurm(PRODUCTS[5]), usable=True))["DRV-007"].outcome == "fail"
+
+
+@pytest.mark.parametrize("name", FLEET)
+def test_a_deep_look_tells_nothing_of_a_healthy_machine(name: str) -> None:
+    """What real frameworks left behind on a CPU, and a look at GPUs that are all in use."""
+    recorded = sorted(deep.recorded())
+    one = recorded[list(FLEET).index(name) % len(recorded)]
+    looks = {one: deep.looked(FLEET[name], one), "in use": deep.in_use(FLEET[name])}
+    for look, snapshot in looks.items():
+        told = {
+            code: outcome
+            for code, outcome in outcomes(snapshot).items()
+            if outcome in ("fail", "warn") and code.startswith(("ACC", "MEM"))
+        }
+        assert not told, look
+
+
+def outcomes(snapshot: Snapshot) -> dict[str, str]:
+    return {code: result.outcome for code, result in diagnosed(snapshot).items()}
+
+
+def test_something_engages_in_the_recorded_looks() -> None:
+    machine = FLEET["NVIDIA H100 80GB HBM3, alone"]
+    engaged = {
+        name.partition(" ")[0]
+        for name in deep.recorded()
+        for code, outcome in outcomes(deep.looked(machine, name)).items()
+        if code.startswith("ACC") and outcome == "pass"
+    }
+    assert {"jax", "torch", "tensorflow"} <= engaged

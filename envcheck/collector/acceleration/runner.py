@@ -1,6 +1,7 @@
 """Runs the systems after the micro-kernels: a few side by side, and those that are timed alone."""
 
 import json
+import os
 import shutil
 import tempfile
 import time
@@ -12,6 +13,7 @@ from .child import BOOTSTRAP
 from .telling import IMPORT
 
 LIMIT = 600.0  # seconds after which nothing is started any more
+MOST_PATIENCE = 2  # times the limits, where the machine has much else to do
 _CORES = 2  # for each process at work
 _SIDE_BY_SIDE = 3  # at most, on one GPU
 _PAUSE = 0.005  # seconds between two looks
@@ -31,6 +33,7 @@ class SystemsRunner(object):
         params,
         sweep=list,
         scratch=None,
+        patience=1,
         clock=time.monotonic,
     ):
         """names: of systems. documents: {"machine", "target"}, the target's may be None.
@@ -38,6 +41,7 @@ class SystemsRunner(object):
         pythons: a PythonCommand for each of them. start(argv, deadline, cwd, env): a process.Child.
         params: what every process of it gets. sweep(): ends what processes that are over have left behind,
         and names what it could not end, as orphans.sweep. scratch: a directory for their temporary files.
+        patience: what the limits of the import and of the work are multiplied by.
         """
         self._names = names
         self._documents = documents
@@ -47,6 +51,7 @@ class SystemsRunner(object):
         self._params = params
         self._sweep = sweep
         self._scratch = scratch
+        self._patience = patience
         self._clock = clock
         self._width = max(1, min(cores(documents["machine"]) // _CORES, _SIDE_BY_SIDE))
         self.sessions = {}  # of the processes: the document that each belongs to
@@ -58,7 +63,9 @@ class SystemsRunner(object):
         """
         began = self._clock()
         planned = jobs.plan(systems.load(), self._names, chosen, self._documents)
-        attempts = [SystemProcess(job, self._launch, self._clock) for job in planned]
+        attempts = [
+            SystemProcess(job, self._launch, self._clock, self._patience) for job in planned
+        ]
         waiting = [attempt for attempt in attempts if not attempt.job.outcome]
         total, working, left = len(waiting), [], []
         while waiting or working:
@@ -95,7 +102,7 @@ class SystemsRunner(object):
             device=job.on,
             gpus=addresses(job),
             memory_mib=jobs.memory_mib(job.devices, self._documents["machine"], width),
-            seconds=job.system.deadline,
+            seconds=job.system.deadline * self._patience,
             libraries=jobs.libraries(job.system, self._documents[job.system.document]),
         )
         env = dict(self._environ)
@@ -106,7 +113,8 @@ class SystemsRunner(object):
             env["TMPDIR"] = job.folder
         argv = python.argv + ["-c", BOOTSTRAP, params["root"], job.system.module]
         argv.append(json.dumps(params))
-        child = self._start(argv, IMPORT + job.system.deadline, python.cwd, env)
+        most = (IMPORT + job.system.deadline) * self._patience
+        child = self._start(argv, most, python.cwd, env)
         if child.pid is not None:
             self.sessions[child.pid] = python.document
         return child
@@ -163,11 +171,13 @@ def _remove(folder):
 class SystemProcess(object):
     """One SystemJob at work: ``open`` it, call ``step`` until it is False; then ``told`` is its SystemRun."""
 
-    def __init__(self, job, launch, clock):
+    def __init__(self, job, launch, clock, patience=1):
         self.job = job
         self.stuck = None  # a Result's, of a process that could not be killed
         self._launch = launch
         self._clock = clock
+        self._import = IMPORT * patience
+        self._deadline = job.system.deadline * patience
         self._heard = telling.SystemHeard()
         self._child = self._ready = None
         self._seconds = 0.0
@@ -185,7 +195,7 @@ class SystemProcess(object):
         self._heard.hear(self._child.new_stdout())
         if self._heard.ready and self._ready is None:
             self._ready = now
-        limit = IMPORT if self._ready is None else self.job.system.deadline
+        limit = self._import if self._ready is None else self._deadline
         since = self._opened if self._ready is None else self._ready
         if result is not None:
             self._end(result, now - since)
@@ -215,10 +225,10 @@ class SystemProcess(object):
         if self._late and self._ready is None:
             return "timeout", "%s was not imported within %g s" % (
                 self.job.system.framework or "its process",
-                IMPORT,
+                self._import,
             )
         if self._late or result.outcome == "timeout":
-            return "timeout", "no answer within %g s" % self.job.system.deadline
+            return "timeout", "no answer within %g s" % self._deadline
         if result.outcome == "not-started":
             return "error", "its process could not be started: %s" % result.error
         last = [text for text in result.tail(1, 400).splitlines() if text.strip()][-1:]
@@ -236,6 +246,15 @@ class SystemProcess(object):
         run.update(self._heard.run, seconds=self._seconds, trials=self._heard.trials)
         run["log"] = self._log
         return run
+
+
+def patience(machine):
+    """What the limits are multiplied by, here and now: on a busy machine all is slow, and nothing hangs."""
+    try:
+        waiting = os.getloadavg()[0]
+    except OSError:
+        return 1
+    return MOST_PATIENCE if waiting > cores(machine) else 1
 
 
 def addresses(job):
