@@ -5,11 +5,8 @@ import time
 
 HALF = {19: "float16", 14: "bfloat16"}  # DataType
 _TINY = (8, 8, 8)  # batch, edge, channels
-_BIG = (
-    64,
-    56,
-    128,
-)  # of which a step takes milliseconds on a GPU: what is told of its pace means something
+# A step of it takes milliseconds on a GPU: what is told of its pace means something.
+_BIG = (32, 56, 128)
 _MODEST = (16, 28, 64)
 _BIG_MIB = 3000
 _WARM = 3
