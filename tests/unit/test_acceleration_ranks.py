@@ -98,6 +98,17 @@ def test_the_seconds_of_ranks_begin_when_all_have_imported_their_framework() -> 
     assert teller.told == [{"framework_version": "2.15.1"}, {"ready": 2.5}]
 
 
+def test_what_ranks_know_is_told_where_they_failed_before_they_were_ready() -> None:
+    first, second, teller = _Child(over=True), _Child(), _Teller()
+    first.said = _said(run={"framework_version": "2.21.0"})
+    wait = ranks._Wait(_ranks(first, second), 100.0, 50.0, teller)
+    wait.look()
+    second.result = _Result()
+    wait.look()
+    wait.look()
+    assert teller.told == [{"framework_version": "2.21.0"}, {"ready": 0.0}]
+
+
 def test_the_rank_that_failed_is_named_and_not_one_that_waited_for_it() -> None:
     waited, failed = _ranks(_Child(over=True), _Child(over=True))
     waited._child.result.outcome = "stopped"

@@ -106,15 +106,16 @@ class _Wait(object):
         self._tell = tell
         self._until = None if tell is not None else time.monotonic() + seconds
         self._bereft = False
-        self._over = False
+        self._over = self._told = False
 
     def look(self):
         if self._over:
             return
         now = time.monotonic()
         looks = [rank.look() for rank in self._ranks]
-        if self._tell is not None and self._until is None and all(ready for ready, _over in looks):
-            self._until = now + self._seconds
+        if self._tell is not None and not self._told and all(ready for ready, _over in looks):
+            self._told = True
+            self._until = self._until or now + self._seconds
             self._tell_ready()
         if self._patience is not None and not self._bereft and any(over for _ready, over in looks):
             self._bereft = True
