@@ -224,17 +224,6 @@ def test_ranks_that_do_not_find_each_other_are_not_engaged(tmp_path: Path) -> No
     assert "ranks train alone" in result.findings[0].headline
 
 
-def test_executors_without_a_chief_are_not_engaged(tmp_path: Path) -> None:
-    setup = (
-        "own = system._both\n"
-        "system._both = lambda cluster, context, work, chief, folder: own("
-        "cluster, context, work, None, folder)"
-    )
-    result = broken("spark", "spark", "spark", setup, tmp_path)
-    assert result.outcome == "fail", result
-    assert "executors of Spark train alone" in result.findings[0].headline
-
-
 def test_a_server_without_workers_could_not_run(tmp_path: Path) -> None:
     setup = "system._TASKS = (('chief', 0),)\n"
     result = broken("tensorflow-1.15", "parameter-servers", "parameter_servers", setup, tmp_path)

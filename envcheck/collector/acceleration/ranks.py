@@ -77,6 +77,7 @@ def run(params, number, seconds, environ=None, more=None, patience=None, tell=No
         process.stop_all(children)
     for rank in ranks:
         rank.end(wait.why)
+    wait.tell_ready()
     return ranks
 
 
@@ -114,9 +115,8 @@ class _Wait(object):
         now = time.monotonic()
         looks = [rank.look() for rank in self._ranks]
         if self._tell is not None and not self._told and all(ready for ready, _over in looks):
-            self._told = True
             self._until = self._until or now + self._seconds
-            self._tell_ready()
+            self.tell_ready()
         if self._patience is not None and not self._bereft and any(over for _ready, over in looks):
             self._bereft = True
             self._until = min(now + self._patience, self._until or now + self._patience)
@@ -127,7 +127,10 @@ class _Wait(object):
             for rank in self._ranks:
                 rank.stop()
 
-    def _tell_ready(self):
+    def tell_ready(self):
+        if self._tell is None or self._told:
+            return
+        self._told = True
         told = [rank.told for rank in self._ranks]
         versions = [one["framework_version"] for one in told if "framework_version" in one]
         if versions:
