@@ -33,6 +33,7 @@ _TF_2 = ("tensorflow-cpu==2.15.1", "numpy<2", "pillow")
 TARGETS = {
     "tensorflow-1.15": Wanted(7, _TF_1),
     "tensorflow-2.15": Wanted(11, _TF_2),
+    "tensorflow-2.15-cuda": Wanted(11, ("tensorflow==2.15.1", "numpy<2")),  # and with TensorRT
     "tensorflow-newest": Wanted(12, ("tensorflow-cpu", "numpy")),
     "torch": Wanted(0, ("torch", "numpy", "pillow")),
     "jax": Wanted(0, ("jax", "jaxlib")),

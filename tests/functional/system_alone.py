@@ -1,0 +1,69 @@
+"""Runs one acceleration system by itself with a real Python, as the collector does; judges what it told."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import probing
+from cli import environment
+
+from envcheck.checks.engine import diagnose
+from envcheck.checks.registry import all_checks
+from envcheck.collector.acceleration import jobs, runner, systems
+from envcheck.collector.acceleration.child import BOOTSTRAP
+from envcheck.collector.runtime import process
+from envcheck.facts.acceleration import Acceleration, SystemRun
+from envcheck.facts.base import Probe
+from envcheck.facts.snapshot import SCHEMA, Collector, Document, Snapshot
+from envcheck.findings.model import CheckResult
+
+
+def run(
+    python: Path, module: str, folder: Path, device: str = "cpu", before: str = "", **variables: str
+) -> SystemRun:
+    """What one system's file tells. before: what its process does first, once the framework is there."""
+    (system,) = [one for one in systems.load() if one.module == module]
+    script = BOOTSTRAP
+    if before:
+        lines = script.splitlines()
+        script = "\n".join([*lines[:-1], before, lines[-1]])
+    params = {
+        "device": device,
+        "gpus": [],
+        "memory_mib": None,
+        "seconds": system.deadline,
+        "root": str(probing.REPOSITORY),
+        "pynvml": "",
+        "libraries": {},
+    }
+    argv = [str(python), "-B", "-c", script, params["root"], module, json.dumps(params)]
+    env = environment(TMPDIR=str(folder), **variables)
+
+    def launch(_job: Any) -> Any:
+        return process.Child(argv, 200, env=env, cwd=str(folder))
+
+    attempt = runner.SystemProcess(jobs.SystemJob(system, on=device), launch, time.monotonic)
+    attempt.open()
+    while attempt.step():
+        time.sleep(0.05)
+    return msgspec.convert(attempt.told(), SystemRun)
+
+
+def judged(code: str, one: SystemRun) -> CheckResult:
+    """What a check says of a run, where nothing else is known."""
+    facts = Acceleration(systems=[one.system], runs=[one])
+    document = Document(
+        origin="live",
+        location="machine",
+        collected_at="2026-11-22T18:00:00Z",
+        collector=Collector(version="0", python="3.11"),
+        acceleration=Probe(outcome="ok", facts=facts),
+    )
+    snapshot = Snapshot(schema=SCHEMA, redacted=True, machine=document, target=document)
+    (check,) = [one for one in all_checks() if one.code == code]
+    (result,) = diagnose(snapshot, checks=[check]).results
+    return result
