@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).parent / "unit"))
 
+import deep_working
 import h100
 import modes_machine
 import modes_target
@@ -24,6 +25,7 @@ from envcheck.facts.base import Probe
 from envcheck.facts.gpu import Gpu, NvLink
 from envcheck.facts.pci import Pci
 from envcheck.facts.snapshot import Collector, Document, Snapshot
+from envcheck.facts.target import Environment
 
 FOLDER = Path(__file__).parents[1] / "envcheck" / "data" / "demos"
 
@@ -47,6 +49,7 @@ SOURCES = {
     "loader": "dlopen in forked children of the target's interpreter",
     "tensorflow": "import tensorflow",
     "micro_kernels": "micro-kernels",
+    "acceleration": "the systems, run",
 }
 
 IDLE: dict[str, Any] = {
@@ -107,6 +110,21 @@ def odd() -> Snapshot:
     return of(gpus, pci=Pci(devices=devices))
 
 
+def silent_systems() -> Snapshot:
+    """All GPUs proven; clusters switched off by a variable, and a Horovod that was built without NCCL."""
+    well = healthy()
+    target = well.target
+    assert target is not None and target.environment is not None
+    environment = replace(
+        target.environment, facts=Environment(variables={"TF_XLA_FLAGS": "--tf_xla_auto_jit=-1"})
+    )
+    return deep_working.looked(
+        replace(well, target=replace(target, environment=environment)),
+        deep_working.clustering(deep_working.UNCLUSTERED),
+        deep_working.horovod(nccl=False, operations=["GLOO_ALLREDUCE"]),
+    )
+
+
 # name: what it shows in one line, and what makes it
 DEMOS: dict[str, tuple[str, Callable[[], Snapshot]]] = {
     "healthy": ("8 × H100, healthy, all Tensor Core modes proven", healthy),
@@ -116,6 +134,7 @@ DEMOS: dict[str, tuple[str, Callable[[], Snapshot]]] = {
         "TensorFlow sees no GPU: its CUDA wheels are missing",
         modes_target.no_and_cuda,
     ),
+    "silent-systems": ("XLA and Horovod are on, and do not do what they are for", silent_systems),
     "odd-machine": ("one GPU has fewer NVLinks and PCIe lanes than its peers", odd),
 }
 

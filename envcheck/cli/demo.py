@@ -14,7 +14,7 @@ from .style import style_of
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
-NAMES = ("healthy", "heat", "driver-update", "blind-tensorflow", "odd-machine")
+NAMES = ("healthy", "heat", "driver-update", "blind-tensorflow", "silent-systems", "odd-machine")
 
 EPILOG = """\
 examples:

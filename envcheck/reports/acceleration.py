@@ -36,21 +36,24 @@ _WIDE = 72  # cells of a page that has room for a column of titles
 def section(page: Page, report: Report, snapshot: Snapshot, verbose: bool = True) -> None:
     """The whole section with a blank line before it; nothing where no system was asked for.
 
-    What is not applicable, and what follows from a failure elsewhere, shares lines by its reasons.
-    ``verbose``: what each run left behind, too.
+    What is not applicable, and what follows from a failure elsewhere, shares lines by its reasons. The
+    target's framework is not named again where it has but one. ``verbose``: what each run left behind, too.
     """
     results = asked(report)
     if not results:
         return
     page.blank()
     page.paragraph(("Acceleration:", "heading"), (summary(results), ""), hanging=2)
+    framework = _only_framework(snapshot)
     alike: dict[tuple[str, str], list[str]] = {}
     cells = max((len(one.title) for one in results if one.outcome != "skipped"), default=0)
     for result in results:
         if result.outcome == "skipped":
-            alike.setdefault((state(result), why(result)), []).append(result.title)
+            reason = why(result).replace(framework, "")
+            alike.setdefault((state(result), reason), []).append(result.title)
             continue
-        _row(page, result, min(cells, _TITLE_CELLS), verbose)
+        text = page.clean(why(result).replace(framework, ""))
+        _row(page, result, text, min(cells, _TITLE_CELLS), verbose)
         for line in _evidence(snapshot, result) if verbose else ():
             page.paragraph((page.clean(line), "quiet"), indent=6, hanging=8)
     for (word, reason), titles in alike.items():
@@ -59,15 +62,15 @@ def section(page: Page, report: Report, snapshot: Snapshot, verbose: bool = True
         page.paragraph(*spans, indent=2, hanging=4)
 
 
-def _row(page: Page, result: CheckResult, cells: int, verbose: bool) -> None:
-    """``verbose``: with all that is said of it; else what is no finding is cut after two lines."""
+def _row(page: Page, result: CheckResult, text: str, cells: int, verbose: bool) -> None:
+    """``verbose``: with all that is said of it; else a pass is cut to a line where it has room, all else to two."""
     from .page import Column
 
-    word, text = state(result), page.clean(why(result))
+    word = state(result)
     wide = page.width >= _WIDE
     if not verbose and not result.findings:
-        room = page.width - _STATE_CELLS - (cells + 6 if wide else 3)
-        text = page.cut(text, 2 * room - (0 if wide else len(result.title)) - _RAGGED)
+        room = page.width - _STATE_CELLS - (cells + 6 if wide else len(result.title) + 5)
+        text = page.cut(text, room if wide and result.outcome == "pass" else 2 * room - _RAGGED)
     if not wide:
         first = f"  {word.ljust(_STATE_CELLS)}"
         page.hanging((first, result.outcome), (f"{result.title}:", ""), (text, ""))
@@ -109,6 +112,14 @@ def why(result: CheckResult) -> str:
     if result.findings:
         return "; ".join(dict.fromkeys(map(_first_sentence, result.findings)))
     return result.reason.replace(f"{_NOT_APPLICABLE}: ", "")
+
+
+def _only_framework(snapshot: Snapshot) -> str:
+    """What results begin with where the systems ran in one framework alone: "TensorFlow 2.15.1: "."""
+    probe = None if snapshot.target is None else snapshot.target.acceleration
+    runs = probe.facts.runs if probe is not None and probe.facts is not None else []
+    titles = {Seen(run, "").title for run in runs} - {""}
+    return f"{titles.pop()}: " if len(titles) == 1 else ""
 
 
 def _first_sentence(finding: Finding) -> str:

@@ -19,6 +19,7 @@ SHOWS = {
     "heat": ["GPU-008"],
     "driver-update": ["DRV-002"],
     "blind-tensorflow": ["PKG-013"],
+    "silent-systems": ["ACC-008", "ACC-014"],
     "odd-machine": ["PCI-005", "GPU-013"],
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import deep
+import deep_working
+import demos
 import pytest
 from fleet import PRODUCTS, fleet, slurm
 from msgspec.structs import replace
@@ -64,6 +66,19 @@ def test_a_deep_look_tells_nothing_of_a_healthy_machine(name: str) -> None:
             if outcome in ("fail", "warn") and code.startswith(("ACC", "MEM"))
         }
         assert not told, look
+
+
+def test_a_deep_look_at_gpus_that_work_tells_nothing() -> None:
+    found = diagnosed(deep_working.looked(demos.healthy()))
+    told = {code: found[code].outcome for code in found if code.startswith(("ACC", "MEM"))}
+    assert set(told.values()) == {"pass", "skipped"}
+    assert [code for code in told if told[code] == "skipped"] == [
+        "ACC-002",
+        "ACC-004",
+        "ACC-010",
+        "ACC-018",
+        "ACC-019",
+    ]
 
 
 def outcomes(snapshot: Snapshot) -> dict[str, str]:

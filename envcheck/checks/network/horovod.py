@@ -44,7 +44,7 @@ def built_with(view: SnapshotView) -> set[str]:
         "Horovod, docs/gpus.rst and docs/install.rst: HOROVOD_GPU_OPERATIONS",
         "Horovod 0.28.1, common/ops/nccl_operations.cc",
     ),
-    follows=(*NO_GPUS_THERE, "PKG-011"),
+    follows=(*NO_GPUS_THERE, "PKG-011", "ACC-014"),
 )
 def horovod(view: SnapshotView) -> Iterator[Verdict]:
     distributions = installed(view)
