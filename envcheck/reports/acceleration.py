@@ -63,7 +63,7 @@ def section(page: Page, report: Report, snapshot: Snapshot, verbose: bool = True
 
 
 def _row(page: Page, result: CheckResult, text: str, cells: int, verbose: bool) -> None:
-    """``verbose``: with all that is said of it; else a pass is cut to a line where it has room, all else to two."""
+    """``verbose``: with all that is said of it; else a pass is cut to a line, or to two as all else."""
     from .page import Column
 
     word = state(result)
