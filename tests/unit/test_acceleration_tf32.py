@@ -20,8 +20,10 @@ from convolved import (
 from msgspec.structs import replace
 
 from envcheck.checks.registry import all_checks
-from envcheck.collector.acceleration import convolutions, telling, tf32_convolutions
-from envcheck.collector.acceleration.convolutions import Shape
+from envcheck.collector.acceleration import telling
+from envcheck.collector.acceleration.convolving import reference as convolutions
+from envcheck.collector.acceleration.convolving import tf32 as tf32_convolutions
+from envcheck.collector.acceleration.convolving.reference import Shape
 from envcheck.facts.acceleration import SystemTrial
 from envcheck.facts.missing import Skip
 from envcheck.facts.view import SnapshotView

@@ -28,7 +28,8 @@ from amp_runs import (
 )
 from targets import gpu, judge, machine, replace
 
-from envcheck.collector.acceleration import telling, turns
+from envcheck.collector.acceleration import telling
+from envcheck.collector.acceleration.amp import turns
 from envcheck.collector.acceleration.systems import amp_speed_torch
 from envcheck.findings.model import CheckResult
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from envcheck.collector.acceleration import horovod, loopback
+from envcheck.collector.acceleration.distributed import horovod, loopback
 from envcheck.collector.acceleration.telling import CouldNotRun
 
 

@@ -5,8 +5,8 @@ import ctypes
 
 from ...cuda import libraries
 from ...kernels.failures import NotSupported
-from .. import convolutions
 from . import Side, asked
+from . import reference as convolutions
 
 _TYPES = {"FP32": "float32", "TF32": "float32", "FP16": "float16", "BF16": "bfloat16"}
 

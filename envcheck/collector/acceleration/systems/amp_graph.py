@@ -5,7 +5,8 @@ import importlib
 import os
 
 from ... import framework
-from .. import made_up_gpu, ranks, telling, tensorflow_step, tensorflow_words
+from .. import ranks, telling
+from ..amp import made_up_gpu, tensorflow_step, tensorflow_words
 
 SYSTEM = "amp-graph"
 FRAMEWORK = "tensorflow"

@@ -7,7 +7,8 @@ the same. What the rewrite would do by itself is switched off.
 
 from ...kernels import cupti, framework_tensorflow
 from ...probes.tensorflow import build_info
-from .. import telling, turns
+from .. import telling
+from ..amp import turns
 
 SYSTEM = "amp-tensor-cores"
 FRAMEWORK = "tensorflow"

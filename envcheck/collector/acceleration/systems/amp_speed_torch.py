@@ -7,7 +7,8 @@ them. The product runs at sizes that are multiples of 8, and at one more and one
 import warnings
 
 from ...kernels import cupti, framework_torch
-from .. import telling, turns
+from .. import telling
+from ..amp import turns
 from .amp_torch import cast
 
 SYSTEM = "amp-tensor-cores"

@@ -1,6 +1,6 @@
 """Convolutions in TensorFlow, against a reference: 2D and 3D, each type, forward and backward."""
 
-from .. import convolutions
+from ..convolving import reference as convolutions
 from ..convolving.tensorflow import TensorFlowSide
 
 SYSTEM = "cudnn"

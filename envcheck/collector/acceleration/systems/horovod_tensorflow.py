@@ -1,6 +1,6 @@
 """Horovod in TensorFlow: a rank a GPU, or two on the CPU; TensorFlow 1 in a session, 2 at once."""
 
-from .. import horovod
+from ..distributed import horovod
 
 SYSTEM = "horovod"
 FRAMEWORK = "tensorflow"

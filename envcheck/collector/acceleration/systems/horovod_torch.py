@@ -1,6 +1,6 @@
 """Horovod in PyTorch: a rank a GPU, or two on the CPU."""
 
-from .. import horovod
+from ..distributed import horovod
 
 SYSTEM = "horovod"
 FRAMEWORK = "torch"

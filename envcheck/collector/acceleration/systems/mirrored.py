@@ -3,7 +3,7 @@
 import importlib
 import os
 
-from .. import loopback
+from ..distributed import loopback
 from ..telling import CouldNotRun, NotApplicable
 
 SYSTEM = "mirrored"

@@ -3,7 +3,8 @@
 import json
 import os
 
-from .. import loopback, ranks, telling
+from .. import ranks, telling
+from ..distributed import loopback
 
 SYSTEM = "multiworker"
 FRAMEWORK = "tensorflow"

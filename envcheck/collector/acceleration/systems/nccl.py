@@ -14,8 +14,9 @@ import threading
 import time
 
 from ...kernels.driver import Driver
-from .. import nccl_log, ranks, telling
-from ..nccl_library import FLOAT16, FLOAT32, INT32, MAX, Nccl, NcclError
+from .. import ranks, telling
+from ..nccl import log as nccl_log
+from ..nccl.library import FLOAT16, FLOAT32, INT32, MAX, Nccl, NcclError
 
 SYSTEM = "nccl"
 GPUS = 2

@@ -5,7 +5,8 @@ import os
 import tempfile
 import time
 
-from .. import loopback, ranks
+from .. import ranks
+from ..distributed import loopback
 
 SYSTEM = "parameter-servers"
 FRAMEWORK = "tensorflow"

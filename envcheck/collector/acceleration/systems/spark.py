@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from .. import loopback
+from ..distributed import loopback
 from ..telling import CouldNotRun
 
 SYSTEM = "spark"

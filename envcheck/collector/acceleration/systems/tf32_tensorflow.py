@@ -1,6 +1,6 @@
 """TF32 in TensorFlow's convolutions: the bits of their results, and with TF32 off in two ways."""
 
-from .. import tf32_convolutions
+from ..convolving import tf32 as tf32_convolutions
 from ..convolving.tensorflow import TensorFlowSide
 
 SYSTEM = "tf32"

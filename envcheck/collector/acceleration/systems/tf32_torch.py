@@ -1,6 +1,6 @@
 """TF32 in PyTorch's convolutions: the bits of their results, and with TF32 off in two ways."""
 
-from .. import tf32_convolutions
+from ..convolving import tf32 as tf32_convolutions
 from ..convolving.torch import TorchSide
 
 SYSTEM = "tf32"

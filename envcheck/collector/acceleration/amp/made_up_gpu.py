@@ -8,7 +8,8 @@ import contextlib
 import importlib
 import os
 
-from . import telling, tensorflow_step
+from .. import telling
+from . import tensorflow_step
 
 SIMULATE = "TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_SIMULATE_GPU"
 _DEVICE = "/job:localhost/replica:0/task:0/device:GPU:0"

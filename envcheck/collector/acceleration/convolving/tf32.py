@@ -12,9 +12,9 @@ import contextlib
 import os
 from fractions import Fraction
 
-from ..kernels.vectors import VECTORS, Vector, encode, pack, text
-from . import convolving, ranks, telling
-from .convolutions import FIRST, Shape, places
+from ...kernels.vectors import VECTORS, Vector, encode, pack, text
+from .. import convolving, ranks, telling
+from .reference import FIRST, Shape, places
 
 # Two sizes, since cuDNN may take a kernel without TF32 for one and not for the other.
 SHAPES = (Shape(2, 32, 128, 128, 29, 3, 2), Shape(2, 16, 512, 512, 15, 3, 2))

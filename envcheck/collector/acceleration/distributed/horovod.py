@@ -9,9 +9,10 @@ import socketserver
 import tempfile
 import threading
 
-from ..runtime import process
-from . import loopback, ranks, telling
-from .child import BOOTSTRAP
+from ...runtime import process
+from .. import ranks, telling
+from ..child import BOOTSTRAP
+from . import loopback
 
 DEADLINE = 60.0  # an mpirun after that has its imports to do
 _SECONDS = 40.0

@@ -17,8 +17,8 @@ from collections import namedtuple
 from fractions import Fraction
 from math import ldexp
 
-from ..kernels.failures import NotSupported
-from . import telling
+from ...kernels.failures import NotSupported
+from .. import telling
 
 FORWARD, INPUT, FILTER = PASSES = ("forward", "input gradient", "filter gradient")
 # The first compute capability with the type; as products.FIRST, but that FP16 is a type of all.

@@ -5,7 +5,7 @@ import os
 import socket
 from contextlib import ExitStack
 
-from .telling import CouldNotRun
+from ..telling import CouldNotRun
 
 HOST = "127.0.0.1"
 _SECONDS = 3.0

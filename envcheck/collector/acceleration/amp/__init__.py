@@ -1,0 +1,1 @@
+"""Mixed precision in TensorFlow by graph rewrite: the step, the words a build knows, a made-up GPU."""

@@ -1,0 +1,1 @@
+"""Training in several processes: loopback and its ports, and how Horovod is started."""

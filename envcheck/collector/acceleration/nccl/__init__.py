@@ -1,0 +1,1 @@
+"""The NCCL of the target: its functions, and what its log says."""
