@@ -35,7 +35,7 @@ _LAST_TENSORFLOW = (2, 16)  # from here on its last release does not work
         "horovod#3103",
         "horovod#4290",
     ),
-    follows=(*NO_FRAMEWORK, "PKG-011", "NET-009"),
+    follows=(*NO_FRAMEWORK, "PKG-011"),
     systems=("horovod",),
 )
 def horovod(view: SnapshotView) -> Iterator[Verdict]:
