@@ -8,8 +8,8 @@ from types import CodeType, FunctionType
 
 from .registry import Check
 
-# A title says most; what a check may say comes last.
-_TITLE, _ABOUT, _SAID = 3, 2, 1
+# A system's name and a title say most; what a check may say comes last.
+_SYSTEM, _TITLE, _ABOUT, _SAID = 4, 3, 2, 1
 # Used by all checks.
 _SHARED = tuple(f"{__package__}.{name}" for name in ("registry", "engine"))
 
@@ -24,6 +24,7 @@ def search(words: Sequence[str], checks: Iterable[Check]) -> list[Check]:
 def _score(check: Check, words: Sequence[str]) -> int:
     """0 where one of them is nowhere."""
     texts = (
+        (_SYSTEM, " ".join(check.systems)),
         (_TITLE, check.title),
         (_ABOUT, check.about),
         (_SAID, " ".join([check.problem, *said(check)])),

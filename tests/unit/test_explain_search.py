@@ -107,3 +107,9 @@ def test_what_nothing_mentions_is_an_error(capsys: pytest.CaptureFixture[str]) -
     assert 'no check mentions "quux zebra"' in capsys.readouterr().err
     assert run(["explain", "z" * 100_000]) == 2
     assert len(capsys.readouterr().err) < 200
+
+
+def test_the_name_of_an_acceleration_system_comes_first() -> None:
+    named = msgspec.structs.replace(check("ACC-900", "Other", "Its title."), systems=("zebra",))
+    titled = check("ACC-901", "zebra")
+    assert search(["zebra"], [titled, named]) == [named, titled]
