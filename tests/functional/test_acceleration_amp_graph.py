@@ -30,7 +30,8 @@ RUN = """
 import json, sys
 sys.path.insert(0, {root!r})
 from envcheck.collector import framework
-from envcheck.collector.acceleration import telling, tensorflow_step
+from envcheck.collector.acceleration import telling
+from envcheck.collector.acceleration.amp import tensorflow_step
 from envcheck.collector.acceleration.systems import amp_graph
 tf, problem = framework.load("tensorflow")
 told = []

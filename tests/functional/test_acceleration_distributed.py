@@ -40,7 +40,8 @@ RUN = """
 import json, sys
 sys.path.insert(0, {root!r})
 from envcheck.collector import framework
-from envcheck.collector.acceleration import loopback, telling
+from envcheck.collector.acceleration import telling
+from envcheck.collector.acceleration.distributed import loopback
 from envcheck.collector.acceleration.systems import {module} as system
 told = []
 class Teller(telling.SystemTeller):

@@ -41,7 +41,8 @@ OVERRIDE = "NVIDIA_TF32_OVERRIDE=0"
 PROCESS = """
 import sys
 sys.path.insert(0, {root!r})
-from envcheck.collector.acceleration import child, convolutions, tf32_convolutions
+from envcheck.collector.acceleration import child
+from envcheck.collector.acceleration.convolving import reference as convolutions, tf32 as tf32_convolutions
 from envcheck.collector.acceleration.systems import {module} as system
 {setup}
 child.main({module!r}, {params!r})
