@@ -11,6 +11,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,13 +109,19 @@ def test_horovod_is_engaged_over_gloo(target: str) -> None:
     assert "2 ranks, sum 3 of 3, equal weights, over Gloo, on the CPU" in found["detail"]
 
 
-def test_spark_is_engaged_and_nothing_of_it_stays(tmp_path: Path) -> None:
-    (tmp_path / "tmp").mkdir()
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A directory whose name leaves room for that of a socket."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def test_spark_is_engaged_and_nothing_of_it_stays(short: Path) -> None:
     before = _files(real_target("spark"))
-    found = doctor("spark", "spark", TMPDIR=str(tmp_path / "tmp"))["spark"]
+    found = doctor("spark", "spark", TMPDIR=str(short))["spark"]
+    assert not running(short) and not running_commands(str(short))
     assert found["outcome"] == "pass", found
     assert "2 executors of Spark 3.5.9 in sync, sum 3 of 3" in found["detail"]
-    assert not running(tmp_path) and not running_commands(str(tmp_path))
     assert _files(real_target("spark")) == before
 
 
@@ -122,20 +130,26 @@ def _files(target: Path) -> set[str]:
     return {str(path) for path in home.rglob("*")}
 
 
-def test_no_java_stays_where_envcheck_itself_is_killed(tmp_path: Path) -> None:
-    (tmp_path / "tmp").mkdir()
+def test_no_java_stays_where_envcheck_itself_is_killed(short: Path) -> None:
     argv = [sys.executable, "-m", "envcheck", "doctor", "--only", "spark"]
     process = subprocess.Popen(
         [*argv, "--target", str(real_target("spark"))],
-        env=environment(TMPDIR=str(tmp_path / "tmp")),
+        env=environment(TMPDIR=str(short)),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        assert wait_for(lambda: any(b"java" in one[2] for one in running(tmp_path)), 120)
+        assert wait_for(lambda: any(b"java" in one[2] for one in running(short)), 120)
     finally:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    assert wait_for(lambda: not running(tmp_path), 60), running(tmp_path)
+    assert wait_for(lambda: not running(short), 60), running(short)
+
+
+def test_a_long_name_of_the_temporary_directory_is_told(tmp_path: Path) -> None:
+    long = tmp_path / ("x" * 60)
+    long.mkdir()
+    found = doctor("spark", "spark", TMPDIR=str(long))["spark"]
+    assert found["outcome"] == "could-not-run" and "TMPDIR is too long" in found["reason"]
 
 
 def test_spark_without_java_could_not_run(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ _MEMORY = 1024  # MiB of each
 _SECONDS = 90.0
 _ENDING = 5.0
 _PAUSE = 0.02
+_LONGEST = 70  # characters of the temporary directory, below which its sockets' paths still fit
 
 
 def run(_framework, params, tell):
@@ -31,6 +32,10 @@ def run(_framework, params, tell):
     if not _java():
         raise CouldNotRun(
             "there is no java in PATH, and none in JAVA_HOME: Spark needs Java 8, 11 or 17"
+        )
+    if len(tempfile.gettempdir()) > _LONGEST:
+        raise CouldNotRun(
+            "TMPDIR is too long for the sockets in it: set it to a directory of a short name"
         )
     loopback.need()
     with tempfile.TemporaryDirectory() as folder:
