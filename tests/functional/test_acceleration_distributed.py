@@ -113,12 +113,13 @@ def test_horovod_is_engaged_over_gloo(target: str) -> None:
 def short() -> Iterator[Path]:
     """A directory whose name leaves room for that of a socket."""
     with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "tmp").mkdir()
         yield Path(folder)
 
 
 def test_spark_is_engaged_and_nothing_of_it_stays(short: Path) -> None:
     before = _files(real_target("spark"))
-    found = doctor("spark", "spark", TMPDIR=str(short))["spark"]
+    found = doctor("spark", "spark", TMPDIR=str(short / "tmp"))["spark"]
     assert not running(short) and not running_commands(str(short))
     assert found["outcome"] == "pass", found
     assert "2 executors of Spark 3.5.9 in sync, sum 3 of 3" in found["detail"]
@@ -134,7 +135,7 @@ def test_no_java_stays_where_envcheck_itself_is_killed(short: Path) -> None:
     argv = [sys.executable, "-m", "envcheck", "doctor", "--only", "spark"]
     process = subprocess.Popen(
         [*argv, "--target", str(real_target("spark"))],
-        env=environment(TMPDIR=str(short)),
+        env=environment(TMPDIR=str(short / "tmp")),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
