@@ -127,7 +127,7 @@ def uvm_on_disk(kernel: Kernel) -> bool | None:
 def numbers(release: str) -> list[int]:
     """ "6.8.0-45-generic" as numbers that order kernels."""
     words = release.replace("-", ".").split(".")
-    return [int(word) for word in words if word.isascii() and word.isdigit()]
+    return [int(word) for word in words if word.isascii() and word.isdecimal()]
 
 
 def install_flavour(view: SnapshotView, kernel: Kernel, flavour: str) -> list[str]:

@@ -93,7 +93,7 @@ def chip(name: str, compute_capability: str) -> Chip:
 
 def _before_volta(compute_capability: str) -> str:
     major = compute_capability.partition(".")[0]
-    if major.isdigit() and int(major) < 7:
+    if major.isdecimal() and int(major) < 7:
         return "Tensor Cores came with compute capability 7.0"
     return ""
 

@@ -60,7 +60,7 @@ def visible_devices(view: SnapshotView) -> Iterator[Verdict]:
         what = (
             "is empty" if not value.strip() else f"is {value!r}, which names no GPU of this machine"
         )
-        if _in_container(view) and value.strip()[:1].isdigit():
+        if _in_container(view) and value.strip()[:1].isdecimal():
             what += f" (a container counts those that it was given, from 0 to {total - 1})"
         yield Finding(
             "fail",

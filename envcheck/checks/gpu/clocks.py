@@ -208,7 +208,7 @@ def _low(gpu: Gpu) -> list[str]:
     """What is low, each as a predicate."""
     found = []
     state = known(gpu.performance_state) or ""
-    if state[1:].isdigit() and int(state[1:]) >= SLOW_STATE:
+    if state[1:].isdecimal() and int(state[1:]) >= SLOW_STATE:
         found.append(f"in performance state {state}")
     for what, now, most in (
         ("its clock", known(gpu.clock_sm_mhz), known(gpu.clock_sm_max_mhz)),

@@ -62,7 +62,7 @@ def _server(context):
     except OSError:
         return None
     for name in names:
-        if not name.isdigit():
+        if not name.isdecimal():
             continue
         try:
             if context.read("/proc/%s/comm" % name).strip() == "dockerd":

@@ -11,7 +11,7 @@ def running(context, names):
     found = {}
     try:
         numbers = sorted(
-            (name for name in os.listdir(context.path("/proc")) if name.isdigit()), key=int
+            (name for name in os.listdir(context.path("/proc")) if name.isdecimal()), key=int
         )
     except OSError:
         return found

@@ -128,7 +128,7 @@ class Adapter(object):
         if version is None:
             return False
         major = version.partition(".")[0]
-        return not major.isdigit() or int(major) >= _TF32_SINCE
+        return not major.isdecimal() or int(major) >= _TF32_SINCE
 
 
 class Product(object):

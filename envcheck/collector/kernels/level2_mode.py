@@ -198,7 +198,7 @@ class Runner(object):
         product.once()
         major = (self._adapter.built_cuda() or "").partition(".")[0]
         path = self._params["libraries"]["libcupti"]
-        with cupti.kernel_names(path, int(major) if major.isdigit() else None) as seen:
+        with cupti.kernel_names(path, int(major) if major.isdecimal() else None) as seen:
             product.once()
         told["hardware"]["kernel_names"] = seen.found
 

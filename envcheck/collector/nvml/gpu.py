@@ -239,7 +239,7 @@ def slowdowns(nvml, handle):
     Drivers before 575 count heat alone, whoever slowed the clocks down for it.
     """
     version = text(nvml.call("nvmlSystemGetDriverVersion")).split(".")
-    numbers = tuple(int(part) if part.isdigit() else 0 for part in version[:2])
+    numbers = tuple(int(part) if part.isdecimal() else 0 for part in version[:2])
     renumbered = (575,) <= numbers < (580, 82)
     fields = w.SLOWDOWN_FIELDS_OF_575 if renumbered else w.SLOWDOWN_FIELDS
     told = [_slowdown(nvml, handle, field) for field in fields]

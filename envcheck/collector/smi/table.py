@@ -48,7 +48,7 @@ def _gpu_row(cells, gpus, _instances, _processes):
     if len(cells) != 3:
         return
     first = cells[0].split()
-    if len(first) > 2 and first[0].isdigit() and ":" in cells[1]:
+    if len(first) > 2 and first[0].isdecimal() and ":" in cells[1]:
         gpus.append(_begin(first, cells))
     elif gpus and gpus[-1]["_row"] == 1:
         gpus[-1].update(_readings(cells), _row=2)
@@ -118,7 +118,7 @@ def _mig(cell):
 
 def _instance_row(cells, _gpus, instances, _processes):
     numbers = cells[0].split()
-    if len(numbers) != 4 or not all(number.isdigit() for number in numbers):
+    if len(numbers) != 4 or not all(number.isdecimal() for number in numbers):
         return
     instance = {"gpu_instance": int(numbers[1]), "compute_instance": int(numbers[2])}
     memory = cells[1].replace(" ", "").partition("/")[2] if len(cells) > 1 else ""
@@ -133,10 +133,10 @@ def _instance_row(cells, _gpus, instances, _processes):
 def _process_row(cells, _gpus, _instances, processes):
     """ "0   N/A  N/A    2165    C+G   /usr/bin/kwin_wayland    25MiB", before MIG without its two columns"""
     words = cells[0].split()
-    number = next((n for n, word in enumerate(words[1:4], 1) if word.isdigit()), None)
-    if len(words) < 4 or not words[0].isdigit() or number is None:
+    number = next((n for n, word in enumerate(words[1:4], 1) if word.isdecimal()), None)
+    if len(words) < 4 or not words[0].isdecimal() or number is None:
         return
-    if number != 3 and words[1:3] != ["N/A", "N/A"] and len(words) > 6 and words[3].isdigit():
+    if number != 3 and words[1:3] != ["N/A", "N/A"] and len(words) > 6 and words[3].isdecimal():
         number = 3  # of a MIG instance, whose ids are numbers
     process = {"pid": int(words[number]), "kind": words[number + 1]}
     if len(words) > number + 3:

@@ -65,7 +65,7 @@ def processors_of(text):
 def node_of(pci_address, root=""):
     """The number of the node that a device is attached to; None where the kernel does not say."""
     text = _text(root + "/sys/bus/pci/devices/%s/numa_node" % pci_address).strip()
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() else None
 
 
 def _text(path):

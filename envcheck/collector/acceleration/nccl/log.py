@@ -72,7 +72,7 @@ def _choices(text):
 
 def _named(word, names):
     """ "1" and "RING" are "Ring"."""
-    if word.isdigit():
+    if word.isdecimal():
         return names[int(word)] if int(word) < len(names) else word
     plain = word.replace("_", "").lower()
     return next((name for name in names if name.lower() == plain), word)

@@ -160,7 +160,7 @@ class _TensorFlowSpeed(object):
         info = build_info(self.tf)
         built = str(info.get("cuda_version") or info.get("cuda_version_number") or "")
         major = built.split(".")[0]
-        with cupti.kernel_names(None, int(major) if major.isdigit() else None) as seen:
+        with cupti.kernel_names(None, int(major) if major.isdecimal() else None) as seen:
             session.run(step)
         if isinstance(seen.found, list):
             trial["kernels"] = seen.found[:_NAMES]

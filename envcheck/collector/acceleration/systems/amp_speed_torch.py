@@ -146,7 +146,7 @@ class _TorchSpeed(object):
     def _name_kernels(self, trial, step):
         major = str(self.torch.version.cuda or "").split(".")[0]
         self._wait()
-        with cupti.kernel_names(None, int(major) if major.isdigit() else None) as seen:
+        with cupti.kernel_names(None, int(major) if major.isdecimal() else None) as seen:
             step(True)
             self._wait()
         if isinstance(seen.found, list):

@@ -206,5 +206,5 @@ class _ByModules(object):
 def _version(torch):
     numbers = []
     for word in str(torch.__version__).split("+")[0].split(".")[:2]:
-        numbers.append(int(word) if word.isdigit() else 0)
+        numbers.append(int(word) if word.isdecimal() else 0)
     return tuple(numbers)

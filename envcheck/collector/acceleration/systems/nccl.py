@@ -135,7 +135,7 @@ class _Attempt(object):
             text = _content(_log_of(folder, one.number)) + one.stderr
             since = _said(one, "join")
             whole += text
-            together += text[int(since) :] if since.isdigit() else ""
+            together += text[int(since) :] if since.isdecimal() else ""
         self.log = nccl_log.read(together)
         for name in ("version", "built_cuda", "settings", "warnings"):
             found = nccl_log.read(whole).get(name)
