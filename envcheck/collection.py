@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from .data.gpu_names import capability_of
 from .exit_codes import CouldNotLook, UsageError
 from .facts import snapshot as snapshots
 from .facts.base import Probe, known
+from .facts.bench import BenchRow
 from .facts.snapshot import Snapshot
 
 # The collector bounds every probe; this bounds the collector.
@@ -33,6 +35,7 @@ _START = PACKAGE + ("from envcheck.collector.main import main\nsys.exit(main(sys
 _REFUSED = 2
 
 Progress = Callable[[list[str], int, int], None]
+Events = Callable[[dict[str, Any]], None]
 
 
 class Kernels(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +61,23 @@ class Kernels(msgspec.Struct, frozen=True, kw_only=True):
         argv += [f"{option}={','.join(words)}" for option, words in chosen.items() if words]
         argv += ["--busy-ok"] if self.busy_ok else []
         return argv + (["--evidence=full"] if self.full else [])
+
+
+class BenchWork(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows for the collector to run."""
+
+    asked: list[str]  # the command line's WHAT
+    rows: list[BenchRow]
+    repetitions: int = 5
+    seconds: float = 2.0  # of a repetition, about
+    folder: str = ""  # of images to read
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the collector does after all probes, and how long it may take."""
+
+    seconds: float
+    bench: BenchWork | None = None
 
 
 class Inside(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +120,8 @@ def collect(
     only: Collection[str] = (),
     seen: Snapshot | None = None,
     environment: Mapping[str, str] | None = None,
+    work: Work | None = None,
+    events: Events | None = None,
 ) -> Collected:
     """Run the collector in a process of its own.
 
@@ -107,9 +129,11 @@ def collect(
     deadline: seconds for every probe, instead of each probe's own.
     kernels: what to run on the GPUs after the probes; None for nothing.
     only: of the probes, these; all where it is empty.
-    seen: an unredacted Snapshot of this machine, whose probes of the machine are not run again.
+    seen: an unredacted Snapshot of this machine and target, whose probes are not run again.
     environment: variables that the collector gets beside this process's own, and the target's probes from it.
     progress: called with (names of running probes, done, total), again and again while it works.
+    work: what to do then; the first Ctrl-C ends it, and what is done until then is in the Snapshot.
+    events: called with what the work tells on its way.
     Raises UsageError for a target or file that cannot be looked at, CouldNotLook where the collector
     itself did not come back with a Snapshot.
     """
@@ -136,11 +160,15 @@ def collect(
         bound += (KERNELS if kernels.products else 0.0) + (SYSTEMS if kernels.systems else 0.0)
     elif nvidia_smi is None:
         argv += ["--level=quick"]
+    if work is not None:
+        argv += ["--work", _encoded(work)]
+        bound += work.seconds
     env = None if environment is None else {**os.environ, **environment}
     with _requested(inside, seen) as arguments:
         grace = GRACE if inside is None else ENGINE_GRACE
         child = process.Child(argv + arguments, bound, env=env, grace=grace, limit=snapshots.LIMIT)
-        collected = _read(_run(child, progress))
+        with _asking_first(child) if work is not None else nullcontext():
+            collected = _read(_run(child, progress, events))
     if nvidia_smi is not None:
         collected.snapshot = _with_capabilities(collected.snapshot)
     return collected
@@ -156,8 +184,7 @@ def _requested(inside: Inside | None, seen: Snapshot | None) -> Iterator[list[st
         arguments = []
         if seen is not None:
             known = folder / "seen.json"
-            machine = msgspec.json.decode(snapshots.dump(seen))["machine"]
-            known.write_bytes(msgspec.json.encode(machine))
+            known.write_bytes(snapshots.dump(seen))
             arguments += ["--seen", str(known)]
         if inside is not None:
             from . import single_file
@@ -193,7 +220,33 @@ def _with_capabilities(snapshot: Snapshot) -> Snapshot:
     return msgspec.structs.replace(snapshot, machine=machine)
 
 
-def _run(child: Any, progress: Progress | None) -> Any:
+def _encoded(work: Work) -> str:
+    """The work as the collector takes it: every field of a row is there."""
+    told = msgspec.to_builtins(work)
+    if work.bench is not None:
+        rows = [
+            {name: getattr(row, name) for name in row.__struct_fields__} for row in work.bench.rows
+        ]
+        told["bench"]["rows"] = rows
+    return msgspec.json.encode(told).decode()
+
+
+@contextmanager
+def _asking_first(child: Any) -> Iterator[None]:
+    """The first Ctrl-C asks the collector to end with what it has; the second is one."""
+
+    def ask(_number: int, _frame: Any) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        child.interrupt()
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _run(child: Any, progress: Progress | None, events: Events | None) -> Any:
     """The collector's process.Result."""
     told: dict[str, Any] = {}
 
@@ -201,6 +254,8 @@ def _run(child: Any, progress: Progress | None) -> Any:
         for line in child.new_stderr():
             if line.startswith("@progress "):
                 told.update(msgspec.json.decode(line.removeprefix("@progress ")))
+            elif line.startswith("@event ") and events is not None:
+                events(msgspec.json.decode(line.removeprefix("@event ")))
         if progress is not None and told:
             progress(told["running"], told["done"], told["total"])
 
@@ -227,7 +282,7 @@ def _read(result: Any) -> Collected:
 def _last_words(result: Any) -> str:
     """The last line that it wrote to stderr for people."""
     lines = result.stderr.decode("utf-8", "replace").strip().splitlines()
-    words = [line for line in lines if not line.startswith("@progress ")]
+    words = [line for line in lines if not line.startswith(("@progress ", "@event "))]
     return words[-1][-2000:] if words else ""
 
 

@@ -72,27 +72,33 @@ def live(
     kernels: Kernels | None = None,
     only: Collection[str] = (),
     quiet: bool = False,
+    seen: Snapshot | None = None,
+    work: collection.Work | None = None,
+    events: collection.Events | None = None,
 ) -> Collected:
     """Look at this machine and the target; shows progress on a terminal, unless it is to be ``quiet``.
 
-    engine, entrypoint: of the container that ``target`` names. deadline, kernels: as of collection.collect.
+    engine, entrypoint: of the container that ``target`` names. deadline, kernels, seen, work, events: as of
+    collection.collect.
     only: of the probes, these; the target is left alone where none of them is a target's.
     """
     from ..reports.progress import Progress
 
     with Progress(StringIO() if quiet else sys.stderr) as progress:
 
-        def collect(where: str | Inside | None, seen: Snapshot | None = None) -> Collected:
+        def collect(where: str | Inside | None, known: Snapshot | None = None) -> Collected:
             inside = where if isinstance(where, Inside) else None
             return collection.collect(
                 None if isinstance(where, Inside) else where,
                 inside=inside,
-                seen=seen,
+                seen=seen or known,
                 redact=redact,
                 deadline=deadline,
                 kernels=kernels,
                 only=only,
                 progress=progress.update,
+                work=work,
+                events=events,
             )
 
         if only and snapshots.TARGET_SECTIONS.isdisjoint(only):

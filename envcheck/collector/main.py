@@ -122,6 +122,11 @@ def _look(options, parent, folder):
             sys.stderr.write("@progress %s\n" % words)
             sys.stderr.flush()
 
+    def event(record):
+        if options.parent:
+            sys.stderr.write("@event %s\n" % dumps(record))
+            sys.stderr.flush()
+
     run = Run(
         {"pynvml": options.pynvml or BUNDLED_PYNVML},
         deadline=options.deadline,
@@ -131,7 +136,11 @@ def _look(options, parent, folder):
         only=options.probes,
         probe_files=dict(options.probe_file),
         seen=_seen(options.seen),
+        work=options.work,
+        on_event=event,
     )
+    if options.work is not None:
+        signal.signal(signal.SIGINT, _stopping(run))
     try:
         look = None if options.inside is None else inside.Look(options.inside)
         return run.collect(options.target, look=look), run.names
@@ -139,8 +148,18 @@ def _look(options, parent, folder):
         run.close()
 
 
+def _stopping(run):
+    """A handler: the first SIGINT lets the work end with what it has, the second ends all."""
+
+    def stop(_number, _frame):
+        signal.signal(signal.SIGINT, _interrupt)
+        run.stop_work()
+
+    return stop
+
+
 def _seen(path):
-    """The sections of the machine's document in a file of envcheck's."""
+    """The sections of the documents {"machine", "target"} in a file of envcheck's."""
     if path is None:
         return {}
     with open(path, "rb") as opened:
@@ -199,6 +218,7 @@ def _options(argv):
     parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--inside", metavar="FILE", help=argparse.SUPPRESS)
     parser.add_argument("--seen", metavar="FILE", help=argparse.SUPPRESS)
+    parser.add_argument("--work", metavar="JSON", type=json.loads, help=argparse.SUPPRESS)
     parser.add_argument(
         "--probe-file",
         action="append",

@@ -7,9 +7,11 @@ import time
 
 from . import foreign, inside, probes
 from .acceleration.runner import SystemsRunner, patience
+from .bench.runner import BenchRunner
 from .documents import document, section
 from .kernels.campaign import Campaign, PythonCommand
 from .kernels.selection import NoSuchGpu
+from .options import Options
 from .runtime import bounded, handshake, orphans, process, scratch
 from .runtime.child import BOOTSTRAP
 
@@ -50,6 +52,8 @@ class Run(object):
         only=None,
         probe_files=None,
         seen=None,
+        work=None,
+        on_event=None,
     ):
         """params: what every machine probe gets. deadline: seconds, instead of each probe's own.
 
@@ -57,7 +61,8 @@ class Run(object):
         scratch: an empty directory for the target's Python, which looks for modules where it works, or for
         the container's engine; close() removes it. kernels: the micro-kernels' Options; without them none
         is run. only: of the probes, these. probe_files: {name: path} of other packages' probes.
-        seen: sections of the machine's document that need no second look.
+        seen: {"machine", "target"}: sections of the documents that need no second look.
+        work: {"bench": request}, what runs after all else. on_event(record) tells what comes of it.
         """
         self.params = params or {}
         self.deadline = deadline
@@ -69,6 +74,10 @@ class Run(object):
         self.names = []  # of other hosts and users, to be redacted: [(host, user, home)]
         self._only = only
         self._seen = seen or {}
+        self._work = work
+        self._worker = None  # what does the work, while it is done
+        self._stopped = False  # the user wants no more of it
+        self._event = on_event or (lambda record: None)
         self._foreign, self._refused = foreign.find(probe_files or {})
         self._look = None
         self._stuck = set()
@@ -117,9 +126,7 @@ class Run(object):
                 params["paths"] = [os.path.abspath(target)]  # its disk is looked at, too
             place = documents["machine"]
             for probe in self._chosen("machine"):
-                if isinstance(self._seen.get(probe.name), dict):
-                    place[probe.name] = self._seen[probe.name]
-                else:
+                if not self._take_seen("machine", place, probe.name):
                     self._probe(place, _isolated(), probe, params, "/")
             for name, why in self._refused.items():
                 place.setdefault("extensions", {})[name] = {"outcome": "refused", "reason": why}
@@ -147,7 +154,30 @@ class Run(object):
         self._name_stuck(self._sweep())
         if machine and self.kernels is not None and look is None:
             self._run_on_gpus(documents, interpreter)
+        if self._work is not None and look is None and interpreter is not None:
+            self._do_work(documents, PythonCommand("target", [interpreter, "-B"], self.scratch))
         return documents
+
+    def stop_work(self):
+        """The user wants no more: what is done is kept. Called from a signal's handler."""
+        self._stopped = True
+        if self._worker is not None:
+            self._worker.stop()
+
+    def _do_work(self, documents, python):
+        devices, _why = Campaign(
+            Options(),
+            documents,
+            self._start,
+            dict(os.environ),
+            ours=self._stuck | {child.pid for child in self.children},
+        ).choose(documents["machine"])
+        request = self._work["bench"]
+        self._worker = BenchRunner(request, documents, python, self._start, dict(os.environ), ROOT)
+        if self._stopped:
+            self._worker.stop()
+        self._worker.run(devices, self._tell, self._event)
+        self._name_stuck(self._sweep())
 
     def _put_inside(self, documents):
         try:
@@ -242,8 +272,18 @@ class Run(object):
         there = hello.get("frameworks", ())
         params = {"deadline": self.deadline} if self.deadline else {}
         for probe in self._chosen("target"):
+            if self._take_seen("target", where, probe.name):
+                continue
             if probe.imports is None or probe.imports in there:
                 self._probe(where, python, probe, params, self.scratch)
+
+    def _take_seen(self, document, place, name):
+        """Whether that section of the document is there already; then it is put in its place."""
+        seen = self._seen.get(document) or {}
+        told = seen.get(name) if seen.get("location") == place["location"] else None
+        if isinstance(told, dict):
+            place[name] = told
+        return isinstance(told, dict)
 
     def _chosen(self, document):
         """The probes that write this document, envcheck's own first."""

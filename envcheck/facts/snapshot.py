@@ -14,6 +14,7 @@ import msgspec
 from .. import json_text
 from .acceleration import Acceleration
 from .base import Facts, Probe
+from .bench import Bench
 from .containers import Containers
 from .gpu import CudaDriver, NvidiaSmi, Nvml
 from .host import Host
@@ -75,6 +76,8 @@ class Document(Facts, frozen=True, kw_only=True):
     micro_kernels: Probe[MicroKernels] | None = None
     # both: memory and links in the machine's document, all other systems in the target's
     acceleration: Probe[Acceleration] | None = None
+    # target: `envcheck bench`
+    bench: Probe[Bench] | None = None
     # other packages' probes, by their names
     extensions: Extensions = {}
 

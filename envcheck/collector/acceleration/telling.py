@@ -196,7 +196,7 @@ class SystemHeard(object):
         elif "done" in record:
             self.done = True
         elif "ready" in record:
-            self.run["import_seconds"] = _seconds(record["ready"])
+            self.run["import_seconds"] = seconds(record["ready"])
             self.ready = True
         elif "run" in record:
             self.run.update(_run_facts(record["run"]))
@@ -235,7 +235,7 @@ def _trial_facts(told):
         "name": line(told["name"], _NAME),
         "outcome": told["outcome"],
         "reason": line(told.get("reason", "")),
-        "seconds": _seconds(told.get("seconds", 0.0)),
+        "seconds": seconds(told.get("seconds", 0.0)),
         "evidence": evidence_of(dict(told.get("evidence", {}))),
     }
     if told.get("control") is True:
@@ -243,7 +243,7 @@ def _trial_facts(told):
     return found
 
 
-def _seconds(told):
+def seconds(told):
     """A number of seconds, bounded. Raises ValueError, TypeError where it is none."""
     seconds = float(told)
     if not 0.0 <= seconds < 1e6:

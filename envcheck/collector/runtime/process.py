@@ -168,6 +168,11 @@ class Child(object):
         if self.result is None and self._ending is None:
             self._end("stopped", time.monotonic())
 
+    def interrupt(self):
+        """Ask the child alone, as Ctrl-C would."""
+        if self.result is None and not self._exited():
+            os.kill(self.pid, signal.SIGINT)
+
     def new_stderr(self):
         """Whole lines that the child has written to stderr since the last call."""
         if self.result is not None:

@@ -1,0 +1,1 @@
+"""`envcheck bench`: which rows are run, and what their figures are held against. Pure."""

@@ -1,0 +1,22 @@
+"""Trains models as people do it, and times it: a process a row (facts/bench.py), rows of a group in turn.
+
+A style is a package of this folder (session, keras, torch, jax) which can be imported without its framework:
+  FRAMEWORK      what a row's process imports: "tensorflow", "torch" or "jax"
+  MODELS         the names of the models that it has: ("resnet50", "mlp")
+  environ(row)   variables of the environment that a row's process is started with: {name: value}
+  build(framework, row, place)  the Training of a row. row: a BenchRow as a dictionary, with every field.
+                 place: a place.Place, which says where it runs. Raises NotSupported
+                 (kernels.failures) for what this version, build or device does not have.
+
+A Training has:
+  parameters     how many trainable parameters it has, counted in the framework's own objects
+  run(steps)     trains so many steps (or goes forward so many times) on ``batch`` samples each, waits until
+                 the device has done them, and returns how many of them the loss scaler skipped. Nothing but
+                 the plain loop of the framework's users: this is what is timed
+  loss()         the last step's loss, as a float
+  evidence()     what shows whether the mode engaged, asked once, after the warm-up: {name: count, type, bits}
+  memory()       {"tensors_mib": peak, "pool_mib": peak}, as far as the framework tells
+and, where there is such a thing, accuracy(): of 0 to 1, on samples that it was not trained on.
+
+From one seed, rows that differ in nothing but precision begin with the same weights and see the same data.
+"""

@@ -1,0 +1,15 @@
+"""Where a row runs: which device, which part of a job on several GPUs, and where its images lie."""
+
+
+class Place(object):
+    """device: "gpu" or "cpu". gpus: the PCI addresses that the process sees, as CUDA's 0, 1, …
+
+    rank, ranks: of a job of several processes. folder: of images to read, "" for none.
+    """
+
+    def __init__(self, device="cpu", gpus=(), rank=0, ranks=1, folder=""):
+        self.device = device
+        self.gpus = list(gpus)
+        self.rank = rank
+        self.ranks = ranks
+        self.folder = folder
