@@ -20,7 +20,9 @@ class BenchRow(Facts, frozen=True, kw_only=True):
 
     name: str  # unique among a run's rows: "resnet50 amp xla 256"
     what: str  # as the command line has it: "resnet50", "parity"
-    model: str  # "resnet50", "mnist", "bert-base", "bert-large", "unet-2d", "unet-3d", "mlp"
+    model: (
+        str  # "resnet50", "mnist", "bert-base", "bert-large", "unet-2d", "unet-3d", "mlp"; "shapes"
+    )
     style: Style  # TensorFlow 1 by sessions, TensorFlow 2 by Keras, PyTorch, JAX
     precision: Precision = "fp32"  # "half": everything in 16 bits, which parity's control is
     half: Literal["", "float16", "bfloat16"] = ""  # the 16-bit type of "amp" and "half"
@@ -75,6 +77,20 @@ class RankRun(Facts, frozen=True, kw_only=True):
     repetitions: list[Repetition] = []
 
 
+class ShapeRate(Facts, frozen=True, kw_only=True):
+    """One shape of a row that runs products and convolutions of many."""
+
+    operation: Literal["product", "convolution"]
+    # Of a product m, n, k; of a convolution images, pixels on a side, channels in and out, its kernel's side.
+    sizes: list[int]
+    edge: int  # the size that is moved: n and k, or the channels
+    around: int  # the round number that it stands beside
+    dtype: str  # "float16"
+    seconds: list[float] = []  # that one operation took, by repetition
+    kernels: Maybe[list[str]] = NOT_COLLECTED  # as CUPTI's activity API saw them
+    reason: str = ""  # why nothing was measured
+
+
 class RowMemory(Facts, frozen=True, kw_only=True):
     """The most that a row took of its GPU, in MiB: of the host, where it ran on a CPU."""
 
@@ -112,6 +128,7 @@ class RowRun(Facts, frozen=True, kw_only=True):
     evidence: dict[str, Value] = {}  # what shows whether the mode engaged: counts, types, bits
     memory: RowMemory = RowMemory()
     tried: list[BatchTried] = []
+    shapes: list[ShapeRate] = []  # where ``what`` is "shapes"; it trains nothing
     ranks: list[RankRun] = []
     samples: list[GpuSamples] = []  # of each of its GPUs, while it was measured
     log: list[str] = []  # what its processes wrote about GPUs
