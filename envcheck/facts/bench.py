@@ -43,6 +43,9 @@ class BenchRow(Facts, frozen=True, kw_only=True):
     seed: int = 0
     gpus: list[Address] = []  # none: on the CPU
     together: Literal["", "mirrored", "ddp", "horovod"] = ""  # on all of ``gpus``, as one job
+    ranks: int = (
+        0  # processes of such a job on the CPU, where ``gpus`` is empty: of "ddp" and "horovod"
+    )
     group: str = ""  # rows of a group are compared, and measured in turn
 
 
@@ -123,8 +126,11 @@ class RowRun(Facts, frozen=True, kw_only=True):
     warm_up: WarmUp = WarmUp()
     in_turn: bool = False  # measured in rounds with the other rows of its group
     repetitions: list[Repetition] = []
-    losses: list[float] = []  # after each of ``steps``; of a timed row, after each repetition
+    # After each of ``steps``; of a timed row, after each repetition. null: it was no number any more.
+    losses: list[float | None] = []
     accuracy: Maybe[float] = NOT_COLLECTED  # 0 to 1, on samples that were not trained on
+    # Beside the style's own keys, of a row with ``largest``: "largest_by" ("prediction" or "doubling"), and
+    # "largest_is_bound", where no larger batch was tried.
     evidence: dict[str, Value] = {}  # what shows whether the mode engaged: counts, types, bits
     memory: RowMemory = RowMemory()
     tried: list[BatchTried] = []

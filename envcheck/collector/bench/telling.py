@@ -93,7 +93,7 @@ class RowHeard(object):
             self.rate = found["steps"] / max(found["seconds"], 1e-9)
             self.repetitions.append(found)
         elif "losses" in record:
-            told = [float(loss) for loss in record["losses"]]
+            told = [_number(loss) for loss in record["losses"]]
             self.losses += told[: MOST_LOSSES - len(self.losses)]
         elif "memory" in record:
             told = {name: int(value) for name, value in record["memory"].items()}
@@ -109,3 +109,9 @@ class RowHeard(object):
             self.run["framework_version"] = line(told["framework_version"], _NAME)
         if "accuracy" in told:
             self.run["accuracy"] = float(told["accuracy"])
+
+
+def _number(told):
+    """A float; None where it is NaN or infinite, which dumps makes an unavailable fact of."""
+    value = float("nan") if told is None or isinstance(told, dict) else float(told)
+    return value if abs(value) < float("inf") else None
