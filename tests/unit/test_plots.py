@@ -1,0 +1,169 @@
+"""Plots: well-formed, nothing beyond the edges, thinned without losing a peak; foreign text stays text."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from envcheck.reports.plots import svg
+from envcheck.reports.plots.bars import PlotBar, bars
+from envcheck.reports.plots.lines import Band, Curve, PlotLevel, lines
+from envcheck.reports.plots.scale import axis, number, time_unit
+from envcheck.reports.plots.thin import Point, thinned
+
+_SVG = "{http://www.w3.org/2000/svg}"
+ODD = [0.0, -0.0, 1e-320, 5e-324, 1e-300, 1e15, -1e15, 1e308, math.inf, -math.inf, math.nan, 3.5]
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "javascript:alert(1)",
+    "]]>&lt;/svg>&#60;script>",
+    "a\x00\x1b[31m\u202e\ud800\n</text>b",
+    "'-alert(1)-'",
+)
+
+
+def parsed(drawn: str) -> ET.Element:
+    return ET.fromstring(drawn)
+
+
+def texts(drawn: str) -> list[str]:
+    return [one.text or "" for one in parsed(drawn).iter(f"{_SVG}text")]
+
+
+def inside(drawn: str) -> None:
+    """Every place of the drawing lies within its view box."""
+    root = parsed(drawn)
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    for one in root.iter():
+        x, y = float(one.get("x", 0)), float(one.get("y", 0))
+        x += float(one.get("width", 0))
+        y += float(one.get("height", 0))
+        if one.tag == f"{_SVG}text":
+            x += {"": 1, "end": 0, "middle": 0.5}[one.get("text-anchor", "")] * svg.width_of(
+                one.text or ""
+            )
+        assert -0.1 <= x <= width + 0.1 and -0.1 <= y <= height + 0.1, ET.tostring(one)
+        for a, b in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", one.get("d", "")):
+            assert 0 <= float(a) <= width and 0 <= float(b) <= height
+
+
+RATES = [
+    PlotBar(label="FP32 128", value=402.3, least=398, most=405, mark=395),
+    PlotBar(label="AMP XLA 256", value=2790, least=2683, most=2800, mark=2900),
+    PlotBar(label="AMP 512", words="out of memory"),
+]
+
+
+def test_bars_say_their_values_in_words() -> None:
+    drawn = bars("rates", "ResNet-50", "images/s", RATES, mark="published")
+    inside(drawn)
+    said = texts(drawn)
+    assert {"FP32 128", "402", "2,790", "out of memory", "images/s"} <= {*said}
+    assert "the line across a bar: published" in said
+    assert "AMP 512: out of memory" in (parsed(drawn).findtext(f"{_SVG}desc") or "")
+    assert parsed(drawn).attrib["aria-labelledby"] == "rates-title rates-about"
+
+
+def test_longer_is_more() -> None:
+    drawn = bars("rates", "", "images/s", RATES)
+    lengths = [float(one.attrib["width"]) for one in parsed(drawn).iter(f"{_SVG}rect")]
+    assert len(lengths) == 2 and lengths[1] / lengths[0] == pytest.approx(2790 / 402.3, rel=0.01)
+
+
+def test_curves_differ_without_a_colour_and_are_named() -> None:
+    curves = [Curve(name=f"GPU {n}", points=[(t, 40.0 + n) for t in range(9)]) for n in range(8)]
+    drawn = lines("heat", "Temperature", "°C", curves)
+    inside(drawn)
+    assert {f"GPU {n}" for n in range(8)} <= {*texts(drawn)}
+    strokes = {one.get("stroke-dasharray", "") for one in parsed(drawn).iter(f"{_SVG}path")}
+    assert strokes >= {*svg.DASHES}
+    named = [one for one in parsed(drawn).iter(f"{_SVG}text") if "GPU" in (one.text or "")]
+    heights = sorted(float(one.attrib["y"]) for one in named)
+    assert min(b - a for a, b in itertools.pairwise(heights)) >= 12
+
+
+def test_a_curve_is_broken_where_there_is_no_value() -> None:
+    drawn = lines("x", "", "MHz", [Curve(name="a", points=[(0, 1.0), (1, None), (2, 2.0)])])
+    (path,) = [
+        one for one in parsed(drawn).iter(f"{_SVG}path") if one.find(f"{_SVG}title") is not None
+    ]
+    assert path.attrib["d"].count("M") == 2
+
+
+def test_levels_and_bands() -> None:
+    curve = Curve(name="a", points=[(0.0, 60.0), (4000.0, 70.0)])
+    drawn = lines(
+        "x", "t", "°C", [curve], levels=[PlotLevel(87, "limit")], bands=[Band(9, 2000, "row")]
+    )
+    inside(drawn)
+    assert {"limit", "row", "min", "90"} <= {*texts(drawn)}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("other", ODD)
+def test_no_number_breaks_a_plot(odd: float, other: float) -> None:
+    inside(bars("a", "", "x", [PlotBar(label="a", value=odd, least=other, most=odd, mark=other)]))
+    points: list[Point] = [(odd, other), (other, odd), (1.0, None)]
+    inside(lines("a", "", "x", [Curve(name="a", points=points)], bands=[Band(odd, other, "b")]))
+    inside(lines("a", "", "x", [], levels=[PlotLevel(odd, "a"), PlotLevel(other, "b")]))
+
+
+@pytest.mark.parametrize("foreign", HOSTILE)
+def test_foreign_text_stays_text(foreign: str) -> None:
+    curve = Curve(name=foreign, points=[(0, 1.0), (1, 2.0)])
+    for drawn in (
+        bars("a", foreign, foreign, [PlotBar(label=foreign, value=1, words=foreign)], mark=foreign),
+        lines("a", foreign, foreign, [curve], along=foreign, bands=[Band(0, 1, foreign)]),
+        svg.alone(lines("a", foreign, foreign, [curve], levels=[PlotLevel(1, foreign)])),
+    ):
+        inside(drawn)
+        allowed = {"svg", "title", "desc", "text", "rect", "path", "style"}
+        assert {one.tag.removeprefix(_SVG) for one in parsed(drawn).iter()} <= allowed
+        for one in parsed(drawn).iter():
+            assert not [name for name in one.attrib if name.startswith("on") or "href" in name]
+        assert re.sub(r"\n", "", drawn).isprintable()
+
+
+def test_thinned_keeps_the_ends_and_every_peak() -> None:
+    points: list[Point] = [(float(t), 5.0) for t in range(100_000)]
+    points[41_234] = (41_234.0, 99.0)
+    points[77_777] = (77_777.0, -3.0)
+    points[5] = (5.0, None)
+    kept = thinned(points, 300)
+    assert len(kept) <= 302 and kept == sorted(kept, key=lambda point: point[0])
+    assert {points[0], points[-1], points[41_234], points[77_777]} <= {*kept}
+    assert thinned(points[:20], 300) == points[:20]
+
+
+def test_a_week_of_samples_is_a_small_plot() -> None:
+    week = [(float(t), 60 + t % 17) for t in range(0, 604_800, 10)]
+    assert len(lines("a", "t", "°C", [Curve(name="a", points=week)])) < 10_000
+
+
+def test_axes_are_round() -> None:
+    found = axis([0, 2790], 0, 100, from_zero=True)
+    assert [found.words(tick) for tick in found.ticks] == ["0", "1,000", "2,000", "3,000"]
+    found = axis([0.0, 0.9], 0, 1)
+    assert [found.words(tick) for tick in found.ticks] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+    assert (found.at(-1), found.at(2)) == (0, 1)
+
+
+def test_numbers_and_times() -> None:
+    told = [number(value) for value in (1309.4, 12.51, 0.0312, 1.2e6, 0, 5e-7)]
+    assert told == ["1,309", "12.5", "0.0312", "1.2 M", "0", "5.0e-07"]
+    assert [time_unit(span)[1] for span in (59, 301, 4 * 3600, 86400 * 7)] == [
+        "s",
+        "min",
+        "h",
+        "days",
+    ]
+
+
+def test_a_page_s_style_knows_dark_screens() -> None:
+    assert "prefers-color-scheme: dark" in svg.style()
+    assert "http" not in svg.style() and "url" not in svg.style()
