@@ -1,0 +1,53 @@
+"""Lines from a child that runs for days: a named pipe, which holds 64 KiB and fills no disk."""
+
+import contextlib
+import os
+import tempfile
+
+MOST = 1 << 16  # bytes of one line
+
+
+class LinePipe(object):
+    """The parent's side: make it, give ``path`` to the child, ask for ``lines``, ``close`` it."""
+
+    def __init__(self):
+        self._folder = tempfile.mkdtemp(prefix="envcheck-lines-")
+        self.path = os.path.join(self._folder, "lines")
+        self._rest = b""
+        self._skips = False  # the line that is being read is too long
+        os.mkfifo(self.path, 0o600)
+        # For both, so that the child's opening waits for nobody.
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
+
+    def lines(self, most=1 << 20):
+        """The whole lines (bytes) that have come since, without their ends; about ``most`` bytes of them."""
+        found, read = [], 0
+        while self._descriptor is not None and read < most:
+            try:
+                data = os.read(self._descriptor, MOST)
+            except BlockingIOError:
+                break
+            read += len(data)
+            parts = (self._rest + data).split(b"\n")
+            if self._skips and len(parts) > 1:
+                parts, self._skips = parts[1:], False
+            self._rest = parts.pop()
+            if self._skips or len(self._rest) > MOST:
+                self._rest, self._skips = b"", True
+            found += parts
+        return found
+
+    def close(self):
+        if self._descriptor is None:
+            return
+        os.close(self._descriptor)
+        self._descriptor = None
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)
+        with contextlib.suppress(OSError):
+            os.rmdir(self._folder)
+
+
+def open_to_write(path, waits):
+    """The child's side: a file descriptor. waits: writing waits where the pipe is full; else it fails."""
+    return os.open(path, os.O_WRONLY | (0 if waits else os.O_NONBLOCK))

@@ -1,0 +1,146 @@
+"""The process that samples, on a stand-in NVML whose figures move, and whose GPUs die or hang."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gpu_nvml_shims
+import probing
+import pytest
+
+from envcheck import nvidia_ml_py
+from envcheck.collector.runtime import process
+from envcheck.collector.telemetry.telemetry import Telemetry
+
+GPUS = ["0000:83:00.0", "0000:84:00.0"]
+Opened = Callable[..., Telemetry]
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("nvml")
+    probing.compile_library(gpu_nvml_shims.NVML, folder, "libnvidia-ml.so.1")
+    return folder
+
+
+@pytest.fixture
+def opened(libraries: Path, tmp_path: Path) -> Iterator[Opened]:
+    made: list[Telemetry] = []
+
+    def start(*moves: str, library: Path = libraries, **more: Any) -> Telemetry:
+        """moves: rows of SHIM_MOVES."""
+        (tmp_path / "moves").write_text("\n".join(moves))
+        env = {name: value for name, value in os.environ.items() if not name.startswith("SHIM_")}
+        env |= {"LD_LIBRARY_PATH": str(library), "SHIM_COUNT": "2"}
+        env |= {"SHIM_MOVES": str(tmp_path / "moves")}
+
+        def child(argv: list[str], deadline: float, cwd: str, _env: None) -> process.Child:
+            return process.Child(argv, deadline, cwd=cwd, env=env, tied=True)
+
+        path = nvidia_ml_py.file()
+        one = Telemetry(child, str(probing.REPOSITORY), None if path is None else str(path))
+        made.append(one)
+        one.open(GPUS, **{"interval": 0.02, "errors": True, **more})
+        return one
+
+    yield start
+    for one in made:
+        one.close()
+
+
+def until(one: Telemetry, reached: Callable[[], object]) -> list[tuple[str, str, float, Any]]:
+    """Poll until something is so; what came meanwhile."""
+    found = []
+    limit = time.monotonic() + 30
+    while not reached():
+        found += one.poll()
+        assert time.monotonic() < limit, (one.missing, one.lost, one.errors)
+        time.sleep(0.01)
+    return found + one.poll()
+
+
+def column(one: Telemetry, gpu: str, name: str) -> list[float]:
+    told = [row for row in one.between(0, time.monotonic()) if row["gpu"] == gpu]
+    return [value for value in told[0]["values"][name] if value is not None] if told else []
+
+
+def test_what_moves_is_sampled_of_each_gpu(opened: Opened) -> None:
+    one = opened(
+        "0 sm_clock +0 1980", "0 sm_clock +1 1200", "0 temperature +1 88", "0 power +1 300000"
+    )
+    until(one, lambda: 1200 in column(one, GPUS[0], "sm_clock_mhz"))
+    until(one, lambda: 88 in column(one, GPUS[0], "temperature_c"))
+    until(one, lambda: 300.0 in column(one, GPUS[0], "power_w"))
+    assert set(column(one, GPUS[1], "sm_clock_mhz")) == {1755}
+    assert set(column(one, GPUS[1], "throttle_reasons")) == {4}
+    rows = one.between(0, time.monotonic(), since=one.between(0, time.monotonic())[0]["seconds"][0])
+    assert rows[0]["seconds"][0] == 0.0 and rows[0]["seconds"] == sorted(rows[0]["seconds"])
+    assert {len(column) for column in rows[0]["values"].values()} == {len(rows[0]["seconds"])}
+
+
+def test_what_a_gpu_does_not_have_is_no_column(opened: Opened) -> None:
+    one = opened()
+    until(one, lambda: all(column(one, gpu, "power_w") for gpu in GPUS))
+    (first, _second) = one.between(0, time.monotonic())
+    assert "memory_temperature_c" not in first["values"]  # the stand-in knows no field values
+    assert one.missing == {}
+
+
+def test_errors_are_told_when_they_change_and_xids_when_they_come(opened: Opened) -> None:
+    one = opened("1 corrected +1.5 3", "1 replays +1.5 12", "1 xid +1.5 63", "1 xid +1.6 94")
+    until(one, lambda: one.errors[GPUS[1]])
+    assert one.errors[GPUS[1]]["ecc_corrected"] == 0 and one.errors[GPUS[1]]["pcie_width"] == 16
+    until(one, lambda: one.errors[GPUS[1]]["ecc_corrected"] == 3 and len(one.xids) == 2)
+    assert one.errors[GPUS[1]]["pcie_replays"] == 12
+    assert [(gpu, number) for _when, gpu, number in one.xids] == [(GPUS[1], 63), (GPUS[1], 94)]
+    assert one.errors[GPUS[0]]["ecc_corrected"] == 0
+
+
+def test_a_lost_gpu_is_told_with_its_time_and_the_other_goes_on(opened: Opened) -> None:
+    began = time.monotonic()
+    one = opened("0 lost +1 1")
+    until(one, lambda: one.lost)
+    when, why = one.lost[GPUS[0]]
+    assert list(one.lost) == [GPUS[0]] and why == "GPU is lost" and when - began > 0.9
+    before = len(column(one, GPUS[1], "power_w"))
+    until(one, lambda: len(column(one, GPUS[1], "power_w")) > before + 5)
+
+
+def test_a_call_that_hangs_costs_that_gpus_samples_alone(opened: Opened) -> None:
+    one = opened("0 hang +1 1")
+    until(one, lambda: one.silent(0.5) == [GPUS[0]])
+    before = len(column(one, GPUS[1], "power_w"))
+    until(one, lambda: len(column(one, GPUS[1], "power_w")) > before + 5)
+    began = time.monotonic()
+    one.close()
+    assert time.monotonic() - began < 5
+
+
+def test_no_nvml_is_a_reason_and_no_trouble(opened: Opened, tmp_path: Path) -> None:
+    one = opened(library=tmp_path)
+    until(one, lambda: len(one.missing) == 2)
+    assert "NVML" in one.missing[GPUS[0]] or "Library" in one.missing[GPUS[0]]
+    assert one.between(0, time.monotonic()) == []
+
+
+def test_a_process_that_was_killed_leaves_what_it_told(opened: Opened) -> None:
+    one = opened()
+    until(one, lambda: all(column(one, gpu, "power_w") for gpu in GPUS))
+    assert one._child is not None
+    os.kill(one._child.pid, signal.SIGKILL)
+    until(one, lambda: one._child.poll() is not None)
+    one.poll()
+    assert one.between(0, time.monotonic()) and one.missing == {}
+
+
+def test_whoever_does_not_look_loses_samples_and_holds_nobody_up(opened: Opened) -> None:
+    one = opened(interval=0.0)
+    until(one, lambda: column(one, GPUS[0], "power_w"))
+    time.sleep(1.5)  # the pipe is full by now
+    began = time.monotonic()
+    until(one, lambda: one.poll() and one._samples[GPUS[0]][-1][0] > began)
