@@ -2,64 +2,191 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
 import msgspec
 
+from ..exit_codes import Cannot
 from ..facts.bench import BenchRow, Style
 from ..facts.snapshot import Snapshot
-from .request import BenchRequest
+from .making import Planned, PlannedRow
+from .places import BenchPlace, LeftOut, frameworks, places, style
+from .request import SYSTEMS, BenchRequest, checked
+from .rows import rows_of, telling
 
+__all__ = ["BenchPlan", "LeftOut", "plan", "row_seconds", "styles"]
 
-class LeftOut(msgspec.Struct, frozen=True):
-    """What was asked for and is not run, and why."""
-
-    name: str
-    reason: str
+BUDGET = 300.0  # seconds for all rows where nothing in particular was asked for
+BUDGET_CPU = 55.0
+SYSTEM_SECONDS = 60.0  # that an acceleration system may take, about
+# Seconds of one row beyond its import and its repetitions: the model and its first step, the warm-up,
+# the end; with a compiler, and on a job of several processes.
+_BUILD = {"gpu": 8.0, "cpu": 2.0}
+_WARM_UP = {"gpu": 5.0, "cpu": 1.5}
+_END = 2.0
+_COMPILING = 40.0
+_JOB = 15.0
+_TRYING = 60.0  # for the largest batch
 
 
 class BenchPlan(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[BenchRow] = []
+    systems: list[str] = []  # acceleration systems that are asked for, too: links, allreduce
     left_out: list[LeftOut] = []
     seconds: float = 0.0  # that all of it may take, about
+    deadline: float = 0.0  # seconds after which whoever runs it is not waited for any more
+    on_cpu: bool = False  # no GPU: small sizes, which say nothing about one
+    repetition_seconds: float = 2.0
+    warm_up_seconds: float = 20.0  # at most
 
 
 def plan(request: BenchRequest, snapshot: Snapshot) -> BenchPlan:
-    """The rows; none where the target has no framework that works."""
-    rows = [row for style in styles(snapshot) for row in _mlp(style)]
-    return BenchPlan(rows=rows, seconds=60.0 * len(rows))
+    """The rows, their order, and what is left out.
+
+    Raises UsageError for an unknown WHAT or GPU, Cannot where nothing can run, and BatchTooLarge.
+    """
+    request = checked(request)
+    here, left_out = places(snapshot, request.gpus)
+    systems = [name for what in request.what for name in SYSTEMS.get(what, ())]
+    models = [what for what in request.what if what not in SYSTEMS]
+    if not here and (models or not systems):
+        raise Cannot(
+            "the target has no framework that envcheck bench can train with",
+            hint="envcheck install puts one into an environment; --target names another",
+        )
+    on_cpu = not any(place.gpus for place in here)
+    each = 0.3 if on_cpu else 2.0
+    found: list[PlannedRow] = []
+    seconds: dict[str, float] = {}
+    for place in here:
+        prefix = f"{place.style} " if len(here) > 1 else ""
+        for one in _all_rows(request, place, models if request.what else None):
+            if isinstance(one, LeftOut):
+                left_out.append(LeftOut(prefix + one.name, one.reason))
+                continue
+            named = msgspec.structs.replace(
+                one.row,
+                name=prefix + one.row.name,
+                group=prefix + one.row.group if one.row.group else "",
+            )
+            found.append(one._replace(row=named))
+            seconds[named.name] = row_seconds(
+                named, place.import_seconds, request.repetitions, each
+            )
+    if not request.what:
+        found = _within(BUDGET_CPU if on_cpu else BUDGET, found, seconds)
+    rows = _in_groups([one.row for one in found])
+    if not rows and not systems:
+        why = f": {left_out[0].name}: {left_out[0].reason}" if left_out else ""
+        raise Cannot(f"nothing of what was asked for can run here{why}")
+    estimate = sum(seconds[row.name] for row in rows) + SYSTEM_SECONDS * len(systems)
+    return BenchPlan(
+        rows=rows,
+        systems=systems,
+        left_out=left_out,
+        seconds=estimate,
+        deadline=600.0 + 10 * estimate,  # each row has deadlines of its own
+        on_cpu=on_cpu,
+        repetition_seconds=each,
+        warm_up_seconds=3.0 if on_cpu else 20.0,
+    )
 
 
 def styles(snapshot: Snapshot) -> list[Style]:
     """How models are written for the frameworks that the target has, and that can be imported."""
     target = snapshot.target
-    if target is None:
-        return []
-    found: list[Style] = []
-    for probe in (target.tensorflow, target.torch, target.jax):
-        if probe is None or probe.facts is None or probe.facts.imported is not True:
-            continue
-        version = probe.facts.version
-        if probe.facts.name == "torch":
-            found.append("torch")
-        elif probe.facts.name == "jax":
-            found.append("jax")
+    return [] if target is None else [style(one) for one in frameworks(target)]
+
+
+def row_seconds(row: BenchRow, import_seconds: float, repetitions: int, each: float) -> float:
+    """What a row takes, about: its import, its model, the warm-up, the repetitions, the end."""
+    where = "gpu" if row.gpus or not row.small else "cpu"
+    seconds = import_seconds + _BUILD[where] + _END
+    if row.steps:
+        seconds += row.steps * 0.05
+    else:
+        seconds += _WARM_UP[where] + repetitions * each
+    seconds += _COMPILING if row.compiled or row.tensorrt else 0
+    seconds += _JOB if row.together else 0
+    return seconds + (_TRYING if row.largest else 0)
+
+
+def _all_rows(
+    request: BenchRequest, place: BenchPlace, models: list[str] | None
+) -> Iterator[Planned]:
+    """The rows of a place with their GPUs. models: of WHAT; None for what tells most."""
+    asked = (
+        telling(place, request)
+        if models is None
+        else (one for what in models for one in rows_of(what, place, request))
+    )
+    planned = list(asked)
+    for one in planned:
+        if isinstance(one, LeftOut) or not place.gpus:
+            yield one
         else:
-            found.append("session" if str(version).startswith("1.") else "keras")
-    return found
+            yield from _spread(one, place)
+    if request.together and len(place.gpus) > 1:
+        yield from _together(planned, place)
 
 
-def _mlp(style: Style) -> list[BenchRow]:
-    if style != "torch":
-        return []
-    return [
-        BenchRow(
-            name=f"mlp {p}",
-            what="mlp",
-            model="mlp",
-            style=style,
-            precision=p,
-            batch=64,
-            small=True,
-            group="mlp",
+def _spread(one: PlannedRow, place: BenchPlace) -> Iterator[PlannedRow]:
+    """On the first GPU; on the others, too, where the row is to be on each."""
+    if len(place.gpus) == 1 or not one.each:
+        yield one._replace(row=msgspec.structs.replace(one.row, gpus=[place.gpus[0].address]))
+        return
+    for gpu in place.gpus:
+        first = gpu is place.gpus[0]
+        row = msgspec.structs.replace(
+            one.row,
+            name=f"{one.row.name} on {gpu.words}",
+            gpus=[gpu.address],
+            group=one.row.group if first else f"{one.row.name} on the others",
         )
-        for p in ("fp32", "tf32")
+        yield one._replace(row=row)
+
+
+def _together(planned: Iterable[Planned], place: BenchPlace) -> Iterator[Planned]:
+    """What is on each GPU, on all of them as one job."""
+    kinds: list[Literal["mirrored", "ddp", "horovod"]] = [
+        "ddp" if place.style == "torch" else "mirrored"
     ]
+    if place.style != "jax" and "horovod" in place.packages:
+        kinds.append("horovod")
+    for one in planned:
+        if isinstance(one, LeftOut) or not one.each:
+            continue
+        for kind in kinds:
+            row = msgspec.structs.replace(
+                one.row,
+                name=f"{one.row.name} {kind} on {len(place.gpus)} GPUs",
+                gpus=[gpu.address for gpu in place.gpus],
+                together=kind,
+                group=f"{one.row.name} together",
+            )
+            yield PlannedRow(row, rank=one.rank + 1)
+
+
+def _within(budget: float, found: list[PlannedRow], seconds: dict[str, float]) -> list[PlannedRow]:
+    """As many as the time allows, those of the lowest rank first; all of the first rank in any case."""
+    least = min((one.rank for one in found), default=0)
+    taken: set[str] = set()
+    spent = 0.0
+    for one in sorted(found, key=lambda one: one.rank):  # stable: their order within a rank
+        takes = seconds[one.row.name]
+        if one.rank > least and spent + takes > budget:
+            continue
+        if one.rank == least and spent + takes > budget and not one.row.gpus:
+            continue
+        spent += takes
+        taken.add(one.row.name)
+    return [one for one in found if one.row.name in taken]
+
+
+def _in_groups(rows: list[BenchRow]) -> list[BenchRow]:
+    """The rows of a group behind one another, where the first of them stands."""
+    places_: dict[str, int] = {}
+    for number, row in enumerate(rows):
+        places_.setdefault(row.group or row.name, number)
+    return sorted(rows, key=lambda row: places_[row.group or row.name])

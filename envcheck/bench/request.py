@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import msgspec
 
+from ..exit_codes import UsageError
+from ..suggestions import did_you_mean
+
 # What there is to ask for, and what each shows: as the command line names it.
 WHAT = {
-    "resnet50": "ResNet-50 v1.5 trained in FP32, TF32, AMP and AMP with XLA",
+    "resnet50": "ResNet-50 v1.5 in FP32, TF32, AMP and AMP compiled, by batch; its largest batch",
+    "mnist": "a small network with each way to AMP: time for an epoch, accuracy, largest batch",
+    "bert": "a pretraining step of BERT-base and -large, 128 and 512 tokens, with and without AMP",
+    "unet": "UNet in 2D and 3D with and without AMP",
     "mlp": "a feed-forward network with and without AMP",
+    "parity": "losses of FP32, TF32 and AMP from one seed, and of two controls that must part",
+    "shapes": "products and convolutions around multiples of 8, 16 and 64",
+    "links": "memory, PCIe and what joins the GPUs, by size",
+    "allreduce": "NCCL and Horovod by message size",
 }
+# Those that are no training: acceleration systems of the deep level, which take them by size.
+SYSTEMS = {"links": ("memory", "links", "peers"), "allreduce": ("nccl", "horovod")}
+MOST_REPETITIONS = 100
 
 
 class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,3 +32,20 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True):
     repetitions: int = 5
     gpus: list[int] = []  # nvidia-smi's indices; none: all
     together: bool = True  # several GPUs as one job, too
+
+
+def checked(request: BenchRequest) -> BenchRequest:
+    """The request, each WHAT once; raises UsageError for what nobody can have meant."""
+    for word in request.what:
+        if word not in WHAT:
+            hint = did_you_mean(word, WHAT)
+            raise UsageError(
+                f"there is no row {word!r}{hint}", hint=f"there are: {', '.join(WHAT)}"
+            )
+    if request.batch is not None and request.batch < 1:
+        raise UsageError(f"--batch {request.batch}: a batch has at least one sample")
+    if not 1 <= request.repetitions <= MOST_REPETITIONS:
+        raise UsageError(
+            f"--repetitions {request.repetitions}: from 1 to {MOST_REPETITIONS} can be had"
+        )
+    return msgspec.structs.replace(request, what=list(dict.fromkeys(request.what)))

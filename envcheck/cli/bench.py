@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..exit_codes import Cannot, CouldNotLook, ExitCode
+from ..exit_codes import CouldNotLook, ExitCode
 from . import files, sources
 from .parser import Parser
 
@@ -27,20 +27,27 @@ def run(arguments: argparse.Namespace) -> int:
     from ..bench import plan as planning
     from ..bench.request import BenchRequest
     from ..bench.results import results
-    from ..collection import BenchWork, Work
+    from ..collection import BenchWork, Kernels, Work
     from ..facts import snapshot as snapshots
     from ..reports import bench
 
     request = BenchRequest(what=arguments.what)
     seen = sources.live(arguments.target, redact=False).snapshot
     plan = planning.plan(request, seen)
-    if not plan.rows:
-        raise Cannot("the target has no framework that envcheck bench can train with")
     work = Work(
-        seconds=plan.seconds,
-        bench=BenchWork(asked=request.what, rows=plan.rows, repetitions=request.repetitions),
+        seconds=plan.deadline,
+        bench=BenchWork(
+            asked=request.what,
+            rows=plan.rows,
+            repetitions=request.repetitions,
+            seconds=plan.repetition_seconds,
+            folder=request.folder,
+        ),
     )
-    collected = sources.live(arguments.target, work=work, seen=seen)
+    kernels = None
+    if plan.systems:
+        kernels = Kernels(products=False, systems=plan.systems, gpus=request.gpus)
+    collected = sources.live(arguments.target, work=work, seen=seen, kernels=kernels)
     if arguments.save is not None:
         files.write(arguments.save, snapshots.dump(collected.snapshot), "--save")
     result = results(collected.snapshot)

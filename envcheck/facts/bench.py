@@ -20,9 +20,8 @@ class BenchRow(Facts, frozen=True, kw_only=True):
 
     name: str  # unique among a run's rows: "resnet50 amp xla 256"
     what: str  # as the command line has it: "resnet50", "parity"
-    model: (
-        str  # "resnet50", "mnist", "bert-base", "bert-large", "unet-2d", "unet-3d", "mlp"; "shapes"
-    )
+    # "resnet50", "mnist", "bert-base", "bert-large", "unet-2d", "unet-3d", "mlp"; "shapes"
+    model: str
     style: Style  # TensorFlow 1 by sessions, TensorFlow 2 by Keras, PyTorch, JAX
     precision: Precision = "fp32"  # "half": everything in 16 bits, which parity's control is
     half: Literal["", "float16", "bfloat16"] = ""  # the 16-bit type of "amp" and "half"
@@ -43,9 +42,9 @@ class BenchRow(Facts, frozen=True, kw_only=True):
     seed: int = 0
     gpus: list[Address] = []  # none: on the CPU
     together: Literal["", "mirrored", "ddp", "horovod"] = ""  # on all of ``gpus``, as one job
-    ranks: int = (
-        0  # processes of such a job on the CPU, where ``gpus`` is empty: of "ddp" and "horovod"
-    )
+    # Processes of such a job on the CPU, where ``gpus`` is empty: of "ddp" and "horovod".
+    ranks: int = 0
+    memory_mib: int = 0  # that it takes of each GPU (of the host on a CPU), estimated; 0: not known
     group: str = ""  # rows of a group are compared, and measured in turn
 
 

@@ -1,0 +1,265 @@
+"""Which rows are planned: by WHAT, by what the chip and the framework have, by what fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bench_machines as made
+import pytest
+
+from envcheck.bench.making import BatchTooLarge
+from envcheck.bench.plan import BUDGET, BenchPlan, plan
+from envcheck.bench.request import WHAT, BenchRequest
+from envcheck.exit_codes import Cannot, UsageError
+from envcheck.facts.bench import BenchRow
+
+
+def _plan(there: Any, *frameworks: Any, packages: tuple[str, ...] = (), **asked: Any) -> BenchPlan:
+    return plan(BenchRequest(**asked), made.machine(there, *frameworks, packages=packages))
+
+
+def _names(found: BenchPlan) -> list[str]:
+    return [row.name for row in found.rows]
+
+
+def test_resnet50_on_a_large_gpu_has_each_mode_at_three_batches_and_the_largest() -> None:
+    found = _plan(made.gpus("h100"), what=["resnet50"])
+    modes = ("fp32", "tf32", "amp", "amp compiled")
+    wanted = [f"resnet50 {mode} {batch}" for batch in (128, 256, 512) for mode in modes]
+    assert _names(found) == [*wanted, "resnet50 fp32 largest", "resnet50 amp largest"]
+    assert found.left_out == [] and not found.on_cpu
+    amp = found.rows[2]
+    assert (amp.precision, amp.half, amp.way, amp.scaler) == (
+        "amp",
+        "float16",
+        "autocast",
+        "dynamic",
+    )
+    assert amp.gpus == ["0000:01:00.0"] and amp.image == 224 and amp.train and not amp.small
+    assert {row.group for row in found.rows[:4]} == {"resnet50 128"}
+    assert found.rows[3].compiled and found.rows[-1].largest and not found.rows[-1].group
+
+
+@pytest.mark.parametrize(
+    ("product", "missing", "why"),
+    [
+        ("v100", "tf32", "TF32 came with compute capability 8.0"),
+        ("t4", "tf32", "TF32 came with compute capability 8.0"),
+        ("p100", "amp", "Tensor Cores came with compute capability 7.0"),
+        ("1660", "amp", "its chip is one without Tensor Cores"),
+    ],
+)
+def test_what_a_chip_lacks_is_left_out_with_the_reason(
+    product: str, missing: str, why: str
+) -> None:
+    found = _plan(made.gpus(product), what=["mlp"])
+    assert not [row for row in found.rows if row.precision == missing]
+    assert next(one.reason for one in found.left_out if missing in one.name).endswith(why)
+    assert "mlp fp32 8192" in _names(found)
+
+
+def test_what_does_not_fit_is_left_out_and_says_how_much_it_would_take() -> None:
+    found = _plan(made.gpus("v100"), what=["resnet50"])
+    names = _names(found)
+    assert "resnet50 fp32 128" in names and "resnet50 amp 256" in names
+    assert "resnet50 fp32 256" not in names
+    left = {one.name: one.reason for one in found.left_out}
+    assert (
+        (left["resnet50 fp32 256"])
+        == "batch 256 would take about 25 GiB, and Tesla V100-SXM2-16GB has 16 GiB"
+    )
+    small = _plan(made.gpus("3060"), what=["resnet50"])
+    timed = [row for row in small.rows if not row.largest]
+    assert timed and max(row.batch for row in timed) < 128
+
+
+def test_a_batch_that_cannot_fit_is_refused_in_one_sentence_and_one_that_can_is_taken() -> None:
+    with pytest.raises(BatchTooLarge, match=r"^--batch 100000: resnet50: batch 100000 would take"):
+        _plan(made.gpus("h100"), what=["resnet50"], batch=100000)
+    with pytest.raises(BatchTooLarge, match="this machine has 16 GiB free"):
+        _plan([], what=["resnet50"], batch=1000000)
+    found = _plan(made.gpus("h100"), what=["resnet50"], batch=64)
+    assert {row.batch for row in found.rows} == {64} and len(found.rows) == 4
+
+
+@pytest.mark.parametrize("batch", [0, -1])
+def test_a_batch_has_a_sample(batch: int) -> None:
+    with pytest.raises(UsageError, match="at least one sample"):
+        _plan([], what=["mlp"], batch=batch)
+
+
+def test_an_unknown_row_is_told_with_the_one_that_was_meant() -> None:
+    with pytest.raises(UsageError, match="no row 'resnet5'; did you mean \"resnet50\""):
+        _plan([], what=["resnet5"])
+    with pytest.raises(UsageError, match="from 1 to 100"):
+        _plan([], repetitions=0)
+
+
+def test_a_target_without_a_framework_cannot_and_one_with_links_alone_can() -> None:
+    broken = made.framework(imported=False)
+    with pytest.raises(Cannot, match="no framework"):
+        _plan(made.gpus("h100"), broken)
+    found = _plan(made.gpus("h100"), broken, what=["links", "allreduce"])
+    assert found.systems == ["memory", "links", "peers", "nccl", "horovod"] and not found.rows
+
+
+def test_gpus_are_chosen_by_their_index() -> None:
+    found = _plan(made.gpus("h100", 3), what=["mlp"], gpus=[2])
+    assert {tuple(row.gpus) for row in found.rows} == {("0000:03:00.0",)}
+    with pytest.raises(UsageError, match="--gpu 7: there is only 0, 1, 2"):
+        _plan(made.gpus("h100", 3), gpus=[7])
+    with pytest.raises(UsageError, match="--gpu 0: there is no GPU"):
+        _plan([], gpus=[0])
+
+
+def test_a_gpu_in_instances_is_left_out() -> None:
+    found = _plan(made.gpus("h100", mig_enabled=True), what=["mlp"])
+    assert found.on_cpu and found.left_out[0].reason.startswith("MIG is on")
+    with pytest.raises(Cannot, match="MIG is on"):
+        _plan(made.gpus("h100", mig_enabled=True), what=["mlp"], gpus=[0])
+
+
+def test_several_gpus_run_alone_and_then_together() -> None:
+    found = _plan(made.gpus("h100", 3), what=["mlp"], packages=("horovod",))
+    alone = [row for row in found.rows if row.precision == "amp" and not row.together]
+    assert [row.name for row in alone] == [f"mlp amp 8192 on GPU {n}" for n in (0, 1, 2)]
+    assert alone[0].group == "mlp 8192" and alone[1].group == alone[2].group != alone[0].group
+    together = [row for row in found.rows if row.together]
+    assert [row.together for row in together] == ["ddp", "horovod"]
+    assert all(len(row.gpus) == 3 and row.batch == 8192 for row in together)
+    assert not [row for row in _plan(made.gpus("h100", 2), together=False).rows if row.together]
+
+
+@pytest.mark.parametrize(
+    ("framework", "version", "way", "together", "compiled"),
+    [
+        ("tensorflow", "1.15.5", "rewrite", "mirrored", "resnet50 amp xla 256"),
+        ("tensorflow", "2.15.1", "policy", "mirrored", "resnet50 amp xla 256"),
+        ("torch", "2.9.0", "autocast", "ddp", "resnet50 amp compiled 256"),
+        ("jax", "0.6.0", "cast", "mirrored", "resnet50 amp 256 on GPU 0"),
+    ],
+)
+def test_each_framework_has_its_own_way(
+    framework: str, version: str, way: str, together: str, compiled: str
+) -> None:
+    found = _plan(made.gpus("h100", 2), made.framework(framework, version), what=["resnet50"])
+    amp = [row for row in found.rows if row.precision == "amp"]
+    assert {row.way for row in amp} == {way}
+    assert {row.together for row in amp if row.together} == {together}
+    assert next(row for row in found.rows if row.name == compiled).compiled
+
+
+def test_two_frameworks_have_names_of_their_own() -> None:
+    both = (made.framework("torch"), made.framework("tensorflow", "2.15.1"))
+    found = _plan(made.gpus("h100"), *both, what=["mlp"])
+    assert {row.name.split()[0] for row in found.rows} == {"torch", "keras"}
+    assert {row.group for row in found.rows} == {"torch mlp 8192", "keras mlp 8192"}
+
+
+def test_a_framework_without_cuda_runs_on_the_cpu_and_is_said_to() -> None:
+    found = _plan(made.gpus("h100"), made.framework(cuda_build=False), what=["mlp"])
+    assert found.on_cpu and all(row.small and not row.gpus for row in found.rows)
+    assert found.left_out[0].reason == "it was built without CUDA"
+
+
+def test_what_tells_most_takes_five_minutes() -> None:
+    one = _plan(made.gpus("h100"))
+    assert {row.name for row in one.rows} >= {
+        "resnet50 fp32 256",
+        "resnet50 tf32 256",
+        "resnet50 amp 256",
+        "resnet50 amp compiled 256",
+        "bert-large 128 amp 64",
+    }
+    assert one.seconds <= BUDGET
+    four = _plan(made.gpus("h100", 4))
+    alone = [row for row in four.rows if row.precision == "amp" and not row.together]
+    assert len({tuple(row.gpus) for row in alone}) == 4
+    assert [row for row in four.rows if row.together] and four.seconds <= BUDGET
+
+
+@pytest.mark.parametrize("seconds", [0.5, 3.0, 8.0, 12.0])
+def test_a_cpu_ends_within_a_minute_and_says_that_it_is_one(seconds: float) -> None:
+    for version in ("1.15.5", "2.15.1"):
+        slow = made.framework("tensorflow", version, import_seconds=seconds)
+        found = _plan([], slow)
+        assert found.on_cpu and found.rows and found.seconds <= 60
+        assert all(row.small and row.half in ("", "bfloat16") for row in found.rows)
+        assert ("amp" in {row.precision for row in found.rows}) == (version == "2.15.1")
+    assert found.repetition_seconds < 1
+
+
+def test_tensorflow_1_has_no_amp_on_a_cpu() -> None:
+    found = _plan([], made.framework("tensorflow", "1.15.5"), what=["mlp"])
+    assert [(one.name, one.reason) for one in found.left_out] == [
+        ("mlp amp", "TensorFlow 1.15.5 has no AMP on a CPU")
+    ]
+
+
+def test_parity_has_two_controls_in_one_group() -> None:
+    found = _plan(made.gpus("h100"), what=["parity"])
+    assert _names(found) == [
+        "parity fp32",
+        "parity tf32",
+        "parity amp",
+        "parity amp stuck scaler",
+        "parity half",
+    ]
+    assert {row.group for row in found.rows} == {"parity"}
+    assert {row.seed for row in found.rows} == {1} and all(row.steps > 0 for row in found.rows)
+    assert found.rows[3].scaler == "stuck" and found.rows[4].precision == "half"
+
+
+def test_forward_alone_has_tensorrt_where_tensorflow_has_it() -> None:
+    with_it = made.framework("tensorflow", "2.15.1", tensorrt_build=True)
+    found = _plan(made.gpus("h100"), with_it, what=["resnet50"], inference=True)
+    assert not any(row.train for row in found.rows)
+    assert [row.name for row in found.rows if row.tensorrt] == ["resnet50 forward amp tf-trt 256"]
+    without = made.framework("tensorflow", "2.21.0", tensorrt_build=False)
+    found = _plan(made.gpus("h100"), without, what=["resnet50"], inference=True)
+    assert found.left_out[-1].reason == "TensorFlow 2.21.0 was built without TensorRT"
+
+
+def test_images_that_are_read_stand_beside_those_that_are_there() -> None:
+    keras = made.framework("tensorflow", "2.15.1")
+    dali = ("nvidia-dali-cuda120",)
+    found = _plan(made.gpus("h100"), keras, packages=dali, what=["resnet50"], folder="/data")
+    read = [row for row in found.rows if row.data != "synthetic"]
+    assert [row.data for row in read] == ["tf.data", "dali"]
+    at = [row.group for row in found.rows]
+    assert at.index("resnet50 256") + at.count("resnet50 256") == at.index("resnet50 512")
+    torch = _plan(made.gpus("h100"), what=["resnet50"], folder="/data")
+    assert "DALI" in torch.left_out[-1].reason
+
+
+def test_mnist_has_each_way_to_amp_in_keras() -> None:
+    keras = made.framework("tensorflow", "2.15.1")
+    rows = _plan(made.gpus("h100"), keras, what=["mnist"]).rows
+    ways = {(row.way, row.together) for row in rows if row.precision == "amp"}
+    assert ways == {("policy", ""), ("rewrite", ""), ("policy", "mirrored")}
+    assert [row.name for row in rows if row.largest] == ["mnist fp32 largest", "mnist amp largest"]
+
+
+@pytest.mark.parametrize("product", [*made.PRODUCTS, ""])
+@pytest.mark.parametrize("framework", ["torch", "jax", "tensorflow"])
+def test_every_what_is_planned_everywhere_with_names_of_their_own(
+    product: str, framework: str
+) -> None:
+    there = made.gpus(product, 2) if product else []
+    asked = {"what": list(WHAT)}
+    found = _plan(there, made.framework(framework, "2.15.1"), **asked)
+    names = _names(found)
+    assert len(set(names)) == len(names) > 5
+    assert {row.what for row in found.rows} == set(WHAT) - {"links", "allreduce"}
+    groups = [row.group or row.name for row in found.rows]
+    seen: list[str] = []
+    for group in groups:
+        if not seen or seen[-1] != group:
+            seen.append(group)
+    assert len(seen) == len(set(seen)), "rows of a group stand together"
+    assert all(_is_whole(row) for row in found.rows)
+
+
+def _is_whole(row: BenchRow) -> bool:
+    has_half = bool(row.half) == (row.precision in ("amp", "half"))
+    return has_half and row.batch >= 1 and bool(row.name.strip()) and len(row.name) < 80
