@@ -9,7 +9,7 @@ from . import foreign, inside, probes
 from .acceleration.runner import SystemsRunner, patience
 from .bench.runner import BenchRunner
 from .documents import document, section
-from .kernels.campaign import Campaign, PythonCommand
+from .kernels.campaign import Campaign, PythonCommand, cores
 from .kernels.selection import NoSuchGpu
 from .options import Options
 from .runtime import bounded, handshake, orphans, process, scratch
@@ -165,19 +165,35 @@ class Run(object):
             self._worker.stop()
 
     def _do_work(self, documents, python):
-        devices, _why = Campaign(
-            Options(),
+        request = dict(self._work["bench"], limit=2 * self._work["seconds"])
+        if any(row["gpus"] for row in request["rows"]):  # that were seen minutes ago
+            documents["machine"] = self._with_new("nvml", documents["machine"])
+        campaign = Campaign(
+            Options(busy_ok=bool(request.get("busy_ok"))),
             documents,
             self._start,
             dict(os.environ),
             ours=self._stuck | {child.pid for child in self.children},
-        ).choose(documents["machine"])
-        request = self._work["bench"]
-        self._worker = BenchRunner(request, documents, python, self._start, dict(os.environ), ROOT)
+        )
+        devices, _why = self._unless_busy(campaign, documents["machine"])
+        self._worker = BenchRunner(
+            request,
+            documents,
+            python,
+            self._start,
+            dict(os.environ),
+            ROOT,
+            machine_python=_isolated(),
+            pynvml=self.params.get("pynvml"),
+            sweep=self._sweep,
+            scratch=self.scratch,
+            patience=patience(documents["machine"]),
+            cores=cores(documents["machine"]),
+        )
         if self._stopped:
             self._worker.stop()
-        self._worker.run(devices, self._tell, self._event)
-        self._name_stuck(self._sweep())
+        self._guarded(self._worker, lambda: self._worker.run(devices, self._tell, self._event))
+        self._worker.name_stuck(self._sweep())
 
     def _put_inside(self, documents):
         try:

@@ -151,9 +151,14 @@ def outcome_of(error):
         return "not-supported", line(error)
     words = line(error, 10 * LENGTH)
     words = "%s: %s" % (type(error).__name__, words) if words else type(error).__name__
-    if isinstance(error, MemoryError) or any(word in words.lower() for word in _NO_MEMORY):
+    if isinstance(error, MemoryError) or is_out_of_memory(words):
         return "out-of-memory", line(words)
     return "error", line(words)
+
+
+def is_out_of_memory(words):
+    """Whether a framework's words say that it had no memory left."""
+    return any(word in words.lower() for word in _NO_MEMORY)
 
 
 def line(words, length=LENGTH):

@@ -1,34 +1,66 @@
-"""When a training is warm, and how many steps a repetition has: pure but for the clock that it is given."""
+"""When a training is warm, and how many steps a piece of it has: pure, by the seconds that it is told."""
 
 CHUNK = 0.2  # seconds that the steps between two looks at the rate take, about
-ALIKE = 0.03  # the share by which the last rates may differ once it is steady
-LOOKS = 4  # so many of them
+ALIKE = 0.03  # the share by which the medians of the last two windows may differ once it is steady
+WINDOW = 3  # looks
+MOST_STEPS = 1000000  # of one piece
 
 
-def warm_up(run, clock, limit):
-    """Runs steps until their rate has come to rest: {"steps", "seconds", "steady", "rate"}.
+class Warming(object):
+    """Says how many steps come next, is told how long they took, and knows when the rate is at rest.
 
-    run(steps): a Training's. limit: seconds. rate: steps per second. The first step, which compiles and
-    allocates, counts for no rate.
+    The first step, which compiles and allocates, counts for no rate and for no limit. What wobbles around
+    one rate is at rest; what rises or falls, or leaps to and fro, is not.
     """
-    began = clock()
-    run(1)
-    steps, chunk, rates = 1, 1, []
-    while True:
-        since = clock()
-        run(chunk)
-        now = clock()
-        took = max(now - since, 1e-9)
-        steps += chunk
-        rates.append(chunk / took)
-        last = rates[-LOOKS:]
-        steady = len(last) == LOOKS and max(last) <= min(last) * (1 + ALIKE)
-        if steady or now - began >= limit:
-            told = {"steps": steps, "seconds": now - began, "steady": steady}
-            return dict(told, rate=sorted(last)[len(last) // 2])
-        chunk = steps_in(CHUNK, rates[-1])
+
+    def __init__(self, limit):
+        """limit: seconds after which it is over though the rate is not steady."""
+        self._limit = limit
+        self._rates = []  # steps per second
+        self._spent = 0.0  # seconds without the first step's
+        self.steps = 0
+        self.seconds = 0.0
+
+    @property
+    def rate(self):
+        """Steps per second; None before there is one."""
+        return _median(self._rates[-WINDOW:]) if self._rates else None
+
+    @property
+    def steady(self):
+        last, before = self._rates[-WINDOW:], self._rates[-2 * WINDOW : -WINDOW]
+        if len(before) < WINDOW:
+            return False
+        return abs(_median(last) - _median(before)) <= ALIKE * _median(before)
+
+    @property
+    def over(self):
+        return self.steady or self._spent >= self._limit
+
+    def next(self):
+        """How many steps to run before the next look; 0 when it is over."""
+        if self.over:
+            return 0
+        return steps_in(CHUNK, self.rate) if self._rates else 1
+
+    def ran(self, steps, seconds):
+        """So many steps took so long."""
+        first = not self.steps
+        self.steps += steps
+        self.seconds += seconds
+        if not first:
+            self._spent += seconds
+            self._rates.append(steps / max(seconds, 1e-9))
+
+    def told(self):
+        """A WarmUp."""
+        return {"steps": self.steps, "seconds": round(self.seconds, 3), "steady": self.steady}
 
 
 def steps_in(seconds, rate):
-    """How many steps a repetition of about so many seconds has, at a rate in steps per second."""
-    return max(1, round(seconds * rate))
+    """How many steps a piece of about so many seconds has, at a rate in steps per second."""
+    return int(min(MOST_STEPS, max(1, round(seconds * rate))))
+
+
+def _median(values):
+    return sorted(values)[len(values) // 2]

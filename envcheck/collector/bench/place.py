@@ -5,7 +5,7 @@ class Place(object):
     """device: "gpu" or "cpu". gpus: the PCI addresses that the process sees, as CUDA's 0, 1, …
 
     rank, ranks: of a job of several processes ("ddp", "horovod"): each sees its own GPU alone, as CUDA's 0,
-    and finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, or HOROVOD_*, in its environment.
+    and finds RANK, WORLD_SIZE, LOCAL_RANK (0), MASTER_ADDR and MASTER_PORT, or HOROVOD_*, in its environment.
     "mirrored" is one process that sees all GPUs. folder: of images to read, "" for none.
     """
 

@@ -1,132 +1,148 @@
-"""One row at work: its process, what it has told, and the orders that it is given."""
+"""One process of a row: what it is ordered, what it has told, and what became of it."""
 
 import contextlib
 import json
 import os
+import shutil
+import signal
 import tempfile
 import time
 
 from .. import framework
-from ..acceleration.telling import line
+from ..acceleration.telling import is_out_of_memory, line
 from . import telling
 
 IMPORT = 120.0  # seconds for a framework to be imported
-BUILD = 300.0  # seconds from there until it is warm: compilers are slow
-WARM_UP = 20.0  # seconds at most of warm-up
+BUILD = 300.0  # seconds for a model to be built, and for its first step: compilers are slow
 ANSWER = 60.0  # seconds beyond what an order should take
-ENDING = 60.0  # seconds for the memory and the accuracy to be told
+ENDING = 60.0  # seconds for the accuracy to be told
+_LAST = 16384  # bytes of a log in which a death's reason is looked for
+
+
+def ample(seconds):
+    """The limit of an order that should take so many seconds."""
+    return 3 * seconds + ANSWER
 
 
 class RowProcess(object):
-    """``open`` it, call ``step`` again and again, ``order`` once it ``is_waiting``, ``told`` at the end."""
+    """``open`` it, call ``step`` again and again, ``order`` once it ``is_waiting``."""
 
-    def __init__(self, row, launch, clock=time.monotonic, device="cpu"):
-        """launch(row, orders): a process.Child whose standard input is the path ``orders``."""
-        self.row = row
-        self.device = device
+    def __init__(self, launch, clock=time.monotonic, patience=1, scratch=None):
+        """launch(orders, folder): a process.Child whose standard input is the path ``orders``.
+
+        folder: of its own, for its temporary files; removed with it. patience: what its limits are
+        multiplied by.
+        """
         self.heard = telling.RowHeard()
-        self.in_turn = False
-        self.interrupted = False
+        self.began = []  # of each repetition that was ordered, by the clock
+        self.log = []
+        self.outcome, self.reason = "", ""  # once it is over
         self.stuck = None  # a Result's, of a process that could not be killed
+        self.pid = None
         self._launch = launch
         self._clock = clock
+        self._patience = patience
+        self._scratch = scratch
         self._child = self._orders = self._folder = None
-        self._answers = 0  # that were had before the last order
-        self._ordered = None  # (when, the seconds that it may take)
+        self._ordered = 0  # orders so far
+        self._since, self._limit = 0.0, 0.0
         self._late = ""
-        self._began = []  # of each repetition, by the clock
-        self._log = []
+        self._why_stopped = None
 
     def open(self):
-        self._folder = tempfile.mkdtemp(prefix="envcheck-row-")
+        """Raises OSError where there is no room for its files."""
+        self._folder = tempfile.mkdtemp(prefix="row-", dir=self._scratch)
         path = os.path.join(self._folder, "orders")
         os.mkfifo(path)
         # Held open for both, so that neither side waits for the other to open it.
-        self._orders = os.open(path, os.O_RDWR)
+        self._orders = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         self._expect(IMPORT)
-        self._child = self._launch(self.row, path)
+        self._child = self._launch(path, self._folder)
+        self.pid = self._child.pid
+
+    @property
+    def is_open(self):
+        return self._child is not None
 
     @property
     def is_over(self):
-        return self._child is not None and self._child.result is not None
+        return bool(self.outcome)
 
     @property
     def is_waiting(self):
         """Whether it has done what it was told, and waits for the next order."""
-        return self._ordered is None and not self.is_over
+        return self.heard.ready and self.heard.did >= self._ordered and not self.is_over
 
-    def order(self, expected=0.0, **words):
-        """Give it an order that takes about so many seconds."""
-        self._answers = self._answered()
+    def order(self, seconds, **words):
+        """Give it an order that may take so many seconds."""
         if "measure" in words:
-            self._began.append(self._clock())
-        os.write(self._orders, (json.dumps(words) + "\n").encode("ascii"))
-        self._expect(ENDING if "end" in words else 3 * expected + ANSWER)
+            self.began.append(self._clock())
+        self._ordered += 1
+        self._expect(seconds)
+        with contextlib.suppress(OSError):  # a process that is stuck does not read: it will be late
+            os.write(self._orders, (json.dumps(words) + "\n").encode("ascii"))
 
     def step(self):
         """Look once, without waiting. Whether it runs on."""
+        if self.is_over:
+            return False
         result = self._child.poll()
-        was_ready = self.heard.ready
+        told = self._told()
         self.heard.hear(self._child.new_stdout())
+        if self._told() != told:  # a long order tells on its way
+            self._since = self._clock()
         if result is not None:
             self._end(result)
             return False
-        if self.heard.ready and not was_ready:
-            self._expect(BUILD)
-        if self._ordered is not None:
-            self._look_at_the_order()
+        if not self.is_waiting and self._clock() - self._since > self._limit and not self._late:
+            self._late = "no answer within %g s" % self._limit
+            self._child.stop()
         return True
 
-    def _look_at_the_order(self):
-        since, seconds = self._ordered
-        begun = self.heard.warm if not self.row["steps"] else "build_seconds" in self.heard.run
-        if self._answered() > self._answers or (self._answers == 0 and begun and not self._began):
-            self._ordered = None
-        elif self._clock() - since > seconds and not self._late:
-            self._late = "no answer within %g s" % seconds
+    def stop(self, outcome, reason):
+        """End it, with that as the reason."""
+        if not self.is_over and self._why_stopped is None:
+            self._why_stopped = outcome, reason
             self._child.stop()
 
-    def stop(self):
-        """The user wants no more."""
-        self.interrupted = True
-        if not self.is_over:
-            self._child.stop()
-
-    def _answered(self):
-        return len(self.heard.repetitions) + (1 if self.row["steps"] and self.heard.losses else 0)
+    def _told(self):
+        return len(self.heard.losses)
 
     def _expect(self, seconds):
-        self._ordered = self._clock(), seconds
+        self._since, self._limit = self._clock(), seconds * self._patience
 
     def _end(self, result):
-        if self._orders is None:
-            return
         os.close(self._orders)
-        self._orders = None
-        with contextlib.suppress(OSError):
-            os.unlink(os.path.join(self._folder, "orders"))
-            os.rmdir(self._folder)
-        log = framework.about_gpus(result.stderr.decode("utf-8", "replace"))
-        self._log = [line(text) for text in log]
+        shutil.rmtree(self._folder, ignore_errors=True)
+        stderr = result.stderr.decode("utf-8", "replace")
+        self.log = [line(text) for text in framework.about_gpus(stderr)]
         self.stuck = result.stuck
-        run = self.heard.run
-        if self.heard.done or "outcome" in run:
-            return
-        if self.interrupted:
-            run.update(outcome="interrupted", reason="stopped by its user")
-        elif self._late:
-            run.update(outcome="timeout", reason=self._late)
-        elif result.outcome == "not-started":
-            run.update(outcome="error", reason="could not be started: %s" % result.error)
-        else:
-            run.update(outcome="crashed", reason=line("its process " + result.describe()))
+        self.outcome, self.reason = self._why(result, stderr)
 
-    def told(self, began):
-        """The RowRun. began: when the bench began, by the clock."""
-        run = {"row": self.row, "outcome": "ok", "in_turn": self.in_turn, "log": self._log}
-        run.update(self.heard.run, losses=self.heard.losses)
-        run["repetitions"] = [
-            dict(one, began=round(when - began, 3))
-            for when, one in zip(self._began, self.heard.repetitions)
-        ]
-        return run
+    def _why(self, result, stderr):
+        run = self.heard.run
+        if self.heard.done:  # whatever became of it afterwards
+            return "ok", ""
+        if "outcome" in run:
+            return run["outcome"], run.get("reason", "")
+        if self._why_stopped is not None:
+            return self._why_stopped
+        if self._late or result.outcome == "timeout":
+            where = "while the framework was imported" if not self.heard.ready else ""
+            return "timeout", " ".join([self._late or "no answer", where]).strip()
+        if result.outcome == "not-started":
+            return "error", line("its process could not be started: %s" % result.error)
+        words = line("its process " + result.describe())
+        killed = result.outcome == "exited" and result.code in (-signal.SIGKILL, -signal.SIGABRT)
+        if killed:  # by the kernel, or by a framework that gives up: some say why before
+            said = _out_of_memory(stderr[-_LAST:])
+            if said:
+                return "out-of-memory", line("%s: %s" % (words, said))
+        last = [text.strip() for text in stderr[-_LAST:].splitlines() if text.strip()][-1:]
+        return "crashed", line(": ".join([words] + last))
+
+
+def _out_of_memory(text):
+    """The last line that says so, "" without one."""
+    found = [one for one in text.splitlines() if is_out_of_memory(one)]
+    return found[-1].strip() if found else ""

@@ -1,13 +1,15 @@
 """Runs the rows that core has planned: group by group, the rows of a group in turn."""
 
-import json
 import time
 
-from . import styles
-from .child import BOOTSTRAP
-from .row_process import WARM_UP, RowProcess
+from ..acceleration.telling import line
+from .group import GroupRun
+from .largest import LargestBatch
+from .left import TimeLeft
+from .machinery import Machinery
 
-_PAUSE = 0.005  # seconds between two looks
+_PAUSE = 0.002  # seconds between two looks
+_TOLD = 0.3  # seconds between two events about the same
 # Variables that change what is measured; they are told in the result.
 SETTINGS = (
     "NVIDIA_TF32_OVERRIDE",
@@ -25,131 +27,156 @@ SETTINGS = (
 class BenchRunner(object):
     """All rows of a request."""
 
-    def __init__(self, request, documents, python, start, environ, root, clock=time.monotonic):
-        """request: {"asked", "rows", "repetitions", "seconds": of one, "folder"}. python: the target's.
+    def __init__(self, request, documents, python, start, environ, root, **more):
+        """request: {"asked", "rows", "repetitions", "seconds": of one, "folder", "limit", "busy_ok"}.
 
-        start(argv, deadline, cwd, env, …): a process.Child.
+        limit: seconds after which no row is begun any more. python: the target's. start(argv, deadline,
+        cwd, env, …): a process.Child. more: as Machinery has it.
         """
-        self._request = request
+        self.request = request
+        self.repetitions = request["repetitions"]
+        self.seconds = request["seconds"]
+        self._limit = request.get("limit") or float("inf")
         self._documents = documents
-        self._python = python
-        self._start = start
         self._environ = environ
-        self._root = root
-        self._clock = clock
+        self.machinery = Machinery(request, documents, python, start, environ, root, **more)
+        self.clock = self.machinery.clock
         self.stopped = False  # by the user
+        self.open = []  # RowsAtWork whose processes may run
+        self.runs = []  # of rows that are over
+        self._told = (None, 0.0)
 
     def run(self, devices, watch, event, pause=time.sleep):
         """Fill in ``bench`` of the target's document.
 
         devices: of kernels.selection. watch(names of what runs, done, total) is called between looks.
-        event(record): what goes on, for whoever waits: {"row", "rate": samples a second}.
+        event(record): what goes on, for whoever waits: {"row", "phase": "import", "build", "warm-up",
+        "measure", "losses" or "batch", "round", "rounds", "rate": samples a second or None, "left":
+        seconds that all still takes, about}.
         """
-        self._devices = {device.seed.get("pci_address"): device for device in devices}
         self._watch, self._event, self._pause = watch, event, pause
-        self._began = self._clock()
+        self.began = self.clock()
+        self.left = TimeLeft(self.request["rows"], self.repetitions, self.seconds)
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        rows = self._request["rows"]
-        self._total, self._done = len(rows), 0
-        runs = []
-        for group in _groups(rows):
-            if self.stopped:
-                break
-            runs += [one.told(self._began) for one in self._together(group)]
+        self.machinery.open(devices, self.request["rows"])
+        try:
+            self._run_all()
+        finally:
+            self.machinery.close()
+        seconds = round(self.clock() - self.began, 3)
         environ = self._environ
+        order = {row["name"]: place for place, row in enumerate(self.request["rows"])}
         self._documents["target"]["bench"] = {
             "outcome": "ok",
-            "seconds": round(self._clock() - self._began, 3),
+            "seconds": seconds,
             "sources": {"*": "the models, run"},
             "facts": {
-                "asked": self._request["asked"],
+                "asked": self.request["asked"],
                 "began": started,
-                "seconds": round(self._clock() - self._began, 3),
+                "seconds": seconds,
                 "interrupted": self.stopped,
-                "settings": {name: environ[name] for name in SETTINGS if name in environ},
-                "rows": runs,
+                "busy_ok": bool(self.request.get("busy_ok")),
+                "settings": {name: line(environ[name]) for name in SETTINGS if name in environ},
+                "rows": sorted(self.runs, key=lambda run: order.get(run["row"]["name"], 0)),
             },
         }
+
+    def failed(self, reason):
+        """Nothing came of it but the rows that are over."""
+        self._documents["target"]["bench"] = {"outcome": "crashed", "reason": line(reason)}
+
+    def name_stuck(self, left):
+        """Name the processes that had to be left behind: (session, ``stuck`` of a Result)."""
+        left = self.machinery.left_behind + left
+        if left:
+            section = self._documents["target"]["bench"]
+            section.setdefault("stuck", []).extend(told for _session, told in left)
 
     def stop(self):
         """End after what is done: the rows that are there are kept."""
         self.stopped = True
 
-    def _together(self, rows):
-        """The RowProcesses of a group: warmed up one after the other, then measured in turn."""
-        working = []
-        for row in rows:
+    def _run_all(self):
+        for rows in groups(self.request["rows"]):
+            rows = [row for row in rows if self._may_run(row)]
+            searched = []
+            for row in rows:
+                if row["largest"] and not self.stopped:
+                    searched.append(LargestBatch(self, row).run())
+                elif not row["largest"]:
+                    searched.append((row, [], {}))
+            GroupRun(self, [one for one in searched if one is not None]).run()
+            self.machinery.sweep()
             if self.stopped:
-                break
-            one = RowProcess(row, self._launch, self._clock, "gpu" if row["gpus"] else "cpu")
-            one.open()
-            working.append(one)
-            self._until(working, lambda one=one: one.is_waiting or one.is_over)
-        timed = [one for one in working if not one.row["steps"]]
-        for one in timed:
-            one.in_turn = len(timed) > 1
-        for _round in range(self._request["repetitions"]):
-            for one in timed:
-                self._have(working, one, self._request["seconds"])
-        for one in working:
-            if one.row["steps"] and one.is_waiting:
-                one.order(ANSWER_TO_STEPS, losses=one.row["steps"])
-                self._until(working, lambda one=one: one.is_waiting or one.is_over)
-        for one in working:
-            if one.is_waiting:
-                one.order(end=True)
-        self._until(working, lambda: all(one.is_over for one in working))
-        self._done += len(rows)
-        return working
+                return
 
-    def _have(self, working, one, seconds):
-        from .measure import steps_in
+    def _may_run(self, row):
+        """Whether anything can come of it; else it is told why not."""
+        outcome, reason = self.machinery.cannot(row)
+        if not outcome and self.clock() - self.began > self._limit:
+            outcome, reason = "not-run", "no time left for it"
+        if outcome:
+            self.without(row, outcome, reason)
+        return not outcome
 
-        if one.is_waiting:
-            one.order(seconds, measure=steps_in(seconds, one.heard.rate))
-            self._until(working, lambda: one.is_waiting or one.is_over)
-            rate = (one.heard.rate or 0.0) * one.row["batch"] * max(1, len(one.row["gpus"]))
-            self._event({"row": one.row["name"], "rate": rate})
+    def without(self, row, outcome, reason, **more):
+        """A row of which nothing was run any further."""
+        self.runs.append(dict(more, row=row, outcome=outcome, reason=line(reason)))
+        self.left.over(row["name"])
 
-    def _until(self, working, reached):
-        """Look after them all until something is reached, or the user wants no more."""
+    def over(self, one):
+        """A RowAtWork is over for good."""
+        self.runs.append(one.told(self.began))
+        self.left.over(one.row["name"])
+
+    def until(self, reached):
+        """Look after all that is open until something is reached, or the user wants no more."""
         while True:
-            for one in working:
-                if not one.is_over:
-                    one.step()
-                    if self.stopped:
-                        one.stop()
-            names = [one.row["name"] for one in working if not one.is_over]
-            self._watch(names, self._done, self._total)
-            if reached() or all(one.is_over for one in working):
+            for one in self.open:
+                if self.stopped:
+                    one.end("interrupted", "stopped by its user")
+                one.step()
+            self.open = [one for one in self.open if not one.is_over]
+            self._watch([one.row["name"] for one in self.open], len(self.runs), self._total)
+            self.machinery.poll()
+            if reached():
                 return
             self._pause(_PAUSE)
 
-    def _launch(self, row, orders):
-        style = styles.load(row["style"])
-        devices = [self._devices[address] for address in row["gpus"] if address in self._devices]
-        env = dict(self._environ)
-        env.update(style.environ(row))
-        env["CUDA_VISIBLE_DEVICES"] = ",".join(one.visible for one in devices) or "-1"
-        place = {
-            "device": "gpu" if row["gpus"] else "cpu",
-            "gpus": row["gpus"],
-            "folder": self._request.get("folder", ""),
-        }
-        params = {"row": row, "place": place, "warm_up": WARM_UP}
-        argv = self._python.argv + ["-c", BOOTSTRAP, self._root, json.dumps(params)]
-        return self._start(argv, 1e6, self._python.cwd, env, stdin=orders)
+    @property
+    def _total(self):
+        return len(self.request["rows"])
+
+    def settle(self, one):
+        """Until it has done what it was told, or is over: whether it may be told more."""
+        self.until(lambda: one.is_waiting or one.is_over)
+        return not one.is_over
+
+    def tell(self, one, phase, number=0, rounds=0):
+        """What goes on, for whoever waits: not more often than anybody can read."""
+        key, now = (one.row["name"], phase, number), self.clock()
+        if self._told[0] == key and now - self._told[1] < _TOLD:
+            return
+        self._told = key, now
+        rate = one.rate
+        self._event(
+            {
+                "row": one.row["name"],
+                "phase": phase,
+                "round": number,
+                "rounds": rounds,
+                "rate": None if rate is None else rate * one.row["batch"] * one.devices,
+                "left": round(self.left.seconds, 1),
+            }
+        )
 
 
-ANSWER_TO_STEPS = 600.0  # seconds that a row's training for its losses may take
-
-
-def _groups(rows):
+def groups(rows):
     """The rows, those of one group together, in their order; a row without a group is one."""
-    groups = []
+    found = []
     for row in rows:
-        if groups and row["group"] and groups[-1][0]["group"] == row["group"]:
-            groups[-1].append(row)
+        if found and row["group"] and found[-1][0]["group"] == row["group"]:
+            found[-1].append(row)
         else:
-            groups.append([row])
-    return groups
+            found.append([row])
+    return found

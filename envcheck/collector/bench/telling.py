@@ -1,9 +1,11 @@
 """What a row's process tells, a line a record, and what it is told: orders, a line each, by its stdin.
 
 Records: {"ready": seconds} when the framework is imported; {"built": {...}} when the model is there;
-{"warm": {...}} a WarmUp with the rate; {"evidence": {...}}; {"repetition": {...}}; {"losses": [...]};
-{"memory": {...}}; {"run": {...}} fields of the RowRun; {"done": true} at the end.
-Orders: {"measure": steps} one repetition; {"losses": steps}; {"end": true}.
+{"ran": {...}} steps of the warm-up; {"repetition": {...}}; {"losses": [...]}; {"evidence": {...}};
+{"memory": {...}}; {"run": {...}} fields of the RowRun; {"did": number of orders} after each order;
+{"done": true} at the end.
+Orders: {"build": true}; {"warm": steps}; {"memory": true}; {"evidence": true}; {"measure": steps} one
+repetition; {"losses": steps}; {"end": true}.
 
 What is told is bounded and made safe by whoever hears it.
 """
@@ -12,7 +14,7 @@ import json
 import os
 
 from ..acceleration.telling import evidence_of, line, outcome_of, seconds
-from ..facts import dumps
+from ..facts import dumps, is_unavailable, unavailable
 
 MARK = b"@envcheck-row "
 OUTCOMES = (
@@ -25,7 +27,12 @@ OUTCOMES = (
     "timeout",
     "crashed",
 )
+MEMORY = ("tensors_mib", "pool_mib", "process_mib")
 MOST_LOSSES = 2000
+MOST_REPETITIONS = 1000
+_MOST_MIB = 1 << 30
+_MOST_PARAMETERS = 1 << 50
+_MOST_STEPS = 1 << 40
 _NAME = 80  # characters
 
 
@@ -52,8 +59,10 @@ class RowHeard(object):
         self.run = {}  # fields of the RowRun
         self.repetitions = []
         self.losses = []
+        self.ran = None  # the warm-up's last (steps, seconds)
         self.rate = None  # steps per second, the last that is known
-        self.ready = self.warm = self.done = False
+        self.did = 0  # orders
+        self.ready = self.done = False
 
     def hear(self, stdout):
         """Take in whole lines of a process's output (bytes)."""
@@ -61,44 +70,59 @@ class RowHeard(object):
             if text.startswith(MARK):
                 try:
                     self._take(json.loads(text[len(MARK) :].decode("utf-8")))
-                except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                    continue  # cut off by its death
+                except (
+                    ValueError,
+                    KeyError,
+                    TypeError,
+                    AttributeError,
+                    ArithmeticError,
+                    RecursionError,
+                ):
+                    continue  # cut off by its death, or none of ours
 
     def _take(self, record):
-        if "done" in record:
-            self.done = True
-        elif "ready" in record:
-            self.run["import_seconds"] = seconds(record["ready"])
-            self.ready = True
-        elif "run" in record:
-            self._take_run(record["run"])
-        elif "built" in record:
-            self.run["build_seconds"] = seconds(record["built"]["seconds"])
-            self.run["parameters"] = int(record["built"]["parameters"])
-        elif "warm" in record:
-            told = record["warm"]
-            self.run["warm_up"] = {
-                "steps": int(told["steps"]),
-                "seconds": seconds(told["seconds"]),
-                "steady": told["steady"] is True,
-            }
-            self.rate = float(told["rate"])
-            self.warm = True
-        elif "evidence" in record:
-            self.run["evidence"] = evidence_of(dict(record["evidence"]))
-        elif "repetition" in record:
-            told = record["repetition"]
-            found = {"seconds": seconds(told["seconds"]), "steps": int(told["steps"])}
-            found["skipped"] = int(told["skipped"])
+        for name in record:
+            take = getattr(self, "_take_" + name, None)
+            if take is not None:
+                take(record[name])
+
+    def _take_done(self, told):
+        self.done = told is True
+
+    def _take_did(self, told):
+        self.did = _count(told, _MOST_STEPS)
+
+    def _take_ready(self, told):
+        self.run["import_seconds"] = seconds(told)
+        self.ready = True
+
+    def _take_built(self, told):
+        self.run["build_seconds"] = seconds(told["seconds"])
+        self.run["parameters"] = _count(told["parameters"], _MOST_PARAMETERS)
+
+    def _take_ran(self, told):
+        self.ran = _count(told["steps"], _MOST_STEPS), _time(told["seconds"])
+        self.rate = self.ran[0] / max(self.ran[1], 1e-9)
+
+    def _take_repetition(self, told):
+        found = {"seconds": _time(told["seconds"]), "steps": _count(told["steps"], _MOST_STEPS)}
+        found["skipped"] = _count(told["skipped"], found["steps"])
+        if len(self.repetitions) < MOST_REPETITIONS:
             self.rate = found["steps"] / max(found["seconds"], 1e-9)
             self.repetitions.append(found)
-        elif "losses" in record:
-            told = [_number(loss) for loss in record["losses"]]
-            self.losses += told[: MOST_LOSSES - len(self.losses)]
-        elif "memory" in record:
-            told = {name: int(value) for name, value in record["memory"].items()}
-            known = ("tensors_mib", "pool_mib", "process_mib")
-            self.run["memory"] = {name: told[name] for name in known if name in told}
+
+    def _take_losses(self, told):
+        room = MOST_LOSSES - len(self.losses)
+        self.losses += [_number(loss) for loss in list(told)[: max(0, room)]]
+
+    def _take_evidence(self, told):
+        self.run["evidence"] = evidence_of(dict(told))
+
+    def _take_memory(self, told):
+        found = self.run.setdefault("memory", {})
+        for name in MEMORY:
+            if name in told:
+                found[name] = _fact(told[name], lambda value: _count(value, _MOST_MIB))
 
     def _take_run(self, told):
         if told.get("outcome") in OUTCOMES:
@@ -108,7 +132,40 @@ class RowHeard(object):
         if isinstance(told.get("framework_version"), str):
             self.run["framework_version"] = line(told["framework_version"], _NAME)
         if "accuracy" in told:
-            self.run["accuracy"] = float(told["accuracy"])
+            self.run["accuracy"] = _fact(told["accuracy"], _share)
+
+
+def _fact(told, value):
+    """A known or an unavailable fact out of what was told."""
+    if is_unavailable(told):
+        return unavailable("error", line(told.get("detail", "")))
+    try:
+        return value(told)
+    except (ValueError, TypeError, OverflowError):
+        return unavailable("error", line("told as %r" % (told,)))
+
+
+def _count(told, most):
+    """A whole number of at least 0. Raises ValueError, TypeError where it is none."""
+    value = int(told)
+    if isinstance(told, str) or not 0 <= value <= most:
+        raise ValueError("no count")
+    return value
+
+
+def _time(told):
+    """Seconds, as exact as a short repetition needs them."""
+    value = float(told)
+    if not 0.0 <= value < 1e6:
+        raise ValueError("no number of seconds")
+    return round(value, 6)
+
+
+def _share(told):
+    value = float(told)
+    if not 0.0 <= value <= 1.0:
+        raise ValueError("not of 0 to 1")
+    return value
 
 
 def _number(told):

@@ -82,28 +82,33 @@ def operations(path):
 
 
 def _by_gloo(params, number, folder, tell):
-    with _Rendezvous() as port:
+    with Rendezvous() as port:
 
         def environ(rank):
-            return {
-                "HOROVOD_RANK": str(rank),
-                "HOROVOD_SIZE": str(number),
-                "HOROVOD_LOCAL_RANK": str(rank),
-                "HOROVOD_LOCAL_SIZE": str(number),
-                "HOROVOD_CROSS_RANK": "0",
-                "HOROVOD_CROSS_SIZE": "1",
-                "HOROVOD_HOSTNAME": loopback.HOST,
-                "HOROVOD_CONTROLLER": "gloo",
-                "HOROVOD_CPU_OPERATIONS": "gloo",
-                "HOROVOD_GLOO_RENDEZVOUS_ADDR": loopback.HOST,
-                "HOROVOD_GLOO_RENDEZVOUS_PORT": str(port),
-                "HOROVOD_GLOO_IFACE": "lo",
-                "HOROVOD_GLOO_TIMEOUT_SECONDS": "%d" % _SECONDS,
-                "HOROVOD_TIMELINE": os.path.join(folder, _TIMELINE),
-            }
+            timeline = os.path.join(folder, _TIMELINE)
+            return dict(gloo_environ(rank, number, port, _SECONDS), HOROVOD_TIMELINE=timeline)
 
         found = ranks.run(params, number, _SECONDS, environ, patience=_PATIENCE, tell=tell)
     return ranks.answers(found)
+
+
+def gloo_environ(rank, number, port, seconds):
+    """The variables by which a rank finds the others. port: of the Rendezvous. seconds: that it waits for them."""
+    return {
+        "HOROVOD_RANK": str(rank),
+        "HOROVOD_SIZE": str(number),
+        "HOROVOD_LOCAL_RANK": str(rank),
+        "HOROVOD_LOCAL_SIZE": str(number),
+        "HOROVOD_CROSS_RANK": "0",
+        "HOROVOD_CROSS_SIZE": "1",
+        "HOROVOD_HOSTNAME": loopback.HOST,
+        "HOROVOD_CONTROLLER": "gloo",
+        "HOROVOD_CPU_OPERATIONS": "gloo",
+        "HOROVOD_GLOO_RENDEZVOUS_ADDR": loopback.HOST,
+        "HOROVOD_GLOO_RENDEZVOUS_PORT": str(port),
+        "HOROVOD_GLOO_IFACE": "lo",
+        "HOROVOD_GLOO_TIMEOUT_SECONDS": "%d" % seconds,
+    }
 
 
 def _by_mpi(params, number, folder):
@@ -168,7 +173,7 @@ def _built(hvd, name):
     return bool(ask and ask())
 
 
-class _Rendezvous(object):
+class Rendezvous(object):
     """Where ranks find each other: what one puts under /SCOPE/KEY, the others get."""
 
     def __enter__(self):
