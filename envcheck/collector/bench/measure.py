@@ -2,6 +2,7 @@
 
 CHUNK = 0.2  # seconds that the steps between two looks at the rate take, about
 ALIKE = 0.03  # the share by which the medians of the last two windows may differ once it is steady
+WOBBLE = 0.25  # the share by which any two of their rates may
 WINDOW = 3  # looks
 MOST_STEPS = 1000000  # of one piece
 
@@ -31,7 +32,8 @@ class Warming(object):
         last, before = self._rates[-WINDOW:], self._rates[-2 * WINDOW : -WINDOW]
         if len(before) < WINDOW:
             return False
-        return abs(_median(last) - _median(before)) <= ALIKE * _median(before)
+        alike = abs(_median(last) - _median(before)) <= ALIKE * _median(before)
+        return alike and max(before + last) <= min(before + last) * (1 + WOBBLE)
 
     @property
     def over(self):

@@ -93,7 +93,7 @@ def _by_gloo(params, number, folder, tell):
 
 
 def gloo_environ(rank, number, port, seconds):
-    """The variables by which a rank finds the others. port: of the Rendezvous. seconds: that it waits for them."""
+    """The variables by which a rank finds the others. port: of the Rendezvous. seconds: it waits so long."""
     return {
         "HOROVOD_RANK": str(rank),
         "HOROVOD_SIZE": str(number),

@@ -1,0 +1,132 @@
+"""What a row's process tells: rubbish, huge and hostile values, which cost themselves and nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from bench_world import row
+
+from envcheck.collector.bench import driver_memory, telling
+from envcheck.collector.bench.telling import MARK, RowHeard
+from envcheck.facts.bench import RowRun
+
+
+def heard(*records: Any) -> RowHeard:
+    found = RowHeard()
+    for record in records:
+        found.hear(b"noise\n" + MARK + json.dumps(record).encode() + b"\nmore noise")
+    return found
+
+
+def run_of(found: RowHeard) -> RowRun:
+    """As it comes into a Snapshot."""
+    told = dict(found.run, losses=found.losses)
+    told["repetitions"] = [dict(one, began=0.0) for one in found.repetitions]
+    told = {"row": row("a"), "outcome": "ok"} | told
+    return msgspec.convert(json.loads(json.dumps(told, allow_nan=False)), RowRun)
+
+
+WELL = {"repetition": {"seconds": 2.0, "steps": 100, "skipped": 1}}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"repetition": {"seconds": float("nan"), "steps": 1, "skipped": 0}},
+        {"repetition": {"seconds": -1, "steps": 1, "skipped": 0}},
+        {"repetition": {"seconds": 1e300, "steps": 1, "skipped": 0}},
+        {"repetition": {"seconds": 1, "steps": 1e30, "skipped": 0}},
+        {"repetition": {"seconds": 1, "steps": 5, "skipped": 6}},
+        {"repetition": {"seconds": 1, "steps": "5", "skipped": 0}},
+        {"repetition": {"seconds": 1, "steps": float("inf"), "skipped": 0}},
+        {"repetition": [1, 2]},
+        {"built": {"seconds": 1, "parameters": -5}},
+        {"built": {"seconds": 1, "parameters": 1e40}},
+        {"built": None},
+        {"ran": {"steps": 3}},
+        {"did": "many"},
+        {"losses": "1234"[:0] or None},
+        {"losses": [[1]]},
+        {"evidence": 5},
+        {"memory": [1]},
+        {"run": "x"},
+        {"run": {"outcome": "splendid"}},
+        {"hear": 1, "__init__": 2, "unknown": {}},
+        [1, 2],
+        "words",
+        None,
+    ],
+)
+def test_what_is_no_record_is_not_heard(record: Any) -> None:
+    found = heard(record, WELL)
+    assert found.repetitions == [{"seconds": 2.0, "steps": 100, "skipped": 1}]
+    assert run_of(found).outcome == "ok" and not found.losses
+
+
+def test_losses_and_repetitions_are_bounded() -> None:
+    found = heard(*[{"losses": [1.0] * 1500}] * 3, *[WELL] * 1200)
+    assert len(found.losses) == telling.MOST_LOSSES
+    assert len(found.repetitions) == telling.MOST_REPETITIONS
+
+
+def test_a_loss_that_is_no_number_is_null() -> None:
+    nan = json.loads(telling.dumps([float("nan"), float("-inf"), 2.5]))
+    assert heard({"losses": nan}).losses == [None, None, 2.5]
+    assert heard({"losses": [float("nan")]}).losses == [None]
+
+
+def test_memory_and_accuracy_are_facts_or_say_why_not() -> None:
+    found = heard(
+        {"memory": {"pool_mib": 10, "tensors_mib": -3, "process_mib": "much", "rude": 1}},
+        {"run": {"accuracy": 1.5}},
+    )
+    run = run_of(found)
+    assert run.memory.pool_mib == 10 and not isinstance(run.memory.tensors_mib, int)
+    assert not isinstance(run.memory.process_mib, int) and not isinstance(run.accuracy, float)
+    assert run_of(heard({"run": {"accuracy": 0.97}})).accuracy == 0.97
+
+
+def test_words_are_made_safe_and_short() -> None:
+    found = heard(
+        {"run": {"reason": "a\x1b[31m\nb" + "x" * 9999, "framework_version": "2\x07" * 99}}
+    )
+    assert found.run["reason"].startswith("a [31m b") and len(found.run["reason"]) <= 400
+    assert (
+        "\x07" not in found.run["framework_version"] and len(found.run["framework_version"]) <= 80
+    )
+
+
+def test_short_repetitions_keep_their_microseconds() -> None:
+    found = heard({"repetition": {"seconds": 0.000125, "steps": 1, "skipped": 0}})
+    assert found.repetitions[0]["seconds"] == 0.000125 and found.rate == pytest.approx(8000)
+
+
+def test_half_a_line_is_not_heard() -> None:
+    found = RowHeard()
+    found.hear(MARK + b'{"ready": 1.0')
+    assert not found.ready
+
+
+@pytest.mark.parametrize("said", [b"", b"[]", b"NVML", b'{"x": 1}', b'{"1": null}', b"[" * 100_000])
+def test_a_driver_that_tells_rubbish_tells_nothing(said: bytes) -> None:
+    assert driver_memory.read(said) == {}
+
+
+class Nvml:
+    """Two GPUs; one process on both, one without a figure, and a GPU that is lost."""
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        return {"nvmlDeviceGetCount": 3}.get(name, arguments[0] if arguments else None)
+
+    def first(self, _names: Any, handle: int) -> Any:
+        if handle == 2:
+            raise RuntimeError("lost")
+        used = [(11, (5 << 20) * (handle + 1)), (12, None), (13, 2**64 - 1)]
+        return [type("P", (), {"pid": pid, "usedGpuMemory": mib})() for pid, mib in used]
+
+
+def test_the_driver_counts_each_process_on_the_gpu_where_it_has_most() -> None:
+    assert driver_memory.by_process(Nvml()) == {"11": 10}
