@@ -149,7 +149,7 @@ def _gpus(snapshot: Snapshot, chosen: list[int]) -> tuple[list[BenchGpu], list[L
     for gpu in seen:
         if chosen and known(gpu.index) not in chosen:
             continue
-        one = _gpu(gpu)
+        one = bench_gpu(gpu)
         if one is None:
             continue
         if known(gpu.mig_enabled) is True:
@@ -165,7 +165,8 @@ def _gpus(snapshot: Snapshot, chosen: list[int]) -> tuple[list[BenchGpu], list[L
     return found, left_out
 
 
-def _gpu(gpu: Gpu) -> BenchGpu | None:
+def bench_gpu(gpu: Gpu) -> BenchGpu | None:
+    """What a bench must know of a GPU; None for one whose address is not known."""
     address = known(gpu.pci_address)
     if not address:
         return None

@@ -3,74 +3,183 @@
 from __future__ import annotations
 
 import statistics
-from typing import Literal
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ..facts.bench import Bench, RowRun
+from ..facts.base import known
+from ..facts.bench import Bench, BenchRow, Repetition, RowRun
+from ..facts.gpu import Gpu
+from ..facts.missing import CannotJudge
 from ..facts.snapshot import Snapshot
+from ..facts.view import SnapshotView
+from .baseline import Baseline, held_against
+from .models import unit
+from .peak import utilisation
+from .peers import peer_reference, scaling
+from .places import BenchGpu, bench_gpu
+from .proof import prove
+from .records import (
+    BenchResult,
+    Proof,
+    ReferenceRate,
+    RowRate,
+    RowResult,
+    ScalingResult,
+    SuspectKind,
+)
+from .references import references
+from .shapes import shapes_of
+from .suspects import suspect
+from .verdict import is_unsteady, judged
 
-# Whether the row's mode is proven: by evidence of its own, which the row without it lacks.
-Proof = Literal["engaged", "not-engaged", "not-known", "nothing-to-engage"]
+__all__ = [
+    "BenchResult",
+    "Proof",
+    "ReferenceRate",
+    "RowRate",
+    "RowResult",
+    "ScalingResult",
+    "SuspectKind",
+    "rate",
+    "results",
+]
 
-
-class RowRate(msgspec.Struct, frozen=True, kw_only=True):
-    """Samples per second over all of a row's GPUs, skipped steps not counted."""
-
-    median: float
-    least: float
-    most: float
-    repetitions: int
-    unit: str  # "images/s", "sequences/s", "samples/s"
-
-
-class ReferenceRate(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure to hold a row against."""
-
-    rate: float
-    kind: Literal["published", "baseline", "other-gpu"]
-    about: str  # "A100 40GB, AMP, XLA, batch 256, tensorflow:20.06-tf1-py3"
-    source: str
-    fits: bool  # GPU, precision, compiler, batch and data agree; else it is context, and judges nothing
-    differs: str = ""  # in what it does not fit: "batch 256"
-
-
-class RowResult(msgspec.Struct, frozen=True, kw_only=True):
-    run: RowRun
-    rate: RowRate | None = None  # None where nothing was measured
-    proof: Proof = "not-known"
-    proof_words: str = ""  # "158 of 158 convolutions in FP16"
-    speed_up: float | None = None  # only where proven engaged
-    against: str = ""  # the name of the row that the speed-up is over
-    utilisation: float | None = None  # of the chip's peak in that mode: model FLOPs utilisation
-    references: list[ReferenceRate] = []  # those that fit first
-    verdict: Literal["", "pass", "warn", "fail"] = ""  # "" where nothing fits to judge it by
-    verdict_words: str = ""  # "12 % below 1,309 images/s (published: …)"
-    suspect: str = ""  # what the samples show first: "thermal slowdown in 38 % of the samples"
+EPOCH = 60_000  # images of mnist
+_MOST_RATE = 1e15
 
 
-class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
-    bench: Bench
-    rows: list[RowResult] = []
-
-
-def results(snapshot: Snapshot) -> BenchResult | None:
-    """None where the Snapshot has no bench."""
-    probe = None if snapshot.target is None else snapshot.target.bench
-    if probe is None or probe.facts is None:
+def results(snapshot: Snapshot, baseline: Baseline | None = None) -> BenchResult | None:
+    """None where the Snapshot has no bench. Raises UsageError for a baseline of something else."""
+    bench = _bench(snapshot)
+    if bench is None:
         return None
-    rows = [RowResult(run=run, rate=rate(run)) for run in probe.facts.rows]
-    return BenchResult(bench=probe.facts, rows=rows)
+    facts = _gpus(snapshot)
+    gpus = {address: one for address, gpu in facts.items() if (one := bench_gpu(gpu)) is not None}
+    rows = [_measured(run, gpus, bench.rows) for run in bench.rows]
+    rows = [_sped_up(one, rows) for one in rows]
+    found = BenchResult(
+        bench=bench,
+        on_cpu=bool(rows) and not any(run.row.gpus for run in bench.rows),
+        rows=rows,
+        baseline=baseline.name if baseline is not None else "",
+        shapes=[shapes for run in bench.rows if (shapes := shapes_of(run)) is not None],
+    )
+    own: Mapping[str, ReferenceRate] = {}
+    if baseline is not None:
+        own = held_against(found, baseline)
+    judged_rows = [_judged(one, rows, gpus, facts, own.get(one.run.row.name)) for one in rows]
+    jobs = [scaling(one, rows, _of(one.run.row, gpus)) for one in rows]
+    return msgspec.structs.replace(
+        found, rows=judged_rows, scaling=[job for job in jobs if job is not None]
+    )
+
+
+def _bench(snapshot: Snapshot) -> Bench | None:
+    probe = None if snapshot.target is None else snapshot.target.bench
+    return None if probe is None else probe.facts
+
+
+def _gpus(snapshot: Snapshot) -> dict[str, Gpu]:
+    try:
+        seen = SnapshotView(snapshot).seen_gpus
+    except CannotJudge:
+        return {}
+    return {address: gpu for gpu in seen if (address := known(gpu.pci_address))}
+
+
+def _of(row: BenchRow, gpus: Mapping[str, BenchGpu]) -> list[BenchGpu]:
+    return [gpus[address] for address in row.gpus if address in gpus]
+
+
+def _measured(run: RowRun, gpus: Mapping[str, BenchGpu], runs: Sequence[RowRun]) -> RowResult:
+    """What the row's own facts say."""
+    here = _of(run.row, gpus)
+    found = rate(run)
+    proven = prove(run, runs)
+    used = utilisation(run.row, here, found.median) if found is not None else None
+    epoch = None
+    if found is not None and run.row.model == "mnist" and run.row.train:
+        epoch = EPOCH / found.median
+    return RowResult(
+        run=run,
+        gpu_names=[gpus[address].name if address in gpus else "" for address in run.row.gpus],
+        rate=found,
+        epoch_seconds=epoch,
+        proof=proven.proof,
+        proof_words=proven.words,
+        utilisation=None if used is None else used.share,
+        utilisation_words="" if used is None else used.words,
+        unsteady=found is not None and is_unsteady(found, bool(run.row.gpus)),
+    )
+
+
+def _sped_up(one: RowResult, rows: Sequence[RowResult]) -> RowResult:
+    """With its speed-up, where it is proven engaged and what it is faster than was measured."""
+    if one.proof != "engaged" or one.rate is None:
+        return one
+    for precision in ("fp32", "tf32"):
+        for other in rows:
+            if other is one or other.rate is None or other.proof == "not-engaged":
+                continue
+            if precision == "tf32" and other.proof != "engaged":
+                continue
+            if _is_base(other.run.row, one.run.row, precision):
+                return msgspec.structs.replace(
+                    one,
+                    speed_up=one.rate.median / other.rate.median,
+                    against=other.run.row.name,
+                )
+    return one
+
+
+def _is_base(base: BenchRow, row: BenchRow, precision: str) -> bool:
+    """Whether a row is the other without its acceleration: in FP32 (or TF32), not compiled."""
+    if base.precision != precision or (row.precision, row.compiled) == (precision, base.compiled):
+        return False
+    if base.compiled and row.style != "jax":
+        return False
+    return all(
+        getattr(base, name) == getattr(row, name)
+        for name in ("what", "model", "style", "train", "batch", "image", "length", "small")
+    ) and all(
+        getattr(base, name) == getattr(row, name)
+        for name in ("data", "gpus", "together", "largest", "steps")
+    )
+
+
+def _judged(
+    one: RowResult,
+    rows: Sequence[RowResult],
+    gpus: Mapping[str, BenchGpu],
+    facts: Mapping[str, Gpu],
+    own: ReferenceRate | None,
+) -> RowResult:
+    """With what it is held against, and what follows."""
+    if one.rate is None:
+        return one
+    found = references(one.run.row, _of(one.run.row, gpus))
+    peer = peer_reference(one, rows)
+    found = [*([own] if own else []), *([peer] if peer else []), *found]
+    found.sort(key=lambda one: not one.fits)
+    said = judged(one.rate, found)
+    first = suspect(one.run, facts)
+    slow = said.verdict in ("warn", "fail") or one.unsteady or first.kind in ("input", "neighbour")
+    return msgspec.structs.replace(
+        one,
+        references=found,
+        verdict=said.verdict,
+        verdict_words=said.words,
+        share=said.share,
+        suspect=first.words if slow else "",
+        suspect_kind=first.kind if slow else "",
+    )
 
 
 def rate(run: RowRun) -> RowRate | None:
     """The row's rate by its repetitions; None without any."""
-    gpus = max(1, len(run.row.gpus))
-    rates = [
-        (one.steps - one.skipped) * run.row.batch * gpus / one.seconds
-        for one in run.repetitions
-        if one.seconds > 0
-    ]
+    gpus = max(1, len(run.row.gpus), run.row.ranks)
+    rates = [one for each in run.repetitions if (one := _rate(each, run.row.batch * gpus)) > 0]
     if not rates:
         return None
     return RowRate(
@@ -78,5 +187,12 @@ def rate(run: RowRun) -> RowRate | None:
         least=min(rates),
         most=max(rates),
         repetitions=len(rates),
-        unit="samples/s",
+        unit=unit(run.row.model),
     )
+
+
+def _rate(one: Repetition, samples: int) -> float:
+    """0 for a repetition that tells none: a Snapshot may come from anybody."""
+    done = max(0, one.steps - max(0, one.skipped))
+    found = done * samples / one.seconds if one.seconds > 0 else 0.0
+    return found if found < _MOST_RATE else 0.0

@@ -1,0 +1,89 @@
+"""`--baseline FILE`: the rows of a machine that was well, and what is refused as one."""
+
+from __future__ import annotations
+
+import bench_machines as made
+import bench_runs as recorded
+import msgspec
+import pytest
+from bench_runs import run
+
+from envcheck.bench.baseline_file import read
+from envcheck.bench.results import results
+from envcheck.exit_codes import UsageError
+from envcheck.facts import snapshot as snapshots
+from envcheck.facts.bench import RowRun
+from envcheck.facts.snapshot import Snapshot
+
+
+def _snapshot(rate: float, product: str = "a100", version: str = "2.9.0") -> Snapshot:
+    return recorded.snapshot(
+        msgspec.structs.replace(run(rate, precision="amp"), framework_version=version),
+        there=made.gpus(product),
+    )
+
+
+def _json(snapshot: Snapshot, **around: object) -> bytes:
+    found = results(snapshot)
+    return msgspec.json.encode({**around, "result": found} if around else found)
+
+
+def test_a_snapshot_and_a_bench_s_json_are_the_same_baseline() -> None:
+    well, slow = _snapshot(1000), _snapshot(900)
+    for data in (snapshots.dump(well), _json(well), _json(well, kind="bench")):
+        found = results(slow, read(data, "well.json"))
+        assert found is not None and found.baseline == "well.json"
+        assert found.rows[0].verdict == "warn"
+        assert (
+            found.rows[0].verdict_words
+        ) == "10% below 1,000 images/s (the baseline: resnet50 amp 256)"
+
+
+def test_as_fast_as_the_baseline_passes() -> None:
+    found = results(_snapshot(990), read(_json(_snapshot(1000)), "well.json"))
+    assert found is not None and found.rows[0].verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        (
+            _snapshot(1000, "h100"),
+            "it is of NVIDIA H100 80GB HBM3, and these rows ran on NVIDIA A1",
+        ),
+        (_snapshot(1000, version="2.8.0"), "it is of torch 2.8.0, and these rows ran in 2.9.0"),
+        (
+            recorded.snapshot(run(5, model="mlp", what="mlp", image=0)),
+            "it has none of the rows that were run",
+        ),
+    ],
+)
+def test_a_baseline_of_something_else_is_refused(of: Snapshot, words: str) -> None:
+    with pytest.raises(UsageError, match=r"^--baseline well\.json: ") as refused:
+        results(_snapshot(900), read(_json(of), "well.json"))
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "neither a Snapshot nor the JSON of a bench: it is empty"),
+        (b"{}", "neither a Snapshot"),
+        (b"\xff\xfe", "neither a Snapshot"),
+        (b"[" * 100000, "neither a Snapshot"),
+        (b'{"result": {"bench": {"rows": 7}}}', "neither a Snapshot"),
+        (snapshots.dump(made.machine()), "this Snapshot has no bench"),
+        (snapshots.dump(recorded.snapshot(run(0))), "no row of it was measured"),
+    ],
+)
+def test_what_is_no_baseline_is_refused_in_one_sentence(data: bytes, words: str) -> None:
+    with pytest.raises(UsageError, match=r"^--baseline x: ") as refused:
+        read(data, "x")
+    assert words in str(refused.value)
+
+
+def test_rows_that_the_baseline_lacks_are_not_judged_by_it() -> None:
+    rows: list[RowRun] = [run(400), run(900, precision="amp")]
+    found = results(recorded.snapshot(*rows), read(_json(_snapshot(1000)), "well.json"))
+    assert found is not None
+    assert [one.verdict for one in found.rows] == ["", "warn"]

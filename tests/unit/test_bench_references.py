@@ -1,0 +1,208 @@
+"""Published rates: which fit a row, which are context and why, and that the table is sound."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import bench_machines as made
+import bench_runs as recorded
+import pytest
+
+from envcheck.bench.models import all_numbers, flops, memory_mib
+from envcheck.bench.places import BenchGpu, bench_gpu
+from envcheck.bench.records import ReferenceRate
+from envcheck.bench.references import published, references
+from envcheck.data.gpu_names import capability_of
+
+
+def _gpus(product: str = "a100", count: int = 1, **changes: Any) -> list[BenchGpu]:
+    found = [bench_gpu(gpu) for gpu in made.gpus(product, count, **changes)]
+    return [one for one in found if one is not None]
+
+
+def _found(gpus: list[BenchGpu], **changes: Any) -> list[ReferenceRate]:
+    fields = {"style": "session", "precision": "amp", "compiled": True, **changes}
+    return references(recorded.row(gpus=[gpu.address for gpu in gpus], **fields), gpus)
+
+
+def test_what_agrees_in_everything_fits() -> None:
+    first = _found(_gpus())[0]
+    assert (first.rate, first.fits, first.differs) == (2375.0, True, "")
+    assert first.about == (
+        "A100 40GB SXM4, AMP, compiled, batch 256, TensorFlow 1, container 20.06"
+    )
+    assert first.source.startswith("github.com/NVIDIA/DeepLearningExamples@")
+
+
+@pytest.mark.parametrize(
+    ("gpu", "row", "differs"),
+    [
+        ({}, {"batch": 128}, "batch 256"),
+        ({}, {"compiled": False}, "compiled"),
+        ({}, {"style": "keras"}, "TensorFlow 1"),
+        ({"memory_total_mib": 81920}, {}, "40 GB"),
+        ({"name": "NVIDIA A100-PCIE-40GB"}, {}, "SXM4"),
+        ({}, {"image": 448}, "224 pixels"),
+    ],
+)
+def test_what_differs_is_context_and_says_in_what(
+    gpu: dict[str, Any], row: dict[str, Any], differs: str
+) -> None:
+    found = _found(_gpus(**gpu), **row)
+    assert not any(one.fits for one in found)
+    assert differs in [one.differs for one in found]
+    assert len(found) <= 3
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"data": "tf.data"},
+        {"small": True},
+        {"tensorrt": True, "train": False},
+        {"steps": 100},
+        {"precision": "half"},
+        {"model": "mnist", "image": 28},
+    ],
+)
+def test_what_nobody_published_has_no_reference(row: dict[str, Any]) -> None:
+    assert _found(_gpus(), **row) == []
+
+
+def test_of_a_generation_the_nearest_are_context_and_of_another_none() -> None:
+    a40 = _gpus(name="NVIDIA A40", compute_capability="8.6", memory_total_mib=46068)
+    assert all(not one.fits for one in _found(a40)) and _found(a40)
+    blackwell = _gpus(name="NVIDIA GeForce RTX 5060", compute_capability="12.0")
+    assert _found(blackwell) == []
+    assert _found(_gpus(name="", compute_capability="")) == []
+
+
+def test_several_gpus_are_held_against_as_many_with_the_same_library() -> None:
+    eight = _gpus(count=8)
+    assert _found(eight, together="horovod")[0].fits
+    mirrored = _found(eight, together="mirrored")[0]
+    assert not mirrored.fits and mirrored.differs == "by Horovod"
+    assert not _found(_gpus(count=3), together="horovod")
+
+
+def test_fp32_that_may_be_tf32_never_fits() -> None:
+    h100 = _gpus("h100")
+    found = references(recorded.row(style="torch", batch=640, gpus=["x"]), h100)
+    assert found and not found[0].fits and "not stated" in found[0].differs
+    amp = references(recorded.row(style="torch", batch=1280, gpus=["x"], precision="amp"), h100)
+    assert amp[0].fits and amp[0].least < amp[0].rate < amp[0].most
+
+
+def test_bert_is_context_since_its_optimizer_is_another() -> None:
+    row = recorded.row(
+        model="bert-large", image=0, length=128, batch=64, precision="amp", style="session"
+    )
+    found = references(row, _gpus())
+    assert "LAMB in place of Adam" in found[0].differs
+
+
+def test_every_published_rate_is_sound() -> None:
+    rows = published()
+    assert len(rows) > 400
+    for one in rows:
+        assert one.source.startswith("github.com/") and "#L" in one.source
+        assert 0 < one.least <= one.rate <= one.most and one.gpus >= 1 and one.machines >= 1
+        assert one.precision in ("fp32", "tf32", "amp", "fp32 or tf32")
+        assert one.compiled in ("yes", "no", "")
+        assert capability_of(one.gpu)[0], one.gpu
+    keys = [one._replace(rate=0, least=0, most=0, machines=0, source="") for one in rows]
+    assert len(set(keys)) == len(keys)
+
+
+def _resnet50() -> tuple[int, int]:
+    """(parameters, multiplications with additions) of ResNet-50 v1.5 at 224 pixels."""
+    parameters, products = 64 * 3 * 49 + 128, 64 * 3 * 49 * 112**2
+    inputs, size = 64, 56
+    for stage, (blocks, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
+        for block in range(blocks):
+            convolutions = [(inputs, width, 1, size)]
+            size //= 2 if stage and not block else 1
+            convolutions += [(width, width, 3, size), (width, 4 * width, 1, size)]
+            if not block:
+                convolutions.append((inputs, 4 * width, 1, size))
+            inputs = 4 * width
+            for a, b, kernel, out in convolutions:
+                parameters += a * b * kernel**2 + 2 * b
+                products += a * b * kernel**2 * out**2
+    return parameters + 2049 * 1000, products + 2048 * 1000
+
+
+def _bert(layers: int, width: int, length: int) -> tuple[int, int]:
+    """The same of BERT's pretraining, both heads, the output layer over all positions."""
+    inner, words = 4 * width, 30522
+    layer = 4 * (width**2 + width) + 2 * width * inner + inner + width + 4 * width
+    heads = (width**2 + width) + (width**2 + width + 2 * width + words) + 2 * width + 2
+    parameters = (words + 512 + 2) * width + 2 * width + layers * layer + heads
+    products = layers * (length * (4 * width**2 + 2 * width * inner) + 2 * length**2 * width)
+    products += length * (width**2 + width * words) + width**2 + 2 * width
+    return parameters, products
+
+
+def _unet(dimensions: int, base: int, levels: int, image: int) -> tuple[int, int]:
+    parameters = products = 0
+    widths = [base << level for level in range(levels + 1)]
+    for level, width in enumerate(widths):
+        inputs = widths[level - 1] if level else 1
+        rising = level < levels
+        for a in [inputs, width, *([2 * width, width] if rising else [])]:
+            parameters += a * width * 3**dimensions + width
+            products += a * width * 3**dimensions * (image >> level) ** dimensions
+        if rising:
+            parameters += 2 * width * width * 2**dimensions + width
+            products += 2 * width * width * image**dimensions >> (level * dimensions)
+    return parameters + 2 * base + 2, products + 2 * base * image**dimensions
+
+
+COUNTED = {
+    ("resnet50", 224, 0): _resnet50(),
+    ("mnist", 28, 0): (347146, 26 * 26 * 32 * 9 + 13 * 13 * 32 * 64 + 640),
+    ("bert-base", 0, 128): _bert(12, 768, 128),
+    ("bert-base", 0, 512): _bert(12, 768, 512),
+    ("bert-large", 0, 128): _bert(24, 1024, 128),
+    ("bert-large", 0, 512): _bert(24, 1024, 512),
+    ("unet-2d", 512, 0): _unet(2, 64, 4, 512),
+    ("unet-3d", 64, 0): _unet(3, 32, 3, 64),
+    ("unet-3d", 128, 0): _unet(3, 32, 3, 128),
+    ("mlp", 0, 0): (37801994, 1024 * 4096 + 2 * 4096**2 + 40960),
+}
+
+
+def test_models_numbers_are_what_their_layers_have() -> None:
+    found = {(one.model, one.image, one.length): one for one in all_numbers()}
+    assert set(found) == set(COUNTED)
+    for key, (parameters, products) in COUNTED.items():
+        assert (found[key].parameters, found[key].flops) == (parameters, 2 * products), key
+    assert found["resnet50", 224, 0].parameters == 25557032
+    assert found["bert-large", 0, 128].parameters == 336226108
+
+
+def test_training_takes_three_times_the_operations() -> None:
+    row = recorded.row()
+    forward = recorded.row(train=False)
+    assert flops(row) == 3 * (flops(forward) or math.nan)
+    assert flops(recorded.row(small=True)) is None and flops(recorded.row(image=100)) is None
+
+
+@pytest.mark.parametrize(
+    ("batch", "precision", "gib", "fits"),
+    [
+        # As the published batches had it: 16 GB take 256 with AMP, 24 GB take 224 in 32 bits.
+        (256, "amp", 15.8, True),
+        (224, "fp32", 24.0, True),
+        (448, "amp", 24.0, True),
+        (1280, "amp", 80.0, True),
+        (512, "fp32", 24.0, False),
+        (512, "amp", 15.8, False),
+    ],
+)
+def test_the_estimate_of_memory_agrees_with_what_was_run(
+    batch: int, precision: str, gib: float, fits: bool
+) -> None:
+    row = recorded.row(batch=batch, precision=precision)
+    assert (memory_mib(row) <= gib * 1024) == fits

@@ -1,0 +1,236 @@
+"""What rows mean: proof, speed-up, utilisation, verdict, peers, scaling; from rows as they are recorded."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import bench_machines as made
+import bench_runs as recorded
+import pytest
+from bench_runs import run
+
+from envcheck.bench.records import BenchResult, RowResult
+from envcheck.bench.results import rate, results
+from envcheck.facts.bench import Repetition, RowRun
+
+
+def judged(*runs: RowRun, **machine: Any) -> BenchResult:
+    found = results(recorded.snapshot(*runs, **machine))
+    assert found is not None
+    return found
+
+
+def by_name(found: BenchResult) -> dict[str, RowResult]:
+    return {one.run.row.name: one for one in found.rows}
+
+
+def test_a_rate_counts_what_was_trained_and_no_skipped_step() -> None:
+    timed = [
+        Repetition(began=0, seconds=1.0, steps=10, skipped=2),
+        Repetition(began=1, seconds=2.0, steps=10),
+        Repetition(began=3, seconds=0.0, steps=10),
+        Repetition(began=4, seconds=1.0, steps=10, skipped=99),
+    ]
+    found = rate(RowRun(row=recorded.row(batch=4), outcome="ok", repetitions=timed))
+    assert found is not None
+    assert (found.median, found.least, found.most, found.repetitions) == (26.0, 20.0, 32.0, 2)
+    assert found.unit == "images/s"
+
+
+def test_a_speed_up_is_over_fp32_and_only_where_it_is_proven() -> None:
+    found = by_name(
+        judged(
+            run(400),
+            run(800, precision="tf32"),
+            run(1200, precision="amp"),
+            run(2000, "compiled", precision="amp", compiled=True),
+        )
+    )
+    assert found["resnet50 amp 256"].speed_up == pytest.approx(3.0)
+    assert found["resnet50 amp 256"].against == "resnet50 fp32 256"
+    assert found["resnet50 amp 256"].proof_words == (
+        "158 of 158 convolutions and 3 of 3 products in FP16"
+    )
+    assert found["resnet50 tf32 256"].speed_up == pytest.approx(2.0)
+    assert found["compiled"].speed_up == pytest.approx(5.0)
+    assert found["resnet50 fp32 256"].speed_up is None
+    assert found["resnet50 fp32 256"].proof == "nothing-to-engage"
+
+
+def test_without_fp32_it_is_over_tf32_and_says_so() -> None:
+    fp32_elsewhere = run(0, evidence=run(1).evidence)
+    found = by_name(judged(fp32_elsewhere, run(800, precision="tf32"), run(1200, precision="amp")))
+    assert found["resnet50 amp 256"].against == "resnet50 tf32 256"
+    assert found["resnet50 tf32 256"].speed_up is None
+
+
+@pytest.mark.parametrize(
+    ("evidence", "proof", "words"),
+    [
+        ({"convolutions": 158, "half_convolutions": 0}, "not-engaged", "0 of 158 convolutions"),
+        (
+            {"convolutions": 9, "half_convolutions": 0, "products": 3, "half_products": 3},
+            "not-engaged",
+            "0 of 9 convolutions and 3 of 3 products",
+        ),
+        ({"hidden_by_compiler": True}, "not-known", "the compiler hides"),
+        ({"convolutions": 9, "hidden_by_compiler": True}, "not-known", "the compiler hides"),
+        ({}, "not-known", ""),
+        ({"loss_scale": 1.0}, "not-known", "no types were seen"),
+        ({"convolutions": "many", "half_convolutions": True}, "not-known", "no types"),
+        ({"convolutions": -5, "products": math.inf}, "not-known", "no types"),
+    ],
+)
+def test_amp_that_is_not_proven_has_no_speed_up(
+    evidence: dict[str, Any], proof: str, words: str
+) -> None:
+    found = by_name(judged(run(400), run(1200, precision="amp", evidence=evidence)))
+    amp = found["resnet50 amp 256"]
+    assert amp.proof == proof and words in amp.proof_words and amp.speed_up is None
+    assert amp.rate is not None
+
+
+def test_a_control_in_16_bits_proves_nothing_and_is_no_base() -> None:
+    half = {"convolutions": 158, "half_convolutions": 158}
+    found = by_name(judged(run(400, evidence=half), run(1200, precision="amp")))
+    assert found["resnet50 fp32 256"].proof == "not-engaged"
+    assert found["resnet50 amp 256"].proof == "not-known"
+    assert "computes in 16 bits, too" in found["resnet50 amp 256"].proof_words
+    alone = by_name(judged(run(1200, precision="amp")))
+    assert alone["resnet50 amp 256"].proof == "not-known"
+
+
+def test_fp32_that_is_tf32_is_told_and_nothing_is_held_against_it() -> None:
+    tf32 = {**run().evidence, "tf32_bits": "tf32"}
+    found = by_name(judged(run(800, evidence=tf32), run(1200, precision="amp")))
+    assert "TF32" in found["resnet50 fp32 256"].proof_words
+    assert found["resnet50 amp 256"].proof == "engaged"
+    assert found["resnet50 amp 256"].speed_up is None
+
+
+def test_tf32_is_proven_by_its_bits() -> None:
+    asked = {"tf32_bits": "fp32"}
+    found = by_name(judged(run(400), run(400, precision="tf32", evidence=asked)))
+    assert found["resnet50 tf32 256"].proof == "not-engaged"
+
+
+def test_a_compiler_must_have_compiled() -> None:
+    seen = {**run(precision="amp").evidence, "compiled_modules": 0}
+    found = by_name(judged(run(400), run(1200, "x", precision="amp", compiled=True, evidence=seen)))
+    assert found["x"].proof == "not-engaged" and "nothing was compiled" in found["x"].proof_words
+
+
+def test_utilisation_names_the_peak_and_its_clock() -> None:
+    found = by_name(judged(run(400), run(2400, precision="amp")))
+    amp = found["resnet50 amp 256"]
+    assert amp.utilisation == pytest.approx(2400 * 3 * 8.178368512e9 / 312e12, rel=0.01)
+    assert amp.utilisation_words == "of 312 TFLOP/s in FP16, at the boost clock of 1,410 MHz"
+    assert "19" in found["resnet50 fp32 256"].utilisation_words
+    unknown = made.gpus("a100", name="NVIDIA Something")
+    other = by_name(judged(run(400), there=unknown))
+    assert other["resnet50 fp32 256"].utilisation is None
+
+
+def _like_published(rate: float, **changes: Any) -> RowRun:
+    """The row that TensorFlow's container 20.06 was measured with: 2,375 images/s."""
+    return run(
+        rate, "amp xla", precision="amp", compiled=True, style="session", batch=256, **changes
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "spread", "verdict", "words"),
+    [
+        (2375, 0.01, "pass", "as 2,375 images/s"),
+        (3000, 0.01, "pass", "126% of 2,375"),
+        (2300, 0.01, "pass", "97% of 2,375"),
+        (2200, 0.01, "warn", "7% below 2,375 images/s (published: A100 40GB SXM4, AMP"),
+        (1900, 0.01, "fail", "20% below 2,375"),
+        (1900, 0.5, "", "not judged: its repetitions go from"),
+    ],
+)
+def test_a_row_is_judged_by_what_fits(rate: float, spread: float, verdict: str, words: str) -> None:
+    found = judged(_like_published(rate, spread=spread)).rows[0]
+    assert found.verdict == verdict and words in found.verdict_words
+    assert found.references[0].fits and found.references[0].rate == 2375
+    assert found.unsteady == (spread > 0.1)
+
+
+def test_context_judges_nothing() -> None:
+    found = judged(run(100, precision="amp")).rows[0]
+    assert found.references and not any(one.fits for one in found.references)
+    assert found.verdict == "" and found.verdict_words == "" and found.share is None
+
+
+def test_a_gpu_below_its_peers_is_named() -> None:
+    there = made.gpus("a100", 4)
+    addresses = [f"0000:0{n}:00.0" for n in (1, 2, 3, 4)]
+    rates = [1000, 1010, 930, 1005]
+    alone = [
+        run(rate, f"amp on GPU {number}", gpus=[address], precision="amp")
+        for number, (rate, address) in enumerate(zip(rates, addresses, strict=True))
+    ]
+    job = run(3500, "together", gpus=addresses, together="ddp", precision="amp")
+    found = judged(*alone, job, there=there)
+    rows = by_name(found)
+    assert rows["amp on GPU 2"].verdict == "warn"
+    assert "the other GPUs: median of 3 other NVIDIA A100" in rows["amp on GPU 2"].verdict_words
+    assert rows["amp on GPU 0"].verdict == "pass"
+    (scaled,) = found.scaling
+    assert scaled.efficiency == pytest.approx(3500 / 3945, rel=0.01)
+    assert scaled.slowest == addresses[2] and scaled.slowest_words.startswith("GPU 2 runs at 93%")
+
+
+def test_gpus_of_other_names_are_no_peers() -> None:
+    there = [*made.gpus("a100"), *made.gpus("t4", 2)[1:]]
+    found = judged(
+        run(1000, "a", precision="amp"),
+        run(300, "b", precision="amp", gpus=["0000:02:00.0"]),
+        there=there,
+    )
+    assert not [one for row in found.rows for one in row.references if one.kind == "other-gpu"]
+
+
+def test_two_of_four_gpus_alone_tell_what_four_should_do() -> None:
+    addresses = [f"0000:0{n}:00.0" for n in (1, 2, 3, 4)]
+    alone = [run(1000, f"gpu {n}", gpus=[addresses[n]], precision="amp") for n in (0, 1)]
+    job = run(3000, "together", gpus=addresses, together="ddp", precision="amp")
+    found = judged(*alone, job, there=made.gpus("a100", 4))
+    assert found.scaling[0].alone == pytest.approx(4000, rel=0.01)
+    assert found.scaling[0].slowest is None
+
+
+def test_rows_that_failed_have_no_figures() -> None:
+    found = judged(run(0), run(0, "b", precision="amp", evidence={}))
+    assert all(one.rate is None and one.verdict == "" for one in found.rows)
+    assert found.scaling == [] and not found.on_cpu
+
+
+def test_a_cpu_is_said_to_be_one_and_not_judged_by_its_unrest() -> None:
+    found = judged(run(50, gpus=[], small=True, image=32, spread=0.6), there=[])
+    assert found.on_cpu and not found.rows[0].unsteady and found.rows[0].references == []
+
+
+def test_an_epoch_of_mnist_is_its_images_by_the_rate() -> None:
+    found = judged(run(6000, what="mnist", model="mnist", image=28)).rows[0]
+    assert found.epoch_seconds == pytest.approx(10.0, rel=0.01)
+
+
+def test_a_snapshot_without_a_bench_has_no_result() -> None:
+    assert results(made.machine()) is None
+
+
+@pytest.mark.parametrize(
+    "timed",
+    [
+        Repetition(began=0, seconds=1e-300, steps=1 << 60),
+        Repetition(began=0, seconds=-1, steps=5),
+        Repetition(began=0, seconds=1, steps=-5),
+        Repetition(began=0, seconds=1, steps=5, skipped=-5_000_000),
+    ],
+)
+def test_hostile_repetitions_break_nothing(timed: Repetition) -> None:
+    hostile = RowRun(row=recorded.row(batch=1 << 40), outcome="ok", repetitions=[timed])
+    found = judged(hostile)
+    assert found.rows[0].rate is None or found.rows[0].rate.median < 1e15

@@ -1,0 +1,89 @@
+"""The first suspect of a slow row, from samples as NVML gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bench_machines as made
+import pytest
+from bench_runs import run, samples
+
+from envcheck.bench.suspects import NOBODY, suspect
+from envcheck.facts.bench import RowRun
+from envcheck.facts.telemetry import GpuSamples
+
+WELL: dict[str, Any] = {
+    "sm_clock_mhz": 1410.0,
+    "memory_clock_mhz": 1215.0,
+    "temperature_c": 62.0,
+    "power_w": 390.0,
+    "throttle_reasons": 0.0,
+    "other_processes": 0.0,
+    "pcie_rx_mb_s": 900.0,
+}
+GPU = made.gpus(
+    "a100",
+    clock_sm_max_mhz=1410,
+    clock_memory_max_mhz=1215,
+    temperature_slowdown_c=92,
+    power_limit_w=300.0,
+    power_default_limit_w=400.0,
+    pcie_gen_max=4,
+    pcie_width=16,
+)[0]
+
+
+def _suspect(*taken: GpuSamples, **evidence: Any) -> Any:
+    row = run(100, samples=list(taken), evidence=evidence)
+    return suspect(row, {"0000:01:00.0": GPU})
+
+
+def test_nobody_is_suspected_of_a_healthy_gpu() -> None:
+    assert _suspect(samples(**WELL)) == NOBODY
+    assert _suspect() == NOBODY
+    assert suspect(run(100, samples=[samples(**WELL)]), {}) == NOBODY
+
+
+@pytest.mark.parametrize(
+    ("seen", "kind", "words"),
+    [
+        ({"other_processes": [0.0] * 24 + [1.0] * 16}, "neighbour", "in 40% of the samples"),
+        ({"throttle_reasons": [0x40] * 16 + [0] * 24}, "heat", "by the hardware in 40%"),
+        ({"throttle_reasons": 0x20}, "heat", "by the driver in 100%"),
+        ({"throttle_reasons": 0x80}, "power-brake", "power brake"),
+        ({"throttle_reasons": 0x08}, "slowdown", "slowdown by the hardware"),
+        ({"throttle_reasons": 0x02}, "clocks-set", "somebody has set"),
+        ({"sm_clock_mhz": 1005.0}, "clocks-low", "the SM clock was 1,005 MHz, of 1,410 MHz"),
+        ({"memory_clock_mhz": 405.0}, "clocks-low", "the memory's clock was 405 MHz"),
+        ({"temperature_c": 90.0}, "heat", "it reached 90 °C, and slows down at 92 °C"),
+        ({"pcie_rx_mb_s": 29000.0}, "pcie", "29.0 GB/s went to it"),
+        ({"throttle_reasons": 0x04}, "power-cap", "lowered to 300 of 400 W in 100%"),
+        ({"throttle_reasons": 0x04, "sm_clock_mhz": 1005.0}, "power-cap", "power limit"),
+        ({"throttle_reasons": 0x44}, "heat", "thermal slowdown"),
+    ],
+)
+def test_the_first_that_stands_out(seen: dict[str, Any], kind: str, words: str) -> None:
+    found = _suspect(samples(**{**WELL, **seen}))
+    assert found.kind == kind and words in found.words
+
+
+def test_input_comes_before_clocks_that_a_waiting_gpu_lowers() -> None:
+    waits = samples(**{**WELL, "sm_clock_mhz": 1005.0})
+    found = _suspect(waits, input_rate=1200.0, resident_rate=2400.0)
+    assert found.kind == "input"
+    assert found.words == "images come at 1,200/s, and the GPU takes 2,400/s that are there"
+    assert _suspect(samples(**WELL), input_rate=2390.0, resident_rate=2400.0) == NOBODY
+
+
+def test_of_several_gpus_the_one_is_named() -> None:
+    other = samples("0000:02:00.0", **{**WELL, "throttle_reasons": 0x40})
+    row = run(100, samples=[samples(**WELL), other])
+    gpus = {f"0000:0{n + 1}:00.0": gpu for n, gpu in enumerate(made.gpus("a100", 2))}
+    assert suspect(row, gpus).words.startswith("GPU 1: thermal slowdown")
+
+
+@pytest.mark.parametrize("value", [None, float("inf"), -1.0, 1e300])
+def test_hostile_samples_break_nothing(value: Any) -> None:
+    odd = samples(**{name: [value] * 40 for name in WELL})
+    row: RowRun = run(100, samples=[odd], evidence={"input_rate": -1, "resident_rate": 1e300})
+    suspect(row, {"0000:01:00.0": GPU})
