@@ -71,6 +71,7 @@ class RowResult(msgspec.Struct, frozen=True, kw_only=True):
     share: float | None = None  # of the reference that judges it
     unsteady: bool = False  # its repetitions differ too much to be judged
     verdict: Literal["", "pass", "warn", "fail"] = ""  # "" where nothing fits to judge it by
+    verdict_by: Literal["", "published", "baseline", "other-gpu"] = ""  # the figure that decided
     verdict_words: str = ""  # "12 % below 1,309 images/s (published: …)"
     suspect: str = ""  # what the samples show first: "thermal slowdown in 38 % of the samples"
     suspect_kind: SuspectKind = ""

@@ -169,6 +169,7 @@ def _judged(
         one,
         references=found,
         verdict=said.verdict,
+        verdict_by=said.by,
         verdict_words=said.words,
         share=said.share,
         suspect=first.words if slow else "",

@@ -17,6 +17,7 @@ class RowVerdict(NamedTuple):
     verdict: Literal["", "pass", "warn", "fail"]
     words: str = ""
     share: float | None = None  # of the reference that decided
+    by: Literal["", "published", "baseline", "other-gpu"] = ""
 
 
 NOT_JUDGED = RowVerdict("")
@@ -39,16 +40,17 @@ def _against(rate: RowRate, one: ReferenceRate) -> RowVerdict:
     named = f"{one.rate:,.0f} {rate.unit} ({_KINDS[one.kind]}: {one.about})"
     if below < WARN or (one.least and rate.median >= one.least):
         words = f"{share:.0%} of {named}" if below >= 0.005 or below <= -0.005 else f"as {named}"
-        return RowVerdict("pass", words, share)
+        return RowVerdict("pass", words, share, one.kind)
     if rate.spread > below:
         return RowVerdict(
             "",
             f"not judged: its repetitions go from {rate.least:,.0f} to {rate.most:,.0f} {rate.unit}, "
             f"which is more than its distance from {named}",
             share,
+            one.kind,
         )
     words = f"{below:.0%} below {named}"
-    return RowVerdict("fail" if below >= FAIL else "warn", words, share)
+    return RowVerdict("fail" if below >= FAIL else "warn", words, share, one.kind)
 
 
 def is_unsteady(rate: RowRate, on_gpu: bool) -> bool:

@@ -16,6 +16,10 @@ Outcome = Literal["pass", "warn", "fail", "skipped", "could-not-run"]
 
 # Why a check of a deeper level is skipped: nobody wants to read that of each.
 DEEPER = "only --level deep runs it"
+# The same of a check on what another command runs.
+BENCH = "only envcheck bench runs it"
+SOAK = "only envcheck soak runs it"
+ELSEWHERE = frozenset((DEEPER, BENCH, SOAK))
 
 
 class Remedy(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -13,7 +13,7 @@ from ..checks.registry import area_title
 from ..checks.registry import areas as all_areas
 from ..facts.snapshot import Snapshot
 from ..facts.view import is_container
-from ..findings.model import DEEPER, CheckResult, Outcome
+from ..findings.model import ELSEWHERE, CheckResult, Outcome
 from ..tensorcores.mode_verdict import ModeVerdict
 from .model import Report, by_area, count, tally, was_left_out
 from .plain import code_ranges, roots
@@ -91,7 +91,8 @@ def skipped_lines(page: Page, report: Report) -> None:
     """Why checks were skipped: each reason with its checks; consequences are with their failures."""
     reasons: dict[str, list[str]] = {}
     for result in report.results:
-        if result.outcome == "skipped" and not result.consequence_of and result.reason != DEEPER:
+        said = result.outcome == "skipped" and not result.consequence_of
+        if said and result.reason not in ELSEWHERE:
             reasons.setdefault(result.reason, []).append(result.code)
     if not reasons:
         return
@@ -105,7 +106,9 @@ def skipped_lines(page: Page, report: Report) -> None:
 def _lines(report: Report, snapshot: Snapshot) -> list[_Line]:
     ends = roots(report.results)
     areas = by_area(
-        result for result in report.results if not was_left_out(result) and result.reason != DEEPER
+        result
+        for result in report.results
+        if not was_left_out(result) and result.reason not in ELSEWHERE
     )
     if snapshot.target is None:
         areas = _folded(areas)

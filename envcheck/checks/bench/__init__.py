@@ -1,0 +1,12 @@
+"""Checks on a bench: whether rows engaged, ran to their end, and were as fast as they should be."""
+
+from __future__ import annotations
+
+from ..registry import MACHINE, TARGET, Area
+
+AREA = Area(
+    name="bench",
+    title="Bench",
+    position=142,
+    needs=MACHINE | TARGET,
+)

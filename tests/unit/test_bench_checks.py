@@ -1,0 +1,219 @@
+"""The checks on a bench: faults put into recorded rows, healthy rows, and Snapshots without a bench."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import bench_machines as made
+import bench_runs as recorded
+import h100
+import msgspec
+import pytest
+import whole
+from bench_runs import run, samples
+from build import area_checks, ok
+
+from envcheck.checks.engine import diagnose
+from envcheck.facts import snapshot as snapshots
+from envcheck.facts.base import Probe
+from envcheck.facts.bench import Bench, RowRun
+from envcheck.facts.snapshot import Snapshot
+from envcheck.findings.model import BENCH, CheckResult, Finding
+
+ADDRESSES = [f"0000:0{n}:00.0" for n in (1, 2, 3, 4)]
+
+
+def judged(snapshot: Snapshot) -> dict[str, CheckResult]:
+    again = snapshots.load(snapshots.dump(snapshot))
+    return {one.code: one for one in diagnose(again).results if one.area == "bench"}
+
+
+def found(*runs: RowRun, **machine: Any) -> dict[str, CheckResult]:
+    return judged(recorded.snapshot(*runs, **machine))
+
+
+def only(results: dict[str, CheckResult], code: str) -> Finding:
+    """The one finding of one check, with all others well or skipped."""
+    assert {one.code for one in results.values() if one.findings} == {code}
+    (finding,) = results[code].findings
+    return finding
+
+
+def _published(rate: float, **changes: Any) -> RowRun:
+    return run(rate, "amp xla", precision="amp", compiled=True, style="session", **changes)
+
+
+def _base(**changes: Any) -> RowRun:
+    return run(400, "fp32", style="session", **changes)
+
+
+def _four(rates: list[float], together: float = 3700, **changes: Any) -> list[RowRun]:
+    alone = [
+        run(rate, f"amp on GPU {n}", gpus=[ADDRESSES[n]], precision="amp", **changes)
+        for n, rate in enumerate(rates)
+    ]
+    job = run(together, "job", gpus=ADDRESSES, together="ddp", precision="amp", **changes)
+    return [run(400), *alone, job]
+
+
+HEALTHY: list[list[RowRun]] = [
+    [_base(), _published(2400)],
+    [run(400), run(800, precision="tf32"), run(1200, precision="amp")],
+    _four([1000, 1005, 990, 1010]),
+    [run(50, gpus=[], small=True, image=32, spread=0.9)],
+    [run(400), run(1200, precision="amp", evidence={"hidden_by_compiler": True})],
+    [
+        run(400),
+        msgspec.structs.replace(run(0, "largest", largest=True), outcome="out-of-memory"),
+        msgspec.structs.replace(run(0, "tf-trt"), outcome="not-supported", reason="no TensorRT"),
+        msgspec.structs.replace(run(0, "stopped"), outcome="interrupted", reason="by its user"),
+    ],
+    [
+        run(400),
+        run(
+            2390,
+            "read",
+            precision="amp",
+            data="dali",
+            evidence={"input_rate": 2390.0, "resident_rate": 2400.0},
+        ),
+    ],
+    [run(100, model="mlp", what="mlp", image=0, gpus=ADDRESSES, together="ddp")],
+]
+
+
+@pytest.mark.parametrize("rows", HEALTHY)
+def test_a_healthy_machine_gives_no_finding(rows: list[RowRun]) -> None:
+    results = found(*rows, there=made.gpus("a100", 4))
+    assert {one.outcome for one in results.values()} <= {"pass", "skipped"}
+    assert "pass" in {one.outcome for one in results.values()}
+
+
+def test_every_check_of_the_area_says_what_it_is_about() -> None:
+    for check in area_checks("bench"):
+        assert check.code.startswith("BEN-") and check.about.endswith(".")
+        assert check.sources and check.follows
+
+
+@pytest.mark.parametrize("snapshot", [whole.whole(), h100.machine(), made.machine()])
+def test_a_snapshot_without_a_bench_is_skipped_in_one_way(snapshot: Snapshot) -> None:
+    results = judged(snapshot)
+    assert results and {one.outcome for one in results.values()} == {"skipped"}
+    assert {one.reason for one in results.values()} == {BENCH}
+
+
+def test_a_bench_that_failed_as_a_whole_could_not_run() -> None:
+    machine = made.machine(made.gpus("a100"))
+    assert machine.target is not None
+    crashed: Probe[Any] = Probe(outcome="crashed", reason="signal 9")
+    target = msgspec.structs.replace(machine.target, bench=crashed)
+    results = judged(msgspec.structs.replace(machine, target=target))
+    assert {one.outcome for one in results.values()} == {"could-not-run"}
+    empty = msgspec.structs.replace(machine.target, bench=ok(Bench()))
+    results = judged(msgspec.structs.replace(machine, target=empty))
+    assert {one.reason for one in results.values()} == {"the bench had no rows"}
+
+
+@pytest.mark.parametrize(("rate", "outcome"), [(2200, "warn"), (1900, "fail")])
+def test_slower_than_published_is_found_with_the_suspect_and_a_way_on(
+    rate: float, outcome: str
+) -> None:
+    hot = samples(throttle_reasons=[0x40] * 20 + [0] * 20)
+    finding = only(found(_base(), _published(rate, samples=[hot])), "BEN-001")
+    assert finding.level == outcome
+    assert "below 2,375 images/s (published: A100 40GB SXM4" in finding.message
+    assert "First suspect: thermal slowdown by the hardware in 50% of the samples." in (
+        finding.message
+    )
+    assert finding.subject == "GPU 0 NVIDIA A100-SXM4-40GB at 0000:01:00.0"
+    assert any("github.com" in (one.source or "") for one in finding.evidence)
+    assert finding.remedy is not None and "TEMPERATURE" in finding.remedy.commands[0]
+    unsuspected = only(found(_base(), _published(rate)), "BEN-001")
+    assert unsuspected.remedy is not None
+    assert unsuspected.remedy.commands[0] == "envcheck doctor --target venv --level deep"
+
+
+def test_a_gpu_that_is_slower_than_its_peers_is_named() -> None:
+    finding = only(found(*_four([1000, 1005, 900, 1010]), there=made.gpus("a100", 4)), "BEN-002")
+    assert finding.level == "warn" and finding.subject.startswith("GPU 2 ")
+    assert "10% below 1,005 images/s" in finding.message
+
+
+def test_amp_that_does_nothing_is_a_failure() -> None:
+    idle = {"convolutions": 158, "half_convolutions": 0, "products": 3, "half_products": 0}
+    finding = only(found(run(400), run(410, precision="amp", evidence=idle)), "BEN-003")
+    assert finding.level == "fail"
+    assert "0 of 158 convolutions and 0 of 3 products in FP16" in finding.message
+
+
+def test_fp32_that_is_none_is_a_warning() -> None:
+    tf32 = {**run().evidence, "tf32_bits": "tf32"}
+    finding = only(found(run(400, evidence=tf32)), "BEN-003")
+    assert finding.level == "warn" and "not the FP32" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [("crashed", "crashed"), ("timeout", "got stuck"), ("error", "failed")],
+)
+def test_a_row_that_died_is_a_failure_with_its_last_words(outcome: Any, words: str) -> None:
+    dead = msgspec.structs.replace(run(0, "dead"), outcome=outcome, reason="signal 11")
+    finding = only(found(run(400), dead), "BEN-004")
+    assert finding.message == f"dead {words}: signal 11."
+    assert finding.remedy is not None
+    assert finding.remedy.commands == ["envcheck bench --target venv resnet50"]
+
+
+def test_a_busy_gpu_could_not_be_measured() -> None:
+    busy = msgspec.structs.replace(run(0, "b"), outcome="busy", reason="process 7 uses it")
+    result = found(run(400), busy)["BEN-004"]
+    assert result.outcome == "could-not-run" and "process 7" in result.reason
+
+
+def test_a_machine_that_reads_too_slowly_is_found() -> None:
+    starved = run(
+        1200, "read", data="tf.data", evidence={"input_rate": 1200.0, "resident_rate": 2400.0}
+    )
+    finding = only(found(run(400), starved), "BEN-006")
+    assert "images come at 1,200/s, and the GPU takes 2,400/s" in finding.message
+
+
+def test_poor_scaling_is_found_with_the_slowest_by_name() -> None:
+    there = made.gpus("a100", 4)
+    finding = only(found(*_four([1000, 1005, 990, 1010], 2000), there=there), "BEN-007")
+    assert "50% of what its GPUs do alone" in finding.message
+    both = found(*_four([1000, 1005, 900, 1010], 2000), there=there)
+    assert "GPU 2 runs at 90% of the others' median." in both["BEN-007"].findings[0].message
+    other = _four([1000, 1005, 990, 1010], 2000, model="mlp", what="mlp", image=0)
+    assert found(*other, there=there)["BEN-007"].outcome == "pass"
+
+
+def test_unsteady_rates_are_found_on_a_gpu() -> None:
+    finding = only(found(run(400, spread=0.4)), "BEN-008")
+    assert "goes from 320 to 480 images/s" in finding.message
+    capped = run(400, spread=0.4, samples=[samples(other_processes=1.0)])
+    assert "another process" in only(found(capped), "BEN-008").message
+
+
+def test_every_remedy_is_a_command_that_a_shell_takes() -> None:
+    kinds: list[dict[str, Any]] = [
+        {"other_processes": 1.0},
+        {"throttle_reasons": 0x40},
+        {"throttle_reasons": 0x80},
+        {"throttle_reasons": 0x02},
+        {"throttle_reasons": 0x04},
+        {},
+    ]
+    for columns in kinds:
+        results = found(_base(), _published(1000, samples=[samples(**columns)]))
+        (finding,) = results["BEN-001"].findings
+        assert finding.remedy is not None and finding.remedy.commands
+        assert all(shlex.split(one)[0] for one in finding.remedy.commands)
+
+
+def test_hostile_names_stay_on_one_line_and_many_rows_are_folded() -> None:
+    odd = [
+        msgspec.structs.replace(run(0, f"\x1b[31m{n}\n" * 3), outcome="crashed") for n in range(50)
+    ]
+    assert len(found(*odd)["BEN-004"].findings) <= 8
