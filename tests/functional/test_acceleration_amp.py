@@ -200,7 +200,7 @@ module.amp.GradScaler.update = lambda self, new_scale=None: None
 
 
 def test_operations_are_seen_by_modules_where_no_mode_is() -> None:
-    run = ran("torch", "amp_torch", setup="system._version = lambda torch: (1, 12)")
+    run = ran("torch", "amp_torch", setup="module.__version__ = '1.12.1'")
     assert run.trials[1].evidence["seen_by"] == "modules' results"
     result = judged(run, "ACC-004")
     assert result.outcome == "pass", result

@@ -9,7 +9,7 @@ import warnings
 from ...kernels import cupti, framework_torch
 from .. import telling
 from ..amp import turns
-from .amp_torch import cast
+from ..amp.torch_types import cast
 
 SYSTEM = "amp-tensor-cores"
 FRAMEWORK = "torch"

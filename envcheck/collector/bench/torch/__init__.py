@@ -1,10 +1,31 @@
-"""PyTorch, eager, as its users write it: autocast and GradScaler."""
+"""PyTorch, from 1.6 on, as its users write it: eager or by torch.compile, with autocast and GradScaler.
 
-from . import mlp
+The file of a model holds
+  RATE                  the learning rate of a small row, and of a full one
+  make(torch, row)      the model, called with a batch's inputs, and its loss function
+  optimizer(torch, parameters, rate)
+  samples(torch, row, device, random)   a function without arguments: (inputs, targets) of the next batch,
+                        made on the device out of ``random``, a torch.Generator there
+and, where there is such a thing,
+  steps(row)            of an epoch
+  accuracy(torch, row, device, answer)  0 to 1; answer(inputs): the model's, without gradients
+"""
+
+import importlib
+
+from ...kernels.failures import NotSupported
 
 FRAMEWORK = "torch"
-_MODELS = {"mlp": mlp}
-MODELS = tuple(sorted(_MODELS))
+_FILES = {
+    "resnet50": "resnet50",
+    "mnist": "mnist",
+    "bert-base": "bert",
+    "bert-large": "bert",
+    "unet-2d": "unet",
+    "unet-3d": "unet",
+    "mlp": "mlp",
+}
+MODELS = tuple(sorted(_FILES))
 
 
 def environ(row):
@@ -13,6 +34,14 @@ def environ(row):
 
 
 def build(framework, row, place):
-    from .training import TorchTraining
+    if row["tensorrt"]:
+        raise NotSupported("TensorRT is measured in TensorFlow alone")
+    if row["together"] == "mirrored":
+        raise NotSupported("MirroredStrategy is TensorFlow's")
+    if row["model"] not in _FILES:
+        raise NotSupported("there is no %s for PyTorch here" % row["model"])
+    model = importlib.import_module(__package__ + "." + _FILES[row["model"]])
+    from .training import TorchClassifier, TorchTraining
 
-    return TorchTraining(framework, row, place, _MODELS[row["model"]])
+    kind = TorchClassifier if hasattr(model, "accuracy") else TorchTraining
+    return kind(framework, row, place, model)

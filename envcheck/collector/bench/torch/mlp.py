@@ -1,11 +1,13 @@
-"""A feed-forward network: the file of a model holds make(torch, row) and batch(torch, row, device)."""
+"""A feed-forward network."""
+
+from . import patterns
 
 WIDTH = 1024
 CLASSES = 10
+RATE = (0.01, 0.01)
 
 
 def make(torch, row):
-    """The model and its loss function."""
     width = 256 if row["small"] else 4 * WIDTH
     layers = [torch.nn.Linear(WIDTH, width), torch.nn.ReLU()]
     for _layer in range(2):
@@ -14,7 +16,15 @@ def make(torch, row):
     return torch.nn.Sequential(*layers), torch.nn.functional.cross_entropy
 
 
-def batch(torch, row, device):
-    """(inputs, targets), made on the device."""
-    inputs = torch.randn(row["batch"], WIDTH, device=device)
-    return inputs, torch.randint(0, CLASSES, (row["batch"],), device=device)
+def optimizer(torch, parameters, rate):
+    return torch.optim.SGD(parameters, lr=rate, momentum=0.9)
+
+
+def samples(torch, row, device, random):
+    known = torch.randn(CLASSES, WIDTH, device=device, generator=random)
+
+    def fresh():
+        inputs, targets = patterns.classified(torch, known, row["batch"], 4.0, random)
+        return (inputs,), targets
+
+    return fresh

@@ -1,0 +1,134 @@
+"""What PyTorch's rows make of a scaler's state, of types, of a profile and of TF32's bits: pure parts."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from envcheck.collector.bench import tf32_bits
+from envcheck.collector.bench.place import Place
+from envcheck.collector.bench.torch import MODELS, build, environ, evidence, together
+from envcheck.collector.bench.torch.precision import skipped
+from envcheck.collector.kernels.failures import NotSupported
+
+INTERVAL = 2000
+
+
+def scaler(outcomes: str, state: dict[str, Any] | None = None) -> dict[str, Any]:
+    """GradScaler's state after steps: "s" is skipped, "." is not."""
+    state = dict(state or {"scale": 65536.0, "_growth_tracker": 0})
+    state.update(growth_factor=2.0, backoff_factor=0.5, growth_interval=INTERVAL)
+    for one in outcomes:
+        if one == "s":
+            state.update(scale=state["scale"] * 0.5, _growth_tracker=0)
+            continue
+        state["_growth_tracker"] += 1
+        if state["_growth_tracker"] == INTERVAL:
+            state.update(scale=state["scale"] * 2, _growth_tracker=0)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("before", "steps"),
+    [
+        ("", "...."),
+        ("", "s.s.."),
+        ("", "ssss"),
+        ("", "." * INTERVAL),
+        ("", "." * INTERVAL + "s"),
+        ("", "." * INTERVAL + "s" + "." * 10),
+        ("." * (INTERVAL - 1), ".s.........."),
+        ("." * 1500, "." * (2 * INTERVAL)),
+        ("s..", "." * (INTERVAL // 2) + "ss" + "." * (INTERVAL // 2)),
+    ],
+)
+def test_skipped_steps_are_counted_by_the_scale(before: str, steps: str) -> None:
+    state = scaler(before)
+    assert skipped(state, scaler(steps, state), len(steps)) == steps.count("s")
+
+
+def test_a_scale_that_tells_nothing_skipped_nothing_that_is_known() -> None:
+    state = scaler("")
+    assert skipped({}, {}, 5) == 0
+    assert skipped(state, {**state, "scale": 0.0}, 5) == 0
+    assert skipped(state, {**state, "scale": math.inf}, 5) == 0
+    assert skipped(state, {**state, "scale": state["scale"] * 2}, 5) == 0
+
+
+FP32, TF32 = tf32_bits.FACTORS, (1.0, *tf32_bits.FACTORS[1:])
+
+
+@pytest.mark.parametrize(
+    ("results", "named"),
+    [
+        (FP32, "fp32"),
+        (TF32, "tf32"),
+        ((1 + 2**-10, *FP32[1:]), "tf32"),  # rounded to the nearest
+        ((1.0, 1.0, 2**-30), "not known"),  # BF16
+        ((1.0, 1 + 2**-10, 0.0), "not known"),  # FP16
+        ((0.0, 0.0, 0.0), "not known"),
+        ((math.nan,) * 3, "not known"),
+    ],
+)
+def test_bits_name_the_arithmetic(results: tuple[float, ...], named: str) -> None:
+    assert tf32_bits.name([{one} for one in results]) == named
+
+
+def test_bits_that_differ_by_place_name_nothing() -> None:
+    assert tf32_bits.name([{1.0, FP32[0]}, {FP32[1]}, {FP32[2]}]) == "not known"
+    assert tf32_bits.name([]) == "not known"
+
+
+def test_operations_are_counted_by_type() -> None:
+    torch: Any = SimpleNamespace(float16="torch.float16", bfloat16="torch.bfloat16")
+    seen = [
+        ("convolution", "torch.float16"),
+        ("convolution", "torch.float16"),
+        ("addmm", "torch.float32"),
+        ("_scaled_dot_product_flash_attention", "torch.float16"),
+        ("relu", "torch.float16"),
+    ]
+    assert evidence.counted(torch, seen) == {
+        "convolutions": 2,
+        "half_convolutions": 2,
+        "products": 2,
+        "half_products": 1,
+        "math_dtype": "float16",
+    }
+    assert evidence.counted(torch, [])["products"] == 0
+
+
+def test_kernels_are_named_the_longest_first() -> None:
+    def average(key: str, device: str, **times: int) -> Any:
+        return SimpleNamespace(key=key, device_type=f"DeviceType.{device}", **times)
+
+    profile = [
+        average("aten::mm", "CPU", self_device_time_total=900),
+        average("sm80_xmma_gemm_f16", "CUDA", self_device_time_total=50),
+        average("relu", "CUDA", self_device_time_total=60),
+        average("sm80_xmma_gemm_f16", "CUDA", self_device_time_total=50),
+        average("old", "CUDA", self_cuda_time_total=10),
+    ]
+    assert evidence.longest(profile) == ["sm80_xmma_gemm_f16", "relu", "old"]
+
+
+def test_a_process_finds_its_gpu() -> None:
+    assert together.gpu_of(Place("cpu", rank=1, ranks=2)) is None
+    assert together.gpu_of(Place("gpu", ["a"])) == 0
+    assert together.gpu_of(Place("gpu", ["a", "b"], rank=1, ranks=2)) == 1
+    assert together.gpu_of(Place("gpu", ["b"], rank=1, ranks=2)) == 0
+
+
+ROW = {"tensorrt": False, "together": "", "model": "mlp", "precision": "fp32"}
+
+
+def test_what_pytorch_has_not_is_said() -> None:
+    for change in ({"tensorrt": True}, {"together": "mirrored"}, {"model": "vgg"}):
+        with pytest.raises(NotSupported):
+            build(None, {**ROW, **change}, Place())
+    assert environ(ROW) == {"NVIDIA_TF32_OVERRIDE": "0"}
+    assert environ({**ROW, "precision": "amp"}) == {}
+    assert {"resnet50", "mnist", "bert-large", "unet-3d", "mlp"} <= set(MODELS)
