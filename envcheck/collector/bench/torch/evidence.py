@@ -1,6 +1,7 @@
 """What shows whether a row's mode engaged: types of operations, bits, kernels, compiled graphs."""
 
 import ctypes
+import importlib
 import struct
 import warnings
 
@@ -53,9 +54,8 @@ class TorchGraphs(object):
     def __call__(self, graph, examples, **options):
         self._count += 1
         self._note(graph)
-        from torch._inductor.compile_fx import compile_fx
-
-        return compile_fx(graph, examples, **options)
+        inductor = importlib.import_module("torch._inductor.compile_fx")
+        return inductor.compile_fx(graph, examples, **options)
 
     def _note(self, graph):
         modules = dict(graph.named_modules())

@@ -42,6 +42,7 @@ class TorchParallel(TorchAlone):
         backend = "nccl" if place.device == "gpu" else "gloo"
         if backend == "nccl" and not distributed.is_nccl_available():
             raise NotSupported("this PyTorch is built without NCCL")
+        self._torch = torch
         self.rank = place.rank
         self._local = gpu_of(place)
         if self._local is not None:
@@ -49,11 +50,8 @@ class TorchParallel(TorchAlone):
         distributed.init_process_group(backend, rank=place.rank, world_size=place.ranks)
 
     def model(self, model):
-        from torch.nn.parallel import DistributedDataParallel
-
-        return DistributedDataParallel(
-            model, device_ids=None if self._local is None else [self._local]
-        )
+        devices = None if self._local is None else [self._local]
+        return self._torch.nn.parallel.DistributedDataParallel(model, device_ids=devices)
 
 
 class TorchHorovod(TorchAlone):
