@@ -18,6 +18,7 @@ from ..tensorcores.kernel_names import Class, classify
 MULTIPLES = (1, 2, 4, 8, 16, 32, 64)
 # A rate that is higher by this share is a step; what is lower by it is a loss.
 STEP = 0.10
+ROUNDS = 5  # in each of which every shape is measured once
 
 
 class ShapeResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +76,7 @@ def _row(
         precision=precision,
         half="float16" if precision == "half" else "",
         train=False,
+        steps=ROUNDS,
         compiled=style == "jax",
         small=small,
         gpus=[] if gpu is None else [gpu],

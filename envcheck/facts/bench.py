@@ -38,7 +38,8 @@ class BenchRow(Facts, frozen=True, kw_only=True):
     small: bool = False  # fewer and narrower layers, for a machine without a GPU
     data: Literal["synthetic", "tf.data", "dali"] = "synthetic"
     largest: bool = False  # the largest batch that fits is looked for, from ``batch`` on
-    steps: int = 0  # of training from the seed on, with their losses kept; 0: repetitions are timed
+    # Of training from the seed on, with their losses kept; of shapes, rounds. 0: repetitions are timed.
+    steps: int = 0
     seed: int = 0
     gpus: list[Address] = []  # none: on the CPU
     together: Literal["", "mirrored", "ddp", "horovod"] = ""  # on all of ``gpus``, as one job

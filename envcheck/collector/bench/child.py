@@ -9,7 +9,7 @@ import time
 from ..facts import from_error
 from ..runtime import shadows
 from ..runtime.child import PACKAGE
-from . import styles, telling
+from . import shapes, styles, telling
 from .place import Place
 
 # Started as `python -c BOOTSTRAP ROOT PARAMS`, as a probe is.
@@ -98,7 +98,10 @@ class RowWork(object):
         elif "losses" in order:
             for _step in range(order["losses"]):
                 self._training.run(1)
-                self._tell(losses=[self._training.loss()])
+                if self._row["model"] == shapes.MODEL:
+                    self._tell(shapes=self._training.shapes())
+                else:
+                    self._tell(losses=[self._training.loss()])
         else:
             self._end()
             return False
@@ -106,7 +109,8 @@ class RowWork(object):
 
     def _build(self):
         began = time.monotonic()
-        self._training = self._style.build(self._framework, self._row, self._place)
+        build = shapes.build if self._row["model"] == shapes.MODEL else self._style.build
+        self._training = build(self._framework, self._row, self._place)
         seconds = round(time.monotonic() - began, 3)
         self._tell(built={"seconds": seconds, "parameters": int(self._training.parameters)})
 

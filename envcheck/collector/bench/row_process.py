@@ -106,7 +106,7 @@ class RowProcess(object):
             self._child.stop()
 
     def _told(self):
-        return len(self.heard.losses)
+        return len(self.heard.losses) + self.heard.rounds
 
     def _expect(self, seconds):
         self._since, self._limit = self._clock(), seconds * self._patience

@@ -2,8 +2,8 @@
 
 Records: {"ready": seconds} when the framework is imported; {"built": {...}} when the model is there;
 {"ran": {...}} steps of the warm-up; {"repetition": {...}}; {"losses": [...]}; {"evidence": {...}};
-{"memory": {...}}; {"run": {...}} fields of the RowRun; {"did": number of orders} after each order;
-{"done": true} at the end.
+{"memory": {...}}; {"shapes": [...]} all ShapeRates so far; {"run": {...}} fields of the RowRun; {"did":
+number of orders} after each order; {"done": true} at the end.
 Orders: {"build": true}; {"warm": steps}; {"memory": true}; {"evidence": true}; {"measure": steps} one
 repetition; {"losses": steps}; {"end": true}.
 
@@ -29,11 +29,14 @@ OUTCOMES = (
 )
 MEMORY = ("tensors_mib", "pool_mib", "process_mib")
 MOST_LOSSES = 2000
+MOST_SHAPES = 200
 MOST_REPETITIONS = 1000
 _MOST_MIB = 1 << 30
 _MOST_PARAMETERS = 1 << 50
 _MOST_STEPS = 1 << 40
 _NAME = 80  # characters
+_KERNELS = 8  # of a shape
+_MOST_SIZE = 1 << 24
 
 
 class RowTeller(object):
@@ -62,6 +65,7 @@ class RowHeard(object):
         self.ran = None  # the warm-up's last (steps, seconds)
         self.rate = None  # steps per second, the last that is known
         self.did = 0  # orders
+        self.rounds = 0  # of all shapes
         self.ready = self.done = False
 
     def hear(self, stdout):
@@ -124,6 +128,10 @@ class RowHeard(object):
             if name in told:
                 found[name] = _fact(told[name], lambda value: _count(value, _MOST_MIB))
 
+    def _take_shapes(self, told):
+        self.run["shapes"] = [_shape(one) for one in list(told)[:MOST_SHAPES]]
+        self.rounds += 1
+
     def _take_run(self, told):
         if told.get("outcome") in OUTCOMES:
             self.run["outcome"] = told["outcome"]
@@ -143,6 +151,36 @@ def _fact(told, value):
         return value(told)
     except (ValueError, TypeError, OverflowError):
         return unavailable("error", line("told as %r" % (told,)))
+
+
+def _shape(told):
+    """The fields of a ShapeRate. Raises ValueError, KeyError, TypeError where it is none."""
+    if told["operation"] not in ("product", "convolution"):
+        raise ValueError("no operation")
+    return {
+        "operation": told["operation"],
+        "sizes": [_count(size, _MOST_SIZE) for size in list(told["sizes"])[:5]],
+        "edge": _count(told["edge"], _MOST_SIZE),
+        "around": _count(told["around"], _MOST_SIZE),
+        "dtype": line(told["dtype"], _NAME),
+        "seconds": [_short_time(one) for one in list(told["seconds"])[:MOST_REPETITIONS]],
+        "kernels": _kernels(told["kernels"]),
+        "reason": line(told["reason"]),
+    }
+
+
+def _kernels(told):
+    if is_unavailable(told):
+        return unavailable(told["unavailable"], line(told.get("detail", "")))
+    return [line(name) for name in list(told)[:_KERNELS]]
+
+
+def _short_time(told):
+    """Seconds of one operation, which may take less than a microsecond."""
+    value = float(told)
+    if not 0.0 <= value < 1e6:
+        raise ValueError("no number of seconds")
+    return float("%.4g" % value)
 
 
 def _count(told, most):
