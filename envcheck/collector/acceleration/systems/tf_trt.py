@@ -25,16 +25,16 @@ _RECORD = struct.Struct("<QI")  # of a TFRecord file: the length, and a sum of i
 
 
 def run(tf, params, tell):
-    utils = _utils()
-    linked = _version(utils.get_linked_tensorrt_version())
+    told = utils()
+    linked = version(told.get_linked_tensorrt_version())
     if linked == "0.0.0":
         raise telling.NotApplicable("this tensorflow is built without TensorRT")
-    if not utils.is_tensorrt_enabled():
+    if not told.is_tensorrt_enabled():
         raise telling.NotApplicable("TensorRT %s, which it is linked with, is not found" % linked)
     with tell.trial("TensorRT linked") as trial:
         trial["version"] = linked
     with tell.trial("TensorRT loaded") as trial:
-        trial["version"] = _version(utils.get_loaded_tensorrt_version())
+        trial["version"] = version(told.get_loaded_tensorrt_version())
     with tempfile.TemporaryDirectory() as folder:
         mib = min(_WORKSPACE_MIB, (params["memory_mib"] or _WORKSPACE_MIB) // 2)
         side = (_FrozenGraphs if tf.__version__.startswith("1.") else _SavedModels)(
@@ -58,7 +58,7 @@ def run(tf, params, tell):
                     trial["difference"] = float(abs(values - reference).max()) / largest
 
 
-def _utils():
+def utils():
     """The module that tells versions; it has had two names."""
     for name in ("_pywrap_py_utils", "wrap_py_utils"):
         try:
@@ -68,11 +68,11 @@ def _utils():
     raise telling.NotApplicable("this tensorflow has no converter for TensorRT")
 
 
-def _converters():
+def converters():
     return importlib.import_module("tensorflow.python.compiler.tensorrt.trt_convert")
 
 
-def _version(numbers):
+def version(numbers):
     return ".".join(str(number) for number in numbers)
 
 
@@ -95,14 +95,14 @@ def _net(tf, x, kernels):
     return tf.identity(x, name="out")
 
 
-def _operations(graph_def):
+def operations(graph_def):
     nodes = list(graph_def.node)
     for function in graph_def.library.function:
         nodes += function.node_def
     return [node for node in nodes if node.op == "TRTEngineOp"]
 
 
-def _engines(folder):
+def engines(folder):
     """How many engines lie in the files there; each holds those that one operation has built."""
     number = 0
     for place, _folders, names in os.walk(folder):
@@ -138,10 +138,10 @@ class _FrozenGraphs(object):
             self._graph_def = graph.as_graph_def()
 
     def plain(self):
-        return self._run(self._graph_def)[0], len(_operations(self._graph_def))
+        return self._run(self._graph_def)[0], len(operations(self._graph_def))
 
     def converted(self, precision):
-        trt_convert = _converters()
+        trt_convert = converters()
         calibrated = precision == "INT8"
         settings = {
             "input_graph_def": self._graph_def,
@@ -161,7 +161,7 @@ class _FrozenGraphs(object):
         if calibrated:
             feed = lambda: {"x:0": self._data}  # noqa: E731
             graph_def = converter.calibrate(fetch_names=["out:0"], num_runs=2, feed_dict_fn=feed)
-        found = _operations(graph_def)
+        found = operations(graph_def)
         values, built = self._run(graph_def, found if calibrated else (), trt_convert)
         if not calibrated:
             built = sum(1 for node in found if node.attr["serialized_segment"].s)
@@ -208,7 +208,7 @@ class _SavedModels(object):
         return self._run(self._graph)
 
     def converted(self, precision):
-        trt_convert = _converters()
+        trt_convert = converters()
         calibrated = precision == "INT8"
         settings = trt_convert.DEFAULT_TRT_CONVERSION_PARAMS._replace(
             precision_mode=precision,
@@ -227,7 +227,7 @@ class _SavedModels(object):
         folder = os.path.join(self._folder, precision)
         converter.save(folder)
         values, operations = self._run(folder)
-        return values, operations, _engines(folder)
+        return values, operations, engines(folder)
 
     def _feed(self):
         yield (self._tf.constant(self._data),)
@@ -237,4 +237,4 @@ class _SavedModels(object):
         loaded = self._tf.saved_model.load(folder)
         function = loaded.signatures["serving_default"]
         (result,) = function(self._tf.constant(self._data)).values()
-        return result.numpy(), len(_operations(function.graph.as_graph_def()))
+        return result.numpy(), len(operations(function.graph.as_graph_def()))

@@ -1,0 +1,188 @@
+"""A row's precision in Keras: its policy, its optimizer's loss scale, TF32, and the rewrite of graphs."""
+
+import random
+
+from ...kernels.failures import NotSupported
+
+# Of a loss scale that is stuck: whatever a 16-bit type makes of gradients so small is zero.
+_STUCK = 2.0**-126
+_NEVER = 2**31 - 1  # steps until the scale would grow
+# The rewrite's option for a half type, as newer and older versions have it.
+_REWRITES = {
+    "float16": ("auto_mixed_precision",),
+    "bfloat16": ("auto_mixed_precision_onednn_bfloat16", "auto_mixed_precision_mkl"),
+}
+
+
+def prepare(tf, row):
+    """Everything that is to be switched before the model is made. Raises NotSupported."""
+    if str(tf.__version__).startswith("1."):
+        raise NotSupported("TensorFlow %s is trained in sessions" % tf.__version__)
+    keras = tf.keras
+    backend = getattr(getattr(keras, "backend", None), "backend", None)
+    if callable(backend) and backend() != "tensorflow":
+        raise NotSupported("Keras runs on %s here (KERAS_BACKEND)" % backend())
+    _set_tf32(tf, row["precision"])
+    _set_rewrite(tf, row)
+    set_policy(tf, policy(row))
+    seed(tf, row["seed"])
+
+
+def seed(tf, number):
+    """From here on, the same weights come out."""
+    together = getattr(tf.keras.utils, "set_random_seed", None)  # 2.7
+    if together is not None:
+        together(number)
+    else:
+        random.seed(number)
+        tf.random.set_seed(number)
+
+
+def policy(row):
+    """The name of the row's policy. TensorRT takes a model in FP32, and has types of its own."""
+    if row["tensorrt"]:
+        return "float32"
+    half = row["half"] or "float16"
+    if row["precision"] == "half":
+        return half
+    if row["precision"] == "amp" and row["way"] != "rewrite":
+        return "mixed_" + half
+    return "float32"
+
+
+def set_policy(tf, name):
+    mixed = getattr(tf.keras, "mixed_precision", None)
+    if hasattr(mixed, "set_global_policy"):
+        change = mixed.set_global_policy
+    else:
+        change = getattr(getattr(mixed, "experimental", None), "set_policy", None)  # to 2.3
+    if change is None:
+        raise NotSupported("TensorFlow %s has no policies for mixed precision" % tf.__version__)
+    try:
+        change(name)
+    except (ValueError, TypeError) as error:
+        raise NotSupported("no policy %s: %s" % (name, error))
+
+
+def optimizer(tf, row, kind, settings):
+    """The row's optimizer, in its loss scale where it has one."""
+    make = getattr(tf.keras.optimizers, kind)
+    try:
+        # Keras 2.11 to 2.15 would have XLA compile the update on a GPU, unasked.
+        made = make(jit_compile=False, **settings)
+    except (TypeError, ValueError):  # other versions compile nothing by themselves
+        made = make(**settings)
+    if row["scaler"] == "stuck":
+        return _stuck(tf, made)
+    half = row["half"] or "float16"
+    if row["scaler"] == "dynamic" or (row["precision"] == "amp" and half == "float16"):
+        return _dynamic(tf, made)
+    return made
+
+
+def _dynamic(tf, made):
+    newer, older = _wrappers(tf)
+    return newer(made) if newer is not None else older(made, loss_scale="dynamic")
+
+
+def _stuck(tf, made):
+    newer, older = _wrappers(tf)
+    if newer is None:
+        return older(made, loss_scale=_STUCK)
+    try:
+        return newer(made, dynamic=False, initial_scale=_STUCK)  # Keras 2
+    except (TypeError, ValueError):
+        return newer(made, initial_scale=_STUCK, dynamic_growth_steps=_NEVER)
+
+
+def _wrappers(tf):
+    """(LossScaleOptimizer from 2.4 on, the one before it); None where it is not there."""
+    mixed = getattr(tf.keras, "mixed_precision", None)
+    newer = getattr(mixed, "LossScaleOptimizer", None)
+    older = getattr(getattr(mixed, "experimental", None), "LossScaleOptimizer", None)
+    if newer is None and older is None:
+        raise NotSupported("TensorFlow %s has no LossScaleOptimizer" % tf.__version__)
+    return newer, None if newer is not None else older
+
+
+class Scaling(object):
+    """How an optimizer of any version scales a loss."""
+
+    def __init__(self, tf, optimizer):
+        self._optimizer = optimizer
+        inner = getattr(optimizer, "inner_optimizer", None)
+        if inner is None:  # before 2.4
+            inner = getattr(optimizer, "_optimizer", None)
+        self._steps = None
+        if inner is not None and hasattr(optimizer, "get_scaled_loss"):
+            self._steps = _counted(tf, inner)
+        self._inner = inner if inner is not None else optimizer
+
+    def scaled(self, loss):
+        for name in ("get_scaled_loss", "scale_loss"):  # Keras 2, Keras 3
+            if hasattr(self._optimizer, name):
+                return getattr(self._optimizer, name)(loss)
+        return loss
+
+    def unscaled(self, gradients):
+        """Keras 3 does it while it applies them."""
+        if hasattr(self._optimizer, "get_unscaled_gradients"):
+            return self._optimizer.get_unscaled_gradients(gradients)
+        return gradients
+
+    def applied(self):
+        """How many steps changed the weights: those with gradients that are no number do not."""
+        steps = self._steps if self._steps is not None else self._inner.iterations
+        return int(steps.numpy())
+
+    def scale(self):
+        """The loss scale now; None where there is none."""
+        for name in ("dynamic_scale", "loss_scale"):  # Keras 3, Keras 2
+            value = getattr(self._optimizer, name, None)
+            if value is not None:
+                value = value() if callable(value) else value
+                value = getattr(value, "value", value)  # of Keras 3's own variables
+                return float(value.numpy() if hasattr(value, "numpy") else value)
+        return None
+
+
+def _counted(tf, inner):
+    """A variable in which the applied steps are counted. Keras 2 has its iterations count the others, too."""
+    steps = tf.Variable(
+        0,
+        dtype=tf.int64,
+        trainable=False,
+        aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+    )
+    plain = inner.apply_gradients
+
+    def apply_gradients(*given, **named):
+        steps.assign_add(1)
+        return plain(*given, **named)
+
+    inner.apply_gradients = apply_gradients
+    return steps
+
+
+def _set_tf32(tf, precision):
+    if precision not in ("fp32", "tf32"):
+        return
+    switch = getattr(tf.config.experimental, "enable_tensor_float_32_execution", None)
+    if switch is not None:
+        switch(precision == "tf32")
+    elif precision == "tf32":
+        raise NotSupported("TensorFlow %s has no switch for TF32" % tf.__version__)
+
+
+def _set_rewrite(tf, row):
+    wanted = not row["tensorrt"] and row["precision"] == "amp" and row["way"] == "rewrite"
+    known = tf.compat.v1.ConfigProto().graph_options.rewrite_options
+    options = {
+        half: next((name for name in names if hasattr(known, name)), None)
+        for half, names in _REWRITES.items()
+    }
+    half = row["half"] or "float16"
+    if wanted and options[half] is None:
+        raise NotSupported("TensorFlow %s has no rewrite to %s" % (tf.__version__, half))
+    chosen = {name: wanted and of == half for of, name in options.items() if name is not None}
+    tf.config.optimizer.set_experimental_options(chosen)

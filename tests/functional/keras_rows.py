@@ -1,0 +1,153 @@
+"""Rows of the style "keras" in a process of a real TensorFlow: prints what came out, as one JSON object.
+
+Started as `python keras_rows.py ROOT`, with the environment that the style asks for.
+"""
+
+import json
+import sys
+
+sys.path.insert(0, sys.argv[1])
+
+import tensorflow as tf
+
+from envcheck.collector.bench import keras
+from envcheck.collector.bench.keras import bert, mlp, together, training
+from envcheck.collector.bench.place import Place
+from envcheck.collector.kernels.failures import NotSupported
+
+ROW = {
+    "name": "row",
+    "what": "mlp",
+    "model": "mlp",
+    "style": "keras",
+    "precision": "fp32",
+    "half": "",
+    "way": "",
+    "scaler": "",
+    "compiled": False,
+    "tensorrt": False,
+    "train": True,
+    "batch": 8,
+    "image": 0,
+    "length": 0,
+    "small": True,
+    "data": "synthetic",
+    "largest": False,
+    "steps": 0,
+    "seed": 3,
+    "gpus": [],
+    "together": "",
+    "group": "",
+}
+SMALL = {
+    "mlp": {"batch": 16},
+    "mnist": {"batch": 32},
+    "bert-base": {"batch": 2, "length": 16},
+    "bert-large": {"batch": 2, "length": 16},
+    "unet-2d": {"batch": 2, "image": 32},
+    "unet-3d": {"batch": 1, "image": 16},
+    "resnet50": {"batch": 4, "image": 32},
+}
+_STEP = 0.002  # of the loss
+AMP = {"precision": "amp", "half": "bfloat16", "way": "policy"}
+FP16 = {"precision": "amp", "half": "float16", "way": "policy", "scaler": "dynamic"}
+
+
+def row(**wanted):
+    return dict(ROW, **wanted)
+
+
+def ran(steps=3, accuracy=False, **wanted):
+    """What a row tells after so many steps."""
+    try:
+        made = keras.build(tf, row(**wanted), Place())
+    except NotSupported as error:
+        return {"not_supported": str(error)}
+    losses, skipped = [], 0
+    for _step in range(steps):
+        skipped += made.run(1)
+        losses.append(made.loss())
+    told = {"parameters": made.parameters, "losses": losses, "skipped": skipped}
+    told.update(evidence=made.evidence(), memory=made.memory())
+    if accuracy:
+        told["accuracy"] = made.accuracy()
+    return told
+
+
+def counted():
+    """The parameters of every model in full size."""
+    real, bert._normal = bert._normal, lambda tf: "zeros"  # which takes no time
+    found = {}
+    for name in keras.MODELS:
+        model = keras.model(name).make(tf, row(model=name, small=False, image=0, length=128))
+        found[name] = training.parameters(model)
+        del model
+    bert._normal = real
+    return found
+
+
+def gradient(name):
+    """(the loss' slope along its gradient, as it is, and by finite differences)."""
+    made = keras.build(tf, row(model=name, **SMALL[name]), Place())
+    samples = training.KerasSamples(tf, made._row, made._file, "/CPU:0")
+    inputs, targets = samples.first()
+    variables = made.model.trainable_variables
+
+    def loss():
+        return made.loss_of(made.model(inputs, training=True), targets)
+
+    with tf.GradientTape() as tape:
+        now = loss()
+    gradients = [tf.convert_to_tensor(one) for one in tape.gradient(now, variables)]
+    slope = float(tf.linalg.global_norm(gradients))
+    found, starts = [], [tf.identity(one) for one in variables]
+    for sign in (1.0, -1.0):
+        for one, start, each in zip(variables, starts, gradients, strict=True):
+            one.assign(start + sign * _STEP / slope**2 / 2 * each)
+        found.append(float(loss()))
+    return slope, (found[0] - found[1]) / _STEP * slope
+
+
+def overflowing(**wanted):
+    """A row whose loss is no number of 16 bits."""
+    real = mlp.loss
+    mlp.loss = lambda tf, targets, outputs: real(tf, targets, outputs) * 3e37
+    try:
+        return ran(4, **dict(FP16, **wanted))
+    finally:
+        mlp.loss = real
+
+
+def main():
+    together._split_cpu(tf, 2)  # which comes before everything else
+    together._split_cpu = lambda tf, number: None
+    mnist = {"model": "mnist", "batch": 32}
+    told = {
+        "version": tf.__version__,
+        "parameters": counted(),
+        "trained": {name: ran(6, model=name, **SMALL[name]) for name in keras.MODELS},
+        "gradient": {name: gradient(name) for name in keras.MODELS if name != "bert-large"},
+        "fp32": ran(40, accuracy=True, **mnist),
+        "untrained": ran(1, accuracy=True, **mnist),
+        "policy": ran(40, **dict(AMP, **mnist)),
+        "rewrite": ran(40, **dict(AMP, way="rewrite", **mnist)),
+        "stuck": ran(40, **dict(AMP, scaler="stuck", **mnist)),
+        "stuck fp16": ran(4, **dict(FP16, scaler="stuck")),
+        "half": ran(40, **dict(AMP, precision="half", way="", **mnist)),
+        "fp16": ran(**FP16),
+        "overflowing": overflowing(),
+        "plain": ran(),
+        "compiled": ran(compiled=True),
+        "compiled amp": ran(compiled=True, **AMP),
+        "compiled rewrite": ran(compiled=True, **dict(AMP, way="rewrite")),
+        "forward": ran(train=False),
+        "forward compiled": ran(train=False, compiled=True, **AMP),
+        "tensorrt": ran(train=False, tensorrt=True),
+        "ddp": ran(together="ddp"),
+        "alone": ran(4, **FP16),
+        "mirrored": ran(4, together="mirrored", **FP16),
+    }
+    print(json.dumps(told))
+
+
+main()
