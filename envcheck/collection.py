@@ -70,11 +70,16 @@ class BenchWork(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[BenchRow]
     repetitions: int = 5
     seconds: float = 2.0  # of a repetition, about
+    warm_up: float | None = None  # seconds at most; None: as is usual on a GPU, and on a CPU
+    busy_ok: bool = False  # on GPUs that are in use, too
     folder: str = ""  # of images to read
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the collector does after all probes, and how long it may take."""
+    """What the collector does after all probes, and how long it may take.
+
+    Of a bench, rows are begun in the first part of that time alone: those at work can end well.
+    """
 
     seconds: float
     bench: BenchWork | None = None

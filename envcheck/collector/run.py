@@ -16,6 +16,7 @@ from .runtime import bounded, handshake, orphans, process, scratch
 from .runtime.child import BOOTSTRAP
 
 HANDSHAKE_DEADLINE = 5.0
+_ONE_ROW = 900.0  # seconds that a row of a bench may take at the worst
 _ONCE_MORE = 1.0  # seconds, after which a GPU's utilization no longer tells of the probes
 
 # The directory, or the zip, that holds the envcheck package this file belongs to.
@@ -165,7 +166,9 @@ class Run(object):
             self._worker.stop()
 
     def _do_work(self, documents, python):
-        request = dict(self._work["bench"], limit=2 * self._work["seconds"])
+        seconds = self._work["seconds"]
+        limit = max(seconds / 2, seconds - _ONE_ROW)
+        request = dict(self._work["bench"], limit=limit)
         if any(row["gpus"] for row in request["rows"]):  # that were seen minutes ago
             documents["machine"] = self._with_new("nvml", documents["machine"])
         campaign = Campaign(

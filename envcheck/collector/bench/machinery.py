@@ -121,7 +121,8 @@ class Machinery(object):
             )
             for rank in range(ranks)
         ]
-        return RowAtWork(row, processes, WARM_UP["gpu" if row["gpus"] else "cpu"], self.clock)
+        warm_up = self._request.get("warm_up") or WARM_UP["gpu" if row["gpus"] else "cpu"]
+        return RowAtWork(row, processes, warm_up, self.clock)
 
     def _launch(self, row, rank, ranks, meeting, orders, folder):
         gpus = [row["gpus"][rank]] if ranks > 1 and row["gpus"] else row["gpus"]

@@ -1,0 +1,106 @@
+"""A copy of envcheck in which the style "torch" is a stand-in, and a target whose PyTorch is one, too."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from cli import environment
+
+import envcheck as package
+
+STYLE = Path(__file__).with_name("standin_style.py")
+
+# Runs rows as `envcheck bench` does, but those that a test names; prints the bench's facts and the events.
+ROWS = """
+import json, sys
+import msgspec
+from envcheck import collection
+from envcheck.facts.bench import BenchRow
+said = json.loads(sys.argv[1])
+rows = [BenchRow(what="mlp", model="mlp", style="torch", **row) for row in said.pop("rows")]
+target, inside = said.pop("target"), said.pop("inside", None)
+events = []
+work = collection.Work(seconds=200.0, bench=collection.BenchWork(asked=["mlp"], rows=rows, **said))
+if inside is not None:
+    inside = collection.Inside(**inside)
+found = collection.collect(target, inside=inside, only=["host"], work=work, events=events.append)
+bench = found.snapshot.target.bench
+print(json.dumps({"bench": msgspec.to_builtins(bench), "events": events}))
+"""
+
+
+class Bench:
+    """root: of the copy. target: the environment. home: its TMPDIR lies there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "copy"
+        self.home = folder
+        (folder / "tmp").mkdir(parents=True)
+        source = Path(package.__file__).parent
+        _link(source, self.root / "envcheck", ("collector", "bench"))
+        style = self.root / "envcheck/collector/bench/torch"
+        style.unlink()
+        style.mkdir()
+        shutil.copy(STYLE, style / "__init__.py")
+        self.target = make_target(folder / "target")
+
+    def environment(self, **standin: Any) -> dict[str, str]:
+        changes = {"TMPDIR": f"{self.home}/tmp", "STANDIN": json.dumps(standin)}
+        return environment(PYTHONPATH=str(self.root), **changes)
+
+    def argv(self, *rows: dict[str, Any], **said: Any) -> list[str]:
+        told = {"rows": list(rows), "target": str(self.target), "seconds": 0.1} | said
+        told = {"repetitions": 3, "warm_up": 1.0} | told
+        return [sys.executable, "-c", ROWS, json.dumps(told)]
+
+    def rows(self, *rows: dict[str, Any], standin: Any = None, **said: Any) -> dict[str, Any]:
+        """{name: RowRun as JSON}."""
+        done = subprocess.run(
+            self.argv(*rows, **said),
+            cwd=self.root, env=self.environment(**(standin or {})), capture_output=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr.decode()
+        told = json.loads(done.stdout)
+        self.events = told["events"]
+        assert told["bench"]["outcome"] == "ok", told["bench"]
+        self.bench = told["bench"]["facts"]
+        return {run["row"]["name"]: run for run in self.bench["rows"]}
+
+    def left(self) -> list[str]:
+        """Files in TMPDIR."""
+        return sorted(entry.name for entry in (self.home / "tmp").iterdir())
+
+
+def make_target(folder: Path, python: str = sys.executable) -> Path:
+    """An environment whose PyTorch is a version and nothing else."""
+    subprocess.run([python, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    write_torch(packages)
+    return folder
+
+
+def write_torch(packages: Path) -> None:
+    (packages / "torch").mkdir(parents=True)
+    (packages / "torch/__init__.py").write_text("__version__ = '2.9.0+standin'\n")
+    metadata = packages / "torch-2.9.0+standin.dist-info"
+    metadata.mkdir()
+    said = "Metadata-Version: 2.1\nName: torch\nVersion: 2.9.0+standin\n"
+    (metadata / "METADATA").write_text(said)
+    (metadata / "RECORD").write_text("torch/__init__.py,,\n")
+
+
+def _link(source: Path, copy: Path, real: tuple[str, ...]) -> None:
+    """A folder of links into another, in which the folders of ``real``, one in the other, are none."""
+    copy.mkdir(parents=True)
+    for entry in source.iterdir():
+        if entry.name == "__pycache__":
+            continue
+        if real and entry.name == real[0]:
+            _link(entry, copy / entry.name, real[1:])
+        else:
+            (copy / entry.name).symlink_to(entry)

@@ -1,0 +1,143 @@
+"""The harness of envcheck bench with processes: a stand-in style whose rows die, flood and tell rubbish."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from processes import running, wait_for
+from standin_bench import Bench
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("bench"))
+
+
+@pytest.fixture
+def bench(made: Bench) -> Iterator[Bench]:
+    """Whatever a test does, nothing is to be left of it."""
+    yield made
+    try:
+        assert wait_for(lambda: not running(made.home)), running(made.home)
+        assert wait_for(lambda: not made.left()), made.left()
+    finally:
+        for pid, _parent, _command in running(made.home):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_rows_are_measured_in_turn_and_told_on_the_way(bench: Bench) -> None:
+    rows = bench.rows({"name": "a", "group": "g", "precision": "tf32"}, {"name": "b", "group": "g"})
+    for run in rows.values():
+        assert run["outcome"] == "ok" and run["in_turn"] and len(run["repetitions"]) == 3
+        assert run["parameters"] == 1234 and run["framework_version"] == "2.9.0+standin"
+        assert run["memory"]["process_mib"] > 0 and run["losses"] == [1.0] * 3
+    assert rows["a"]["evidence"] == {"products": 3, "precision": "tf32"}
+    began = sorted(
+        (one["began"], run["row"]["name"]) for run in rows.values() for one in run["repetitions"]
+    )
+    assert "".join(name for _when, name in began) == "ababab"
+    assert {"import", "build", "warm-up", "measure"} == {event["phase"] for event in bench.events}
+    assert bench.events[-1]["rounds"] == 3 and bench.events[-1]["rate"] > 0
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "reason"),
+    [
+        ({"kill": 9}, "crashed", "died by signal 9 (SIGKILL): farewell"),
+        ({"kill": 9, "memory": True}, "out-of-memory", "cuda: out of memory"),
+        ({"exit": 9}, "crashed", "exited with status 3"),
+        ({"flood": 9}, "crashed", "wrote more than 16 MiB"),
+        ({"rubbish": 9}, "ok", ""),
+        ({"nan": True}, "ok", ""),
+        ({"orphan": True}, "ok", ""),
+    ],
+)
+def test_what_one_row_does_costs_no_other(
+    bench: Bench, said: dict[str, Any], outcome: str, reason: str
+) -> None:
+    rows = bench.rows(
+        {"name": "a", "group": "g"}, {"name": "b", "group": "g"}, standin={"a": said}, repetitions=4
+    )
+    a, b = rows["a"], rows["b"]
+    assert a["outcome"] == outcome and reason in a.get("reason", "")
+    assert b["outcome"] == "ok" and len(b["repetitions"]) == 4
+    if "nan" in said:
+        assert a["losses"] == [None] * 4
+
+
+def test_two_ranks_work_together(bench: Bench) -> None:
+    (run,) = bench.rows({"name": "a", "together": "ddp", "ranks": 2}).values()
+    assert run["outcome"] == "ok", run
+    assert [len(rank["repetitions"]) for rank in run["ranks"]] == [3, 3]
+
+
+def test_a_rank_that_dies_ends_its_row(bench: Bench) -> None:
+    row = {"name": "a", "together": "ddp", "ranks": 2}
+    (run,) = bench.rows(row, standin={"a": {"kill": 9, "rank": 1}}).values()
+    assert run["outcome"] in ("crashed", "error") and run["reason"].startswith("rank ")
+
+
+def started(bench: Bench, **standin: Any) -> subprocess.Popen[bytes]:
+    """Two rows at work, of which the second is being measured for ever."""
+    argv = bench.argv({"name": "a"}, {"name": "b"}, repetitions=20)
+    argv[2] = argv[2].replace(
+        "events.append", "lambda one: print(one, file=sys.stderr, flush=True)"
+    )
+    argv[2] = argv[2].replace('"events": events', '"events": []')
+    slow = {"b": {"step": 0.02}} | standin
+    process = subprocess.Popen(
+        argv,
+        cwd=bench.root, env=bench.environment(**slow), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if b"'row': 'b'" in line and b"'measure'" in line and b"'round': 2" in line:
+            break
+    return process
+
+
+def test_the_first_ctrl_c_keeps_what_is_done(bench: Bench) -> None:
+    process = started(bench)
+    process.send_signal(signal.SIGINT)
+    told, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said.decode()
+    facts = json.loads(told)["bench"]["facts"]
+    a, b = facts["rows"]
+    assert facts["interrupted"] and a["outcome"] == "ok" and len(a["repetitions"]) == 20
+    assert b["outcome"] == "interrupted" and 1 <= len(b["repetitions"]) < 20
+
+
+def test_sigterm_ends_it(bench: Bench) -> None:
+    process = started(bench)
+    process.terminate()
+    assert process.communicate(timeout=60)[0] == b""
+
+
+@pytest.mark.parametrize("who", ["envcheck", "guard", "collector", "row"])
+def test_kill_9_leaves_nothing(bench: Bench, who: str) -> None:
+    process = started(bench)
+    at_work = running(bench.home)
+    by_parent = {
+        parent: pid for pid, parent, command in at_work if b"main(sys.argv[2:])" in command
+    }
+    guard = by_parent[process.pid]
+    collector = by_parent[guard]
+    row = next(
+        pid for pid, parent, command in at_work if parent == collector and b'"place"' in command
+    )
+    os.kill({"envcheck": process.pid, "guard": guard, "collector": collector, "row": row}[who], 9)
+    if who == "row":  # which costs that row, and the bench goes on
+        told, _said = process.communicate(timeout=60)
+        b = json.loads(told)["bench"]["facts"]["rows"][1]
+        assert b["outcome"] == "crashed" and b["repetitions"]
+    else:
+        process.communicate(timeout=60)
