@@ -25,17 +25,19 @@ SILENCE = (
     90.0  # seconds until the entrypoint has come to the command; podman may copy an image first
 )
 GRACE = 3.0  # seconds for the engine to pass on that it is to end
+_ASKING = 10.0  # seconds for a signal to be sent inside
 ENDING = 10.0  # seconds for the engine to remove a container
 
 # What runs after the probes, and tells in both documents.
-_AFTER_PROBES = ["micro_kernels", "acceleration"]
+_AFTER_PROBES = ["micro_kernels", "acceleration", "bench"]
+_PHASES = ("import", "build", "warm-up", "measure", "losses", "batch")
 
 # Takes a cookie and the collector's arguments. The Python is the one that a user of the image gets by its
 # name; it runs isolated here, and as the user has it in the probes that it starts.
 FIND_PYTHON = r"""
 cookie=$1; shift
 say() { printf '\n<<<envcheck %s %s\n' "$cookie" "$1"; }
-say started
+say "started $$"
 why=no-python
 for name in python3 python; do
     python=$(command -v "$name") || continue
@@ -82,13 +84,15 @@ class Look(object):
         self._launch = self._open_script = None
         self._began = self._silent = False
         self._directly = False
+        self._into_running = self.location.startswith("container:")  # not the first process inside
+        self._pid = None  # of the collector inside, as it is numbered there
         self._cookie = binascii.hexlify(os.urandom(8)).decode("ascii")
 
-    def start(self, launch, deadline, kernels, cwd, machine, target):
+    def start(self, launch, deadline, kernels, cwd, machine, target, work=None):
         """launch(argv, deadline, cwd, env, …): a process.Child. deadline, kernels: as Run has them.
 
         cwd: the engine's: podman's conmon may leave a file "oom" there. machine, target: the names of the
-        probes to run inside: what a container sees of the machine below it, and its own.
+        probes to run inside: what a container sees of the machine below it, and its own. work: as Run has it.
         """
         self._machine, self._target = machine, target
         probes = ",".join(list(machine) + list(target))
@@ -98,6 +102,9 @@ class Look(object):
         bound = DEADLINE if deadline is None else deadline + BEYOND_PROBES
         if kernels is not None:
             bound += (KERNELS if kernels.levels else 0.0) + (SYSTEMS if kernels.systems else 0.0)
+        if work is not None:
+            arguments += ["--work", json.dumps(work)]
+            bound += work["seconds"]
         env = None if self._environment is None else dict(self._environment)
         self._arguments = arguments
         self._launch = functools.partial(launch, deadline=bound, cwd=cwd, env=env, grace=GRACE)
@@ -120,10 +127,27 @@ class Look(object):
         """Stop a container whose entrypoint does not come to the command."""
         if self._began or self.child.result is not None:
             return
-        self._began = self._cookie.encode("ascii") in self.child.new_stdout()
+        said = self.child.new_stdout()
+        self._began = self._cookie.encode("ascii") in said
+        number = said.partition(b"started ")[2].split(b"\n")[0]
+        self._pid = int(number) if number.isdigit() else None
         if not self._began and time.monotonic() - self.child.started > SILENCE:
             self._silent = True
             self.child.stop()
+
+    def events(self):
+        """What the work inside has told since the last call: as on_event of Run gets it."""
+        lines = [] if self.child.result is not None else self.child.new_stderr()
+        told = [_event(line) for line in lines if line.startswith("@event ")]
+        return [record for record in told if record]
+
+    def interrupt(self):
+        """Ask the collector inside to end its work with what it has."""
+        if not self._into_running:
+            self.child.interrupt()  # which the engine passes on to the first process inside
+        elif self._pid:
+            shell = ["sh", "-c", "kill -INT %d" % self._pid]
+            self._launch(self._argv + shell, deadline=_ASKING)
 
     @property
     def left_behind(self):
@@ -159,6 +183,8 @@ class Look(object):
             for name in names:
                 if document.get(name) is not None:
                     where[name] = _section(document[name])
+                    if name == "bench" and isinstance(where[name].get("facts"), dict):
+                        where[name]["facts"]["inside"] = self.location
                 elif name in extensions:
                     told = foreign.bounded(_section(extensions[name]))
                     where.setdefault("extensions", {})[name] = told
@@ -221,6 +247,23 @@ def _section(told):
     if isinstance(told.get("stuck"), list):
         section["stuck"] = told["stuck"]
     return section
+
+
+def _event(line):
+    """An event's record, as the BenchRunner tells it; None where it is none."""
+    try:
+        told = json.loads(line[len("@event ") :])
+        record = {
+            "row": str(told["row"])[:200],
+            "phase": told["phase"],
+            "round": int(told["round"]),
+            "rounds": int(told["rounds"]),
+            "rate": None if told["rate"] is None else float(told["rate"]),
+            "left": float(told["left"]),
+        }
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        return None
+    return record if record["phase"] in _PHASES else None
 
 
 def _names(told):

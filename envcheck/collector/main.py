@@ -123,7 +123,7 @@ def _look(options, parent, folder):
             sys.stderr.flush()
 
     def event(record):
-        if options.parent:
+        if options.parent or options.frame:
             sys.stderr.write("@event %s\n" % dumps(record))
             sys.stderr.flush()
 

@@ -116,7 +116,9 @@ class Run(object):
         if look is not None:
             self._look = look
             names = (self._wanted_inside("machine"), self._wanted_inside("target"))
-            look.start(self._start, self.deadline, self.kernels, self.scratch or "/", *names)
+            names = (names[0], self._without_seen(names[1], look.location))
+            cwd = self.scratch or "/"
+            look.start(self._start, self.deadline, self.kernels, cwd, *names, work=self._work)
         if target is not None:
             interpreter, kind = _resolve(target)
             script = [interpreter, "-B", "-c", handshake.SCRIPT]
@@ -164,6 +166,8 @@ class Run(object):
         self._stopped = True
         if self._worker is not None:
             self._worker.stop()
+        elif self._look is not None and self._work is not None:
+            self._look.interrupt()
 
     def _do_work(self, documents, python):
         seconds = self._work["seconds"]
@@ -200,7 +204,11 @@ class Run(object):
 
     def _put_inside(self, documents):
         try:
-            self.names += self._look.put(documents, document("live", self._look.location))
+            where = document("live", self._look.location)
+            self.names += self._look.put(documents, where)
+            for name in probes.of("target"):
+                if name not in where:
+                    self._take_seen("target", where, name)
         except inside.NotATarget as error:
             raise BadTarget(str(error))
 
@@ -323,6 +331,13 @@ class Run(object):
         greeted = ["interpreter"] if self._only is None or "interpreter" in self._only else []
         return greeted + [probe.name for probe in found]
 
+    def _without_seen(self, names, location):
+        """Of a container's probes those that have not been seen there already."""
+        seen = self._seen.get("target") or {}
+        if seen.get("location") != location:
+            return names
+        return [name for name in names if not isinstance(seen.get(name), dict)]
+
     def _probe(self, place, python, probe, params, cwd):
         child = self._start(*self._command(python, probe, params, cwd))
         if probe in self._foreign:
@@ -345,6 +360,8 @@ class Run(object):
             self._tell(running)
         elif self._look.child.poll() is None:
             self._look.watch()
+            for record in self._look.events():
+                self._event(record)
             self._tell(running + [self._look.location], 0, 1)
         else:
             self._tell(running, 1, 1)

@@ -18,6 +18,7 @@ from typing import Protocol
 import base_files
 import pythons
 from base_files import MINOR, USER, Files
+from standin_bench import write_torch
 
 HERE = Path(__file__).parent
 LIBRARY = f"/usr/local/lib/python{MINOR}"
@@ -108,6 +109,15 @@ def _tensorflow() -> Kind:
     return Kind([f"COPY site {SITE}"], files)
 
 
+def _torch() -> Kind:
+    """The stand-in for PyTorch that is a version and nothing else."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_torch(Path(folder))
+        found = [path for path in Path(folder).rglob("*") if path.is_file()]
+        files: Files = {f"site/{path.relative_to(folder)}": path.read_text() for path in found}
+    return Kind([f"COPY site {SITE}"], files)
+
+
 KINDS: dict[str, Callable[[], Kind]] = {
     "base": Kind,
     "no-python": lambda: Kind([f"RUN rm -r /usr/local/bin {LIBRARY}"]),
@@ -123,6 +133,7 @@ KINDS: dict[str, Callable[[], Kind]] = {
     "python-entrypoint": lambda: Kind(['ENTRYPOINT ["python3"]']),
     "no-shell": lambda: Kind(["RUN rm /bin/sh"]),
     "tensorflow": _tensorflow,
+    "torch": _torch,
     "user": lambda: Kind([f"USER {USER}:{USER}", "WORKDIR /home/worker"]),
 }
 

@@ -23,12 +23,15 @@ from envcheck import collection
 from envcheck.facts.bench import BenchRow
 said = json.loads(sys.argv[1])
 rows = [BenchRow(what="mlp", model="mlp", style="torch", **row) for row in said.pop("rows")]
-target, inside = said.pop("target"), said.pop("inside", None)
+target, where = said.pop("target"), said.pop("where", None)
 events = []
 work = collection.Work(seconds=200.0, bench=collection.BenchWork(asked=["mlp"], rows=rows, **said))
-if inside is not None:
-    inside = collection.Inside(**inside)
-found = collection.collect(target, inside=inside, only=["host"], work=work, events=events.append)
+if where is not None:
+    from envcheck.cli import sources
+    seen = sources.live(where, redact=False, quiet=True).snapshot
+    found = sources.live(where, quiet=True, seen=seen, work=work, events=events.append)
+else:
+    found = collection.collect(target, only=["host"], work=work, events=events.append)
 bench = found.snapshot.target.bench
 print(json.dumps({"bench": msgspec.to_builtins(bench), "events": events}))
 """
@@ -40,17 +43,18 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.root = folder / "copy"
         self.home = folder
+        self.variables: dict[str, str] = {}  # more of its environment
         (folder / "tmp").mkdir(parents=True)
         source = Path(package.__file__).parent
-        _link(source, self.root / "envcheck", ("collector", "bench"))
+        _copy(source, self.root / "envcheck")
         style = self.root / "envcheck/collector/bench/torch"
-        style.unlink()
+        shutil.rmtree(style)
         style.mkdir()
         shutil.copy(STYLE, style / "__init__.py")
         self.target = make_target(folder / "target")
 
     def environment(self, **standin: Any) -> dict[str, str]:
-        changes = {"TMPDIR": f"{self.home}/tmp", "STANDIN": json.dumps(standin)}
+        changes = self.variables | {"TMPDIR": f"{self.home}/tmp", "STANDIN": json.dumps(standin)}
         return environment(PYTHONPATH=str(self.root), **changes)
 
     def argv(self, *rows: dict[str, Any], **said: Any) -> list[str]:
@@ -62,7 +66,8 @@ class Bench:
         """{name: RowRun as JSON}."""
         done = subprocess.run(
             self.argv(*rows, **said),
-            cwd=self.root, env=self.environment(**(standin or {})), capture_output=True, timeout=120, check=False,
+            cwd=self.root, env=self.environment(**(standin or {})), capture_output=True, timeout=120,
+            check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr.decode()
         told = json.loads(done.stdout)
@@ -94,13 +99,11 @@ def write_torch(packages: Path) -> None:
     (metadata / "RECORD").write_text("torch/__init__.py,,\n")
 
 
-def _link(source: Path, copy: Path, real: tuple[str, ...]) -> None:
-    """A folder of links into another, in which the folders of ``real``, one in the other, are none."""
+def _copy(source: Path, copy: Path) -> None:
+    """A package of links into envcheck, but a copy of the collector: that goes into containers as a file."""
     copy.mkdir(parents=True)
     for entry in source.iterdir():
-        if entry.name == "__pycache__":
-            continue
-        if real and entry.name == real[0]:
-            _link(entry, copy / entry.name, real[1:])
-        else:
+        if entry.name == "collector":
+            shutil.copytree(entry, copy / entry.name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif entry.name != "__pycache__":
             (copy / entry.name).symlink_to(entry)

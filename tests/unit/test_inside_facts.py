@@ -249,3 +249,55 @@ def test_options_go_in_and_come_out(given: list[str]) -> None:
     options.add_arguments(parser)
     asked = options.from_arguments(parser, parser.parse_args(given))
     assert read(options.arguments(asked)) == read(given)
+
+
+class Working(Started):
+    """The same, while it runs."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__()
+        self.result = None  # type: ignore[assignment]
+        self.lines = list(lines)
+        self.interrupted = 0
+
+    def new_stderr(self) -> list[str]:
+        return self.lines
+
+    def interrupt(self) -> None:
+        self.interrupted += 1
+
+
+EVENT = {"row": "a", "phase": "measure", "round": 1, "rounds": 5, "rate": 2.5, "left": 9}
+
+
+def test_the_work_inside_tells_its_events_and_rubbish_is_none(tmp_path: Path) -> None:
+    made, _documents = look(tmp_path, answer())
+    rude = [{**EVENT, "phase": "x"}, {**EVENT, "round": "many"}, [1], {"row": "a"}]
+    lines = [
+        "a library's word",
+        "@event {",
+        *(f"@event {json.dumps(one)}" for one in [EVENT, *rude]),
+    ]
+    made.child = Working(*lines)  # type: ignore[assignment]
+    assert made.events() == [EVENT]
+
+
+def test_work_goes_inside_with_its_time(tmp_path: Path) -> None:
+    request = {"location": REF, "argv": ["podman"], "script": "/dev/null"}
+    (tmp_path / "inside.json").write_text(json.dumps(request))
+    seen: list[Any] = []
+
+    def launch(argv: list[str], deadline: float, **more: Any) -> Working:
+        seen.append((argv, deadline))
+        return Working()
+
+    for work in (None, {"seconds": 500.0}):
+        made = Look(str(tmp_path / "inside.json"))
+        made.start(launch, None, None, "/work", *NAMES, work=work)
+    (plain, short), (argv, long) = seen
+    assert "--work" not in plain and json.loads(argv[argv.index("--work") + 1]) == {
+        "seconds": 500.0
+    }
+    assert long == short + 500.0
+    made.interrupt()  # of a container of its own: the engine passes the signal on
+    assert made.child.interrupted == 1 and len(seen) == 2
