@@ -57,7 +57,7 @@ class Machinery(object):
         self._sweep = sweep
         self._scratch = None if scratch in (None, "/") else scratch
         self._patience = patience
-        self._telemetry = telemetry(start, root, pynvml)
+        self._telemetry = telemetry(start, root, pynvml, self._scratch)
         self._meetings = []  # of Horovod's ranks: Children
         self.left_behind = []  # (session, ``stuck`` of a Result)
 

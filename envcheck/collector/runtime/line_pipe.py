@@ -10,8 +10,9 @@ MOST = 1 << 16  # bytes of one line
 class LinePipe(object):
     """The parent's side: make it, give ``path`` to the child, ask for ``lines``, ``close`` it."""
 
-    def __init__(self):
-        self._folder = tempfile.mkdtemp(prefix="envcheck-lines-")
+    def __init__(self, folder=None):
+        """folder: where it is made: one that is removed whoever is killed. None: that of temporary files."""
+        self._folder = tempfile.mkdtemp(prefix="envcheck-lines-", dir=folder)
         self.path = os.path.join(self._folder, "lines")
         self._rest = b""
         self._skips = False  # the line that is being read is too long

@@ -26,11 +26,12 @@ class Telemetry(object):
     errors: {GPU: {name of quantities.ERRORS: the latest value}}. xids: [(time, GPU, number)].
     """
 
-    def __init__(self, start, root, pynvml=None):
-        """start(argv, deadline, cwd, env, …): a process.Child."""
+    def __init__(self, start, root, pynvml=None, folder=None):
+        """start(argv, deadline, cwd, env, …): a process.Child. folder: for its files, as LinePipe has it."""
         self._start = start
         self._root = root
         self._pynvml = pynvml
+        self._folder = folder
         self._child = self._pipe = None
         self._gpus = []
         self._samples = {}
@@ -45,7 +46,7 @@ class Telemetry(object):
         if not self._gpus:
             return
         try:
-            self._pipe = LinePipe()
+            self._pipe = LinePipe(self._folder)
         except OSError as error:
             self.missing = dict.fromkeys(gpus, "no pipe to sample through: %s" % error.strerror)
             return
