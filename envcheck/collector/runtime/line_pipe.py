@@ -11,7 +11,7 @@ class LinePipe(object):
     """The parent's side: make it, give ``path`` to the child, ask for ``lines``, ``close`` it."""
 
     def __init__(self, folder=None):
-        """folder: where it is made: one that is removed whoever is killed. None: that of temporary files."""
+        """folder: where it is made: one that is removed whoever is killed. None: where all such lie."""
         self._folder = tempfile.mkdtemp(prefix="envcheck-lines-", dir=folder)
         self.path = os.path.join(self._folder, "lines")
         self._rest = b""
