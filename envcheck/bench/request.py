@@ -45,7 +45,5 @@ def checked(request: BenchRequest) -> BenchRequest:
     if request.batch is not None and request.batch < 1:
         raise UsageError(f"--batch {request.batch}: a batch has at least one sample")
     if not 1 <= request.repetitions <= MOST_REPETITIONS:
-        raise UsageError(
-            f"--repetitions {request.repetitions}: from 1 to {MOST_REPETITIONS} can be had"
-        )
+        raise UsageError(f"--rounds {request.repetitions}: from 1 to {MOST_REPETITIONS} can be had")
     return msgspec.structs.replace(request, what=list(dict.fromkeys(request.what)))

@@ -66,18 +66,7 @@ def add_arguments(parser: Parser) -> None:
             metavar="CHECK",
             help=f"{what} these: DRV-002, driver (an area), xla",
         )
-    parser.add_argument(
-        "--fail-on",
-        choices=("warn", "fail"),
-        default="fail",
-        metavar="WHAT",
-        help="exit with 1 on a fail (default) or on a warn",
-    )
-    parser.add_argument(
-        "--exit-zero",
-        action="store_true",
-        help="exit with 0 whatever is found",
-    )
+    files.add_exit(parser)
     parser.rare(
         *("--engine", "--entrypoint", "--deadline", "--save", "--exit-zero"),
         *("--expect",),

@@ -52,13 +52,36 @@ def add_report(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print what to type, commented: read it, then run it",
     )
-    detail = parser.add_mutually_exclusive_group()
-    detail.add_argument(
-        "-v", "--verbose", action="store_true", help="all evidence, all areas, and what was skipped"
-    )
-    detail.add_argument("-q", "--quiet", action="store_true", help="the verdict alone, no progress")
+    add_detail(parser, "all evidence, all areas, and what was skipped")
     add_output(parser)
+    add_save(parser)
+
+
+def add_detail(parser: argparse.ArgumentParser, everything: str) -> None:
+    """-v and -q. ``everything``: what the first of them shows."""
+    detail = parser.add_mutually_exclusive_group()
+    detail.add_argument("-v", "--verbose", action="store_true", help=everything)
+    detail.add_argument("-q", "--quiet", action="store_true", help="the verdict alone, no progress")
+
+
+def add_save(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", metavar="FILE", help="also write the Snapshot")
+
+
+def add_exit(parser: argparse.ArgumentParser) -> None:
+    """What a verdict makes of the exit code."""
+    parser.add_argument(
+        "--fail-on",
+        choices=("warn", "fail"),
+        default="fail",
+        metavar="WHAT",
+        help="exit with 1 on a fail (default) or on a warn",
+    )
+    parser.add_argument(
+        "--exit-zero",
+        action="store_true",
+        help="exit with 0 whatever is found",
+    )
 
 
 def check_writable(output: str | None, option: str = "--output") -> None:

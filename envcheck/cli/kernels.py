@@ -39,21 +39,13 @@ def add_arguments(parser: Parser) -> None:
         type=_words(_LEVELS),
         help="these levels only, as L0 or L0,L1 (default: all)",
     )
-    group.add_argument(
-        "--gpu",
-        metavar="N",
-        type=_indices,
-        action="extend",
-        help="on these GPUs only, numbered as in nvidia-smi: 0 or 0,2 (default: all that"
-        " CUDA_VISIBLE_DEVICES leaves)",
-    )
+    add_gpus(group)
     group.add_argument(
         "--modes",
         metavar="MODES",
         type=_words(_MODES),
         help=f"these of {', '.join(_MODES)}; fp32, the control, always runs (default: all)",
     )
-    group.add_argument("--busy-ok", action="store_true", help="also on GPUs that are in use")
     group.add_argument(
         "--evidence",
         choices=("quick", "full"),
@@ -61,6 +53,19 @@ def add_arguments(parser: Parser) -> None:
         help="quick (default), or full: sample the GPU's counters, too, which takes longer",
     )
     parser.rare("--kernels", "--gpu", "--modes", "--busy-ok", "--evidence")
+
+
+def add_gpus(parser: argparse._ActionsContainer) -> None:
+    """Which GPUs something runs on."""
+    parser.add_argument(
+        "--gpu",
+        metavar="N",
+        type=_indices,
+        action="extend",
+        help="on these GPUs only, numbered as in nvidia-smi: 0 or 0,2 (default: all that"
+        " CUDA_VISIBLE_DEVICES leaves)",
+    )
+    parser.add_argument("--busy-ok", action="store_true", help="also on GPUs that are in use")
 
 
 def refuse(arguments: argparse.Namespace, other: str) -> None:

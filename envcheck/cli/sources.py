@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from io import StringIO
 from pathlib import Path
 
@@ -75,12 +76,14 @@ def live(
     seen: Snapshot | None = None,
     work: collection.Work | None = None,
     events: collection.Events | None = None,
+    doing: Callable[[], str] | None = None,
 ) -> Collected:
     """Look at this machine and the target; shows progress on a terminal, unless it is to be ``quiet``.
 
     engine, entrypoint: of the container that ``target`` names. deadline, kernels, seen, work, events: as of
     collection.collect.
     only: of the probes, these; the target is left alone where none of them is a target's.
+    doing: what the work does now, in words, which the line of progress shows; "" until it has begun.
     """
     from ..reports.progress import Progress
 
@@ -96,7 +99,7 @@ def live(
                 deadline=deadline,
                 kernels=kernels,
                 only=only,
-                progress=progress.update,
+                progress=functools.partial(progress.update, doing=doing),
                 work=work,
                 events=events,
             )
@@ -143,14 +146,7 @@ def read_snapshot(path: str) -> Collected:
 
     Raises UsageError naming the place.
     """
-    try:
-        if path == "-":
-            data = sys.stdin.buffer.read(snapshots.LIMIT + 1)
-        else:
-            with Path(path).open("rb") as file:
-                data = file.read(snapshots.LIMIT + 1)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
+    data = read(path, snapshots.LIMIT)
     if not data.lstrip().startswith(b"{"):
         printed = _printed(path, data)
         if printed is not None:
@@ -165,6 +161,17 @@ def read_snapshot(path: str) -> Collected:
             hint="envcheck collect --output FILE writes a Snapshot; for nvidia-smi's own output use"
             " envcheck collect --nvidia-smi FILE",
         ) from None
+
+
+def read(path: str, limit: int) -> bytes:
+    """A file's bytes, one more than ``limit`` of them at most; "-" is standard input."""
+    try:
+        if path == "-":
+            return sys.stdin.buffer.read(limit + 1)
+        with Path(path).open("rb") as file:
+            return file.read(limit + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
 
 
 def _printed(path: str, data: bytes) -> Collected | None:

@@ -112,8 +112,18 @@ class Progress(StatusLine):
     def __enter__(self) -> Progress:
         return self
 
-    def update(self, names_running: Iterable[str], done: int, total: int) -> None:
+    def update(
+        self,
+        names_running: Iterable[str],
+        done: int,
+        total: int,
+        doing: Callable[[], str] | None = None,
+    ) -> None:
+        """``doing``: what is shown in the probes' place, once it says something."""
         names = list(names_running)
+        if doing is not None and (words := doing()):
+            self.show(lambda columns: with_time(words, self._since, columns))
+            return
         self.show(lambda columns: with_time(looking(names, done, total), self._since, columns))
 
 

@@ -210,9 +210,7 @@ def rates_are_steady(view: SnapshotView) -> Iterator[Verdict]:
             evidence(view, one),
             slow_remedy(view, one)
             if one.suspect_kind
-            else Remedy(
-                "Run it anew, with more repetitions.", [f"{again(view, one)} --repetitions 20"]
-            ),
+            else Remedy("Run it anew, with more repetitions.", [f"{again(view, one)} --rounds 20"]),
         )
     if not unsteady and there:
         widest = max((one.rate.spread for one in rows if one.rate is not None), default=0.0)

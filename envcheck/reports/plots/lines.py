@@ -10,7 +10,7 @@ from . import svg
 from .scale import Axis, axis, is_plottable, number, time_unit
 from .thin import Point, thinned
 
-_LEFT, _TOP, _RIGHT, _HEIGHT, _BELOW = 64.0, 34.0, 130.0, 200.0, 40.0
+_LEFT, _TOP, _RIGHT, _HEIGHT, _BELOW = 64.0, 42.0, 130.0, 200.0, 40.0
 _CURVES = 16  # that a plot shows; with more it is one colour
 
 
@@ -80,7 +80,7 @@ def _axes(across: Axis, up: Axis, unit: str, along: str) -> Iterator[str]:
         x = across.at(tick)
         yield svg.tag("path", d=f"M{x:.1f} {up.start:.1f}v4", class_="grid")
         yield svg.label(across.words(tick), x, up.start + 17, "quiet", "middle")
-    yield svg.label(unit, 0, _TOP - 6, "quiet")
+    yield svg.label(unit, 0, _TOP - 11, "quiet")
     yield svg.label(along, (across.start + across.end) / 2, up.start + 34, "quiet", "middle")
 
 

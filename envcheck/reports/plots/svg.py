@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from ... import safe_text
 
 WIDTH = 760  # of a plot, in units of its own: a page scales it
-CHARACTER = 6.7  # the width of a character of the plots' text, about
+CHARACTER = 7.3  # the width of a character of the plots' text, about
 LINE = 16
 
 # Of light pages, and of dark ones: a page, its text, its quiet text, a grid, and the colours of curves.

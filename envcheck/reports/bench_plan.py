@@ -1,0 +1,61 @@
+"""What `envcheck bench --plan` shows: the rows as they would be run, their minutes, and what is left out."""
+
+from __future__ import annotations
+
+from ..bench.plan import BenchPlan
+from ..facts.snapshot import Snapshot
+from . import bench_words as words
+from .bench_model import SMALL, gpu_names
+from .bench_progress import duration
+from .machine import describe_machine, describe_target
+from .page import Column, Page
+from .plain import number_of
+
+
+def render(
+    plan: BenchPlan, snapshot: Snapshot, *, width: int = 80, colour: bool = False, utf8: bool = True
+) -> str:
+    page = Page(width=width, colour=colour, utf8=utf8)
+    told = f"{number_of(len(plan.rows), 'row')}, about {duration(plan.seconds)}; nothing was run"
+    page.paragraph((told, "heading"))
+    if plan.rows and not any(row.gpus for row in plan.rows):
+        page.paragraph((SMALL, "warn"), hanging=2)
+    page.paragraph(("Machine:", "heading"), (describe_machine(snapshot).summary, ""), hanging=2)
+    target = describe_target(snapshot.target)
+    if target is not None:
+        page.paragraph(("Target:", "heading"), (target.summary, ""), hanging=2)
+    page.blank()
+    gpus = gpu_names(snapshot)
+    page.table(
+        [
+            Column("Row", wraps=True),
+            Column("Model", wraps=True),
+            Column("GPU"),
+            Column("Type"),
+            Column("Batch", right=True),
+        ],
+        [
+            [
+                (row.name, "code"),
+                (words.model_of(row), ""),
+                (_where(words.where(row, gpus), row.together), ""),
+                (words.precision_of(row), ""),
+                (f"{row.batch:,}" + ("…" if row.largest else ""), ""),
+            ]
+            for row in plan.rows
+        ],
+        indent=2,
+        gap=2,
+    )
+    if any(row.largest for row in plan.rows):
+        page.paragraph(("…: from there on, the largest that fits", "quiet"), indent=2)
+    if plan.left_out:
+        page.blank()
+        page.paragraph(("Left out:", "heading"))
+        for one in plan.left_out:
+            page.paragraph((f"{one.name}:", "code"), (one.reason, ""), indent=2, hanging=4)
+    return page.text()
+
+
+def _where(gpus: str, together: str) -> str:
+    return f"{gpus} ({words.TOGETHER.get(together, together)})" if together else gpus

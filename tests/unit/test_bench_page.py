@@ -1,0 +1,168 @@
+"""The page of a bench's plots: one file that runs and fetches nothing, whatever a Snapshot says."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import bench_told as b
+import demos
+import pytest
+from h100 import ADDRESSES
+from msgspec.structs import replace
+from test_bench_text import MACHINE, every_state, report
+from test_plots import HOSTILE, inside
+
+from envcheck.bench.records import BenchResult, RowResult
+from envcheck.facts.bench import RowRun
+from envcheck.reports import bench_page
+
+KILO = 1024
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and all text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def page(*rows: RowResult, **changes: Any) -> str:
+    told, found = report(*rows, **changes)
+    return bench_page.render(told, found, MACHINE)
+
+
+def elements(html: str) -> Elements:
+    parser = Elements()
+    parser.feed(html)
+    return parser
+
+
+def eight_gpus() -> list[RowResult]:
+    """Eight GPUs alone and together, ten minutes of samples of each."""
+    rows = []
+    for number, gpu in enumerate(ADDRESSES):
+        samples = [b.samples(gpu, 60.0 * number, 600.0, heat=60.0 + number)]
+        run = b.ran(b.row(f"amp on GPU {number}", gpus=[gpu]), 2700, samples=samples)
+        rows.append(b.judged(run, references=[b.PUBLISHED]))
+    samples = [b.samples(gpu, 900.0, 600.0) for gpu in ADDRESSES]
+    together = b.row("amp on all", gpus=list(ADDRESSES), together="mirrored")
+    rows.append(b.judged(b.ran(together, 21000, samples=samples, began=900)))
+    for name, pace in (("fp32", 60), ("tf32", 61), ("amp", 62), ("amp stuck scaler", 1e9)):
+        row = b.row(f"parity {name}", what="parity", model="mnist", steps=2000)
+        rows.append(b.judged(b.ran(row, 1, rounds=0, losses=b.losses(2000, pace))))
+    return rows
+
+
+def test_a_page_of_eight_gpus_is_small_and_drawn_within_its_edges() -> None:
+    html = page(*eight_gpus())
+    assert len(html.encode()) <= 400 * KILO
+    plots = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
+    titles = [ET.fromstring(plot)[0].text for plot in plots]
+    assert titles == ["Images/s", "Memory", "Losses", "SM clock", "Temperature", "Power"]
+    for plot in plots:
+        inside(plot)
+    ids = [value for _, given in elements(html).found if (value := given.get("id"))]
+    assert len(ids) == len(set(ids)) == 2 * len(plots)
+
+
+def test_the_page_says_what_the_text_says() -> None:
+    words = " ".join(elements(page(*every_state())).words)
+    for told in (
+        "1 problem: resnet50 amp xla 256: 21 % below 2,790 images/s",
+        "2,210 ±0.4 %",
+        "out of memory: because of out-of-memory",
+        "For context, not a judgement",
+        "envcheck bench --target",
+        "535.104.05",
+        "half_convolutions: 158",
+    ):
+        assert told in words
+
+
+def hostile(word: str) -> tuple[list[RowResult], dict[str, Any]]:
+    """Rows in which every text is that word."""
+    run = _filled(b.ran(b.row(), 2210), word)
+    row = replace(run.row, name=word, group=word, what="parity")
+    reference = b.ReferenceRate(
+        rate=9, kind="published", about=word, source=word, fits=True, differs=word
+    )
+    texts: dict[str, Any] = {
+        "verdict": "fail",
+        "verdict_words": word,
+        "suspect": word,
+        "proof": "not-engaged",
+        "proof_words": word,
+        "references": [reference, replace(reference, fits=False)],
+    }
+    rows = [
+        b.judged(replace(run, row=replace(row, what="resnet50", model=word)), **texts),
+        b.judged(replace(run, row=row, losses=[1.0, None, 2.0]), **texts),
+        b.judged(replace(run, row=row, outcome="error", repetitions=[]), **texts),
+    ]
+    return rows, {"settings": {word: word}, "asked": [word], "inside": word, "began": word}
+
+
+def _filled(run: RowRun, word: str) -> RowRun:
+    return replace(
+        run, reason=word, framework_version=word, evidence={word: word, "n": 1}, log=[word]
+    )
+
+
+@pytest.mark.parametrize("word", HOSTILE)
+def test_a_hostile_word_cannot_leave_its_place(word: str) -> None:
+    rows, changes = hostile(word)
+    found = elements(page(*rows, **changes)).found
+    harmless, changed = hostile("word")
+    same = elements(page(*harmless, **changed)).found
+    assert [tag for tag, _ in found] == [tag for tag, _ in same]
+    assert [sorted(given) for _, given in found] == [sorted(given) for _, given in same]
+
+
+@pytest.mark.parametrize("word", HOSTILE)
+def test_a_page_runs_and_fetches_nothing(word: str) -> None:
+    rows, changes = hostile(word)
+    html = page(*rows, **changes)
+    parsed = elements(html)
+    assert not {"script", "img", "iframe", "object", "a", "link", "form"} & {
+        t for t, _ in parsed.found
+    }
+    for _, given in parsed.found:
+        assert not [name for name in given if name.startswith("on") or name in ("href", "src")]
+        assert not re.search("url|http|@import|javascript:", given.get("style") or "")
+    (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
+    assert not re.search(r"url|http|@import", style)
+    assert "default-src 'none'" in html
+    assert html.replace("\n", "").isprintable()
+
+
+def test_nothing_measured_is_a_page_too() -> None:
+    html = page(interrupted=True)
+    assert "interrupted before a row was measured" in html and "<svg" not in html
+
+
+def test_many_rows_stay_one_page() -> None:
+    many = [b.judged(b.ran(b.row(f"row {n}", length=n, group=str(n)), 9)) for n in range(1000)]
+    told, found = report(*many)
+    assert (
+        len(bench_page.render(told, BenchResult(bench=found.bench, rows=many), MACHINE))
+        < 900 * KILO
+    )
+
+
+def test_a_simulated_machine_is_called_one() -> None:
+    told, found = report(*every_state())
+    html = bench_page.render(replace(told, simulated="8 × H100"), found, demos.healthy())
+    words = elements(html).words
+    assert "Simulated, not real: 8 × H100" in words
+    assert [word for word in words if word.startswith("envcheck bench: Simulated: 1 problem")]

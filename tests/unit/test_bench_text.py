@@ -1,0 +1,241 @@
+"""A bench's report as text: each state of a row, at each width, with and without UTF-8."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import bench_told as b
+import demos
+import pytest
+from rich.cells import cell_len
+
+from envcheck.bench.records import BenchResult, RowResult
+from envcheck.facts.base import Unavailable
+from envcheck.facts.bench import BatchTried, Repetition, RowMemory, ShapeRate, WarmUp
+from envcheck.findings.model import Diagnosis
+from envcheck.reports import bench, bench_model
+from envcheck.reports.bench_model import BenchReport
+
+MACHINE = demos.healthy()
+CONTEXT = b.ReferenceRate(
+    rate=1309.0,
+    kind="published",
+    about="A100 40GB, AMP, XLA, batch 256",
+    source="github.com/example@1:README.md#L9",
+    fits=False,
+    differs="GPU",
+)
+
+
+def report(*rows: RowResult, **changes: Any) -> tuple[BenchReport, BenchResult]:
+    found = b.found(*rows, **changes)
+    return bench_model.build(MACHINE, found, Diagnosis([])), found
+
+
+def shown(*rows: RowResult, width: int = 120, **changes: Any) -> str:
+    told, found = report(*rows, **changes)
+    return bench.render(told, found, MACHINE, width=width)
+
+
+def every_state() -> list[RowResult]:
+    """A row of each kind that there is."""
+    slow = b.judged(
+        b.ran(b.row(), 2210),
+        verdict="fail",
+        verdict_words="21 % below 2,790 images/s",
+        suspect="thermal slowdown in 38 % of the samples",
+        references=[b.PUBLISHED, CONTEXT],
+        speed_up=5.5,
+        utilisation=0.42,
+    )
+    rows = [slow]
+    fields = {"compiled": False, "batch": 512, "group": "resnet50 512"}
+    for outcome in (
+        *("out-of-memory", "not-supported", "not-applicable", "not-run", "busy"),
+        *("error", "timeout", "crashed", "interrupted"),
+    ):
+        row = b.row(f"resnet50 {outcome}", **fields)
+        run = b.ran(row, 1, rounds=0, outcome=outcome, reason=f"because of {outcome}")
+        rows.append(b.judged(run, proof="not-known"))
+    return rows
+
+
+def line_with(text: str, word: str) -> str:
+    (line,) = [line for line in text.splitlines() if word in line]
+    return line
+
+
+def test_a_row_has_all_that_the_table_is_for() -> None:
+    text = shown(every_state()[0])
+    line = line_with(text, "2,210")
+    told = "yes yes FP16 256 2,210 ±0.4 % ×5.50 13.9 15.6 16.2 79 % [1] 42 %"
+    assert " ".join(line.split()) == told
+    assert "[1] published: H100 SXM5 80GB" in text and "README.md#L12" in text
+    assert text.startswith("✗ 1 problem: resnet50 amp xla 256: 21 % below 2,790 images/s\n")
+    assert "FAIL resnet50 amp xla 256: 21 % below 2,790 images/s; first suspect: thermal" in text
+
+
+def test_context_stands_apart_from_judgement() -> None:
+    text = shown(every_state()[0])
+    before, _, after = text.partition("For context, not a judgement:")
+    assert "1,309 images/s: A100 40GB" in after and "differs in GPU" in after
+    assert "1,309" not in before and "2,790" in before
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        ("out-of-memory", "out of memory"),
+        ("not-supported", "not supported"),
+        ("not-applicable", "not there"),
+        ("not-run", "not run"),
+        ("busy", "GPU in use"),
+        ("error", "error"),
+        ("timeout", "timed out"),
+        ("crashed", "crashed"),
+        ("interrupted", "interrupted"),
+    ],
+)
+def test_a_row_without_a_figure_is_a_row_with_words(outcome: str, words: str) -> None:
+    text = shown(*every_state())
+    assert f"resnet50 {outcome}: {words}: because of {outcome}" in text
+    line = next(line for line in text.splitlines() if f"512 {words}" in re.sub(" +", " ", line))
+    assert "images" not in line and "0.00" not in line
+
+
+def test_no_speed_up_without_a_proof() -> None:
+    row = b.judged(
+        b.ran(b.row(), 2210),
+        proof="not-engaged",
+        proof_words="FP16 products 0 of 53",
+        speed_up=None,
+    )
+    text = shown(row)
+    assert "unproven" in line_with(text, "2,210 ±") or "×" not in line_with(text, "2,210 ±")
+    assert "WARN resnet50 amp xla 256: no speed-up: FP16 products 0 of 53" in text
+
+
+def test_what_is_said_of_several_rows_is_said_once() -> None:
+    rows = [
+        b.judged(b.ran(b.row(f"row {n}"), 9, rounds=0, outcome="busy", reason="python uses it"))
+        for n in range(6)
+    ]
+    assert "row 0, row 1, row 2, row 3 and 2 more: GPU in use: python uses it" in shown(*rows)
+
+
+def test_what_a_rate_lacks_is_told() -> None:
+    repetitions = [Repetition(began=n, seconds=1.0, steps=10, skipped=3) for n in range(2)]
+    run = b.ran(b.row(), 1, repetitions=repetitions, warm_up=WarmUp(steps=9, seconds=30.0))
+    text = shown(b.judged(run))
+    assert "skipped 6 of 20 steps" in text
+    assert "2 repetitions only" in text and "had not come to rest" in text
+
+
+def test_the_largest_batch_is_told_with_how_it_was_found() -> None:
+    tried = [
+        BatchTried(batch=512, outcome="ok"),
+        BatchTried(batch=980, predicted=True, outcome="out-of-memory"),
+        BatchTried(batch=960, outcome="ok"),
+    ]
+    text = shown(b.judged(b.ran(b.row(largest=True), 1320, tried=tried)))
+    told = "largest batch that fits: 960; predicted from smaller ones: 980; 980: out of memory"
+    assert told in " ".join(text.split())
+
+
+def test_memory_that_nobody_knows_is_no_column() -> None:
+    text = shown(b.judged(b.ran(b.row(), 10, memory=RowMemory(process_mib=2048))))
+    assert "Process" in text and "Tensors " not in text and "2.0" in line_with(text, "yes yes")
+
+
+def test_a_cpu_is_called_one_before_anything_else() -> None:
+    row = b.row("mlp fp32", model="mlp", small=True, gpus=[], image=0, precision="fp32", half="")
+    text = shown(b.judged(b.ran(row, 800), proof="nothing-to-engage"), seconds=40.0)
+    first, second, *_ = text.splitlines()
+    assert first == "✓ 1 row measured on a CPU, where there is nothing to hold them against"
+    assert second.startswith("On a CPU: small sizes")
+    assert "small" in text and "MFU" not in text
+
+
+def test_each_gpu_has_its_number() -> None:
+    rows = [b.judged(b.ran(b.row(f"amp {n}", gpus=[n]), 2700)) for n in b_gpus()]
+    together = b.row("amp all", gpus=b_gpus(), together="mirrored")
+    text = shown(*rows, b.judged(b.ran(together, 21000)))
+    numbers = [line.split()[0] for line in text.splitlines() if "yes yes" in line]
+    assert numbers == [*"01234567", "0"] and "0 to 7" in text
+
+
+def b_gpus() -> list[str]:
+    from h100 import ADDRESSES
+
+    return list(ADDRESSES)
+
+
+def test_parity_and_shapes_have_sections_of_their_own() -> None:
+    fields: dict[str, Any] = {"what": "parity", "model": "mnist", "steps": 60, "group": "parity"}
+    losses = b.losses(60)
+    good = b.ran(b.row("parity amp", **fields), 1, rounds=0, losses=losses)
+    bad = b.ran(b.row("parity half", **fields), 1, rounds=0, losses=[2.3, None])
+    rates = [
+        ShapeRate(
+            operation="product", sizes=[n, n, n], edge=n, around=64, dtype="float16", seconds=[s]
+        )
+        for n, s in ((63, 4e-6), (64, 1e-6))
+    ]
+    shapes = b.ran(b.row("shapes half", what="shapes", model="shapes"), 1, rounds=0, shapes=rates)
+    text = shown(b.judged(good), b.judged(bad), b.judged(shapes))
+    assert "Parity: MNIST network" in text and "no number" in text and "2.31" in text
+    assert "Shapes: shapes half, float16" in text and "product 63 × 63 × 63: 63 runs at" in text
+    assert "no repetition" not in text
+
+
+def test_interrupted_is_said_first() -> None:
+    row = b.judged(b.ran(b.row(), 2210))
+    assert shown(row, interrupted=True).splitlines()[0].endswith("; interrupted after 1 row")
+    assert shown(interrupted=True).splitlines()[0].endswith("interrupted before a row was measured")
+
+
+@pytest.mark.parametrize("width", range(60, 161, 10))
+@pytest.mark.parametrize("utf8", [True, False])
+def test_no_line_is_wider_than_the_terminal(width: int, utf8: bool) -> None:
+    told, found = report(*every_state())
+    text = bench.render(told, found, MACHINE, width=width, utf8=utf8)
+    lines = text.splitlines()
+    assert not [
+        line for line in lines if cell_len(line) > width and not line.startswith("envcheck ")
+    ]
+    assert utf8 or text.isascii()
+    assert "2,210" in text and "79 %" in text
+
+
+def test_a_narrow_table_says_what_it_left_out() -> None:
+    text = " ".join(shown(*every_state(), width=60).split())
+    assert "No room for Group, Tensors, Pool" in text
+
+
+def test_brief_is_one_line() -> None:
+    told, _ = report(*every_state())
+    assert bench.brief(told, width=100, colour=False, utf8=True) == (
+        "✗ 1 problem: resnet50 amp xla 256: 21 % below 2,790 images/s\n"
+    )
+
+
+def test_foreign_words_stay_in_their_line() -> None:
+    evil = "a\x1b[2Jb\nenvcheck: all is well\u202e"
+    run = b.ran(
+        b.row(evil, group=evil),
+        1,
+        rounds=0,
+        outcome="error",
+        reason=evil,
+        framework_version=evil,
+        memory=RowMemory(tensors_mib=Unavailable(unavailable="error", detail=evil)),
+    )
+    reference = b.ReferenceRate(
+        rate=1, kind="baseline", about=evil, source=evil, fits=False, differs=evil
+    )
+    text = shown(
+        b.judged(run, verdict="warn", verdict_words=evil, suspect=evil, references=[reference])
+    )
+    assert "\x1b" not in text and "\u202e" not in text
+    assert not [line for line in text.splitlines() if line.startswith("envcheck: all")]
