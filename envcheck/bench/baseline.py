@@ -10,7 +10,7 @@ from ..exit_codes import UsageError
 from ..facts.base import known
 from ..facts.bench import RowRun
 from .peers import alike
-from .records import BenchResult, ReferenceRate, RowResult
+from .records import ReferenceRate, RowResult
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,12 +18,12 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[RowResult]
 
 
-def held_against(result: BenchResult, baseline: Baseline) -> dict[str, ReferenceRate]:
+def held_against(rows: list[RowResult], baseline: Baseline) -> dict[str, ReferenceRate]:
     """Of each row that the baseline has, too, what it did there: {row's name: figure}.
 
     Raises UsageError where it has none of them: it is another product's, or another version's.
     """
-    pairs = [(one, _match(one, baseline.rows)) for one in result.rows]
+    pairs = [(one, _match(one, baseline.rows)) for one in rows]
     found = {
         one.run.row.name: ReferenceRate(
             rate=other.rate.median,
@@ -35,8 +35,8 @@ def held_against(result: BenchResult, baseline: Baseline) -> dict[str, Reference
         for one, other in pairs
         if other is not None and other.rate is not None
     }
-    if not found and result.rows:
-        raise UsageError(f"--baseline {baseline.name}: {_why_none(result, baseline)}")
+    if not found and rows:
+        raise UsageError(f"--baseline {baseline.name}: {_why_none(rows, baseline)}")
     return found
 
 
@@ -61,9 +61,8 @@ def _version(run: RowRun) -> str:
     return known(run.framework_version) or ""
 
 
-def _why_none(result: BenchResult, baseline: Baseline) -> str:
-    mine, theirs = result.rows[0], baseline.rows[0]
-    same = [(one, other) for one in result.rows for other in baseline.rows if _same_row(one, other)]
+def _why_none(rows: list[RowResult], baseline: Baseline) -> str:
+    same = [(one, other) for one in rows for other in baseline.rows if _same_row(one, other)]
     if not same:
         return "it has none of the rows that were run"
     mine, theirs = same[0]

@@ -6,38 +6,60 @@ import msgspec
 
 from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
-from .baseline import Baseline
-from .records import BenchResult
-from .results import results
+from ..facts.base import NOT_COLLECTED, known
+from ..facts.bench import BenchRow, RowRun
+from ..facts.snapshot import Snapshot
+from .baseline import Baseline, held_against
+from .places import frameworks, style
+from .records import RowResult
+from .results import gpus_of, results
 
 
-class _Told(msgspec.Struct):
-    """A bench's JSON: the result itself, or under this name."""
+class _Row(msgspec.Struct):
+    result: RowResult
 
-    result: BenchResult
+
+class _Report(msgspec.Struct):
+    """`envcheck bench --format json`: as far as it is a baseline."""
+
+    rows: list[_Row]
 
 
 def read(data: bytes, name: str) -> Baseline:
     """Raises UsageError for what is neither, and for a bench in which nothing was measured."""
-    found = _of_json(data) or _of_snapshot(data, name)
-    rows = [row for row in found.rows if row.rate is not None]
+    found = _of_report(data)
+    if found is None:
+        found = _of_snapshot(data, name)
+    rows = [row for row in found if row.rate is not None]
     if not rows:
         raise UsageError(f"--baseline {name}: no row of it was measured")
     return Baseline(name=name, rows=rows)
 
 
-def _of_json(data: bytes) -> BenchResult | None:
+def refuse_other(baseline: Baseline, rows: list[BenchRow], snapshot: Snapshot) -> None:
+    """Raises UsageError for a baseline of which no row can match what is planned, before it is run."""
+    if rows:
+        held_against([_as_planned(row, snapshot) for row in rows], baseline)
+
+
+def _as_planned(row: BenchRow, snapshot: Snapshot) -> RowResult:
+    there = gpus_of(snapshot)
+    found = [one for one in frameworks(snapshot.target) if style(one) == row.style]
+    version = found[0].version if found else NOT_COLLECTED
+    return RowResult(
+        run=RowRun(row=row, outcome="not-run", framework_version=version),
+        gpu_names=[known(there[one].name) or "" if one in there else "" for one in row.gpus],
+    )
+
+
+def _of_report(data: bytes) -> list[RowResult] | None:
     try:
-        return msgspec.json.decode(data, type=BenchResult)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    try:
-        return msgspec.json.decode(data, type=_Told).result
+        return [row.result for row in msgspec.json.decode(data, type=_Report).rows]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def _of_snapshot(data: bytes, name: str) -> BenchResult:
+def _of_snapshot(data: bytes, name: str) -> list[RowResult]:
     try:
         found = results(snapshots.load(data))
     except snapshots.SnapshotError as error:
@@ -49,4 +71,4 @@ def _of_snapshot(data: bytes, name: str) -> BenchResult:
             f"--baseline {name}: this Snapshot has no bench",
             hint="envcheck bench --save FILE keeps one that has",
         )
-    return found
+    return found.rows

@@ -118,8 +118,19 @@ def places(snapshot: Snapshot, chosen: list[int]) -> tuple[list[BenchPlace], lis
     return found, left_out
 
 
-def frameworks(target: Document) -> list[Framework]:
+def gpu_count(snapshot: Snapshot, chosen: list[int]) -> int:
+    """How many GPUs the machine has; of those that were chosen, where some were."""
+    try:
+        seen = view_of(snapshot).seen_gpus
+    except CannotJudge:
+        return 0
+    return sum(not chosen or known(gpu.index) in chosen for gpu in seen)
+
+
+def frameworks(target: Document | None) -> list[Framework]:
     """The frameworks of the target that can be imported."""
+    if target is None:
+        return []
     probes = (target.tensorflow, target.torch, target.jax)
     facts = [probe.facts for probe in probes if probe is not None and probe.facts is not None]
     return [one for one in facts if one.imported is True]

@@ -11,7 +11,7 @@ from ..exit_codes import Cannot
 from ..facts.bench import BenchRow, Style
 from ..facts.snapshot import Snapshot
 from .making import Planned, PlannedRow
-from .places import BenchPlace, LeftOut, frameworks, places, style
+from .places import BenchPlace, LeftOut, frameworks, gpu_count, places, style
 from .request import SYSTEMS, BenchRequest, checked
 from .rows import rows_of, telling
 
@@ -27,6 +27,7 @@ _WARM_UP = {"gpu": 5.0, "cpu": 1.5}
 _END = 2.0
 _COMPILING = 40.0
 _JOB = 15.0
+_GPUS_OF = {"memory": 1, "links": 1, "peers": 2, "nccl": 2}  # the least that a system needs
 _TRYING = 60.0  # for the largest batch
 
 
@@ -48,14 +49,21 @@ def plan(request: BenchRequest, snapshot: Snapshot) -> BenchPlan:
     """
     request = checked(request)
     here, left_out = places(snapshot, request.gpus)
-    systems = [name for what in request.what for name in SYSTEMS.get(what, ())]
+    count = gpu_count(snapshot, request.gpus)
+    systems = []
+    for name in (name for what in request.what for name in SYSTEMS.get(what, ())):
+        if count >= _GPUS_OF.get(name, 0):
+            systems.append(name)
+        else:
+            have = f"there is {count or 'no'} GPU"
+            left_out.append(LeftOut(name, f"it needs {_GPUS_OF[name]}, and {have}"))
     models = [what for what in request.what if what not in SYSTEMS]
-    if not here and (models or not systems):
+    if not here and (models or not request.what):
         raise Cannot(
             "the target has no framework that envcheck bench can train with",
             hint="envcheck install puts one into an environment; --target names another",
         )
-    on_cpu = not any(place.gpus for place in here)
+    on_cpu = not any(place.gpus for place in here) if here else not count
     each = 0.3 if on_cpu else 2.0
     found: list[PlannedRow] = []
     seconds: dict[str, float] = {}
@@ -95,8 +103,7 @@ def plan(request: BenchRequest, snapshot: Snapshot) -> BenchPlan:
 
 def styles(snapshot: Snapshot) -> list[Style]:
     """How models are written for the frameworks that the target has, and that can be imported."""
-    target = snapshot.target
-    return [] if target is None else [style(one) for one in frameworks(target)]
+    return [style(one) for one in frameworks(snapshot.target)]
 
 
 def row_seconds(row: BenchRow, import_seconds: float, repetitions: int, each: float) -> float:

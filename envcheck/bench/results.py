@@ -54,7 +54,7 @@ def results(snapshot: Snapshot, baseline: Baseline | None = None) -> BenchResult
     bench = _bench(snapshot)
     if bench is None:
         return None
-    facts = _gpus(snapshot)
+    facts = gpus_of(snapshot)
     gpus = {address: one for address, gpu in facts.items() if (one := bench_gpu(gpu)) is not None}
     rows = [_measured(run, gpus, bench.rows) for run in bench.rows]
     rows = [_sped_up(one, rows) for one in rows]
@@ -67,7 +67,7 @@ def results(snapshot: Snapshot, baseline: Baseline | None = None) -> BenchResult
     )
     own: Mapping[str, ReferenceRate] = {}
     if baseline is not None:
-        own = held_against(found, baseline)
+        own = held_against(rows, baseline)
     judged_rows = [_judged(one, rows, gpus, facts, own.get(one.run.row.name)) for one in rows]
     jobs = [scaling(one, rows, _of(one.run.row, gpus)) for one in rows]
     return msgspec.structs.replace(
@@ -80,7 +80,8 @@ def _bench(snapshot: Snapshot) -> Bench | None:
     return None if probe is None else probe.facts
 
 
-def _gpus(snapshot: Snapshot) -> dict[str, Gpu]:
+def gpus_of(snapshot: Snapshot) -> dict[str, Gpu]:
+    """As the target's processes see them, by PCI address."""
     try:
         seen = SnapshotView(snapshot).seen_gpus
     except CannotJudge:
@@ -118,7 +119,7 @@ def _sped_up(one: RowResult, rows: Sequence[RowResult]) -> RowResult:
     """With its speed-up, where it is proven engaged and what it is faster than was measured."""
     if one.proof != "engaged" or one.rate is None:
         return one
-    for precision in ("fp32", "tf32"):
+    for precision in ("fp32", "tf32") if one.run.row.precision != "fp32" else ("fp32",):
         for other in rows:
             if other is one or other.rate is None or other.proof == "not-engaged":
                 continue

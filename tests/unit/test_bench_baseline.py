@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from bench_runs import run
 
-from envcheck.bench.baseline_file import read
+from envcheck.bench.baseline_file import read, refuse_other
 from envcheck.bench.results import results
 from envcheck.exit_codes import UsageError
 from envcheck.facts import snapshot as snapshots
@@ -23,14 +23,17 @@ def _snapshot(rate: float, product: str = "a100", version: str = "2.9.0") -> Sna
     )
 
 
-def _json(snapshot: Snapshot, **around: object) -> bytes:
+def _json(snapshot: Snapshot) -> bytes:
+    """As far as `--format json` has it."""
     found = results(snapshot)
-    return msgspec.json.encode({**around, "result": found} if around else found)
+    assert found is not None
+    rows = [{"name": one.run.row.name, "result": one} for one in found.rows]
+    return msgspec.json.encode({"schema": 1, "status": "healthy", "rows": rows})
 
 
 def test_a_snapshot_and_a_bench_s_json_are_the_same_baseline() -> None:
     well, slow = _snapshot(1000), _snapshot(900)
-    for data in (snapshots.dump(well), _json(well), _json(well, kind="bench")):
+    for data in (snapshots.dump(well), _json(well)):
         found = results(slow, read(data, "well.json"))
         assert found is not None and found.baseline == "well.json"
         assert found.rows[0].verdict == "warn"
@@ -68,10 +71,11 @@ def test_a_baseline_of_something_else_is_refused(of: Snapshot, words: str) -> No
     ("data", "words"),
     [
         (b"", "neither a Snapshot nor the JSON of a bench: it is empty"),
+        (b'{"rows": []}', "no row of it was measured"),
         (b"{}", "neither a Snapshot"),
         (b"\xff\xfe", "neither a Snapshot"),
         (b"[" * 100000, "neither a Snapshot"),
-        (b'{"result": {"bench": {"rows": 7}}}', "neither a Snapshot"),
+        (b'{"rows": [{"result": {"run": 7}}]}', "neither a Snapshot"),
         (snapshots.dump(made.machine()), "this Snapshot has no bench"),
         (snapshots.dump(recorded.snapshot(run(0))), "no row of it was measured"),
     ],
@@ -87,3 +91,13 @@ def test_rows_that_the_baseline_lacks_are_not_judged_by_it() -> None:
     found = results(recorded.snapshot(*rows), read(_json(_snapshot(1000)), "well.json"))
     assert found is not None
     assert [one.verdict for one in found.rows] == ["", "warn"]
+
+
+def test_one_of_another_product_is_refused_before_anything_runs() -> None:
+    here = _snapshot(900)
+    assert here.target is not None and here.target.bench is not None
+    assert here.target.bench.facts is not None
+    rows = [one.row for one in here.target.bench.facts.rows]
+    refuse_other(read(_json(_snapshot(1000)), "well.json"), rows, here)
+    with pytest.raises(UsageError, match="it is of NVIDIA H100"):
+        refuse_other(read(_json(_snapshot(1000, "h100")), "well.json"), rows, here)

@@ -99,8 +99,15 @@ def test_a_target_without_a_framework_cannot_and_one_with_links_alone_can() -> N
     broken = made.framework(imported=False)
     with pytest.raises(Cannot, match="no framework"):
         _plan(made.gpus("h100"), broken)
-    found = _plan(made.gpus("h100"), broken, what=["links", "allreduce"])
+    found = _plan(made.gpus("h100", 2), broken, what=["links", "allreduce"])
     assert found.systems == ["memory", "links", "peers", "nccl", "horovod"] and not found.rows
+    one = _plan(made.gpus("h100"), broken, what=["links", "allreduce"])
+    assert one.systems == ["memory", "links", "horovod"] and not one.on_cpu
+    assert [left.reason for left in one.left_out] == ["it needs 2, and there is 1 GPU"] * 2
+    with pytest.raises(
+        Cannot, match="nothing of what was asked for can run here: memory: it needs 1"
+    ):
+        _plan([], what=["links"])
 
 
 def test_gpus_are_chosen_by_their_index() -> None:
