@@ -15,14 +15,14 @@ from .records import RowResult
 from .results import gpus_of, results
 
 
-class _Row(msgspec.Struct):
+class _ReportedRow(msgspec.Struct):
     result: RowResult
 
 
-class _Report(msgspec.Struct):
+class _BenchAsTold(msgspec.Struct):
     """`envcheck bench --format json`: as far as it is a baseline."""
 
-    rows: list[_Row]
+    rows: list[_ReportedRow]
 
 
 def read(data: bytes, name: str) -> Baseline:
@@ -54,7 +54,7 @@ def _as_planned(row: BenchRow, snapshot: Snapshot) -> RowResult:
 
 def _of_report(data: bytes) -> list[RowResult] | None:
     try:
-        return [row.result for row in msgspec.json.decode(data, type=_Report).rows]
+        return [row.result for row in msgspec.json.decode(data, type=_BenchAsTold).rows]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
