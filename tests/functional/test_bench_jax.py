@@ -83,6 +83,8 @@ for row in work:
     leaves, tree = jax.tree_util.tree_flatten(params)
     keys = jax.random.split(jax.random.PRNGKey(9), len(leaves))
     way = [jax.random.normal(key, one.shape, "float64") for key, one in zip(keys, leaves)]
+    length = sum(float((one * one).sum()) for one in way) ** 0.5
+    way = [one / length for one in way]  # short, so that few units are pushed over their edges
     slope = sum(float((a * b).sum()) for a, b in
         zip(way, jax.tree_util.tree_leaves(jax.grad(loss)(params))))
     step = 1e-6
@@ -159,7 +161,9 @@ def test_amp_is_seen_in_its_own_module_and_not_in_that_without(model: str) -> No
 @pytest.mark.parametrize("model", SIZES)
 def test_the_same_seed_begins_alike_and_agrees(model: str) -> None:
     without, with_amp = (plain()[model, one]["losses"] for one in ("fp32", "amp"))
-    assert with_amp[0] == pytest.approx(without[0], rel=0.02)
+    # Where resnet50 ends, an image of this size is a pixel: batch norm is over 4 numbers.
+    near = 0.1 if model == "resnet50" else 0.02
+    assert with_amp[0] == pytest.approx(without[0], rel=near)
     assert with_amp[0] != without[0]
 
 
@@ -191,11 +195,13 @@ def test_parity_holds_for_amp_and_not_for_a_stuck_scaler() -> None:
 
 def test_a_scale_that_overflows_skips_steps_and_falls() -> None:
     mode = {**AMP, "half": "float16", "scaler": "dynamic"}
-    overflowing = "style._MODELS['mlp'].RATE = 30.0\n"
-    (found,) = ask(overflowing + TRAIN, [row("mlp", steps=30, **mode)])
-    assert 0 < found["skipped"] < 30
-    assert found["evidence"]["skipped_steps"] == found["skipped"]
-    assert found["evidence"]["loss_scale"] == 2.0 ** (15 - found["skipped"])
+    high = "from envcheck.collector.bench.jax import training; training._SCALE = 2.0**30\n"
+    (found,) = ask(high + TRAIN, [row("mlp", steps=30, **mode)])
+    skipped, losses = found["skipped"], found["losses"]
+    assert 3 < skipped < 25
+    assert found["evidence"]["skipped_steps"] == skipped
+    assert found["evidence"]["loss_scale"] == 2.0 ** (30 - skipped)
+    assert len(set(losses[: skipped + 1])) == 1 and losses[-1] < losses[0]
 
 
 def test_digits_are_learned() -> None:

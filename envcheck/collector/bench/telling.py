@@ -30,6 +30,7 @@ OUTCOMES = (
 MEMORY = ("tensors_mib", "pool_mib", "process_mib")
 MOST_LOSSES = 2000
 MOST_SHAPES = 200
+MOST_ROUNDS = 100
 MOST_REPETITIONS = 1000
 _MOST_MIB = 1 << 30
 _MOST_PARAMETERS = 1 << 50
@@ -163,7 +164,7 @@ def _shape(told):
         "edge": _count(told["edge"], _MOST_SIZE),
         "around": _count(told["around"], _MOST_SIZE),
         "dtype": line(told["dtype"], _NAME),
-        "seconds": [_short_time(one) for one in list(told["seconds"])[:MOST_REPETITIONS]],
+        "seconds": [_short_time(one) for one in list(told["seconds"])[:MOST_ROUNDS]],
         "kernels": _kernels(told["kernels"]),
         "reason": line(told["reason"]),
     }

@@ -58,13 +58,12 @@ class JaxTraining(object):
             if row["scaler"]:
                 held["scaler"] = self._new_scaler()
         some = len(self._devices)
-        if not self._together:
-            data = jax.jit(lambda own: self._model.data(jax, row, own, row["batch"]))(own)
-            return params, held, data
-        owns = jax.random.split(own, some)
-        data = jax.pmap(
-            lambda own: self._model.data(jax, row, own, row["batch"]), devices=self._devices
-        )(owns)
+        data = jax.jit(lambda own: self._model.data(jax, row, own, some * row["batch"]))(own)
+        if self._together:  # each GPU has its own samples
+            data = jax.tree_util.tree_map(
+                lambda one: one[: len(one) // some * some].reshape((some, -1) + one.shape[1:]), data
+            )
+            data = jax.pmap(lambda one: one, devices=self._devices)(data)
         return params, held, data
 
     def _new_scaler(self):
