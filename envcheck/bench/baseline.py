@@ -54,7 +54,7 @@ def _same_row(one: RowResult, other: RowResult) -> bool:
 
 
 def _products(one: RowResult) -> list[str]:
-    return sorted(one.gpu_names) or ["CPU"]
+    return sorted(one.gpu_names) or [one.cpu or "a CPU"]
 
 
 def _version(run: RowRun) -> str:

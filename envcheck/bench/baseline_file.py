@@ -12,7 +12,7 @@ from ..facts.snapshot import Snapshot
 from .baseline import Baseline, held_against
 from .places import frameworks, style
 from .records import RowResult
-from .results import gpus_of, results
+from .results import cpu_of, gpus_of, results
 
 
 class _ReportedRow(msgspec.Struct):
@@ -49,6 +49,7 @@ def _as_planned(row: BenchRow, snapshot: Snapshot) -> RowResult:
     return RowResult(
         run=RowRun(row=row, outcome="not-run", framework_version=version),
         gpu_names=[known(there[one].name) or "" if one in there else "" for one in row.gpus],
+        cpu="" if row.gpus else cpu_of(snapshot),
     )
 
 

@@ -59,6 +59,7 @@ class ReferenceRate(msgspec.Struct, frozen=True, kw_only=True):
 class RowResult(msgspec.Struct, frozen=True, kw_only=True):
     run: RowRun
     gpu_names: list[str] = []  # of its GPUs, as the driver calls them
+    cpu: str = ""  # the CPU's name, where it ran on that
     rate: RowRate | None = None  # None where nothing was measured
     epoch_seconds: float | None = None  # of mnist: 60,000 images
     proof: Proof = "not-known"

@@ -56,7 +56,8 @@ def results(snapshot: Snapshot, baseline: Baseline | None = None) -> BenchResult
         return None
     facts = gpus_of(snapshot)
     gpus = {address: one for address, gpu in facts.items() if (one := bench_gpu(gpu)) is not None}
-    rows = [_measured(run, gpus, bench.rows) for run in bench.rows]
+    cpu = cpu_of(snapshot)
+    rows = [_measured(run, gpus, bench.rows, cpu) for run in bench.rows]
     rows = [_sped_up(one, rows) for one in rows]
     found = BenchResult(
         bench=bench,
@@ -66,7 +67,7 @@ def results(snapshot: Snapshot, baseline: Baseline | None = None) -> BenchResult
         shapes=[shapes for run in bench.rows if (shapes := shapes_of(run)) is not None],
     )
     own: Mapping[str, ReferenceRate] = {}
-    if baseline is not None:
+    if baseline is not None and any(one.rate is not None for one in rows):
         own = held_against(rows, baseline)
     judged_rows = [_judged(one, rows, gpus, facts, own.get(one.run.row.name)) for one in rows]
     jobs = [scaling(one, rows, _of(one.run.row, gpus)) for one in rows]
@@ -89,11 +90,19 @@ def gpus_of(snapshot: Snapshot) -> dict[str, Gpu]:
     return {address: gpu for gpu in seen if (address := known(gpu.pci_address))}
 
 
+def cpu_of(snapshot: Snapshot) -> str:
+    """The CPU's name; "" where it is not known."""
+    host = snapshot.machine.host
+    return "" if host is None or host.facts is None else known(host.facts.cpu_model) or ""
+
+
 def _of(row: BenchRow, gpus: Mapping[str, BenchGpu]) -> list[BenchGpu]:
     return [gpus[address] for address in row.gpus if address in gpus]
 
 
-def _measured(run: RowRun, gpus: Mapping[str, BenchGpu], runs: Sequence[RowRun]) -> RowResult:
+def _measured(
+    run: RowRun, gpus: Mapping[str, BenchGpu], runs: Sequence[RowRun], cpu: str
+) -> RowResult:
     """What the row's own facts say."""
     here = _of(run.row, gpus)
     found = rate(run)
@@ -105,6 +114,7 @@ def _measured(run: RowRun, gpus: Mapping[str, BenchGpu], runs: Sequence[RowRun])
     return RowResult(
         run=run,
         gpu_names=[gpus[address].name if address in gpus else "" for address in run.row.gpus],
+        cpu="" if run.row.gpus else cpu,
         rate=found,
         epoch_seconds=epoch,
         proof=proven.proof,

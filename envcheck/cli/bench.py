@@ -115,12 +115,16 @@ def run(arguments: argparse.Namespace) -> int:
         plan = planning.plan(request, seen)
         if arguments.plan:
             return _show_plan(arguments, plan, seen)
+        if baseline is not None:
+            from ..bench.baseline_file import refuse_other
+
+            refuse_other(baseline, plan.rows, seen)
         collected = _measure(arguments, request, plan, seen)
-    found = _results(collected.snapshot, baseline, arguments.source)
     if arguments.save is not None:
         from ..facts import snapshot as snapshots
 
         files.write(arguments.save, snapshots.dump(collected.snapshot), "--save")
+    found = _results(collected.snapshot, baseline, arguments.source)
     report = _report(collected.snapshot, found)
     files.write(arguments.output, _render(arguments, collected, found, report))
     if arguments.source is None and report.interrupted:

@@ -7,6 +7,7 @@ import bench_runs as recorded
 import msgspec
 import pytest
 from bench_runs import run
+from build import ok
 
 from envcheck.bench.baseline_file import read, refuse_other
 from envcheck.bench.results import results
@@ -101,3 +102,19 @@ def test_one_of_another_product_is_refused_before_anything_runs() -> None:
     refuse_other(read(_json(_snapshot(1000)), "well.json"), rows, here)
     with pytest.raises(UsageError, match="it is of NVIDIA H100"):
         refuse_other(read(_json(_snapshot(1000, "h100")), "well.json"), rows, here)
+
+
+def test_rows_that_all_failed_keep_what_there_is() -> None:
+    found = results(recorded.snapshot(run(0)), read(_json(_snapshot(1000)), "well.json"))
+    assert found is not None and found.rows[0].verdict == ""
+
+
+def test_another_cpu_is_another_product() -> None:
+    here = recorded.snapshot(run(50, gpus=[], small=True, image=32), there=[])
+    assert here.machine.host is not None and here.machine.host.facts is not None
+    facts = msgspec.structs.replace(here.machine.host.facts, cpu_model="EPYC")
+    machine = msgspec.structs.replace(here.machine, host=ok(facts))
+    there = msgspec.structs.replace(here, machine=machine)
+    assert results(there, read(_json(there), "x")) is not None
+    with pytest.raises(UsageError, match="it is of EPYC, and these rows ran on a CPU"):
+        results(here, read(_json(there), "x"))
