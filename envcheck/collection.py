@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from . import nvidia_ml_py, plugins, scratch
-from .collector.runtime import process
+from .collector.runtime import line_pipe, process
 from .collector.runtime.child import PACKAGE
 from .data.gpu_names import capability_of
 from .exit_codes import CouldNotLook, UsageError
@@ -75,6 +75,21 @@ class BenchWork(msgspec.Struct, frozen=True, kw_only=True):
     folder: str = ""  # of images to read
 
 
+class SoakWork(msgspec.Struct, frozen=True, kw_only=True):
+    """What all GPUs are to do, and for how long."""
+
+    seconds: float
+    gpus: list[int] = []  # nvidia-smi's indices; none: all
+    busy_ok: bool = False
+    cublas: bool = False  # by the target's cuBLAS, not by the driver alone
+    minute: float = 60.0  # seconds of a record
+    memory_mib: int | None = None  # that patterns fill on each GPU; None: most of it
+
+
+class Enough(Exception):
+    """Raised by whoever hears events: the work is to end with what it has, as after Ctrl-C."""
+
+
 class Work(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the collector does after all probes, and how long it may take.
 
@@ -83,6 +98,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     seconds: float
     bench: BenchWork | None = None
+    soak: SoakWork | None = None
 
 
 class Inside(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +154,7 @@ def collect(
     environment: variables that the collector gets beside this process's own, and the target's probes from it.
     progress: called with (names of running probes, done, total), again and again while it works.
     work: what to do then; the first Ctrl-C ends it, and what is done until then is in the Snapshot.
-    events: called with what the work tells on its way.
+    events: called with what the work tells on its way; may raise Enough.
     Raises UsageError for a target or file that cannot be looked at, CouldNotLook where the collector
     itself did not come back with a Snapshot.
     """
@@ -169,11 +185,12 @@ def collect(
         argv += ["--work", _encoded(work)]
         bound += work.seconds
     env = None if environment is None else {**os.environ, **environment}
-    with _requested(inside, seen) as arguments:
+    with _requested(inside, seen) as arguments, _events_of(work) as pipe:
+        arguments += ["--events", pipe.path] if pipe is not None else []
         grace = GRACE if inside is None else ENGINE_GRACE
         child = process.Child(argv + arguments, bound, env=env, grace=grace, limit=snapshots.LIMIT)
         with _asking_first(child) if work is not None else nullcontext():
-            collected = _read(_run(child, progress, events))
+            collected = _read(_run(child, progress, events, pipe))
     if nvidia_smi is not None:
         collected.snapshot = _with_capabilities(collected.snapshot)
     return collected
@@ -200,6 +217,19 @@ def _requested(inside: Inside | None, seen: Snapshot | None) -> Iterator[list[st
             request.write_bytes(msgspec.json.encode(told))
             arguments += ["--inside", str(request)]
         yield arguments
+
+
+@contextmanager
+def _events_of(work: Work | None) -> Iterator[Any]:
+    """A pipe for the events of work that takes days; None for other work, which tells them on stderr."""
+    if work is None or work.soak is None:
+        yield None
+        return
+    pipe = line_pipe.LinePipe()
+    try:
+        yield pipe
+    finally:
+        pipe.close()
 
 
 def _with_capabilities(snapshot: Snapshot) -> Snapshot:
@@ -233,6 +263,8 @@ def _encoded(work: Work) -> str:
             {name: getattr(row, name) for name in row.__struct_fields__} for row in work.bench.rows
         ]
         told["bench"]["rows"] = rows
+    if work.soak is not None:
+        told["soak"] = {name: getattr(work.soak, name) for name in work.soak.__struct_fields__}
     return msgspec.json.encode(told).decode()
 
 
@@ -251,20 +283,30 @@ def _asking_first(child: Any) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _run(child: Any, progress: Progress | None, events: Events | None) -> Any:
+def _run(child: Any, progress: Progress | None, events: Events | None, pipe: Any = None) -> Any:
     """The collector's process.Result."""
     told: dict[str, Any] = {}
+
+    def hear(record: str | bytes) -> None:
+        if events is not None:
+            try:
+                events(msgspec.json.decode(record))
+            except Enough:
+                child.interrupt()
 
     def watch() -> None:
         for line in child.new_stderr():
             if line.startswith("@progress "):
                 told.update(msgspec.json.decode(line.removeprefix("@progress ")))
-            elif line.startswith("@event ") and events is not None:
-                events(msgspec.json.decode(line.removeprefix("@event ")))
+            elif line.startswith("@event "):
+                hear(line.removeprefix("@event "))
+        for told_by_pipe in pipe.lines() if pipe is not None else ():
+            hear(told_by_pipe)
         if progress is not None and told:
             progress(told["running"], told["done"], told["total"])
 
     process.run_all([child], watch)
+    watch()
     return child.result
 
 

@@ -12,6 +12,7 @@ HEADINGS = {
         "doctor": "say what is wrong with this machine, why, and what to type",
         "install": "install TensorFlow for this machine, verified by the doctor",
         "bench": "train models as people do it: how fast, and how fast it should be",
+        "soak": "all GPUs under load for minutes or days, each result compared to the bit",
         "releases": "installable releases, and why others do not fit",
         "run": "run a command in the installed environment",
         "shell": "open a shell in the installed environment",

@@ -128,6 +128,15 @@ def check_distinct(places: Mapping[str, str | None]) -> None:
         seen[name] = option
 
 
+def append(path: Path, content: str) -> None:
+    """Write a line of a result that is still coming to its FILE."""
+    try:
+        with path.open("ab") as file:
+            file.write(safe_text.styled(content).encode())
+    except OSError as error:
+        raise UsageError(f"--output {path}: {error.strerror}; the result is incomplete") from None
+
+
 def _abandon_stdout() -> None:
     """Keep the interpreter from writing the rest of a result to a standard output that is gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,6 +1,7 @@
 """The collector's command line, and its manners: what it started ends with it, however it ends."""
 
 import argparse
+import contextlib
 import json
 import os
 import select
@@ -12,7 +13,7 @@ from . import options as kernel_options
 from .documents import document, here, snapshot
 from .facts import dumps
 from .run import ROOT, BadTarget, Run
-from .runtime import guard, scratch
+from .runtime import guard, line_pipe, scratch
 from .version import VERSION
 
 # In the single file it comes along; envcheck itself names the one that is installed beside it.
@@ -122,8 +123,13 @@ def _look(options, parent, folder):
             sys.stderr.write("@progress %s\n" % words)
             sys.stderr.flush()
 
+    events = line_pipe.open_to_write(options.events, waits=False) if options.events else None
+
     def event(record):
-        if options.parent or options.frame:
+        if events is not None:
+            with contextlib.suppress(OSError):  # nobody reads it: the pipe is full
+                os.write(events, dumps(record).encode("ascii") + b"\n")
+        elif options.parent or options.frame:
             sys.stderr.write("@event %s\n" % dumps(record))
             sys.stderr.flush()
 
@@ -218,6 +224,7 @@ def _options(argv):
     parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--inside", metavar="FILE", help=argparse.SUPPRESS)
     parser.add_argument("--seen", metavar="FILE", help=argparse.SUPPRESS)
+    parser.add_argument("--events", metavar="PIPE", help=argparse.SUPPRESS)
     parser.add_argument("--work", metavar="JSON", type=json.loads, help=argparse.SUPPRESS)
     parser.add_argument(
         "--probe-file",

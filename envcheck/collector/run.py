@@ -9,11 +9,13 @@ from . import foreign, inside, probes
 from .acceleration.runner import SystemsRunner, patience
 from .bench.runner import BenchRunner
 from .documents import document, section
+from .kernels import jobs
 from .kernels.campaign import Campaign, PythonCommand, cores
 from .kernels.selection import NoSuchGpu
 from .options import Options
 from .runtime import bounded, handshake, orphans, process, scratch
 from .runtime.child import BOOTSTRAP
+from .soak.runner import SoakRunner
 
 HANDSHAKE_DEADLINE = 5.0
 _ONE_ROW = 900.0  # seconds that a row of a bench may take at the worst
@@ -63,7 +65,8 @@ class Run(object):
         the container's engine; close() removes it. kernels: the micro-kernels' Options; without them none
         is run. only: of the probes, these. probe_files: {name: path} of other packages' probes.
         seen: {"machine", "target"}: sections of the documents that need no second look.
-        work: {"bench": request}, what runs after all else. on_event(record) tells what comes of it.
+        work: {"bench": request} or {"soak": request}, what runs after all else. on_event(record) tells what
+        comes of it.
         """
         self.params = params or {}
         self.deadline = deadline
@@ -157,8 +160,14 @@ class Run(object):
         self._name_stuck(self._sweep())
         if machine and self.kernels is not None and look is None:
             self._run_on_gpus(documents, interpreter)
-        if self._work is not None and look is None and interpreter is not None:
-            self._do_work(documents, PythonCommand("target", [interpreter, "-B"], self.scratch))
+        if self._work is not None and look is None:
+            python = None
+            if interpreter is not None:
+                python = PythonCommand("target", [interpreter, "-B"], self.scratch)
+            if "soak" in self._work:
+                self._soak(documents, python)
+            elif python is not None:
+                self._do_work(documents, python)
         return documents
 
     def stop_work(self):
@@ -200,6 +209,33 @@ class Run(object):
         if self._stopped:
             self._worker.stop()
         self._guarded(self._worker, lambda: self._worker.run(devices, self._tell, self._event))
+        self._worker.name_stuck(self._sweep())
+
+    def _soak(self, documents, python):
+        request = self._work["soak"]
+        documents["machine"] = self._with_new("nvml", documents["machine"])  # seen minutes ago
+        options = Options((), (), request["gpus"] or None, request["busy_ok"])
+        ours = self._stuck | {child.pid for child in self.children}
+        campaign = Campaign(options, documents, self._start, dict(os.environ), ours=ours)
+        try:
+            devices, why = self._unless_busy(campaign, documents["machine"])
+        except NoSuchGpu as error:
+            raise BadTarget(str(error))
+        blases = jobs.cublas(documents["target"]) if request["cublas"] and python else []
+        for device in devices if request["cublas"] and not blases else ():
+            if not device.outcome:
+                device.outcome, device.reason = "not-run", "the target has no cuBLAS"
+        self._worker = SoakRunner(
+            dict(request, libraries=blases[0] if blases else None),
+            documents,
+            python if blases else PythonCommand("machine", _isolated(), "/"),
+            self._start,
+            dict(os.environ),
+            {"root": ROOT, "pynvml": self.params.get("pynvml")},
+        )
+        if self._stopped:
+            self._worker.stop()
+        self._guarded(self._worker, lambda: self._worker.run(devices, why, self._tell, self._event))
         self._worker.name_stuck(self._sweep())
 
     def _put_inside(self, documents):

@@ -22,6 +22,7 @@ from .kernel import Kernel
 from .micro_kernels import MicroKernels
 from .network import Network
 from .pci import Pci
+from .soak import Soak
 from .target import (
     Environment,
     Framework,
@@ -72,6 +73,8 @@ class Document(Facts, frozen=True, kw_only=True):
     tensorflow: Probe[Framework] | None = None
     torch: Probe[Framework] | None = None
     jax: Probe[Framework] | None = None
+    # machine: `envcheck soak`
+    soak: Probe[Soak] | None = None
     # both: L0 in the machine's document (where it ran in a container, too), L1 and L2 in the target's
     micro_kernels: Probe[MicroKernels] | None = None
     # both: memory and links in the machine's document, all other systems in the target's

@@ -1,13 +1,18 @@
 """C source of a stand-in libcuda whose memory is real, whose copies really copy, and whose time is made up.
 
-It has SHIM_COUNT GPUs. "Kernels" are those of transfers/pattern_ptx, by their names, done in C: the PTX
-itself is run by tests/unit/test_pattern_ptx.py. A copy takes as long as its rate says: GB/s in SHIM_DTOD,
-SHIM_H2D, SHIM_D2H, SHIM_PAGEABLE, SHIM_REGISTERED, SHIM_PEER and SHIM_STAGED.
+It has SHIM_COUNT GPUs. "Kernels" are those of transfers/pattern_ptx and of soak/, by their names, done in C:
+the PTX itself is run by tests/unit/test_pattern_ptx.py and test_soak_ptx.py. A copy takes as long as its rate
+says: GB/s in SHIM_DTOD, SHIM_H2D, SHIM_D2H, SHIM_PAGEABLE, SHIM_REGISTERED, SHIM_PEER and SHIM_STAGED.
 
 SHIM_WRONG=memory, link, peer or load: what is written, copied or loaded so has a wrong bit.
 SHIM_HANG=memory, link or peer: that never ends.  SHIM_ECC=1: a check meets an uncorrectable error.
 SHIM_OOM_MIB: no more memory than that.  SHIM_NO_PEER, SHIM_NO_PINNED, SHIM_NO_REGISTER, SHIM_INTEGRATED,
 SHIM_MIG: as they say.
+
+A product takes SHIM_PRODUCT_US of real time. These are "GPU:N", from that GPU's N-th product on or at it:
+SHIM_FLIP flips a bit of that one; SHIM_DIES ends the context; SHIM_STOPS never ends; SHIM_SLOWS takes half as
+long again; SHIM_ODD (any N) gives other results than other GPUs; SHIM_ODD_BLOCK has one block that is not as
+the others; SHIM_MEMORY_FLIP flips a bit of the memory that holds a pattern.
 """
 
 from __future__ import annotations
@@ -91,7 +96,7 @@ int cuDeviceGetUuid_v2(unsigned char *bytes, int device)
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     switch (attribute) {
-    case 16: *value = 132; break;
+    case 16: *value = from("SHIM_SMS", 132); break;
     case 18: *value = from("SHIM_INTEGRATED", 0); break;
     case 38: *value = 4 << 20; break;
     case 75: *value = 9; break;
@@ -301,6 +306,50 @@ int cuModuleGetFunction(const char **function, void *module, const char *name)
     *function = strdup(name);
     return strstr(program, entry) ? dead : 500;
 }
+static long products;
+/* Whether "GPU:N" in a variable is this GPU and, with ``at``, exactly this number of product. */
+static int now_is(const char *variable, int at)
+{
+    const char *text = getenv(variable);
+    int gpu;
+    long number;
+    if (!text || sscanf(text, "%d:%ld", &gpu, &number) != 2 || gpu != current->device)
+        return 0;
+    return at ? products == number : products >= number;
+}
+static uint32_t *patterned; /* what the last area with a pattern is */
+static void multiply(uint32_t *result, uint32_t *units, unsigned blocks, unsigned threads)
+{
+    const unsigned each = threads * 32;
+    products++;
+    if (now_is("SHIM_DIES", 0)) {
+        dead = 999;
+        return;
+    }
+    while (now_is("SHIM_STOPS", 0))
+        pause();
+    usleep(from("SHIM_PRODUCT_US", 2000) * (now_is("SHIM_SLOWS", 0) ? 3 : 2) / 2);
+    for (unsigned block = 0; block < blocks; block++) {
+        units[block] = 40 + block;
+        for (unsigned i = 0; i < each; i++)
+            result[block * each + i] = i * 2654435761u ^ (now_is("SHIM_ODD", 0) ? 1 : 0);
+    }
+    if (now_is("SHIM_FLIP", 1))
+        result[each + 1000] ^= 1 << 5;
+    if (now_is("SHIM_ODD_BLOCK", 0))
+        result[2 * each + 7] ^= 1;
+    if (now_is("SHIM_MEMORY_FLIP", 1) && patterned)
+        patterned[11] ^= 1 << 4;
+}
+static void compare(uint32_t *found, uint32_t *wanted, uint32_t *difference, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (found[i] != wanted[i] && !difference[0]++) {
+            difference[1] = i;
+            difference[2] = found[i];
+            difference[3] = wanted[i];
+        }
+}
 #define ARGUMENT(number) (*(uint64_t *)arguments[number])
 #define FACTOR 2177342782468422677ull
 static void check(uint64_t *words, size_t count, uint64_t seed, uint64_t mask, uint32_t *result)
@@ -324,7 +373,13 @@ int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, 
 {
     size_t threads = (size_t)gx * bx, count;
     uint64_t *words = (uint64_t *)(size_t)ARGUMENT(0);
-    if (!strcmp(function, "write")) {
+    if (!strcmp(function, "multiply")) {
+        multiply((uint32_t *)(size_t)ARGUMENT(1), (uint32_t *)(size_t)ARGUMENT(2), gx, bx);
+    } else if (!strcmp(function, "compare")) {
+        compare((uint32_t *)words, (uint32_t *)(size_t)ARGUMENT(1), (uint32_t *)(size_t)ARGUMENT(2),
+                threads * *(uint32_t *)arguments[3]);
+    } else if (!strcmp(function, "write")) {
+        patterned = (uint32_t *)words;
         stuck("memory");
         count = threads * *(uint32_t *)arguments[3];
         for (size_t i = 0; i < count; i++)
@@ -348,6 +403,7 @@ int cuLaunchKernel(const char *function, unsigned gx, unsigned gy, unsigned gz, 
 int cuGetErrorName(int code, const char **name)
 {
     *name = code == 214 ? "CUDA_ERROR_ECC_UNCORRECTABLE" : code == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : 0;
+    *name = code == 999 ? "CUDA_ERROR_UNKNOWN" : *name;
     return *name ? 0 : 1;
 }
 """

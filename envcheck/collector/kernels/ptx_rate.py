@@ -58,7 +58,7 @@ def operand_bytes(shape):
 def kernel(instruction):
     """The PTX of the instruction's rate kernel."""
     made = shape(instruction)
-    make = _wgmma if instruction.kind == WGMMA else _registers
+    make = _wgmma if instruction.kind == WGMMA else registers
     declarations, before, loop, accumulators = make(made)
     declarations += [
         ".reg .pred %more, %first",
@@ -117,7 +117,7 @@ def _end(shape, accumulators):
     ]
 
 
-def _registers(shape):
+def registers(shape):
     """Operands in registers: some of A and some of B, and an accumulator for each pair of them."""
     instruction = shape.instruction
     scalar = instruction.kind == FMA

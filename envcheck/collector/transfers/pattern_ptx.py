@@ -40,7 +40,7 @@ def text(grid=GRID, block=BLOCK):
     return "\n".join([header(_LANGUAGE)] + kernels)
 
 
-def _places(block, size, *names):
+def places(block, size, *names):
     """Each address moves to the thread's own place, ``size`` bytes wide."""
     body = list(_THREAD) + ["mad.lo.u32 %%thread, %%block, %d, %%thread" % block]
     for name in names:
@@ -53,7 +53,7 @@ def _places(block, size, *names):
     return body + ["ld.param.u32 %count, [iteration_count]"]
 
 
-def _loop(lines):
+def loop(lines):
     body = ["NEXT:"] + lines
     return body + ["sub.u32 %count, %count, 1", "setp.ne.u32 %more, %count, 0", "@%more bra NEXT"]
 
@@ -71,12 +71,12 @@ _VALUE = ["mad.lo.u64 %value, %index, %factor, %seed", "xor.b64 %value, %value, 
 
 def _write(grid, block):
     parameters = _PATTERN + (("u32", "iteration_count"),)
-    loop = _VALUE + [
+    lines = _VALUE + [
         "st.global.u64 [%place], %value",
         "add.u64 %%place, %%place, %d" % (8 * grid * block),
         "add.u64 %%index, %%index, %d" % (grid * block),
     ]
-    body = _places(block, 8, "place") + _FIRST_WORD + _loop(loop) + ["ret"]
+    body = places(block, 8, "place") + _FIRST_WORD + loop(lines) + ["ret"]
     return entry("write", parameters, block, _DECLARED + _WORDS, body)
 
 
@@ -99,7 +99,7 @@ def _check(grid, block):
         "mov.u32 %high, 0",
         "mov.u64 %bits, 0",
     ]
-    loop = (
+    lines = (
         ["ld.global.u64 %found, [%place]"]
         + _VALUE
         + [
@@ -129,7 +129,7 @@ def _check(grid, block):
         "@%bad red.global.or.b32 [%result+16], %right",
         "ret",
     ]
-    body = _places(block, 8, "place") + _FIRST_WORD + before + _loop(loop) + after
+    body = places(block, 8, "place") + _FIRST_WORD + before + loop(lines) + after
     return entry("check", parameters, block, declared, body)
 
 
@@ -142,14 +142,14 @@ def _read(grid, block):
         "cvta.to.global.u64 %result, %result",
         "mov.u64 %sum, 0",
     ]
-    loop = [
+    lines = [
         "ld.global.v2.u64 {%left, %right}, [%place]",
         "xor.b64 %sum, %sum, %left",
         "xor.b64 %sum, %sum, %right",
         "add.u64 %%place, %%place, %d" % (16 * grid * block),
     ]
     after = ["setp.eq.u64 %%rare, %%sum, %d" % FACTOR, "@%rare st.global.u64 [%result], %sum"]
-    body = _places(block, 16, "place") + before + _loop(loop) + after + ["ret"]
+    body = places(block, 16, "place") + before + loop(lines) + after + ["ret"]
     return entry("read", parameters, block, declared, body)
 
 
@@ -162,12 +162,12 @@ def _triad(grid, block):
         ".reg .b64 %sum, %first, %second, %wide",
         ".reg .f32 %a<4>, %b<4>, %three",
     ]
-    loop = [
+    lines = [
         "ld.global.v4.f32 {%a0, %a1, %a2, %a3}, [%first]",
         "ld.global.v4.f32 {%b0, %b1, %b2, %b3}, [%second]",
     ]
-    loop += ["fma.rn.f32 %%a%d, %%b%d, %%three, %%a%d" % (i, i, i) for i in range(4)]
-    loop += ["st.global.v4.f32 [%sum], {%a0, %a1, %a2, %a3}"]
-    loop += ["add.u64 %%%s, %%%s, %d" % (name, name, 16 * grid * block) for name in names]
-    body = _places(block, 16, *names) + ["mov.f32 %three, 0f40400000"] + _loop(loop) + ["ret"]
+    lines += ["fma.rn.f32 %%a%d, %%b%d, %%three, %%a%d" % (i, i, i) for i in range(4)]
+    lines += ["st.global.v4.f32 [%sum], {%a0, %a1, %a2, %a3}"]
+    lines += ["add.u64 %%%s, %%%s, %d" % (name, name, 16 * grid * block) for name in names]
+    body = places(block, 16, *names) + ["mov.f32 %three, 0f40400000"] + loop(lines) + ["ret"]
     return entry("triad", parameters, block, declared, body)

@@ -1,0 +1,7 @@
+"""Checks on a soak: results that stayed the same, and GPUs that stayed as fast and cool as at first."""
+
+from __future__ import annotations
+
+from ..registry import MACHINE, Area
+
+AREA = Area(name="soak", title="Soak", position=145, needs=MACHINE)

@@ -1,0 +1,135 @@
+"""What the checks on a soak share: its GPUs as subjects, times, rates over the minutes, peers."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ...facts.base import known
+from ...facts.evidence import Evidence
+from ...facts.missing import Skip
+from ...facts.soak import Soak, SoakGpu, SoakMinute
+from ...facts.view import SnapshotView, facts_of
+from ...findings.model import SOAK
+from ...findings.shell import word
+from ...findings.subjects import Subject
+
+_WHOLE = 0.5  # of the usual minute: a shorter one is the last, and no figure
+
+
+class Soaked(NamedTuple):
+    """One GPU of a soak that computed something."""
+
+    gpu: SoakGpu
+    place: int  # in the soak's list
+    subject: Subject
+
+    @property
+    def called(self) -> str:
+        return self.subject.text
+
+    @property
+    def selected(self) -> str:
+        """As nvidia-smi's -i takes it, quoted."""
+        index = self.subject.index
+        return word(self.subject.address or ("0" if index is None else str(index)))
+
+    def evidence(self, view: SnapshotView, field: str, value: object) -> Evidence:
+        return view.evidence(f"machine.soak.gpus[{self.place}].{field}", value)
+
+
+def soak_of(view: SnapshotView) -> Soak:
+    """Raises Skip where no soak was run."""
+    if view.machine.soak is None:
+        raise Skip(SOAK)
+    return facts_of(view.machine.soak, "the soak")
+
+
+def soaked(view: SnapshotView) -> list[Soaked]:
+    """The GPUs that computed; raises Skip where there are none."""
+    gpus = soak_of(view).gpus
+    found = [
+        Soaked(gpu, place, _subject(gpu))
+        for place, gpu in enumerate(gpus)
+        if gpu.outcome not in ("busy", "not-run")
+    ]
+    if not found:
+        raise Skip("no GPU was free for the soak")
+    return found
+
+
+def _subject(gpu: SoakGpu) -> Subject:
+    index, name, address = known(gpu.index), known(gpu.name) or "", known(gpu.gpu) or ""
+    words = ["GPU" if index is None else f"GPU {index}", name, f"at {address}" if address else ""]
+    text = " ".join(filter(None, words))
+    return Subject(kind="gpu", text=text, name=name, address=address, index=index)
+
+
+def whole_minutes(gpu: SoakGpu) -> list[SoakMinute]:
+    """Without the last piece of one, in which the rate is nobody's."""
+    usual = max((minute.seconds for minute in gpu.minutes), default=0.0)
+    ended = gpu.ended
+    return [
+        minute
+        for minute in gpu.minutes
+        if minute.seconds >= _WHOLE * usual
+        and (ended is None or minute.began + minute.seconds <= ended)
+    ]
+
+
+def rates(gpu: SoakGpu) -> list[float]:
+    return [minute.tflops for minute in whole_minutes(gpu) if minute.tflops is not None]
+
+
+def mean_rate(gpu: SoakGpu) -> float | None:
+    found = rates(gpu)
+    return statistics.median(found) if found else None
+
+
+def highest(gpu: SoakGpu) -> float | None:
+    found = [one.temperature_c for one in gpu.minutes if one.temperature_c is not None]
+    return max(found, default=None)
+
+
+class Apart(NamedTuple):
+    """A GPU whose value is away from its peers' median."""
+
+    one: Soaked
+    value: float
+    usual: float
+    mads: float  # median absolute deviations, scaled; infinite where its peers are equal
+    peers: int
+
+
+def apart(
+    gpus: list[Soaked], value: Callable[[SoakGpu], float | None], least: int = 2
+) -> Iterator[Apart]:
+    """Each GPU that has at least so many of its name, beside the median of the others."""
+    for one in gpus:
+        mine = value(one.gpu)
+        others = [
+            found
+            for other in gpus
+            if other is not one
+            and known(other.gpu.name) == known(one.gpu.name)
+            and (other.gpu.level, other.gpu.mode) == (one.gpu.level, one.gpu.mode)
+            and (found := value(other.gpu)) is not None
+        ]
+        if mine is None or len(others) + 1 < least:
+            continue
+        usual = statistics.median(others)
+        deviation = 1.4826 * statistics.median(abs(other - usual) for other in others)
+        mads = abs(mine - usual) / deviation if deviation else float("inf")
+        yield Apart(one, mine, usual, mads, len(others))
+
+
+def after(seconds: float | None) -> str:
+    """ "after 2 h 10 min" """
+    if seconds is None:
+        return "at a time that nobody knows"
+    whole = round(seconds)
+    days, hours, minutes = whole // 86400, whole // 3600 % 24, whole // 60 % 60
+    parts = [(days, "d"), (hours, "h"), (minutes, "min")]
+    words = [f"{number} {unit}" for number, unit in parts if number]
+    return f"after {' '.join(words) if words else f'{whole} s'}"

@@ -1,0 +1,151 @@
+"""Whether a soak's results stayed what they were, to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...facts.soak import Mismatch
+from ...facts.view import SnapshotView
+from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
+from ..registry import check
+from .common import Soaked, after, soak_of, soaked
+
+_WHERE = {
+    "product": "product {0.product} was not what the first one was",
+    "first": "of the first product, parts that must be equal were not",
+    "memory": "its memory did not hold what was written",
+    "peers": "its first product was not what the others of its name computed",
+}
+
+
+@check(
+    "SOAK-001",
+    title="Every result was the same",
+    problem="computed wrong bits under load",
+    about="In a soak each GPU computes the same product of small integers again and again, and compares every"
+    " word of each result with the first one on the device; all multiprocessors must give the same, and all"
+    " GPUs of one name. Beside it a pattern in the memory must come back as it was written. One different"
+    " bit is a failure: it is silent corruption, which no counter has to show, and trained weights take it"
+    " in. The multiprocessor and the place of the first differing word tell a defect (always the same) from"
+    " chance events (never the same).",
+    sources=(
+        "Dixit et al., Silent Data Corruptions at Scale (2021)",
+        "docs.nvidia.com/deploy/rma-process",
+    ),
+)
+def results_stayed(view: SnapshotView) -> Iterator[Verdict]:
+    compared = 0
+    for one in soaked(view):
+        if one.gpu.mismatches or one.gpu.wrong:
+            yield _wrong(view, one)
+        elif one.gpu.outcome == "error":
+            yield Unjudged("could-not-run", one.gpu.reason or "nothing was computed", [one.subject])
+        else:
+            compared += one.gpu.products
+    if compared:
+        yield Passed(f"{compared:,} products, each compared to the bit")
+
+
+def _wrong(view: SnapshotView, one: Soaked) -> Finding:
+    gpu = one.gpu
+    first = gpu.mismatches[0] if gpu.mismatches else None
+    units = {seen.unit for seen in gpu.mismatches if seen.unit is not None}
+    told = _told(first) if first is not None else "results differed"
+    same = (
+        f" All of them came from multiprocessor {next(iter(units))}: a defect of that one."
+        if len(units) == 1 and len(gpu.mismatches) > 1
+        else ""
+    )
+    number = f"{gpu.wrong:,} results were" if gpu.wrong != 1 else "One result was"
+    return Finding(
+        "fail",
+        f"{number} wrong under load: {told}.{same} Nothing that this GPU computes is to be relied on.",
+        [one.subject],
+        [
+            one.evidence(
+                view, "wrong", f"{gpu.wrong} of {gpu.products} products and {gpu.passes} passes"
+            ),
+            *(
+                one.evidence(view, f"mismatches[{place}]", _told(seen))
+                for place, seen in enumerate(gpu.mismatches[:3])
+            ),
+        ],
+        Remedy(
+            "Take the GPU out of service, look at its errors, and repeat the soak with it alone and cool:"
+            " where it errs again, run the vendor's field diagnostic and ask for a replacement (RMA).",
+            [
+                f"nvidia-smi -q -d ECC,ROW_REMAPPER,TEMPERATURE -i {one.selected}",
+                *(
+                    [f"envcheck soak --for 1h --gpu {one.subject.index}"]
+                    if one.subject.index is not None
+                    else []
+                ),
+                "sudo nvidia-bug-report.sh",
+            ],
+        ),
+        f"computed {gpu.wrong:,} wrong result{'' if gpu.wrong == 1 else 's'} under load",
+    )
+
+
+def _told(seen: Mismatch) -> str:
+    words = f"{after(seen.seconds)}, {_WHERE[seen.what].format(seen)}"
+    if seen.row is not None:
+        words += f": row {seen.row}, column {seen.column} is {seen.found}, and was {seen.wanted}"
+    if seen.unit is not None:
+        words += f", on multiprocessor {seen.unit}"
+    if seen.addresses:
+        words += f": {seen.addresses}, bits {seen.bits}"
+    return words + (f" ({seen.words:,} words differ)" if seen.words > 1 else "")
+
+
+@check(
+    "SOAK-002",
+    title="Every GPU lived through it",
+    problem="died under load",
+    about="A GPU whose context fails, whose process dies or hangs, or that NVML loses (fallen off the bus) in"
+    " a soak is a failure, with the time; the others go on. The kernel log names the Xid: 79 and 119 are"
+    " explained by their own checks. A GPU that was never begun, since others use it, is no judgement.",
+    sources=("NVIDIA Xid catalog, docs.nvidia.com/deploy/xid-errors",),
+    follows=("PCI-004", "GPU-001", "KRN-008"),
+)
+def gpus_lived(view: SnapshotView) -> Iterator[Verdict]:
+    soak = soak_of(view)
+    for gpu in soak.gpus:
+        if gpu.outcome in ("busy", "not-run"):
+            yield Unjudged("could-not-run", f"GPU {gpu.index}: {gpu.reason or gpu.outcome}")
+    alive = 0
+    for one in soaked(view):
+        if one.gpu.outcome in ("died", "hung") or one.gpu.lost:
+            yield _died(view, one)
+        elif one.gpu.outcome == "ok":
+            alive += 1
+    if alive:
+        yield Passed(f"{alive} GPU{'' if alive == 1 else 's'}, {after(soak.seconds)}")
+
+
+def _died(view: SnapshotView, one: Soaked) -> Finding:
+    gpu = one.gpu
+    when = gpu.ended if gpu.ended is not None else gpu.lost_at
+    how = {"died": "died", "hung": "hung"}.get(gpu.outcome, "was lost")
+    why = gpu.reason or f"NVML: {gpu.lost}"
+    lost = f" NVML lost it {after(gpu.lost_at)} ({gpu.lost})." if gpu.lost else ""
+    return Finding(
+        "fail",
+        f"The GPU {how} under load {after(when)}: {why}.{lost}",
+        [one.subject],
+        [
+            one.evidence(view, "outcome", gpu.outcome),
+            *([one.evidence(view, "lost", gpu.lost)] if gpu.lost else []),
+            *(one.evidence(view, f"log[{place}]", line) for place, line in enumerate(gpu.log[:2])),
+        ],
+        Remedy(
+            "Read what the driver logged at that time, look at power cables, the board's seat and its"
+            " cooling, reset the GPU or reboot, and repeat the soak.",
+            [
+                "sudo dmesg -T | grep -iE 'nvrm|xid'",
+                f"nvidia-smi -q -i {one.selected}",
+                f"sudo nvidia-smi --gpu-reset -i {one.selected}",
+            ],
+        ),
+        f"{how} under load {after(when)}",
+    )

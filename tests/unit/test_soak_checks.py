@@ -1,0 +1,284 @@
+"""What is made of a soak, from made-up ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import build
+import msgspec
+import pytest
+from soak_runs import BEFORE, gpu, judged, minute, snapshot, soak
+
+from envcheck.checks.engine import diagnose
+from envcheck.checks.soak.common import after
+from envcheck.facts.soak import Mismatch, SoakGpu, XidSeen
+from envcheck.findings.model import SOAK, CheckResult
+from envcheck.reports import soak as text
+from envcheck.reports import soak_lines, soak_page
+
+
+def outcomes(results: dict[str, CheckResult]) -> dict[str, str]:
+    return {code: one.outcome for code, one in results.items() if one.outcome != "pass"}
+
+
+def message(results: dict[str, CheckResult], code: str) -> str:
+    return " ".join(finding.message for finding in results[code].findings)
+
+
+def after_errors(**grown: float) -> dict[str, Any]:
+    return {"errors_after": {**BEFORE, **grown}}
+
+
+def test_gpus_that_were_well_pass_and_say_what_was_compared() -> None:
+    results = judged(gpu(0), gpu(1), gpu(2))
+    assert outcomes(results) == {}
+    assert results["SOAK-001"].detail == "5,400,000 products, each compared to the bit"
+    assert results["SOAK-002"].detail == "3 GPUs, after 30 min"
+    assert results["SOAK-009"].detail == "at the power limit in 90% of the samples"
+
+
+def test_without_a_soak_nobody_hears_of_it() -> None:
+    results = diagnose(build.snapshot()).results
+    mine = [result for result in results if result.area == "soak"]
+    assert len(mine) == 9
+    assert {(one.outcome, one.reason) for one in mine} == {("skipped", SOAK)}
+
+
+WRONG = Mismatch(
+    seconds=7800.0,
+    what="product",
+    product=812_345,
+    words=1,
+    row=17,
+    column=9,
+    found="0x45a3c021",
+    wanted="0x45a3c020",
+    unit=58,
+)
+
+
+def test_a_wrong_bit_is_a_failure_with_gpu_time_place_and_both_words() -> None:
+    results = judged(gpu(0), gpu(1, mismatches=[WRONG], wrong=1, wrong_words=1))
+    assert outcomes(results) == {"SOAK-001": "fail"}
+    (finding,) = results["SOAK-001"].findings
+    assert finding.subject == "GPU 1 NVIDIA H100 80GB HBM3 at 0000:11:00.0"
+    for words in ("after 2 h 10 min", "product 812345", "row 17, column 9", "0x45a3c021"):
+        assert words in finding.message
+    assert "multiprocessor 58" in finding.message
+    assert finding.remedy is not None
+    assert "envcheck soak --for 1h --gpu 1" in finding.remedy.commands
+
+
+def test_errors_of_one_multiprocessor_alone_are_a_defect_of_it() -> None:
+    other = msgspec.structs.replace(WRONG, seconds=9000.0, row=3)
+    results = judged(gpu(mismatches=[WRONG, other], wrong=2))
+    assert "All of them came from multiprocessor 58" in message(results, "SOAK-001")
+    elsewhere = msgspec.structs.replace(other, unit=57)
+    results = judged(gpu(mismatches=[WRONG, elsewhere], wrong=2))
+    assert "All of them" not in message(results, "SOAK-001")
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        (Mismatch(seconds=9.0, what="peers", product=1), "not what the others of its name"),
+        (Mismatch(seconds=9.0, what="first", words=3), "parts that must be equal were not"),
+        (
+            Mismatch(seconds=9.0, what="memory", addresses="0x10 to 0x17", bits="0x10"),
+            "0x10 to 0x17",
+        ),
+    ],
+)
+def test_every_kind_of_mismatch_is_told(seen: Mismatch, words: str) -> None:
+    assert words in message(judged(gpu(mismatches=[seen], wrong=1)), "SOAK-001")
+
+
+@pytest.mark.parametrize("outcome", ["died", "hung"])
+def test_a_gpu_that_died_is_told_with_its_time_and_the_others_pass(outcome: Any) -> None:
+    results = judged(gpu(0, outcome=outcome, ended=605.0, reason="Xid 79"), gpu(1))
+    assert outcomes(results) == {"SOAK-002": "fail"}
+    assert f"{outcome} under load after 10 min: Xid 79" in message(results, "SOAK-002")
+
+
+def test_a_gpu_that_nvml_lost_is_told_though_its_process_lives() -> None:
+    results = judged(gpu(0, lost="GPU is lost", lost_at=59.0), gpu(1))
+    assert "was lost under load after 59 s" in message(results, "SOAK-002")
+
+
+def test_a_gpu_in_use_was_not_judged() -> None:
+    results = judged(SoakGpu(index=0, outcome="busy", reason="train.py is using it"), gpu(1))
+    assert outcomes(results) == {"SOAK-002": "could-not-run"}
+    assert judged(SoakGpu(index=0, outcome="busy"))["SOAK-006"].outcome == "skipped"
+
+
+def test_a_gpu_that_never_began_was_not_judged() -> None:
+    dead = gpu(outcome="error", reason="out of memory", minutes=[], products=0)
+    assert outcomes(judged(dead))["SOAK-001"] == "could-not-run"
+
+
+@pytest.mark.parametrize(
+    ("name", "by", "expected"),
+    [
+        ("ecc_uncorrected", 1, "fail"),
+        ("remap_uncorrectable", 1, "fail"),
+        ("retired_pages", 2, "fail"),
+        ("ecc_corrected", 9, "pass"),
+        ("ecc_corrected", 10, "warn"),
+        ("remap_pending", 1, "fail"),
+    ],
+)
+def test_memory_errors_that_came_are_told(name: str, by: int, expected: str) -> None:
+    results = judged(gpu(errors_after={**BEFORE, name: BEFORE.get(name, 0) + by}))
+    assert results["SOAK-003"].outcome == expected
+
+
+def test_memory_errors_that_were_there_before_are_not() -> None:
+    there = {**BEFORE, "ecc_uncorrected": 4.0}
+    assert judged(gpu(errors_before=there, errors_after=there))["SOAK-003"].outcome == "pass"
+
+
+@pytest.mark.parametrize(("number", "expected"), [(79, "fail"), (48, "fail"), (31, "fail")])
+def test_xids_are_judged_by_their_table(number: int, expected: str) -> None:
+    results = judged(gpu(xids=[XidSeen(seconds=65.0, number=number)] * 2))
+    assert results["SOAK-004"].outcome == expected
+    assert f"Xid {number} under load after 1 min, 2 times" in message(results, "SOAK-004")
+
+
+def test_an_xid_that_nobody_knows_is_a_failure() -> None:
+    results = judged(gpu(xids=[XidSeen(seconds=65.0, number=99_999)]))
+    assert "not in envcheck's table" in message(results, "SOAK-004")
+
+
+def test_links_that_lose_lanes_or_packets_are_told() -> None:
+    narrow = [minute(place, pcie_width=16 if place < 9 else 8) for place in range(30)]
+    assert "from 16 to 8 lanes" in message(judged(gpu(minutes=narrow)), "SOAK-005")
+    assert judged(gpu(**after_errors(pcie_replays=63)))["SOAK-005"].outcome == "pass"
+    assert judged(gpu(**after_errors(pcie_replays=64)))["SOAK-005"].outcome == "warn"
+    assert judged(gpu(**after_errors(nvlink_errors=1)))["SOAK-005"].outcome == "warn"
+
+
+def falling(share: float, minutes: int = 30) -> list[float]:
+    step = share / (minutes - 1)
+    return [600.0 * (1 - step * place) for place in range(minutes)]
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"), [(0.0, "pass"), (0.02, "pass"), (0.05, "warn"), (0.13, "fail")]
+)
+def test_a_rate_that_fell_is_told_by_how_much(share: float, expected: str) -> None:
+    assert judged(gpu(rates=falling(share)))["SOAK-006"].outcome == expected
+
+
+def test_one_slow_minute_is_no_fall_and_a_few_minutes_are_too_few() -> None:
+    rates = [600.0] * 15 + [200.0] + [600.0] * 14
+    assert judged(gpu(rates=rates))["SOAK-006"].outcome == "pass"
+    assert judged(gpu(rates=[600.0, 500.0, 400.0]))["SOAK-006"].outcome == "pass"
+
+
+def test_the_fall_names_its_first_suspect() -> None:
+    hot = [
+        minute(place, tflops=600.0 - 4 * place, throttled={"hw_thermal_slowdown": 0.2})
+        for place in range(30)
+    ]
+    assert "heat holds its clocks down in 20%" in message(judged(gpu(minutes=hot)), "SOAK-006")
+    low = [
+        minute(place, tflops=600.0 - 4 * place, sm_clock_mhz=1755.0 - 9 * place)
+        for place in range(30)
+    ]
+    assert "its clock fell from 1755" in message(judged(gpu(minutes=low)), "SOAK-006")
+
+
+def test_a_piece_of_a_minute_and_what_came_after_a_death_count_for_no_rate() -> None:
+    short = [minute(place) for place in range(10)] + [minute(10, seconds=4.0, tflops=1.0)]
+    assert outcomes(judged(gpu(minutes=short))) == {}
+    dead = [minute(place, tflops=600.0 if place < 9 else 0.1) for place in range(10)]
+    results = judged(gpu(minutes=dead, outcome="died", ended=545.0))
+    assert outcomes(results) == {"SOAK-002": "fail"}
+
+
+def test_a_gpu_that_is_slower_than_its_peers_is_told() -> None:
+    slow = gpu(2, rates=[560.0] * 30)
+    results = judged(gpu(0), gpu(1, rates=[603.0] * 30), slow, gpu(3, rates=[598.0] * 30))
+    assert outcomes(results) == {"SOAK-007": "warn"}
+    assert "GPU 2" in results["SOAK-007"].findings[0].subject
+    other = gpu(2, rates=[300.0] * 30, name="NVIDIA T4")
+    assert outcomes(judged(gpu(0), gpu(1), other)) == {}
+
+
+def test_gpus_that_differ_among_each_other_are_none_slower() -> None:
+    rates = [560.0, 640.0, 580.0, 620.0, 600.0]
+    gpus = [gpu(place, rates=[rate] * 30) for place, rate in enumerate(rates)]
+    assert judged(*gpus)["SOAK-007"].outcome == "pass"
+
+
+def hot(index: int, celsius: float) -> SoakGpu:
+    return gpu(index, minutes=[minute(place, temperature_c=celsius) for place in range(30)])
+
+
+def test_a_gpu_that_is_hotter_than_its_peers_is_told() -> None:
+    assert outcomes(judged(hot(0, 65), hot(1, 66), hot(2, 75))) == {"SOAK-008": "warn"}
+    assert outcomes(judged(hot(0, 65), hot(1, 66), hot(2, 72))) == {}
+    assert outcomes(judged(hot(0, 65), hot(1, 80))) == {}, "of two nobody knows which is usual"
+
+
+@pytest.mark.parametrize(
+    ("reason", "share", "expected"),
+    [
+        ("hw_thermal_slowdown", 0.5, "fail"),
+        ("hw_power_brake_slowdown", 0.02, "fail"),
+        ("sw_thermal_slowdown", 0.02, "warn"),
+        ("hw_thermal_slowdown", 0.001, "pass"),
+        ("sw_power_cap", 1.0, "pass"),
+    ],
+)
+def test_held_down_clocks_are_told_and_the_power_cap_is_not(
+    reason: str, share: float, expected: str
+) -> None:
+    minutes = [minute(place, throttled={reason: share}) for place in range(30)]
+    assert judged(gpu(minutes=minutes))["SOAK-009"].outcome == expected
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        gpu(minutes=[], products=0),
+        gpu(rates=[0.0] * 30),
+        gpu(rates=[float("nan")] * 30),
+        gpu(rates=[1e308] * 30),
+        gpu(minutes=[minute(0, samples=0, tflops=None, pcie_width=None)] * 9),
+        gpu(minutes=[minute(0, seconds=0.0)] * 9),
+        gpu(errors_before={}, errors_after={"ecc_uncorrected": -4.0, "x": 1e300}),
+        gpu(mismatches=[Mismatch(seconds=-1e9, what="memory")], wrong=1),
+        gpu(outcome="died"),
+        gpu(name="\x1b[31mred\n", reason="\x1b]0;x\x07", outcome="hung", ended=1e18),
+    ],
+)
+def test_whatever_a_snapshot_holds_is_judged_and_shown(one: SoakGpu) -> None:
+    results = list(judged(one, gpu(1), gpu(2)).values())
+    assert not [
+        finding for result in results for finding in result.findings if "crashed" in finding.message
+    ]
+    told = soak(one, gpu(1))
+    for shown in (text.render(told, results), soak_page.render(told, results)):
+        assert "\x1b" not in shown and "\x07" not in shown
+    assert soak_lines.last(told, results).count("\n") == 1
+
+
+def test_the_summary_is_one_line_and_the_page_has_its_plots() -> None:
+    told = snapshot(gpu(0), gpu(1, mismatches=[WRONG], wrong=1)).machine.soak
+    assert told is not None and told.facts is not None
+    results = list(judged(gpu(0), gpu(1, mismatches=[WRONG], wrong=1)).values())
+    shown = text.render(told.facts, results, width=100)
+    assert shown.startswith("FAIL: GPU 1 NVIDIA H100 80GB HBM3 at 0000:11:00.0 computed 1 wrong")
+    page = soak_page.render(told.facts, results)
+    assert page.count("<svg") == 4 and "0x45a3c021" in page
+    well = text.render(told.facts, list(judged(gpu(0), gpu(1)).values()), width=100)
+    assert well.startswith("OK: 2 GPUs, 30:00, 3,600,000 products compared")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(3.0, "after 3 s"), (61.0, "after 1 min"), (90_061.0, "after 1 d 1 h 1 min")],
+)
+def test_times_are_told_as_people_say_them(seconds: float, words: str) -> None:
+    assert after(seconds) == words and after(None) == "at a time that nobody knows"

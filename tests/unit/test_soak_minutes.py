@@ -1,0 +1,316 @@
+"""Minutes of a soak: samples put together, minutes merged, what a GPU's process tells, and durations."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from types import SimpleNamespace as Struct
+from typing import Any
+
+import msgspec
+import pytest
+from soak_runs import minute
+
+from envcheck.checks.soak.minute import MinuteTold, MinuteWatch
+from envcheck.cli.durations import duration, seconds_of
+from envcheck.collector.kernels.selection import Device
+from envcheck.collector.soak.minutes import GpuMinutes
+from envcheck.collector.soak.runner import SoakRunner, _outsiders
+from envcheck.collector.soak.worker import SILENT, SoakWorker
+from envcheck.collector.telemetry.quantities import NAMES
+from envcheck.facts.soak import SoakGpu, SoakMinute
+
+
+def sample(**values: float) -> list[float | None]:
+    return [values.get(name) for name in NAMES]
+
+
+def test_a_minute_has_means_the_highest_and_shares() -> None:
+    minutes = GpuMinutes()
+    minutes.errors({"pcie_width": 16, "pcie_replays": 5, "ecc_corrected": 2})
+    for clock, heat, reasons in ((1700, 60, 4), (1800, 70, 0x44), (1750, 65, 0)):
+        minutes.sample(sample(sm_clock_mhz=clock, temperature_c=heat, throttle_reasons=reasons))
+    minutes.errors({"pcie_width": 8, "pcie_replays": 9})
+    minutes.errors({"pcie_width": 16})
+    minutes.xid(63)
+    record = minutes.over(0.0, 60.0, 1200, 600.0)
+    assert record["sm_clock_mhz"] == 1750.0 and record["temperature_c"] == 70
+    assert record["throttled"] == {"sw_power_cap": 0.6667, "hw_thermal_slowdown": 0.3333}
+    assert record["pcie_width"] == 8 and record["xids"] == [63]
+    assert record["grown"] == {"pcie_replays": 4}, "what was there before is not new"
+    following = minutes.over(60.0, 60.0, 0)
+    assert following["pcie_width"] == 16 and following["grown"] == {} and following["xids"] == []
+    assert msgspec.convert(record, SoakMinute).tflops == 600.0
+    assert msgspec.convert(following, SoakMinute).tflops is None
+
+
+def test_a_long_soak_keeps_as_many_records_as_fit_and_loses_no_count() -> None:
+    minutes = GpuMinutes(most=10)
+    total = 77
+    for number in range(total):
+        minutes.sample(sample(power_w=float(number), throttle_reasons=4.0))
+        if number == 40:
+            minutes.wrong()
+            minutes.xid(48)
+        minutes.over(60.0 * number, 60.0, number, float(number))
+        assert len(minutes.all()) <= 11
+    records = [msgspec.convert(one, SoakMinute) for one in minutes.all()]
+    assert sum(one.products for one in records) == sum(range(total))
+    assert sum(one.seconds for one in records) == 60.0 * total
+    assert sum(one.samples for one in records) == total
+    assert sum(one.wrong for one in records) == 1 and [48] in [one.xids for one in records]
+    assert [one.began for one in records] == sorted(one.began for one in records)
+    weighed = sum((one.power_w or 0) * one.samples for one in records) / total
+    assert weighed == pytest.approx(38.0)
+    assert {one.throttled["sw_power_cap"] for one in records} == {1.0}
+
+
+def test_thirty_days_stay_within_the_limit() -> None:
+    minutes = GpuMinutes()
+    for number in range(43_200):
+        minutes.over(60.0 * number, 60.0, 1, 1.0)
+    assert 700 <= len(minutes.all()) <= 1500
+    assert sum(one["products"] for one in minutes.all()) == 43_200
+
+
+class Heard:
+    """A worker whose process says what a test lets it say, on a clock of the test's."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.lines: list[bytes] = []
+        self.result: Any = None
+        self.stopped = False
+        device = Device({"pci_address": "0000:01:00.0", "index": 0, "name": "NVIDIA X"})
+        self.worker = SoakWorker(device, lambda *_: None, lambda: self.now)
+        self.worker._child = Struct(poll=lambda: self.result, stop=self._stop, result=None)
+        self.worker._pipe = Struct(lines=self._lines, close=lambda: None)
+        self.worker._heard = self.now
+
+    def _stop(self) -> None:
+        self.stopped = True
+
+    def _lines(self) -> list[bytes]:
+        told, self.lines = self.lines, []
+        return told
+
+    def say(self, *records: Any) -> None:
+        self.lines += [
+            one if isinstance(one, bytes) else json.dumps(one).encode() for one in records
+        ]
+        self.worker.look()
+
+    def end(self, outcome: str, code: int | None) -> None:
+        self.result = Struct(
+            outcome=outcome, code=code, stderr=b"", stuck=None, describe=lambda: f"ended by {code}"
+        )
+        self.worker._child.poll = self._poll
+        self.worker.look()
+
+    def _poll(self) -> Any:
+        self.worker._child.result = self.result
+        return self.result
+
+    def told(self) -> SoakGpu:
+        return msgspec.convert(self.worker.told(90.0), SoakGpu)
+
+
+READY = {
+    "ready": {
+        "level": "driver",
+        "mode": "fp16",
+        "call": "mma",
+        "tflop": 0.5,
+        "words": 10,
+        "memory_mib": 64,
+        "library": "",
+        "library_version": "",
+    }
+}
+FIRST = {"first": {"digest": "ab", "odd_blocks": 0, "as_computed": True}}
+WRONG = {
+    "t": 101.0,
+    "what": "product",
+    "product": 7,
+    "words": 2,
+    "row": 1,
+    "column": 2,
+    "found": 1,
+    "wanted": 0,
+    "unit": 3,
+}
+
+
+def test_what_a_process_tells_becomes_its_gpus_facts() -> None:
+    one = Heard()
+    one.say(READY, FIRST, {"tick": {"t": 100.0, "products": 10, "passes": 0}})
+    one.say({"wrong": WRONG}, {"more": {"t": 102.0, "words": 4}})
+    one.say({"tick": {"t": 110.0, "products": 50, "passes": 3}})
+    assert one.worker.minute(0.0, 10.0)["tflops"] == 2.0
+    told = one.told()
+    assert (told.outcome, told.products, told.passes) == ("ok", 50, 3)
+    assert (told.wrong, told.wrong_words) == (2, 6) and told.as_computed is True
+    assert told.mismatches[0].found == "0x00000001" and told.mismatches[0].seconds == 11.0
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"",
+        b"\xff",
+        b"{",
+        b"[]",
+        b"null",
+        b"[" * 100_000,
+        {"tick": {"t": "x", "products": 1, "passes": 0}},
+        {"tick": None},
+        {"ready": {"level": 5}},
+        {"ready": {**READY["ready"], "tflop": "x"}},
+        {"first": {}},
+        {"wrong": {}},
+        {"wrong": {**WRONG, "row": "x"}},
+        {"failed": {}},
+        {"more": {"words": None}},
+        {"unknown": 1},
+    ],
+)
+def test_a_record_that_is_none_changes_nothing(record: Any) -> None:
+    one = Heard()
+    one.say(READY, FIRST)
+    before = one.told()
+    one.say(record)
+    assert one.told() == before
+
+
+def test_many_wrong_results_stay_bounded() -> None:
+    one = Heard()
+    one.say(READY, FIRST)
+    for _number in range(300):
+        one.say({"wrong": WRONG})
+    told = one.told()
+    assert told.wrong == 300 and len(told.mismatches) == 100
+
+
+def test_a_process_that_dies_is_told_with_its_time_and_one_that_never_began_is_no_death() -> None:
+    one = Heard()
+    one.say(READY, FIRST)
+    one.now = 150.0
+    one.end("exited", -9)
+    assert (one.told().outcome, one.told().ended) == ("died", 60.0)
+    assert "ended by -9" in one.told().reason
+    assert one.worker.minute(0.0, 60.0) is not None and one.worker.minute(60.0, 60.0) is None
+    other = Heard()
+    other.say({"failed": {"outcome": "died", "reason": "cuInit: no device"}})
+    other.end("exited", 1)
+    assert (other.told().outcome, other.told().reason) == ("error", "cuInit: no device")
+
+
+def test_a_process_that_says_nothing_any_more_hangs() -> None:
+    one = Heard()
+    one.say(READY, FIRST)
+    one.now += SILENT - 1
+    one.worker.look()
+    assert not one.stopped
+    one.now += 2
+    one.worker.look()
+    assert one.stopped and one.told().outcome == "hung"
+    one.end("stopped", None)
+    assert one.told().outcome == "hung"
+
+
+def test_a_process_that_was_told_to_end_is_well() -> None:
+    one = Heard()
+    one.say(READY, FIRST)
+    one.worker.stop()
+    one.end("stopped", None)
+    assert one.told().outcome == "ok" and one.told().ended is None
+
+
+def first(digest: str, as_computed: bool | None = None) -> Any:
+    return Struct(first={"digest": digest, "as_computed": as_computed})
+
+
+def test_whose_first_result_is_not_the_others() -> None:
+    same, other = first("a"), first("b")
+    assert _outsiders([same, first("a"), other]) == [other]
+    assert _outsiders([same, other]) == [same, other], "of two nobody knows"
+    right = first("b", as_computed=True)
+    assert _outsiders([same, first("a"), right]) != [right]
+    assert _outsiders([same, right]) == [same]
+    assert _outsiders([same, first("a")]) == [] and _outsiders([]) == []
+
+
+def test_gpus_are_held_together_once_all_of_a_name_have_their_first() -> None:
+    runner = SoakRunner({"seconds": 1}, {}, None, None, {}, {"root": "/"}, lambda: 5.0)
+
+    def worker(gpu: str, digest: str, name: str = "X") -> Any:
+        seen: list[Any] = []
+        return Struct(
+            gpu=gpu,
+            first={"digest": digest} if digest else {},
+            runs=True,
+            outcome="ok",
+            device=Struct(seed={"name": name}),
+            mismatch=seen.append,
+            seen=seen,
+        )
+
+    one, two, three = worker("a", "1"), worker("b", ""), worker("c", "2", "Y")
+    runner._hold_together([one, two, three])
+    assert not one.seen and not three.seen
+    two.first = {"digest": "2"}
+    runner._hold_together([one, two, three])
+    runner._hold_together([one, two, three])
+    assert [len(each.seen) for each in (one, two, three)] == [1, 1, 0]
+
+
+def watched(*minutes: SoakMinute, outcome: str = "ok") -> list[list[str]]:
+    watch = MinuteWatch()
+    return [watch.failures(MinuteTold("GPU 0", outcome, "why", one)) for one in minutes]
+
+
+def test_a_minute_is_judged_as_it_comes() -> None:
+    assert watched(minute(0), minute(1)) == [[], []]
+    assert watched(minute(0, wrong=2)) == [["2 wrong results"]]
+    assert watched(minute(0), outcome="died") == [["died: why"]]
+    assert watched(minute(0, grown={"ecc_uncorrected": 2, "pcie_replays": 9})) == [
+        ["ecc uncorrected +2"]
+    ]
+    assert watched(minute(0, xids=[79, 79])) == [["Xid 79"]]
+    assert watched(minute(0, throttled={"hw_thermal_slowdown": 0.5})) == [
+        ["slowed down by heat in 50%"]
+    ]
+    assert watched(minute(0), minute(1, pcie_width=8))[1] == ["PCIe x8, was x16"]
+
+
+def test_a_minute_much_slower_than_the_first_ones_fails() -> None:
+    told = watched(
+        *[minute(place, tflops=rate) for place, rate in enumerate([600.0] * 4 + [530.0])]
+    )
+    assert told == [[]] * 4 + [["12% slower than at first"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("30m", 1800), ("90s", 90), ("1h30m", 5400), ("2d", 172_800), (" 1 H ", 3600), ("1.5h", 5400)],
+)
+def test_durations_as_people_write_them(text: str, seconds: float) -> None:
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "30", "m", "30x", "-5m", "1m1h", "5m5m", "1e3s", "nan", "inf", "٣m", "30m " * 99]
+)
+def test_what_is_no_duration_is_refused_in_one_sentence(text: str) -> None:
+    assert seconds_of(text) is None
+    with pytest.raises(argparse.ArgumentTypeError, match="no duration: write 90s"):
+        duration("30s", "30d")(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("29s", "30s is the least"), ("31d", "30d is the most")]
+)
+def test_durations_have_bounds(text: str, words: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=words):
+        duration("30s", "30d")(text)
+    assert duration("30s", "30d")("30d") == 2_592_000
