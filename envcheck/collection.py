@@ -225,11 +225,12 @@ def _events_of(work: Work | None) -> Iterator[Any]:
     if work is None or work.soak is None:
         yield None
         return
-    pipe = line_pipe.LinePipe()
-    try:
-        yield pipe
-    finally:
-        pipe.close()
+    with scratch.directory() as folder:
+        pipe = line_pipe.LinePipe(str(folder))
+        try:
+            yield pipe
+        finally:
+            pipe.close()
 
 
 def _with_capabilities(snapshot: Snapshot) -> Snapshot:

@@ -42,7 +42,7 @@ def main(argv):
     if options.nvidia_smi:
         return _report(options, lambda: ({"machine": _capture(options.nvidia_smi)}, []))
     systems = options.kernels is not None and options.kernels.systems
-    works = options.target is not None or options.inside is not None or systems
+    works = options.target is not None or options.inside is not None or systems or options.work
     folder = scratch.make() if works else None
 
     def work(parent, unblock):

@@ -231,7 +231,7 @@ class Run(object):
             python if blases else PythonCommand("machine", _isolated(), "/"),
             self._start,
             dict(os.environ),
-            {"root": ROOT, "pynvml": self.params.get("pynvml")},
+            {"root": ROOT, "pynvml": self.params.get("pynvml"), "folder": self.scratch},
         )
         if self._stopped:
             self._worker.stop()

@@ -20,7 +20,7 @@ class SoakRunner(object):
         """request: {"seconds", "minute", "busy_ok", "memory_mib", "libraries": the target's cuBLAS or None}.
 
         python: the PythonCommand that computes. start(argv, deadline, cwd, env, …): a process.Child.
-        places: {"root", "pynvml"}.
+        places: {"root", "pynvml", "folder": that is removed whoever is killed}.
         """
         self._request = request
         self._documents = documents
@@ -43,8 +43,16 @@ class SoakRunner(object):
         looks. event(record): {"minute": …} of each GPU when a minute is over.
         """
         started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        workers = [SoakWorker(device, self._launch, self._clock) for device in devices]
-        telemetry = Telemetry(self._start, self._places["root"], self._places.get("pynvml"))
+        workers = [
+            SoakWorker(device, self._launch, self._clock, self._places.get("folder"))
+            for device in devices
+        ]
+        telemetry = Telemetry(
+            self._start,
+            self._places["root"],
+            self._places.get("pynvml"),
+            self._places.get("folder"),
+        )
         began = self._clock()
         try:
             telemetry.open(sorted({one.gpu for one in workers if one.gpu}), INTERVAL, errors=True)

@@ -17,7 +17,7 @@ _KEPT = 100  # mismatches, and Xids
 class SoakWorker(object):
     """``open`` it, ``look`` again and again, ``stop`` it; ``told`` at the end."""
 
-    def __init__(self, device, launch, clock=time.monotonic):
+    def __init__(self, device, launch, clock=time.monotonic, folder=None):
         """device: of kernels.selection. launch(device, path of its pipe): a process.Child."""
         self.device = device
         self.gpu = device.seed.get("pci_address")
@@ -31,6 +31,7 @@ class SoakWorker(object):
         self.no_samples = ""
         self.first = {}
         self._launch = launch
+        self._folder = folder
         self._clock = clock
         self._child = self._pipe = None
         self._facts = {}
@@ -53,7 +54,7 @@ class SoakWorker(object):
         if self.outcome != "ok":
             return
         try:
-            self._pipe = LinePipe()
+            self._pipe = LinePipe(self._folder)
         except OSError as error:
             self.outcome, self.reason = "error", "no pipe to hear it: %s" % error.strerror
             return
