@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..exit_codes import Cannot, CouldNotLook, ExitCode, UsageError
 from . import files, messages, sources
 from .durations import duration
-from .parser import Parser, seconds
+from .parser import Parser
 from .style import style_for
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ examples:
   envcheck soak --for 30m              all GPUs, by the driver alone
   envcheck soak --for 12h --fail-fast  a night; ends at the first failure
   envcheck soak --for 1h --gpu 3       one GPU, by nvidia-smi's index
-  envcheck soak --for 10m --format json | jq .   a line a minute
+  envcheck soak --for 10m --format json  JSON, a line a minute
   envcheck soak --for 2d --format html --output soak.html --save soak.json"""
 
 MORE = """\
-  envcheck soak --for 1h --target DIR  by that environment's cuBLAS, which loads more
+  envcheck soak --for 1h --target DIR  by that environment's cuBLAS
   envcheck soak --from soak.json       what an earlier one came to
 
 exit codes: 0 nothing failed, 1 something did, 2 wrong usage, 3 no GPU can be
@@ -70,7 +70,13 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--fail-fast", action="store_true", help="end at the first minute in which something failed"
     )
-    parser.add_argument("--minute", type=seconds(0.5, 3600), default=60.0, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--every",
+        metavar="TIME",
+        type=duration("1s", "1h"),
+        default=60.0,
+        help="between two lines (default: 1m); of a very long soak the records get longer",
+    )
     files.add_format(
         parser, json="a line a minute, and one at the end", html="a page with plots, at the end"
     )
@@ -143,7 +149,7 @@ def _soak(arguments: argparse.Namespace, shown: _Shown) -> Collected:
             gpus=sorted(set(arguments.gpu)),
             busy_ok=arguments.busy_ok,
             cublas=arguments.target is not None,
-            minute=arguments.minute,
+            minute=arguments.every,
         ),
     )
     return sources.live(
