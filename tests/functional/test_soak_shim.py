@@ -1,0 +1,268 @@
+"""`envcheck soak` from the command line to the kernels' launches, on stand-ins for libcuda and NVML.
+
+No GPU is in here: products take made-up time, and are C (``transfer_shims``); the PTX is run by
+tests/unit/test_soak_ptx.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gpu_nvml_shims
+import probing
+import pytest
+import transfer_shims
+from cli import PYTHON, environment
+from processes import running, wait_for
+
+from envcheck.facts.snapshot import load
+from envcheck.facts.soak import Soak
+
+Soaked = Callable[..., tuple[int, Soak, str]]
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lib")
+    probing.compile_library(transfer_shims.CUDA, folder, "libcuda.so.1")
+    probing.compile_library(gpu_nvml_shims.NVML, folder, "libnvidia-ml.so.1")
+    return folder
+
+
+class Begun:
+    """A soak that runs."""
+
+    def __init__(self, child: subprocess.Popen[bytes], home: Path) -> None:
+        self.child, self.home = child, home
+        self.lines: list[str] = []
+
+    def until(self, words: str) -> str:
+        """The line that has these words; it fails where the soak ends without."""
+        assert self.child.stdout is not None
+        for raw in iter(self.child.stdout.readline, b""):
+            self.lines.append(raw.decode())
+            if words in self.lines[-1]:
+                return self.lines[-1]
+        raise AssertionError(f"no {words!r} in {self.lines}; {self.rest()}")
+
+    def rest(self) -> str:
+        out, errors = self.child.communicate(timeout=90)
+        return out.decode() + errors.decode()
+
+
+Begin = Callable[..., Begun]
+
+
+@pytest.fixture
+def begin(libraries: Path, tmp_path: Path) -> Iterator[Begin]:
+    begun: list[Begun] = []
+
+    def start(*arguments: str | Path, moves: str = "", gpus: int = 2, **shim: object) -> Begun:
+        (tmp_path / "tmp").mkdir(exist_ok=True)
+        (tmp_path / "moves").write_text(moves)
+        knobs = {f"SHIM_{name.upper()}": str(value) for name, value in shim.items()}
+        env = environment(HOME=str(tmp_path), TMPDIR=str(tmp_path / "tmp"))
+        env |= {"LD_LIBRARY_PATH": str(libraries), "SHIM_COUNT": str(gpus), "SHIM_SMS": "4"}
+        env |= {"SHIM_MOVES": str(tmp_path / "moves"), **knobs}
+        argv = [PYTHON, "-m", "envcheck", "soak", *map(str, arguments)]
+        child = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        begun.append(Begun(child, tmp_path))
+        return begun[-1]
+
+    yield start
+    for one in begun:
+        if one.child.poll() is None:
+            one.child.kill()
+        one.child.communicate()
+
+
+@pytest.fixture
+def failed_fast(begin: Begin, tmp_path: Path) -> Soaked:
+    """A soak that ends at its first failure: (exit code, its facts, what it wrote)."""
+
+    def run(**shim: Any) -> tuple[int, Soak, str]:
+        kept = tmp_path / "kept.json"
+        arguments = ("--for", "5m", "--every", "2s", "--fail-fast", "--save", kept)
+        one = begin(*arguments, **shim)
+        told = one.rest()
+        assert kept.is_file(), told
+        probe = load(kept.read_bytes()).machine.soak
+        assert probe is not None and probe.facts is not None, told
+        return one.child.returncode, probe.facts, told
+
+    return run
+
+
+def test_a_flipped_bit_ends_it_and_is_told_with_gpu_place_and_words(failed_fast: Soaked) -> None:
+    code, soak, told = failed_fast(flip="1:40")
+    assert (code, soak.stopped) == (1, "fail-fast")
+    assert soak.gpus[0].wrong == 0 and soak.gpus[0].products > 0
+    (seen,) = soak.gpus[1].mismatches
+    assert (seen.what, seen.product, seen.words, seen.unit) == ("product", 40, 1, 41)
+    assert int(seen.found, 16) ^ int(seen.wanted, 16) == 1 << 5
+    assert "FAIL: 1 wrong result" in told and "SOAK-001" in told
+    assert "FAIL: GPU 1 NVIDIA Shim at 0000:84:00.0 computed 1 wrong result under load" in told
+
+
+def test_a_multiprocessor_that_is_always_wrong_is_found_at_the_first(failed_fast: Soaked) -> None:
+    code, soak, told = failed_fast(odd_block="0:0")
+    first, *others = soak.gpus[0].mismatches
+    assert code == 1 and first.what == "first" and {one.unit for one in (first, *others)} == {42}
+    assert "All of them came from multiprocessor 42" in " ".join(told.split())
+
+
+def test_a_gpu_that_always_computes_otherwise_is_found_beside_its_peers(
+    failed_fast: Soaked,
+) -> None:
+    code, soak, _told = failed_fast(odd="1:0", gpus=3)
+    assert code == 1 and [gpu.wrong for gpu in soak.gpus] == [0, 1, 0]
+    assert soak.gpus[1].mismatches[0].what == "peers"
+
+
+def test_memory_that_forgets_a_bit_is_found(failed_fast: Soaked) -> None:
+    _code, soak, _told = failed_fast(memory_flip="0:30")
+    (seen,) = soak.gpus[0].mismatches
+    assert (seen.what, seen.words, seen.bits) == ("memory", 1, "0x0000001000000000")
+
+
+def test_one_gpus_death_ends_it_where_that_was_asked_for(failed_fast: Soaked) -> None:
+    code, soak, told = failed_fast(dies="0:50")
+    dead, alive = soak.gpus
+    assert code == 1 and dead.outcome == "died" and "CUDA_ERROR_UNKNOWN" in dead.reason
+    assert dead.ended is not None and alive.outcome == "ok" and "SOAK-002" in told
+
+
+def test_heat_and_errors_that_nvml_tells_end_it(failed_fast: Soaked) -> None:
+    moves = "0 reasons +6 64\n0 temperature +6 88\n1 uncorrected +6 1\n1 xid +6 48\n"
+    _code, soak, told = failed_fast(moves=moves)
+    assert "slowed down by heat" in told or "ecc uncorrected +1" in told or "Xid 48" in told
+    assert any(one.throttled.get("hw_thermal_slowdown") for one in soak.gpus[0].minutes) or (
+        soak.gpus[1].errors_after["ecc_uncorrected"] == 1
+    )
+
+
+def test_the_others_go_on_where_one_dies_and_its_death_has_a_time(
+    begin: Begin, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept.json"
+    one = begin(
+        *("--for", "30s", "--every", "3s", "--format", "json", "--save", kept), dies="0:100", gpus=2
+    )
+    lines = [json.loads(line) for line in one.rest().splitlines() if line.startswith("{")]
+    assert one.child.returncode == 1
+    minutes, summary = lines[:-1], lines[-1]["summary"]
+    assert [line["minute"] for line in minutes] == list(range(1, len(minutes) + 1))
+    assert any("died" in failure for g in minutes[0]["gpus"] for failure in g["failures"])
+    assert {g["index"] for line in minutes[3:] for g in line["gpus"]} == {1}, "one alone is left"
+    dead, alive = summary["gpus"]
+    assert dead["outcome"] == "died" and 0 < dead["ended"] < 15 and alive["outcome"] == "ok"
+    assert summary["verdict"] == "fail" and summary["stopped"] == ""
+    assert summary["seconds"] == pytest.approx(30, abs=8)
+    assert alive["products"] > 10 * dead["products"] > 0
+    again = subprocess.run(
+        [sys.executable, "-m", "envcheck", "soak", "--from", kept, "--format", "html"],
+        capture_output=True,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+    assert again.returncode == 1 and b"<svg" in again.stdout and b"died at" in again.stdout
+
+
+def test_ctrl_c_shows_what_is_done(begin: Begin) -> None:
+    one = begin("--for", "1d", "--every", "1s")
+    one.until("0:0")
+    one.child.send_signal(signal.SIGINT)
+    told = one.rest()
+    assert one.child.returncode == 130
+    assert "stopped by its user" in " ".join(told.split()) and "products" in told
+    assert wait_for(lambda: not running(one.home)), running(one.home)
+
+
+def test_kill_9_leaves_no_process(begin: Begin) -> None:
+    one = begin("--for", "1d", "--every", "1s")
+    one.until("0:0")
+    assert len(running(one.home)) >= 4, "itself, the collector, two GPUs, and what samples"
+    one.child.kill()
+    assert wait_for(lambda: not running(one.home), 20), running(one.home)
+
+
+def test_a_killed_process_of_one_gpu_is_that_gpus_death(begin: Begin) -> None:
+    one = begin("--for", "1d", "--every", "1s", "--fail-fast")
+    one.until("0:0")
+    workers = [pid for pid, _parent, command in running(one.home) if b"soak.child" in command]
+    assert len(workers) == 2
+    os.kill(workers[0], signal.SIGKILL)
+    told = " ".join(one.rest().split())
+    assert one.child.returncode == 1 and "died by signal 9 (SIGKILL)" in told
+
+
+def test_a_gpu_in_use_is_left_alone_and_taken_where_that_is_wanted(begin: Begin) -> None:
+    one = begin("--for", "30s", "--gpu", "0", used_by=1)
+    told = one.rest()
+    assert one.child.returncode == 3 and "is using it" in told
+    other = begin("--for", "1d", "--every", "1s", "--gpu", "0", "--busy-ok", used_by=1)
+    assert "GPU 0" in other.until("0:0")
+
+
+def test_no_gpu_is_one_sentence(begin: Begin) -> None:
+    one = begin("--for", "30s", gpus=0)
+    told = one.rest()
+    assert one.child.returncode == 3 and "nothing to soak" in told and "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--for", "30"), "is no duration: write 90s, 30m, 12h, 2d or 1h30m"),
+        (("--for", "1s"), "too short: 30s is the least"),
+        (("--for", "60d"), "too long: 30d is the most"),
+        (("--for", "1m", "--gpu", "x"), "is not a GPU's number"),
+        (("--for", "1m", "--gpu", "9"), "nvidia-smi lists no such GPU"),
+        (("--for", "1m", "--target", "image:x"), "not in a container"),
+        (("--from", "-", "--fail-fast"), "cannot be used together"),
+        ((), "one of the arguments --for --from is required"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_a_sentence(
+    begin: Begin, arguments: tuple[str, ...], words: str
+) -> None:
+    one = begin(*arguments)
+    told = one.rest()
+    assert one.child.returncode == 2 and words in told and "Traceback" not in told
+
+
+def test_a_snapshot_without_a_soak_is_refused(begin: Begin, tmp_path: Path) -> None:
+    import build
+
+    from envcheck.facts.snapshot import dump
+
+    (tmp_path / "other.json").write_bytes(dump(build.snapshot()))
+    one = begin("--from", tmp_path / "other.json")
+    assert "no soak is in it" in one.rest() and one.child.returncode == 2
+
+
+def test_json_lines_go_into_the_file_as_they_come(begin: Begin, tmp_path: Path) -> None:
+    lines = tmp_path / "lines.json"
+    one = begin("--for", "1d", "--every", "1s", "--format", "json", "--output", lines)
+    assert wait_for(lambda: lines.is_file() and lines.read_text().count("\n") >= 2, 60)
+    one.child.send_signal(signal.SIGINT)
+    one.rest()
+    told = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert told[0]["minute"] == 1 and "summary" in told[-1]
+
+
+def test_a_slow_reader_of_lines_holds_no_gpu_up(begin: Begin) -> None:
+    one = begin("--for", "1d", "--every", "1s")
+    one.until("0:0")
+    time.sleep(4)  # nobody reads
+    told = one.until("0:0")
+    assert "GPU 1" in told
