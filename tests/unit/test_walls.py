@@ -70,9 +70,11 @@ def test_the_collector_is_python_3_6() -> None:
         ast.parse(path.read_text(encoding="utf-8"), filename=str(path), feature_version=(3, 6))
 
 
-# The doors in the wall: process.py, the bootstrap that starts the collector, and the version.
+# The doors in the wall: process.py, the pipe for what goes on for days, the bootstrap of the collector,
+# and the version.
 DOORS = {
     PACKAGE / "collection.py": {
+        "envcheck.collector.runtime.line_pipe",
         "envcheck.collector.runtime.process",
         "envcheck.collector.runtime.child.PACKAGE",
     },
