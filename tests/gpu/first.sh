@@ -20,13 +20,16 @@ envcheck=$own/venv/bin/envcheck
 
 tell() { printf '%s\n' "$*" | tee -a "$folder/log.txt"; }
 
-# step NAME SECONDS COMMAND…: what it says goes into the log. SIGINT lets pytest write what it has.
+# step NAME SECONDS COMMAND…: what it says goes into the log. SIGINT lets pytest, bench and soak write what they
+# have; manner=--foreground sends it once, and to the command alone.
+manner=
 step() {
     name=$1 limit=$2
     shift 2
     started=$SECONDS
     printf '\n== %s\n' "$name" >>"$folder/log.txt"
-    timeout --signal=INT --kill-after=10 "$limit" "$@" >>"$folder/log.txt" 2>&1 </dev/null
+    # shellcheck disable=SC2086
+    timeout $manner --signal=INT --kill-after=10 "$limit" "$@" >>"$folder/log.txt" 2>&1 </dev/null
     code=$?
     case $code in
         0) word=done ;;
@@ -61,6 +64,25 @@ for (level, verdict), count in sorted(verdicts.items()):
 END
 }
 
+# What each row of the bench came to, and the soak, a line each.
+rows() {
+    if [ ! -s "$folder/$1.json" ]; then
+        tell "  no Snapshot"
+        return
+    fi
+    "$own/venv/bin/python" - "$folder/$1.json" <<'END' 2>&1 | tee -a "$folder/log.txt"
+import sys
+from pathlib import Path
+
+from envcheck.facts.snapshot import load
+
+snapshot = load(Path(sys.argv[1]).read_bytes())
+bench = snapshot.target.bench if snapshot.target else None
+for run in bench.facts.rows if bench and bench.facts else []:
+    print(f"  {run.row.name}: {run.outcome}, {len(run.repetitions)} repetitions {run.reason[:120]}")
+END
+}
+
 # What each system's run came to, a line each.
 systems() {
     if [ ! -s "$folder/deep.json" ]; then
@@ -92,20 +114,27 @@ make() {
 export own python
 export -f make
 
-step "install envcheck" 70 bash -c make || { tell "nothing else can run"; exit 1; }
-step "nvidia-smi" 15 bash -c "nvidia-smi -q >'$folder/nvidia-smi.txt' 2>&1" || tell "  no GPU that nvidia-smi sees"
-step "the driver alone (L0)" 60 "$envcheck" doctor --kernels L0 --evidence full --exit-zero \
+step "install envcheck" 50 bash -c make || { tell "nothing else can run"; exit 1; }
+step "nvidia-smi" 7 bash -c "nvidia-smi -q >'$folder/nvidia-smi.txt' 2>&1" || tell "  no GPU that nvidia-smi sees"
+step "the driver alone (L0)" 30 "$envcheck" doctor --kernels L0 --evidence full --exit-zero \
     --save "$folder/l0.json" --output "$folder/l0.txt"
 proof l0
-step "all levels, on $python" 120 "$envcheck" doctor --target "$python" --evidence full --exit-zero \
+step "all levels, on $python" 80 "$envcheck" doctor --target "$python" --evidence full --exit-zero \
     --save "$folder/all.json" --output "$folder/all.txt"
 proof all
-step "the acceleration systems, memory and links, on $python" 130 "$envcheck" doctor --target "$python" \
+step "the acceleration systems, memory and links, on $python" 90 "$envcheck" doctor --target "$python" \
     --level deep --skip tensorcores -v --exit-zero --save "$folder/deep.json" --output "$folder/deep.txt"
 systems
-step "the report again, from the Snapshot" 10 "$envcheck" doctor --from "$folder/all.json" --format json \
+step "the report again, from the Snapshot" 5 "$envcheck" doctor --from "$folder/all.json" --format json \
     --exit-zero --output "$folder/all.report.json"
+manner=--foreground
+step "a quick bench, on $python" 75 "$envcheck" bench mlp resnet50 --rounds 3 --target "$python" --exit-zero \
+    --save "$folder/bench.json" --format json --output "$folder/bench.report.json"
+rows bench
+step "a soak of two minutes, by the driver alone" 133 "$envcheck" soak --for 2m --save "$folder/soak.json" \
+    --output "$folder/soak.txt"
+manner=
 # From here on something is asserted.
-step "the GPU tests" 125 "$own/venv/bin/python" -m pytest tests/gpu -q -p no:cacheprovider -m gpu --junitxml="$folder/tests.xml"
+step "the GPU tests" 60 "$own/venv/bin/python" -m pytest tests/gpu -q -p no:cacheprovider -m gpu --junitxml="$folder/tests.xml"
 tell "  $(grep -E '[0-9]+ (passed|failed|skipped|error)' "$folder/log.txt" | tail -n 1)"
 tell "everything is in $folder; all.json is redacted and can be a fixture"
