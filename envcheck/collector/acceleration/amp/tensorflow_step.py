@@ -47,18 +47,18 @@ def count(graphs):
     What a graph calls is looked into where the graph itself has no convolution, as under XLA.
     """
     nodes = [node for graph in graphs for node in graph.node]
-    told = _count(nodes)
+    told = count_nodes(nodes)
     if not told["convolutions"]:
         inner = [
             node for graph in graphs for one in graph.library.function for node in one.node_def
         ]
         xla = told["xla_nodes"]
-        told = _count(nodes + inner)
+        told = count_nodes(nodes + inner)
         told["xla_nodes"] = max(xla, told["xla_nodes"])
     return told
 
 
-def _count(nodes):
+def count_nodes(nodes):
     told = {"nodes": len(nodes), "casts": 0, "xla_nodes": 0}
     told.update({"convolutions": 0, "half_convolutions": 0, "products": 0, "half_products": 0})
     types, places = set(), set()
