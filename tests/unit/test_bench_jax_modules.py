@@ -52,6 +52,7 @@ def test_what_jax_gives_to_xla() -> None:
         "convolutions": 1,
         "half_convolutions": 1,
         "types": ["bfloat16", "float16", "float32"],
+        "unread": 0,
     }
 
 
@@ -62,6 +63,7 @@ def test_what_xla_made_of_it_calls_of_libraries_too() -> None:
         "convolutions": 2,
         "half_convolutions": 0,
         "types": ["bfloat16", "float16", "float32"],
+        "unread": 0,
     }
 
 
@@ -81,3 +83,30 @@ def test_text_that_is_no_module_has_none() -> None:
 
 def test_a_product_of_unknown_types_is_not_half() -> None:
     assert counts("y = f16[2]{0} dot(%nowhere, %never)")["half_products"] == 0
+
+
+def test_on_a_gpu_what_xla_made_of_it_counts_and_on_a_cpu_what_it_was_given() -> None:
+    on_gpu = modules.evidence(STABLE, COMPILED, on_gpu=True)
+    assert (on_gpu["half_products"], on_gpu["convolutions"], on_gpu["half_convolutions"]) == (
+        2,
+        2,
+        0,
+    )
+    on_cpu = modules.evidence(STABLE, COMPILED, on_gpu=False)
+    assert (on_cpu["products"], on_cpu["convolutions"], on_cpu["half_convolutions"]) == (3, 1, 1)
+    assert on_gpu["compiled_half_products"] == on_cpu["compiled_half_products"] == 2
+    assert on_gpu["math_dtype"] == "bfloat16,float16,float32"
+    assert on_gpu["hidden_by_compiler"] is False and on_gpu["compiled_modules"] == 1
+
+
+def test_types_that_cannot_be_read_leave_it_at_what_was_asked_for() -> None:
+    unread = COMPILED + "  %z = f16[2]{0} dot(%nowhere, %never)\n"
+    assert modules.evidence(STABLE, unread, on_gpu=True)["products"] == 3
+    nothing = modules.evidence(STABLE, "HloModule empty", on_gpu=True)
+    assert nothing["half_products"] == 2 and nothing["hidden_by_compiler"] is True
+
+
+def test_without_any_text_nothing_is_said() -> None:
+    assert modules.evidence("", "", on_gpu=True) == {}
+    assert "half_products" not in modules.evidence("", "HloModule empty", on_gpu=True)
+    assert modules.evidence("", COMPILED, on_gpu=True)["half_products"] == 2

@@ -11,13 +11,49 @@ _OPERATIONS = {"dot": "products", "convolution": "convolutions"}
 _OF_MLIR = {"dot_general": "products", "dot": "products", "convolution": "convolutions"}
 
 
+def evidence(lowered, compiled, on_gpu):
+    """What both say, as a row's evidence has it. lowered, compiled: text, "" where it is not known.
+
+    On a GPU, what XLA made of it counts, if all types in it could be read. On a CPU it computes 16-bit
+    types in FP32, and what it was given counts.
+    """
+    asked, made = count(lowered), count(compiled)
+    types = made.pop("types")
+    asked.pop("types")
+    found = (
+        {"compiled_" + name: made[name] for name in made if name != "unread"} if compiled else {}
+    )
+    read = made["products"] + made["convolutions"] > 0 == made["unread"]
+    taken = made if on_gpu and read else asked
+    if lowered or taken is made:
+        found.update({name: taken[name] for name in taken if name != "unread"})
+    if compiled:
+        found.update(compiled_modules=1, math_dtype=",".join(types))
+        found["hidden_by_compiler"] = _halves(asked) > 0 == _halves(made)
+    return found
+
+
+def _halves(counted):
+    return counted["half_products"] + counted["half_convolutions"]
+
+
 def count(text):
-    """{"products", "half_products", "convolutions", "half_convolutions", "types"} of a module's text."""
-    found = {"products": 0, "half_products": 0, "convolutions": 0, "half_convolutions": 0}
+    """{"products", "half_products", "convolutions", "half_convolutions", "types", "unread"} of a text.
+
+    unread: how many of them the types are not known of.
+    """
+    found = {
+        "products": 0,
+        "half_products": 0,
+        "convolutions": 0,
+        "half_convolutions": 0,
+        "unread": 0,
+    }
     types = set()
     for what, taken in _mlir(text) if "stablehlo." in text or "mhlo." in text else _hlo(text):
         found[what] += 1
         found["half_" + what] += all(one in HALVES for one in taken) and bool(taken)
+        found["unread"] += not taken
         types.update(taken)
     return dict(found, types=sorted(_NAMES.get(one, one) for one in types))
 

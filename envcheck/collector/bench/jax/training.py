@@ -224,18 +224,8 @@ class JaxTraining(object):
         return float(self._model.loss(self._jax, self._row, self._last, targets))
 
     def evidence(self):
-        lowered, compiled = self._text or ("", "")
-        found = {"tf32_bits": self._tf32_bits()}
-        if lowered:
-            asked = modules.count(lowered)
-            asked.pop("types")
-            found.update(asked)
-        if compiled:
-            made = modules.count(compiled)
-            found["math_dtype"] = ",".join(made.pop("types"))
-            found.update({"compiled_" + name: number for name, number in made.items()})
-            found["compiled_modules"] = 1
-            found["hidden_by_compiler"] = _halves(found, "") > 0 == _halves(found, "compiled_")
+        found = modules.evidence(*(self._text or ("", "")), on_gpu=self._on_gpu)
+        found["tf32_bits"] = self._tf32_bits()
         if "scaler" in self._held:
             scaler = self._held["scaler"]
             found["loss_scale"] = float(self._one(scaler["scale"]))
@@ -321,10 +311,6 @@ def _copied(jax, held, devices):
     return jax.pmap(lambda _own, one: one, in_axes=(0, None), devices=devices)(
         jax.numpy.arange(some), held
     )
-
-
-def _halves(found, prefix):
-    return sum(found.get(prefix + name, 0) for name in ("half_products", "half_convolutions"))
 
 
 def _text(stage):
