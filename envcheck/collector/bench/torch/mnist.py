@@ -51,7 +51,7 @@ def accuracy(torch, row, device, answer):
     digits = _digits(torch, row, device)
     right = total = 0
     while total < _epoch(row) * OTHERS // EPOCH:
-        images, targets = patterns.classified(torch, digits, _AT_ONCE, _NOISE, random)
+        images, targets = patterns.classified(torch, digits, _AT_ONCE, _NOISE, random, 0.0)
         right += int((answer((images,)).argmax(1) == targets).sum())
         total += _AT_ONCE
     return right / float(total)

@@ -1,6 +1,7 @@
 """Samples that can be learned: a pattern for each class, under noise."""
 
 COARSE = 4  # cells of a pattern on a side
+MISTAKEN = 0.2  # of the targets are any class: the loss then comes to rest well above nothing
 
 
 def of_classes(torch, classes, shape, device, random):
@@ -10,10 +11,12 @@ def of_classes(torch, classes, shape, device, random):
     return torch.nn.functional.interpolate(coarse, size=(edge, edge))
 
 
-def classified(torch, patterns, count, noise, random):
-    """(samples, the classes that they are of)."""
+def classified(torch, patterns, count, noise, random, mistaken=MISTAKEN):
+    """(samples, the classes that they are of, but for a share of mistakes)."""
     device = patterns.device
-    targets = torch.randint(0, len(patterns), (count,), device=device, generator=random)
+    classes = torch.randint(0, len(patterns), (count,), device=device, generator=random)
     shape = (count,) + tuple(patterns.shape[1:])
-    samples = noise * torch.randn(shape, device=device, generator=random)
-    return samples + patterns[targets], targets
+    samples = noise * torch.randn(shape, device=device, generator=random) + patterns[classes]
+    others = torch.randint(0, len(patterns), (count,), device=device, generator=random)
+    wrong = torch.rand(count, device=device, generator=random) < mistaken
+    return samples, torch.where(wrong, others, classes)
