@@ -8,6 +8,7 @@ import msgspec
 
 from ..facts.base import Address
 from ..facts.bench import Bench, RowRun
+from .parity import ParityResult
 from .places import LeftOut
 from .shapes import ShapesResult
 
@@ -98,5 +99,6 @@ class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[RowResult] = []
     scaling: list[ScalingResult] = []
     shapes: list[ShapesResult] = []
+    parity: list[ParityResult] = []
     left_out: list[LeftOut] = []  # from the plan, where whoever asks has it
     baseline: str = ""  # the file that rows are held against, too

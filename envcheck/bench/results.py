@@ -15,6 +15,7 @@ from ..facts.snapshot import Snapshot
 from ..facts.view import SnapshotView
 from .baseline import Baseline, held_against
 from .models import unit
+from .parity import parities
 from .peak import utilisation
 from .peers import peer_reference, scaling
 from .places import BenchGpu, bench_gpu
@@ -65,6 +66,7 @@ def results(snapshot: Snapshot, baseline: Baseline | None = None) -> BenchResult
         rows=rows,
         baseline=baseline.name if baseline is not None else "",
         shapes=[shapes for run in bench.rows if (shapes := shapes_of(run)) is not None],
+        parity=parities(bench.rows),
     )
     own: Mapping[str, ReferenceRate] = {}
     if baseline is not None and any(one.rate is not None for one in rows):

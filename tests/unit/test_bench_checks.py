@@ -217,3 +217,40 @@ def test_hostile_names_stay_on_one_line_and_many_rows_are_folded() -> None:
         msgspec.structs.replace(run(0, f"\x1b[31m{n}\n" * 3), outcome="crashed") for n in range(50)
     ]
     assert len(found(*odd)["BEN-004"].findings) <= 8
+
+
+def _losses(name: str, last: float = 0.5, **changes: Any) -> RowRun:
+    losses = [last + (2.3 - last) * 0.97**step for step in range(100)]
+    fields = {"what": "parity", "model": "mnist", "image": 28, "steps": 100, **changes}
+    return msgspec.structs.replace(
+        run(0, name, evidence={}, **fields), outcome="ok", reason="", losses=losses
+    )
+
+
+_STUCK: dict[str, Any] = {"last": 2.3, "precision": "amp", "scaler": "stuck"}
+
+
+def test_losses_that_agree_pass_and_the_controls_are_named() -> None:
+    half = _losses("half", 0.8, precision="half")
+    results = found(
+        _losses("fp32"), _losses("amp", precision="amp"), _losses("stuck", **_STUCK), half
+    )
+    result = results["BEN-005"]
+    assert result.outcome == "pass"
+    assert "AMP at most 0.00 % from FP32" in str(result.detail)
+    assert "a stuck loss scale and all in FP16 part" in str(result.detail)
+    assert results["BEN-004"].outcome == "pass"
+
+
+def test_amp_that_does_not_train_as_fp32_is_a_failure() -> None:
+    rows = [_losses("fp32"), _losses("amp", 0.8, precision="amp"), _losses("stuck", **_STUCK)]
+    finding = only(found(*rows), "BEN-005")
+    assert finding.level == "fail" and "AMP does not train as FP32 does: at most" in finding.message
+    assert finding.remedy is not None and "parity" in finding.remedy.commands[0]
+
+
+def test_controls_that_agree_show_nothing() -> None:
+    stuck = _losses("stuck", precision="amp", scaler="stuck")
+    result = found(_losses("fp32"), _losses("amp", precision="amp"), stuck)["BEN-005"]
+    assert result.outcome == "could-not-run"
+    assert "100 steps do not show a fault" in str(result)

@@ -122,11 +122,16 @@ def test_a_process_finds_its_gpu() -> None:
     assert together.gpu_of(Place("gpu", ["b"], rank=1, ranks=2)) == 0
 
 
-ROW = {"tensorrt": False, "together": "", "model": "mlp", "precision": "fp32"}
+ROW = {"data": "synthetic", "tensorrt": False, "together": "", "model": "mlp", "precision": "fp32"}
 
 
 def test_what_pytorch_has_not_is_said() -> None:
-    for change in ({"tensorrt": True}, {"together": "mirrored"}, {"model": "vgg"}):
+    for change in (
+        {"tensorrt": True},
+        {"data": "dali"},
+        {"together": "mirrored"},
+        {"model": "vgg"},
+    ):
         with pytest.raises(NotSupported):
             build(None, {**ROW, **change}, Place())
     assert environ(ROW) == {"NVIDIA_TF32_OVERRIDE": "0"}

@@ -7,6 +7,7 @@ The file of a model holds
   samples(torch, row, device, random)   a function without arguments: (inputs, targets) of the next batch,
                         made on the device out of ``random``, a torch.Generator there
 and, where there is such a thing,
+  COMPARED_RATE         where losses of several rows are compared
   steps(row)            of an epoch
   accuracy(torch, row, device, answer)  0 to 1; answer(inputs): the model's, without gradients
 """
@@ -36,6 +37,8 @@ def environ(row):
 def build(framework, row, place):
     if row["tensorrt"]:
         raise NotSupported("TensorRT is measured in TensorFlow alone")
+    if row["data"] != "synthetic":
+        raise NotSupported("PyTorch's rows have synthetic images alone")
     if row["together"] == "mirrored":
         raise NotSupported("MirroredStrategy is TensorFlow's")
     if row["model"] not in _FILES:

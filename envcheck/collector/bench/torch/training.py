@@ -124,6 +124,8 @@ class TorchTraining(object):
 
     def _optimizer_of(self, model):
         rate = model.RATE[0 if self._row["small"] else 1]
+        if self._row["steps"]:
+            rate = getattr(model, "COMPARED_RATE", rate)
         made = model.optimizer(self._torch, self._bare.parameters(), rate)
         return self._jobs.optimizer(made, self._bare)
 
