@@ -176,7 +176,7 @@ def _judged(
     found = [*([own] if own else []), *([peer] if peer else []), *found]
     found.sort(key=lambda one: not one.fits)
     said = judged(one.rate, found)
-    first = suspect(one.run, facts)
+    first = suspect(one.run, facts, (one.rate.median, _resident(one.run.row, rows)))
     slow = said.verdict in ("warn", "fail") or one.unsteady or first.kind in ("input", "neighbour")
     return msgspec.structs.replace(
         one,
@@ -188,6 +188,17 @@ def _judged(
         suspect=first.words if slow else "",
         suspect_kind=first.kind if slow else "",
     )
+
+
+def _resident(row: BenchRow, rows: Sequence[RowResult]) -> float:
+    """The rate of the same row with data that is on the device already; 0 where it was not measured."""
+    if row.data == "synthetic":
+        return 0.0
+    twin = msgspec.structs.replace(row, name="", group="", data="synthetic", memory_mib=0)
+    for other in rows:
+        if msgspec.structs.replace(other.run.row, name="", group="", memory_mib=0) == twin:
+            return other.rate.median if other.rate is not None else 0.0
+    return 0.0
 
 
 def rate(run: RowRun) -> RowRate | None:

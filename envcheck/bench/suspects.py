@@ -41,13 +41,18 @@ class Suspect(NamedTuple):
 NOBODY = Suspect("", "")
 
 
-def suspect(run: RowRun, gpus: Mapping[str, Gpu]) -> Suspect:
-    """The first; NOBODY where nothing stands out. gpus: by PCI address."""
+def suspect(
+    run: RowRun, gpus: Mapping[str, Gpu], resident: tuple[float, float] = (0, 0)
+) -> Suspect:
+    """The first; NOBODY where nothing stands out. gpus: by PCI address.
+
+    resident: (the row's rate, that of the same row with data that is on the device already), 0 for none.
+    """
     for samples in run.samples:
         found = _neighbour(samples)
         if found is not None:
             return _named(found, samples, run, gpus)
-    starved = input_bound(run)
+    starved = input_bound(run, resident)
     if starved:
         return Suspect("input", starved)
     for look in (_throttled, _clocks, _hot, _pcie, _capped):
@@ -58,9 +63,11 @@ def suspect(run: RowRun, gpus: Mapping[str, Gpu]) -> Suspect:
     return NOBODY
 
 
-def input_bound(run: RowRun) -> str:
+def input_bound(run: RowRun, resident: tuple[float, float] = (0, 0)) -> str:
     """In words, where images came more slowly than the GPU could have taken them; "" elsewhere."""
     comes, takes = count(run, "input_rate"), count(run, "resident_rate")
+    if run.row.data != "synthetic" and not (comes and takes):
+        comes, takes = resident
     if not comes or not takes or comes >= _INPUT * takes:
         return ""
     return f"images come at {comes:,.0f}/s, and the GPU takes {takes:,.0f}/s that are there"

@@ -177,6 +177,9 @@ def test_a_machine_that_reads_too_slowly_is_found() -> None:
     )
     finding = only(found(run(400), starved), "BEN-006")
     assert "images come at 1,200/s, and the GPU takes 2,400/s" in finding.message
+    beside = run(1200, "read", data="dali", precision="amp")
+    finding = only(found(run(400), run(2400, precision="amp"), beside), "BEN-006")
+    assert "images come at 1,200/s, and the GPU takes 2,400/s" in finding.message
 
 
 def test_poor_scaling_is_found_with_the_slowest_by_name() -> None:
