@@ -88,16 +88,13 @@ def _reading(place: BenchPlace, request: BenchRequest, batch: int) -> Iterator[P
     """ResNet-50 with images that are read, beside the same with data that is there already."""
     if not request.folder or request.inference:
         return
-    ways: list[Literal["tf.data", "dali"]] = []
-    if place.framework.name == "tensorflow":
-        ways.append("tf.data")
+    if place.framework.name != "tensorflow":
+        why = "images are read in TensorFlow alone, through tf.data and DALI"
+        yield LeftOut("resnet50 with images from --data", why)
+        return
+    ways: list[Literal["tf.data", "dali"]] = ["tf.data"]
     if any(name.startswith("nvidia-dali-") for name in place.packages):
         ways.append("dali")
-    if not ways:
-        yield LeftOut(
-            "resnet50 with images from --data",
-            f"{place.title} reads them through DALI, which the target does not have",
-        )
     mode = next((one for one in reversed(modes(place)) if not one.why_not), None)
     for way in ways if mode is not None else ():
         assert mode is not None
