@@ -1,6 +1,7 @@
 """Rows of the style "keras" in a process of a real TensorFlow: prints what came out, as one JSON object.
 
-Started as `python keras_rows.py ROOT`, with the environment that the style asks for.
+Started as `python keras_rows.py ROOT [WHAT [FOLDER]]`, with the environment that the style asks for. WHAT:
+"read" for images below FOLDER, "rank" for a rank of Horovod's; else all rows that need neither.
 """
 
 import json
@@ -11,7 +12,7 @@ sys.path.insert(0, sys.argv[1])
 import tensorflow as tf
 
 from envcheck.collector.bench import keras
-from envcheck.collector.bench.keras import bert, mlp, together, training
+from envcheck.collector.bench.keras import bert, graphs, mlp, together, training
 from envcheck.collector.bench.place import Place
 from envcheck.collector.kernels.failures import NotSupported
 
@@ -57,10 +58,10 @@ def row(**wanted):
     return dict(ROW, **wanted)
 
 
-def ran(steps=3, accuracy=False, **wanted):
+def ran(steps=3, accuracy=False, place=None, **wanted):
     """What a row tells after so many steps."""
     try:
-        made = keras.build(tf, row(**wanted), Place())
+        made = keras.build(tf, row(**wanted), place or Place())
     except NotSupported as error:
         return {"not_supported": str(error)}
     losses, skipped = [], 0
@@ -118,11 +119,46 @@ def overflowing(**wanted):
         mlp.loss = real
 
 
+def with_arguments():
+    """The evidence of a compiled function that is called with something."""
+    x = tf.ones([4, 4], tf.bfloat16)
+    made = training.compiled(tf, lambda one: tf.matmul(one, one), True)
+    made(x)
+    return graphs.compiled(made, x)
+
+
+def read(folder):
+    for name in ("a", "b"):
+        tf.io.gfile.makedirs(f"{folder}/{name}")
+        for number in range(4):
+            pixels = tf.random.uniform([40 + 8 * number, 60, 3], maxval=255, dtype=tf.int32)
+            pixels = tf.cast(pixels, tf.uint8)
+            data = (tf.io.encode_png if number % 2 else tf.io.encode_jpeg)(pixels)
+            end = "png" if number % 2 else "JPG"
+            tf.io.write_file(f"{folder}/{name}/{number}.{end}", data)
+    place = Place(folder=folder)
+    wanted = {"model": "resnet50", "image": 32, "batch": 2}
+    told = {"tf.data": ran(2, place=place, data="tf.data", **wanted)}
+    told["dali"] = ran(place=place, data="dali", **wanted)
+    told["mlp"] = ran(place=place, data="tf.data")
+    return told
+
+
+def rank():
+    """The whole, and a training on one device for comparison."""
+    import os
+
+    number, ranks = (int(os.environ[name]) for name in ("HOROVOD_RANK", "HOROVOD_SIZE"))
+    told = {"rank": ran(4, place=Place(rank=number, ranks=ranks), together="horovod")}
+    told["alone"] = ran(4)
+    return told
+
+
 def main():
     together._split_cpu(tf, 2)  # which comes before everything else
     together._split_cpu = lambda tf, number: None
     mnist = {"model": "mnist", "batch": 32}
-    told = {
+    return {
         "version": tf.__version__,
         "parameters": counted(),
         "trained": {name: ran(6, model=name, **SMALL[name]) for name in keras.MODELS},
@@ -140,6 +176,7 @@ def main():
         "compiled": ran(compiled=True),
         "compiled amp": ran(compiled=True, **AMP),
         "compiled rewrite": ran(compiled=True, **dict(AMP, way="rewrite")),
+        "compiled with arguments": with_arguments(),
         "forward": ran(train=False),
         "forward compiled": ran(train=False, compiled=True, **AMP),
         "tensorrt": ran(train=False, tensorrt=True),
@@ -147,7 +184,11 @@ def main():
         "alone": ran(4, **FP16),
         "mirrored": ran(4, together="mirrored", **FP16),
     }
-    print(json.dumps(told))
 
 
-main()
+if sys.argv[2:3] == ["read"]:
+    print(json.dumps(read(sys.argv[3])))
+elif sys.argv[2:3] == ["rank"]:
+    print(json.dumps(rank()))
+else:
+    print(json.dumps(main()))

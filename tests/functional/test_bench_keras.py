@@ -14,6 +14,7 @@ import pytest
 from real_targets import real_target
 
 import envcheck
+from envcheck.collector.acceleration.distributed.horovod import Rendezvous, gloo_environ
 
 pytestmark = pytest.mark.slow
 _ROOT = Path(envcheck.__file__).parent.parent
@@ -32,19 +33,29 @@ _PARAMETERS = {
 @functools.cache
 def _rows(name: str) -> dict[str, Any]:
     """All rows, run in one process."""
+    return _answer(_started(name))
+
+
+def _started(name: str, *what: str, **environ: str) -> subprocess.Popen[str]:
     python = real_target(name) / "bin" / "python"
-    argv = [str(python), "-B", str(_HERE / "keras_rows.py"), str(_ROOT)]
-    environ = {
-        **os.environ,
-        "CUDA_VISIBLE_DEVICES": "-1",
-        "TF_CPP_MIN_LOG_LEVEL": "2",
-        "KERAS_BACKEND": "tensorflow",
-    }
-    done = subprocess.run(
-        argv, env=environ, capture_output=True, text=True, timeout=1500, check=False
+    argv = [str(python), "-B", str(_HERE / "keras_rows.py"), str(_ROOT), *what]
+    own = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2", "KERAS_BACKEND": "tensorflow"}
+    return subprocess.Popen(
+        argv,
+        env={**os.environ, **own, **environ},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+
+
+def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
+    try:
+        out, err = process.communicate(timeout=1500)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err[-3000:]
+    found: dict[str, Any] = json.loads(out.splitlines()[-1])
     return found
 
 
@@ -123,6 +134,8 @@ def test_xla_shows_and_so_does_amp_in_it(rows: dict[str, Any]) -> None:
         assert found["compiled_modules"] == 1, name
         assert found["seen_in"] == "HLO", name
         assert found["half_products"] == halves, name
+    assert rows["compiled with arguments"]["seen_in"] == "HLO"
+    assert rows["compiled with arguments"]["half_products"] == 1
     assert rows["compiled rewrite"]["evidence"]["hidden_by_compiler"] is True
     assert rows["compiled"]["losses"] == pytest.approx(rows["plain"]["losses"], rel=0.001)
 
@@ -150,3 +163,30 @@ def test_replicas_with_the_same_samples_train_as_one_does(rows: dict[str, Any]) 
     assert mirrored["evidence"]["weights_differ"] == 0
     assert len(set(mirrored["evidence"]["devices"])) == 2
     assert mirrored["evidence"]["half_products"] == mirrored["evidence"]["products"] == 22
+
+
+@pytest.mark.parametrize("name", ["tensorflow-2.15", "tensorflow-newest"])
+def test_images_are_read_while_it_trains(name: str, tmp_path: Path) -> None:
+    found = _answer(_started(name, "read", str(tmp_path)))
+    evidence = found["tf.data"]["evidence"]
+    assert evidence["convolutions"] == 158
+    assert evidence["input_rate"] > 0
+    assert evidence["resident_rate"] > 0
+    assert 0 < evidence["input_seconds_share"] < 1
+    assert all(math.isfinite(loss) for loss in found["tf.data"]["losses"])
+    assert found["tf.data"]["evidence"]["skipped_steps"] == found["tf.data"]["skipped"] == 0
+    assert "no DALI for this TensorFlow" in found["dali"]["not_supported"]
+    assert "resnet50 alone" in found["mlp"]["not_supported"]
+
+
+def test_ranks_with_the_same_samples_train_as_one_does() -> None:
+    with Rendezvous() as port:
+        ranks = [
+            _started("horovod-2.15", "rank", **gloo_environ(rank, 2, port, 300.0))
+            for rank in range(2)
+        ]
+        found = [_answer(rank) for rank in ranks]
+    for number, one in enumerate(found):
+        assert one["rank"]["losses"] == pytest.approx(one["alone"]["losses"], rel=0.001)
+        assert one["rank"]["evidence"]["rank"] == number
+        assert one["rank"]["evidence"]["ranks"] == 2

@@ -24,10 +24,12 @@ def environ(row):
 
 
 def build(framework, row, place):
-    from . import forward, together, training
+    from . import forward, reading, together, training
 
     training.prepare(framework, row, place)
     file = model(row["model"])
+    if row["data"] != "synthetic":
+        return reading.reading(framework, row, place, file)
     if row["together"]:
         return together.job(framework, row, place, file)
     if not row["train"]:

@@ -45,32 +45,34 @@ def counted(graph):
     return found
 
 
-def ran(watched, function):
+def ran(watched, function, *given):
     """Evidence of the graph that ran, as Grappler left it; where none shows, of the one that was traced."""
     if watched.graph is not None:
         found = dict(counted(watched.graph), seen_in="graph that ran")
     else:
-        graph = function.get_concrete_function().graph.as_graph_def()
+        graph = function.get_concrete_function(*given).graph.as_graph_def()
         found = dict(counted(graph), seen_in="traced graph")
     found["compiled_modules"] = 0
     return found
 
 
-def compiled(function):
+def compiled(function, *given):
     """What XLA makes of a compiled function, by its own text; without it, by the function's graph."""
-    graph = function.get_concrete_function().graph.as_graph_def()
+    graph = function.get_concrete_function(*given).graph.as_graph_def()
     found = counted(graph)
     try:
-        text = function.experimental_get_compiler_ir()(stage="hlo")
+        text = function.experimental_get_compiler_ir(*given)(stage="hlo")
     except Exception:  # not in this version, or not for a function like this one
-        return dict(found, compiled_modules=int(must_compile(function)), seen_in="traced graph")
-    found.update(in_text(text), compiled_modules=int(must_compile(function)), seen_in="HLO")
+        return dict(
+            found, compiled_modules=int(must_compile(function, *given)), seen_in="traced graph"
+        )
+    found.update(in_text(text), compiled_modules=int(must_compile(function, *given)), seen_in="HLO")
     return found
 
 
-def must_compile(function):
+def must_compile(function, *given):
     """Whether a function is one that TensorFlow either compiles by XLA or does not run at all."""
-    made = function.get_concrete_function()
+    made = function.get_concrete_function(*given)
     definition = getattr(made, "function_def", None)
     if definition is None:
         definition = made._inference_function.definition

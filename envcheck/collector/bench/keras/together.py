@@ -82,7 +82,6 @@ class HorovodTraining(KerasTraining):
     """One rank of a job; Horovod's own variables tell which."""
 
     def _prepare(self):
-        tf = self._tf
         try:
             self._hvd = importlib.import_module("horovod.tensorflow")
         except ImportError as error:
@@ -92,9 +91,6 @@ class HorovodTraining(KerasTraining):
             raise RuntimeError(
                 "Horovod has %d ranks, and %d were started" % (self._hvd.size(), self._place.ranks)
             )
-        if self._place.device == "gpu" and len(self._place.gpus) > 1:
-            gpus = tf.config.experimental.list_physical_devices("GPU")
-            tf.config.experimental.set_visible_devices(gpus[self._hvd.local_rank()], "GPU")
 
     def _traced(self):
         tf, hvd = self._tf, self._hvd

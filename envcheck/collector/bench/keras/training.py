@@ -200,12 +200,9 @@ class KerasTraining(object):
 
     def evidence(self):
         row = self._row
-        if row["compiled"]:
-            found = graphs.compiled(self._step)
-            if row["way"] == "rewrite":  # which XLA gets to see no graph of
-                found["hidden_by_compiler"] = True
-        else:
-            found = graphs.ran(self._watched, self._step)
+        found = self.graph()
+        if row["compiled"] and row["way"] == "rewrite":  # which is not run on what XLA compiles
+            found["hidden_by_compiler"] = True
         found["policy"] = precision.policy(row)
         found["keras"] = str(getattr(self._tf.keras, "__version__", "") or self._tf.__version__)
         found["loss_scale"] = self._scaling.scale()
@@ -215,6 +212,12 @@ class KerasTraining(object):
         )
         found["tf32_bits"] = graphs.tf32_bits(self._tf, self._device)
         return found
+
+    def graph(self):
+        """What shows in the step's graph."""
+        if self._row["compiled"]:
+            return graphs.compiled(self._step)
+        return graphs.ran(self._watched, self._step)
 
     def memory(self):
         if self._place.device != "gpu":
