@@ -67,6 +67,7 @@ class BenchWork(msgspec.Struct, frozen=True, kw_only=True):
     """Rows for the collector to run."""
 
     asked: list[str]  # the command line's WHAT
+    options: list[str] = []  # of the command line, which are told with the result
     rows: list[BenchRow]
     repetitions: int = 5
     seconds: float = 2.0  # of a repetition, about

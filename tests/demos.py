@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).parent / "unit"))
 
+import bench_told
 import deep_working
 import h100
 import modes_machine
@@ -21,6 +22,8 @@ import modes_target
 import tensor_runs
 from whole import whole
 
+from envcheck.bench.plan import plan
+from envcheck.bench.request import BenchRequest
 from envcheck.facts.base import Probe
 from envcheck.facts.gpu import Gpu, NvLink
 from envcheck.facts.pci import Pci
@@ -50,6 +53,7 @@ SOURCES = {
     "tensorflow": "import tensorflow",
     "micro_kernels": "micro-kernels",
     "acceleration": "the systems, run",
+    "bench": "the models, run",
 }
 
 IDLE: dict[str, Any] = {
@@ -125,6 +129,13 @@ def silent_systems() -> Snapshot:
     )
 
 
+def bench() -> Snapshot:
+    """ResNet-50 and parity on eight GPUs, one of which is held back by heat while it trains."""
+    well = of(idle())
+    rows = plan(BenchRequest(what=["resnet50", "parity"]), well).rows
+    return bench_told.benched(well, bench_told.trained(rows, slow=h100.ADDRESSES[h100.VICTIM]))
+
+
 # name: what it shows in one line, and what makes it
 DEMOS: dict[str, tuple[str, Callable[[], Snapshot]]] = {
     "healthy": ("8 × H100, healthy, all Tensor Core modes proven", healthy),
@@ -135,6 +146,7 @@ DEMOS: dict[str, tuple[str, Callable[[], Snapshot]]] = {
         modes_target.no_and_cuda,
     ),
     "silent-systems": ("XLA and Horovod are on, and do not do what they are for", silent_systems),
+    "bench": ("ResNet-50 on 8 × H100, one of which heat holds back", bench),
     "odd-machine": ("one GPU has fewer NVLinks and PCIe lanes than its peers", odd),
 }
 

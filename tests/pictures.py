@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
+from envcheck.bench.results import results
 from envcheck.checks.engine import diagnose
 from envcheck.facts.snapshot import load
-from envcheck.reports import tensorcores, terminal
+from envcheck.reports import bench, bench_model, tensorcores, terminal
 from envcheck.reports.model import build
 from envcheck.reports.page import Page
 
@@ -84,8 +85,19 @@ def table(name: str) -> str:
     return page.text().lstrip("\n")
 
 
+def trained(name: str) -> str:
+    """What `envcheck demo bench` begins with: the verdict, and the table of ResNet-50."""
+    snapshot = load(demos.build(name))
+    found = results(snapshot)
+    assert found is not None
+    told = bench_model.build(snapshot, found, diagnose(snapshot, [bench_model.AREA]))
+    text = bench.render(told, found, snapshot, width=WIDTH, colour=True, elsewhere=True)
+    return text.partition("\n\n\x1b[1mParity")[0]
+
+
 # file: its title, and what is in it
 PICTURES: dict[str, tuple[str, Callable[[], str]]] = {
+    "bench.svg": ("envcheck demo bench (simulated)", lambda: trained("bench")),
     "report.svg": ("envcheck demo heat (simulated)", lambda: report("heat")),
     "tensor-cores.svg": (
         "envcheck demo healthy -v: Tensor Cores (simulated)",

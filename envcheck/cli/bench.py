@@ -219,6 +219,19 @@ def _show_plan(arguments: argparse.Namespace, plan: BenchPlan, seen: Snapshot) -
     return ExitCode.HEALTHY
 
 
+def _options(arguments: argparse.Namespace) -> list[str]:
+    """Those that say how rows are run, as somebody would type them again."""
+    told: list[str] = []
+    for option in _RUNNING:
+        value = getattr(arguments, option[2:].replace("-", "_"))
+        if value is True:
+            told.append(option)
+        elif value not in (None, False):
+            shown = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            told += [option, shown]
+    return told
+
+
 def _measure(
     arguments: argparse.Namespace, request: BenchRequest, plan: BenchPlan, seen: Snapshot
 ) -> Collected:
@@ -234,9 +247,12 @@ def _measure(
         seconds=plan.deadline,
         bench=BenchWork(
             asked=request.what,
+            options=_options(arguments),
             rows=plan.rows,
             repetitions=request.repetitions,
             seconds=plan.repetition_seconds,
+            warm_up=plan.warm_up_seconds,
+            busy_ok=arguments.busy_ok,
             folder=request.folder,
         ),
     )
@@ -338,7 +354,9 @@ def _number(least: int, most: int) -> Callable[[str], int]:
 
     def converted(text: str) -> int:
         if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most:,}")
+            raise argparse.ArgumentTypeError(
+                f"{text[:20]!r} is not a number from {least} to {most:,}"
+            )
         return int(text)
 
     return converted

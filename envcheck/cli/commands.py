@@ -27,7 +27,7 @@ HEADINGS = {
         "collect": "write the facts of this machine into a file (a Snapshot)",
         "bundle": "write all that a machine without a network needs",
         "collector": "write the collector as one file, to run without envcheck",
-        "schema": "the JSON Schema of the Snapshot or of the report",
+        "schema": "the JSON Schema of the Snapshot or of a report",
         "completion": "the completion script for bash, zsh, fish or tcsh",
     },
 }

@@ -14,13 +14,19 @@ from .style import style_of
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
-NAMES = ("healthy", "heat", "driver-update", "blind-tensorflow", "silent-systems", "odd-machine")
+NAMES = (
+    *("healthy", "heat", "driver-update", "blind-tensorflow", "silent-systems"),
+    *("bench", "odd-machine"),
+)
+_OF_BENCH = ("text", "json", "html")
+BENCH = "bench"  # the one that is shown by the command of that name
 
 EPILOG = """\
 examples:
   envcheck demo                             the simulated machines, a line each
   envcheck demo heat                        what the doctor says of one
   envcheck demo healthy --format json       the same, as JSON
+  envcheck demo bench --format html --output bench.html
   envcheck demo heat --save machine.json    and its Snapshot, to look into
   envcheck doctor --from machine.json       what `envcheck demo heat` did
 
@@ -36,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"{', '.join(NAMES)}; default: what each shows",
     )
-    add_report(parser)
+    add_report(parser, html="a page of plots, of bench alone")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,16 +52,22 @@ def run(arguments: argparse.Namespace) -> int:
         if vars(arguments) != vars(build_parser(["demo"]).parse_args(["demo"])):
             raise UsageError("these options go with a demo's NAME", hint="envcheck demo lists them")
         return _list()
+    if arguments.name == BENCH and (arguments.commands or arguments.format not in _OF_BENCH):
+        asked = "--commands" if arguments.commands else f"--format {arguments.format}"
+        raise UsageError(f"{asked}: a bench is shown as {', '.join(_OF_BENCH)}")
+    if arguments.name != BENCH and arguments.format == "html":
+        raise UsageError("--format html: only `envcheck demo bench` is a page of plots")
     with as_file(_packaged(arguments.name)) as path:
-        as_doctor = build_parser(["doctor"]).parse_args(
-            ["doctor", "--exit-zero", "--from", str(path)]
+        command = "bench" if arguments.name == BENCH else "doctor"
+        as_command = build_parser([command]).parse_args(
+            [command, "--exit-zero", "--from", str(path)]
         )
-        doctor = as_doctor.run
+        shown = as_command.run
         options = {
-            name: value for name, value in vars(arguments).items() if hasattr(as_doctor, name)
+            name: value for name, value in vars(arguments).items() if hasattr(as_command, name)
         }
-        vars(as_doctor).update(options)
-        return int(doctor(as_doctor))
+        vars(as_command).update(options)
+        return int(shown(as_command))
 
 
 def _packaged(name: str) -> Traversable:

@@ -12,7 +12,8 @@ from . import files
 EPILOG = """\
 examples:
   envcheck schema           of what envcheck collect writes
-  envcheck schema report    of what envcheck doctor --format json writes"""
+  envcheck schema report    of what envcheck doctor --format json writes
+  envcheck schema bench     of what envcheck bench --format json writes"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,10 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "which",
         nargs="?",
-        choices=("snapshot", "report"),
+        choices=("snapshot", "report", "bench"),
         default="snapshot",
         metavar="WHICH",
-        help="snapshot (default) or report",
+        help="snapshot (default), report or bench",
     )
     files.add_output(parser)
 
@@ -34,6 +35,10 @@ def run(arguments: argparse.Namespace) -> int:
         from ..facts import snapshot
 
         schema = snapshot.schema()
+    elif arguments.which == "bench":
+        from ..reports import bench_model
+
+        schema = bench_model.schema()
     else:
         from ..reports import model
 

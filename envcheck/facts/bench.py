@@ -144,6 +144,7 @@ class Bench(Facts, frozen=True, kw_only=True):
     """All rows of one run of `envcheck bench`."""
 
     asked: list[str] = []  # the command line's WHAT
+    options: list[str] = []  # of the command line, which say how rows are run: "--batch", "128"
     inside: str = ""  # the container that they ran in ("image:REF"); "": the machine itself
     began: str = ""  # UTC, "2026-11-20T18:24:52Z"
     seconds: float = 0.0

@@ -22,6 +22,7 @@ from .plain import WORDS, evidence_text, grouped, worst_first
 
 SIMULATED = "Simulated, not real:"
 _GAP = 1
+_CONTEXT = 3  # figures for context, unless the page is verbose
 _NAMES = 4  # rows that a note names
 _STATUS: dict[str, Outcome] = {
     "problems": "fail",
@@ -190,15 +191,15 @@ def _has_memory(memory: RowMemory) -> bool:
 
 
 def _context(page: Page, found: BenchResult, verbose: bool) -> None:
-    lines = list(tables.context(found.rows))
+    lines = tables.context(found.rows)
     if not lines:
         return
     page.blank()
     page.paragraph(("For context, not a judgement:", "heading"))
-    for name, text in lines if verbose else lines[:6]:
+    for name, text in lines if verbose else lines[:_CONTEXT]:
         page.paragraph((f"{name}:", "code"), (text, ""), indent=2, hanging=4)
-    if not verbose and len(lines) > 6:
-        page.paragraph((f"and {len(lines) - 6} more with -v", "quiet"), indent=2)
+    if not verbose and len(lines) > _CONTEXT:
+        page.paragraph((f"and {len(lines) - _CONTEXT} more with -v", "quiet"), indent=2)
 
 
 def _end(page: Page, report: BenchReport, verbose: bool) -> None:
@@ -218,7 +219,7 @@ def _end(page: Page, report: BenchReport, verbose: bool) -> None:
                     page.command(command)
     page.blank()
     slow = [one for one in report.rows if one.result.verdict in ("warn", "fail")]
-    if any(one.gpus for one in slow):
+    if any(one.gpus for one in slow) and not any(one.findings for one in report.results):
         page.paragraph(("What holds a GPU back, the doctor says:", ""))
         page.command("envcheck doctor")
     page.paragraph(("The same again:", ""))

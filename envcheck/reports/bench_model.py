@@ -140,12 +140,12 @@ def gpu_names(snapshot: Snapshot) -> dict[str, str]:
 
 def command_of(bench: Bench, snapshot: Snapshot) -> str:
     """What runs the same rows again on this target."""
-    words = ["envcheck", "bench", *bench.asked]
+    words = ["envcheck", "bench", *bench.asked, *bench.options]
     target = snapshot.target
     if target is not None:
         kind, _, place = target.location.partition(":")
         words += ["--target", place if kind == "path" else target.location]
-    if bench.busy_ok:
+    if bench.busy_ok and "--busy-ok" not in words:
         words.append("--busy-ok")
     return shlex.join(words)
 

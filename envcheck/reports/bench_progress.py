@@ -10,6 +10,16 @@ from typing import Any
 from .. import safe_text
 from .bench_words import number
 
+# The runner's words for what a row is at.
+_PHASES = {
+    "import": "importing the framework",
+    "build": "building the model",
+    "warm-up": "warming up",
+    "measure": "measuring",
+    "losses": "training for its losses",
+    "batch": "looking for the largest batch",
+}
+
 
 class BenchProgress:
     """Takes the runner's events: {"row", "phase", "round", "rounds", "rate", "left"}, any of which may lack.
@@ -45,9 +55,11 @@ class BenchProgress:
         if left is not None:
             self._left = (left, self._clock())
         is_last = record.get("rounds") and record.get("round") == record.get("rounds")
-        if row in self._told or not (is_last or record.get("phase") in ("done", "over")):
+        if row in self._told or not (is_last or record.get("phase") == "losses"):
             return ""
         self._told.add(row)
+        if not is_last:
+            return self._line(row, ", ".join(filter(None, ("its losses", self.left()))))
         return self._line(row, ", ".join(filter(None, (self._rate(row) or "no rate", self.left()))))
 
     def text(self) -> str:
@@ -55,7 +67,8 @@ class BenchProgress:
         row = str(self._now.get("row") or "")
         if not row:
             return ""
-        told = [self._line(row, ""), str(self._now.get("phase") or ""), self._round()]
+        phase = str(self._now.get("phase") or "")
+        told = [self._line(row, ""), _PHASES.get(phase, phase), self._round()]
         return safe_text.one_line(", ".join(filter(None, (*told, self._rate(row), self.left()))))
 
     def left(self) -> str:

@@ -206,9 +206,8 @@ def notes(rows: list[RowResult]) -> list[BenchNote]:
 def _notes(result: RowResult) -> Iterator[tuple[str, str]]:
     run = result.run
     if result.verdict in ("warn", "fail"):
-        suspect = f"; first suspect: {result.suspect}" if result.suspect else ""
-        yield result.verdict, (result.verdict_words or "slower than it should be") + suspect
-    elif result.suspect:
+        yield result.verdict, result.verdict_words or "slower than it should be"
+    if result.suspect and (not result.verdict or result.verdict_by in ("", "baseline")):
         yield "", f"first suspect: {result.suspect}"
     if result.unsteady:
         yield (
@@ -252,15 +251,21 @@ def _largest(result: RowResult) -> str:
     return told
 
 
-def context(results: list[RowResult]) -> Iterator[tuple[str, str]]:
-    """("2,790 images/s: H100 SXM, …", "batch 256"): figures that do not fit, a line each, and in what."""
-    seen: dict[tuple[str, str], None] = {}
+def context(results: list[RowResult]) -> list[tuple[str, str]]:
+    """("1,894 images/s", "H100 80GB SXM5, … (github.com/…); differs in batch 640"): figures that do not fit.
+
+    Each is told once, with the rows that it stands beside.
+    """
+    seen: dict[tuple[str, str], list[str]] = {}
     for result in results:
         for one in result.references:
             if not one.fits:
                 unit = result.rate.unit if result.rate is not None else ""
                 source = f" ({one.source})" if one.source else ""
-                told = f"{words.number(one.rate)} {unit}".rstrip() + f": {one.about}{source}"
                 differs = f"; differs in {one.differs}" if one.differs else ""
-                seen[result.run.row.name, told + differs] = None
-    yield from seen
+                key = f"{words.number(one.rate)} {unit}".rstrip(), one.about + source + differs
+                seen.setdefault(key, []).append(result.run.row.name)
+    return [
+        (rate, f"{about}; beside {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else ""))
+        for (rate, about), names in seen.items()
+    ]

@@ -29,7 +29,7 @@ def test_nothing_is_said_before_anything_runs() -> None:
 def test_a_round_with_its_rate_and_how_long_still() -> None:
     told, clock = progress()
     told.heard(
-        {"row": "resnet50 fp32 256", "phase": "measuring", "round": 2, "rounds": 5, "rate": 402.3}
+        {"row": "resnet50 fp32 256", "phase": "measure", "round": 2, "rounds": 5, "rate": 402.3}
     )
     clock.now += 120
     assert told.text() == (
@@ -53,8 +53,8 @@ def test_a_row_is_told_once_when_it_is_done() -> None:
     line = told.heard({**event, "round": 2})
     assert line == "row 1 of 2: resnet50 fp32 256: 402 images/s, about 5 min left"
     assert told.heard({**event, "round": 2}) == ""
-    assert told.heard({"row": "bert amp", "phase": "over"}).startswith(
-        "row 2 of 2: bert amp: no rate"
+    assert told.heard({"row": "bert amp", "phase": "losses"}).startswith(
+        "row 2 of 2: bert amp: its losses"
     )
 
 

@@ -73,13 +73,15 @@ def test_a_row_has_all_that_the_table_is_for() -> None:
     assert " ".join(line.split()) == told
     assert "[1] published: H100 SXM5 80GB" in text and "README.md#L12" in text
     assert text.startswith("✗ 1 problem: resnet50 amp xla 256: 21 % below 2,790 images/s\n")
-    assert "FAIL resnet50 amp xla 256: 21 % below 2,790 images/s; first suspect: thermal" in text
+    assert "FAIL resnet50 amp xla 256: 21 % below 2,790 images/s\n" in text
+    assert "resnet50 amp xla 256: first suspect: thermal slowdown in 38 %" in text
 
 
 def test_context_stands_apart_from_judgement() -> None:
     text = shown(every_state()[0])
     before, _, after = text.partition("For context, not a judgement:")
-    assert "1,309 images/s: A100 40GB" in after and "differs in GPU" in after
+    after = " ".join(after.split())
+    assert "1,309 images/s: A100 40GB" in after and "differs in GPU; beside resnet50" in after
     assert "1,309" not in before and "2,790" in before
 
 

@@ -9,7 +9,7 @@ import demos
 import pytest
 
 from envcheck.checks.engine import diagnose
-from envcheck.cli.demo import NAMES
+from envcheck.cli.demo import BENCH, NAMES
 from envcheck.cli.main import run
 from envcheck.facts.snapshot import dump, load
 
@@ -20,6 +20,7 @@ SHOWS = {
     "driver-update": ["DRV-002"],
     "blind-tensorflow": ["PKG-013"],
     "silent-systems": ["ACC-008", "ACC-014"],
+    "bench": ["BEN-002"],
     "odd-machine": ["PCI-005", "GPU-013"],
 }
 
@@ -43,8 +44,18 @@ def test_it_shows_what_it_is_there_for(name: str) -> None:
     assert told == SHOWS[name]
 
 
-@pytest.mark.parametrize("face", ["", "-v", "-q", "--commands", "--format markdown"])
-@pytest.mark.parametrize("name", NAMES)
+FACES = [
+    *((name, face) for name in NAMES for face in ("", "-v", "-q")),
+    *(
+        (name, face)
+        for name in NAMES
+        if name != BENCH
+        for face in ("--commands", "--format markdown")
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "face"), FACES)
 def test_its_first_line_says_that_it_is_simulated(
     name: str, face: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,3 +96,12 @@ def test_options_without_a_name_are_refused(capsys: pytest.CaptureFixture[str]) 
     assert run(["demo", "--format", "json"]) == 2
     streams = capsys.readouterr()
     assert (streams.out, "NAME" in streams.err) == ("", True)
+
+
+@pytest.mark.parametrize("face", ["--commands", "--format junit", "--format markdown"])
+def test_a_bench_has_faces_of_its_own(face: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["demo", "bench", *face.split()]) == 2
+    assert "a bench is shown as text, json, html" in capsys.readouterr().err
+    assert run(["demo", "heat", "--format", "html"]) == 2
+    assert run(["demo", "bench", "--format", "html"]) == 0
+    assert capsys.readouterr().out.startswith("<!DOCTYPE html>")

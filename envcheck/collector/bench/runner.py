@@ -28,7 +28,8 @@ class BenchRunner(object):
     """All rows of a request."""
 
     def __init__(self, request, documents, python, start, environ, root, **more):
-        """request: {"asked", "rows", "repetitions", "seconds": of one, "folder", "limit", "busy_ok"}.
+        """request: {"asked", "options", "rows", "repetitions", "seconds": of one, "folder", "limit",
+        "busy_ok"}.
 
         limit: seconds after which no row is begun any more. python: the target's. start(argv, deadline,
         cwd, env, …): a process.Child. more: as Machinery has it.
@@ -72,6 +73,7 @@ class BenchRunner(object):
             "sources": {"*": "the models, run"},
             "facts": {
                 "asked": self.request["asked"],
+                "options": self.request.get("options") or [],
                 "began": started,
                 "seconds": seconds,
                 "interrupted": self.stopped,

@@ -1,0 +1,205 @@
+"""`envcheck bench`: its command line, files that are read, and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import bench_told as b
+import demos
+import jsonschema
+import pytest
+from h100 import ADDRESSES
+from msgspec.structs import replace
+
+from envcheck.cli.demo import BENCH
+from envcheck.cli.main import run
+from envcheck.facts.bench import RowRun
+from envcheck.facts.snapshot import Snapshot, dump
+from envcheck.reports import bench_model
+
+
+def idle() -> Snapshot:
+    return demos.of(demos.idle())
+
+
+def save(folder: Path, name: str, *runs: RowRun, **changes: Any) -> str:
+    path = folder / name
+    path.write_bytes(dump(b.benched(idle(), list(runs), **changes)))
+    return str(path)
+
+
+def on_each(rate: float = 2000.0, slow: float = 2000.0) -> list[RowRun]:
+    """A row on each GPU alone, the last of them at another rate."""
+    rates = [rate] * 7 + [slow]
+    return [
+        b.ran(b.row(f"amp on GPU {n}", gpus=[gpu]), rates[n]) for n, gpu in enumerate(ADDRESSES)
+    ]
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    try:
+        code = run(["bench", *argv])
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    streams = capsys.readouterr()
+    return code, streams.out, streams.err
+
+
+BAD = [
+    (["resnet5"], "no row 'resnet5'; did you mean \"resnet50\"?"),
+    (["--batch", "0"], "'0' is not a number from 1 to"),
+    (["--batch", "-3"], ""),
+    (["--batch", "²"], "'²' is not a number"),
+    (["--batch", "9" * 5000], "is not a number from 1 to"),
+    (["--rounds", "0"], "is not a number from 1 to 100"),
+    (["--gpu", "x"], "'x' is not a GPU's number"),
+    (["--data", "/no/such/place"], "--data /no/such/place: there is no such directory"),
+    (["--data", "/dev/null"], "--data /dev/null: this is no directory"),
+    (["--from", "/no/such/file"], "/no/such/file: No such file or directory"),
+    (["--baseline", "/no/such/file"], "/no/such/file: No such file or directory"),
+    (["--from", "FILE", "--gpu", "0"], "--gpu and --from cannot be used together"),
+    (["--from", "FILE", "--batch", "1"], "--batch and --from cannot be used together"),
+    (["--from", "FILE", "--plan"], "--plan and --from cannot be used together"),
+    (["--from", "FILE", "mlp"], "mlp and --from cannot be used together"),
+    (["--from", "FILE", "--engine", "podman"], "--engine and --from cannot be used"),
+    (["--from", "FILE", "--target", "x"], "not allowed with"),
+    (["--from", "FILE", "--save", "FILE"], "--from names the same file"),
+    (["--plan", "--save", "x"], "--save and --plan cannot be used together"),
+    (["--plan", "--format", "html"], "--plan and --format html cannot be used together"),
+    (["--format", "xml"], '--format "xml": not one of text, json, html'),
+    (["--output", "/no/such/place/file"], "there is no directory /no/such/place"),
+    (["-q", "-v"], "not allowed with"),
+]
+
+
+@pytest.mark.parametrize(("argv", "sentence"), BAD, ids=[" ".join(a)[:30] for a, _ in BAD])
+def test_bad_input_is_one_sentence(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    argv: list[str],
+    sentence: str,
+) -> None:
+    file = save(tmp_path, "file", *on_each())
+    code, out, err = said(capsys, *(file if word == "FILE" else word for word in argv))
+    assert (code, out) == (2, "") and sentence in err, err
+    assert "Traceback" not in err and len(err.splitlines()) <= 2
+
+
+HOSTILE = {
+    "nothing": b"",
+    "no JSON": b"\x00\xff\x1b[2J",
+    "another's JSON": b'{"rows": 5}',
+    "deep": b'{"bench":' * 200_000,
+    "of a newer schema": b'{"schema": 999, "machine": {}}',
+}
+
+
+@pytest.mark.parametrize("option", ["--from", "--baseline"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_are_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, name: str
+) -> None:
+    path, good = tmp_path / "file", save(tmp_path, "good", *on_each())
+    path.write_bytes(HOSTILE[name])
+    more = ["--from", good] if option == "--baseline" else []
+    code, out, err = said(capsys, option, str(path), *more)
+    assert (code, out) == (2, "")
+    assert err.startswith("envcheck: ") and "Traceback" not in err and "\x1b" not in err
+
+
+def test_a_snapshot_without_a_bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "machine.json"
+    path.write_bytes(dump(idle()))
+    code, _, err = said(capsys, "--from", str(path))
+    assert code == 2 and f"{path}: this Snapshot has no bench" in err
+    good = save(tmp_path, "good", *on_each())
+    code, _, err = said(capsys, "--from", good, "--baseline", str(path))
+    assert code == 2 and "this Snapshot has no bench" in err
+
+
+def test_a_baseline_of_another_product(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    here = save(tmp_path, "here", *on_each())
+    on_cpu = [replace(run, row=replace(run.row, gpus=[])) for run in on_each()]
+    there = save(tmp_path, "there", *on_cpu)
+    code, out, err = said(capsys, "--from", here, "--baseline", there)
+    assert (code, out) == (2, "") and f"--baseline {there}: " in err
+
+
+def test_a_baseline_judges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    well = save(tmp_path, "well", b.ran(b.row(), 2400))
+    now = save(tmp_path, "now", b.ran(b.row(), 1900))
+    code, out, _ = said(capsys, "--from", now)
+    assert code == 0 and "FAIL" not in out
+    code, out, _ = said(capsys, "--from", now, "--baseline", well)
+    assert code == 1 and "the baseline" in out and "FAIL resnet50 amp xla 256" in out
+    assert said(capsys, "--from", now, "--baseline", well, "--exit-zero")[0] == 0
+    code, out, _ = said(capsys, "--from", well, "--baseline", well)
+    assert code == 0 and out.startswith("✓ as fast as it should be: 1 of 1 row")
+
+
+@pytest.mark.parametrize(
+    ("slow", "options", "code"),
+    [
+        (2000.0, "", 0),
+        (1840.0, "", 0),
+        (1840.0, "--fail-on warn", 1),
+        (1840.0, "--fail-on warn --exit-zero", 0),
+        (1500.0, "", 1),
+        (1500.0, "-q", 1),
+        (1500.0, "--format json", 1),
+        (1500.0, "--format html", 1),
+        (1500.0, "--exit-zero", 0),
+    ],
+)
+def test_exit_codes(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    slow: float,
+    options: str,
+    code: int,
+) -> None:
+    file = save(tmp_path, "file", *on_each(slow=slow))
+    found, out, _ = said(capsys, "--from", file, *options.split())
+    assert found == code, out
+
+
+def test_nothing_measured_is_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_ = b.ran(b.row(), 1, rounds=0, outcome="not-run", reason="no time left")
+    file = save(tmp_path, "file", run_)
+    code, out, _ = said(capsys, "--from", file)
+    assert code == 4 and "nothing was measured: resnet50 amp xla 256: not run: no time left" in out
+
+
+def test_a_file_of_an_interrupted_bench_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = save(tmp_path, "file", *on_each(), interrupted=True)
+    code, out, _ = said(capsys, "--from", file)
+    assert code == 0 and "; interrupted after 8 rows" in " ".join(out.split())
+
+
+def test_the_report_obeys_its_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--batch", "256", "--rounds", "7"]
+    file = save(tmp_path, "file", *on_each(), options=options)
+    _, out, _ = said(capsys, "--from", file, "--format", "json")
+    report = json.loads(out)
+    jsonschema.validate(report, bench_model.schema())
+    first = report["rows"][0]
+    assert first["command"].startswith("envcheck bench resnet50 --batch 256 --rounds 7 --target")
+    assert (first["driver"], first["framework"], first["gpus"]) == ("535.104.05", "2.19.1", ["0"])
+    assert first["settings"] == {"TF_GPU_THREAD_MODE": "gpu_private"}
+    assert first["result"]["run"]["row"]["batch"] == 256
+    assert run(["schema", "bench"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(bench_model.schema()))
+
+
+def test_a_saved_bench_says_the_same_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, again = save(tmp_path, "first", *on_each(slow=1500.0)), str(tmp_path / "again")
+    _, shown, _ = said(capsys, "--from", first, "--save", again, "--format", "json")
+    assert said(capsys, "--from", again, "--format", "json")[1] == shown
+    assert run(["demo", BENCH, "--format", "html"]) == 0
+    assert "Simulated, not real" in capsys.readouterr().out
