@@ -71,24 +71,27 @@ print(json.dumps(found))
 """
 # The slope of the loss along a random direction: by the gradient, and by the loss on both sides, in FP64.
 GRADIENT = """
+import numpy
+from envcheck.collector.bench.jax.training import JaxTraining
 jax.config.update("jax_enable_x64", True)
-found = []
+JaxTraining._ready = lambda self: None  # its step is not compiled
+random, found = numpy.random.RandomState(9), []
 for row in work:
     training = style.build(jax, row, Place())
-    wide = lambda tree: jax.tree_util.tree_map(
-        lambda one: one.astype("float64") if "float" in str(one.dtype) else one, tree)
+    wide = lambda tree: jax.tree_util.tree_map(lambda one: numpy.asarray(
+        one, "float64" if "float" in str(one.dtype) else one.dtype), tree)
     params, state = wide(training._held["params"]), wide(training._held["state"])
-    inputs, targets = wide(training._batch(training._held, training._data))
-    loss = jax.jit(lambda params: training.objective(params, state, inputs, targets)[0])
+    inputs, targets = wide(jax.jit(training._batch)(training._held, training._data))
+    both = jax.jit(jax.value_and_grad(
+        lambda params: training.objective(params, state, inputs, targets)[0]))
     leaves, tree = jax.tree_util.tree_flatten(params)
-    keys = jax.random.split(jax.random.PRNGKey(9), len(leaves))
-    way = [jax.random.normal(key, one.shape, "float64") for key, one in zip(keys, leaves)]
-    length = sum(float((one * one).sum()) for one in way) ** 0.5
+    way = [random.standard_normal(one.shape) for one in leaves]
+    length = sum((one * one).sum() for one in way) ** 0.5
     way = [one / length for one in way]  # short, so that few units are pushed over their edges
-    slope = sum(float((a * b).sum()) for a, b in
-        zip(way, jax.tree_util.tree_leaves(jax.grad(loss)(params))))
+    slopes = jax.tree_util.tree_leaves(both(params)[1])
+    slope = sum(float((a * numpy.asarray(b)).sum()) for a, b in zip(way, slopes))
     step = 1e-6
-    moved = [float(loss(tree.unflatten([p + sign * step * d for p, d in zip(leaves, way)])))
+    moved = [float(both(tree.unflatten([p + sign * step * d for p, d in zip(leaves, way)]))[0])
         for sign in (1, -1)]
     found.append([slope, (moved[0] - moved[1]) / (2 * step)])
 print(json.dumps(found))
