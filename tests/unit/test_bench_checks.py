@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from pathlib import Path
 from typing import Any
 
 import bench_machines as made
@@ -14,7 +16,9 @@ import whole
 from bench_runs import run, samples
 from build import area_checks, ok
 
+from envcheck.checks import bench as bench_checks
 from envcheck.checks.engine import diagnose
+from envcheck.checks.registry import areas
 from envcheck.facts import snapshot as snapshots
 from envcheck.facts.base import Probe
 from envcheck.facts.bench import Bench, RowRun
@@ -257,3 +261,15 @@ def test_controls_that_agree_show_nothing() -> None:
     result = found(_losses("fp32"), _losses("amp", precision="amp"), stuck)["BEN-005"]
     assert result.outcome == "could-not-run"
     assert "100 steps do not show a fault" in str(result)
+
+
+def test_areas_that_remedies_name_are_there() -> None:
+    known = {*areas(), "environment"}
+    sources = Path(bench_checks.__file__).parent.glob("*.py")
+    named = [
+        word
+        for source in sources
+        for asked in re.findall(r'--only ([a-z -]*)["\']', source.read_text(encoding="utf-8"))
+        for word in asked.split()
+    ]
+    assert named and set(named) <= known

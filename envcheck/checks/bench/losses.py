@@ -72,7 +72,7 @@ def _parted(view: SnapshotView, one: RowResult, curve: ParityCurve) -> Finding:
             "each by itself.",
             [
                 again(view, one),
-                f"envcheck doctor {target(view)}--level deep -v --only acceleration tensor-cores",
+                f"envcheck doctor {target(view)}--level deep -v --only acceleration tensorcores",
             ],
         ),
         f"{curve.label}: {curve.words}",
