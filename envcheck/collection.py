@@ -288,13 +288,16 @@ def _asking_first(child: Any) -> Iterator[None]:
 def _run(child: Any, progress: Progress | None, events: Events | None, pipe: Any = None) -> Any:
     """The collector's process.Result."""
     told: dict[str, Any] = {}
+    enough: list[bool] = []
 
     def hear(record: str | bytes) -> None:
         if events is not None:
             try:
                 events(msgspec.json.decode(record))
             except Enough:
-                child.interrupt()
+                if not enough:  # a second time would be as a second Ctrl-C
+                    child.interrupt()
+                enough.append(True)
 
     def watch() -> None:
         for line in child.new_stderr():

@@ -211,7 +211,7 @@ def _exit_code(soak: Soak, results: list[CheckResult]) -> int:
     outcomes = {result.outcome for result in results}
     if soak.stopped == "user":
         return ExitCode.INTERRUPTED
-    if "fail" in outcomes:
+    if "fail" in outcomes or soak.stopped == "fail-fast":
         return ExitCode.PROBLEMS
     return ExitCode.COULD_NOT_LOOK if "could-not-run" in outcomes else ExitCode.HEALTHY
 

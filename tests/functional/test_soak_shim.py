@@ -53,6 +53,10 @@ class Begun:
                 return self.lines[-1]
         raise AssertionError(f"no {words!r} in {self.lines}; {self.rest()}")
 
+    def until_both_compute(self) -> None:
+        while self.until("TFLOP/s").count("TFLOP/s") < 2:
+            pass
+
     def rest(self) -> str:
         out, errors = self.child.communicate(timeout=90)
         return out.decode() + errors.decode()
@@ -134,7 +138,7 @@ def test_memory_that_forgets_a_bit_is_found(failed_fast: Soaked) -> None:
 
 
 def test_one_gpus_death_ends_it_where_that_was_asked_for(failed_fast: Soaked) -> None:
-    code, soak, told = failed_fast(dies="0:50")
+    code, soak, told = failed_fast(dies="0:20")
     dead, alive = soak.gpus
     assert code == 1 and dead.outcome == "died" and "CUDA_ERROR_UNKNOWN" in dead.reason
     assert dead.ended is not None and alive.outcome == "ok" and "SOAK-002" in told
@@ -154,19 +158,25 @@ def test_the_others_go_on_where_one_dies_and_its_death_has_a_time(
 ) -> None:
     kept = tmp_path / "kept.json"
     one = begin(
-        *("--for", "30s", "--every", "3s", "--format", "json", "--save", kept), dies="0:100", gpus=2
+        *("--for", "30s", "--every", "3s", "--format", "json", "--save", kept), dies="0:20", gpus=2
     )
     lines = [json.loads(line) for line in one.rest().splitlines() if line.startswith("{")]
     assert one.child.returncode == 1
     minutes, summary = lines[:-1], lines[-1]["summary"]
     assert [line["minute"] for line in minutes] == list(range(1, len(minutes) + 1))
-    assert any("died" in failure for g in minutes[0]["gpus"] for failure in g["failures"])
-    assert {g["index"] for line in minutes[3:] for g in line["gpus"]} == {1}, "one alone is left"
+    deaths = [
+        line["minute"]
+        for line in minutes
+        for g in line["gpus"]
+        if any("died" in failure for failure in g["failures"])
+    ]
+    assert len(deaths) == 1, minutes
+    after = [line for line in minutes if line["minute"] > deaths[0]]
+    assert {g["index"] for line in after for g in line["gpus"]} == {1}, "one alone is left"
     dead, alive = summary["gpus"]
-    assert dead["outcome"] == "died" and 0 < dead["ended"] < 15 and alive["outcome"] == "ok"
+    assert dead["outcome"] == "died" and 0 < dead["ended"] < 30 and alive["outcome"] == "ok"
     assert summary["verdict"] == "fail" and summary["stopped"] == ""
-    assert summary["seconds"] == pytest.approx(30, abs=8)
-    assert alive["products"] > 10 * dead["products"] > 0
+    assert summary["seconds"] >= 30 and alive["products"] > 100
     again = subprocess.run(
         [sys.executable, "-m", "envcheck", "soak", "--from", kept, "--format", "html"],
         capture_output=True,
@@ -197,7 +207,7 @@ def test_kill_9_leaves_no_process(begin: Begin) -> None:
 
 def test_a_killed_process_of_one_gpu_is_that_gpus_death(begin: Begin) -> None:
     one = begin("--for", "1d", "--every", "1s", "--fail-fast")
-    one.until("0:0")
+    one.until_both_compute()
     workers = [pid for pid, _parent, command in running(one.home) if b"soak.child" in command]
     assert len(workers) == 2
     os.kill(workers[0], signal.SIGKILL)

@@ -290,6 +290,12 @@ def test_a_minute_much_slower_than_the_first_ones_fails() -> None:
     assert told == [[]] * 4 + [["12% slower than at first"]]
 
 
+def test_the_rate_of_a_few_seconds_is_no_figure() -> None:
+    rates = [600.0, 300.0, 600.0, 600.0, 200.0]
+    short = [minute(place, tflops=rate, seconds=2.0) for place, rate in enumerate(rates)]
+    assert watched(*short) == [[]] * 5
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("30m", 1800), ("90s", 90), ("1h30m", 5400), ("2d", 172_800), (" 1 H ", 3600), ("1.5h", 5400)],

@@ -10,6 +10,7 @@ from ...data.soak_limits import soak_limit
 from ...facts.soak import SoakMinute
 
 _FIRST = 3  # minutes whose rate the later ones are held against
+_SHORT = 30.0  # seconds: the rate of less is no figure
 _MEMORY = ("ecc_uncorrected", "remap_uncorrectable", "retired_pages", "remap_failed")
 _HELD = {"hw_thermal_slowdown": "slowed down by heat", "hw_power_brake_slowdown": "power brake"}
 
@@ -55,7 +56,7 @@ class MinuteWatch:
             before = self._width.setdefault(told.gpu, minute.pcie_width)
             if minute.pcie_width < before:
                 found.append(f"PCIe x{minute.pcie_width}, was x{before}")
-        if minute.tflops is None or told.outcome != "ok":
+        if minute.tflops is None or told.outcome != "ok" or minute.seconds < _SHORT:
             return found
         first = self._rates.setdefault(told.gpu, [])
         if len(first) < _FIRST:
