@@ -58,7 +58,7 @@ class Talk:
     """A process that answers lines."""
 
     def __init__(self, argv: list[str]) -> None:
-        env = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
+        env = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env
         )
@@ -83,6 +83,14 @@ class Talk:
                     if name in record:
                         return record[name]
         sys.exit("a row's process has ended")
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Of all its threads so far."""
+        found = 0
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            found += int((task / "schedstat").read_text().split()[0])
+        return found / 1e9
 
     def order(self, **words: Any) -> None:
         self.say(json.dumps(words))
@@ -112,7 +120,7 @@ def row_of(target: str) -> dict[str, Any]:
     code = STYLE.replace("importlib.metadata", "importlib_metadata") if _is_old(python) else STYLE
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     style: Any = done.stdout.strip()
-    made = BenchRow(name="mlp", what="mlp", model="mlp", style=style, batch=64, small=True)
+    made = BenchRow(name="mlp", what="mlp", model="mlp", style=style, batch=16, small=True)
     return {name: getattr(made, name) for name in made.__struct_fields__}
 
 
@@ -135,25 +143,30 @@ def harness(target: str, rounds: int) -> None:
     by_harness.order(warm=20)
     bare.say("20")
     steps = max(1, round(SECONDS / float(bare.hear()) * 20))
-    times: dict[str, list[float]] = {"bare": [], "harness": []}
+    control = Talk([python, "-B", "-c", BARE, ROOT, json.dumps(row)])
+    control.hear()
+    control.say("20")
+    control.hear()
+    talks = {"bare": bare, "harness": by_harness, "control": control}
+    used: dict[str, list[float]] = {who: [] for who in talks}
     for number in range(rounds):
-        for who in ("bare", "harness") if number % 2 else ("harness", "bare"):
-            if who == "bare":
-                bare.say(str(steps))
-                times[who].append(float(bare.hear()))
+        for who in list(talks)[:: 1 if number % 2 else -1]:
+            one = talks[who]
+            before = one.cpu_seconds
+            if who == "harness":
+                one.order(measure=steps)
             else:
-                by_harness.say(json.dumps({"measure": steps}))
-                times[who].append(float(by_harness.hear("repetition")["seconds"]))
-                by_harness.hear("did")
-    by_harness.end()
-    bare.end()
-    # The faster half: what a neighbour on this machine has slowed down says nothing.
-    fast = {who: statistics.median(sorted(took)[: rounds // 2]) for who, took in times.items()}
-    cost = 100 * (fast["harness"] / fast["bare"] - 1)
-    least = 100 * (min(times["harness"]) / min(times["bare"]) - 1)
-    rates = [steps / fast["bare"]]
-    words = f"{Path(target).name}, {row['style']}: {statistics.median(rates):,.0f} steps/s"
-    figure = f"{cost:+.2f} % (of the fastest: {least:+.2f} %)"
+                one.say(str(steps))
+                one.hear()
+            used[who].append(one.cpu_seconds - before)
+    for one in talks.values():
+        one.end()
+    # Processor time, with all that the harness does between two orders: the clock tells of neighbours, too.
+    each = {who: statistics.median(seconds) / steps for who, seconds in used.items()}
+    cost = 100 * (each["harness"] / each["bare"] - 1)
+    alike = 100 * (each["control"] / each["bare"] - 1)
+    words = f"{Path(target).name}, {row['style']}: {1000 * each['bare']:.2f} ms of a CPU a step"
+    figure = f"{cost:+.1f} %; a second bare loop {alike:+.1f} %"
     print(f"| the harness beside the bare loop ({words}) | {figure} | {said('harness', cost)} |")
 
 
