@@ -13,6 +13,7 @@ from cli import environment
 from real_targets import real_target
 
 import envcheck as package
+from envcheck.collector.acceleration.dali_images import JPEG, PNG
 
 pytestmark = pytest.mark.slow
 
@@ -144,6 +145,23 @@ def test_forward_alone_runs_what_training_runs_forward() -> None:
     assert found["unet-3d"]["evidence"]["convolutions"] == 18
     for model, told in found.items():
         assert told["parameters"] == trained()[model]["parameters"]
+
+
+def test_images_are_read_from_a_folder(tmp_path: Path) -> None:
+    for name, data in (("cats/1.jpg", JPEG), ("dogs/1.png", PNG), ("dogs/more/2.JPEG", JPEG)):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    row = {"image": 32, "data": "tf.data"}
+    asked = [
+        {**request("train", "resnet50", 2, **{**row, **more}), "folder": str(tmp_path)}
+        for more in ({}, {"train": False}, {"data": "dali"})
+    ]
+    trained_on, forward, dali = ask(asked)
+    told = trained_on["evidence"]
+    assert told["convolutions"] == 158 and forward["evidence"]["convolutions"] == 53
+    assert told["input_rate"] > 0 and told["resident_rate"] > 0
+    assert len(set(forward["losses"])) == 2  # other images, or other parts of them
+    assert dali == {"not_supported": "TensorFlow 1's sessions read images through tf.data alone"}
 
 
 def test_what_this_version_and_a_cpu_lack() -> None:

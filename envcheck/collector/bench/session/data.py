@@ -1,6 +1,7 @@
 """What a row is trained on: synthetic samples that lie on the device, or images that are read."""
 
 from ...kernels.failures import NotSupported
+from . import reading
 
 
 def batches(tf, row, place, model, layers):
@@ -13,7 +14,11 @@ def batches(tf, row, place, model, layers):
         raise NotSupported("images are read for resnet50 alone")
     if not place.folder:
         raise ValueError("no folder of images is given")
-    raise NotSupported("no data %s" % row["data"])
+    if row["data"] != "tf.data":
+        raise NotSupported("TensorFlow 1's sessions read images through tf.data alone")
+    if row["together"]:
+        raise NotSupported("images are read on each GPU by itself")
+    return reading.batches(tf, row, place, model, layers)
 
 
 def kept(tf, row, model, count, layers):

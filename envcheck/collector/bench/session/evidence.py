@@ -42,8 +42,11 @@ def of_graphs(graphs, modules=()):
     for module in modules if told["compiled_modules"] else ():
         inside = hlo.count(module)
         types.update(_HALVES.intersection(inside.pop("types")))
-        for name, number in inside.items():
-            told[name] += number
+        for kind in _KINDS:
+            told[kind] += inside[kind]
+            told["half_" + kind] += inside["half_" + kind]
+        if inside["unread"]:
+            told["hidden_by_compiler"] = True
     if types or told["convolutions"] + told["products"]:
         told["math_dtype"] = ",".join(sorted(types)) or "float32"
     return told

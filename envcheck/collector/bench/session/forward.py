@@ -45,7 +45,7 @@ class SessionForward(object):
             self._loss = tf.cast(model.loss(tf, targets, outputs), tf.float32)
             updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
             self._forward = tf.group(_used(tf, outputs), *updates)
-            begin = tf.global_variables_initializer()
+            begin = [tf.global_variables_initializer(), tf.tables_initializer()]
         self._session = tf.Session(graph=graph, config=precision.config(tf, row))
         self._session.run(begin)
 

@@ -1,6 +1,6 @@
 """The training loop, the same for all of TensorFlow 1's models."""
 
-from . import compiled, data, evidence, precision, together
+from . import compiled, data, evidence, precision, reading, together
 from .layers import SessionLayers
 
 SCOPE = "model"
@@ -31,7 +31,11 @@ class SessionTraining(object):
             if hasattr(model, "OTHERS"):
                 answers = self._answers()
                 self.accuracy = lambda: float(self._session.run(answers))
-            begin = [tf.global_variables_initializer(), self._job.broadcast()]
+            begin = [
+                tf.global_variables_initializer(),
+                tf.tables_initializer(),
+                self._job.broadcast(),
+            ]
         config = self._job.configured(precision.config(tf, row))
         self._session = tf.Session(graph=graph, config=config)
         for one in begin:
@@ -43,6 +47,7 @@ class SessionTraining(object):
         tf, row, model = self._tf, self._row, self._model
         layers = self._layers(True)
         inputs, targets = data.batches(tf, row, self._place, model, layers)
+        self._batch = inputs + targets
         with tf.variable_scope(SCOPE):
             outputs = model.forward(tf, row, inputs, layers)
         loss = model.loss(tf, targets, outputs)
@@ -84,6 +89,9 @@ class SessionTraining(object):
         if self._scale is not None:
             told["loss_scale"] = float(self._session.run(self._scale))
         told.update(self._job.evidence())
+        if self._row["data"] != "synthetic":
+            batch = self._row["batch"]
+            told.update(reading.rates(self._session, self._batch, self.train_op, batch))
         told["tf32_bits"] = evidence.bits_of_tf32(self._tf, self._place, told["convolutions"] > 0)
         return told
 
