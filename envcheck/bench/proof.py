@@ -85,14 +85,11 @@ def counted(run: RowRun) -> str:
 
 
 def _half(run: RowRun, beside: RowRun | None) -> Proven:
+    if run.evidence.get("hidden_by_compiler") is True:
+        return Proven("not-known", "the compiler hides the types")
     if not _total(run):
-        if run.evidence.get("hidden_by_compiler") is True:
-            return Proven("not-known", "the compiler hides the types")
         return Proven("not-known", "no types were seen")
-    stays = [kind for kind in _KINDS if count(run, kind) and not count(run, f"half_{kind}")]
-    if stays:
-        if run.evidence.get("hidden_by_compiler") is True:
-            return Proven("not-known", "the compiler hides the types")
+    if any(count(run, kind) and not count(run, f"half_{kind}") for kind in _KINDS):
         return Proven("not-engaged", counted(run))
     if beside is None:
         return Proven("not-known", f"{counted(run)}, and no row in FP32 to hold it against")

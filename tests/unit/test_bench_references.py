@@ -134,13 +134,13 @@ def _resnet50() -> tuple[int, int]:
 
 
 def _bert(layers: int, width: int, length: int) -> tuple[int, int]:
-    """The same of BERT's pretraining, both heads, the output layer over all positions."""
+    """The same of BERT's pretraining, both heads, the output layer over the masked words alone."""
     inner, words = 4 * width, 30522
     layer = 4 * (width**2 + width) + 2 * width * inner + inner + width + 4 * width
     heads = (width**2 + width) + (width**2 + width + 2 * width + words) + 2 * width + 2
     parameters = (words + 512 + 2) * width + 2 * width + layers * layer + heads
     products = layers * (length * (4 * width**2 + 2 * width * inner) + 2 * length**2 * width)
-    products += length * (width**2 + width * words) + width**2 + 2 * width
+    products += round(0.15 * length) * (width**2 + width * words) + width**2 + 2 * width
     return parameters, products
 
 

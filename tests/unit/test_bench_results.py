@@ -75,7 +75,11 @@ def test_without_fp32_it_is_over_tf32_and_says_so() -> None:
             "0 of 9 convolutions and 3 of 3 products",
         ),
         ({"hidden_by_compiler": True}, "not-known", "the compiler hides"),
-        ({"convolutions": 9, "hidden_by_compiler": True}, "not-known", "the compiler hides"),
+        (
+            {"convolutions": 9, "half_convolutions": 9, "hidden_by_compiler": True},
+            "not-known",
+            "the compiler hides",
+        ),
         ({}, "not-known", ""),
         ({"loss_scale": 1.0}, "not-known", "no types were seen"),
         ({"convolutions": "many", "half_convolutions": True}, "not-known", "no types"),
