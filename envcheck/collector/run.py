@@ -7,7 +7,7 @@ import time
 
 from . import foreign, inside, probes
 from .acceleration.runner import SystemsRunner, patience
-from .bench.runner import BenchRunner
+from .bench.running.runner import BenchRunner
 from .documents import document, section
 from .kernels import jobs
 from .kernels.campaign import Campaign, PythonCommand, cores

@@ -12,8 +12,9 @@ import msgspec
 import pytest
 from systems import gpu
 
-from envcheck.collector.bench import child, machinery, runner, styles, telling
+from envcheck.collector.bench import child, styles, telling
 from envcheck.collector.bench.place import Place
+from envcheck.collector.bench.running import machinery, runner
 from envcheck.collector.kernels.campaign import PythonCommand
 from envcheck.collector.runtime.process import Result
 from envcheck.facts.base import Probe

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from bench_world import GPU, World, row
 
-from envcheck.collector.bench.batch import MOST, BatchSearch, even
+from envcheck.collector.bench.running.batch import MOST, BatchSearch, even
 
 
 def search(

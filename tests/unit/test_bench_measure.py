@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from bench_world import row
 
-from envcheck.collector.bench import samples
-from envcheck.collector.bench.left import TimeLeft
-from envcheck.collector.bench.measure import CHUNK, MOST_STEPS, Warming, steps_in
+from envcheck.collector.bench.running import samples
+from envcheck.collector.bench.running.left import TimeLeft
+from envcheck.collector.bench.running.measure import CHUNK, MOST_STEPS, Warming, steps_in
 
 
 def warmed(rate: Callable[[float], float], first: float = 3.0, limit: float = 20.0) -> Warming:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bench_world import Died, Hangs, World, row
 
-from envcheck.collector.bench import rank_environ
+from envcheck.collector.bench.running import rank_environ
 
 
 @pytest.fixture

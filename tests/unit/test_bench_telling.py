@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from bench_world import row
 
-from envcheck.collector.bench import driver_memory, telling
+from envcheck.collector.bench import telling
+from envcheck.collector.bench.running import driver_memory
 from envcheck.collector.bench.telling import MARK, RowHeard
 from envcheck.facts.bench import RowRun
 

@@ -1,8 +1,7 @@
 """The training loop, the same for all of JAX's models: a step is one function, compiled."""
 
 from ...kernels.failures import NotSupported
-from .. import tf32_bits
-from . import modules
+from .. import hlo, tf32_bits
 
 # What a loss scale begins with, and after how many good steps it doubles.
 _SCALE, _GROWTH = 2.0**15, 2000
@@ -224,7 +223,7 @@ class JaxTraining(object):
         return float(self._model.loss(self._jax, self._row, self._last, targets))
 
     def evidence(self):
-        found = modules.evidence(*(self._text or ("", "")), on_gpu=self._on_gpu)
+        found = hlo.evidence(*(self._text or ("", "")), on_gpu=self._on_gpu)
         found["tf32_bits"] = self._tf32_bits()
         if "scaler" in self._held:
             scaler = self._held["scaler"]

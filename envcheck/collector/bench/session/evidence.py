@@ -3,8 +3,7 @@
 import importlib
 
 from ...acceleration.amp import tensorflow_step
-from .. import tf32_bits
-from ..jax import modules as hlo
+from .. import hlo, tf32_bits
 from . import compiled
 
 _EDGE = 256  # of the product whose bits are looked at
@@ -14,9 +13,7 @@ _HALVES = frozenset(tensorflow_step.HALF.values())
 
 def of_session(tf, session, operation):
     """Evidence of one more run of an operation: its graphs as they were after Grappler and XLA had them."""
-    modules = (
-        compiled.modules()
-    )  # before this run, which has graphs of its own and compiles them again
+    modules = compiled.modules()  # before this run, which compiles graphs of its own once more
     told = tf.RunMetadata()
     options = tf.RunOptions(output_partition_graphs=True)
     session.run(operation, options=options, run_metadata=told)

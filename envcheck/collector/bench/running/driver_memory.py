@@ -3,14 +3,14 @@
 import json
 import sys
 
-from ..nvml.binding import Binding, load
-from ..probes.nvml import VENDORED
-from ..runtime.child import PACKAGE
+from ...nvml.binding import Binding, load
+from ...probes.nvml import VENDORED
+from ...runtime.child import PACKAGE
 
 DEADLINE = 8.0
 # Started as `python -c BOOTSTRAP ROOT PYNVML`.
 BOOTSTRAP = PACKAGE + (
-    "from envcheck.collector.bench.driver_memory import main\nmain(sys.argv[2])\n"
+    "from envcheck.collector.bench.running.driver_memory import main\nmain(sys.argv[2])\n"
 )
 _NOT_TOLD = (None, 2**64 - 1)  # NVML_VALUE_NOT_AVAILABLE
 

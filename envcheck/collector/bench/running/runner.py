@@ -2,7 +2,7 @@
 
 import time
 
-from ..acceleration.telling import line
+from ...acceleration.telling import line
 from .group import GroupRun
 from .largest import LargestBatch
 from .left import TimeLeft

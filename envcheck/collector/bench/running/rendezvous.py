@@ -3,11 +3,11 @@
 import sys
 import time
 
-from ..acceleration.distributed.horovod import Rendezvous
-from ..runtime.child import PACKAGE
+from ...acceleration.distributed.horovod import Rendezvous
+from ...runtime.child import PACKAGE
 
 # Started as `python -c BOOTSTRAP ROOT`.
-BOOTSTRAP = PACKAGE + ("from envcheck.collector.bench.rendezvous import main\nmain()\n")
+BOOTSTRAP = PACKAGE + ("from envcheck.collector.bench.running.rendezvous import main\nmain()\n")
 
 
 def main():

@@ -4,11 +4,12 @@ import json
 import os
 import time
 
-from ..acceleration.distributed import loopback
-from ..facts import known
-from ..telemetry.telemetry import Telemetry
-from . import driver_memory, rank_environ, rendezvous, styles
-from .child import BOOTSTRAP
+from ...acceleration.distributed import loopback
+from ...facts import known
+from ...telemetry.telemetry import Telemetry
+from .. import styles
+from ..child import BOOTSTRAP
+from . import driver_memory, rank_environ, rendezvous
 from .row_at_work import RowAtWork
 from .row_process import RowProcess
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envcheck.collector.bench.jax import modules
+from envcheck.collector.bench import hlo
 
 STABLE = """
 module @jit_step {
@@ -42,7 +42,7 @@ custom_call_target="__cublas$gemm", backend_config={"alpha_real":1}
 
 
 def counts(text: str) -> dict[str, Any]:
-    return modules.count(text)
+    return hlo.count(text)
 
 
 def test_what_jax_gives_to_xla() -> None:
@@ -86,13 +86,13 @@ def test_a_product_of_unknown_types_is_not_half() -> None:
 
 
 def test_on_a_gpu_what_xla_made_of_it_counts_and_on_a_cpu_what_it_was_given() -> None:
-    on_gpu = modules.evidence(STABLE, COMPILED, on_gpu=True)
+    on_gpu = hlo.evidence(STABLE, COMPILED, on_gpu=True)
     assert (on_gpu["half_products"], on_gpu["convolutions"], on_gpu["half_convolutions"]) == (
         2,
         2,
         0,
     )
-    on_cpu = modules.evidence(STABLE, COMPILED, on_gpu=False)
+    on_cpu = hlo.evidence(STABLE, COMPILED, on_gpu=False)
     assert (on_cpu["products"], on_cpu["convolutions"], on_cpu["half_convolutions"]) == (3, 1, 1)
     assert on_gpu["compiled_half_products"] == on_cpu["compiled_half_products"] == 2
     assert on_gpu["math_dtype"] == "bfloat16,float16,float32"
@@ -101,12 +101,12 @@ def test_on_a_gpu_what_xla_made_of_it_counts_and_on_a_cpu_what_it_was_given() ->
 
 def test_types_that_cannot_be_read_leave_it_at_what_was_asked_for() -> None:
     unread = COMPILED + "  %z = f16[2]{0} dot(%nowhere, %never)\n"
-    assert modules.evidence(STABLE, unread, on_gpu=True)["products"] == 3
-    nothing = modules.evidence(STABLE, "HloModule empty", on_gpu=True)
+    assert hlo.evidence(STABLE, unread, on_gpu=True)["products"] == 3
+    nothing = hlo.evidence(STABLE, "HloModule empty", on_gpu=True)
     assert nothing["half_products"] == 2 and nothing["hidden_by_compiler"] is True
 
 
 def test_without_any_text_nothing_is_said() -> None:
-    assert modules.evidence("", "", on_gpu=True) == {}
-    assert "half_products" not in modules.evidence("", "HloModule empty", on_gpu=True)
-    assert modules.evidence("", COMPILED, on_gpu=True)["half_products"] == 2
+    assert hlo.evidence("", "", on_gpu=True) == {}
+    assert "half_products" not in hlo.evidence("", "HloModule empty", on_gpu=True)
+    assert hlo.evidence("", COMPILED, on_gpu=True)["half_products"] == 2

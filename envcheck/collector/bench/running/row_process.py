@@ -8,9 +8,9 @@ import signal
 import tempfile
 import time
 
-from .. import framework
-from ..acceleration.telling import is_out_of_memory, line
-from . import telling
+from ... import framework
+from ...acceleration.telling import is_out_of_memory, line
+from .. import telling
 
 IMPORT = 120.0  # seconds for a framework to be imported
 BUILD = 300.0  # seconds for a model to be built, and for its first step: compilers are slow

@@ -2,7 +2,7 @@
 
 import time
 
-from ..acceleration.telling import line
+from ...acceleration.telling import line
 from .measure import Warming
 from .row_process import BUILD, ENDING, ample
 
