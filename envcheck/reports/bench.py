@@ -54,7 +54,7 @@ def render(
         page.blank()
         _table(page, table)
         _notes(page, table.notes)
-    parity(page, found.rows)
+    parity(page, found)
     scaling(page, found)
     shapes(page, found, verbose)
     _systems(page, report, snapshot, verbose)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from ..bench.records import BenchResult, RowResult
 from ..facts.base import known
@@ -38,7 +38,7 @@ def render(report: BenchReport, found: BenchResult, snapshot: Snapshot) -> str:
     parts = [*_head(report)]
     for number, table in enumerate(shown, 1):
         parts += _table(table, number, gpus)
-    parts += _parity(found.rows)
+    parts += _parity(found)
     parts += _scaling(found)
     parts += _shapes(found)
     parts += _over_time(found.rows, gpus)
@@ -155,14 +155,15 @@ def _memory(table: BenchTable, number: int, gpus: Mapping[str, str]) -> str:
     return bars(f"memory-{number}", "Memory", "GiB", rows) if rows else ""
 
 
-def _parity(results: Iterable[RowResult]) -> Iterator[str]:
+def _parity(found: BenchResult) -> Iterator[str]:
     """Losses of the same seed over one another."""
-    rows = [one for one in results if one.run.row.what == "parity"]
+    rows = [one for one in found.rows if one.run.row.what == "parity"]
     if not rows:
         return
     yield html.heading(f"Parity: {words.title_of(rows[0])}")
     curves = [_losses(one) for one in rows if one.run.losses]
     yield html.plot(lines("parity", "Losses", "loss", curves, along="step"))
+    yield html.listed(("", "", told) for told in words.told_of_parity(found.parity))
     yield html.listed(
         (tables.LEVELS.get(note.level, ""), note.level, _said(note.names, note.text))
         for note in tables.notes(rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..bench.records import BenchResult, RowResult
@@ -14,36 +13,50 @@ from .bench_table import notes
 if TYPE_CHECKING:
     from .page import Page
 
+_ALONE = (
+    "No other mode's losses are there to hold beside these: --plan says why a mode is left out."
+)
 _SHAPES = 12  # of a row, that are shown unless the page is verbose
 
 
-def parity(page: Page, results: Iterable[RowResult]) -> None:
+def parity(page: Page, result: BenchResult) -> None:
     """Losses of the same seed in different modes, and whether they agree."""
     from .page import Column
 
-    rows = [one for one in results if one.run.row.what == "parity"]
+    rows = [one for one in result.rows if one.run.row.what == "parity"]
     if not rows:
         return
+    off = words.off_reference(result.parity)
     page.blank()
     page.paragraph(("Parity:", "heading"), (words.title_of(rows[0]), ""), hanging=2)
-    columns = ("AMP", words.COMPILERS[rows[0].run.row.style], "Type", "Steps", "First loss", "Last")
+    columns = (
+        "AMP",
+        words.COMPILERS[rows[0].run.row.style],
+        "Type",
+        "Steps",
+        "First loss",
+        "Last",
+        "Off FP32",
+    )
     page.table(
         [Column(one, right=place > 2) for place, one in enumerate(columns)],
-        [[(cell, "") for cell in _losses(one)] for one in rows],
+        [[(cell, "") for cell in _losses(one, off.get(one.run.row.name, ""))] for one in rows],
         indent=2,
         gap=2,
     )
+    for told in words.told_of_parity(result.parity) or [_ALONE] * (len(rows) == 1):
+        page.paragraph((told, ""), indent=2, hanging=4)
     for note in notes(rows):
         page.paragraph((f"{', '.join(note.names)}:", "code"), (note.text, ""), indent=2, hanging=4)
 
 
-def _losses(result: RowResult) -> list[str]:
+def _losses(result: RowResult, off: str) -> list[str]:
     row, losses = result.run.row, result.run.losses
     compiled = "yes" if row.compiled else "no"
     told = [words.amp_of(row), compiled, words.precision_of(row), f"{len(losses):,}"]
     if not losses:
-        return [*told, words.outcome_of(result), ""]
-    return [*told, _loss(losses[:1]), _loss(losses[-max(1, len(losses) // 10) :])]
+        return [*told, words.outcome_of(result), "", ""]
+    return [*told, _loss(losses[:1]), _loss(losses[-max(1, len(losses) // 10) :]), off]
 
 
 def _loss(losses: list[float | None]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from ..bench.parity import AGREE, ParityCurve, ParityResult
 from ..bench.records import ReferenceRate, RowResult, ScalingResult
 from ..facts.base import known
 from ..facts.bench import BenchRow, Style
@@ -158,6 +159,37 @@ def told_of_job(job: ScalingResult) -> str:
         f"{job.name}: {number(job.rate)} of {number(job.alone)} {job.unit} that its GPUs do alone"
         f" ({share(job.efficiency)}){slowest}"
     )
+
+
+def off_reference(found: Iterable[ParityResult]) -> dict[str, str]:
+    """By a row's name, how far its losses are from FP32's: "0.75 %"."""
+    curves = [curve for one in found for curve in one.curves if curve.distance is not None]
+    return {curve.name: _percent(curve) for curve in curves}
+
+
+def told_of_parity(found: Iterable[ParityResult]) -> list[str]:
+    """Who agrees with FP32, and what the controls do; nothing of rows that were not judged."""
+    told = []
+    for one in found:
+        for curve in one.curves:
+            if curve.agreement == "not-judged":
+                continue
+            does = "agrees with FP32" if curve.agreement == "agrees" else "parts from FP32"
+            meant = curve.agreement == ("parts" if curve.control else "agrees")
+            if curve.control:
+                does += ", as a control must" if meant else ", which a control should not"
+            told.append(f"{_upper(curve.label)} {does}: {curve.words}.")
+    if told:
+        told.append(f"To agree, smoothed losses may be {100 * AGREE:.0f} % off at the most.")
+    return told
+
+
+def _percent(curve: ParityCurve) -> str:
+    return f"{100 * (curve.distance or 0.0):.2f} %"
+
+
+def _upper(label: str) -> str:
+    return label[:1].upper() + label[1:]
 
 
 def unproven(result: RowResult) -> bool:

@@ -8,8 +8,10 @@ from typing import Any
 import bench_told as b
 import demos
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 
+from envcheck.bench.parity import parities
 from envcheck.bench.records import BenchResult, RowResult
 from envcheck.facts.base import Unavailable
 from envcheck.facts.bench import BatchTried, Repetition, RowMemory, ShapeRate, WarmUp
@@ -189,6 +191,34 @@ def test_parity_and_shapes_have_sections_of_their_own() -> None:
     assert "Parity: MNIST network" in text and "no number" in text and "2.31" in text
     assert "Shapes: shapes half, float16" in text and "product 63 × 63 × 63: 63 runs at" in text
     assert "no repetition" not in text
+
+
+def test_parity_says_who_agrees_and_what_the_controls_do() -> None:
+    fields: dict[str, Any] = {"what": "parity", "model": "mnist", "steps": 60, "group": "parity"}
+    fields["compiled"] = False
+    half = {"precision": "half", "way": "", "scaler": ""}
+    losses = [2.3 - 0.03 * step for step in range(60)]
+    rows = [
+        b.row("parity fp32", precision="fp32", half="", way="", scaler="", **fields),
+        b.row("parity amp", **fields),
+        b.row("parity amp stuck scaler", **fields | {"scaler": "stuck"}),
+        b.row("parity half", **fields | half),
+    ]
+    curves = (losses, [1.01 * one for one in losses], [2.3] * 60, [1.001 * one for one in losses])
+    runs = [b.ran(row, 1, rounds=0, losses=curve) for row, curve in zip(rows, curves, strict=True)]
+    told, found = report(*(b.judged(run) for run in runs))
+    text = bench.render(told, replace(found, parity=parities(runs)), MACHINE, width=120)
+    assert "Off FP32" in text and "1.00 %\n" in text
+    assert "AMP agrees with FP32: at most 1.00 % from FP32, at step" in text
+    assert "A stuck loss scale parts from FP32, as a control must: at most" in text
+    assert "All in FP16 agrees with FP32, which a control should not: at most 0.10 %" in text
+    assert "To agree, smoothed losses may be 4 % off at the most." in text
+
+
+def test_a_parity_of_one_row_says_that_nothing_is_beside_it() -> None:
+    row = b.row(what="parity", model="mnist", steps=60, precision="fp32", scaler="", way="")
+    text = shown(b.judged(b.ran(row, 1, rounds=0, losses=b.losses(60))))
+    assert "No other mode's losses are there to hold beside these: --plan says why" in text
 
 
 def test_interrupted_is_said_first() -> None:

@@ -158,6 +158,8 @@ class JaxTraining(object):
 
     def _updated(self, held, grads):
         tree, rate = self._jax.tree_util.tree_map, self._model.RATE
+        if self._row["steps"]:
+            rate = getattr(self._model, "COMPARED_RATE", rate)
         if self._model.OPTIMIZER == "momentum":
             first = tree(lambda old, new: _MOMENTUM * old + new, held["first"], grads)
             params = tree(lambda p, m: p - rate * m, held["params"], first)

@@ -123,7 +123,10 @@ class KerasTraining(object):
         with self._scope():
             precision.seed(tf, row["seed"])
             self.model = make(tf, row, model)
-            self._optimizer = precision.optimizer(tf, row, model.OPTIMIZER, model.SETTINGS)
+            settings = model.SETTINGS
+            if row["steps"]:
+                settings = getattr(model, "COMPARED", settings)
+            self._optimizer = precision.optimizer(tf, row, model.OPTIMIZER, settings)
             self._scaling = precision.Scaling(tf, self._optimizer)
             _build(self._optimizer, self.model.trainable_variables)
             self._step = self._traced()
@@ -189,7 +192,7 @@ class KerasTraining(object):
         tf, others = self._tf, self._file.others(self._row)
         right = 0
         with tf.device(self._device):
-            inputs, targets = self._file.samples(tf, self._row, others)
+            inputs, targets = self._file.samples(tf, dict(self._row, steps=0), others)
             for start in range(0, others, _CHUNK):
                 outputs = self.model(inputs[start : start + _CHUNK], training=False)
                 guessed = tf.argmax(outputs, axis=-1)

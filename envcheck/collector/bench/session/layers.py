@@ -45,6 +45,9 @@ class SessionLayers(object):
     def random_normal(self, shape):
         return self._tf.random_normal(shape, seed=self.seed())
 
+    def random_uniform(self, shape):
+        return self._tf.random_uniform(shape, seed=self.seed())
+
     def random_classes(self, shape, number):
         """Of 64 bits: TensorFlow keeps variables of 32-bit integers in the host's memory."""
         return self._tf.random_uniform(shape, maxval=number, dtype=self._tf.int64, seed=self.seed())

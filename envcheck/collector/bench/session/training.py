@@ -53,7 +53,10 @@ class SessionTraining(object):
         loss = model.loss(tf, targets, outputs)
         if self._job.replicas > 1:
             loss /= self._job.replicas  # whose gradients are summed
-        optimizer = precision.wrapped(tf, row, self._job.distributed(model.optimizer(tf)))
+        make = model.optimizer
+        if row["steps"]:
+            make = getattr(model, "compared_optimizer", make)
+        optimizer = precision.wrapped(tf, row, self._job.distributed(make(tf)))
         trained = optimizer.minimize(loss, tf.train.get_or_create_global_step())
         self._optimizer = self._optimizer or optimizer
         return trained, tf.cast(loss, tf.float32)
@@ -64,7 +67,8 @@ class SessionTraining(object):
     def _answers(self):
         """How many of the other samples are answered rightly, as a share."""
         tf, model = self._tf, self._model
-        inputs, targets = data.kept(tf, self._row, model, model.OTHERS, self._layers(False))
+        row = dict(self._row, steps=0)  # with no mistaken targets
+        inputs, targets = data.kept(tf, row, model, model.OTHERS, self._layers(False))
         with tf.variable_scope(SCOPE, reuse=True):
             (logits,) = model.forward(tf, self._row, inputs, self._layers(False))
         right = tf.equal(tf.argmax(logits, -1), targets[0])
