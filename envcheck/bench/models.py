@@ -20,7 +20,7 @@ _SMALL = {
     "mlp": 0.02,
 }
 _OVERHEAD_MIB = (
-    1200  # of a framework's process on a GPU: its context, cuDNN's and cuBLAS's workspaces
+    1200  # of a framework's process on a GPU: its context, workspaces of cuDNN and cuBLAS
 )
 
 

@@ -46,7 +46,7 @@ def _resnet50(place: BenchPlace, request: BenchRequest) -> Iterator[Planned]:
         place, request, "resnet50", "resnet50", batches, compiled=True, main=main, image=image
     )
     if request.inference:
-        yield from _tensorrt(place, request, main)
+        yield from _tensorrt(place, main)
     elif request.batch is None:
         yield from largest(place, "resnet50", "resnet50", batches[-1], image=image)
     yield from _reading(place, request, main)
@@ -71,7 +71,7 @@ def resnet_main(place: BenchPlace, request: BenchRequest) -> int:
     return largest_that_fits(place, (256, 128, 64, 32, 16, 8), template)
 
 
-def _tensorrt(place: BenchPlace, request: BenchRequest, batch: int) -> Iterator[Planned]:
+def _tensorrt(place: BenchPlace, batch: int) -> Iterator[Planned]:
     name = f"resnet50 forward amp tf-trt {batch}"
     if place.framework.name != "tensorflow":
         return

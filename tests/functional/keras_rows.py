@@ -11,7 +11,7 @@ sys.path.insert(0, sys.argv[1])
 
 import tensorflow as tf
 
-from envcheck.collector.bench import keras
+from envcheck.collector.bench import keras, styles
 from envcheck.collector.bench.keras import bert, graphs, mlp, together, training
 from envcheck.collector.bench.place import Place
 from envcheck.collector.kernels.failures import NotSupported
@@ -79,8 +79,10 @@ def counted():
     """The parameters of every model in full size."""
     real, bert._normal = bert._normal, lambda tf: "zeros"  # which takes no time
     found = {}
-    for name in keras.MODELS:
-        model = keras.model(name).make(tf, row(model=name, small=False, image=0, length=128))
+    for name in styles.MODELS:
+        model = styles.model("keras", name).make(
+            tf, row(model=name, small=False, image=0, length=128)
+        )
         found[name] = training.parameters(model)
         del model
     bert._normal = real
@@ -161,8 +163,8 @@ def main():
     return {
         "version": tf.__version__,
         "parameters": counted(),
-        "trained": {name: ran(6, model=name, **SMALL[name]) for name in keras.MODELS},
-        "gradient": {name: gradient(name) for name in keras.MODELS if name != "bert-large"},
+        "trained": {name: ran(6, model=name, **SMALL[name]) for name in styles.MODELS},
+        "gradient": {name: gradient(name) for name in styles.MODELS if name != "bert-large"},
         "fp32": ran(40, accuracy=True, **mnist),
         "untrained": ran(1, accuracy=True, **mnist),
         "policy": ran(40, **dict(AMP, **mnist)),

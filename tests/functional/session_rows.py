@@ -14,7 +14,7 @@ import numpy
 import tensorflow as tf
 
 from envcheck.collector.acceleration.amp import made_up_gpu, tensorflow_step
-from envcheck.collector.bench import session
+from envcheck.collector.bench import session, styles
 from envcheck.collector.bench.place import Place
 from envcheck.collector.bench.session.layers import SessionLayers
 from envcheck.collector.kernels.failures import NotSupported
@@ -44,7 +44,7 @@ def train(row, steps, folder):
 
 def count(row, steps, folder):
     """Its trainable parameters, by the graph alone."""
-    model = session.model(row["model"])
+    model = styles.model("session", row["model"])
     with tf.Graph().as_default():
         _loss(model, row, SessionLayers(tf, row, True))
         return sum(one.shape.num_elements() for one in tf.trainable_variables())
@@ -52,7 +52,7 @@ def count(row, steps, folder):
 
 def gradient(row, steps, folder):
     """[TensorFlow's derivative along a random direction, the loss's finite difference]."""
-    model = session.model(row["model"])
+    model = styles.model("session", row["model"])
     random = numpy.random.RandomState(3)
     # TensorFlow 1 has no pooling of volumes in 64 bits.
     dtype, size = (tf.float32, 3e-5) if row["model"] == "unet-3d" else (tf.float64, 1e-8)

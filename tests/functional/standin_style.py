@@ -15,7 +15,6 @@ import time
 from pathlib import Path
 
 FRAMEWORK = "torch"
-MODELS = ("mlp",)
 
 
 def environ(row):

@@ -40,7 +40,7 @@ START = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import jax
-from envcheck.collector.bench import jax as style
+from envcheck.collector.bench import jax as style, styles
 from envcheck.collector.bench.place import Place
 work = json.loads(sys.argv[2])
 """
@@ -63,8 +63,8 @@ print(json.dumps(found))
 """
 COUNT = """
 found = {}
-for model, file in style._MODELS.items():
-    row = dict(work[0], model=model)
+for model in styles.MODELS:
+    file, row = styles.model("jax", model), dict(work[0], model=model)
     shapes = jax.eval_shape(lambda key: file.init(jax, row, key)[0], jax.random.PRNGKey(0))
     found[model] = sum(one.size for one in jax.tree_util.tree_leaves(shapes))
 print(json.dumps(found))

@@ -58,7 +58,6 @@ def test_losses_fall_and_amp_is_engaged_in_every_model() -> None:
         assert seen["convolutions"] + seen["products"] >= 8
         seen = half["evidence"]
         assert seen["half_convolutions"] == seen["convolutions"]
-        # PyTorch's own attention with dropout computes in 32 bits on the CPU.
         assert seen["half_products"] >= seen["products"] * 3 / 4
         assert seen["math_dtype"] == "bfloat16"
 

@@ -30,7 +30,6 @@ def test_two_small_ones_predict_it() -> None:
     assert [one["batch"] for one in found.told] == [16, 32, 168]
     assert [one["predicted"] for one in found.told] == [False, False, True]
     assert found.largest == 168 and found.by == "prediction" and not found.is_bound
-    assert found.memory_mib == 9400
 
 
 def test_what_does_not_fit_is_left_by_halves_of_the_step() -> None:

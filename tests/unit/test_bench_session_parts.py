@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from envcheck.collector.bench import session
 from envcheck.collector.bench.place import Place
-from envcheck.collector.bench.session import evidence, reading
+from envcheck.collector.bench.session import evidence
 from envcheck.collector.kernels.failures import NotSupported
 
 ROW = {"precision": "fp32", "compiled": False, "gpus": [], "train": True}
@@ -27,19 +26,6 @@ def test_fp32_is_fp32_and_xla_is_for_cpus_too() -> None:
 def test_tensorflow_2_is_not_this_style() -> None:
     with pytest.raises(NotSupported, match=r"TensorFlow 1's, and this is 2\.15"):
         session.build(SimpleNamespace(__version__="2.15.1"), ROW, Place())
-
-
-def test_an_image_is_of_its_folders_class(tmp_path: Path) -> None:
-    for name in ("b/1.PNG", "a/2.jpg", "a/1.jpeg", "a/notes.txt", "c/d/3.jpg"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(b"")
-    found = [(str(Path(path).relative_to(tmp_path)), n) for path, n in reading.found(tmp_path, 2)]
-    assert found == [("a/1.jpeg", 0), ("a/2.jpg", 0), ("b/1.PNG", 1), ("c/d/3.jpg", 0)]
-
-
-def test_a_folder_without_images_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no JPEG and no PNG lies below"):
-        reading.found(tmp_path, 10)
 
 
 def node(op: str, kind: int = 1, calls: str = "") -> Any:

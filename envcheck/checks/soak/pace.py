@@ -13,10 +13,7 @@ from ..registry import check
 from .common import Apart, Soaked, apart, highest, mean_rate, rates, soaked, whole_minutes
 
 _LEAST = 4  # minutes for a fall to be one
-_END = (
-    0.1  # the share of the minutes that are first, and last; three at the least where there are six
-)
-_HEAT = ("hw_thermal_slowdown", "sw_thermal_slowdown")
+_END = 0.1  # the share of minutes that are first, and last; three at least where there are six
 _LOOK = "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER,TEMPERATURE -i {}"
 
 

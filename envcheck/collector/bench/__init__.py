@@ -2,7 +2,6 @@
 
 A style is a package of this folder (session, keras, torch, jax) which can be imported without its framework:
   FRAMEWORK      what a row's process imports: "tensorflow", "torch" or "jax"
-  MODELS         the names of the models that it has: ("resnet50", "mlp")
   environ(row)   variables of the environment that a row's process is started with: {name: value}
   build(framework, row, place)  the Training of a row. row: a BenchRow as a dictionary, with every field.
                  place: a place.Place, which says where it runs. Raises NotSupported

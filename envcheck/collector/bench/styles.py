@@ -1,8 +1,18 @@
-"""The styles, by name: each a package beside this file."""
+"""The styles and their models, by name: each style a package beside this file, with a file a model."""
 
 import importlib
 
 NAMES = ("session", "keras", "torch", "jax")
+_FILES = {  # of each style
+    "resnet50": "resnet50",
+    "mnist": "mnist",
+    "bert-base": "bert",
+    "bert-large": "bert",
+    "unet-2d": "unet",
+    "unet-3d": "unet",
+    "mlp": "mlp",
+}
+MODELS = tuple(sorted(_FILES))
 
 
 def load(name):
@@ -10,3 +20,8 @@ def load(name):
     if name not in NAMES:
         raise ValueError("%r is no style" % (name,))
     return importlib.import_module(__package__ + "." + name)
+
+
+def model(style, name):
+    """The module of a style that writes a model; the style's own docstring says what it holds."""
+    return importlib.import_module("%s.%s.%s" % (__package__, style, _FILES[name]))

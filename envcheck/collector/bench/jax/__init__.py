@@ -1,18 +1,17 @@
-"""JAX, as its users write it without a library of layers: pure functions, pytrees, jit, value_and_grad."""
+"""JAX, as its users write it without a library of layers: pure functions, pytrees, jit, value_and_grad.
 
-from . import bert, mlp, mnist, resnet50, unet
+The file of a model holds
+  OPTIMIZER, RATE            "adam" or "momentum", and its learning rate
+  init(jax, row, key)        (weights, what is not trained): pytrees
+  apply(jax, row, params, state, inputs, train)  (outputs, the state after it)
+  loss(jax, row, outputs, targets)  a scalar
+  data(jax, row, key, batch) (inputs, targets): synthetic ones, on the device
+and, where samples can be learned, others(jax, row, key): some that it is not trained on.
+"""
+
+from .. import styles
 
 FRAMEWORK = "jax"
-_MODELS = {
-    "bert-base": bert,
-    "bert-large": bert,
-    "mlp": mlp,
-    "mnist": mnist,
-    "resnet50": resnet50,
-    "unet-2d": unet,
-    "unet-3d": unet,
-}
-MODELS = tuple(sorted(_MODELS))
 
 
 def environ(row):
@@ -26,4 +25,4 @@ def environ(row):
 def build(framework, row, place):
     from .training import JaxTraining
 
-    return JaxTraining(framework, row, place, _MODELS[row["model"]])
+    return JaxTraining(framework, row, place, styles.model("jax", row["model"]))

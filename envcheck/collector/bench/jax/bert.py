@@ -2,25 +2,17 @@
 
 import math
 
+from .. import architecture
+from ..architecture import POSITIONS, TYPES, masked
 from . import layers
 
 OPTIMIZER = "adam"
 RATE = 1e-4
-POSITIONS = 512
-_TYPES = 2
-_SIZES = {"bert-base": (12, 768, 12), "bert-large": (24, 1024, 16)}  # layers, width, heads
 _DEVIATION = 0.02
-_MASKED = 0.15  # of the words are to be found
-_DROPPED = 0.1
-
-
-def _size(row):
-    """(layers, width, heads, vocabulary)."""
-    return (2, 128, 2, 1000) if row["small"] else _SIZES[row["model"]] + (30522,)
 
 
 def init(jax, row, key):
-    layer_count, width, _heads, words = _size(row)
+    layer_count, width, _heads, words = architecture.bert(row)
     some = layers.keys(jax, key)
 
     def table(rows):
@@ -44,7 +36,7 @@ def init(jax, row, key):
     params = {
         "words": table(words),
         "positions": table(POSITIONS),
-        "types": table(_TYPES),
+        "types": table(TYPES),
         "norm": layers.norm_init(jax, width),
         "layers": [encoder() for _layer in range(layer_count)],
         "pooler": dense(width, width),
@@ -53,13 +45,12 @@ def init(jax, row, key):
         "words_bias": jax.numpy.zeros((words,)),
         "next": dense(width, 2),
     }
-    # Rows whose losses are compared drop nothing: other types would drop other numbers.
-    return params, {} if row["steps"] or not row["train"] else {"random": next(some)}
+    return params, {"random": next(some)} if architecture.dropped(row) else {}
 
 
 def apply(jax, row, params, state, inputs, train):
-    heads, length = _size(row)[2], inputs["words"].shape[1]
-    drop, state = _dropping(jax, state, train)
+    heads, length = architecture.bert(row).heads, inputs["words"].shape[1]
+    drop, state = _dropping(jax, state, train, architecture.dropped(row))
     x = params["words"][inputs["words"]] + params["types"][inputs["types"]]
     x = drop(layers.layer_norm(jax, params["norm"], x + params["positions"][:length]))
     for layer in params["layers"]:
@@ -69,20 +60,20 @@ def apply(jax, row, params, state, inputs, train):
         outer = layers.dense(jax, layer["outer"], inner)
         x = layers.layer_norm(jax, layer["norm"], x + drop(outer))
     pooled = drop(jax.numpy.tanh(layers.dense(jax, params["pooler"], x[:, 0])))
-    masked = jax.numpy.take_along_axis(x, inputs["places"][..., None], axis=1)
-    masked = jax.nn.gelu(layers.dense(jax, params["transform"], masked), approximate=False)
-    masked = layers.layer_norm(jax, params["transform_norm"], masked)
-    words = jax.numpy.dot(masked, params["words"].T) + params["words_bias"]
+    hidden = jax.numpy.take_along_axis(x, inputs["places"][..., None], axis=1)
+    hidden = jax.nn.gelu(layers.dense(jax, params["transform"], hidden), approximate=False)
+    hidden = layers.layer_norm(jax, params["transform_norm"], hidden)
+    words = jax.numpy.dot(hidden, params["words"].T) + params["words_bias"]
     return {"words": words, "next": layers.dense(jax, params["next"], pooled)}, state
 
 
-def _dropping(jax, state, train):
+def _dropping(jax, state, train, rate):
     """(what drops some numbers, the state after it)."""
     if not train or "random" not in state:
         return lambda x: x, state
     key, own = jax.random.split(state["random"])
     some = layers.keys(jax, own)
-    return lambda x: layers.dropout(jax, next(some), x, _DROPPED), {"random": key}
+    return lambda x: layers.dropout(jax, next(some), x, rate), {"random": key}
 
 
 def _attention(jax, layer, x, heads, drop):
@@ -103,17 +94,17 @@ def loss(jax, row, outputs, targets):
 
 
 def data(jax, row, key, batch):
-    length, words = row["length"], _size(row)[3]
+    length, words = row["length"], architecture.bert(row).vocabulary
     some = layers.keys(jax, key)
-    size, masked = (batch, length), (batch, max(1, int(_MASKED * length)))
+    size, hidden = (batch, length), (batch, masked(length))
     inputs = {
         "words": jax.random.randint(next(some), size, 0, words),
         "types": (jax.numpy.arange(length) >= length // 2).astype("int32")
         * jax.numpy.ones(size, "int32"),
-        "places": jax.random.randint(next(some), masked, 0, length),
+        "places": jax.random.randint(next(some), hidden, 0, length),
     }
     targets = {
-        "words": jax.random.randint(next(some), masked, 0, words),
+        "words": jax.random.randint(next(some), hidden, 0, words),
         "next": jax.random.randint(next(some), (batch,), 0, 2),
     }
     return inputs, targets

@@ -17,7 +17,7 @@ class JaxTraining(object):
     """A Training (collector/bench/__init__.py)."""
 
     def __init__(self, jax, row, place, model):
-        _check(jax, row, place)
+        _check(row)
         self._jax, self._row, self._model = jax, row, model
         self._devices = _devices(jax, row, place)
         self._on_gpu = place.device == "gpu"
@@ -280,7 +280,7 @@ class JaxTraining(object):
         return float(jax.jit(right)(held, own))
 
 
-def _check(jax, row, place):
+def _check(row):
     """Raises NotSupported."""
     if not row["compiled"]:
         raise NotSupported("JAX always compiles: its rows are compiled ones")

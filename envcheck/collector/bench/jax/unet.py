@@ -1,26 +1,21 @@
 """UNet: two convolutions a level, down by pooling and up by transposed convolutions, in 2D and 3D."""
 
+from .. import architecture
 from . import layers
 
 OPTIMIZER = "adam"
 RATE = 1e-4
 CLASSES = 2
-_LEVELS = {"unet-2d": (4, 64), "unet-3d": (3, 32)}  # on the way down, and the first one's channels
-_SMALL = 8  # channels
 
 
 def _channels(row):
     """Of every level, the lowest last."""
-    levels, first = _LEVELS[row["model"]]
-    return [(_SMALL if row["small"] else first) << level for level in range(levels + 1)]
-
-
-def _dimensions(row):
-    return 3 if row["model"] == "unet-3d" else 2
+    size = architecture.unet(row)
+    return [size.filters << level for level in range(size.levels + 1)]
 
 
 def init(jax, row, key):
-    some, kernel = layers.keys(jax, key), (3,) * _dimensions(row)
+    some, kernel = layers.keys(jax, key), (3,) * architecture.unet(row).dimensions
 
     def twice(inputs, outputs):
         return [
@@ -67,8 +62,9 @@ def loss(jax, row, outputs, targets):
 
 def data(jax, row, key, batch):
     """What is to be found is where a smoothed picture is bright: it can be learned."""
-    size = (batch,) + (row["image"],) * _dimensions(row) + (1,)
-    inputs = jax.random.normal(key, size)
-    window = (1,) + (3,) * _dimensions(row) + (1,)
-    sums = jax.lax.reduce_window(inputs, 0.0, jax.lax.add, window, (1,) * len(size), "SAME")
+    size = architecture.unet(row)
+    shape = (batch,) + (size.side,) * size.dimensions + (1,)
+    inputs = jax.random.normal(key, shape)
+    window = (1,) + (3,) * size.dimensions + (1,)
+    sums = jax.lax.reduce_window(inputs, 0.0, jax.lax.add, window, (1,) * len(shape), "SAME")
     return inputs, (sums[..., 0] > 0).astype("int32")

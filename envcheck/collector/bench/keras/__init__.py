@@ -1,18 +1,17 @@
-"""TensorFlow 2 by Keras, as its users write it: a model of layers, and a training step in a tf.function."""
+"""TensorFlow 2 by Keras, as its users write it: a model of layers, and a training step in a tf.function.
 
-import importlib
+The file of a model has
+  make(tf, row)            the Keras model, whose output are logits
+  samples(tf, row, count)  (inputs, targets): so many synthetic ones, on the device
+  loss(tf, targets, outputs)  a number for each sample, or each of its parts
+  OPTIMIZER, SETTINGS      the optimizer's name in Keras, and what it is made with
+and, where samples can be learned, epoch(row) and others(row): how many there are to be trained on, and
+others to find out what it has learned.
+"""
+
+from .. import styles
 
 FRAMEWORK = "tensorflow"
-_FILES = {
-    "resnet50": "resnet50",
-    "mnist": "mnist",
-    "bert-base": "bert",
-    "bert-large": "bert",
-    "unet-2d": "unet",
-    "unet-3d": "unet",
-    "mlp": "mlp",
-}
-MODELS = tuple(sorted(_FILES))
 
 
 def environ(row):
@@ -27,7 +26,7 @@ def build(framework, row, place):
     from . import forward, reading, together, training
 
     training.prepare(framework, row, place)
-    file = model(row["model"])
+    file = styles.model("keras", row["model"])
     if row["data"] != "synthetic":
         return reading.reading(framework, row, place, file)
     if row["together"]:
@@ -35,17 +34,3 @@ def build(framework, row, place):
     if not row["train"]:
         return forward.forward(framework, row, place, file)
     return training.KerasTraining(framework, row, place, file)
-
-
-def model(name):
-    """The file of a model. It has:
-
-    make(tf, row)            the Keras model, whose output are logits
-    samples(tf, row, count)  (inputs, targets): so many synthetic ones, on the device
-    loss(tf, targets, outputs)  a number for each sample, or each of its parts
-    OPTIMIZER, SETTINGS      the optimizer's name in Keras, and what it is made with
-
-    and, where samples can be learned, epoch(row) and others(row): how many there are to be trained on, and
-    others to find out what it has learned.
-    """
-    return importlib.import_module(__name__ + "." + _FILES[name])

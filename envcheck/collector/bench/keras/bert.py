@@ -2,15 +2,11 @@
 
 import collections
 
+from .. import architecture
+from ..architecture import EPSILON, POSITIONS, TYPES, masked
+
 OPTIMIZER, SETTINGS = "Adam", {"learning_rate": 0.0001}
-_Size = collections.namedtuple("_Size", "layers width heads vocabulary")
-_SIZES = {"bert-base": _Size(12, 768, 12, 30522), "bert-large": _Size(24, 1024, 16, 30522)}
-_SMALL = _Size(2, 128, 2, 1000)
-_POSITIONS, _TYPES = 512, 2
-_EPSILON = 1e-12
 _LENGTH = 128
-_MASKED = 0.15  # of the words
-_DROPPED = 0.1
 
 
 def make(tf, row):
@@ -18,9 +14,8 @@ def make(tf, row):
     keras = tf.keras
     layers = keras.layers
     kinds = _kinds(tf)
-    size, length = _size(row), row["length"] or _LENGTH
-    # Rows whose losses are compared drop nothing: chance is another one in each precision.
-    rate = 0.0 if row["steps"] or row["small"] else _DROPPED
+    size, length = architecture.bert(row), row["length"] or _LENGTH
+    rate = architecture.dropped(row)
     words = keras.Input((length,), dtype="int64")
     types = keras.Input((length,), dtype="int64")
     places = keras.Input((masked(length),), dtype="int64")
@@ -32,24 +27,24 @@ def make(tf, row):
         return layers.Dropout(rate)(x) if rate else x
 
     embedding = layers.Embedding(size.vocabulary, size.width, embeddings_initializer=_normal(tf))
-    kind = layers.Embedding(_TYPES, size.width, embeddings_initializer=_normal(tf))
+    kind = layers.Embedding(TYPES, size.width, embeddings_initializer=_normal(tf))
     x = layers.Add()([embedding(words), kind(types)])
-    x = dropped(layers.LayerNormalization(epsilon=_EPSILON)(kinds.BertPositions(size.width)(x)))
+    x = dropped(layers.LayerNormalization(epsilon=EPSILON)(kinds.BertPositions(size.width)(x)))
     for _layer in range(size.layers):
         attended = dense(size.width)(kinds.BertAttention(size.width, size.heads, rate)(x))
-        x = layers.LayerNormalization(epsilon=_EPSILON)(layers.Add()([x, dropped(attended)]))
+        x = layers.LayerNormalization(epsilon=EPSILON)(layers.Add()([x, dropped(attended)]))
         wide = dropped(dense(size.width)(dense(4 * size.width, _gelu(tf))(x)))
-        x = layers.LayerNormalization(epsilon=_EPSILON)(layers.Add()([x, wide]))
+        x = layers.LayerNormalization(epsilon=EPSILON)(layers.Add()([x, wide]))
     first = kinds.BertFirst()(x)
     follows = dense(2)(dense(size.width, "tanh")(first))
     x = dense(size.width, _gelu(tf))(kinds.BertTaken()([x, places]))
-    x = layers.LayerNormalization(epsilon=_EPSILON)(x)
+    x = layers.LayerNormalization(epsilon=EPSILON)(x)
     return keras.Model([words, types, places], [kinds.BertWords(embedding)(x), follows])
 
 
 def samples(tf, row, count):
     """Words by chance; the masked ones are guessed as what they are, so that it can be learned."""
-    seed, size, length = row["seed"], _size(row), row["length"] or _LENGTH
+    seed, size, length = row["seed"], architecture.bert(row), row["length"] or _LENGTH
 
     def chosen(shape, most, place):
         return tf.random.stateless_uniform(shape, [seed, place], maxval=most, dtype=tf.int64)
@@ -67,15 +62,6 @@ def loss(tf, targets, outputs):
     entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
     words = tf.reduce_mean(entropy(targets[0], outputs[0]), axis=1)
     return words + entropy(targets[1], outputs[1])
-
-
-def masked(length):
-    """How many words of a sequence are masked."""
-    return max(1, round(_MASKED * length))
-
-
-def _size(row):
-    return _SMALL if row["small"] else _SIZES[row["model"]]
 
 
 def _normal(tf):
@@ -100,7 +86,7 @@ def _kinds(tf):
 
         def build(self, shape):
             self._table = self.add_weight(
-                name="positions", shape=(_POSITIONS, self._width), initializer=_normal(tf)
+                name="positions", shape=(POSITIONS, self._width), initializer=_normal(tf)
             )
             self.built = True
 

@@ -4,9 +4,8 @@ import importlib
 
 from ...acceleration.amp import tensorflow_step
 from ...kernels.vectors import VECTORS
+from .. import hlo
 
-_PRODUCTS, _CONVOLUTIONS = " dot(", " convolution("
-_HALF = ("f16[", "bf16[")
 _SIDE = 512  # of the product whose bits are looked at
 _VECTORS = ("T1", "T2", "T3")  # TF32 holds the last alone
 
@@ -83,19 +82,11 @@ def in_text(text):
     """The same as ``counted``, of HLO."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
-    found = dict.fromkeys(("convolutions", "half_convolutions", "products", "half_products"), 0)
-    types = set()
-    for line in text.splitlines():
-        for what, mark in (("products", _PRODUCTS), ("convolutions", _CONVOLUTIONS)):
-            before, there, _after = line.partition(mark)
-            if not there:
-                continue
-            kind = before.rpartition(" = ")[2]
-            found[what] += 1
-            if kind.startswith(_HALF):
-                found["half_" + what] += 1
-                types.add("float16" if kind.startswith("f16") else "bfloat16")
-    found["math_dtype"] = ",".join(sorted(types)) or "float32"
+    found = hlo.count(text)
+    halves = [kind for kind in found.pop("types") if kind in tensorflow_step.HALF.values()]
+    found["math_dtype"] = ",".join(halves) or "float32"
+    if found.pop("unread"):
+        found["hidden_by_compiler"] = True
     return found
 
 

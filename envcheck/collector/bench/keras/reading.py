@@ -5,15 +5,12 @@ import os
 import time
 
 from ...kernels.failures import NotSupported
+from .. import image_folder
 from . import graphs
 from .training import KerasTraining, compiled
 
-_KINDS = (".jpg", ".jpeg", ".png")
-_MOST = 200000  # files
 _SECONDS = 1.0  # that each of the two rates is taken for
 _FEWEST, _STEPS = 2, 200
-_MEANS, _DEVIATIONS = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # of ImageNet's channels
-_AREA, _RATIO = (0.08, 1.0), (0.75, 4.0 / 3.0)  # of what is cut out
 _THREADS = 4
 
 
@@ -23,22 +20,6 @@ def reading(tf, row, place, model):
     if not place.folder:
         raise ValueError("no folder of images is given")
     return ReadingTraining(tf, row, place, model)
-
-
-def found(folder, classes):
-    """[(path, class)] of the images below a folder. An image is of the class that its folder is named for."""
-    paths = []
-    for place, folders, names in os.walk(folder):
-        folders.sort()
-        some = [
-            os.path.join(place, name) for name in sorted(names) if name.lower().endswith(_KINDS)
-        ]
-        paths += some[: _MOST - len(paths)]
-    if not paths:
-        raise ValueError("no JPEG and no PNG lies below %s" % folder)
-    names = sorted({os.path.dirname(path) for path in paths})
-    numbers = {name: number % classes for number, name in enumerate(names)}
-    return [(path, numbers[os.path.dirname(path)]) for path in paths]
 
 
 class ReadingTraining(KerasTraining):
@@ -108,7 +89,7 @@ def _seconds(do, wait):
 def _by_tf_data(tf, row, place, side, classes):
     """As ImageNet is read: a part of each image is cut out, resized, and mirrored by chance."""
     tuned = getattr(tf.data, "AUTOTUNE", None) or tf.data.experimental.AUTOTUNE  # 2.4
-    paths, numbers = zip(*found(place.folder, classes))
+    paths, numbers = zip(*image_folder.found(place.folder, classes))
     files = tf.data.Dataset.from_tensor_slices((list(paths), tf.constant(numbers, dtype=tf.int64)))
     files = files.shuffle(len(paths), seed=row["seed"]).repeat()
 
@@ -127,8 +108,8 @@ def _cut(tf, data, side):
     begin, size, _box = tf.image.sample_distorted_bounding_box(
         shape,
         tf.zeros([1, 0, 4]),
-        area_range=_AREA,
-        aspect_ratio_range=_RATIO,
+        area_range=image_folder.AREA,
+        aspect_ratio_range=image_folder.RATIO,
         use_image_if_no_bounding_boxes=True,
     )
     window = tf.stack([begin[0], begin[1], size[0], size[1]])
@@ -139,7 +120,7 @@ def _cut(tf, data, side):
     )
     image = tf.image.resize(tf.reshape(image, [size[0], size[1], 3]), [side, side])
     image = tf.image.random_flip_left_right(image)
-    return (image - tf.constant(_MEANS)) / tf.constant(_DEVIATIONS)
+    return (image - tf.constant(image_folder.MEANS)) / tf.constant(image_folder.DEVIATIONS)
 
 
 def _by_dali(tf, row, place, side, classes):
@@ -159,7 +140,7 @@ def _by_dali(tf, row, place, side, classes):
         device_id=0 if gpu else None,
         seed=row["seed"],
     )
-    paths, numbers = zip(*found(place.folder, classes))
+    paths, numbers = zip(*image_folder.found(place.folder, classes))
     with pipeline:
         encoded, labels = fn.readers.file(
             files=list(paths), labels=list(numbers), random_shuffle=True, name="reader"
@@ -168,8 +149,8 @@ def _by_dali(tf, row, place, side, classes):
             encoded,
             device="mixed" if gpu else "cpu",
             output_type=types.RGB,
-            random_area=list(_AREA),
-            random_aspect_ratio=list(_RATIO),
+            random_area=list(image_folder.AREA),
+            random_aspect_ratio=list(image_folder.RATIO),
         )
         images = fn.resize(images, device=device, resize_x=side, resize_y=side)
         images = fn.crop_mirror_normalize(
@@ -177,8 +158,8 @@ def _by_dali(tf, row, place, side, classes):
             device=device,
             dtype=types.FLOAT,
             output_layout="HWC",
-            mean=list(_MEANS),
-            std=list(_DEVIATIONS),
+            mean=list(image_folder.MEANS),
+            std=list(image_folder.DEVIATIONS),
             mirror=fn.random.coin_flip(),
         )
         labels = fn.cast(labels, dtype=types.INT64)

@@ -1,16 +1,15 @@
 """U-Net, for images and for volumes: every voxel gets a class."""
 
+from .. import architecture
+
 CLASSES = 2
 OPTIMIZER, SETTINGS = "Adam", {"learning_rate": 0.0001}
-# dimensions, levels down, filters of the first level, pixels on a side
-_SIZES = {"unet-2d": (2, 4, 64, 512), "unet-3d": (3, 3, 32, 64)}
-_SMALL = 8  # filters of the first level
 
 
 def make(tf, row):
     keras = tf.keras
     layers = keras.layers
-    dimensions, levels, filters, side = _size(row)
+    dimensions, levels, filters, side = architecture.unet(row)
     convolution = getattr(layers, "Conv%dD" % dimensions)
     pooling = getattr(layers, "MaxPooling%dD" % dimensions)
     transposed = getattr(layers, "Conv%dDTranspose" % dimensions)
@@ -36,7 +35,7 @@ def make(tf, row):
 
 def samples(tf, row, count):
     """Noise, and whether it is above zero: what can be learned."""
-    dimensions, _levels, _filters, side = _size(row)
+    dimensions, _levels, _filters, side = architecture.unet(row)
     shape = [count] + [side] * dimensions
     inputs = tf.random.stateless_normal(shape + [1], [row["seed"], 1])
     return inputs, tf.cast(tf.reshape(inputs, shape) > 0, tf.int64)
@@ -44,8 +43,3 @@ def samples(tf, row, count):
 
 def loss(tf, targets, outputs):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, outputs)
-
-
-def _size(row):
-    dimensions, levels, filters, side = _SIZES[row["model"]]
-    return dimensions, levels, _SMALL if row["small"] else filters, row["image"] or side

@@ -26,11 +26,6 @@ class BatchSearch(object):
         return max(self._fits) if self._fits else 0
 
     @property
-    def memory_mib(self):
-        """What the largest took, None where nobody tells."""
-        return self._fits.get(self.largest)
-
-    @property
     def by(self):
         return "prediction" if self._by_prediction else "doubling"
 

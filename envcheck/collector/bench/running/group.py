@@ -2,11 +2,11 @@
 
 from . import samples
 from .measure import steps_in
+from .row_at_work import CONTEXT
 from .row_process import BUILD, ENDING, ample
 
 MOST_TOGETHER = 8  # processes that are warm at once
 _MARGIN = 1.5  # of a row's memory, so that no row is slower for the others' holding theirs
-_CONTEXT = 600  # MiB of a process beyond its pool, where the driver does not count
 _LOSSES = 120.0  # seconds for one step and its loss
 
 
@@ -104,7 +104,7 @@ class GroupRun(object):
         if None in has:
             return True
         need = [tried.get("memory_mib", 0) for tried in one.tried if tried["outcome"] == "ok"]
-        return sum(has) + _CONTEXT * len(has) + _MARGIN * max(has + need) <= free
+        return sum(has) + CONTEXT * len(has) + _MARGIN * max(has + need) <= free
 
     def _warm(self, one):
         bench, began = self._bench, self._bench.clock()

@@ -1,9 +1,9 @@
 """The largest batch of a row: each try is a process of its own, so that no memory is left from the last."""
 
 from .batch import BatchSearch
+from .row_at_work import CONTEXT
 from .row_process import BUILD, ENDING
 
-_CONTEXT = 600  # MiB of a process beyond its pool, where the driver does not count
 _STEPS = 3  # of a try: the first compiles, the second has the optimizer's state
 
 
@@ -63,7 +63,7 @@ class LargestBatch(object):
         """What it took of its GPU, MiB: the driver's count, else its pool's and what a process has beside."""
         if one.process_mib is not None:
             return one.process_mib
-        return None if one.pool_mib is None else one.pool_mib + _CONTEXT
+        return None if one.pool_mib is None else one.pool_mib + CONTEXT
 
 
 def _outcome(one):

@@ -110,7 +110,7 @@ class Machinery(object):
     def row(self, row):
         """A RowAtWork, not yet open."""
         ranks = rank_environ.ranks_of(row)
-        meeting = _Meeting(self, row, ranks)
+        meeting = _Meeting(self, row)
         processes = [
             RowProcess(
                 lambda orders, folder, rank=rank: self._launch(
@@ -176,7 +176,7 @@ class Machinery(object):
 class _Meeting(object):
     """Where the ranks of one row find each other: made when the first of them is started."""
 
-    def __init__(self, machinery, row, ranks):
+    def __init__(self, machinery, row):
         self._machinery = machinery
         self._by_horovod = row["together"] == "horovod"
         self._port = None

@@ -6,6 +6,7 @@ from ...acceleration.telling import line
 from .measure import Warming
 from .row_process import BUILD, ENDING, ample
 
+CONTEXT = 600  # MiB of a process beyond its pool, where the driver does not count
 _BEREFT = 5.0  # seconds that the other ranks still get once one has ended
 _MOST_LOG = 60  # lines
 # Of processes that ended one after the other, the first that did by itself says why.

@@ -1,18 +1,16 @@
-"""TensorFlow 1.15, as its users write it: a graph, a session, and `session.run(train_op)`."""
+"""TensorFlow 1.15, as its users write it: a graph, a session, and `session.run(train_op)`.
 
-import importlib
+The file of a model has
+  samples(tf, row, count, layers)      (inputs, targets): two lists of synthetic tensors
+  forward(tf, row, inputs, layers)     the outputs, a list: logits
+  loss(tf, targets, outputs)           a scalar
+  optimizer(tf)                        what it is trained with
+and, where it has an epoch of samples that can be learned, EPOCH and OTHERS, their numbers.
+"""
+
+from .. import styles
 
 FRAMEWORK = "tensorflow"
-_FILES = {
-    "resnet50": "resnet50",
-    "mnist": "mnist",
-    "bert-base": "bert",
-    "bert-large": "bert",
-    "unet-2d": "unet",
-    "unet-3d": "unet",
-    "mlp": "mlp",
-}
-MODELS = tuple(sorted(_FILES))
 
 
 def environ(row):
@@ -33,20 +31,7 @@ def build(framework, row, place):
     if row["train"]:
         from .training import SessionTraining
 
-        return SessionTraining(framework, row, place, model(row["model"]))
+        return SessionTraining(framework, row, place, styles.model("session", row["model"]))
     from .forward import forward_alone
 
-    return forward_alone(framework, row, place, model(row["model"]))
-
-
-def model(name):
-    """The file of a model. It has:
-
-    samples(tf, row, count, layers)      (inputs, targets): two lists of synthetic tensors
-    forward(tf, row, inputs, layers)     the outputs, a list: logits
-    loss(tf, targets, outputs)           a scalar
-    optimizer(tf)                        what it is trained with
-
-    and, where it has an epoch of samples that can be learned, EPOCH and OTHERS, their numbers.
-    """
-    return importlib.import_module(__name__ + "." + _FILES[name])
+    return forward_alone(framework, row, place, styles.model("session", row["model"]))

@@ -1,32 +1,23 @@
 """BERT as published, and a step of its pretraining: masked words, and whether a sentence follows."""
 
-import collections
 import math
 
-_Size = collections.namedtuple("_Size", "layers width heads vocabulary")
-_SIZES = {"bert-base": _Size(12, 768, 12, 30522), "bert-large": _Size(24, 1024, 16, 30522)}
-_SMALL = _Size(2, 128, 2, 1000)
-_POSITIONS, _TYPES = 512, 2
-_EPSILON = 1e-12
+from .. import architecture
+from ..architecture import EPSILON, POSITIONS, TYPES, masked
+
 _LENGTH = 128
-_MASKED = 0.15  # of the words
 
 
 def samples(tf, row, count, layers):
     """Words by chance; the masked ones are guessed as what they are, so that it can be learned."""
     length = row["length"] or _LENGTH
     number = masked(length)
-    words = layers.random_classes([count, length], _size(row).vocabulary)
+    words = layers.random_classes([count, length], architecture.bert(row).vocabulary)
     types = tf.cast(tf.range(length) >= length // 2, tf.int64)
     places = tf.range(number, dtype=tf.int64) * (length // number)
     guessed = tf.gather(words, places, axis=1)
     inputs = [words, _repeated(tf, types, count), _repeated(tf, places, count)]
     return inputs, [guessed, layers.random_classes([count], 2)]
-
-
-def masked(length):
-    """How many words of a sequence are masked."""
-    return max(1, round(_MASKED * length))
 
 
 def _repeated(tf, values, count):
@@ -35,18 +26,19 @@ def _repeated(tf, values, count):
 
 def forward(tf, row, inputs, layers):
     """[logits of the masked words, logits of the sentence]"""
-    size, (words, types, places) = _size(row), inputs
-    bert = _Bert(tf, size, layers)
+    size, (words, types, places) = architecture.bert(row), inputs
+    bert = _Bert(tf, size, layers, architecture.dropped(row))
     count, length = words.shape.as_list()
     table = bert.table("words", size.vocabulary)
     x = tf.gather(table, words)
     # Of so small a table, a product is faster than a look into it.
-    x += tf.tensordot(tf.one_hot(types, _TYPES, dtype=layers.dtype), bert.table("types", _TYPES), 1)
-    x = bert.normalised(x + bert.table("positions", _POSITIONS)[:length])
+    x += tf.tensordot(tf.one_hot(types, TYPES, dtype=layers.dtype), bert.table("types", TYPES), 1)
+    x = bert.dropped(bert.normalised(x + bert.table("positions", POSITIONS)[:length]))
     x = tf.reshape(x, [count * length, size.width])
     for _layer in range(size.layers):
-        x = bert.normalised(x + bert.dense(bert.attended(x, count, length)))
-        x = bert.normalised(x + bert.dense(bert.dense(x, 4 * size.width, bert.gelu)))
+        x = bert.normalised(x + bert.dropped(bert.dense(bert.attended(x, count, length))))
+        wide = bert.dense(x, 4 * size.width, bert.gelu)
+        x = bert.normalised(x + bert.dropped(bert.dense(wide)))
     first = tf.reshape(x, [count, length, size.width])[:, 0]
     follows = bert.dense(bert.dense(first, activation=tf.tanh), 2)
     begins = tf.expand_dims(tf.range(count, dtype=tf.int64) * length, 1)
@@ -71,8 +63,8 @@ def optimizer(tf):
 class _Bert(object):
     """What its layers have in common."""
 
-    def __init__(self, tf, size, layers):
-        self._tf, self._size, self._layers = tf, size, layers
+    def __init__(self, tf, size, layers, rate):
+        self._tf, self._size, self._layers, self._rate = tf, size, layers, rate
 
     def table(self, name, rows):
         shape = [rows, self._size.width]
@@ -82,6 +74,9 @@ class _Bert(object):
         start = self._layers.normal(0.02)
         return self._layers.dense(x, wide or self._size.width, activation, start)
 
+    def dropped(self, x):
+        return self._tf.nn.dropout(x, rate=self._rate) if self._rate else x
+
     def normalised(self, x):
         """Layer normalisation."""
         tf, width = self._tf, [self._size.width]
@@ -89,7 +84,7 @@ class _Bert(object):
             scale = tf.get_variable("scale", width, self._layers.dtype, tf.ones_initializer())
             shift = tf.get_variable("shift", width, self._layers.dtype, tf.zeros_initializer())
         mean, variance = tf.nn.moments(x, [-1], keep_dims=True)
-        return tf.nn.batch_normalization(x, mean, variance, shift, scale, _EPSILON)
+        return tf.nn.batch_normalization(x, mean, variance, shift, scale, EPSILON)
 
     def attended(self, x, count, length):
         """Every word looks at all others, by several heads at once."""
@@ -101,13 +96,10 @@ class _Bert(object):
 
         query, key, value = [split(self.dense(x)) for _each in range(3)]
         scores = tf.matmul(query, key, transpose_b=True) * (1.0 / math.sqrt(each))
-        mixed = tf.transpose(tf.matmul(tf.nn.softmax(scores), value), [0, 2, 1, 3])
+        weights = self.dropped(tf.nn.softmax(scores))
+        mixed = tf.transpose(tf.matmul(weights, value), [0, 2, 1, 3])
         return tf.reshape(mixed, [count * length, size.width])
 
     def gelu(self, x):
         """As BERT's authors compute it."""
         return 0.5 * x * (1.0 + self._tf.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-
-
-def _size(row):
-    return _SMALL if row["small"] else _SIZES[row["model"]]

@@ -1,32 +1,16 @@
 """Images that are read while it trains, through tf.data: decoded, cut out, made as large as the others."""
 
-import os
 import time
 
-_KINDS = (".jpg", ".jpeg", ".png")
-_MOST = 200000  # files
+from .. import image_folder
+
 _SECONDS, _MOST_STEPS = 1.0, 200  # that each of the two rates is taken for
-_MEANS, _DEVIATIONS = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # of ImageNet's channels
-
-
-def found(folder, classes):
-    """[(path, class)] of the images below a folder. An image is of the class that its folder is named for."""
-    paths = []
-    for place, folders, names in os.walk(folder):
-        folders.sort()
-        some = [name for name in sorted(names) if name.lower().endswith(_KINDS)]
-        paths += [os.path.join(place, name) for name in some[: _MOST - len(paths)]]
-    if not paths:
-        raise ValueError("no JPEG and no PNG lies below %s" % folder)
-    places = sorted({os.path.dirname(path) for path in paths})
-    numbers = {name: number % classes for number, name in enumerate(places)}
-    return [(path, numbers[os.path.dirname(path)]) for path in paths]
 
 
 def batches(tf, row, place, model, layers):
     """(inputs, targets): the next batch whenever they are asked for. Its iterator begins as tables do."""
     side = row["image"] or model.SIDE
-    paths, classes = zip(*found(place.folder, model.CLASSES))
+    paths, classes = zip(*image_folder.found(place.folder, model.CLASSES))
     tuned = tf.data.experimental.AUTOTUNE
     files = tf.data.Dataset.from_tensor_slices((list(paths), tf.constant(classes, tf.int64)))
     files = files.shuffle(len(paths), seed=row["seed"]).repeat()
@@ -75,10 +59,10 @@ def _cut(tf, data, side):
     begin, size, _box = tf.image.sample_distorted_bounding_box(
         tf.shape(image),
         tf.zeros([1, 0, 4]),
-        area_range=(0.08, 1.0),
-        aspect_ratio_range=(0.75, 4.0 / 3.0),
+        area_range=image_folder.AREA,
+        aspect_ratio_range=image_folder.RATIO,
         use_image_if_no_bounding_boxes=True,
     )
     image = tf.image.resize_images(tf.slice(image, begin, size), [side, side])
     image = tf.image.random_flip_left_right(tf.reshape(image, [side, side, 3]))
-    return (image - tf.constant(_MEANS)) / tf.constant(_DEVIATIONS)
+    return (image - tf.constant(image_folder.MEANS)) / tf.constant(image_folder.DEVIATIONS)

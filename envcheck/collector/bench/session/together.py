@@ -11,7 +11,7 @@ def job(tf, row, place):
     if row["together"] == "mirrored":
         return MirroredSession(tf, row, place)
     if row["together"] == "horovod":
-        return HorovodSession(tf, place)
+        return HorovodSession(place)
     raise NotSupported("with TensorFlow 1's sessions there is no %s" % row["together"])
 
 
@@ -69,7 +69,7 @@ class MirroredSession(OneDevice):
 class HorovodSession(OneDevice):
     """One rank of a job, which Horovod's own variables tell which it is."""
 
-    def __init__(self, tf, place):
+    def __init__(self, place):
         try:
             self._hvd = importlib.import_module("horovod.tensorflow")
         except ImportError as error:

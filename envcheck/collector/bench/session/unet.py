@@ -1,23 +1,21 @@
 """U-Net, for images and for volumes: every pixel gets a class."""
 
+from .. import architecture
 from .resnet50 import loss
 
 __all__ = ("forward", "loss", "optimizer", "samples")
 CLASSES = 2
-# dimensions, levels down, filters of the first level, pixels on a side
-_SIZES = {"unet-2d": (2, 4, 64, 512), "unet-3d": (3, 3, 32, 64)}
-_SMALL = 8  # filters of the first level
 
 
 def samples(tf, row, count, layers):
     """Noise, and whether it is above zero: what can be learned."""
-    dimensions, _levels, _filters, side = _size(row)
+    dimensions, _levels, _filters, side = architecture.unet(row)
     drawn = layers.random_normal([count] + [side] * dimensions)
     return [tf.cast(tf.expand_dims(drawn, -1), layers.dtype)], [tf.cast(drawn > 0, tf.int64)]
 
 
 def forward(tf, row, inputs, layers):
-    _dimensions, levels, filters, _side = _size(row)
+    _dimensions, levels, filters, _side = architecture.unet(row)
 
     def twice(x, wide):
         for _each in range(2):
@@ -38,8 +36,3 @@ def forward(tf, row, inputs, layers):
 
 def optimizer(tf):
     return tf.train.AdamOptimizer(0.0001)
-
-
-def _size(row):
-    dimensions, levels, filters, side = _SIZES[row["model"]]
-    return dimensions, levels, _SMALL if row["small"] else filters, row["image"] or side

@@ -12,21 +12,10 @@ and, where there is such a thing,
   accuracy(torch, row, device, answer)  0 to 1; answer(inputs): the model's, without gradients
 """
 
-import importlib
-
 from ...kernels.failures import NotSupported
+from .. import styles
 
 FRAMEWORK = "torch"
-_FILES = {
-    "resnet50": "resnet50",
-    "mnist": "mnist",
-    "bert-base": "bert",
-    "bert-large": "bert",
-    "unet-2d": "unet",
-    "unet-3d": "unet",
-    "mlp": "mlp",
-}
-MODELS = tuple(sorted(_FILES))
 
 
 def environ(row):
@@ -41,9 +30,7 @@ def build(framework, row, place):
         raise NotSupported("PyTorch's rows have synthetic images alone")
     if row["together"] == "mirrored":
         raise NotSupported("MirroredStrategy is TensorFlow's")
-    if row["model"] not in _FILES:
-        raise NotSupported("there is no %s for PyTorch here" % row["model"])
-    model = importlib.import_module(__package__ + "." + _FILES[row["model"]])
+    model = styles.model("torch", row["model"])
     from .training import TorchClassifier, TorchTraining
 
     kind = TorchClassifier if hasattr(model, "accuracy") else TorchTraining

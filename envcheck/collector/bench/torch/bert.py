@@ -2,29 +2,19 @@
 
 import math
 
-SIZES = {"bert-base": (12, 768, 12), "bert-large": (24, 1024, 16)}  # layers, width, heads
-SMALL = (2, 128, 2)
-VOCABULARY, SMALL_VOCABULARY = 30522, 1000
-POSITIONS = 512
-TYPES = 2
+from .. import architecture
+from ..architecture import EPSILON, POSITIONS, TYPES, masked
+
 RATE = (0.001, 0.00005)
 MASK = 4  # the token that stands for one that is hidden
 _FIRST = 16  # tokens before are special ones
-_EPSILON = 1e-12
-
-
-def masked(length):
-    """How many tokens of a sequence are to be found: 15 of 100."""
-    return -(-15 * length // 100)
 
 
 def make(torch, row):
     nn = torch.nn
     functional = nn.functional
-    layers, width, heads = SMALL if row["small"] else SIZES[row["model"]]
-    vocabulary = SMALL_VOCABULARY if row["small"] else VOCABULARY
-    # Rows whose losses are compared drop nothing: other types would drop other numbers.
-    drop = 0.1 if row["train"] and not row["steps"] else 0.0
+    layers, width, heads, vocabulary = architecture.bert(row)
+    drop = architecture.dropped(row)
     attend = getattr(functional, "scaled_dot_product_attention", None)  # 2.0
 
     class TorchAttention(nn.Module):
@@ -51,10 +41,10 @@ def make(torch, row):
         def __init__(self):
             nn.Module.__init__(self)
             self.attention = TorchAttention()
-            self.norm1 = nn.LayerNorm(width, eps=_EPSILON)
+            self.norm1 = nn.LayerNorm(width, eps=EPSILON)
             self.wide = nn.Linear(width, 4 * width)
             self.narrow = nn.Linear(4 * width, width)
-            self.norm2 = nn.LayerNorm(width, eps=_EPSILON)
+            self.norm2 = nn.LayerNorm(width, eps=EPSILON)
             self.dropout = nn.Dropout(drop)
 
         def forward(self, x):
@@ -67,13 +57,13 @@ def make(torch, row):
             self.words = nn.Embedding(vocabulary, width)
             self.positions = nn.Embedding(POSITIONS, width)
             self.types = nn.Embedding(TYPES, width)
-            self.norm = nn.LayerNorm(width, eps=_EPSILON)
+            self.norm = nn.LayerNorm(width, eps=EPSILON)
             self.dropout = nn.Dropout(drop)
             self.layers = nn.ModuleList([TorchBertLayer() for _layer in range(layers)])
             self.pooler = nn.Linear(width, width)
             self.next = nn.Linear(width, 2)
             self.transform = nn.Linear(width, width)
-            self.transformed = nn.LayerNorm(width, eps=_EPSILON)
+            self.transformed = nn.LayerNorm(width, eps=EPSILON)
             self.bias = nn.Parameter(torch.zeros(vocabulary))
 
         def forward(self, tokens, types, places):
@@ -108,7 +98,7 @@ def optimizer(torch, parameters, rate):
 def samples(torch, row, device, random):
     """Words of which some are far more frequent; the second sentence begins with the answer."""
     count, length = row["batch"], row["length"]
-    vocabulary = SMALL_VOCABULARY if row["small"] else VOCABULARY
+    vocabulary = architecture.bert(row).vocabulary
     half = length // 2
     types = (torch.arange(length, device=device) >= half).long().expand(count, length)
 

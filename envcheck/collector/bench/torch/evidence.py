@@ -107,7 +107,7 @@ def _product(torch, device, factor):
     right = torch.zeros(edge, edge, device=device)
     right[0, :] = 1.0
     with torch.no_grad():
-        return _numbers(torch, torch.matmul(left, right))
+        return _numbers(torch.matmul(left, right))
 
 
 def _convolution(torch, device, factor):
@@ -118,10 +118,10 @@ def _convolution(torch, device, factor):
     weights = torch.zeros(channels, channels, 3, 3, device=device)
     weights[:, 0, 1, 1] = 1.0
     with torch.no_grad():
-        return _numbers(torch, torch.nn.functional.conv2d(image, weights, stride=2))
+        return _numbers(torch.nn.functional.conv2d(image, weights, stride=2))
 
 
-def _numbers(torch, result):
+def _numbers(result):
     """All numbers that it holds. Works without NumPy."""
     flat = result.cpu().contiguous()
     data = ctypes.string_at(flat.data_ptr(), flat.numel() * flat.element_size())

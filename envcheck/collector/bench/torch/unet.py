@@ -1,5 +1,7 @@
 """U-Net in two and in three dimensions, which finds what is bright in an image."""
 
+from .. import architecture
+
 CLASSES = 2
 RATE = (0.001, 0.0001)
 _COARSE = 8  # cells of an image on a side
@@ -7,12 +9,12 @@ _COARSE = 8  # cells of an image on a side
 
 def make(torch, row):
     nn = torch.nn
-    flat = row["model"] == "unet-2d"
+    size = architecture.unet(row)
+    flat = size.dimensions == 2
     convolution = nn.Conv2d if flat else nn.Conv3d
     up = nn.ConvTranspose2d if flat else nn.ConvTranspose3d
     pool = nn.MaxPool2d if flat else nn.MaxPool3d
-    base = 8 if row["small"] else 64 if flat else 32
-    widths = [base << level for level in range(5 if flat else 4)]
+    widths = [size.filters << level for level in range(size.levels + 1)]
 
     def twice(inputs, outputs):
         return nn.Sequential(
@@ -31,7 +33,7 @@ def make(torch, row):
             self.up = nn.ModuleList([up(a, b, 2, 2) for a, b in pairs])
             self.beside = nn.ModuleList([twice(2 * b, b) for _a, b in pairs])
             self.pool = pool(2)
-            self.out = convolution(base, CLASSES, 1)
+            self.out = convolution(widths[0], CLASSES, 1)
 
         def forward(self, x):
             kept = []
@@ -52,8 +54,7 @@ def optimizer(torch, parameters, rate):
 
 
 def samples(torch, row, device, random):
-    dimensions = 2 if row["model"] == "unet-2d" else 3
-    edge = row["image"]
+    dimensions, _levels, _filters, edge = architecture.unet(row)
 
     def fresh():
         shape = [row["batch"], 1] + [min(_COARSE, edge)] * dimensions
