@@ -47,6 +47,7 @@ class Kernels(msgspec.Struct, frozen=True, kw_only=True):
     systems: list[str] = []  # of collector.acceleration; none where it is empty
     gpus: list[int] = []  # nvidia-smi's indices
     busy_ok: bool = False  # on GPUs that are in use, too
+    by_size: bool = False  # systems that move data, with 8 bytes to 1 GiB
     full: bool = False  # with the GPUs' own counters, which takes longer
 
     def argv(self) -> list[str]:
@@ -60,6 +61,7 @@ class Kernels(msgspec.Struct, frozen=True, kw_only=True):
         argv = [] if self.products else ["--level=quick"]
         argv += [f"{option}={','.join(words)}" for option, words in chosen.items() if words]
         argv += ["--busy-ok"] if self.busy_ok else []
+        argv += ["--sweep"] if self.by_size else []
         return argv + (["--evidence=full"] if self.full else [])
 
 

@@ -113,7 +113,7 @@ def places(snapshot: Snapshot, chosen: list[int]) -> tuple[list[BenchPlace], lis
         if why:
             mine = []
             left_out.append(LeftOut(f"{FRAMEWORKS[framework.name]} on the GPUs", why))
-        place = BenchPlace(style(framework), framework, mine, _packages(target), _host(snapshot))
+        place = BenchPlace(style(framework), framework, mine, packages(target), _host(snapshot))
         found.append(place)
     return found, left_out
 
@@ -199,7 +199,8 @@ def _sees_no_gpu(framework: Framework) -> str:
     return ""
 
 
-def _packages(target: Document) -> frozenset[str]:
+def packages(target: Document) -> frozenset[str]:
+    """The normalised names of what is installed there."""
     probe = target.packages
     if probe is None or probe.facts is None:
         return frozenset()

@@ -11,7 +11,7 @@ from ..exit_codes import Cannot
 from ..facts.bench import BenchRow, Style
 from ..facts.snapshot import Snapshot
 from .making import Planned, PlannedRow
-from .places import BenchPlace, LeftOut, frameworks, gpu_count, places, style
+from .places import BenchPlace, LeftOut, frameworks, gpu_count, packages, places, style
 from .request import SYSTEMS, BenchRequest, checked
 from .rows import rows_of, telling
 
@@ -28,6 +28,7 @@ _END = 2.0
 _COMPILING = 40.0
 _JOB = 15.0
 _GPUS_OF = {"memory": 1, "links": 1, "peers": 2, "nccl": 2}  # the least that a system needs
+_REASONS = 5  # that are told where nothing can run; of more, the first
 _TRYING = 60.0  # for the largest batch
 
 
@@ -52,11 +53,10 @@ def plan(request: BenchRequest, snapshot: Snapshot) -> BenchPlan:
     count = gpu_count(snapshot, request.gpus)
     systems = []
     for name in (name for what in request.what for name in SYSTEMS.get(what, ())):
-        if count >= _GPUS_OF.get(name, 0):
-            systems.append(name)
+        if why := _why_no_system(name, count, snapshot):
+            left_out.append(LeftOut(name, why))
         else:
-            have = f"there is {count or 'no'} GPU"
-            left_out.append(LeftOut(name, f"it needs {_GPUS_OF[name]}, and {have}"))
+            systems.append(name)
     models = [what for what in request.what if what not in SYSTEMS]
     if not here and (models or not request.what):
         raise Cannot(
@@ -86,8 +86,9 @@ def plan(request: BenchRequest, snapshot: Snapshot) -> BenchPlan:
         found = _within(BUDGET_CPU if on_cpu else BUDGET, found, seconds)
     rows = _in_groups([one.row for one in found])
     if not rows and not systems:
-        why = f": {left_out[0].name}: {left_out[0].reason}" if left_out else ""
-        raise Cannot(f"nothing of what was asked for can run here{why}")
+        told = left_out if len(left_out) <= _REASONS else left_out[:1]
+        why = "; ".join(f"{one.name}: {one.reason}" for one in told)
+        raise Cannot(f"nothing of what was asked for can run here{': ' if why else ''}{why}")
     estimate = sum(seconds[row.name] for row in rows) + SYSTEM_SECONDS * len(systems)
     return BenchPlan(
         rows=rows,
@@ -99,6 +100,19 @@ def plan(request: BenchRequest, snapshot: Snapshot) -> BenchPlan:
         repetition_seconds=each,
         warm_up_seconds=3.0 if on_cpu else 20.0,
     )
+
+
+def _why_no_system(name: str, gpus: int, snapshot: Snapshot) -> str:
+    """Why it cannot run; "" where it can, or nobody knows."""
+    if gpus < _GPUS_OF.get(name, 0):
+        return f"it needs {_GPUS_OF[name]}, and there is {gpus or 'no'} GPU"
+    if name in ("nccl", "horovod") and snapshot.target is None:
+        return "it is the target's, and there is none: --target names one"
+    if name == "horovod" and snapshot.target is not None:
+        there = packages(snapshot.target)
+        if there and "horovod" not in there:
+            return "the target has no horovod"
+    return ""
 
 
 def styles(snapshot: Snapshot) -> list[Style]:

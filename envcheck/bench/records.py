@@ -11,6 +11,7 @@ from ..facts.bench import Bench, RowRun
 from .parity import ParityResult
 from .places import LeftOut
 from .shapes import ShapesResult
+from .sizes import SizeSeries
 
 # Whether the row's mode is proven: by evidence of its own, which the row without it lacks.
 Proof = Literal["engaged", "not-engaged", "not-known", "nothing-to-engage"]
@@ -100,5 +101,6 @@ class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
     scaling: list[ScalingResult] = []
     shapes: list[ShapesResult] = []
     parity: list[ParityResult] = []
+    sizes: list[SizeSeries] = []  # of links and allreduce
     left_out: list[LeftOut] = []  # from the plan, where whoever asks has it
     baseline: str = ""  # the file that rows are held against, too

@@ -31,6 +31,7 @@ from .records import (
 )
 from .references import references
 from .shapes import shapes_of
+from .sizes import asked_by_size, series
 from .suspects import suspect
 from .verdict import is_unsteady, judged
 
@@ -67,6 +68,7 @@ def results(snapshot: Snapshot, baseline: Baseline | None = None) -> BenchResult
         baseline=baseline.name if baseline is not None else "",
         shapes=[shapes for run in bench.rows if (shapes := shapes_of(run)) is not None],
         parity=parities(bench.rows),
+        sizes=series(snapshot),
     )
     own: Mapping[str, ReferenceRate] = {}
     if baseline is not None and any(one.rate is not None for one in rows):
@@ -80,6 +82,8 @@ def results(snapshot: Snapshot, baseline: Baseline | None = None) -> BenchResult
 
 def _bench(snapshot: Snapshot) -> Bench | None:
     probe = None if snapshot.target is None else snapshot.target.bench
+    if probe is None and (asked := asked_by_size(snapshot)):
+        return Bench(asked=asked)  # links alone need no target, where a bench's rows are told
     return None if probe is None else probe.facts
 
 

@@ -259,7 +259,11 @@ def _measure(
     linked = None
     if plan.systems:
         linked = Kernels(
-            products=False, systems=plan.systems, gpus=request.gpus, busy_ok=arguments.busy_ok
+            products=False,
+            systems=plan.systems,
+            by_size=True,
+            gpus=request.gpus,
+            busy_ok=arguments.busy_ok,
         )
     progress = BenchProgress({row.name: unit(row.model) for row in plan.rows}, plan.seconds)
     told = not arguments.quiet and not sys.stderr.isatty()

@@ -13,11 +13,18 @@ EVIDENCE = ("quick", "full")
 class Options(object):
     """levels, modes: as in LEVELS and MODES, in that order. gpus: nvidia-smi's indices, None for all.
 
-    systems: names of acceleration systems.
+    systems: names of acceleration systems. sweep: those of links and collectives by size, too.
     """
 
     def __init__(
-        self, levels=LEVELS, modes=MODES, gpus=None, busy_ok=False, evidence="quick", systems=()
+        self,
+        levels=LEVELS,
+        modes=MODES,
+        gpus=None,
+        busy_ok=False,
+        evidence="quick",
+        systems=(),
+        sweep=False,
     ):
         self.levels = [level for level in LEVELS if level in levels]
         # FP32 is the control, and what the others are compared with.
@@ -26,6 +33,7 @@ class Options(object):
         self.busy_ok = busy_ok
         self.evidence = evidence
         self.systems = list(systems)
+        self.sweep = sweep
 
 
 def add_arguments(parser):
@@ -38,6 +46,7 @@ def add_arguments(parser):
     )
     # Between envcheck and its collector.
     parser.add_argument("--systems", type=_words(names()), help=argparse.SUPPRESS)
+    parser.add_argument("--sweep", action="store_true", help=argparse.SUPPRESS)
     group = parser.add_argument_group(
         "micro-kernels", "matrix products on the GPUs, where there are any: seconds a GPU"
     )
@@ -89,6 +98,7 @@ def from_arguments(parser, arguments):
         arguments.busy_ok,
         arguments.evidence or EVIDENCE[0],
         run,
+        arguments.sweep,
     )
 
 
@@ -103,6 +113,7 @@ def arguments(options):
         words = ["--level", "quick"]
     if options.systems:
         words += ["--systems", ",".join(options.systems)]
+        words += ["--sweep"] if options.sweep else []
     if options.gpus is not None:
         words += ["--gpu", ",".join(str(index) for index in options.gpus)]
     if options.busy_ok:

@@ -268,7 +268,7 @@ class Run(object):
             pythons,
             self._start,
             dict(os.environ),
-            {"pynvml": self.params.get("pynvml"), "root": ROOT},
+            {"pynvml": self.params.get("pynvml"), "root": ROOT, "sweep": self.kernels.sweep},
             self._sweep,
             self.scratch,
             patience(documents["machine"]),

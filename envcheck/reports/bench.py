@@ -14,6 +14,7 @@ from . import bench_words as words
 from .acceleration import section as acceleration
 from .bench_model import BenchReport, gpu_names
 from .bench_sections import parity, scaling, shapes
+from .bench_sizes import sizes
 from .bench_table import BenchCell, BenchColumn, BenchNote, BenchTable
 from .machine import short
 from .model import build
@@ -57,6 +58,7 @@ def render(
     parity(page, found)
     scaling(page, found)
     shapes(page, found, verbose)
+    sizes(page, found.sizes, gpus, verbose)
     _systems(page, report, snapshot, verbose)
     _legend(page, found, footnotes)
     _context(page, found, verbose)

@@ -15,6 +15,7 @@ import msgspec
 from .. import __version__
 from ..bench.records import BenchResult, RowResult, ScalingResult
 from ..bench.shapes import ShapesResult
+from ..bench.sizes import SizeSeries
 from ..facts.base import known
 from ..facts.bench import Bench
 from ..facts.missing import CannotJudge
@@ -74,6 +75,7 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[RowReport]
     scaling: list[ScalingResult]
     shapes: list[ShapesResult]
+    sizes: list[SizeSeries]  # of links and allreduce
     baseline: str
     results: list[CheckResult]
     systems: list[CheckResult]  # of links and allreduce
@@ -122,6 +124,7 @@ def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> Bench
         ],
         scaling=found.scaling,
         shapes=found.shapes,
+        sizes=found.sizes,
         baseline=found.baseline,
         results=results,
         systems=systems,
@@ -184,7 +187,10 @@ def _verdict(found: BenchResult, results: list[CheckResult]) -> str:
         if told:
             return f"{number_of(len(told), words)}: {told[0]}{ended}"
     if not rows and results and not found.bench.interrupted:
-        return f"links and collectives: {number_of(len(results), 'check')} as it must be"
+        well = [one for one in results if one.outcome == "pass"]
+        if not well:
+            return "links and collectives: nothing of them could be judged"
+        return f"links and collectives: {number_of(len(well), 'check')} as it must be"
     if not done:
         if found.bench.interrupted or not rows:
             return "interrupted before a row was measured"

@@ -8,6 +8,7 @@ from ..bench.records import BenchResult, RowResult
 from ..facts.base import known
 from ..facts.snapshot import Snapshot
 from ..facts.telemetry import GpuSamples
+from . import bench_sizes
 from . import bench_table as tables
 from . import bench_words as words
 from . import html_page as html
@@ -41,6 +42,7 @@ def render(report: BenchReport, found: BenchResult, snapshot: Snapshot) -> str:
     parts += _parity(found)
     parts += _scaling(found)
     parts += _shapes(found)
+    parts += bench_sizes.page(found.sizes, gpus)
     parts += _over_time(found.rows, gpus)
     parts += _footnotes(found, footnotes)
     parts += _checks(report)

@@ -16,7 +16,10 @@ def render(
     plan: BenchPlan, snapshot: Snapshot, *, width: int = 80, colour: bool = False, utf8: bool = True
 ) -> str:
     page = Page(width=width, colour=colour, utf8=utf8)
-    told = f"{number_of(len(plan.rows), 'row')}, about {duration(plan.seconds)}; nothing was run"
+    what = number_of(len(plan.rows), "row") if plan.rows or not plan.systems else ""
+    if plan.systems:
+        what += f"{' and ' if what else ''}{number_of(len(plan.systems), 'system')} by size"
+    told = f"{what}, about {duration(plan.seconds)}; nothing was run"
     page.paragraph((told, "heading"))
     if plan.rows and not any(row.gpus for row in plan.rows):
         page.paragraph((SMALL, "warn"), hanging=2)
@@ -24,6 +27,21 @@ def render(
     target = describe_target(snapshot.target)
     if target is not None:
         page.paragraph(("Target:", "heading"), (target.summary, ""), hanging=2)
+    if plan.rows:
+        _rows(page, plan, snapshot)
+    if plan.systems:
+        page.blank()
+        names = ", ".join(plan.systems)
+        page.paragraph(("By size:", "heading"), (f"{names}, from 8 B to 1 GiB", ""), hanging=2)
+    if plan.left_out:
+        page.blank()
+        page.paragraph(("Left out:", "heading"))
+        for one in plan.left_out:
+            page.paragraph((f"{one.name}:", "code"), (one.reason, ""), indent=2, hanging=4)
+    return page.text()
+
+
+def _rows(page: Page, plan: BenchPlan, snapshot: Snapshot) -> None:
     page.blank()
     gpus = gpu_names(snapshot)
     page.table(
@@ -49,12 +67,6 @@ def render(
     )
     if any(row.largest for row in plan.rows):
         page.paragraph(("…: from there on, the largest that fits", "quiet"), indent=2)
-    if plan.left_out:
-        page.blank()
-        page.paragraph(("Left out:", "heading"))
-        for one in plan.left_out:
-            page.paragraph((f"{one.name}:", "code"), (one.reason, ""), indent=2, hanging=4)
-    return page.text()
 
 
 def _where(gpus: str, together: str) -> str:

@@ -103,6 +103,19 @@ def test_strategies_are_engaged_on_every_tensorflow(target: str, tmp_path: Path)
 
 
 @HOROVODS
+def test_a_bench_takes_horovod_by_size(target: str) -> None:
+    found = envcheck(
+        "bench", "allreduce", "--target", str(real_target(target)), "--format", "json", timeout=300
+    )
+    assert found.returncode == 0, found.stderr
+    (told,) = json.loads(found.stdout)["sizes"]
+    assert (told["ranks"], told["on_cpu"], told["reason"]) == (2, True, "")
+    sizes = [rate["bytes"] for rate in told["rates"]]
+    assert sizes == [8**power for power in range(1, len(sizes) + 1)] and len(sizes) >= 4
+    assert all(rate["bus_gb_s"] == rate["gb_s"] for rate in told["rates"])  # of two ranks
+
+
+@HOROVODS
 def test_horovod_is_engaged_over_gloo(target: str) -> None:
     found = doctor(target, "horovod")["horovod"]
     assert found["outcome"] == "pass", found

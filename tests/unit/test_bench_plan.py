@@ -99,11 +99,15 @@ def test_a_target_without_a_framework_cannot_and_one_with_links_alone_can() -> N
     broken = made.framework(imported=False)
     with pytest.raises(Cannot, match="no framework"):
         _plan(made.gpus("h100"), broken)
-    found = _plan(made.gpus("h100", 2), broken, what=["links", "allreduce"])
-    assert found.systems == ["memory", "links", "peers", "nccl", "horovod"] and not found.rows
-    one = _plan(made.gpus("h100"), broken, what=["links", "allreduce"])
-    assert one.systems == ["memory", "links", "horovod"] and not one.on_cpu
-    assert [left.reason for left in one.left_out] == ["it needs 2, and there is 1 GPU"] * 2
+    both = ["links", "allreduce"]
+    found = _plan(made.gpus("h100", 2), broken, packages=("numpy",), what=both)
+    assert found.systems == ["memory", "links", "peers", "nccl"] and not found.rows
+    assert [left.reason for left in found.left_out] == ["the target has no horovod"]
+    one = _plan(made.gpus("h100"), broken, packages=("numpy",), what=both)
+    assert one.systems == ["memory", "links"] and not one.on_cpu
+    assert [left.reason for left in one.left_out[:2]] == ["it needs 2, and there is 1 GPU"] * 2
+    has = _plan([], made.framework(), packages=("horovod",), what=["allreduce"])
+    assert has.systems == ["horovod"] and has.on_cpu  # by Gloo
     with pytest.raises(
         Cannot, match="nothing of what was asked for can run here: memory: it needs 1"
     ):

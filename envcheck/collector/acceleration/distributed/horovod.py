@@ -1,5 +1,6 @@
 """Horovod's ranks on this machine, without ssh: by a rendezvous on the loopback, or by mpirun."""
 
+import functools
 import http.server
 import json
 import os
@@ -8,8 +9,10 @@ import shutil
 import socketserver
 import tempfile
 import threading
+import time
 
 from ...runtime import process
+from ...transfers import by_size
 from .. import ranks, telling
 from ..child import BOOTSTRAP
 from . import loopback
@@ -21,6 +24,9 @@ _MOST = 8
 _TIMELINE = "timeline.json"
 _OPERATIONS = re.compile(r"\b[A-Z]{2,8}_[A-Z_]{0,20}?ALLREDUCE\b")
 _TIMELINE_SIZE = 4 << 20  # bytes that are read
+_ROUNDS = 5  # of one size
+_ON_CPU = 16  # MiB at most; on a GPU an eighth of what is free, too
+_ENOUGH = 0.1  # seconds of one all-reduce, after which no larger one is begun
 _BUILT = ("nccl", "mpi", "gloo", "cuda")
 # Where mpirun runs as root, more ranks than cores, and none but those of this machine.
 _OPEN_MPI = {
@@ -49,6 +55,10 @@ def run(params, tell):
                 answers[:] = _by_mpi(params, number, folder)
             _put(trial, answers)
             trial["operations"] = operations(os.path.join(folder, _TIMELINE))
+        if params.get("sweep"):
+            with tell.trial("all-reduce" + by_size.SUFFIX) as trial:
+                trial["ranks"] = number
+                by_size.of_ranks(trial, [one.get("by_size", {}) for one in answers])
         with tell.trial("one rank", control=True) as trial:
             if not answers or "alone" not in answers[0]:
                 raise RuntimeError("no rank has come so far")
@@ -140,8 +150,12 @@ def _by_mpi(params, number, folder):
     return sorted(answers, key=lambda one: one["rank"])
 
 
-def rank(name, params, work):
-    """What ``rank`` of a file does. work(hvd, local rank or None): {"sum", "gpu", "broadcast", "weight"}."""
+def rank(name, params, work, prepared):
+    """What ``rank`` of a file does. work(hvd, local rank or None): {"sum", "gpu", "broadcast", "weight"}.
+
+    prepared(hvd, local rank or None, numbers, value): a function that sums so many float32 of that value over
+    all ranks, waits for it, and returns the first sum.
+    """
     import importlib
 
     hvd = importlib.import_module(name)
@@ -155,6 +169,10 @@ def rank(name, params, work):
     size = hvd.size()
     answer.update(rank=hvd.rank(), size=size, expected=float(sum(range(1, size + 1))))
     answer.update(work(hvd, hvd.local_rank() if on_gpu else None))
+    if params.get("sweep"):
+        local = hvd.local_rank() if on_gpu else None
+        most = min((params.get("memory_mib") or 8 * _ON_CPU) // 8, _ON_CPU if not on_gpu else 1024)
+        answer["by_size"] = _by_size(functools.partial(prepared, hvd, local), most << 20, size)
     answer["step"] = 1.0 - (size + 1) / 2.0  # from rank 0's weight, 1, by the mean of all gradients
     hvd.shutdown()  # which writes the timeline
     if not params.get("mpi"):
@@ -166,6 +184,26 @@ def rank(name, params, work):
     else:
         answer["alone"] = {"size": 1, "sum": float(answer["rank"] + 1)}
     return answer
+
+
+def _by_size(prepared, most, ranks_):
+    """{bytes: [seconds of one all-reduce, as this rank's host waits for it, a round each]}."""
+    found = {}
+    for size in by_size.SIZES:
+        if size > most:
+            break
+        once = prepared(size // 4, 1.0)
+        once()
+        times = []
+        for _ in range(_ROUNDS):
+            began = time.monotonic()
+            once()
+            times.append(time.monotonic() - began)
+        found[size] = times
+        # All go on, or none: by a sum that all of them have.
+        if prepared(1, min(times))() > _ENOUGH * ranks_:
+            break
+    return found
 
 
 def _built(hvd, name):

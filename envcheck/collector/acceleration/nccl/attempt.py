@@ -4,6 +4,7 @@ import contextlib
 import os
 import tempfile
 
+from ...transfers import by_size
 from .. import ranks
 from . import log as nccl_log
 from .words import COUNT, HANGS, SEGMENT, SEGMENTS, STAGE, content
@@ -101,6 +102,7 @@ class NcclAttempt(object):
             if best > 0:
                 rate = int(size) / best * 2 * (self._number - 1) / self._number
                 trial["bus_%d_mib" % (int(size) >> 20)] = round(rate / 1e9, 2)
+        by_size.of_ranks(trial, [one.answer.get("by_size", {}) for one in self._ranks])
 
     def _raise(self, trial):
         lacking = [one for one in self._ranks if one.answer is None]

@@ -7,6 +7,7 @@ import threading
 import time
 
 from ...kernels.driver import Driver
+from ...transfers import by_size
 from .library import FLOAT16, FLOAT32, INT32, MAX, Nccl, NcclError
 from .words import COUNT, HANGS, content, say, tell_segments, watch_segments
 
@@ -50,13 +51,17 @@ def _as_rank(params):
     own.join(_shared_id(library, params["folder"], place), number, place)
     say("sum")
     wrong = own.wrong(number, None, place)
-    seconds = {}
+    seconds, swept = {}, {}
     if params.get("rates", True) and not any(wrong.values()):
         say("bandwidth")
         most = (params.get("memory_mib") or _MEMORY_MIB) << 20
         seconds = own.rates(most // 2)
+        if params.get("sweep"):
+            say("by-size")
+            swept = own.rates(most // 2, by_size.SIZES)
     say("end")
-    return {"alone": alone, "wrong": wrong, "seconds": seconds, "version": library.version()}
+    answer = {"alone": alone, "wrong": wrong, "seconds": seconds, "by_size": swept}
+    return dict(answer, version=library.version())
 
 
 class NcclRank(object):
@@ -86,9 +91,9 @@ class NcclRank(object):
             found[name] = _different(got, _numbers(code, width, summed), width)
         return found
 
-    def rates(self, most):
+    def rates(self, most, sizes=_SIZES):
         """{bytes: [seconds of one all-reduce, a round each]} for the sizes that memory and time allow."""
-        sizes = [size for size in _SIZES if size <= most] or [_SIZES[0]]
+        sizes = [size for size in sizes if size <= most] or [sizes[0]]
         pointer = self._driver.allocate(sizes[-1])
         own = self._driver.allocate(4)
         seconds, found = 0.0, {}

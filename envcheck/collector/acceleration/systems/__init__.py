@@ -21,9 +21,9 @@ and, where it is not what stands here:
 
 ``run(framework, params, tell)`` does the work. framework: the module, None without one. params: {"device":
 "gpu" or "cpu", "gpus": [PCI address], "memory_mib": what it may take of each GPU, None where that is not
-known, "seconds": for its work, "libraries": {"libnccl": [path, the likeliest first]}, "pynvml", "root",
-"module"}. tell: a telling.SystemTeller. It sees the GPUs
-that it is given and no other: they are CUDA's 0, 1, …
+known, "seconds": for its work, "sweep": whether what moves data does so by size, too, "libraries":
+{"libnccl": [path, the likeliest first]}, "pynvml", "root", "module"}. tell: a
+telling.SystemTeller. It sees the GPUs that it is given and no other: they are CUDA's 0, 1, …
 
     with tell.trial("jit_compile") as trial:
         trial["modules"] = 1

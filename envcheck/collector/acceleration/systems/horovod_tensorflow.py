@@ -25,7 +25,19 @@ def rank(tf, params):
             in_session.work(hvd, local_rank, whole) if first else _eager(tf, hvd, local_rank, whole)
         )
 
-    return horovod.rank("horovod.tensorflow", params, work)
+    def prepared(hvd, local_rank, numbers, value):
+        if first:
+            return in_session.prepared(hvd, local_rank, numbers, value)
+        with tf.device("/CPU:0" if local_rank is None else "/GPU:0"):
+            tensor = tf.fill([numbers], value)
+
+        def once():
+            with tf.device(tensor.device):
+                return float(hvd.allreduce(tensor, op=hvd.Sum)[0])
+
+        return once
+
+    return horovod.rank("horovod.tensorflow", params, work, prepared)
 
 
 def _eager(tf, hvd, local_rank, whole):
@@ -57,12 +69,25 @@ class _Session(object):
         self._tf = tf.compat.v1
         self._tf.disable_eager_execution()
 
-    def work(self, hvd, local_rank, whole):
+    def prepared(self, hvd, local_rank, numbers, value):
         tf = self._tf
-        config = tf.ConfigProto()
+        with tf.Graph().as_default(), tf.device("/CPU:0" if local_rank is None else "/GPU:0"):
+            tensor = tf.get_variable("tensor", initializer=tf.fill([numbers], value))
+            first = hvd.allreduce(tensor.read_value(), op=hvd.Sum, name="by_size_%d" % numbers)[0]
+            session = tf.Session(config=self._config(local_rank))
+            session.run(tf.global_variables_initializer())
+        return lambda: float(session.run(first))
+
+    def _config(self, local_rank):
+        config = self._tf.ConfigProto()
         if local_rank is not None:
             config.gpu_options.visible_device_list = str(local_rank)
             config.gpu_options.allow_growth = True
+        return config
+
+    def work(self, hvd, local_rank, whole):
+        tf = self._tf
+        config = self._config(local_rank)
         number = hvd.rank() + 1.0
         told = {"gpu": local_rank is not None}
         with tf.Graph().as_default(), tf.device("/GPU:0" if told["gpu"] else "/CPU:0"):

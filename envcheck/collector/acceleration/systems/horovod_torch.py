@@ -37,4 +37,9 @@ def rank(torch, params):
             told["weight"] = float(weight)
         return told
 
-    return horovod.rank("horovod.torch", params, work)
+    def prepared(hvd, local_rank, numbers, value):
+        device = "cpu" if local_rank is None else "cuda"
+        tensor = torch.full((numbers,), value, device=device)
+        return lambda: float(hvd.allreduce(tensor, op=hvd.Sum)[0])
+
+    return horovod.rank("horovod.torch", params, work, prepared)

@@ -1,9 +1,10 @@
 """Copies between host and GPU: pinned and pageable memory, each way and both, and from each NUMA node."""
 
 import contextlib
+import functools
 import time
 
-from ...transfers import host_memory, speed
+from ...transfers import by_size, host_memory, speed
 from ...transfers.device import TransferDevice
 from ...transfers.pattern_ptx import RESULT, STEP
 from .. import telling
@@ -44,11 +45,13 @@ def run(_framework, params, tell):
         _pageable(device, size, first, tell)
         if len(nodes) > 1:
             _each_node(device, size, first, nodes[:_MOST_NODES], until, tell)
+    if params.get("sweep"):
+        _by_size(device, _size(params, by_size.LARGEST), tell)
 
 
-def _size(params):
+def _size(params, largest=_MOST):
     most = params.get("memory_mib")
-    return _MOST if most is None else max(STEP, min(_MOST, (most << 20) // 4 // STEP * STEP))
+    return _MOST if most is None else max(STEP, min(largest, (most << 20) // 4 // STEP * STEP))
 
 
 def _pinned(device, size, areas, watch, tell):
@@ -113,6 +116,21 @@ def _each_node(device, size, area, nodes, until, tell):
                     trial["placement_seen"] = lies is not None
                     with device.registered(memory.address, size):
                         _all(trial, speed.measured(device, copy, size))
+
+
+def _by_size(device, most, tell):
+    ways = (
+        ("pinned to the GPU", device.to_device),
+        ("pinned from the GPU", lambda area, there, size: device.to_host(there, area, size)),
+    )
+    for name, copy in ways:
+        with tell.trial(name + by_size.SUFFIX) as trial:
+            with device.areas(most) as (area,), device.pinned(most) as there:
+                _copies(trial, device, functools.partial(copy, area, there), most)
+
+
+def _copies(trial, device, copy, most):
+    by_size.copies(trial, device, lambda size: lambda: copy(size), most)
 
 
 def _ways(name, device, area, memory):

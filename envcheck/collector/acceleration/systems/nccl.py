@@ -44,7 +44,7 @@ def run(_framework, params, tell):
     with tell.trial("one rank", control=True) as trial:
         first.alone(trial)
     if first.needs(_MULTICAST) or (first.right and first.log.get("nvls")):
-        second = NcclAttempt(params, number, again, {"NCCL_NVLS_ENABLE": "0"})
+        second = NcclAttempt(dict(params, sweep=False), number, again, {"NCCL_NVLS_ENABLE": "0"})
         with tell.trial(NVLS_OFF) as trial:
             second.go(trial)
         if second.right:
@@ -52,7 +52,7 @@ def run(_framework, params, tell):
     if (first.needs(_DIRECT) or first.hung or first.wrong) and not first.has("NCCL_P2P_DISABLE"):
         with tell.trial(P2P_OFF) as trial:
             third = {"NCCL_P2P_DISABLE": "1"}
-            NcclAttempt(dict(params, rates=False), number, again, third).go(trial)
+            NcclAttempt(dict(params, rates=False, sweep=False), number, again, third).go(trial)
 
 
 def rank(_framework, params):

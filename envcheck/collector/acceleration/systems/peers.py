@@ -2,7 +2,7 @@
 
 import time
 
-from ...transfers import speed
+from ...transfers import by_size, speed
 from ...transfers.device import TransferDevice
 from ...transfers.pattern_ptx import RESULT, STEP
 from .. import telling
@@ -28,9 +28,10 @@ def run(_framework, params, tell):
     if len(ends) < 2:
         raise telling.NotApplicable("CUDA lists one GPU")
     size = _size(params)
+    area = _size(params, by_size.LARGEST) if params.get("sweep") else 0
     for end in ends:
         end.device.use()
-        end.first, end.second = end.device.allocate(size), end.device.allocate(size)
+        end.first, end.second = (end.device.allocate(max(size, area)) for _ in range(2))
         end.result = end.device.allocate(RESULT.size)
     until = time.monotonic() + params["seconds"] / 2.0
     pairs = pairs_of(len(ends))
@@ -40,10 +41,10 @@ def run(_framework, params, tell):
             left += 1
             continue
         with tell.trial("by way of the host " + _named(one, other)) as trial:
-            _copy(trial, one, other, size)
+            _copy(trial, one, other, size, area)
         for here, there in ((one, other), (other, one)):
             with tell.trial("directly " + _named(here, there)) as trial:
-                _direct(trial, here, there, size)
+                _direct(trial, here, there, size, area)
     if left:
         with tell.trial("left out") as trial:
             trial["pairs"] = left
@@ -66,30 +67,30 @@ class PeerEnd(object):
         self.instance = told["instance"]
 
 
-def _size(params):
+def _size(params, largest=_MOST):
     most = params.get("memory_mib")
-    return _MOST if most is None else max(STEP, min(_MOST, (most << 20) // 4 // STEP * STEP))
+    return _MOST if most is None else max(STEP, min(largest, (most << 20) // 4 // STEP * STEP))
 
 
 def _named(one, other):
     return "%s to %s" % (one.address, other.address)
 
 
-def _direct(trial, here, there, size):
+def _direct(trial, here, there, size, area):
     here.device.use()
     ways = [(here, there), (there, here)]
     if not all(one.device.reaches(other.device) for one, other in ways):
         raise telling.NotSupported("the driver lets these two not reach each other directly")
     with here.device.access(there.device):
-        _copy(trial, here, there, size)
+        _copy(trial, here, there, size, area)
         there.device.use()
         # The other end looks into this one's memory: loads take another way than copies.
         trial["wrong_read"] = there.device.wrong(here.first, size, _seed(here), 0, there.result)[0]
         here.device.use()
 
 
-def _copy(trial, here, there, size):
-    """A pattern goes over and is looked at; then the copy is timed."""
+def _copy(trial, here, there, size, area=0):
+    """A pattern goes over and is looked at; then the copy is timed, and by size up to ``area``."""
     seed = _seed(here)
     there.device.use()
     there.device.fill(there.second, 0xA5, size)
@@ -112,6 +113,12 @@ def _copy(trial, here, there, size):
     told = speed.measured(here.device, copy, size, seconds=_SECONDS)
     for name in sorted(told):
         trial[name] = told[name]
+    if area:  # in the same trial: of many pairs there would be too many
+
+        def copy_of(size):
+            return lambda: here.device.to_peer(there.device, there.second, here.first, size)
+
+        by_size.copies(trial, here.device, copy_of, area)
 
 
 def _seed(end):
