@@ -86,7 +86,7 @@ def test_two_gpus_sum_exactly_and_one_rank_gives_its_own_numbers(
 
 
 def test_a_bench_takes_it_by_size(libraries: Path, tmp_path: Path) -> None:
-    ended = ran(libraries, tmp_path, 85.0, sweep=True)
+    ended = ran(libraries, tmp_path, 240.0, sweep=True)  # on a busy machine, too
     told = ended.evidence("all-reduce")
     assert ended.trials["all-reduce"]["outcome"] == "ok", ended.trials["all-reduce"]
     sizes = {key for key in told if key.startswith("seconds_")}
