@@ -19,7 +19,7 @@ from .data.gpu_names import capability_of
 from .exit_codes import CouldNotLook, UsageError
 from .facts import snapshot as snapshots
 from .facts.base import Probe, known
-from .facts.bench import BenchRow
+from .facts.bench import BenchRow, LeftOut
 from .facts.snapshot import Snapshot
 
 # The collector bounds every probe; this bounds the collector.
@@ -76,6 +76,7 @@ class BenchWork(msgspec.Struct, frozen=True, kw_only=True):
     warm_up: float | None = None  # seconds at most; None: as is usual on a GPU, and on a CPU
     busy_ok: bool = False  # on GPUs that are in use, too
     folder: str = ""  # of images to read
+    left_out: list[LeftOut] = []  # by the plan, which is told with the result
 
 
 class SoakWork(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..exit_codes import Cannot
-from ..facts.bench import BenchRow
+from ..facts.bench import BenchRow, LeftOut
 from .models import memory_mib
-from .places import BenchPlace, LeftOut
+from .places import BenchPlace
 from .request import BenchRequest
 
 SEED = 1

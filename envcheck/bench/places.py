@@ -9,7 +9,7 @@ import msgspec
 from ..data.versions import parse_version
 from ..exit_codes import Cannot, UsageError
 from ..facts.base import known
-from ..facts.bench import Precision, Style
+from ..facts.bench import LeftOut, Precision, Style
 from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge
 from ..facts.snapshot import Document, Snapshot
@@ -18,13 +18,6 @@ from ..facts.view import view_of
 from ..tensorcores.peaks import Chip, chip
 
 _IMPORT = 8.0  # seconds, where no import was timed
-
-
-class LeftOut(msgspec.Struct, frozen=True):
-    """What was asked for and is not run, and why."""
-
-    name: str
-    reason: str
 
 
 class BenchGpu(msgspec.Struct, frozen=True):

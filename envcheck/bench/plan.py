@@ -8,10 +8,10 @@ from typing import Literal
 import msgspec
 
 from ..exit_codes import Cannot
-from ..facts.bench import BenchRow, Style
+from ..facts.bench import BenchRow, LeftOut, Style
 from ..facts.snapshot import Snapshot
 from .making import Planned, PlannedRow
-from .places import BenchPlace, LeftOut, frameworks, gpu_count, packages, places, style
+from .places import BenchPlace, frameworks, gpu_count, packages, places, style
 from .request import SYSTEMS, BenchRequest, checked
 from .rows import rows_of, telling
 

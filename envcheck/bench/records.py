@@ -9,7 +9,6 @@ import msgspec
 from ..facts.base import Address
 from ..facts.bench import Bench, RowRun
 from .parity import ParityResult
-from .places import LeftOut
 from .shapes import ShapesResult
 from .sizes import SizeSeries
 
@@ -102,5 +101,4 @@ class BenchResult(msgspec.Struct, frozen=True, kw_only=True):
     shapes: list[ShapesResult] = []
     parity: list[ParityResult] = []
     sizes: list[SizeSeries] = []  # of links and allreduce
-    left_out: list[LeftOut] = []  # from the plan, where whoever asks has it
     baseline: str = ""  # the file that rows are held against, too

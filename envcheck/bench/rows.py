@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from ..facts.base import known
+from ..facts.bench import LeftOut
 from . import shapes
 from .making import (
     Planned,
@@ -21,7 +22,7 @@ from .making import (
     modes,
     timed,
 )
-from .places import BenchPlace, LeftOut
+from .places import BenchPlace
 from .request import BenchRequest
 
 RESNET_BATCHES = (128, 256, 512)

@@ -140,6 +140,13 @@ class RowRun(Facts, frozen=True, kw_only=True):
     log: list[str] = []  # what its processes wrote about GPUs
 
 
+class LeftOut(Facts, frozen=True):
+    """What was asked for and is not run, and why: as planned, before anything ran."""
+
+    name: str
+    reason: str
+
+
 class Bench(Facts, frozen=True, kw_only=True):
     """All rows of one run of `envcheck bench`."""
 
@@ -152,3 +159,4 @@ class Bench(Facts, frozen=True, kw_only=True):
     busy_ok: bool = False  # GPUs that others used were taken, too
     settings: dict[str, str] = {}  # variables of the environment that change what is measured
     rows: list[RowRun] = []
+    left_out: list[LeftOut] = []  # by the plan

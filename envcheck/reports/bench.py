@@ -13,7 +13,7 @@ from . import bench_table as tables
 from . import bench_words as words
 from .acceleration import section as acceleration
 from .bench_model import BenchReport, gpu_names
-from .bench_sections import parity, scaling, shapes
+from .bench_sections import left_out, parity, scaling, shapes
 from .bench_sizes import sizes
 from .bench_table import BenchCell, BenchColumn, BenchNote, BenchTable
 from .machine import short
@@ -59,6 +59,7 @@ def render(
     scaling(page, found)
     shapes(page, found, verbose)
     sizes(page, found.sizes, gpus, verbose)
+    left_out(page, report.left_out)
     _systems(page, report, snapshot, verbose)
     _legend(page, found, footnotes)
     _context(page, found, verbose)

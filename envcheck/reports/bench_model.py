@@ -17,7 +17,7 @@ from ..bench.records import BenchResult, RowResult, ScalingResult
 from ..bench.shapes import ShapesResult
 from ..bench.sizes import SizeSeries
 from ..facts.base import known
-from ..facts.bench import Bench
+from ..facts.bench import Bench, LeftOut
 from ..facts.missing import CannotJudge
 from ..facts.snapshot import Snapshot
 from ..facts.view import view_of
@@ -73,6 +73,7 @@ class BenchReport(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, str]
     command: str
     rows: list[RowReport]
+    left_out: list[LeftOut]
     scaling: list[ScalingResult]
     shapes: list[ShapesResult]
     sizes: list[SizeSeries]  # of links and allreduce
@@ -122,6 +123,7 @@ def build(snapshot: Snapshot, found: BenchResult, diagnosis: Diagnosis) -> Bench
             )
             for row in found.rows
         ],
+        left_out=bench.left_out,
         scaling=found.scaling,
         shapes=found.shapes,
         sizes=found.sizes,

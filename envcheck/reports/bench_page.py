@@ -43,6 +43,7 @@ def render(report: BenchReport, found: BenchResult, snapshot: Snapshot) -> str:
     parts += _scaling(found)
     parts += _shapes(found)
     parts += bench_sizes.page(found.sizes, gpus)
+    parts += _left_out(report)
     parts += _over_time(found.rows, gpus)
     parts += _footnotes(found, footnotes)
     parts += _checks(report)
@@ -196,6 +197,13 @@ def _scaling(found: BenchResult) -> Iterator[str]:
     unit = found.scaling[0].unit
     yield html.plot(bars("scaling", unit.capitalize(), unit, rows, mark="the same GPUs alone"))
     yield html.listed(("", "", words.told_of_job(job)) for job in found.scaling)
+
+
+def _left_out(report: BenchReport) -> Iterator[str]:
+    if not report.left_out:
+        return
+    yield html.heading("Left out")
+    yield html.listed(("", "", f"{one.name}: {one.reason}") for one in report.left_out[:_ROWS])
 
 
 def _shapes(result: BenchResult) -> Iterator[str]:

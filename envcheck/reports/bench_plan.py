@@ -7,6 +7,7 @@ from ..facts.snapshot import Snapshot
 from . import bench_words as words
 from .bench_model import SMALL, gpu_names
 from .bench_progress import duration
+from .bench_sections import left_out
 from .machine import describe_machine, describe_target
 from .page import Column, Page
 from .plain import number_of
@@ -33,11 +34,7 @@ def render(
         page.blank()
         names = ", ".join(plan.systems)
         page.paragraph(("By size:", "heading"), (f"{names}, from 8 B to 1 GiB", ""), hanging=2)
-    if plan.left_out:
-        page.blank()
-        page.paragraph(("Left out:", "heading"))
-        for one in plan.left_out:
-            page.paragraph((f"{one.name}:", "code"), (one.reason, ""), indent=2, hanging=4)
+    left_out(page, plan.left_out)
     return page.text()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import safe_text
-from .bench_words import number
+from .bench_words import OUTCOMES, number
 
 # The runner's words for what a row is at.
 _PHASES = {
@@ -47,13 +47,16 @@ class BenchProgress:
         """Take an event; a line where with it a row is done, "" otherwise."""
         if self._began is None:
             self._began = self._clock()
-        self._now = dict(record)
         row = str(record.get("row") or "")
         rate, left = _number(record.get("rate")), _number(record.get("left"))
         if rate:
             self._rates[row] = rate
         if left is not None:
             self._left = (left, self._clock())
+        if record.get("phase") == "over":
+            self._told.add(row)
+            return self._line(row, self._failed(record))
+        self._now = dict(record)
         is_last = record.get("rounds") and record.get("round") == record.get("rounds")
         if row in self._told or not (is_last or record.get("phase") == "losses"):
             return ""
@@ -82,6 +85,13 @@ class BenchProgress:
         if seconds < 1:
             return ""
         return f"about {duration(seconds)} left"
+
+    def _failed(self, record: Mapping[str, Any]) -> str:
+        outcome = str(record.get("outcome") or "")
+        why = ": ".join(
+            filter(None, (OUTCOMES.get(outcome, outcome), str(record.get("reason") or "")))
+        )
+        return safe_text.one_line(", ".join(filter(None, (why, self.left()))))
 
     def _line(self, row: str, told: str) -> str:
         place = self._order.get(row)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..bench.records import BenchResult, RowResult
 from ..bench.shapes import ShapeResult
+from ..facts.bench import LeftOut
 from . import bench_words as words
 from .bench_table import notes
 
@@ -99,3 +100,14 @@ def shapes(page: Page, result: BenchResult, verbose: bool) -> None:
 def shape_name(shape: ShapeResult) -> str:
     """ "1023 × 1024 × 1023" """
     return " × ".join(str(size) for size in shape.shape.sizes)
+
+
+def left_out(page: Page, planned: Iterable[LeftOut]) -> None:
+    """What the plan could not run here: a line each with the reason."""
+    lines = list(planned)
+    if not lines:
+        return
+    page.blank()
+    page.paragraph(("Left out:", "heading"))
+    for one in lines:
+        page.paragraph((f"{one.name}:", "code"), (one.reason, ""), indent=2, hanging=4)

@@ -29,7 +29,7 @@ class BenchRunner(object):
 
     def __init__(self, request, documents, python, start, environ, root, **more):
         """request: {"asked", "options", "rows", "repetitions", "seconds": of one, "folder", "limit",
-        "busy_ok"}.
+        "busy_ok", "left_out": by the plan}.
 
         limit: seconds after which no row is begun any more. python: the target's. start(argv, deadline,
         cwd, env, …): a process.Child. more: as Machinery has it.
@@ -53,7 +53,8 @@ class BenchRunner(object):
         devices: of kernels.selection. watch(names of what runs, done, total) is called between looks.
         event(record): what goes on, for whoever waits: {"row", "phase": "import", "build", "warm-up",
         "measure", "losses" or "batch", "round", "rounds", "rate": samples a second or None, "left":
-        seconds that all still takes, about}.
+        seconds that all still takes, about}. A row that failed is told with "phase": "over", "outcome"
+        and "reason".
         """
         self._watch, self._event, self._pause = watch, event, pause
         self.began = self.clock()
@@ -79,6 +80,7 @@ class BenchRunner(object):
                 "interrupted": self.stopped,
                 "busy_ok": bool(self.request.get("busy_ok")),
                 "settings": {name: line(environ[name]) for name in SETTINGS if name in environ},
+                "left_out": self.request.get("left_out") or [],
                 "rows": sorted(self.runs, key=lambda run: order.get(run["row"]["name"], 0)),
             },
         }
@@ -124,12 +126,26 @@ class BenchRunner(object):
     def without(self, row, outcome, reason, **more):
         """A row of which nothing was run any further."""
         self.runs.append(dict(more, row=row, outcome=outcome, reason=line(reason)))
-        self.left.over(row["name"])
+        self._count(self.runs[-1])
 
     def over(self, one):
         """A RowAtWork is over for good."""
         self.runs.append(one.told(self.began))
-        self.left.over(one.row["name"])
+        self._count(self.runs[-1])
+
+    def _count(self, run):
+        """One row less to wait for; where nothing came of it, that is told at once."""
+        self.left.over(run["row"]["name"])
+        if run["outcome"] not in ("ok", "interrupted"):
+            self._event(
+                {
+                    "row": run["row"]["name"],
+                    "phase": "over",
+                    "outcome": run["outcome"],
+                    "reason": run["reason"],
+                    "left": round(self.left.seconds, 1),
+                }
+            )
 
     def until(self, reached):
         """Look after all that is open until something is reached, or the user wants no more."""
