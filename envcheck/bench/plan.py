@@ -60,7 +60,7 @@ def plan(request: BenchRequest, snapshot: Snapshot) -> BenchPlan:
     models = [what for what in request.what if what not in SYSTEMS]
     if not here and (models or not request.what):
         raise Cannot(
-            "the target has no framework that envcheck bench can train with",
+            "the target has no framework to train with",
             hint="envcheck install puts one into an environment; --target names another",
         )
     on_cpu = not any(place.gpus for place in here) if here else not count

@@ -59,7 +59,7 @@ class Bench:
 
     def argv(self, *rows: dict[str, Any], **said: Any) -> list[str]:
         told = {"rows": list(rows), "target": str(self.target), "seconds": 0.1} | said
-        told = {"repetitions": 3, "warm_up": 1.0} | told
+        told = {"repetitions": 3, "warm_up": 0.3} | told
         return [sys.executable, "-c", ROWS, json.dumps(told)]
 
     def rows(self, *rows: dict[str, Any], standin: Any = None, **said: Any) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """A stand-in for a style of envcheck bench: a training that sleeps, or does what STANDIN says of its row.
 
 It is copied as ``collector/bench/torch/__init__.py`` into a copy of envcheck. STANDIN is JSON: {row's name:
-{"step": seconds, "kill": run, "exit": run, "flood": run, "rubbish": run}}; runs are counted from one. Rows of
+{"step": seconds, "kill": run, "exit": run, "flood": run, "rubbish": run,
+"at": a file that says that it is measured}}; runs are counted from one. Rows of
 two ranks wait for each other over a socket, as they would in an all-reduce.
 """
 
@@ -63,7 +64,9 @@ class StandinTraining:
                     raise ConnectionError("the other rank is gone")
         return 0
 
-    def loss(self):
+    def loss(self):  # is asked after each repetition
+        if "at" in self.said:
+            Path(self.said["at"]).touch()
         return float("nan") if self.said.get("nan") else 1.0
 
     def evidence(self):

@@ -51,11 +51,11 @@ def test_rows_are_measured_in_turn_and_told_on_the_way(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("said", "outcome", "reason"),
     [
-        ({"kill": 9}, "crashed", "died by signal 9 (SIGKILL): farewell"),
-        ({"kill": 9, "memory": True}, "out-of-memory", "cuda: out of memory"),
-        ({"exit": 9}, "crashed", "exited with status 3"),
-        ({"flood": 9}, "crashed", "wrote more than 16 MiB"),
-        ({"rubbish": 9}, "ok", ""),
+        ({"kill": 5}, "crashed", "died by signal 9 (SIGKILL): farewell"),
+        ({"kill": 5, "memory": True}, "out-of-memory", "cuda: out of memory"),
+        ({"exit": 5}, "crashed", "exited with status 3"),
+        ({"flood": 5}, "crashed", "wrote more than 16 MiB"),
+        ({"rubbish": 5}, "ok", ""),
         ({"nan": True}, "ok", ""),
         ({"orphan": True}, "ok", ""),
     ],
@@ -81,18 +81,18 @@ def test_two_ranks_work_together(bench: Bench) -> None:
 
 def test_a_rank_that_dies_ends_its_row(bench: Bench) -> None:
     row = {"name": "a", "together": "ddp", "ranks": 2}
-    (run,) = bench.rows(row, standin={"a": {"kill": 9, "rank": 1}}).values()
+    (run,) = bench.rows(row, standin={"a": {"kill": 5, "rank": 1}}).values()
     assert run["outcome"] in ("crashed", "error") and run["reason"].startswith("rank ")
 
 
 def started(bench: Bench, **standin: Any) -> subprocess.Popen[bytes]:
     """Two rows at work, of which the second is being measured for ever."""
-    argv = bench.argv({"name": "a"}, {"name": "b"}, repetitions=20)
+    argv = bench.argv({"name": "a"}, {"name": "b"}, repetitions=10, seconds=0.02)
     argv[2] = argv[2].replace(
         "events.append", "lambda one: print(one, file=sys.stderr, flush=True)"
     )
     argv[2] = argv[2].replace('"events": events', '"events": []')
-    slow = {"b": {"step": 0.02}} | standin
+    slow = {"b": {"step": 0.3}} | standin
     process = subprocess.Popen(
         argv,
         cwd=bench.root, env=bench.environment(**slow), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -112,8 +112,8 @@ def test_the_first_ctrl_c_keeps_what_is_done(bench: Bench) -> None:
     assert process.returncode == 0, said.decode()
     facts = json.loads(told)["bench"]["facts"]
     a, b = facts["rows"]
-    assert facts["interrupted"] and a["outcome"] == "ok" and len(a["repetitions"]) == 20
-    assert b["outcome"] == "interrupted" and 1 <= len(b["repetitions"]) < 20
+    assert facts["interrupted"] and a["outcome"] == "ok" and len(a["repetitions"]) == 10
+    assert b["outcome"] == "interrupted" and 1 <= len(b["repetitions"]) < 10
 
 
 def test_sigterm_ends_it(bench: Bench) -> None:

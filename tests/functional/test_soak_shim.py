@@ -94,7 +94,7 @@ def failed_fast(begin: Begin, tmp_path: Path) -> Soaked:
 
     def run(**shim: Any) -> tuple[int, Soak, str]:
         kept = tmp_path / "kept.json"
-        arguments = ("--for", "5m", "--every", "2s", "--fail-fast", "--save", kept)
+        arguments = ("--for", "5m", "--every", "1s", "--fail-fast", "--save", kept)
         one = begin(*arguments, **shim)
         told = one.rest()
         assert kept.is_file(), told
@@ -145,7 +145,7 @@ def test_one_gpus_death_ends_it_where_that_was_asked_for(failed_fast: Soaked) ->
 
 
 def test_heat_and_errors_that_nvml_tells_end_it(failed_fast: Soaked) -> None:
-    moves = "0 reasons +6 64\n0 temperature +6 88\n1 uncorrected +6 1\n1 xid +6 48\n"
+    moves = "0 reasons +4 64\n0 temperature +4 88\n1 uncorrected +4 1\n1 xid +4 48\n"
     _code, soak, told = failed_fast(moves=moves)
     assert "slowed down by heat" in told or "ecc uncorrected +1" in told or "Xid 48" in told
     assert any(one.throttled.get("hw_thermal_slowdown") for one in soak.gpus[0].minutes) or (
@@ -273,6 +273,6 @@ def test_json_lines_go_into_the_file_as_they_come(begin: Begin, tmp_path: Path) 
 def test_a_slow_reader_of_lines_holds_no_gpu_up(begin: Begin) -> None:
     one = begin("--for", "1d", "--every", "1s")
     one.until("0:0")
-    time.sleep(4)  # nobody reads
+    time.sleep(3)  # nobody reads
     told = one.until("0:0")
     assert "GPU 1" in told

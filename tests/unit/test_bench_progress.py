@@ -77,3 +77,14 @@ def test_durations() -> None:
         "1 h 30 min",
         "2 h 5 min",
     ]
+
+
+def test_a_row_that_fails_is_told_once_with_its_reason() -> None:
+    told, _ = progress()
+    told.heard({"row": "bert amp", "phase": "build"})
+    event = {"row": "resnet50 fp32 256", "phase": "over", "outcome": "crashed", "left": 20.0}
+    line = told.heard({**event, "reason": "it\x1b[31m died"})
+    assert line.startswith("row 1 of 2: resnet50 fp32 256: crashed: it") and "\x1b" not in line
+    assert line.endswith("died, about 20 s left") and "building the model" in told.text()
+    odd = told.heard({"row": "bert amp", "phase": "over", "outcome": 7, "reason": None})
+    assert odd.startswith("row 2 of 2: bert amp: 7")

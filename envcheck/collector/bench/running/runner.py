@@ -134,7 +134,7 @@ class BenchRunner(object):
         self._count(self.runs[-1])
 
     def _count(self, run):
-        """One row less to wait for; where nothing came of it, that is told at once."""
+        """One row less to wait for; where nothing came of it, that is told."""
         self.left.over(run["row"]["name"])
         if run["outcome"] not in ("ok", "interrupted"):
             self._event(

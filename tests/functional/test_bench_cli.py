@@ -1,0 +1,164 @@
+"""`envcheck bench` as a user has it: what it tells on its way, Ctrl-C, exit codes, --save and --from.
+
+PyTorch is a stand-in, whose rows sleep (``standin_style``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from processes import running, wait_for
+from standin_bench import Bench
+
+FP32, AMP = "mlp fp32 64", "mlp amp 64"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("cli"))
+
+
+Begin = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def begin(made: Bench) -> Iterator[Begin]:
+    """Begin a run of the command line: what a user has, in a process group of its own."""
+    begun = []
+
+    def start(*arguments: str | Path, standin: Any = None, **more: Any) -> subprocess.Popen[bytes]:
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more
+        argv = [sys.executable, "-m", "envcheck", *map(str, arguments)]
+        env = made.environment(**(standin or {}))
+        begun.append(
+            subprocess.Popen(argv, cwd=made.home, env=env, start_new_session=True, **pipes)
+        )
+        return begun[-1]
+
+    yield start
+    for one in begun:
+        if one.poll() is None:
+            one.kill()
+        one.communicate()
+    try:
+        assert wait_for(lambda: not running(made.home)), running(made.home)
+        assert wait_for(lambda: not made.left()), made.left()
+    finally:
+        for pid, _parent, _command in running(made.home):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def ended(one: subprocess.Popen[bytes]) -> tuple[int, str, str]:
+    """(exit code, standard output, standard error)"""
+    out, errors = one.communicate(timeout=90)
+    assert b"Traceback" not in out + errors
+    return one.returncode, out.decode(), errors.decode()
+
+
+def test_progress_the_save_and_what_is_shown_of_it_later(
+    begin: Begin, made: Bench, tmp_path: Path
+) -> None:
+    saved, live = tmp_path / "saved.json", tmp_path / "live.json"
+    kept: list[str | Path] = ["--save", saved, "--format", "json", "--output", live]
+    options = ["--rounds", "2", "--busy-ok", *kept]
+    standin = {FP32: {"kill": 3}}
+    code, out, told = ended(
+        begin("bench", "mlp", "links", "--target", made.target, *options, standin=standin)
+    )
+    assert (code, out) == (1, "")
+    first, *rows = told.splitlines()
+    assert first.startswith("envcheck: 2 rows, about ")
+    assert sorted(line[:41] for line in rows) == [
+        "envcheck: row 1 of 2: mlp fp32 64: crashe",
+        f"envcheck: row 2 of 2: {AMP}: {rows[0].split(': ')[3][:7]}",
+    ]
+    assert any("samples/s" in line for line in rows)
+    assert any("died by signal 9 (SIGKILL): farewell" in line for line in rows)
+
+    report = json.loads(live.read_text())
+    assert report["busy_ok"] and "--busy-ok" in report["command"] and report["note"]
+    assert {one["name"] for one in report["left_out"]} == {"memory", "links", "peers"}
+
+    shown = begin("bench", "--from", saved, "--format", "json")
+    judged = begin("doctor", "--from", saved, "--only", "bench")
+    code, out, _told = ended(shown)
+    assert code == 1 and out == live.read_text()
+    code, out, _told = ended(judged)
+    assert code == 1 and "BEN-004" in out and "mlp fp32 64 crashed" in " ".join(out.split())
+
+
+def at_work(begin: Begin, made: Bench) -> subprocess.Popen[bytes]:
+    """Two rows at work for ever."""
+    for name in (FP32, AMP):
+        (made.home / name).unlink(missing_ok=True)
+    standin = {name: {"step": 0.01, "at": str(made.home / name)} for name in (FP32, AMP)}
+    arguments = ("bench", "mlp", "--target", made.target, "--rounds", "100")
+    one = begin(*arguments, standin=standin)
+    assert wait_for(lambda: all((made.home / name).exists() for name in standin), 60), one.poll()
+    return one
+
+
+def test_the_first_ctrl_c_shows_what_is_done(begin: Begin, made: Bench) -> None:
+    one = at_work(begin, made)
+    os.killpg(one.pid, signal.SIGINT)
+    code, out, _told = ended(one)
+    assert code == 130
+    words = " ".join(out.split())
+    assert "interrupted after 2 rows" in words and "s, interrupted" in words
+    assert f"{FP32}, {AMP}: interrupted: stopped by its user" in words
+    assert "Samples/s" in words
+
+
+def test_the_second_ctrl_c_ends_at_once(begin: Begin, made: Bench) -> None:
+    one = at_work(begin, made)
+    ours = [pid for pid, _parent, _command in running(made.home) if pid != one.pid]
+    for pid in ours:  # so that the first is not done with before the second comes
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+    os.killpg(one.pid, signal.SIGINT)
+    assert wait_for(lambda: any(map(_is_interrupted, ours)))
+    os.killpg(one.pid, signal.SIGINT)
+    for pid in ours:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    code, out, told = ended(one)
+    assert (code, out) == (130, "") and told.endswith("envcheck: interrupted\n")
+
+
+def _is_interrupted(pid: int) -> bool:
+    """Whether a stopped process has a SIGINT before it."""
+    told = Path(f"/proc/{pid}/status").read_text()
+    masks = (line.split()[1] for line in told.splitlines() if line.startswith(("SigPnd", "ShdPnd")))
+    return any(int(mask, 16) & 1 << signal.SIGINT - 1 for mask in masks)
+
+
+def test_what_cannot_run_is_refused_with_3(begin: Begin, made: Bench, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", empty], check=True, timeout=60)
+    nothing = begin("bench", "mlp", "--target", empty)
+    large = begin("bench", "resnet50", "--batch", "1048576", "--target", made.target)
+    code, out, told = ended(nothing)
+    assert (code, out) == (3, "") and "the target has no framework to train with" in told
+    code, out, told = ended(large)
+    assert (code, out) == (3, "") and "--batch 1048576: resnet50: batch" in told
+
+
+def test_the_plan_says_that_it_is_a_cpu_and_what_is_left_out(begin: Begin, made: Bench) -> None:
+    text = begin("bench", "mlp", "links", "--plan", "--target", made.target)
+    told = begin("bench", "mlp", "--plan", "--format", "json", "--target", made.target)
+    code, out, _errors = ended(text)
+    words = " ".join(out.split())
+    assert code == 0 and "2 rows, about" in words and "On a CPU: small sizes" in words
+    assert "Left out:" in words and "it needs 1, and there is no GPU" in words
+    plan = json.loads(ended(told)[1])
+    assert plan["on_cpu"] and [row["name"] for row in plan["rows"]] == [FP32, AMP]
