@@ -102,12 +102,11 @@ def shape_name(shape: ShapeResult) -> str:
     return " × ".join(str(size) for size in shape.shape.sizes)
 
 
-def left_out(page: Page, planned: Iterable[LeftOut]) -> None:
+def left_out(page: Page, planned: list[LeftOut]) -> None:
     """What the plan could not run here: a line each with the reason."""
-    lines = list(planned)
-    if not lines:
+    if not planned:
         return
     page.blank()
     page.paragraph(("Left out:", "heading"))
-    for one in lines:
+    for one in planned:
         page.paragraph((f"{one.name}:", "code"), (one.reason, ""), indent=2, hanging=4)
