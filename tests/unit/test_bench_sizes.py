@@ -11,7 +11,7 @@ import pytest
 
 from envcheck.bench.results import results
 from envcheck.bench.sizes import SizeSeries, bus, series
-from envcheck.cli.bench import _report
+from envcheck.cli import bench_report
 from envcheck.collection import Kernels
 from envcheck.facts.acceleration import Acceleration, SystemRun, SystemTrial
 from envcheck.facts.snapshot import Snapshot
@@ -96,7 +96,7 @@ def test_text_has_sizes_times_and_rates() -> None:
     snapshot = machine(*EVERY)
     found = results(snapshot)
     assert found is not None and found.bench.asked == ["links", "allreduce"]  # without a target
-    report = _report(snapshot, found)
+    report = bench_report.report(snapshot, found)
     text = bench.render(report, found, snapshot, width=120)
     assert "Links: median of in-place copies" in text
     assert "GPU to GPU, directly GPU 0 to GPU 1:" in text
@@ -110,7 +110,7 @@ def test_the_page_has_a_plot_for_each() -> None:
     snapshot = machine(*EVERY)
     found = results(snapshot)
     assert found is not None
-    page = bench_page.render(_report(snapshot, found), found, snapshot)
+    page = bench_page.render(bench_report.report(snapshot, found), found, snapshot)
     assert "NCCL by size" in page and "Host link by size" in page
     assert "GB/s on the bus" in page and "<script" not in page
 
