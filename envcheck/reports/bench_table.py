@@ -229,6 +229,8 @@ def _notes(result: RowResult) -> Iterator[tuple[str, str]]:
         yield "", f"the loss scaler skipped {skipped:,} of {steps:,} steps, which do not count"
     if run.outcome == "ok" and run.repetitions and not run.warm_up.steady:
         yield "", "its rate had not come to rest after the warm-up"
+    if result.speed_up is not None and not run.in_turn:
+        yield "", f"not measured in turn with {result.against}: there was no room for both"
     if result.rate is not None and 0 < result.rate.repetitions < 5:
         number = result.rate.repetitions
         yield "", f"{number} repetition{'s' if number > 1 else ''} only"

@@ -134,6 +134,11 @@ def test_what_a_rate_lacks_is_told() -> None:
     text = shown(b.judged(run))
     assert "skipped 6 of 20 steps" in text
     assert "2 repetitions only" in text and "had not come to rest" in text
+    alone = b.ran(b.row(), 9, in_turn=False)
+    assert "not measured in turn with row 1" in shown(
+        b.judged(alone, speed_up=2.0, against="row 1")
+    )
+    assert "in turn with" not in shown(b.judged(alone))
 
 
 def test_the_largest_batch_is_told_with_how_it_was_found() -> None:
