@@ -14,6 +14,8 @@ import pytest
 from processes import running, wait_for
 from standin_bench import Bench
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Bench:

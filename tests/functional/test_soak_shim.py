@@ -26,6 +26,8 @@ from processes import running, wait_for
 from envcheck.facts.snapshot import load
 from envcheck.facts.soak import Soak
 
+pytestmark = pytest.mark.heavy
+
 Soaked = Callable[..., tuple[int, Soak, str]]
 
 
