@@ -16,7 +16,7 @@ import selection  # noqa: E402
 import signals  # noqa: E402
 from alone import no_network  # noqa: E402
 from docker_daemon import docker_daemon  # noqa: E402
-from podman import base_tar, fresh_podman, podman_world  # noqa: E402
+from podman import base_tar, fresh_podman, nothing_left, podman_world  # noqa: E402
 from scratch_home import scratch_home  # noqa: E402
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "docker_daemon",
     "fresh_podman",
     "no_network",
+    "nothing_left",
     "podman_world",
     "scratch_home",
 ]  # fixtures of all tests

@@ -230,6 +230,17 @@ def podman_world(tmp_path_factory: pytest.TempPathFactory, base_tar: Path) -> It
 
 
 @pytest.fixture
+def nothing_left(podman_world: PodmanWorld) -> Iterator[None]:
+    """No test leaves a container behind, however it ends."""
+    before = podman_world.containers()
+    yield
+    left = podman_world.containers() - before
+    for one in left:
+        podman_world.podman("rm", "--force", "--time", "0", one)
+    assert not left
+
+
+@pytest.fixture
 def fresh_podman(tmp_path: Path, base_tar: Path) -> Iterator[PodmanWorld]:
     """One for a single test: about a second."""
     with _or_skip(tmp_path / "podman", base_tar) as made:

@@ -11,22 +11,14 @@ import pytest
 from podman import PodmanWorld
 from standin_bench import Bench
 
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
 
 @pytest.fixture(scope="module")
 def bench(podman_world: PodmanWorld, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     made = Bench(tmp_path_factory.mktemp("bench"))
     made.variables = podman_world.variables
     return made
-
-
-@pytest.fixture(autouse=True)
-def nothing_left(podman_world: PodmanWorld) -> Iterator[None]:
-    before = podman_world.containers()
-    yield
-    left = podman_world.containers() - before
-    for one in left:
-        podman_world.podman("rm", "--force", "--time", "0", one)
-    assert not left
 
 
 @pytest.fixture

@@ -23,16 +23,7 @@ from envcheck.install.engine import Start, Wiring
 
 from started import plain_start  # isort: skip
 
-
-@pytest.fixture(autouse=True)
-def nothing_left(podman_world: PodmanWorld) -> Iterator[None]:
-    """No test leaves a container behind, however it ends."""
-    before = podman_world.containers()
-    yield
-    left = podman_world.containers() - before
-    for one in left:
-        podman_world.podman("rm", "--force", "--time", "0", one)
-    assert not left
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
 def doctor(
