@@ -24,6 +24,7 @@ HEADINGS = {
         "demo": "the doctor on simulated machines, without a GPU",
     },
     "other machines and programs": {
+        "fleet": "the same for many machines: ask, judge, install, compare",
         "collect": "write the facts of this machine into a file (a Snapshot)",
         "bundle": "write all that a machine without a network needs",
         "collector": "write the collector as one file, to run without envcheck",

@@ -1,0 +1,33 @@
+"""`envcheck fleet`: the same for many machines. A thin file a subcommand."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from ..parser import Parser
+
+SUBCOMMANDS = {
+    "report": "judge the Snapshots in a directory, however they came there",
+}
+
+EPILOG = """\
+examples:
+  envcheck fleet report snapshots/     a directory of NAME.json, from wherever"""
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.epilog = EPILOG
+    commands = parser.add_subparsers(metavar="COMMAND", dest="subcommand", required=True)
+    for name, summary in SUBCOMMANDS.items():
+        command = commands.add_parser(
+            name, help=summary, description=summary[0].upper() + summary[1:] + "."
+        )
+        module = importlib.import_module(f".{name.replace('-', '_')}", __package__)
+        module.add_arguments(command)
+        command.set_defaults(run_subcommand=module.run)
+    parser.show_commands(commands, {"commands": SUBCOMMANDS})
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return int(arguments.run_subcommand(arguments))

@@ -1,0 +1,29 @@
+"""The engines that ask many machines at once: Ansible, Slurm. Each fills a fleet's directory.
+
+An engine sends the one-file collector through its own connection to each machine's standard input
+(``python3 - ARGUMENTS``), so that nothing of it stays there, and gives each answer to ``FleetFolder.keep`` as
+soon as it is there: what has come stays, whatever happens to the others and to envcheck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..folder import Member
+
+
+class Asked(NamedTuple):
+    """What is asked of each machine.
+
+    arguments: of the one-file collector: ``["--level", "quick", "--target", "/opt/tf"]``. deadline: seconds
+    that a machine may take, once it was reached. python: the interpreter there.
+    """
+
+    arguments: Sequence[str]
+    deadline: float
+    python: str = "python3"
+
+
+# Called with each machine as soon as it is known what became of it.
+Told = Callable[[Member], None]

@@ -1,0 +1,1 @@
+"""A fleet's result as text, JSON, JUnit, OpenMetrics and pages: pure functions."""

@@ -1,0 +1,59 @@
+"""The directory of a fleet: names that are no file's, answers that are no Snapshot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from whole import whole
+
+from envcheck.exit_codes import UsageError
+from envcheck.facts import snapshot as snapshots
+from envcheck.fleet.folder import FleetFolder, Member, file_name
+
+HOSTILE = (
+    "../../etc/passwd",
+    "a/b",
+    ".hidden",
+    "fleet",
+    "index",
+    "ein Wirt",
+    "\x1b[31m",
+    "%41",
+    "",
+)
+
+
+def test_almost_all_names_are_kept_as_they_are() -> None:
+    assert file_name("gpu-07.rack3.example.org") == "gpu-07.rack3.example.org"
+
+
+@pytest.mark.parametrize("name", HOSTILE[:-1])
+def test_a_name_that_is_no_file_s_cannot_leave_the_directory(tmp_path: Path, name: str) -> None:
+    folder = FleetFolder(tmp_path)
+    member = folder.keep(name, snapshots.dump(whole()), [])
+    assert member == Member(name=name)
+    assert folder.file(name).parent == tmp_path and folder.file(name).is_file()
+    assert [member.name for member in folder.members()] == [name]
+
+
+def test_no_two_names_share_a_file() -> None:
+    assert len({file_name(name) for name in HOSTILE}) == len(HOSTILE)
+
+
+def test_what_is_no_snapshot_is_not_kept(tmp_path: Path) -> None:
+    member = FleetFolder(tmp_path).keep("a", b"Welcome to gpu-07!\n{}", [])
+    assert member.outcome == "unreadable" and member.reason
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_roster_s_machines_without_a_snapshot_are_kept(tmp_path: Path) -> None:
+    dead = Member(name="b", outcome="unreachable", reason="No route to host")
+    FleetFolder(tmp_path).write_roster("ansible", [dead, Member(name="a")])
+    assert FleetFolder(tmp_path).members() == [Member(name="a"), dead]
+
+
+def test_a_broken_roster_is_named(tmp_path: Path) -> None:
+    (tmp_path / "fleet.json").write_text("{")
+    with pytest.raises(UsageError, match=r"fleet\.json"):
+        FleetFolder(tmp_path).members()
