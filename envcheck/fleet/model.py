@@ -58,7 +58,14 @@ class JudgedMachine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Machines with the same problem and the same remedy. hosts: their names, folded: "gpu[01-16,20]"."""
+    """Machines with the same problem and the same remedy.
+
+    machines: their names, in the order of hosts.natural. hosts: the same folded, as Slurm and clush read it:
+    "gpu[01-16,20]". limit: the same for Ansible's --limit, which reads no such ranges: "gpu01,gpu02,…"; ""
+    where a name means something else there. of_one: the machine whose words these are, where message,
+    remedy or commands name devices (or numbers) of its own, and those of the others differ; "" where they
+    are the same on all.
+    """
 
     code: str
     level: Level
@@ -66,12 +73,21 @@ class ProblemGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     headline: str
     machines: list[str]
     hosts: str
+    limit: str = ""
+    message: str = ""
     remedy: str = ""
     commands: list[str] = []
+    of_one: str = ""
 
 
 class OddAttribute(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What differs on a machine from most of its product: ``agree`` of ``of`` have the usual value."""
+    """What differs on a machine from most of its product: ``agree`` of ``of`` have the usual value.
+
+    value, usual: "" where there is none (a package that is not installed). devices: of this machine, those
+    that differ in this way ("GPU 3"); none for the machine itself. per: what agree and of count: machines, or
+    devices of all machines of the product. because: the code of a problem of this machine that is about the
+    same, "" for none.
+    """
 
     machine: str
     product: str
@@ -81,14 +97,20 @@ class OddAttribute(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     usual: str
     agree: int
     of: int
-    device: str = ""
+    devices: list[str] = []
+    per: Literal["machine", "device"] = "machine"
+    because: str = ""
 
 
 class OddRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A rate that lies beyond the spread of the healthy ones of its product.
+    """Rates of a machine that lie beyond the spread of the healthy ones of its product: one for a machine,
+    about its worst figure.
 
-    below: by which share of the median it is worse. deviations: the same in robust standard deviations
-    (1.4826 times the MAD, or the least spread that is told from noise). of: how many figures there are.
+    value: the worst figure, of ``device``. median: of all that can be compared. below: by which share of the
+    median it is worse. deviations: the same in robust standard deviations (1.4826 times the MAD, or the
+    least spread that is told from noise). of: how many figures there are. devices: all of this machine that
+    are slow ("GPU 0", "GPU 3"). also: what else is slow on them, "FP8 at L0: 5.1 % below". because: the
+    code of a problem of this machine that explains it, "" for none.
     """
 
     machine: str
@@ -103,13 +125,38 @@ class OddRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     of: int
     device: str = ""
     under: str = ""
+    devices: list[str] = []
+    also: list[str] = []
+    because: str = ""
+
+
+class Camp(msgspec.Struct, frozen=True, kw_only=True):
+    """Machines that agree among each other. value: "" where there is none."""
+
+    value: str
+    machines: list[str]
+    hosts: str
+
+
+class Split(msgspec.Struct, frozen=True, kw_only=True):
+    """What machines of one product differ in, without a clear majority: nobody is the odd one out.
+
+    camps: the largest first.
+    """
+
+    product: str
+    key: str
+    words: str
+    camps: list[Camp]
 
 
 class SharedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A problem (or silence) that the machines of one place have and others of their product have not.
+    """A fault that the machines of one place have, and others of their product have not.
 
-    kind, name: of the place, as in a Member's groups: ("switch", "leaf3"). code: of the problem, "" for
-    machines that did not answer. of: how many machines the place has.
+    kind, name: of the place, as in a Member's groups: ("switch", "leaf3"); or what the Snapshots tell:
+    ("kernel", "6.8.0-45-generic"). about: a problem (then code is its code), silence, or rates that are low.
+    words: the fault. machines: those of the place that have it, of its ``of``. elsewhere: how many others
+    have it. also: other places with exactly the same machines.
     """
 
     kind: str
@@ -119,15 +166,19 @@ class SharedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     machines: list[str]
     hosts: str
     of: int
+    about: Literal["problem", "silence", "slow"] = "problem"
+    elsewhere: int = 0
+    also: list[tuple[str, str]] = []
 
 
 class Unanswered(msgspec.Struct, frozen=True, kw_only=True):
-    """Machines that did not answer, for the same reason."""
+    """Machines that did not answer, for the same reason. limit: as of a ProblemGroup."""
 
     outcome: Outcome
     reason: str
     machines: list[str]
     hosts: str
+    limit: str = ""
 
 
 class FleetCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +198,7 @@ class FleetResult(msgspec.Struct, frozen=True, kw_only=True):
     groups: list[ProblemGroup]
     odd_attributes: list[OddAttribute]
     odd_rates: list[OddRate]
+    splits: list[Split]
     shared: list[SharedFault]
     unanswered: list[Unanswered]
     machines: list[JudgedMachine]

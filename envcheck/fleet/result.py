@@ -32,6 +32,7 @@ def result(machines: Sequence[JudgedMachine]) -> FleetResult:
         groups=_groups(machines),
         odd_attributes=[],
         odd_rates=[],
+        splits=[],
         shared=[],
         unanswered=_unanswered(machines),
         machines=list(machines),

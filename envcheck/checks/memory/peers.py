@@ -102,9 +102,12 @@ def gpu_to_gpu(view: SnapshotView) -> Iterator[Verdict]:
         if not direct and not staged:
             yield _nothing(seen)
             return
+        kinds = [_kind(view, pair) for pair in direct]
         slow: dict[str, list[PeerCopy]] = {}
-        for pair in direct:
-            why = "" if _shared(view, pair) else _slow(view, pair, direct)
+        for pair, kind in zip(direct, kinds, strict=True):
+            peers = zip(direct, kinds, strict=True)
+            alike = [peer for peer, its in peers if kind and its == kind and peer is not pair]
+            why = "" if _shared(view, pair) else _slow(view, pair, alike)
             if why:
                 slow.setdefault(why, []).append(pair)
         for why, pairs in slow.items():
@@ -136,8 +139,8 @@ def _shared(view: SnapshotView, pair: PeerCopy) -> bool:
     return on_wsl(view) or any(gpu is None or is_vgpu(gpu) for gpu in (pair.one, pair.other))
 
 
-def _slow(view: SnapshotView, pair: PeerCopy, direct: list[PeerCopy]) -> str:
-    """What the pair falls short of; "" where it does not."""
+def _slow(view: SnapshotView, pair: PeerCopy, alike: list[PeerCopy]) -> str:
+    """What the pair falls short of; "" where it does not. alike: the others of its kind."""
     one, other = pair.one, pair.other
     assert one is not None and other is not None
     wires = _switched(one, other)
@@ -152,13 +155,8 @@ def _slow(view: SnapshotView, pair: PeerCopy, direct: list[PeerCopy]) -> str:
         carries = min(_pcie(one), _pcie(other))
         if pair.rate < _PCIE * carries:
             return f"while their PCIe switch and links carry {gb_s(carries)}"
-    alike = [
-        peer.rate
-        for peer in direct
-        if peer is not pair and _kind(view, peer) == _kind(view, pair) and _kind(view, pair)
-    ]
-    if len(alike) > 2 and pair.rate < _PAIRS * median(alike):
-        return f"while {len(alike)} pairs that are joined alike reach {gb_s(median(alike))}"
+    if len(alike) > 2 and pair.rate < _PAIRS * (usual := median(peer.rate for peer in alike)):
+        return f"while {len(alike)} pairs that are joined alike reach {gb_s(usual)}"
     return ""
 
 
