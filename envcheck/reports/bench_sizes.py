@@ -115,13 +115,15 @@ def _time(seconds: float) -> str:
     return f"{number(seconds * 1e6)} µs"
 
 
-def page(found: Sequence[SizeSeries], gpus: Mapping[str, str]) -> Iterator[str]:
-    """The same for the page: a plot of all, with a line each, and what is said of each."""
+def page(
+    found: Sequence[SizeSeries], gpus: Mapping[str, str]
+) -> Iterator[tuple[str, str, list[str]]]:
+    """The same for the page, as (id, title, markup): a plot of all, and what is said of each."""
     for what, title in TITLES.items():
         of_it = [one for one in found if one.what == what][:_PLOTTED]
         if not of_it:
             continue
-        yield html.heading(title)
+        told = []
         reduces = what == "allreduce"
         unit = "GB/s on the bus" if reduces else "GB/s"
         for place, part in enumerate(_by_title(of_it)):
@@ -136,8 +138,10 @@ def page(found: Sequence[SizeSeries], gpus: Mapping[str, str]) -> Iterator[str]:
             if curves:
                 name = f"sizes-{what}-{place}"
                 words = f"{part[0].title} by size"
-                yield html.plot(lines(name, words, unit, curves, along=_ALONG, from_zero=True))
-        yield html.listed(("", "", f"{name_of(one, gpus)}: {_about(one)}") for one in of_it)
+                drawn = lines(name, words, unit, curves, along=_ALONG, from_zero=True)
+                told.append(html.plot(drawn, words))
+        told.append(html.listed(("", "", f"{name_of(one, gpus)}: {_about(one)}") for one in of_it))
+        yield what, title, told
 
 
 def _by_title(found: Sequence[SizeSeries]) -> list[list[SizeSeries]]:

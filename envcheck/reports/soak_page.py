@@ -40,20 +40,29 @@ _MOST = 20  # mismatches of a GPU
 
 def render(soak: Soak, results: Sequence[CheckResult]) -> str:
     title = f"envcheck soak, {soak.began}" if soak.began else "envcheck soak"
-    parts = [
-        html_page.heading(title, 1),
-        html_page.paragraph(summary(soak, results), worst(results)),
-        _table(soak),
+    kind = worst(results)
+    sections = [
         *_findings(results),
-        *_plots(soak),
-        *_mismatches(soak),
-        html_page.heading("What ran"),
-        html_page.facts(_facts(soak)),
+        html_page.PageSection("gpus", "GPUs", [table(soak)]),
+        html_page.PageSection("over-time", "Over time", [*plots(soak)]),
+        html_page.PageSection("mismatches", "Wrong results", [*mismatches(soak)]),
+        html_page.PageSection("ran", "What ran", [html_page.facts(_facts(soak))]),
     ]
-    return html_page.whole(title, parts)
+    sections = [one for one in sections if any(one.parts)]
+    word, _, told = summary(soak, results).partition(": ")
+    head = html_page.masthead(
+        "soak", title, kind, word, [told] if told else [], about=f"asked for {span(soak.asked)}"
+    )
+    return html_page.whole(
+        title,
+        map(html_page.section, sections),
+        head=head,
+        contents=html_page.contents(sections),
+        kind=kind,
+    )
 
 
-def _table(soak: Soak) -> str:
+def table(soak: Soak) -> str:
     columns = [("GPU", ""), ("state", ""), ("products", "right"), ("wrong", "right")]
     columns += [("memory, MiB", "right"), ("passes over it", "right"), ("Xids", "right")]
     rows = [
@@ -75,22 +84,22 @@ def _kind(gpu: SoakGpu) -> str:
     return "fail" if gpu.outcome in ("died", "hung", "error") else ""
 
 
-def _findings(results: Sequence[CheckResult]) -> Iterator[str]:
+def _findings(results: Sequence[CheckResult]) -> Iterator[html_page.PageSection]:
     found = [(result, finding) for result in results for finding in result.findings]
-    if not found:
-        return
-    yield html_page.heading("What is wrong")
+    told = []
     for result, finding in found:
         lead = "FAIL" if finding.level == "fail" else "WARN"
         words = f"{result.code} {finding.subject}: {finding.message}"
-        yield html_page.listed([(lead, finding.level, words)])
+        told.append(html_page.listed([(lead, finding.level, words)]))
         if finding.remedy is not None:
-            yield html_page.paragraph(finding.remedy.text)
-            for command in finding.remedy.commands:
-                yield html_page.command(command)
+            told.append(html_page.paragraph(finding.remedy.text))
+            if finding.remedy.commands:
+                told.append(html_page.command(*finding.remedy.commands))
+    if told:
+        yield html_page.PageSection("wrong", "What is wrong", told, str(len(found)))
 
 
-def _plots(soak: Soak) -> Iterator[str]:
+def plots(soak: Soak) -> Iterator[str]:
     bands = [
         Band(gpu.ended, soak.seconds, f"{gpu_word(gpu)} {lasted(gpu)}")
         for gpu in soak.gpus
@@ -106,10 +115,11 @@ def _plots(soak: Soak) -> Iterator[str]:
         ]
         curves = [one for one in curves if any(y for _x, y in one.points)]
         if curves:
-            yield html_page.plot(lines(name, title, unit, curves, bands=bands))
+            drawn = lines(f"soak-{name}", title, unit, curves, bands=bands)
+            yield html_page.plot(drawn, title)
 
 
-def _mismatches(soak: Soak) -> Iterator[str]:
+def mismatches(soak: Soak) -> Iterator[str]:
     rows = [
         [
             (gpu_word(gpu), ""),
@@ -124,7 +134,6 @@ def _mismatches(soak: Soak) -> Iterator[str]:
         for seen in gpu.mismatches[:_MOST]
     ]
     if rows:
-        yield html_page.heading("Wrong results")
         columns = [("GPU", ""), ("at", "right"), ("what", ""), ("where", ""), ("is", "")]
         columns += [("was", ""), ("words", "right")]
         yield html_page.table(columns, rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import unicodedata
 from collections.abc import Iterable
+from functools import cache, lru_cache
 
 from ... import safe_text
 
@@ -14,7 +15,7 @@ LINE = 16
 
 # Of light pages, and of dark ones: a page, its text, its quiet text, a grid, and the colours of curves.
 _LIGHT = ("#ffffff", "#1c2024", "#5a6169", "#d5d9dd", "#eceef0")
-_DARK = ("#16191d", "#e6e8ea", "#a3abb3", "#3a4047", "#262b31")
+_DARK = ("#1b1f24", "#e6e8ea", "#a3abb3", "#3a4047", "#262b31")
 _CURVES_LIGHT = (
     *("#0b62c4", "#b34700", "#1a7f37", "#8a3fb8"),
     *("#b3261e", "#00727a", "#6b5900", "#4d5560"),
@@ -29,7 +30,16 @@ DASHES = ("", "8 3", "2 3", "8 3 2 3", "14 4", "5 5", "2 6", "10 3 2 3 2 3")
 
 def text(value: str) -> str:
     """Foreign text for an element or an attribute: printable, and with nothing that markup is made of."""
+    return _short_text(value) if len(value) <= _SHORT else _text(value)
+
+
+def _text(value: str) -> str:
     return html.escape(safe_text.one_line(value), quote=True)
+
+
+# Most words of a page are those of the page before.
+_SHORT = 160
+_short_text = lru_cache(maxsize=8192)(_text)
 
 
 def tag(name: str, content: str = "", **attributes: str | float) -> str:
@@ -84,6 +94,7 @@ def cut(words: str, width: float) -> str:
     return words.rstrip() + "…"
 
 
+@cache
 def style() -> str:
     """The CSS of plots, for light and dark screens: of a page once, whatever plots it has."""
     return "\n".join(
