@@ -20,6 +20,7 @@ NAMES = (
 )
 _OF_BENCH = ("text", "json", "html")
 BENCH = "bench"  # the one that is shown by the command of that name
+FLEET = "fleet"  # the one of many machines, which is made of some of the others
 
 EPILOG = """\
 examples:
@@ -27,6 +28,7 @@ examples:
   envcheck demo heat                        what the doctor says of one
   envcheck demo healthy --format json       the same, as JSON
   envcheck demo bench --format html --output bench.html
+  envcheck demo fleet                       many machines, as `envcheck fleet report` shows them
   envcheck demo heat --save machine.json    and its Snapshot, to look into
   envcheck doctor --from machine.json       what `envcheck demo heat` did
 
@@ -38,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name",
         nargs="?",
-        choices=NAMES,
+        choices=(*NAMES, FLEET),
         metavar="NAME",
-        help=f"{', '.join(NAMES)}; default: what each shows",
+        help=f"{', '.join(NAMES)}, {FLEET}; default: what each shows",
     )
     add_report(parser, html="a page of plots, of bench alone")
 
@@ -52,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
         if vars(arguments) != vars(build_parser(["demo"]).parse_args(["demo"])):
             raise UsageError("these options go with a demo's NAME", hint="envcheck demo lists them")
         return _list()
+    if arguments.name == FLEET:
+        return _fleet(arguments)
     if arguments.name == BENCH and (arguments.commands or arguments.format not in _OF_BENCH):
         asked = "--commands" if arguments.commands else f"--format {arguments.format}"
         raise UsageError(f"{asked}: a bench is shown as {', '.join(_OF_BENCH)}")
@@ -70,6 +74,37 @@ def run(arguments: argparse.Namespace) -> int:
         return int(shown(as_command))
 
 
+def _fleet(arguments: argparse.Namespace) -> int:
+    """The Snapshots in a directory, for as long as they are judged or where --save says."""
+    from contextlib import nullcontext
+    from pathlib import Path
+
+    from .. import scratch
+    from ..fleet import simulated
+    from ..fleet.folder import FleetFolder
+    from .fleet import shown
+
+    if arguments.format not in ("text", *shown.FORMATS):
+        told = ", ".join(("text", *shown.FORMATS))
+        raise UsageError(f"--format {arguments.format}: a fleet is shown as {told}")
+    shown.check(arguments)
+    kept = None if arguments.save is None else Path(arguments.save)
+    try:
+        if kept is not None:
+            kept.mkdir(exist_ok=True)
+            if any(kept.iterdir()):
+                raise UsageError(f"--save {kept}: this directory is not empty")
+        with nullcontext(kept) if kept is not None else scratch.directory() as directory:
+            folder = FleetFolder(directory)
+            simulated.write(
+                folder, {name: _packaged(name).read_bytes() for name in simulated.DEMOS}
+            )
+            arguments.exit_zero = True
+            return shown.show(folder, folder.members(), arguments)
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from None
+
+
 def _packaged(name: str) -> Traversable:
     return files("envcheck.data") / "demos" / f"{name}.json"
 
@@ -77,6 +112,7 @@ def _packaged(name: str) -> Traversable:
 def _list() -> int:
     import msgspec
 
+    from ..fleet.simulated import SIMULATED
     from ..invocation import in_place
     from ..reports.page import Page
 
@@ -88,6 +124,7 @@ def _list() -> int:
     for name in NAMES:
         title = msgspec.json.decode(_packaged(name).read_bytes(), type=Title).simulated
         page.entry(name, title, 18)
+    page.entry(FLEET, SIMULATED, 18)
     page.blank()
     page.paragraph(("What the doctor says of one:", ""))
     page.command(in_place("envcheck demo heat"))

@@ -1,0 +1,57 @@
+"""`envcheck demo fleet`: a simulated fleet, made of the other demos."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from envcheck.cli.main import run
+from envcheck.facts import snapshot as snapshots
+from envcheck.fleet.folder import FleetFolder
+from envcheck.fleet.simulated import SIMULATED
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("simulated") / "fleet"
+    assert run(["demo", "fleet", "--quiet", "--save", str(folder)]) == 0
+    return folder
+
+
+def test_it_shows_what_was_put_in(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fleet", "report", str(saved), "--format", "json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["counts"]["machines"] == 40 and told["counts"]["unanswered"] == 3
+    groups = {group["code"]: len(group["machines"]) for group in told["groups"]}
+    assert groups == {"DRV-002": 6, "GPU-008": 5, "PCI-005": 1, "GPU-013": 1}
+
+
+def test_every_machine_says_that_it_is_simulated(saved: Path) -> None:
+    folder = FleetFolder(saved)
+    for member in folder.members():
+        if member.outcome == "answered":
+            assert snapshots.load(folder.file(member.name).read_bytes()).simulated == SIMULATED
+
+
+def test_it_is_the_same_each_time(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["demo", "fleet", "--save", str(tmp_path)]) == 0
+    first = capsys.readouterr().out
+    assert run(["demo", "fleet"]) == 0
+    assert capsys.readouterr().out == first
+    for path in saved.iterdir():
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+
+
+def test_it_is_not_written_over_other_things(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.txt").write_text("x")
+    assert run(["demo", "fleet", "--save", str(tmp_path)]) == 2
+    assert "this directory is not empty" in capsys.readouterr().err
+    assert run(["demo", "fleet", "--save", str(tmp_path / "thesis.txt")]) == 2
+    assert run(["demo", "fleet", "--format", "markdown"]) == 2
+    assert "a fleet is shown as text, json" in capsys.readouterr().err
