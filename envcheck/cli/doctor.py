@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .. import json_text, plugins
 from ..exit_codes import ExitCode, UsageError
 from ..suggestions import did_you_mean
-from . import files, kernels, sources
+from . import files, kernels, labels, sources
 from .parser import Parser
 from .style import style_for
 
@@ -33,6 +33,7 @@ MORE = """\
   envcheck doctor --only xla nccl      two acceleration systems, run
   envcheck doctor --format markdown    a block to paste into a ticket
   envcheck doctor --format junit --output report.xml --fail-on warn
+  envcheck doctor --format openmetrics --output gpu.prom --label host=gpu07
 
 exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
 4 none failed and one that applies could not run"""
@@ -54,6 +55,14 @@ def add_arguments(parser: Parser) -> None:
         help="also hold the machine against this profile (envcheck collect --as-profile writes one)",
     )
     files.add_report(parser)
+    parser.add_argument(
+        "--label",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help="with --format openmetrics: of every metric; it names no machine by itself: host=gpu07",
+    )
     sources.add_container(parser)
     sources.add_deadline(parser)
     kernels.add_arguments(parser)
@@ -69,7 +78,7 @@ def add_arguments(parser: Parser) -> None:
     files.add_exit(parser)
     parser.rare(
         *("--engine", "--entrypoint", "--deadline", "--save", "--exit-zero"),
-        *("--expect",),
+        *("--expect", "--label"),
     )
 
 
@@ -77,6 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ..checks.engine import diagnose, needed_sections
     from ..profiles import reading as profiles
 
+    if arguments.label and arguments.format != "openmetrics":
+        raise UsageError("--label goes with --format openmetrics")
+    labels.read(arguments.label)
     only, skip = _selection(arguments.only), _selection(arguments.skip)
     profile = None if arguments.expect is None else profiles.read(arguments.expect)
     if arguments.source is not None:
@@ -125,6 +137,10 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
         from ..reports import junit
 
         return junit.render(report, warnings_fail=arguments.fail_on == "warn")
+    if arguments.format == "openmetrics":
+        from ..reports import openmetrics
+
+        return openmetrics.render(report, collected.snapshot, labels.read(arguments.label))
     if arguments.format == "markdown":
         from ..reports import markdown
 

@@ -1,0 +1,51 @@
+"""Metrics, read by OpenMetrics' reference parser, by Prometheus' own, and by promtool."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+from cli import envcheck
+
+from envcheck.cli.demo import NAMES
+
+parsers = pytest.importorskip("prometheus_client", reason="no prometheus-client here")
+
+
+@pytest.fixture(params=sorted({*NAMES} - {"bench"}))
+def text(request: pytest.FixtureRequest) -> str:
+    done = envcheck("demo", request.param, "--format", "openmetrics")
+    assert done.returncode == 0 and not done.stderr
+    return done.stdout.decode()
+
+
+def test_the_reference_parser_takes_it(text: str) -> None:
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    assert families["envcheck_check"].samples and families["envcheck_check"].documentation
+
+
+def test_the_older_format_s_parser_reads_the_same(text: str) -> None:
+    from prometheus_client.openmetrics import parser as new
+    from prometheus_client.parser import text_string_to_metric_families as old
+
+    def told(families: object) -> list[object]:
+        return [
+            (one.name, one.labels, one.value)
+            for family in families  # type: ignore[attr-defined]
+            for one in family.samples
+        ]
+
+    assert told(old(text)) == told(new.text_string_to_metric_families(text))
+
+
+def test_promtool_finds_nothing(text: str) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("no promtool here")
+    done = subprocess.run(
+        [promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
