@@ -55,6 +55,34 @@ def run(
     return child.result
 
 
+def run_on_terminal(
+    argv: Sequence[str | Path],
+    *,
+    env: Mapping[str, str],
+    tick: Callable[[], None],
+    grace: float = GRACE,
+) -> Any:
+    """Run one program that may ask for passwords: it has our terminal and our standard input.
+
+    tick: called between looks; what it raises, as Ctrl-C, ends the program and all that it started. What it
+    left running in the background when it ended by itself (ssh's shared connections) goes on.
+    """
+    spared = set(process.orphans.children())
+    process.orphans.adopt()
+    tied = [sys.executable, "-I", "-S", "-c", _TIE, os.getpid(), int(signal.SIGTERM), *argv]
+    child = process.Child(
+        tied, float("inf"), env=dict(env), grace=grace, own_session=False, stdin=process.INHERIT
+    )
+    try:
+        process.run_all([child], tick)
+    except BaseException:
+        process.orphans.sweep(spare=spared)
+        raise
+    if child.result.outcome != "exited" or child.result.code < 0:
+        process.orphans.sweep(spare=spared)  # it was killed, and could end nothing itself
+    return child.result
+
+
 def run_side_by_side(
     commands: Sequence[Sequence[str | Path]], *, deadline: float, env: Mapping[str, str], cwd: Path
 ) -> list[Any]:

@@ -16,6 +16,7 @@ from . import orphans
 from .capture import capture_file
 
 OUTPUT_LIMIT = 16 * 1024 * 1024  # bytes of stdout or stderr
+INHERIT = object()  # as a child's stdin: this process's own
 # Of the user's environment, what envcheck itself logs in with, and no child of its has any use for.
 LOGINS = ("NGC_API_KEY", "NGC_CLI_API_KEY")
 
@@ -103,7 +104,7 @@ class Child(object):
     ):
         """deadline: seconds from now. grace: seconds between SIGTERM and SIGKILL.
 
-        stdin: the path of the file that it reads as its standard input; None: nothing.
+        stdin: the path of the file that it reads as its standard input; None: nothing; INHERIT: ours.
         tied: it dies with this process, even when that is killed and can end nothing itself. Not in a
         process with threads: something of ours then runs between fork and exec.
         """
@@ -125,7 +126,8 @@ class Child(object):
             keep_statuses()
             self._stdout = capture_file()
             self._stderr = capture_file()
-            given = open(stdin or os.devnull, "rb")  # noqa: SIM115 - closed below
+            if stdin is not INHERIT:
+                given = open(stdin or os.devnull, "rb")  # noqa: SIM115 - closed below
             self._popen = subprocess.Popen(
                 self.argv,
                 stdin=given,

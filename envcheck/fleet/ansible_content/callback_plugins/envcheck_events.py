@@ -1,0 +1,159 @@
+"""Tells envcheck what a playbook does: a line of JSON an event, in the file that ENVCHECK_EVENTS names.
+
+Nothing else is written anywhere. What a machine or ssh said passes without the secrets of the inventory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from ansible.plugins.callback import CallbackBase
+from ansible.release import __version__
+
+DOCUMENTATION = """
+name: envcheck_events
+type: stdout
+short_description: tells envcheck what a playbook does
+description: A line of JSON an event, in the file that ENVCHECK_EVENTS names. Nothing goes to the terminal.
+"""
+
+PLACES = ("rack", "switch", "image")
+LONGEST = 2000  # characters of what was said
+# Variables whose values are shown to nobody.
+_SECRET = ("pass", "pwd", "secret", "token", "credential", "vault", "private", "api_key", "apikey")
+_VAULTED = ("AnsibleVaultEncryptedUnicode", "EncryptedString")
+_MASK = "***"
+
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "stdout"
+    CALLBACK_NAME = "envcheck_events"
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._play = None
+        self._file = os.open(
+            os.environ["ENVCHECK_EVENTS"],
+            os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC,
+            0o600,
+        )
+
+    def set_options(self, *args, **kwargs):
+        pass  # it has none
+
+    def _tell(self, event, **what):
+        data = (json.dumps(dict(what, event=event)) + "\n").encode("ascii")
+        while data:
+            data = data[os.write(self._file, data) :]
+
+    def v2_playbook_on_start(self, playbook):
+        self._tell("started", version=__version__)
+
+    def v2_playbook_on_no_hosts_matched(self):
+        self._tell("no-hosts")
+
+    def v2_playbook_on_play_start(self, play):
+        self._play = play
+        manager = play.get_variable_manager()
+        hosts = manager._inventory.get_hosts(play.hosts, order=play.order)
+        for host in hosts:
+            groups = sorted(
+                str(group.name)
+                for group in host.get_groups()
+                if group.name not in ("all", "ungrouped")
+            )
+            places = {}
+            variables = manager.get_vars(play=play, host=host, include_hostvars=False)
+            for name in PLACES:
+                value = variables.get(name)
+                if isinstance(value, str) and "{{" not in value:
+                    places[name] = str(value)
+            self._tell("host", host=str(host.name), groups=groups, places=places)
+        self._tell("play", name=str(play.get_name()), hosts=len(hosts))
+
+    def v2_playbook_on_task_start(self, task, is_conditional):
+        self._tell("task", name=str(task.get_name()))
+
+    def v2_runner_on_start(self, host, task):
+        self._tell("begun", host=str(host.name))
+
+    def v2_runner_on_ok(self, result):
+        self._result_of("ok", result)
+
+    def v2_runner_on_failed(self, result, ignore_errors=False):
+        self._result_of("failed", result, ignored=bool(ignore_errors))
+
+    def v2_runner_on_unreachable(self, result):
+        self._result_of("unreachable", result)
+
+    def v2_runner_on_skipped(self, result):
+        self._result_of("skipped", result)
+
+    def v2_playbook_on_stats(self, stats):
+        self._tell("ended")
+
+    def _result_of(self, state, result, **more):
+        found = result._result
+        task = getattr(result, "task", None) or result._task
+        host = getattr(result, "host", None) or result._host
+        if found.get("timedout"):
+            more["timed_out"] = True
+        said = found.get("envcheck")
+        if isinstance(said, dict):
+            more["said"] = dict(said)
+        words = ""
+        if state in ("failed", "unreachable"):
+            words = [found.get("msg"), found.get("stderr"), found.get("module_stderr")]
+            words = "\n".join(str(one) for one in words if one)
+        if words or more.get("said", {}).get("words"):
+            hidden = self._secrets(host)
+            words = _without(words, hidden)[-LONGEST:]
+            if more.get("said", {}).get("words"):
+                more["said"]["words"] = _without(str(more["said"]["words"]), hidden)[-LONGEST:]
+        self._tell(
+            "result",
+            host=str(host.name),
+            task=str(task.get_name()),
+            action=str(task.action),
+            state=state,
+            changed=bool(found.get("changed")),
+            words=words,
+            **more,
+        )
+
+    def _secrets(self, host):
+        """[(a value that is not to be shown, what stands in its place)], the longest first."""
+        try:
+            manager = self._play.get_variable_manager()
+            variables = manager.get_vars(play=self._play, host=host, include_hostvars=False)
+        except Exception:
+            return None
+        found = {}
+        for name in list(variables):
+            try:
+                value = variables[name]
+                kind = type(value).__name__
+                if not isinstance(value, (str, int)) and kind not in _VAULTED:
+                    continue
+                text = str(value)
+            except Exception:
+                continue
+            if name in ("ansible_host", "ansible_ssh_host"):
+                found[text] = str(host.name)
+            elif len(text) > 2 and (kind in _VAULTED or _is_secret(str(name))):
+                found[text] = _MASK
+        return sorted(found.items(), key=lambda pair: -len(pair[0]))
+
+
+def _is_secret(name):
+    return any(word in name.lower() for word in _SECRET)
+
+
+def _without(text, hidden):
+    if hidden is None:
+        return ""  # rather silent than a secret
+    for value, instead in hidden:
+        text = text.replace(value, instead)
+    return text

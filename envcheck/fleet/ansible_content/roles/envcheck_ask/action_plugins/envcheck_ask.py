@@ -1,0 +1,98 @@
+"""Runs a script of the controller by a machine's Python, and keeps what it prints in a file here.
+
+The script goes through the connection's standard input, in one command, with the connection, become and
+interpreter that the inventory names. Nothing is written on the machine, where the connection can do that.
+
+    - envcheck_ask:
+        script: /path/on/the/controller.py
+        arguments: [--level, quick]
+        command: "( … python3 … ) | head -c …"    # what the machine's sh gets; @PYTHON@: its Python
+        answers: /a/directory/on/the/controller   # becomes answers/NUMBER, which the result names
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+
+from ansible import constants
+from ansible.plugins.action import ActionBase
+
+CANDIDATES = ("python3", "/usr/libexec/platform-python")
+
+
+class ActionModule(ActionBase):
+    TRANSFERS_FILES = False
+    _requires_connection = True
+
+    def run(self, tmp=None, task_vars=None):
+        result = super().run(tmp, task_vars)
+        task_vars = task_vars or {}
+        del tmp
+        args = self._task.args
+        if getattr(self._connection._shell, "_IS_WINDOWS", False):
+            return dict(result, failed=True, msg="this is a Windows machine")
+        with open(args["script"], "rb") as opened:
+            script = opened.read()
+        command = args["command"].replace("@PYTHON@", self._python(task_vars))
+        told = self._exec(command, script)
+        output = told["stdout"].encode("utf-8", "surrogateescape")
+        words = told["stderr"][-2000:]
+        try:
+            path = self._keep(args["answers"], output)
+        except OSError as error:
+            return dict(result, failed=True, envcheck={"full": error.strerror}, msg=error.strerror)
+        return dict(
+            result, changed=False, envcheck={"answer": path, "rc": told["rc"], "words": words}
+        )
+
+    def _python(self, task_vars):
+        """The interpreters to try, quoted for a shell: the one that the user named, or what is usual."""
+        named = task_vars.get("ansible_python_interpreter")
+        if named:
+            named = self._templar.template(named)
+        else:
+            try:
+                named = constants.config.get_config_value("INTERPRETER_PYTHON", variables=task_vars)
+            except Exception:
+                named = None
+        named = str(named or "auto")
+        if named.startswith("auto"):
+            return " ".join(CANDIDATES)
+        words = shlex.split(named)
+        return shlex.quote(words[-1] if words[0].endswith("/env") else words[0])
+
+    def _exec(self, command, script):
+        become = getattr(self._connection, "become", None)
+        if self._connection.has_pipelining and getattr(become, "name", "") != "su":
+            return self._low_level_execute_command(
+                command, in_data=script, sudoable=True, encoding_errors="surrogateescape"
+            )
+        # A connection that passes nothing to a command's standard input: through a file, which goes again.
+        folder = self._make_tmp_path()
+        try:
+            path = self._connection._shell.join_path(folder, "envcheck.py")
+            self._transfer_data(path, script)
+            self._fixup_perms2((folder, path))
+            return self._low_level_execute_command(
+                "%s < %s" % (_reading(command), shlex.quote(path)),
+                sudoable=True,
+                encoding_errors="surrogateescape",
+            )
+        finally:
+            self._remove_tmp_path(folder)
+
+    def _keep(self, folder, output):
+        number, path = tempfile.mkstemp(dir=folder)
+        try:
+            with os.fdopen(number, "wb") as file:
+                file.write(output)
+        except OSError:
+            os.unlink(path)
+            raise
+        return path
+
+
+def _reading(command):
+    return "{ %s; }" % command

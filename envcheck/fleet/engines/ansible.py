@@ -1,0 +1,187 @@
+"""Ansible: runs a playbook with the user's own inventory, connection, become and vault settings as they are.
+
+`ansible-playbook` is the one that is installed beside this interpreter (the extra "fleet"), else the one in
+PATH. Our callback (fleet/ansible_content) writes a line of JSON for each event into a file, which
+is read while Ansible works; Ansible itself writes nothing on the terminal but its questions for passwords.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ... import safe_text, scratch
+from ...exit_codes import CouldNotLook, UsageError
+from ...install import processes
+
+CONTENT = Path(__file__).parent.parent / "ansible_content"
+COLLECT = CONTENT / "collect.yml"
+
+# What of the user's settings would disturb what is ours; all others are theirs.
+_ENVIRONMENT = {
+    "ANSIBLE_STDOUT_CALLBACK": "envcheck_events",
+    "ANSIBLE_RETRY_FILES_ENABLED": "0",
+    "ANSIBLE_NOCOLOR": "1",
+    "ANSIBLE_FORCE_COLOR": "0",
+}
+
+# What ansible-playbook's last words begin with, by its age.
+_ERRORS = ("ERROR!", "[ERROR]:", "ansible-playbook: error:")
+
+
+class Inventory(NamedTuple):
+    """Which machines, in the user's words. further: other options of ansible-playbook, as they are."""
+
+    sources: Sequence[str]
+    limit: str | None = None
+    forks: int | None = None
+    become: bool = False
+    further: Sequence[str] = ()
+
+    def argv(self) -> list[str]:
+        argv = [word for source in self.sources for word in ("-i", source)]
+        argv += ["--limit", self.limit] if self.limit is not None else []
+        argv += ["--forks", str(self.forks)] if self.forks is not None else []
+        argv += ["--become"] if self.become else []
+        return [*argv, *self.further]
+
+
+class PlaybookEnd(NamedTuple):
+    """How ansible-playbook ended. code: its exit status, None where it did not end by itself.
+
+    description: as of a process's Result: "exited with status 4". words: its last words of stderr.
+    """
+
+    code: int | None
+    description: str
+    words: str
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened in a playbook.
+
+    event: "started" (version), "no-hosts", "host" (host, groups, places; one for each machine of a play),
+    "play" (name, hosts), "task" (name), "begun" (host), "result" (host, task, action, state, changed, words,
+    timed_out, ignored, said: what an action of ours told), "ended".
+    """
+
+    event: str
+    version: str = ""
+    name: str = ""
+    host: str = ""
+    hosts: int = 0
+    groups: list[str] = []
+    places: dict[str, str] = {}
+    task: str = ""
+    action: str = ""
+    state: str = ""  # "ok", "failed", "unreachable", "skipped"
+    changed: bool = False
+    words: str = ""
+    timed_out: bool = False
+    ignored: bool = False
+    said: dict[str, Any] = {}
+
+
+def find() -> Path:
+    """The ansible-playbook to run. Raises UsageError where there is none."""
+    beside = Path(sys.executable).parent / "ansible-playbook"
+    if os.access(beside, os.X_OK):
+        return beside
+    found = shutil.which("ansible-playbook")
+    if found is None:
+        raise UsageError(
+            "machines of an inventory are asked by Ansible, and there is no ansible-playbook beside"
+            " this envcheck or in PATH",
+            hint="pip install 'envcheck-gpu[fleet]', or your distribution's package ansible-core",
+        )
+    return Path(found).absolute()
+
+
+def run_playbook(
+    playbook: Path,
+    inventory: Inventory,
+    variables: Mapping[str, Any],
+    heard: Callable[[Event], None],
+    *,
+    environment: Mapping[str, str] | None = None,
+    look: Callable[[], None] = lambda: None,
+) -> PlaybookEnd:
+    """Run a playbook whose directory has our callback_plugins to its end.
+
+    variables: extra variables; no secrets, they lie in a file meanwhile. heard: called with each event as it
+    comes. look: called several times a second; what either raises ends ansible and all its processes.
+    Raises UsageError where there is no ansible-playbook, or where it says that the user's words are wrong.
+    """
+    program = find()
+    with scratch.directory() as folder:
+        events = folder / "events"
+        events.touch(0o600)
+        extra = folder / "variables.json"
+        extra.write_bytes(msgspec.json.encode(dict(variables)))
+        argv = [program, *inventory.argv(), "-e", f"@{extra}", playbook]
+        env = {**os.environ, **_utf8(os.environ), **_ENVIRONMENT, **(environment or {})}
+        env["ENVCHECK_EVENTS"] = str(events)
+        told = 0
+        with events.open("rb") as file:
+
+            def listen() -> None:
+                nonlocal told
+                for event in _events(file):
+                    told += 1
+                    heard(event)
+                look()
+
+            result = processes.run_on_terminal([str(word) for word in argv], env=env, tick=listen)
+            listen()
+    end = PlaybookEnd(result.code, result.describe(), _last_words(result.stderr))
+    if not told:
+        raise _refused(program, end)
+    return end
+
+
+def _utf8(environ: Mapping[str, str]) -> dict[str, str]:
+    """Ansible starts in a UTF-8 locale alone."""
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        if environ.get(name):
+            named = environ[name].lower().replace("-", "")
+            return {} if named.endswith("utf8") else {"LC_ALL": "C.UTF-8"}
+    return {"LC_ALL": "C.UTF-8"}
+
+
+def _events(file: Any) -> list[Event]:
+    """Whole lines that were written since the last call."""
+    found: list[Event] = []
+    while True:
+        at = file.tell()
+        line = file.readline()
+        if not line.endswith(b"\n"):
+            file.seek(at)
+            return found
+        try:
+            found.append(msgspec.json.decode(line, type=Event))
+        except msgspec.MsgspecError as error:
+            raise CouldNotLook(f"ansible's events could not be read: {error}") from None
+
+
+def _last_words(stderr: bytes) -> str:
+    """The error that ansible-playbook ended with, on one line."""
+    lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    begins = [at for at, line in enumerate(lines) if line.startswith(_ERRORS)]
+    words = lines[begins[-1] :] if begins else lines[-1:]
+    return safe_text.one_line(" ".join(words).partition(" usage: ")[0])[:600]
+
+
+def _refused(program: Path, end: PlaybookEnd) -> Exception:
+    """What to say of an ansible-playbook that ended before it began."""
+    words = end.words
+    for beginning in _ERRORS:
+        words = words.removeprefix(beginning).strip()
+    if end.code in (1, 2, 4, 5, 250, None) and words:
+        return UsageError(f"{program}: {words}")
+    return CouldNotLook(f"{program} {end.description}" + (f": {words}" if words else ""))

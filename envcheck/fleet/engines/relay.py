@@ -1,0 +1,220 @@
+"""What goes before a script that a machine's Python reads from standard input, and how its answer is read.
+
+The script then runs in a child, which the relay ends at its deadline, when it writes too much, and when
+whoever asked is gone. Its standard output comes back packed, in one piece between two marks: whatever else a
+login shell, sudo or a Python that lies has printed lies outside of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Sequence
+from shlex import quote
+from typing import NamedTuple
+
+import msgspec
+
+GRACE = 5.0  # seconds between asking what runs there to end, and killing it
+
+# Python 2.7 can read it, too: it says that it is too old.
+_RELAY = '''\
+import os, sys
+
+def envcheck_relay(cookie, deadline, limit, grace):
+    """Goes on in a child, whose output this process packs and sends; it does not come back here."""
+    number = 0
+    while number < 3:  # closed standard streams: no pipe must get their numbers
+        number = os.open(os.devnull, os.O_RDWR)
+    os.close(number)
+
+    def send(text):
+        import select
+
+        data = text.encode("ascii")
+        while data:
+            try:
+                data = data[os.write(1, data) :]
+            except OSError as error:
+                if error.errno not in (4, 11):
+                    os._exit(0)  # nobody listens
+                select.select([], [1], [], 1)
+
+    if sys.version_info < (3, 6):
+        send("\\n@%s old %d.%d\\n" % ((cookie,) + sys.version_info[:2]))
+        os._exit(0)
+    import signal, time
+
+    asker = os.getppid()
+    ours, theirs = os.pipe(), os.pipe()
+    try:
+        child = os.fork()
+    except OSError as error:
+        send("\\n@%s not-started %s\\n" % (cookie, ascii(error.strerror)))
+        os._exit(0)
+    if child == 0:
+        os.setsid()
+        os.dup2(ours[1], 1)
+        os.dup2(theirs[1], 2)
+        for one in ours + theirs:
+            os.close(one)
+        return
+    import base64, json, select, zlib
+
+    os.close(ours[1])
+    os.close(theirs[1])
+    out, errors = ours[0], theirs[0]
+    watched = select.poll()
+    watched.register(out, select.POLLIN)
+    watched.register(errors, select.POLLIN)
+    watched.register(1, 0)
+    packer = zlib.compressobj(6)
+    packed, size, said = [], 0, b""
+    began, outcome, ending, status, open_ends = time.time(), "exited", 0, None, 2
+
+    def end(why):
+        try:
+            os.killpg(child, signal.SIGTERM)
+        except OSError:
+            pass
+        return why, time.time()
+
+    while open_ends:
+        events = watched.poll(200 if status is None else 50)
+        for one, event in events:
+            if one == 1:  # whoever reads what is sent has gone
+                watched.unregister(1)
+                if not ending:
+                    outcome, ending = end("gone")
+                continue
+            data = os.read(one, 1 << 16)
+            if not data:
+                watched.unregister(one)
+                open_ends -= 1
+            elif one == errors:
+                said = (said + data)[-4000:]
+            elif size <= limit:
+                size += len(data)
+                packed.append(packer.compress(data))
+        now = time.time()
+        if not ending and size > limit:
+            outcome, ending = end("flooded")
+        elif not ending and now - began > deadline:
+            outcome, ending = end("timed-out")
+        elif not ending and os.getppid() != asker:
+            outcome, ending = end("gone")
+        elif ending and now - ending > grace:
+            break
+        if status is None:
+            found, status = os.waitpid(child, os.WNOHANG)
+            status = status if found else None
+        elif not events:
+            break  # it is over, and something that it left behind keeps its output open
+    try:
+        os.killpg(child, signal.SIGKILL)
+    except OSError:
+        pass
+    if status is None:
+        for _ in range(40):
+            found, status = os.waitpid(child, os.WNOHANG)
+            if found:
+                break
+            time.sleep(0.05)
+    code = None
+    if status is not None:
+        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+    told = {
+        "outcome": outcome,
+        "code": code,
+        "said": said.decode("utf-8", "replace"),
+        "python": "%d.%d.%d" % sys.version_info[:3],
+    }
+    packed.append(packer.flush())
+    data = base64.b64encode(b"".join(packed)).decode("ascii")
+    begin = "\\n@%s begin %s\\n" % (cookie, json.dumps(told))
+    send(begin + data + "\\n@%s end\\n" % cookie)
+    os._exit(0)
+
+'''
+
+_LARGEST_WORDS = 4000  # characters of what came instead of an answer
+
+
+class Relayed(NamedTuple):
+    """What came of a script on a machine.
+
+    outcome: "exited" (whatever its code), "timed-out", "flooded", "gone"; "old": the Python there is too old;
+    "not-started"; "none": there is no Python; "garbled": none of the relay's marks came. output: what it
+    wrote to standard output. words: of its standard error, or what came in place of an answer.
+    """
+
+    outcome: str
+    code: int | None = None
+    output: bytes = b""
+    words: str = ""
+    python: str = ""
+
+
+def before(script: bytes, cookie: str, deadline: float, limit: int) -> bytes:
+    """The script, with the relay before it. limit: bytes of its output. Same inputs, same bytes."""
+    call = f"envcheck_relay({cookie!r}, {float(deadline)!r}, {int(limit)}, {GRACE})\n"
+    return (_RELAY + call).encode() + script
+
+
+def largest(limit: int) -> int:
+    """Bytes that an answer of this size may take on its way, packed."""
+    return limit + limit // 2 + (1 << 16)
+
+
+def read(answer: bytes, cookie: str, limit: int) -> Relayed:
+    """What came back from a machine, which may be anything. ``limit``: bytes that are unpacked at most."""
+    mark = b"@%s " % cookie.encode()
+    at = answer.find(mark)
+    if at < 0:
+        return Relayed("garbled", words=_words(answer))
+    kind, _, rest = answer[at + len(mark) :].partition(b" ")
+    if answer[at + len(mark) :].startswith(b"none"):
+        return Relayed("none")
+    line, _, body = rest.partition(b"\n")
+    if kind in (b"old", b"not-started"):
+        words = line.decode("ascii", "replace").strip()[:200]
+        return Relayed(kind.decode(), words=words.strip("'"))
+    ended = body.find(mark + b"end")
+    if kind != b"begin" or ended < 0:
+        return Relayed("garbled", words="the answer is cut off")
+    try:
+        told = msgspec.json.decode(line, type=_Told)
+        packed = base64.b64decode(body[:ended])
+        unpacker = zlib.decompressobj()
+        output = unpacker.decompress(packed, limit + 1)
+    except (msgspec.MsgspecError, binascii.Error, zlib.error):
+        return Relayed("garbled", words="the answer is damaged")
+    if len(output) > limit:
+        return Relayed("flooded")
+    if not unpacker.eof:
+        return Relayed("garbled", words="the answer is cut off")
+    return Relayed(told.outcome, told.code, output, told.said, told.python)
+
+
+class _Told(msgspec.Struct):
+    outcome: str
+    code: int | None = None
+    said: str = ""
+    python: str = ""
+
+
+def _words(answer: bytes) -> str:
+    return answer[-_LARGEST_WORDS:].decode("utf-8", "replace").strip()
+
+
+def shell(pythons: str, arguments: Sequence[str], cookie: str, limit: int) -> str:
+    """The command line for a machine's sh: the first of these Pythons that is there reads the script.
+
+    pythons: words for a shell, quoted where they need it.
+    """
+    words = " ".join(quote(word) for word in ["-", *arguments])
+    return (
+        f'( for p in {pythons}; do p=$(command -v "$p") || continue; "$p" {words}; exit; done;'
+        f" echo; echo '@{cookie} none' ) 2>&1 | head -c {largest(limit)}"
+    )
