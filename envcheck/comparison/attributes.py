@@ -1,19 +1,106 @@
-"""The attributes of a machine and its target, from a Snapshot alone."""
+"""The attributes of a machine and its target, from a Snapshot alone.
+
+They are the keys of profiles: "driver.version", "gpus.vbios" of each GPU, "packages.torch". What fluctuates
+(temperatures, clocks of now, free memory) is no key, and nothing that belongs to one machine alone (names,
+serial numbers, UUIDs) is a value. What was looked for and is not there has the value "none". A package that
+a target does not have, a library, a parameter or a setting is left out: where a machine has any key of that
+section, the section was looked at.
+"""
 
 from __future__ import annotations
 
-from ..facts.base import Unavailable
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from ..facts.base import Unavailable, known
+from ..facts.gpu import Gpu
+from ..facts.missing import CannotJudge
 from ..facts.view import SnapshotView
-from ..profiles.keys import SECTIONS
+from ..profiles.keys import SECTIONS, Fact, Key, adapter_name, adapters
+from ..profiles.named import NAMED, of_one_machine
 from .model import Attribute
+
+NONE = "none"
+_MOST_DEVICES = 512  # of a kind: a Snapshot may come from anybody
+_LONGEST = 2000
+
+# {section: [(the attribute's key, the table's)]}, once for all machines
+_KEYS = {
+    name: tuple((f"{name}.{key.name}", key) for key in section.keys)
+    for name, section in SECTIONS.items()
+}
 
 
 def attributes(view: SnapshotView) -> list[Attribute]:
     """Every key of a profile that this machine has a value for."""
-    found = []
+    found: list[Attribute] = []
     for name, section in SECTIONS.items():
-        for key in () if section.many else section.keys:
-            value = key.fact(view)
-            if not isinstance(value, Unavailable) and value != "":
-                found.append(Attribute(key=f"{name}.{key.name}", words=key.words, value=str(value)))
+        if not section.many:
+            found += _of(view, _KEYS[name], "")
+    found += _gpus(view)
+    found += _nics(view)
+    found += _named(view)
     return found
+
+
+def gpu_called(gpu: Gpu, position: int) -> str:
+    """ "GPU 3": nvidia-smi's index, else its place among them."""
+    index = known(gpu.index)
+    return f"GPU {position if index is None else index}"
+
+
+def gpus_of(view: SnapshotView) -> list[Gpu]:
+    try:
+        return view.gpus[:_MOST_DEVICES]
+    except CannotJudge:
+        return []
+
+
+def shown(fact: Fact, key: Key) -> str:
+    """A fact as an attribute's value; "" for what is not told."""
+    if isinstance(fact, Unavailable):
+        return NONE if fact.unavailable == "absent" else ""
+    if fact is True or fact is False:
+        return "on" if fact else "off"
+    if key.alike is not None:
+        fact = key.alike(fact)
+    text = f"{fact:.10g}" if isinstance(fact, float) else str(fact)
+    return "" if len(text) > _LONGEST or ("<" in text and of_one_machine(text)) else text
+
+
+def _of(thing: object, keys: Iterable[tuple[str, Key]], device: str) -> Iterator[Attribute]:
+    for called, key in keys:
+        value = shown(key.fact(thing), key)
+        if value:
+            yield Attribute(key=called, words=key.words, value=value, device=device)
+
+
+def _gpus(view: SnapshotView) -> Iterator[Attribute]:
+    gpus = gpus_of(view)
+    names = Counter(known(gpu.name) or "unknown" for gpu in gpus)
+    if names:
+        yield Attribute(key="gpus.count", words="GPUs", value=_counted(names))
+    for position, gpu in enumerate(gpus):
+        yield from _of(gpu, _KEYS["gpus"], gpu_called(gpu, position))
+
+
+def _nics(view: SnapshotView) -> Iterator[Attribute]:
+    devices = adapters(view)
+    if isinstance(devices, Unavailable):
+        return
+    names = Counter(adapter_name(device) or "unknown" for device in devices)
+    yield Attribute(key="nics.count", words="adapters for RDMA", value=_counted(names) or NONE)
+    for device in devices[:_MOST_DEVICES]:
+        yield from _of(device, _KEYS["nics"], device.name[:_LONGEST])
+
+
+def _counted(names: Counter[str]) -> str:
+    return ", ".join(f"{count} × {name}" for name, count in sorted(names.items())[:8])
+
+
+def _named(view: SnapshotView) -> Iterator[Attribute]:
+    for section, named in NAMED.items():
+        found = named.facts(view)
+        for name, value in () if isinstance(found, Unavailable) else found.items():
+            if value:
+                yield Attribute(key=f"{section}.{name}", words=named.words % name, value=value)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from ..checks.engine import diagnose
 from ..comparison.attributes import attributes
-from ..comparison.rates import rates
+from ..comparison.measurements import measurements
 from ..facts import snapshot as snapshots
 from ..facts.profile import Profile
-from ..facts.view import SnapshotView
+from ..facts.view import view_of
 from ..reports.machine import gpu_phrase
 from ..reports.model import build
 from .folder import FleetFolder, Member
@@ -33,6 +33,7 @@ def judge(folder: FleetFolder, member: Member, profile: Profile | None = None) -
         return _unanswered(Member(name=member.name, outcome="unreadable", reason=str(error)))
     diagnosis = diagnose(snapshot, profile=profile)
     report = build(snapshot, diagnosis)
+    view = view_of(snapshot)
     problems = [
         MachineProblem(
             code=result.code,
@@ -59,8 +60,8 @@ def judge(folder: FleetFolder, member: Member, profile: Profile | None = None) -
         simulated=report.simulated,
         groups=member.groups,
         problems=problems,
-        attributes=attributes(SnapshotView(snapshot)),
-        rates=rates(snapshot),
+        attributes=attributes(view),
+        rates=measurements(view),
     )
 
 

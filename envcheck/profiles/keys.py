@@ -1,21 +1,20 @@
 """The keys of a profile: what each means, and the fact that it is held against.
 
-Reading, judging and writing a profile rest on this one table, so a machine fits its own profile.
+Reading, judging and writing a profile and comparing machines rest on this one table (and on named.py, where
+the keys are names that a machine has), so a machine fits its own profile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, Union
+from typing import Any, Literal, NamedTuple
 
-from ..facts.base import NOT_COLLECTED, Maybe, Unavailable, known
-from ..facts.gpu import Gpu
-from ..facts.network import RdmaDevice
-from ..facts.target import FRAMEWORKS
-from ..facts.view import SnapshotView
+from . import told
+from .told import Fact, adapter_name, adapters, nvlinks, package
 
-Fact = Union[bool, int, float, str, Unavailable]
+__all__ = ["SECTIONS", "Fact", "Key", "Kind", "adapter_name", "adapters", "nvlinks", "package"]
+
 # number: 8, or bounds (">= 8"); version: "570" (any 570.x), or bounds; switch: true or false.
 Kind = Literal["number", "version", "text", "switch"]
 
@@ -23,7 +22,8 @@ Kind = Literal["number", "version", "text", "switch"]
 class Key(NamedTuple):
     """words: what it is, in a sentence. fact: of a SnapshotView, a Gpu or an RdmaDevice. at: its path.
 
-    least: a profile that is written of a machine has it as a lower bound.
+    least: a profile that is written of a machine has it as a lower bound. alike: what machines that are
+    alike have in common of it, where that is not all of it.
     """
 
     name: str
@@ -33,211 +33,114 @@ class Key(NamedTuple):
     fact: Callable[[Any], Fact]
     at: str
     least: bool = False
+    alike: Callable[[Fact], Fact] | None = None
 
 
 class Section(NamedTuple):
-    """many: [[name]], a table for each kind of device, with a "count"."""
+    """many: [[name]], a table for each kind of device, with a "count". document: whose facts these are."""
 
     comment: str
     keys: tuple[Key, ...]
     many: bool = False
+    document: str = "machine"
 
 
-def _machine(path: str) -> Callable[[SnapshotView], Fact]:
-    section, _dot, field = path.partition(".")
-
-    def fact(view: SnapshotView) -> Fact:
-        probe = getattr(view.machine, section)
-        if probe is None:
-            return NOT_COLLECTED
-        if probe.facts is None:
-            return Unavailable(unavailable="error", detail=probe.reason or probe.outcome)
-        found: Fact = getattr(probe.facts, field)
-        return found
-
-    return fact
+def _one(name: str, kind: Kind, words: str, at: str, comment: str = "") -> Key:
+    return Key(name, kind, words, comment, told.machine(at), at)
 
 
-def _absent_is(word: str, path: str) -> Callable[[SnapshotView], Fact]:
-    """The fact, and this word where it was asked for and is not there."""
-
-    def fact(view: SnapshotView) -> Fact:
-        found = _machine(path)(view)
-        absent = isinstance(found, Unavailable) and found.unavailable == "absent"
-        return word if absent else found
-
-    return fact
+def _engine(name: str, kind: Kind, words: str, engine: str, field: str) -> Key:
+    return Key(name, kind, words, "", told.engine(engine, field), "containers.engines")
 
 
-def _os(view: SnapshotView) -> Fact:
-    name, version = _machine("host.os_id")(view), _machine("host.os_version")(view)
-    if isinstance(name, Unavailable):
-        return name
-    return str(name) if isinstance(version, Unavailable) else f"{name} {version}"
+def _service(name: str, words: str, service: str) -> Key:
+    return Key(name, "switch", words, "whether it runs", told.runs(service), "kernel.services")
 
 
-def _memory(view: SnapshotView) -> Fact:
-    total = _machine("host.memory_total_mib")(view)
-    return total if isinstance(total, Unavailable) else int(total) // 1024
+def _module(name: str, words: str, *modules: str) -> Key:
+    comment = "whether its module is loaded"
+    return Key(name, "switch", words, comment, told.module_loaded(*modules), "kernel.modules")
 
 
-def _driver(view: SnapshotView) -> Fact:
-    told: Fact = NOT_COLLECTED
-    for path in ("nvml.driver_version", "nvidia_smi.driver_version", "kernel.driver_version"):
-        told = _machine(path)(view)
-        if not isinstance(told, Unavailable):
-            return told
-    return told
-
-
-def _cuda(view: SnapshotView) -> Fact:
-    told = _machine("nvml.cuda_version")(view)
-    return _machine("nvidia_smi.cuda_version")(view) if isinstance(told, Unavailable) else told
-
-
-def _runs(name: str) -> Callable[[SnapshotView], Fact]:
-    def fact(view: SnapshotView) -> Fact:
-        kernel = view.machine.kernel
-        services = kernel.facts.services if kernel is not None and kernel.facts is not None else []
-        found = next((service for service in services if service.name == name), None)
-        return NOT_COLLECTED if found is None else found.running
-
-    return fact
-
-
-def _nvswitches(view: SnapshotView) -> Fact:
-    pci = view.machine.pci
-    devices = None if pci is None or pci.facts is None else known(pci.facts.devices)
-    if devices is None:
-        return NOT_COLLECTED
-    return sum(device.kind == "nvswitch" for device in devices)
-
-
-def _engine(name: str) -> Callable[[SnapshotView], Fact]:
-    def fact(view: SnapshotView) -> Fact:
-        probe = view.machine.containers
-        engines = probe.facts.engines if probe is not None and probe.facts is not None else []
-        return next((one.version for one in engines if one.name == name), NOT_COLLECTED)
-
-    return fact
-
-
-def adapters(view: SnapshotView) -> Maybe[list[RdmaDevice]]:
-    """The machine's adapters for RDMA, without virtual functions of them."""
-    probe = view.machine.network
-    if probe is None or probe.facts is None:
-        return NOT_COLLECTED
-    devices = probe.facts.rdma
-    if isinstance(devices, Unavailable):
-        return [] if devices.unavailable == "absent" else devices
-    return [device for device in devices if known(device.virtual_function) is not True]
-
-
-def adapter_name(device: RdmaDevice) -> str:
-    """What adapters of one kind are called: their board, else their driver."""
-    return known(device.board) or known(device.driver) or ""
-
-
-def _fastest(device: RdmaDevice) -> Fact:
-    rates = [rate for port in device.ports if (rate := known(port.rate_gbps)) is not None]
-    return max(rates) if rates else NOT_COLLECTED
-
-
-def _port(field: str) -> Callable[[RdmaDevice], Fact]:
-    """What the port in use has: the first that is ACTIVE, else the first."""
-
-    def fact(device: RdmaDevice) -> Fact:
-        ports = sorted(device.ports, key=lambda port: known(port.state) != "ACTIVE")
-        found: Fact = getattr(ports[0], field) if ports else NOT_COLLECTED
-        return found
-
-    return fact
-
-
-def nvlinks(gpu: Gpu) -> Maybe[int]:
-    """The NVLinks that are up."""
-    links = gpu.nvlinks
-    if isinstance(links, Unavailable):
-        return links
-    return sum(bool(known(link.active)) for link in links)
-
-
-def package(view: SnapshotView, name: str) -> Maybe[str]:
-    """The version of a distribution in the target."""
-    target = view.snapshot.target
-    probe = None if target is None else target.packages
-    if probe is None or probe.facts is None:
-        return Unavailable(unavailable="not-collected", detail="no target was looked at (--target)")
-    wanted = name.lower().replace("_", "-").replace(".", "-")
-    for one in probe.facts.distributions:
-        if one.normalized == wanted and not one.shadowed:
-            return one.version
-    if wanted in FRAMEWORKS or wanted.startswith("nvidia-"):
-        return Unavailable(unavailable="absent", detail="not installed")
-    return Unavailable(unavailable="not-collected", detail="not among those that are looked at")
-
-
-def _gpu(name: str, kind: Kind, words: str, comment: str, field: str = "") -> Key:
+def _gpu(name: str, kind: Kind, words: str, comment: str = "", field: str = "") -> Key:
     field = field or name
     return Key(name, kind, words, comment, attrgetter(field), field)
+
+
+def _nic(name: str, kind: Kind, words: str, comment: str = "", field: str = "") -> Key:
+    return _gpu(name, kind, words, comment, field)
+
+
+def _target(name: str, kind: Kind, words: str, comment: str, field: str) -> Key:
+    return Key(name, kind, words, comment, told.interpreter(field), f"interpreter.{field}")
 
 
 SECTIONS: dict[str, Section] = {
     "machine": Section(
         "The machine itself.",
         (
-            Key("os", "text", "operating system", "name and version", _os, "host.os_id"),
-            Key("kernel", "version", "kernel", "", _machine("host.kernel"), "host.kernel"),
             Key(
-                "architecture",
+                "os",
                 "text",
-                "architecture",
-                "",
-                _machine("host.architecture"),
-                "host.architecture",
+                "operating system",
+                "name and version",
+                told.joined("host.os_id", "host.os_version"),
+                "host.os_id",
             ),
+            _one("kernel", "version", "kernel", "host.kernel"),
+            _one("architecture", "text", "architecture", "host.architecture"),
             Key(
                 "hypervisor",
                 "text",
                 "hypervisor",
                 '"none" on bare metal',
-                _absent_is("none", "host.hypervisor"),
+                told.absent_is("none", "host.hypervisor"),
                 "host.hypervisor",
             ),
-            Key("cpu", "text", "processor", "", _machine("host.cpu_model"), "host.cpu_model"),
+            _one("cloud", "text", "cloud", "host.cloud"),
             Key(
-                "cpus",
-                "number",
-                "number of CPUs",
-                "hardware threads",
-                _machine("host.cpus_present"),
-                "host.cpus_present",
+                "libc",
+                "text",
+                "C library",
+                "name and version",
+                told.joined("host.libc", "host.glibc"),
+                "host.libc",
             ),
+            _one("cpu", "text", "processor", "host.cpu_model"),
+            _one("cpus", "number", "number of CPUs", "host.cpus_present", "hardware threads"),
             Key(
                 "memory_gib",
                 "number",
                 "memory in GiB",
                 "",
-                _memory,
+                told.memory,
                 "host.memory_total_mib",
                 least=True,
+                alike=told.memory_built_in,
             ),
-            Key(
-                "numa_nodes",
-                "number",
-                "number of NUMA nodes",
-                "",
-                _machine("host.numa_nodes"),
-                "host.numa_nodes",
-            ),
+            _one("numa_nodes", "number", "number of NUMA nodes", "host.numa_nodes"),
             Key(
                 "nvswitches",
                 "number",
                 "number of NVSwitches",
                 "on the PCI bus",
-                _nvswitches,
+                told.nvswitches,
                 "pci.devices",
             ),
+            _one("iommu", "switch", "IOMMU", "pci.iommu"),
+            _one("iommu_mode", "text", "mode of the IOMMU", "pci.iommu_mode", '"DMA", "identity"'),
+            Key(
+                "acs_ports",
+                "number",
+                "number of bridges with ACS redirection",
+                "above GPUs and adapters",
+                told.acs_ports,
+                "pci.acs_ports",
+            ),
+            _one("secure_boot", "switch", "Secure Boot", "host.secure_boot"),
+            _one("lockdown", "text", "lockdown of the kernel", "host.lockdown"),
+            _one("selinux", "text", "SELinux", "host.selinux"),
+            _one("cgroup_version", "number", "cgroup version", "host.cgroup_version"),
         ),
     ),
     "driver": Section(
@@ -248,7 +151,9 @@ SECTIONS: dict[str, Section] = {
                 "version",
                 "driver",
                 '"570" is any 570.x; ">= 570, < 580" bounds it',
-                _driver,
+                told.first_of(
+                    "nvml.driver_version", "nvidia_smi.driver_version", "kernel.driver_version"
+                ),
                 "nvml.driver_version",
             ),
             Key(
@@ -256,33 +161,28 @@ SECTIONS: dict[str, Section] = {
                 "version",
                 "newest CUDA of the driver",
                 "",
-                _cuda,
+                told.first_of("nvml.cuda_version", "nvidia_smi.cuda_version"),
                 "nvml.cuda_version",
             ),
-            Key(
+            _one(
                 "flavour",
                 "text",
                 "kernel module",
-                '"open" or "proprietary"',
-                _machine("kernel.driver_flavour"),
                 "kernel.driver_flavour",
+                '"open" or "proprietary"',
             ),
+            _service("fabric_manager", "fabric manager", "nvidia-fabricmanager"),
             Key(
-                "fabric_manager",
-                "switch",
-                "fabric manager",
-                "whether it runs",
-                _runs("nvidia-fabricmanager"),
+                "fabric_manager_version",
+                "version",
+                "version of the fabric manager",
+                "",
+                told.version_of_service("nvidia-fabricmanager"),
                 "kernel.services",
             ),
-            Key(
-                "persistence_daemon",
-                "switch",
-                "persistence daemon",
-                "whether it runs",
-                _runs("nvidia-persistenced"),
-                "kernel.services",
-            ),
+            _service("persistence_daemon", "persistence daemon", "nvidia-persistenced"),
+            _module("peermem", "GPUDirect RDMA", "nvidia_peermem", "nv_peer_mem"),
+            _module("gdrcopy", "GDRCopy", "gdrdrv"),
         ),
     ),
     "gpus": Section(
@@ -297,51 +197,151 @@ SECTIONS: dict[str, Section] = {
                 "the highest of card and slot",
                 "pcie_gen_max",
             ),
+            _gpu(
+                "pcie_generation_card",
+                "number",
+                "PCIe generation of the card",
+                "",
+                "pcie_gen_max_device",
+            ),
+            _gpu(
+                "pcie_generation_slot",
+                "number",
+                "PCIe generation of the slot",
+                "",
+                "pcie_gen_max_host",
+            ),
             _gpu("pcie_lanes", "number", "PCIe lanes", "that the link has now", "pcie_width"),
+            _gpu("pcie_lanes_card", "number", "PCIe lanes of the card", "", "pcie_width_max"),
             _gpu("ecc", "switch", "ECC", "", "ecc_enabled"),
             _gpu("mig", "switch", "MIG", "", "mig_enabled"),
-            _gpu("persistence", "switch", "persistence mode", ""),
-            _gpu("compute_mode", "text", "compute mode", ""),
-            _gpu("power_limit_w", "number", "power limit in W", ""),
+            Key(
+                "mig_instances",
+                "text",
+                "MIG instances",
+                '"7 × 9856 MiB"',
+                told.mig_instances,
+                "mig_instances",
+            ),
+            _gpu("persistence", "switch", "persistence mode"),
+            _gpu("compute_mode", "text", "compute mode"),
+            _gpu("power_limit_w", "number", "power limit in W"),
+            _gpu(
+                "power_default_limit_w",
+                "number",
+                "power limit in W as delivered",
+                "",
+            ),
             _gpu("sm_clock_max_mhz", "number", "highest SM clock in MHz", "", "clock_sm_max_mhz"),
-            _gpu("vbios", "text", "VBIOS", ""),
-            _gpu("inforom", "text", "InfoROM image", ""),
-            _gpu("fabric_state", "text", "state of the NVLink fabric", ""),
+            _gpu(
+                "memory_clock_max_mhz",
+                "number",
+                "highest memory clock in MHz",
+                "",
+                "clock_memory_max_mhz",
+            ),
+            _gpu(
+                "sm_clock_set_mhz",
+                "number",
+                "SM clock in MHz that is set",
+                "the applications clock",
+                "clock_set_mhz",
+            ),
+            _gpu(
+                "memory_clock_set_mhz",
+                "number",
+                "memory clock in MHz that is set",
+                "",
+                "clock_memory_set_mhz",
+            ),
+            _gpu("vbios", "text", "VBIOS"),
+            _gpu("inforom", "text", "InfoROM image"),
+            _gpu("board", "text", "board part number", "", "board_part_number"),
+            _gpu("bar1_mib", "number", "BAR1 in MiB", "", "bar1_total_mib"),
+            _gpu("gsp", "switch", "GSP firmware", "whether it runs", "gsp_enabled"),
+            _gpu("virtualization", "text", "virtualization"),
+            _gpu("addressing_mode", "text", "addressing mode"),
+            _gpu("fabric_state", "text", "state of the NVLink fabric"),
+            _gpu("fabric_health", "text", "health of the NVLink fabric"),
         ),
         many=True,
     ),
     "nics": Section(
         "Adapters for RDMA (InfiniBand, RoCE): a table for each kind.",
         (
-            Key("driver", "text", "driver", "", attrgetter("driver"), "driver"),
-            Key("firmware", "version", "firmware", "", attrgetter("firmware"), "firmware"),
-            Key("rate_gbps", "number", "rate in Gbit/s", "of the fastest port", _fastest, "ports"),
+            _nic("driver", "text", "driver"),
+            _nic("firmware", "version", "firmware"),
+            Key(
+                "rate_gbps",
+                "number",
+                "rate in Gbit/s",
+                "of the fastest port",
+                told.fastest,
+                "ports",
+            ),
             Key(
                 "link_layer",
                 "text",
                 "link layer",
                 '"InfiniBand", or "Ethernet" (RoCE)',
-                _port("link_layer"),
+                told.port("link_layer"),
                 "ports",
             ),
-            Key("state", "text", "state of its port", "", _port("state"), "ports"),
+            Key("state", "text", "state of its port", "", told.port("state"), "ports"),
+            Key("lanes", "number", "lanes of its port", "", told.port("lanes"), "ports"),
+            _nic("pcie_lanes", "number", "PCIe lanes", "that the link has now", "link_width"),
+            _nic("pcie_gts", "number", "PCIe speed in GT/s", "of a lane, now", "link_gts"),
         ),
         many=True,
     ),
     "tools": Section(
         "What brings GPUs into containers.",
         (
-            Key(
+            _one(
                 "container_toolkit",
                 "version",
                 "NVIDIA Container Toolkit",
-                "",
-                _machine("containers.toolkit_version"),
                 "containers.toolkit_version",
             ),
-            Key("docker", "version", "docker", "", _engine("docker"), "containers.engines"),
-            Key("podman", "version", "podman", "", _engine("podman"), "containers.engines"),
+            _one("libnvidia_container", "version", "libnvidia-container", "containers.cli_version"),
+            _one("toolkit_mode", "text", "mode of the toolkit", "containers.toolkit_mode"),
+            _engine("docker", "version", "docker", "docker", "version"),
+            _engine("docker_server", "version", "docker's server", "docker", "server_version"),
+            _engine(
+                "docker_runtime", "text", "docker's default runtime", "docker", "default_runtime"
+            ),
+            _engine("docker_cgroups", "text", "docker's cgroup driver", "docker", "cgroup_driver"),
+            _engine(
+                "docker_storage", "text", "docker's storage driver", "docker", "storage_driver"
+            ),
+            _engine("podman", "version", "podman", "podman", "version"),
+            _engine("apptainer", "version", "Apptainer", "apptainer", "version"),
+            _engine("singularity", "version", "Singularity", "singularity", "version"),
+            _engine("enroot", "version", "enroot", "enroot", "version"),
+            Key(
+                "kubernetes",
+                "text",
+                "Kubernetes",
+                "its distribution and engine",
+                told.kubernetes,
+                "containers.kubernetes",
+            ),
         ),
+    ),
+    "target": Section(
+        "The target (--target): what its Python is. Its packages have a section of their own.",
+        (
+            _target("python", "version", "Python of the target", "", "version"),
+            _target(
+                "implementation",
+                "text",
+                "implementation of the target's Python",
+                "",
+                "implementation",
+            ),
+            _target("kind", "text", "kind of the target", '"virtualenv", "conda"', "kind"),
+        ),
+        document="target",
     ),
 }
 

@@ -11,7 +11,8 @@ from ..exit_codes import UsageError
 from ..facts.profile import Profile, Value, Wanted
 from ..suggestions import did_you_mean
 from .fits import mistake
-from .keys import COUNT, FORMATS, NAME, PACKAGES, PROVEN, SECTIONS, TENSOR_CORES, Kind
+from .keys import COUNT, FORMATS, NAME, PROVEN, SECTIONS, TENSOR_CORES, Kind
+from .named import NAMED
 
 LIMIT = 1 << 20  # bytes
 _HINT = "envcheck collect --as-profile writes a profile of a machine, with a comment at each key"
@@ -39,7 +40,7 @@ def parse(text: str, where: str) -> Profile:
     data = _toml(text, where)
     lines = _Lines(text, where)
     tables: dict[str, list[dict[str, Wanted]]] = {}
-    sections = [*SECTIONS, TENSOR_CORES, PACKAGES]
+    sections = [*SECTIONS, TENSOR_CORES, *NAMED]
     for name, content in data.items():
         if name not in sections:
             lines.wrong((name,), f'there is no section "{name}"{did_you_mean(name, sections)}')
@@ -95,8 +96,8 @@ def _table(
 
 
 def _kinds(section: str, table: Iterable[str]) -> dict[str, Kind]:
-    if section == PACKAGES:
-        return dict.fromkeys(table, "version")
+    if section in NAMED:
+        return dict.fromkeys(table, NAMED[section].kind)
     if section == TENSOR_CORES:
         return {PROVEN: "text"}
     kinds: dict[str, Kind] = {key.name: key.kind for key in SECTIONS[section].keys}

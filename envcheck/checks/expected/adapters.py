@@ -28,7 +28,7 @@ from .common import RAISED, held, told, wanted_tables, words_of
     sources=("the profile", "Linux kernel documentation, sysfs-class-infiniband"),
 )
 def adapters_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    tables = wanted_tables(view, "nics")
+    tables = wanted_tables(view, "nics")["nics"]
     devices = adapters(view)
     if isinstance(devices, Unavailable):
         raise CouldNotRun(f"the network adapters: {show(devices)}")

@@ -15,16 +15,19 @@ from ...profiles.fits import fits
 from ...profiles.keys import Fact, Key
 
 _NOT_THERE = ("absent", "not-supported")  # somebody looked, and it is not what is wanted
+NONE = "none"  # what a profile calls what is not there
 RAISED = "Make the machine what the profile says, or, if it is right as it is, correct the profile."
 
 
-def wanted_tables(view: SnapshotView, section: str) -> list[dict[str, Wanted]]:
-    """A section's tables; raises Skip where no profile was given, or it says nothing of that."""
+def wanted_tables(view: SnapshotView, *sections: str) -> dict[str, list[dict[str, Wanted]]]:
+    """The tables of these sections; raises Skip where no profile was given, or it says nothing of that."""
     profile = profile_of(view)
-    tables = [table for table in profile.tables.get(section, []) if table]
-    if not tables:
-        raise Skip(f"the profile says nothing of this ([{section}])")
-    return tables
+    found = {name: [table for table in profile.tables.get(name, []) if table] for name in sections}
+    if not any(found.values()):
+        raise Skip(
+            f"the profile says nothing of this ({', '.join(f'[{name}]' for name in sections)})"
+        )
+    return found
 
 
 def profile_of(view: SnapshotView) -> Profile:
@@ -69,6 +72,8 @@ def held(
 ) -> Iterator[Finding | Unjudged]:
     """Nothing where the fact is what is wanted; a Finding where it is not; else why it is not known."""
     if isinstance(found, Unavailable):
+        if found.unavailable == "absent" and fits(wanted.value, NONE, "text"):
+            return
         if found.unavailable not in _NOT_THERE:
             why = _not_known(found, key)
             yield Unjudged("could-not-run", str(why), subjects, why.needs_root)

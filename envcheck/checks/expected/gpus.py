@@ -56,7 +56,7 @@ def _within(wanted: Value, name: str) -> bool:
     follows=(*NO_GPUS, "GPU-001", "PCI-004"),
 )
 def gpus_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    tables = wanted_tables(view, "gpus")
+    tables = wanted_tables(view, "gpus")["gpus"]
     found: list[Finding] = []
     covered: list[Gpu] = []
     for table in tables:
@@ -121,7 +121,7 @@ def each_gpu_is_in_the_modes(view: SnapshotView) -> Iterator[Verdict]:
 
 def _each(view: SnapshotView, names: list[str]) -> Iterator[Verdict]:
     keys = {key.name: key for key in SECTIONS["gpus"].keys if key.name in names}
-    tables = wanted_tables(view, "gpus")
+    tables = wanted_tables(view, "gpus")["gpus"]
     if not any(name in keys for table in tables for name in table):
         raise Skip("the profile says nothing of this ([[gpus]])")
     judged = 0
@@ -175,7 +175,7 @@ def _remedy(gpu: Gpu, name: str, wanted: Value) -> Remedy:
     follows=(*NO_GPUS, "GPU-001"),
 )
 def tensor_cores_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    (table,) = wanted_tables(view, TENSOR_CORES)
+    (table,) = wanted_tables(view, TENSOR_CORES)[TENSOR_CORES]
     wanted = table[PROVEN]
     proven = proven_formats(view)
     if not proven:

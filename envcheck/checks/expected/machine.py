@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ...facts.base import known
 from ...facts.profile import Wanted
@@ -10,35 +10,70 @@ from ...facts.view import SnapshotView, show
 from ...findings.model import Finding, Passed, Remedy, Unjudged, Verdict
 from ...findings.subjects import about
 from ...profiles.keys import PACKAGES, SECTIONS, Key, package
+from ...profiles.named import NAMED, Named
 from ..driver_state import NO_GPUS
 from ..registry import check
 from .common import RAISED, held, wanted_tables
 
+_MOST = 12  # names that are told of what is well
 _SEE = {
     "machine": "envcheck doctor -v --only host pci",
     "driver": "nvidia-smi",
     "tools": "envcheck doctor -v --only container",
+    "target": "envcheck doctor -v --only environment",
 }
 
 
-def _section(view: SnapshotView, section: str) -> Iterator[Verdict]:
+def _held(view: SnapshotView, *sections: str) -> Iterator[Verdict]:
+    """What is not as the profile says, in these sections of it."""
+    tables = {name: table for name in sections for table in wanted_tables(view, *sections)[name]}
+    found = [one for name, table in tables.items() for one in _table(view, name, table)]
+    yield from found
+    if not found:
+        yield Passed(f"as the profile says: {', '.join(_few(tables.values()))}")
+
+
+def _few(tables: Iterable[dict[str, Wanted]]) -> list[str]:
+    names = [name for table in tables for name in table]
+    return names if len(names) <= _MOST else [*names[:_MOST], f"and {len(names) - _MOST} more"]
+
+
+def _table(
+    view: SnapshotView, section: str, table: dict[str, Wanted]
+) -> Iterator[Finding | Unjudged]:
+    if section in NAMED:
+        for name, wanted in table.items():
+            yield from _by_name(view, NAMED[section], name, wanted)
+        return
     keys = {key.name: key for key in SECTIONS[section].keys}
-    (table,) = wanted_tables(view, section)
-    found: list[Finding | Unjudged] = []
+    document = SECTIONS[section].document
     for name, wanted in table.items():
         key = keys[name]
-        found += held(
+        fact = key.fact(view)
+        yield from held(
             view,
             key,
             wanted,
-            key.fact(view),
-            view.evidence(f"machine.{key.at}", known(key.fact(view))),
+            fact,
+            view.evidence(f"{document}.{key.at}", known(fact)),
             [],
             Remedy(RAISED, [_SEE[section]]),
         )
-    yield from found
-    if not found:
-        yield Passed(f"as the profile says: {', '.join(table)}")
+
+
+def _by_name(
+    view: SnapshotView, named: Named, name: str, wanted: Wanted
+) -> Iterator[Finding | Unjudged]:
+    fact = named.fact(view, name)
+    yield from held(
+        view,
+        Key(name, named.kind, named.words % name, "", lambda _view: fact, ""),
+        wanted,
+        fact,
+        view.evidence(named.at, f"{name}: {show(fact)}"),
+        [],
+        Remedy(RAISED, [named.see]),
+    )
 
 
 @check(
@@ -52,7 +87,7 @@ def _section(view: SnapshotView, section: str) -> Iterator[Verdict]:
     sources=("the profile",),
 )
 def machine_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    return _section(view, "machine")
+    return _held(view, "machine")
 
 
 @check(
@@ -65,7 +100,7 @@ def machine_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
     follows=NO_GPUS,
 )
 def driver_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    return _section(view, "driver")
+    return _held(view, "driver")
 
 
 @check(
@@ -76,7 +111,7 @@ def driver_is_as_expected(view: SnapshotView) -> Iterator[Verdict]:
     sources=("the profile",),
 )
 def tools_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    return _section(view, "tools")
+    return _held(view, "tools")
 
 
 @check(
@@ -88,11 +123,38 @@ def tools_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
     sources=("the profile",),
 )
 def packages_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    (table,) = wanted_tables(view, PACKAGES)
+    (table,) = wanted_tables(view, PACKAGES)[PACKAGES]
     found = [one for name, wanted in table.items() for one in _package(view, name, wanted)]
     yield from found
     if not found:
-        yield Passed(f"as the profile says: {', '.join(table)}")
+        yield Passed(f"as the profile says: {', '.join(_few([table]))}")
+
+
+@check(
+    "EXP-010",
+    title="The target's Python and libraries are what the profile says",
+    problem="a library is not what the profile says",
+    about="The Python of the target, and the versions of the NVIDIA libraries that it really loads (cuDNN,"
+    " NCCL, TensorRT, cuBLAS), as a profile wants them. Packages may be right where another library comes"
+    " first.",
+    sources=("the profile",),
+    follows=("EXP-009",),
+)
+def libraries_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
+    return _held(view, "target", "libraries")
+
+
+@check(
+    "EXP-011",
+    title="Parameters and settings are what the profile says",
+    problem="a setting is not what the profile says",
+    about="Parameters of the driver's module, the driver's packages of the operating system, and variables"
+    " and settings that change what a GPU stack does, as a profile wants them.",
+    sources=("the profile",),
+    follows=(*NO_GPUS, "EXP-002"),
+)
+def settings_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
+    return _held(view, "parameters", "system_packages", "settings")
 
 
 def _package(view: SnapshotView, name: str, wanted: Wanted) -> Iterator[Finding | Unjudged]:

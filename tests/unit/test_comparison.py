@@ -1,0 +1,239 @@
+"""What machines are compared by: attributes and measurements, of healthy, odd and hostile Snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import bench_runs
+import demos
+import memory_runs
+import msgspec
+import nccl_runs
+import pytest
+import soak_runs
+from build import document, ok
+from h100 import ABSENT, COUNT, gpu, machine, with_fault
+from targets import good_target
+from whole import host, whole
+
+from envcheck.comparison.attributes import attributes, gpus_of
+from envcheck.comparison.measurements import measurements
+from envcheck.comparison.model import Attribute, Measurement
+from envcheck.facts.base import known
+from envcheck.facts.kernel import Kernel
+from envcheck.facts.micro_kernels import LevelRun, MicroKernels, ModeRun, Rate
+from envcheck.facts.snapshot import SCHEMA, Snapshot, load
+from envcheck.facts.target import Environment
+from envcheck.facts.view import SnapshotView
+from envcheck.profiles.told import least_of_built_in, memory_built_in
+
+
+def of(snapshot: Snapshot) -> dict[tuple[str, str], str]:
+    found = attributes(SnapshotView(snapshot))
+    told = {(one.key, one.device): one.value for one in found}
+    assert len(told) == len(found), "a key and a device are there once"
+    return told
+
+
+def figures(snapshot: Snapshot) -> list[Measurement]:
+    return measurements(SnapshotView(snapshot))
+
+
+def test_a_healthy_machine_tells_what_is_the_same_on_machines_like_it() -> None:
+    told = of(whole())
+    assert told["gpus.count", ""] == f"{COUNT} × NVIDIA H100 80GB HBM3"
+    assert told["gpus.nvlinks", "GPU 7"] == "18" and told["gpus.ecc", "GPU 3"] == "on"
+    assert told["gpus.power_limit_w", "GPU 0"] == "700"
+    assert told["machine.hypervisor", ""] == "none"
+    assert told["packages.tensorflow", ""] and told["libraries.libcudnn", ""] == "9.3.0"
+    assert not [key for key, _device in told if "temperature" in key or "free" in key]
+
+
+def test_a_fault_of_one_gpu_is_that_gpu_s() -> None:
+    well, ill = of(machine()), of(with_fault(pcie_width=8, vbios="96.00.89.00.01"))
+    differ = {place for place in {*well, *ill} if well.get(place) != ill.get(place)}
+    assert differ == {("gpus.pcie_lanes", "GPU 3"), ("gpus.vbios", "GPU 3")}
+
+
+def test_what_is_not_there_is_none_and_what_nobody_told_is_left_out() -> None:
+    told = of(machine(host=host(cpu_model=ABSENT, kernel=ABSENT)))
+    assert told["machine.cpu", ""] == "none"
+    nothing = of(Snapshot(schema=SCHEMA, redacted=True, machine=document()))
+    assert nothing == {}
+
+
+@pytest.mark.parametrize("name", demos.DEMOS)
+def test_nothing_that_belongs_to_one_machine_alone_is_a_value(name: str) -> None:
+    snapshot = load(demos.build(name))
+    facts = snapshot.machine.host and snapshot.machine.host.facts
+    names = [known(facts.hostname) or "?"] if facts else []
+    gpus = gpus_of(SnapshotView(snapshot))
+    names += [str(known(one.uuid)) for one in gpus] + [str(known(one.serial)) for one in gpus]
+    values = [one.value for one in attributes(SnapshotView(snapshot))]
+    assert not [name for name in names for value in values if name in value]
+
+
+def test_variables_of_one_machine_or_one_job_are_no_settings() -> None:
+    variables = {
+        "NCCL_DEBUG": "WARN",
+        "NCCL_COMM_ID": "10.0.0.7:4000",
+        "SLURM_JOB_ID": "123",
+        "CUDA_VISIBLE_DEVICES": "0,1",
+        "HOROVOD_RANK": "3",
+        "LD_LIBRARY_PATH": "<home-1>/lib",
+        "TF_XLA_FLAGS": "GPU-996ad860-2a9a-504f-8861-aeafd0b2ae29",
+    }
+    target = good_target()
+    target = msgspec.structs.replace(
+        target, environment=ok(Environment(variables=variables), "environ")
+    )
+    told = of(msgspec.structs.replace(whole(), target=target))
+    settings = {key for key, _device in told if key.startswith("settings.")}
+    assert {key for key in settings if not key.startswith("settings.tensorflow.")} == {
+        "settings.NCCL_DEBUG"
+    }
+
+
+def test_hostile_values_cost_little() -> None:
+    bad = "\x1b[31m" + "A" * 10_000_000
+    many = {f"P{number}": "1" for number in range(100_000)} | {"long": bad}
+    kernel = Kernel(driver_parameters=many)
+    told = of(machine(host=host(kernel=bad, os_id=bad), kernel=kernel))
+    assert not [value for value in told.values() if len(value) > 2000]
+    assert len(told) < 6000
+
+
+@pytest.mark.parametrize(
+    ("gib", "built_in"),
+    [
+        (2015, 2048),
+        (1007, 1024),
+        (503, 512),
+        (62, 64),
+        (188, 192),
+        (31, 32),
+        (15, 16),
+        (0, 0),
+        (7, 8),
+    ],
+)
+def test_memory_is_what_was_built_in(gib: int, built_in: int) -> None:
+    assert memory_built_in(gib) == built_in
+    assert least_of_built_in(built_in) <= gib
+
+
+def test_memory_that_is_missing_is_seen() -> None:
+    assert memory_built_in(2015 - 64) != memory_built_in(2015)
+
+
+def kernels(**changes: Any) -> Snapshot:
+    rate = Rate(timer="clock64", tflops=600.0, spread=1.02)
+    values: dict[str, Any] = {
+        "outcome": "ok",
+        "modes": [ModeRun(mode="fp16", outcome="ok", rate=rate)],
+    }
+    values |= {"level": "L0", "index": 3} | changes
+    ran = ok(MicroKernels(runs=[LevelRun(**values)]), "run")
+    snapshot = machine()
+    return msgspec.structs.replace(
+        snapshot, machine=msgspec.structs.replace(snapshot.machine, micro_kernels=ran)
+    )
+
+
+def test_a_micro_kernel_s_rate_has_its_gpu_its_spread_and_its_circumstances() -> None:
+    (one,) = figures(kernels(variables={"NVIDIA_TF32_OVERRIDE": "0"}))
+    assert (one.key, one.value, one.unit, one.device) == (
+        "kernels.L0.fp16",
+        600.0,
+        "TFLOP/s",
+        "GPU 3",
+    )
+    assert one.spread == pytest.approx(0.02) and one.under == "NVIDIA_TF32_OVERRIDE=0"
+    (framework,) = figures(kernels(level="L2", framework="torch", framework_version="2.5.1"))
+    assert framework.words == "FP16 products in PyTorch" and framework.under == "PyTorch 2.5.1"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"busy": True},
+        {"outcome": "timeout"},
+        {"modes": [ModeRun(mode="fp16", outcome="error")]},
+        *(
+            {
+                "modes": [
+                    ModeRun(mode="fp16", outcome="ok", rate=Rate(timer="clock64", tflops=value))
+                ]
+            }
+            for value in (float("nan"), float("inf"), -1.0, 0.0)
+        ),
+    ],
+)
+def test_what_is_no_figure_is_left_out(changes: dict[str, Any]) -> None:
+    assert figures(kernels(**changes)) == []
+
+
+def keys(found: Iterable[Measurement]) -> set[str]:
+    return {one.key for one in found}
+
+
+def test_memory_links_and_pairs() -> None:
+    found = figures(memory_runs.with_runs(memory_runs.runs()))
+    copies = [one for one in found if one.key == "memory.copy"]
+    assert [one.device for one in copies] == [f"GPU {number}" for number in range(COUNT)]
+    assert copies[0].spread == pytest.approx(0.01) and copies[0].under == "1024 MiB"
+    near = {one.under for one in found if one.key == "links.node_to_the_GPU"}
+    assert near == {"the near NUMA node, 64 MiB", "another NUMA node, 64 MiB"}
+    pairs = [one for one in found if one.key == "peers.directly"]
+    assert len(pairs) == COUNT * (COUNT - 1) and "GPU 0 to GPU 1" in {one.device for one in pairs}
+    assert "links.pinned_both_ways" in keys(found)
+
+
+def test_nccl_s_bandwidth_by_size_where_its_sums_are_right() -> None:
+    good = nccl_runs.trial(bus_32_mib=120.0, bus_1024_mib=470.5)
+    found = figures(nccl_runs.machine(good))
+    assert [(one.key, one.value) for one in found] == [
+        ("nccl.all_reduce.32MiB", 120.0),
+        ("nccl.all_reduce.1024MiB", 470.5),
+    ]
+    assert found[0].under == "NCCL 2.27.3, 8 GPUs"
+    assert figures(nccl_runs.machine(nccl_runs.trial(bus_32_mib=120.0, wrong=1))) == []
+
+
+def test_rows_of_a_bench() -> None:
+    snapshot = load(demos.build("bench"))
+    found = [one for one in figures(snapshot) if one.key.startswith("bench.")]
+    assert "bench.resnet50.keras.fp32.128" in keys(found)
+    first = next(one for one in found if one.key == "bench.resnet50.keras.fp32.128")
+    assert first.unit == "images/s" and first.device == "GPU 0"
+    assert first.spread is not None and first.spread < 0.1 and "TensorFlow 2." in first.under
+    assert not [one for one in found if "parity" in one.key]
+
+
+def test_the_median_minute_of_a_soak() -> None:
+    made = soak_runs.gpu(2, [600.0, 590.0, 610.0])
+    snapshot = soak_runs.snapshot(made, soak_runs.gpu(3, outcome="died"))
+    (one,) = figures(snapshot)
+    assert (one.key, one.value, one.device) == ("soak.driver.fp16", 600.0, "GPU 2")
+    assert one.spread == pytest.approx(20 / 600)
+
+
+def test_attributes_and_figures_stay_as_json() -> None:
+    snapshot = load(demos.build("healthy"))
+    found = attributes(SnapshotView(snapshot))
+    again = msgspec.json.decode(msgspec.json.encode(found), type=list[Attribute])
+    assert again == found
+    rates = figures(snapshot)
+    assert msgspec.json.decode(msgspec.json.encode(rates), type=list[Measurement]) == rates
+    assert len({(one.key, one.device, one.under) for one in rates}) == len(rates) > 100
+
+
+def test_a_gpu_without_an_index_is_called_by_its_place() -> None:
+    told = of(machine([msgspec.structs.replace(gpu(n), index=ABSENT) for n in range(2)]))
+    assert ("gpus.nvlinks", "GPU 0") in told and ("gpus.nvlinks", "GPU 1") in told
+
+
+def test_a_row_on_a_cpu_has_no_device() -> None:
+    (one,) = figures(bench_runs.snapshot(bench_runs.run(40.0, gpus=[])))
+    assert one.device == "" and "on the CPU" in one.under
