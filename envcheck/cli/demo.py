@@ -99,7 +99,7 @@ def _fleet(arguments: argparse.Namespace) -> int:
             simulated.write(
                 folder, {name: _packaged(name).read_bytes() for name in simulated.DEMOS}
             )
-            arguments.exit_zero = True
+            arguments.exit_zero, arguments.fail_on = True, "fail"
             return shown.show(folder, folder.members(), arguments)
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}") from None

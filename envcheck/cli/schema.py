@@ -13,7 +13,8 @@ EPILOG = """\
 examples:
   envcheck schema           of what envcheck collect writes
   envcheck schema report    of what envcheck doctor --format json writes
-  envcheck schema bench     of what envcheck bench --format json writes"""
+  envcheck schema bench     of what envcheck bench --format json writes
+  envcheck schema fleet     of what envcheck fleet doctor --format json writes"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,10 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "which",
         nargs="?",
-        choices=("snapshot", "report", "bench"),
+        choices=("snapshot", "report", "bench", "fleet"),
         default="snapshot",
         metavar="WHICH",
-        help="snapshot (default), report or bench",
+        help="snapshot (default), report, bench or fleet",
     )
     files.add_output(parser)
 
@@ -39,6 +40,10 @@ def run(arguments: argparse.Namespace) -> int:
         from ..reports import bench_model
 
         schema = bench_model.schema()
+    elif arguments.which == "fleet":
+        from ..fleet.reports import as_json
+
+        schema = as_json.schema()
     else:
         from ..reports import model
 

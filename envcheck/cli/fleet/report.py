@@ -27,4 +27,4 @@ def run(arguments: argparse.Namespace) -> int:
 
     shown.check(arguments)
     folder = FleetFolder(Path(arguments.directory))
-    return shown.show(folder, folder.members(), arguments, arguments.expect)
+    return shown.show(folder, folder.members(), arguments, profile=arguments.expect)

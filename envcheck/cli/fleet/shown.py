@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...exit_codes import ExitCode
@@ -12,10 +13,11 @@ from .. import files
 from ..style import style_for
 
 if TYPE_CHECKING:
+    from ...facts.profile import Profile
     from ...fleet.folder import FleetFolder, Member
     from ...fleet.model import FleetResult, JudgedMachine
 
-FORMATS = {"json": "for programs"}
+FORMATS = {"json": "for programs", "junit": "for CI servers"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,16 +47,17 @@ def show(
     folder: FleetFolder,
     members: list[Member],
     arguments: argparse.Namespace,
+    *,
     profile: str | None = None,
+    next_steps: Sequence[tuple[str, str]] = (),
 ) -> ExitCode:
-    """Judge these machines and write what was asked for."""
+    """Judge these machines and write what was asked for. next_steps: what the text ends with."""
     from ...fleet.result import result
     from ...profiles import reading
 
     held_against = None if profile is None else reading.read(profile)
-    machines = _judged(folder, members, held_against, quiet=arguments.quiet)
-    found = result(machines)
-    files.write(arguments.output, _render(found, arguments))
+    found = result(_judged(folder, members, held_against, quiet=arguments.quiet))
+    files.write(arguments.output, _render(found, arguments, next_steps))
     return ExitCode.HEALTHY if arguments.exit_zero else exit_code(found, arguments.fail_on)
 
 
@@ -71,7 +74,7 @@ def exit_code(found: FleetResult, fail_on: str) -> ExitCode:
 
 
 def _judged(
-    folder: FleetFolder, members: list[Member], profile: object, *, quiet: bool
+    folder: FleetFolder, members: list[Member], profile: Profile | None, *, quiet: bool
 ) -> list[JudgedMachine]:
     from ...fleet.judging import judged
     from ...reports.progress import StatusLine, with_time
@@ -80,20 +83,31 @@ def _judged(
     since = time.monotonic()
 
     def text(columns: int) -> str:
-        told = f"{len(machines)} of {len(members)} machines judged"
-        return with_time(told, since, columns)
+        return with_time(f"{len(machines)} of {len(members)} machines judged", since, columns)
 
     with StatusLine(sys.stderr) as line:
         if not quiet:
             line.show(text)
-        for machine in judged(folder, members, profile):  # type: ignore[arg-type]
+        for machine in judged(folder, members, profile):
             machines.append(machine)
     return machines
 
 
-def _render(found: FleetResult, arguments: argparse.Namespace) -> str:
-    from ...fleet.reports import as_json, text
+def _render(
+    found: FleetResult, arguments: argparse.Namespace, next_steps: Sequence[tuple[str, str]]
+) -> str:
+    from ...fleet.reports import as_json, commands, junit, text
 
+    style = style_for(arguments.output)
     if arguments.format == "json":
         return as_json.render(found, verbose=arguments.verbose)
-    return text.render(found, **style_for(arguments.output)._asdict())
+    if arguments.format == "junit":
+        return junit.render(found, warnings_fail=arguments.fail_on == "warn")
+    if arguments.commands:
+        return commands.render(found, utf8=style.utf8)
+    if arguments.quiet:
+        return text.brief(found, **style._asdict())
+    if not found.groups:
+        next_steps = ()
+    shown = style._asdict() | {"verbose": arguments.verbose, "next_steps": next_steps}
+    return text.render(found, **shown)

@@ -1,0 +1,135 @@
+"""What a fleet's reports say in words, whatever they look like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...reports.headlines import phrase
+from ..folder import Outcome
+from ..model import FleetResult, OddAttribute, OddRate, ProblemGroup, SharedFault, Split
+
+# Of more devices than these, the others are counted.
+DEVICES = 4
+LONGEST_VALUE = 60
+
+OUTCOMES: dict[Outcome, str] = {
+    "answered": "answered",
+    "unreachable": "unreachable",
+    "timed-out": "timed out",
+    "failed": "failed",
+    "unreadable": "the answer cannot be read",
+    "not-asked": "not asked",
+}
+
+
+def machines(number: int) -> str:
+    """ "1 machine", "17 machines"."""
+    return f"{number} machine{'' if number == 1 else 's'}"
+
+
+def verdict(result: FleetResult) -> str:
+    """ "26 of 40 machines are well (2 with warnings), 11 have problems, 3 did not answer; 4 odd ones out"."""
+    counts = result.counts
+    warned = sum(bool(one.problems) for one in result.machines if one.state == "healthy")
+    if counts.healthy == counts.machines:
+        well = (
+            "the machine is well"
+            if counts.machines == 1
+            else f"all {counts.machines} machines are well"
+        )
+    elif not counts.healthy:
+        well = (
+            "the machine is not well"
+            if counts.machines == 1
+            else f"none of {counts.machines} machines is well"
+        )
+    else:
+        verb = "is" if counts.healthy == 1 else "are"
+        well = f"{counts.healthy} of {machines(counts.machines)} {verb} well"
+    if warned:
+        well += " (with warnings)" if counts.machines == 1 else f" ({warned} with warnings)"
+    others = [
+        f"{number} {one if number == 1 else several}"
+        for number, one, several in (
+            (counts.problems, "has problems", "have problems"),
+            (counts.could_not_look, "could not be looked at", "could not be looked at"),
+            (counts.unanswered, "did not answer", "did not answer"),
+        )
+        if number
+    ]
+    told = ", ".join([well, *others])
+    if odd := len(odd_machines(result)):
+        told += f"; {odd} odd one{'' if odd == 1 else 's'} out"
+    return told
+
+
+def odd_machines(result: FleetResult) -> set[str]:
+    """Those that differ, or are slow, where no problem of theirs explains it."""
+    odd: list[OddAttribute | OddRate] = [*result.odd_attributes, *result.odd_rates]
+    return {one.machine for one in odd if not one.because}
+
+
+def problem(group: ProblemGroup) -> str:
+    """ "a GPU is throttled by heat"."""
+    return phrase(group.headline or group.title, [], {})
+
+
+def odd_attribute(odd: OddAttribute) -> str:
+    """ "VBIOS 96.00.5E.00.01; 207 of 208 devices have 96.00.74.00.1A"."""
+    of = f"{odd.agree} of {odd.of}{' devices' if odd.per == 'device' else ''}"
+    value = f"{odd.words} {_value(odd.value)}" if odd.value else f"no {odd.words}"
+    usual = f"have {_value(odd.usual)}" if odd.usual else "have none"
+    return _about(odd.devices, f"{value}; {of} {usual}", odd.because)
+
+
+def odd_rate(odd: OddRate, also: int = 2) -> str:
+    """ "GPU 6: FP16 at L0 529 TFLOP/s, 7.1 % below the median 569 of 208 (9.2 deviations)".
+
+    also: how many further rates are told.
+    """
+    side = "below" if odd.value <= odd.median else "above"
+    told = (
+        f"{odd.words} {_number(odd.value)} {odd.unit}, {odd.below:.1%} {side}"
+        f" the median {_number(odd.median)} of {odd.of} ({odd.deviations:.1f} deviations)"
+    )
+    if odd.also:
+        more = [f"{len(odd.also) - also} more"] if len(odd.also) > also else []
+        told += f"; also {', '.join([*odd.also[:also], *more])}"
+    return _about(odd.devices or ([odd.device] if odd.device else []), told, odd.because)
+
+
+def split(found: Split) -> str:
+    """ "driver is split: 535.104.05 on 20, 535.129.03 on 18"."""
+    camps = [f"{_value(camp.value) or 'none'} on {len(camp.machines)}" for camp in found.camps]
+    more = [f"{len(camps) - DEVICES} more values"] if len(camps) > DEVICES else []
+    return f"{found.words} is split: {', '.join(camps[:DEVICES] + more)}"
+
+
+def shared(fault: SharedFault) -> str:
+    """ "rack-3 (group): 5 of 8 machines, and 1 elsewhere: GPU-008 a GPU is throttled by heat"."""
+    name = f"{_value(fault.name)} ({fault.kind})"
+    same = [f"{_value(name)} ({kind})" for kind, name in fault.also]
+    where = " = ".join([name, *same])
+    elsewhere = f", and {fault.elsewhere} elsewhere" if fault.elsewhere else ", and none elsewhere"
+    told = f"{fault.code} {phrase(fault.words, [], {})}".strip()
+    return f"{where}: {len(fault.machines)} of {machines(fault.of)}{elsewhere}: {told}"
+
+
+def silence(outcome: Outcome, reason: str) -> str:
+    """ "unreachable: No route to host"."""
+    return ": ".join(filter(None, (OUTCOMES[outcome], reason)))
+
+
+def _about(devices: Sequence[str], told: str, because: str) -> str:
+    more = [f"{len(devices) - DEVICES} more"] if len(devices) > DEVICES else []
+    about = f"{', '.join([*devices[:DEVICES], *more])}: " if devices else ""
+    return about + told + (f" (see {because})" if because else "")
+
+
+def _value(value: str) -> str:
+    return value if len(value) <= LONGEST_VALUE else f"{value[: LONGEST_VALUE - 3]}..."
+
+
+def _number(value: float) -> str:
+    """Four digits."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
