@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from ...fleet.folder import FleetFolder, Member
     from ...fleet.model import FleetResult, JudgedMachine
 
-FORMATS = {"json": "for programs", "junit": "for CI servers"}
+FORMATS = {
+    "json": "for programs",
+    "junit": "for CI servers",
+    "openmetrics": "for Prometheus",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,13 +100,15 @@ def _judged(
 def _render(
     found: FleetResult, arguments: argparse.Namespace, next_steps: Sequence[tuple[str, str]]
 ) -> str:
-    from ...fleet.reports import as_json, commands, junit, text
+    from ...fleet.reports import as_json, commands, junit, openmetrics, text
 
     style = style_for(arguments.output)
     if arguments.format == "json":
         return as_json.render(found, verbose=arguments.verbose)
     if arguments.format == "junit":
         return junit.render(found, warnings_fail=arguments.fail_on == "warn")
+    if arguments.format == "openmetrics":
+        return openmetrics.render(found)
     if arguments.commands:
         return commands.render(found, utf8=style.utf8)
     if arguments.quiet:
