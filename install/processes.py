@@ -92,13 +92,31 @@ def run_side_by_side(
     return [child.result for child in children]
 
 
+def start(argv: Sequence[str | Path], *, given: Path, deadline: float, limit: int) -> Any:
+    """Start a program with a file as its standard input: a ``process.Child``, which the caller polls.
+
+    limit: bytes that it may write.
+    """
+    return _child(argv, deadline, os.environ, None, signal.SIGKILL, str(given), limit, grace=0.0)
+
+
+def stop_all(children: Sequence[Any]) -> None:
+    """End them, and wait until they are gone."""
+    process.stop_all(children)
+
+
 def _child(
     argv: Sequence[str | Path],
     deadline: float,
     env: Mapping[str, str],
     cwd: Path | None,
     orphaned: int,
+    stdin: str | None = None,
+    limit: int = process.OUTPUT_LIMIT,
+    grace: float = GRACE,
 ) -> Any:
     tied = [sys.executable, "-I", "-S", "-c", _TIE, os.getpid(), int(orphaned), *argv]
     where = None if cwd is None else str(cwd)
-    return process.Child(tied, deadline, env=dict(env), cwd=where, grace=GRACE)
+    return process.Child(
+        tied, deadline, env=dict(env), cwd=where, grace=grace, stdin=stdin, limit=limit
+    )

@@ -2,12 +2,18 @@
 
 DIR/fleet.json      which machines were asked, by what, and what became of each (a directory without it
                     is well, too: then each NAME.json is the machine NAME)
-DIR/NAME.json       the Snapshot of the machine that the inventory calls NAME
+DIR/NAME.json       the Snapshot of the machine that the inventory calls NAME; or NAME.json.gz
 """
 
 from __future__ import annotations
 
+import gzip
+import io
+import os
 import re
+import stat
+import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -19,6 +25,7 @@ from .. import safe_text
 from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
 from ..install import durable
+from . import hosts
 
 SCHEMA = 1
 ROSTER = "fleet.json"
@@ -56,10 +63,15 @@ class FleetFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._others: dict[str, Path] = {}  # files that others have named, or compressed
 
     def file(self, name: str) -> Path:
         """The Snapshot's file of the machine with this name."""
-        return self.path / f"{file_name(name)}.json"
+        plain = self.path / f"{file_name(name)}.json"
+        if name in self._others:
+            return self._others[name]
+        packed = plain.with_name(f"{plain.name}.gz")
+        return packed if packed.is_file() and not plain.exists() else plain
 
     def keep(self, name: str, answer: bytes, groups: list[tuple[str, str]]) -> Member:
         """Keep what a machine answered, where it is a Snapshot; says what became of it."""
@@ -84,22 +96,73 @@ class FleetFolder:
         try:
             data = (self.path / ROSTER).read_bytes()
         except FileNotFoundError:
-            return [Member(name=name) for name in sorted(self._names())]
+            return [Member(name=name) for name in hosts.natural(self._names())]
         except OSError as error:
             raise UsageError(f"{self.path / ROSTER}: {error.strerror}") from None
         try:
             roster = msgspec.json.decode(data, type=Roster)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"{self.path / ROSTER}: {error}") from None
-        return sorted(roster.members, key=lambda member: member.name)
+        names = [member.name for member in roster.members]
+        for name, times in Counter(names).items():
+            if times > 1:
+                raise UsageError(f"{self.path / ROSTER}: {name} is in it {times} times")
+        return sorted(roster.members, key=lambda member: hosts.natural_key(member.name))
 
     def _names(self) -> Iterator[str]:
         try:
-            for path in self.path.iterdir():
-                if path.suffix == ".json" and path.name != ROSTER:
-                    yield unquote(path.stem)
+            paths = sorted(self.path.iterdir())
         except OSError as error:
             raise UsageError(f"{self.path}: {error.strerror}") from None
+        for path in paths:
+            stem = path.name.removesuffix(".gz").removesuffix(".json")
+            if f"{stem}.json" not in (path.name, path.name.removesuffix(".gz")):
+                continue
+            if path.name == ROSTER or path.name.startswith("._"):  # what macOS leaves beside a file
+                continue
+            # of a name that is not UTF-8, the bytes are shown
+            name = unquote(os.fsencode(stem).decode("utf-8", "backslashreplace"))
+            if name in self._others:
+                both = f"{self._others[name].name} and {path.name}"
+                raise UsageError(f"{self.path}: {both} are both of {name}; keep one of them")
+            self._others[name] = path
+            yield name
+
+
+def read(path: Path) -> bytes:
+    """What a Snapshot's file holds, unpacked. Raises SnapshotError, with one sentence."""
+    try:
+        # a pipe that nobody writes into would be waited for
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        with os.fdopen(descriptor, "rb") as file:
+            about = os.fstat(descriptor)
+            if not stat.S_ISREG(about.st_mode):
+                raise snapshots.SnapshotError("its Snapshot is no file")
+            data = b"" if about.st_size > snapshots.LIMIT else file.read(snapshots.LIMIT + 1)
+            if about.st_size > snapshots.LIMIT or len(data) > snapshots.LIMIT:
+                raise _too_large()
+    except FileNotFoundError:
+        raise snapshots.SnapshotError("there is no Snapshot of it") from None
+    except OSError as error:
+        raise snapshots.SnapshotError(f"its Snapshot: {error.strerror or error}") from None
+    return _unpacked(data) if data[:2] == b"\x1f\x8b" else data
+
+
+def _unpacked(data: bytes) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            unpacked = file.read(snapshots.LIMIT + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise snapshots.SnapshotError(f"it cannot be unpacked: {error}") from None
+    if len(unpacked) > snapshots.LIMIT:
+        raise _too_large()
+    return unpacked
+
+
+def _too_large() -> snapshots.SnapshotError:
+    return snapshots.SnapshotError(
+        f"larger than {snapshots.LIMIT >> 20} MiB: this is not a Snapshot"
+    )
 
 
 def file_name(name: str) -> str:

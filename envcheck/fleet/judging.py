@@ -1,75 +1,149 @@
-"""Judges the machines of a fleet's directory, one Snapshot at a time."""
+"""Judges the machines of a fleet: each Snapshot as the doctor does, in processes side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+import msgspec
+
+from .. import safe_text
 from ..checks.engine import diagnose
 from ..comparison.attributes import attributes
 from ..comparison.measurements import measurements
 from ..facts import snapshot as snapshots
+from ..facts.host import Host
 from ..facts.profile import Profile
+from ..facts.snapshot import Snapshot
 from ..facts.view import view_of
-from ..reports.machine import gpu_phrase
-from ..reports.model import build
-from .folder import FleetFolder, Member
-from .model import JudgedMachine, MachineProblem
+from ..reports import machine_page
+from ..reports.machine import GpuGroup, MachineDescription, facts, gpu_phrase
+from ..reports.model import Report, build
+from . import folder as fleet_folder
+from .folder import FleetFolder, Member, file_name
+from .groups import problems
+from .model import JudgedMachine
+from .work import ToJudge, unanswered, unreadable
+from .workers import side_by_side
+
+# A process of their own costs as much as judging so many machines.
+_WORTH_A_PROCESS = 16
 
 
 def judged(
-    folder: FleetFolder, members: Iterable[Member], profile: Profile | None = None
+    folder: FleetFolder,
+    members: Sequence[Member],
+    profile: Profile | None = None,
+    pages: Path | None = None,
 ) -> Iterator[JudgedMachine]:
-    """Every machine, in the members' order."""
-    for member in members:
-        yield judge(folder, member, profile)
+    """Every machine, in the members' order, as soon as it and all before it are judged.
 
-
-def judge(folder: FleetFolder, member: Member, profile: Profile | None = None) -> JudgedMachine:
-    if member.outcome != "answered":
-        return _unanswered(member)
+    Processes do it, one for each core: a Snapshot that kills the one that reads it, or takes a minute, costs
+    itself alone. pages: a directory, which gets a page NAME.html of each machine. Whoever stops asking ends
+    the processes. Raises UsageError where a page cannot be written, CouldNotLook where no process can be
+    started.
+    """
+    work = [
+        ToJudge(member=member, file=str(folder.file(member.name).absolute()))
+        for member in members
+        if member.outcome == "answered"
+    ]
+    cores = len(os.sched_getaffinity(0))
+    processes = max(1, min(cores, len(work) // _WORTH_A_PROCESS))
+    answers = side_by_side(work, processes, profile, pages and pages.absolute())
     try:
-        snapshot = snapshots.load(folder.file(member.name).read_bytes())
-    except (OSError, snapshots.SnapshotError) as error:
-        return _unanswered(Member(name=member.name, outcome="unreadable", reason=str(error)))
+        for member in members:
+            yield next(answers) if member.outcome == "answered" else unanswered(member)
+    finally:
+        answers.close()
+
+
+def judge(
+    folder: FleetFolder,
+    member: Member,
+    profile: Profile | None = None,
+    pages: Path | None = None,
+) -> JudgedMachine:
+    """One machine, in this process. Raises OSError where its page cannot be written."""
+    if member.outcome != "answered":
+        return unanswered(member)
+    return judge_file(member, folder.file(member.name), profile, pages)
+
+
+def judge_file(
+    member: Member, file: Path, profile: Profile | None = None, pages: Path | None = None
+) -> JudgedMachine:
+    try:
+        snapshot = snapshots.load(fleet_folder.read(file))
+        machine, report = judge_snapshot(member, snapshot, profile)
+    except snapshots.SnapshotError as error:
+        return unreadable(member, str(error))
+    except MemoryError:
+        return unreadable(member, "it needs more memory than a Snapshot may")
+    except Exception as error:  # noqa: BLE001 - costs this machine alone, and says so
+        return unreadable(member, f"envcheck crashed on it: {type(error).__name__}: {error}")
+    return machine if pages is None else _with_page(machine, report, snapshot, pages)
+
+
+def judge_snapshot(
+    member: Member, snapshot: Snapshot, profile: Profile | None = None
+) -> tuple[JudgedMachine, Report]:
     diagnosis = diagnose(snapshot, profile=profile)
     report = build(snapshot, diagnosis)
     view = view_of(snapshot)
-    problems = [
-        MachineProblem(
-            code=result.code,
-            level=finding.level,
-            title=result.title,
-            headline=finding.headline or finding.message,
-            message=finding.message,
-            devices=[subject.text for subject in finding.subjects],
-            remedy=finding.remedy.text if finding.remedy else "",
-            commands=finding.remedy.commands if finding.remedy else [],
-            kind=f"{result.code} {finding.remedy.text if finding.remedy else ''}",
-        )
-        for result in diagnosis.results
-        if not result.consequence_of
-        for finding in result.findings
-    ]
-    return JudgedMachine(
+    machine = JudgedMachine(
         name=member.name,
         state=report.status,
+        reason=_blind(report) if report.status == "could-not-look" else "",
         verdict=report.verdict,
-        product=gpu_phrase(report.machine.gpus),
+        product=_product(report.machine.gpus),
         summary=report.machine.summary,
         collected_at=report.machine.collected_at,
         simulated=report.simulated,
-        groups=member.groups,
-        problems=problems,
+        groups=[*member.groups, *_places(report.machine, snapshot)],
+        problems=problems(diagnosis, snapshot),
         attributes=attributes(view),
         rates=measurements(view),
     )
+    return machine, report
 
 
-def _unanswered(member: Member) -> JudgedMachine:
-    return JudgedMachine(
-        name=member.name,
-        state="unanswered",
-        answer=member.outcome,
-        reason=member.reason,
-        groups=member.groups,
+def _product(gpus: list[GpuGroup] | None) -> str:
+    """The same GPUs in any order are one product."""
+    return gpu_phrase(
+        None if gpus is None else sorted(gpus, key=lambda one: (-one.count, one.name))
     )
+
+
+def _blind(report: Report) -> str:
+    """What could not be looked at: the first reason, and how many more there are."""
+    reasons = [one.reason for one in report.results if one.outcome == "could-not-run"]
+    reasons = list(dict.fromkeys(reasons))
+    more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    return safe_text.one_line(f"{reasons[0]}{more}") if reasons else ""
+
+
+def _places(machine: MachineDescription, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """What machines made from one image have in common, as far as the Snapshot tells."""
+    host = facts(snapshot.machine.host) or Host()
+    told = {
+        "operating system": machine.os,
+        "kernel": machine.kernel,
+        "driver": machine.driver,
+        "image": getattr(host, "image", None),
+    }
+    for kind, name in told.items():
+        if isinstance(name, str) and name:
+            yield kind, name
+
+
+def _with_page(
+    machine: JudgedMachine, report: Report, snapshot: Snapshot, pages: Path
+) -> JudgedMachine:
+    name = f"{file_name(machine.name)}.html"
+    page = machine_page.render(report, snapshot, name=machine.name, back="index.html")
+    whole = pages / f".{name}.{os.getpid()}"
+    whole.write_bytes(page.encode("utf-8", "backslashreplace"))
+    whole.replace(pages / name)
+    return msgspec.structs.replace(machine, page=name)

@@ -6,19 +6,30 @@ from collections.abc import Sequence
 
 from .. import __version__
 from . import hosts
+from .groups import grouped
 from .model import (
     SCHEMA,
     FleetCounts,
     FleetResult,
     JudgedMachine,
-    MachineProblem,
-    ProblemGroup,
+    OddAttribute,
     Unanswered,
 )
+from .odd_attributes import odd_attributes
+from .odd_rates import odd_rates
+from .products import products
+from .shared import shared_faults
 
 
 def result(machines: Sequence[JudgedMachine]) -> FleetResult:
     states = [machine.state for machine in machines]
+    alike = products(machines)
+    slow, splits = odd_rates(alike)
+    differing: list[OddAttribute] = []
+    for product, these in alike.items():
+        found, camps = odd_attributes(product, these)
+        differing += found
+        splits = [*camps, *splits]
     return FleetResult(
         schema=SCHEMA,
         envcheck=__version__,
@@ -29,37 +40,14 @@ def result(machines: Sequence[JudgedMachine]) -> FleetResult:
             could_not_look=states.count("could-not-look"),
             unanswered=states.count("unanswered"),
         ),
-        groups=_groups(machines),
-        odd_attributes=[],
-        odd_rates=[],
-        splits=[],
-        shared=[],
+        groups=grouped(machines),
+        odd_attributes=differing,
+        odd_rates=slow,
+        splits=splits,
+        shared=shared_faults(machines, slow),
         unanswered=_unanswered(machines),
         machines=list(machines),
     )
-
-
-def _groups(machines: Sequence[JudgedMachine]) -> list[ProblemGroup]:
-    found: dict[str, tuple[MachineProblem, list[str]]] = {}
-    for machine in machines:
-        for problem in machine.problems:
-            names = found.setdefault(problem.kind, (problem, []))[1]
-            if machine.name not in names:
-                names.append(machine.name)
-    groups = [
-        ProblemGroup(
-            code=problem.code,
-            level=problem.level,
-            title=problem.title,
-            headline=problem.headline,
-            machines=names,
-            hosts=hosts.folded(names),
-            remedy=problem.remedy,
-            commands=problem.commands,
-        )
-        for problem, names in found.values()
-    ]
-    return sorted(groups, key=lambda group: (group.level != "fail", -len(group.machines)))
 
 
 def _unanswered(machines: Sequence[JudgedMachine]) -> list[Unanswered]:
@@ -73,6 +61,7 @@ def _unanswered(machines: Sequence[JudgedMachine]) -> list[Unanswered]:
             reason=these[0].reason,
             machines=[machine.name for machine in these],
             hosts=hosts.folded(machine.name for machine in these),
+            limit=hosts.limit(machine.name for machine in these),
         )
         for these in found.values()
     ]

@@ -1,0 +1,201 @@
+"""What differs on a machine from most of its product. Pure.
+
+A value is the usual one where at least 75 % have it: of at least 4 machines; of devices (GPUs, adapters), of
+all devices of the product's machines, also where these are fewer than 4 machines, so that one GPU differs
+from the others of its own machine. What GPUs by their place have in common (GPU 4 is on another NUMA node
+than GPU 0, on every machine) is held against the same place on other machines. Without a usual value, two to
+four camps that nearly all machines belong to are told as a split, and nobody as odd.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from ..profiles.named import NAMED
+from . import hosts
+from .model import Camp, JudgedMachine, MachineProblem, OddAttribute, Split
+from .products import FEW
+
+MAJORITY = 0.75
+_CAMPS = 4
+_TOGETHER = 0.9  # of the machines are in camps
+_LEAST = 0.1  # of the machines make a camp
+
+# What a problem is called that is about the same as an attribute of a device.
+_SAID = {
+    "gpus.pcie_lanes": "PCIe",
+    "gpus.pcie_generation": "PCIe",
+    "gpus.nvlinks": "NVLink",
+    "gpus.ecc": "ECC",
+    "gpus.mig": "MIG",
+    "gpus.power_limit_w": "power limit",
+    "gpus.persistence": "persistence",
+    "gpus.compute_mode": "compute mode",
+    "gpus.memory_mib": "memory",
+    "gpus.fabric_state": "fabric",
+}
+
+
+class _Values(msgspec.Struct):
+    """One key on the machines of a product: {machine: [(device, value)]}."""
+
+    words: str
+    values: dict[str, list[tuple[str, str]]]
+
+
+def odd_attributes(
+    product: str, machines: Sequence[JudgedMachine]
+) -> tuple[list[OddAttribute], list[Split]]:
+    """The odd ones of a product's machines, and what these are split in."""
+    odd: list[OddAttribute] = []
+    splits: list[Split] = []
+    by_name = {machine.name: machine for machine in machines}
+    for key, told in _told(machines).items():
+        if any(device for values in told.values.values() for device, _ in values):
+            found = _of_devices(product, key, told)
+        else:
+            found = _of_machines(product, key, told)
+        if found is None:
+            splits += _split(product, key, told)
+        else:
+            odd += [_explained(one, by_name[one.machine].problems) for one in found]
+    return odd, splits
+
+
+def _told(machines: Sequence[JudgedMachine]) -> dict[str, _Values]:
+    """Every key that not all have in the same way."""
+    had = Counter(attribute for machine in machines for attribute in machine.attributes)
+    everywhere = {attribute for attribute, count in had.items() if count == len(machines)}
+    differing = {attribute.key for attribute in had if attribute not in everywhere}
+    found: dict[str, _Values] = {}
+    sections: dict[str, list[str]] = {section: [] for section in NAMED}
+    for machine in machines:
+        seen = set()
+        for attribute in machine.attributes:
+            seen.add(attribute.key.partition(".")[0])
+            if attribute.key in differing:
+                told = found.setdefault(attribute.key, _Values(attribute.words, {}))
+                told.values.setdefault(machine.name, []).append((attribute.device, attribute.value))
+        for section in seen & sections.keys():
+            sections[section].append(machine.name)
+    for key, told in found.items():
+        for name in sections.get(key.partition(".")[0], ()):
+            told.values.setdefault(name, [("", "")])
+    return {key: found[key] for key in sorted(found) if _differ(found[key])}
+
+
+def _differ(told: _Values) -> bool:
+    return len({value for values in told.values.values() for _, value in values}) > 1
+
+
+def _of_machines(product: str, key: str, told: _Values) -> list[OddAttribute] | None:
+    """None: there is no usual value."""
+    counted = Counter(values[0][1] for values in told.values.values())
+    usual, agree = counted.most_common(1)[0]
+    total = counted.total()
+    if total < FEW:
+        return []
+    if agree < MAJORITY * total:
+        return None
+    return [
+        OddAttribute(
+            machine=name,
+            product=product,
+            key=key,
+            words=told.words,
+            value=values[0][1],
+            usual=usual,
+            agree=agree,
+            of=total,
+        )
+        for name, values in told.values.items()
+        if values[0][1] != usual
+    ]
+
+
+def _of_devices(product: str, key: str, told: _Values) -> list[OddAttribute] | None:
+    figures = [(name, *one) for name, values in told.values.items() for one in values]
+    counted = Counter(value for _, _, value in figures)
+    usual, agree = counted.most_common(1)[0]
+    if len(figures) < FEW:
+        return []
+    if agree >= MAJORITY * len(figures):
+        return list(_differing(product, key, told.words, figures, usual, agree))
+    places: dict[str, list[tuple[str, str, str]]] = {}
+    for figure in figures:
+        places.setdefault(figure[1], []).append(figure)
+    found: list[OddAttribute] = []
+    for these in places.values():
+        usual, agree = Counter(value for _, _, value in these).most_common(1)[0]
+        if len(these) < FEW:
+            continue
+        if agree < MAJORITY * len(these):
+            return None
+        found += _differing(product, key, told.words, these, usual, agree)
+    return found
+
+
+def _differing(
+    product: str,
+    key: str,
+    words: str,
+    figures: Sequence[tuple[str, str, str]],
+    usual: str,
+    agree: int,
+) -> Iterator[OddAttribute]:
+    """The devices of a machine that have the same other value as one."""
+    others: dict[tuple[str, str], list[str]] = {}
+    for name, device, value in figures:
+        if value != usual:
+            others.setdefault((name, value), []).append(device)
+    for (name, value), devices in others.items():
+        yield OddAttribute(
+            machine=name,
+            product=product,
+            key=key,
+            words=words,
+            value=value,
+            usual=usual,
+            agree=agree,
+            of=len(figures),
+            devices=devices,
+            per="device",
+        )
+
+
+def _split(product: str, key: str, told: _Values) -> Iterator[Split]:
+    camps: dict[str, list[str]] = {}
+    for name, values in told.values.items():
+        value = " and ".join(dict.fromkeys(value for _, value in sorted(values)))
+        camps.setdefault(value, []).append(name)
+    total = len(told.values)
+    large = {v: names for v, names in camps.items() if len(names) >= max(2, _LEAST * total)}
+    inside = sum(map(len, large.values()))
+    if total < FEW or not 2 <= len(large) <= _CAMPS or inside < _TOGETHER * total:
+        return
+    yield Split(product=product, key=key, words=told.words, camps=camps_of(large))
+
+
+def camps_of(found: Mapping[str, Sequence[str]]) -> list[Camp]:
+    """The largest first."""
+    return [
+        Camp(value=value, machines=hosts.natural(names), hosts=hosts.folded(names))
+        for value, names in sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+
+
+def _explained(odd: OddAttribute, problems: Iterable[MachineProblem]) -> OddAttribute:
+    word = _SAID.get(odd.key, "")
+    for problem in problems if word else ():
+        about = {device for device in odd.devices if is_about(problem, device)}
+        if about and word in f"{problem.title} {problem.headline} {problem.message}":
+            return msgspec.structs.replace(odd, because=problem.code)
+    return odd
+
+
+def is_about(problem: MachineProblem, device: str) -> bool:
+    """Whether a problem is about a device, "GPU 3"."""
+    return any(told == device or told.startswith(f"{device} ") for told in problem.devices)

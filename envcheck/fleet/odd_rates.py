@@ -1,0 +1,263 @@
+"""What is slower on a machine than on most of its product. Pure.
+
+Figures of one key, measured under the same circumstances, on all machines (and GPUs) of a product are one
+population. A figure's deviation is the logarithm of what it is to the population's median; the spread of the
+healthy is 1.4826 times the median of all absolute deviations (MAD), at least half a percent and a quarter of
+what repetitions on one GPU are apart, and more where figures are few: a MAD of eight figures is itself a
+guess. A figure is odd where it is
+
+- at least 3 % worse than the median (5 % on one GPU is much; 1 % is nobody's fault),
+- and further off than chance takes any of that many figures: a normal distribution's tail, divided by the
+  number of all comparisons in the fleet, so that one fleet in a thousand has one that is odd by chance,
+- and worse than half of what its own repetitions are apart.
+
+Three kinds of figures are held like this: each by itself; on a machine of several GPUs, each against the
+median of its own machine, which shows one slow GPU where machines differ; and the mean deviation of all
+figures of a kind (micro-kernels, memory, …) of one GPU, whose chances cancel out, which shows a GPU that is a
+little slow in everything.
+
+Where more than a quarter of the machines would be odd, nobody is: that is a split.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import NormalDist, fmean, median
+
+import msgspec
+
+from ..comparison.model import Measurement
+from . import odd_attributes
+from .model import JudgedMachine, MachineProblem, OddRate, Split
+from .products import FEW
+
+LEAST = 0.03
+CHANCE = 0.001  # that any is odd by chance, in a fleet, for each kind of figure
+_FLOOR = 0.005
+_FIGURES = 8  # with fewer there is no spread
+_GUESS = 8.0  # so many figures double it
+_MANY = 0.25  # of the machines
+_MATES = 3  # GPUs of a machine that one is held against
+_KINDS = 3  # figures of a kind whose mean is taken
+_ALSO = 40
+
+
+class _Figure(msgspec.Struct):
+    """One measured figure. deviation: of its population's median, in logarithms; slower is below 0."""
+
+    machine: str
+    measured: Measurement
+    deviation: float = 0.0
+    scale: float = 0.0
+    median: float = 0.0
+    of: int = 0
+    sigmas: float = 0.0  # by which it is found odd; 0: it is not
+    below: float = 0.0
+    against: float = 0.0  # the median that ``below`` is told of
+
+
+def odd_rates(
+    products: dict[str, list[JudgedMachine]],
+) -> tuple[list[OddRate], list[Split]]:
+    """The slow ones of each product, and the rates that its machines are split in."""
+    populations = {
+        product: [p for p in _populations(machines) if len(p) >= _FIGURES]
+        for product, machines in products.items()
+    }
+    count = sum(len(p) for these in populations.values() for p in these)
+    if not count:
+        return [], []
+    far = -NormalDist().inv_cdf(CHANCE / count)
+    odd: list[OddRate] = []
+    splits: list[Split] = []
+    for product, these in populations.items():
+        for population in these:
+            _place(population)
+            _alone(population, far)
+        _by_mates(these, far)
+        _by_kind(these, far)
+        found: dict[str, list[_Figure]] = {}
+        for population in these:
+            slow = [figure for figure in population if figure.sigmas]
+            split = _split(product, population, slow)
+            if split is not None:
+                splits.append(split)
+                continue
+            for figure in slow:
+                found.setdefault(figure.machine, []).append(figure)
+        by_name = {machine.name: machine for machine in products[product]}
+        odd += [_told(product, by_name[name], figures) for name, figures in found.items()]
+    return sorted(odd, key=lambda one: (-one.below, one.machine)), splits
+
+
+def _populations(machines: Iterable[JudgedMachine]) -> list[list[_Figure]]:
+    found: dict[tuple[str, str], list[_Figure]] = {}
+    for machine in machines:
+        for rate in machine.rates:
+            if rate.value > 0 and math.isfinite(rate.value):
+                figure = _Figure(machine.name, rate)
+                found.setdefault((rate.key, rate.under), []).append(figure)
+    return list(found.values())
+
+
+def _place(population: list[_Figure]) -> None:
+    usual = median(figure.measured.value for figure in population)
+    lower = population[0].measured.lower_is_better
+    for figure in population:
+        way = math.log(figure.measured.value / usual)
+        figure.deviation = -way if lower else way
+        figure.median, figure.of = usual, len(population)
+    apart = [f.measured.spread for f in population if f.measured.spread is not None]
+    own = median(apart) / 4 if apart else 0.0
+    scale = _scale([figure.deviation for figure in population], own)
+    for figure in population:
+        figure.scale = scale
+
+
+def _scale(deviations: Sequence[float], own: float = 0.0) -> float:
+    """A robust standard deviation, with what is least and what few figures cost."""
+    middle = median(deviations)
+    found = 1.4826 * median(abs(one - middle) for one in deviations)
+    return max(found, own, _FLOOR) * (1 + _GUESS / len(deviations))
+
+
+def _alone(population: Iterable[_Figure], far: float) -> None:
+    for figure in population:
+        _judge(figure, figure.deviation, figure.scale, far)
+
+
+def _judge(figure: _Figure, deviation: float, scale: float, far: float) -> None:
+    """Mark a figure that is odd by this deviation."""
+    if deviation > -far * scale or figure.sigmas:
+        return
+    below = 1 - math.exp(deviation)
+    if below >= LEAST and below > (figure.measured.spread or 0) / 2:
+        figure.sigmas = -deviation / scale
+        figure.below = below
+        figure.against = _back(figure, deviation)
+
+
+def _back(figure: _Figure, deviation: float) -> float:
+    """The median that lies so far from a figure."""
+    lower = figure.measured.lower_is_better
+    return figure.measured.value * math.exp(deviation if lower else -deviation)
+
+
+def _by_mates(populations: Iterable[list[_Figure]], far: float) -> None:
+    for population in populations:
+        machines: dict[str, list[_Figure]] = {}
+        for figure in population:
+            machines.setdefault(figure.machine, []).append(figure)
+        if len(machines) < 2:
+            continue  # the same as each by itself
+        apart = []
+        for these in machines.values():
+            if len(these) > _MATES:
+                middle = median(figure.deviation for figure in these)
+                apart += [(figure, figure.deviation - middle) for figure in these]
+        if len(apart) >= _FIGURES:
+            scale = _scale([deviation for _, deviation in apart])
+            for figure, deviation in apart:
+                _judge(figure, deviation, scale, far)
+
+
+def _by_kind(populations: Iterable[list[_Figure]], far: float) -> None:
+    kinds: dict[tuple[str, str, str], list[_Figure]] = {}
+    for population in populations:
+        for figure in population:
+            kind = figure.measured.key.partition(".")[0]
+            kinds.setdefault((kind, figure.machine, figure.measured.device), []).append(figure)
+    alike: dict[tuple[str, tuple[str, ...]], list[tuple[list[_Figure], float]]] = {}
+    for (kind, _, _), figures in kinds.items():
+        if len(figures) >= _KINDS:
+            keys = tuple(sorted(figure.measured.key for figure in figures))
+            mean = fmean(figure.deviation for figure in figures)
+            alike.setdefault((kind, keys), []).append((figures, mean))
+    for means in alike.values():
+        if len(means) < _FIGURES:
+            continue
+        middle = median(mean for _, mean in means)
+        scale = _scale([mean for _, mean in means])
+        for figures, mean in means:
+            if mean - middle < -far * scale and 1 - math.exp(mean - middle) >= LEAST:
+                for figure in figures:
+                    below = 1 - math.exp(figure.deviation)
+                    if below >= LEAST and not figure.sigmas:
+                        figure.sigmas = (middle - mean) / scale
+                        figure.below, figure.against = below, figure.median
+
+
+def _split(product: str, population: list[_Figure], slow: list[_Figure]) -> Split | None:
+    """More than a quarter of the machines that are slow in the same are no odd ones."""
+    names = {figure.machine for figure in population}
+    slower = {figure.machine for figure in slow}
+    if len(names) < FEW or len(slower) <= max(1.0, _MANY * len(names)):
+        return None
+    one = population[0].measured
+    camps = {}
+    for these in (names - slower, slower):
+        values = [figure.measured.value for figure in population if figure.machine in these]
+        if values:
+            camps[f"about {median(values):.4g} {one.unit}"] = sorted(these)
+    words = f"{one.words} ({one.under})" if one.under else one.words
+    return Split(product=product, key=one.key, words=words, camps=odd_attributes.camps_of(camps))
+
+
+def _told(product: str, machine: JudgedMachine, figures: list[_Figure]) -> OddRate:
+    """All that is slow on a machine, by its worst figure."""
+    worst = max(figures, key=lambda figure: figure.below)
+    devices = _devices(figures)
+    also = {
+        figure.measured.words: figure.below
+        for figure in sorted(figures, key=lambda figure: figure.below)
+        if figure.measured.words != worst.measured.words
+    }
+    return OddRate(
+        machine=machine.name,
+        product=product,
+        key=worst.measured.key,
+        words=worst.measured.words,
+        value=worst.measured.value,
+        unit=worst.measured.unit,
+        median=worst.against,
+        below=worst.below,
+        deviations=worst.sigmas,
+        of=worst.of,
+        device=worst.measured.device,
+        under=worst.measured.under,
+        devices=devices,
+        also=[f"{words}: {100 * below:.1f} % below" for words, below in reversed(also.items())][
+            :_ALSO
+        ],
+        because=_because(machine.problems, devices),
+    )
+
+
+def _devices(figures: Iterable[_Figure]) -> list[str]:
+    """Those that are slow; of pairs of GPUs that have one in common, that one."""
+    found = list(dict.fromkeys(f.measured.device for f in figures if f.measured.device))
+    pairs = [name.split(" to ") for name in found if " to " in name]
+    single = [name for name in found if " to " not in name]
+    if pairs:
+        common = set(pairs[0]).intersection(*pairs[1:])
+        covered = [pair for pair in pairs if set(pair) & {*single, *common}]
+        if len(pairs) > 1:
+            single += sorted(common - set(single))
+        single += [" to ".join(pair) for pair in pairs if pair not in covered or len(pairs) == 1]
+    return sorted(set(single), key=lambda name: (len(name), name))
+
+
+def _because(problems: Iterable[MachineProblem], devices: Iterable[str]) -> str:
+    """The problem that says why: of one of these devices, with the hardware or its clocks."""
+    devices = list(devices)
+    about = [
+        problem.code
+        for problem in problems
+        if problem.code.startswith(("GPU-", "PCI-", "NET-", "MEM-"))
+        and (
+            any(odd_attributes.is_about(problem, device) for device in devices)
+            or not (devices and problem.devices)
+        )
+    ]
+    return about[0] if about else ""

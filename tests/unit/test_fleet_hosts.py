@@ -1,0 +1,80 @@
+"""Lists of hosts: folded as Slurm and clush read them, and unfolded again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from envcheck.fleet import hosts
+
+FOLDED = {
+    "gpu[01-16,20]": [*(f"gpu{n:02}" for n in range(1, 17)), "gpu20"],
+    "rack1-gpu[01-04].example.org": [f"rack1-gpu{n:02}.example.org" for n in range(1, 5)],
+    "rack[1-2]-gpu[01-04]": [f"rack{r}-gpu{n:02}" for r in (1, 2) for n in range(1, 5)],
+    "rack1-gpu[01-02],rack2-gpu01": ["rack1-gpu01", "rack1-gpu02", "rack2-gpu01"],
+    "n[8-11]": ["n8", "n9", "n10", "n11"],
+    "n[08-11]": ["n08", "n09", "n10", "n11"],
+    "n[98-101]": ["n98", "n99", "n100", "n101"],
+    "n[1-2,01]": ["n1", "n2", "n01"],
+    "10.0.0.[1-3]": ["10.0.0.1", "10.0.0.2", "10.0.0.3"],
+    "login": ["login"],
+    "alone7": ["alone7", "alone7"],
+    '"a host","b,c",n1': ["n1", "a host", "b,c"],
+    "gpu20261123000000[1-2]": [],
+    "": [],
+}
+
+
+@pytest.mark.parametrize("text", [text for text, names in FOLDED.items() if names])
+def test_names_are_folded(text: str) -> None:
+    assert hosts.folded(FOLDED[text]) == text
+    assert set(hosts.unfolded(text)) == set(FOLDED[text])
+
+
+def test_long_numbers_stay_as_they_are() -> None:
+    names = ["gpu202611230000001", "gpu202611230000002"]
+    assert hosts.folded(names) == ",".join(names)
+
+
+names = st.lists(
+    st.one_of(
+        st.text(max_size=8),
+        st.from_regex(r"[a-c]?[0-9]{1,4}(-n[0-9]{1,3})?(\.x1)?", fullmatch=True),
+    ),
+    max_size=30,
+)
+
+
+@given(names)
+@example(["", "a", "[", '"', "a\\", "٣", "a٣", "²1"])
+@example(["0", "00", "000", "1", "01", "9", "10", "09"])
+@example(["a1b1", "a1b2", "a2b1", "a2b2", "a01b1"])
+def test_what_is_folded_unfolds_to_the_same(listed: list[str]) -> None:
+    text = hosts.folded(listed)
+    unfolded = hosts.unfolded(text)
+    assert sorted(unfolded) == sorted(set(listed))
+    assert "\n" not in text and "\x1b" not in text
+
+
+def test_people_count_two_before_ten() -> None:
+    assert hosts.natural(["n10", "n2", "m", "n02"]) == ["m", "n2", "n02", "n10"]
+
+
+@pytest.mark.parametrize(
+    "text", ["gpu[", "gpu]", "gpu[1-", "gpu[2-1]", "gpu[a-b]", "a,,b", "a,", '"a', "gpu[1-9999999999]"]
+)  # fmt: skip
+def test_what_is_no_list_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no "):
+        hosts.unfolded(text)
+
+
+def test_a_million_hosts_are_too_many() -> None:
+    with pytest.raises(ValueError, match="million"):
+        hosts.unfolded("r[1-2000]-n[1-2000]")
+
+
+def test_ansible_gets_names_without_ranges() -> None:
+    assert hosts.limit(["gpu10", "gpu2", "gpu2"]) == "gpu2,gpu10"
+    for name in ("gpu*", "!gpu1", "@file", "gpu[1]", "a b", "", "~x", "&g", "a:b"):
+        assert hosts.limit(["gpu1", name]) == ""
