@@ -48,6 +48,9 @@ class Parser(argparse.ArgumentParser):
             options.setdefault("color", False)  # its own: rich does it here
         super().__init__(**options, add_help=False)
         self.more = ""
+        self.rest = (
+            ""  # the name under which everything after "--" is found, where others' options follow
+        )
         self._hidden: list[argparse.Action] = []
         self._rare: list[argparse.Action] = []
         self._positionals.title = "arguments"
@@ -98,7 +101,13 @@ class Parser(argparse.ArgumentParser):
             self.epilog = epilog
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        found, unknown = super().parse_known_args(args, namespace)
+        words, rest = args, []
+        if self.rest and args is not None and "--" in args:
+            at = list(args).index("--")
+            words, rest = args[:at], args[at + 1 :]
+        found, unknown = super().parse_known_args(words, namespace)
+        if self.rest:
+            setattr(found, self.rest, list(rest))
         if unknown:
             self._refuse(unknown)
         return found, unknown

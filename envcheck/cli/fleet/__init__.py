@@ -8,11 +8,13 @@ import importlib
 from ..parser import Parser
 
 SUBCOMMANDS = {
+    "collect": "ask many machines for their Snapshots",
     "report": "judge the Snapshots in a directory, however they came there",
 }
 
 EPILOG = """\
 examples:
+  envcheck fleet collect -i hosts.ini  ask the machines of an Ansible inventory
   envcheck fleet report snapshots/     a directory of NAME.json, from wherever"""
 
 

@@ -184,7 +184,7 @@ def read(answer: bytes, cookie: str, limit: int) -> Relayed:
     if kind != b"begin" or ended < 0:
         return Relayed("garbled", words="the answer is cut off")
     try:
-        told = msgspec.json.decode(line, type=_Told)
+        told = msgspec.json.decode(line, type=_RelayTold)
         packed = base64.b64decode(body[:ended])
         unpacker = zlib.decompressobj()
         output = unpacker.decompress(packed, limit + 1)
@@ -197,7 +197,7 @@ def read(answer: bytes, cookie: str, limit: int) -> Relayed:
     return Relayed(told.outcome, told.code, output, told.said, told.python)
 
 
-class _Told(msgspec.Struct):
+class _RelayTold(msgspec.Struct):
     outcome: str
     code: int | None = None
     said: str = ""

@@ -7,6 +7,7 @@ interpreter that the inventory names. Nothing is written on the machine, where t
         script: /path/on/the/controller.py
         arguments: [--level, quick]
         command: "( … python3 … ) | head -c …"    # what the machine's sh gets; @PYTHON@: its Python
+        mark: "@mark "     # which is in every answer of the script, and in nothing else
         answers: /a/directory/on/the/controller   # becomes answers/NUMBER, which the result names
 """
 
@@ -38,14 +39,15 @@ class ActionModule(ActionBase):
         command = args["command"].replace("@PYTHON@", self._python(task_vars))
         told = self._exec(command, script)
         output = told["stdout"].encode("utf-8", "surrogateescape")
-        words = told["stderr"][-2000:]
-        try:
-            path = self._keep(args["answers"], output)
-        except OSError as error:
-            return dict(result, failed=True, envcheck={"full": error.strerror}, msg=error.strerror)
-        return dict(
-            result, changed=False, envcheck={"answer": path, "rc": told["rc"], "words": words}
-        )
+        if args["mark"] not in told["stdout"]:
+            words = output[-1000:].decode("utf-8", "replace") + "\n" + told["stderr"][-1000:]
+            said = {"garbage": True, "rc": told["rc"], "words": _printable(words)}
+        else:
+            try:
+                said = {"answer": self._keep(args["answers"], output), "rc": told["rc"]}
+            except OSError as error:
+                said = {"full": error.strerror}
+        return dict(result, changed=False, envcheck=said)
 
     def _python(self, task_vars):
         """The interpreters to try, quoted for a shell: the one that the user named, or what is usual."""
@@ -96,3 +98,7 @@ class ActionModule(ActionBase):
 
 def _reading(command):
     return "{ %s; }" % command
+
+
+def _printable(words):
+    return words.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,140 @@
+"""Asks the machines that a command line names, by the engine that it names, and keeps what they answer."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...exit_codes import UsageError
+from .. import kernels, messages
+from ..parser import Parser, seconds
+from . import inventory
+
+if TYPE_CHECKING:
+    from ...fleet.engines import Asked
+    from ...fleet.folder import FleetFolder, Member
+
+# Seconds that a machine may take, by how deep the look is.
+DEADLINES = {"quick": 120.0, "standard": 1500.0, "deep": 2700.0}
+
+
+def add_arguments(parser: Parser) -> None:
+    """Which machines, and what is looked at there."""
+    inventory.add_arguments(parser)
+    look = parser.add_argument_group("what is looked at there")
+    look.add_argument(
+        "--target",
+        metavar="PATH",
+        help="look into this environment or interpreter, too, which has the same path on all",
+    )
+    look.add_argument(
+        "--deadline",
+        type=seconds(1, 86400),
+        metavar="SECONDS",
+        help="how long a machine may take once it is reached (default: 120 with --level quick,"
+        " else 1500, or 2700 with deep)",
+    )
+    kernels.add_arguments(parser)
+
+
+def wants_to_ask(arguments: argparse.Namespace) -> bool:
+    """Whether the command line names machines to be asked."""
+    return inventory.wanted(arguments) is not None
+
+
+def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> list[Member]:
+    """Ask the machines, and keep each answer in the directory as it comes.
+
+    What was kept stays, and fleet.json tells of it, also where this is interrupted. Raises UsageError,
+    CouldNotLook where the engine itself fails.
+    """
+    from ...fleet.engines import ansible_collect
+    from ...fleet.folder import FleetFolder
+    from ...install import signals
+
+    machines = inventory.wanted(arguments)
+    if machines is None:
+        raise UsageError("which machines? name them: -i INVENTORY")
+    asked = _asked(arguments)
+    folder = FleetFolder(_directory(path))
+    with _AskingLine(quiet) as shown, signals.ending_raises():
+        members = ansible_collect.collect(folder, machines, asked, shown.told, shown.say)
+    if not quiet:
+        _tell(members, folder)
+    return members
+
+
+def _asked(arguments: argparse.Namespace) -> Asked:
+    from ...fleet.engines import Asked
+
+    target = arguments.target
+    if target is not None and target.startswith(("image:", "container:")):
+        raise UsageError(
+            f"--target {target}: on many machines only environments and interpreters are looked into",
+            hint="for a container: envcheck doctor --target " + target + " on the machine itself",
+        )
+    wanted = kernels.wanted(arguments)
+    words = ["--level=quick"] if wanted is None else wanted.argv()
+    words += [] if target is None else [f"--target={target}"]
+    level = "quick" if wanted is None else arguments.level or "standard"
+    return Asked(arguments=words, deadline=arguments.deadline or DEADLINES[level])
+
+
+def _directory(path: Path) -> Path:
+    """The directory, made where it is missing. Raises UsageError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    return path
+
+
+class _AskingLine:
+    """How far it is: a line that moves on a terminal, lines of their own elsewhere."""
+
+    def __init__(self, quiet: bool) -> None:
+        from ...reports.progress import StatusLine
+
+        self._quiet = quiet
+        self._line = StatusLine(sys.stderr)
+        self._outcomes: dict[str, str] = {}
+
+    def __enter__(self) -> _AskingLine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._line.__exit__(None, None, None)
+
+    def say(self, sentence: str) -> None:
+        if not self._quiet:
+            self._line.clear()
+            messages.say(sentence)
+
+    def told(self, member: Member) -> None:
+        self._outcomes[member.name] = member.outcome
+        if not self._quiet:
+            self._line.show(lambda columns: self.text())
+
+    def text(self) -> str:
+        found = list(self._outcomes.values())
+        words = [f"{found.count('answered')} of {len(found)} answered"]
+        for outcome in ("unreachable", "timed-out", "failed", "unreadable"):
+            if count := found.count(outcome):
+                words.append(f"{count} {outcome}")
+        return ", ".join(words)
+
+
+def _tell(members: list[Member], folder: FleetFolder) -> None:
+    """What came of it, those with the same trouble together."""
+    from ...fleet import hosts
+
+    answered = sum(member.outcome == "answered" for member in members)
+    messages.say(f"{answered} of {len(members)} machines have answered: {folder.path}")
+    troubles: dict[tuple[str, str], list[str]] = {}
+    for member in members:
+        if member.outcome != "answered":
+            troubles.setdefault((member.outcome, member.reason), []).append(member.name)
+    for (outcome, reason), names in sorted(troubles.items(), key=lambda one: -len(one[1])):
+        messages.say(f"{hosts.folded(names)}: {outcome}: {reason}")

@@ -1,0 +1,40 @@
+"""`envcheck fleet collect`: ask many machines for their Snapshots."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ...exit_codes import ExitCode
+from .. import terminal
+from ..parser import Parser
+from . import asking
+
+DIRECTORY = "fleet"
+
+EPILOG = """\
+examples:
+  envcheck fleet collect -i hosts.ini
+  envcheck fleet collect -i hosts.ini snapshots/ --level quick --limit gpu[01:16]
+  envcheck fleet collect -i inventory/ --forks 50 -- -u admin --ask-become-pass
+then:
+  envcheck fleet report fleet/"""
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "directory",
+        metavar="DIR",
+        nargs="?",
+        default=DIRECTORY,
+        help="where each answer becomes NAME.json (default: fleet)",
+    )
+    asking.add_arguments(parser)
+    terminal.add_quiet(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    members = asking.ask(arguments, Path(arguments.directory), quiet=arguments.quiet)
+    silent = [member for member in members if member.outcome != "answered"]
+    return ExitCode.COULD_NOT_LOOK if silent else ExitCode.HEALTHY

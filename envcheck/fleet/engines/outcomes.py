@@ -1,0 +1,121 @@
+"""What became of a machine, from what ssh, sudo, Ansible and its Python have said. Pure.
+
+The same trouble has the same words on every machine, so that machines can be grouped by it; and words of
+others are passed on only where none of these is known.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ... import safe_text
+from ..folder import Outcome
+from .relay import Relayed
+
+_LONGEST = 200  # characters of foreign words
+
+# (what is said, in lower case; what became of the machine; in our words)
+_KNOWN: tuple[tuple[str, Outcome, str], ...] = (
+    ("remote host identification has changed", "unreachable", "its host key is not the known one"),
+    ("host key verification failed", "unreachable", "its host key is not known"),
+    ("invalid/incorrect", "unreachable", "the password is refused"),
+    ("too many authentication failures", "unreachable", "too many keys are offered to it"),
+    ("you must install the sshpass program", "unreachable", "to log in by password takes sshpass"),
+    ("unprotected private key file", "unreachable", "others may read the private key"),
+    ("connection refused", "unreachable", "connection refused"),
+    ("no route to host", "unreachable", "no route to it"),
+    ("network is unreachable", "unreachable", "its network is unreachable"),
+    ("could not resolve hostname", "unreachable", "its name cannot be resolved"),
+    ("name or service not known", "unreachable", "its name cannot be resolved"),
+    ("during banner exchange", "unreachable", "connected, and no word from its sshd"),
+    ("connection timed out", "unreachable", "the connection timed out"),
+    ("operation timed out", "unreachable", "the connection timed out"),
+    ("connection to unknown port", "unreachable", "the connection was closed"),
+    ("connection reset by", "unreachable", "the connection was reset"),
+    ("broken pipe", "unreachable", "the connection broke"),
+    ("connection closed by", "unreachable", "the connection was closed"),
+    ("kex_exchange_identification", "unreachable", "the connection was closed"),
+    ("incorrect sudo password", "failed", "sudo refuses the password"),
+    ("incorrect su password", "failed", "su refuses the password"),
+    ("missing sudo password", "failed", "sudo wants a password (-- --ask-become-pass)"),
+    ("a password is required", "failed", "sudo wants a password (-- --ask-become-pass)"),
+    ("waiting for privilege escalation prompt", "failed", "sudo gave no answer"),
+    ("must have a tty", "failed", "its sudoers want a terminal (requiretty)"),
+    ("a terminal is required", "failed", "its sudoers want a terminal"),
+    ("is not in the sudoers", "failed", "its sudoers do not name this user"),
+    ("is not allowed to execute", "failed", "its sudoers do not allow this"),
+    ("may not run sudo", "failed", "its sudoers do not allow this"),
+    ("sudo: not found", "failed", "there is no sudo"),
+    ("sudo: command not found", "failed", "there is no sudo"),
+    ("no space left on device", "failed", "its disk is full"),
+    ("read-only file system", "failed", "its file system is read-only"),
+    ("this is a windows machine", "failed", "it runs Windows"),
+)
+_DENIED = re.compile(r"permission denied \(([a-z,-]{1,100})\)")
+_BEGINNINGS = (
+    "Task failed:",
+    "Failed to connect to the host via ssh:",
+    "Unexpected failure during module execution:",
+)
+
+
+def of_words(words: str, outcome: Outcome) -> tuple[Outcome, str]:
+    """What became of a machine that Ansible gave up with these words; ``outcome`` where they are unknown."""
+    found = _known(words)
+    if found is not None:
+        return found
+    return outcome, _last(words) or "Ansible does not say why"
+
+
+def of_relayed(relayed: Relayed, deadline: float) -> tuple[Outcome, str] | None:
+    """What became of a machine whose answer is no Snapshot; None where it may be one."""
+    if relayed.outcome == "exited" and relayed.code == 0:
+        return None
+    if relayed.outcome == "timed-out":
+        return "timed-out", f"no answer within {deadline:g} s"
+    if relayed.outcome == "flooded":
+        return "unreadable", "the answer is longer than a Snapshot may be"
+    if relayed.outcome == "none":
+        return "failed", "there is no python3"
+    if relayed.outcome == "old":
+        return "failed", f"its Python is {_last(relayed.words)}, and 3.6 is needed"
+    if relayed.outcome == "not-started":
+        return "failed", f"no process can be started: {_last(relayed.words)}"
+    if relayed.outcome == "gone":
+        return "failed", "the connection was lost"
+    if relayed.outcome == "exited":
+        words = _last(relayed.words).removeprefix("envcheck-collector: ")
+        return "failed", words or f"the collector exited with status {relayed.code}"
+    return "unreadable", relayed.words or "what came is no answer"
+
+
+def of_garbage(words: str, code: int | None) -> tuple[Outcome, str]:
+    """What became of a machine that said this, and not what it was asked."""
+    found = _known(words)
+    if found is not None:
+        return found
+    last = _last(words)
+    if code:
+        return "failed", last or f"python3 there exited with status {code}"
+    if not last:
+        return "unreadable", "python3 there said nothing"
+    return "unreadable", f'python3 there said no Snapshot, but "{last}"'
+
+
+def _known(words: str) -> tuple[Outcome, str] | None:
+    lower = words.lower()
+    for said, outcome, reason in _KNOWN:
+        if said in lower:
+            return outcome, reason
+    denied = _DENIED.search(lower)
+    return ("unreachable", f"permission denied ({denied.group(1)})") if denied else None
+
+
+def _last(words: str) -> str:
+    """The last line that says something, of what was said by others."""
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    last = lines[-1] if lines else ""
+    for beginning in _BEGINNINGS:
+        last = last.removeprefix(beginning).strip()
+    text = safe_text.one_line(last)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
