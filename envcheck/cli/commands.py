@@ -25,6 +25,7 @@ HEADINGS = {
     },
     "other machines and programs": {
         "fleet": "the same for many machines: ask, judge, install, compare",
+        "diff": "what changed between two Snapshots, or since one, that matters",
         "collect": "write the facts of this machine into a file (a Snapshot)",
         "bundle": "write all that a machine without a network needs",
         "collector": "write the collector as one file, to run without envcheck",

@@ -14,7 +14,8 @@ examples:
   envcheck schema           of what envcheck collect writes
   envcheck schema report    of what envcheck doctor --format json writes
   envcheck schema bench     of what envcheck bench --format json writes
-  envcheck schema fleet     of what envcheck fleet doctor --format json writes"""
+  envcheck schema fleet     of what envcheck fleet doctor --format json writes
+  envcheck schema diff      of what envcheck diff --format json writes"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,10 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "which",
         nargs="?",
-        choices=("snapshot", "report", "bench", "fleet"),
+        choices=("snapshot", "report", "bench", "fleet", "diff"),
         default="snapshot",
         metavar="WHICH",
-        help="snapshot (default), report, bench or fleet",
+        help="snapshot (default), report, bench, fleet or diff",
     )
     files.add_output(parser)
 
@@ -44,6 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
         from ..fleet.reports import as_json
 
         schema = as_json.schema()
+    elif arguments.which == "diff":
+        from ..reports import diff_model
+
+        schema = diff_model.schema()
     else:
         from ..reports import model
 

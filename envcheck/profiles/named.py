@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..facts.base import NOT_COLLECTED, Maybe, Unavailable, known
 from ..facts.kernel import Kernel
+from ..facts.network import Network
 from ..facts.target import FRAMEWORKS, Library
 from ..facts.view import SnapshotView
 from .keys import Kind
@@ -109,20 +110,23 @@ def system_packages(view: SnapshotView) -> Maybe[dict[str, str]]:
     return _kept((name, ", ".join(sorted(several))) for name, several in versions.items())
 
 
+def network_settings(view: SnapshotView) -> Maybe[dict[str, str]]:
+    """Of NCCL, Gloo, Open MPI and UCX: those that count, from the environment or a file."""
+    facts: Network | Unavailable = facts_or(view.machine.network)
+    there = facts if isinstance(facts, Unavailable) else facts.settings
+    if isinstance(there, Unavailable):
+        return there
+    return _kept((one.name, one.value) for one in there if not _OF_ONE_JOB.match(one.name))
+
+
 def settings(view: SnapshotView) -> Maybe[dict[str, str]]:
-    """Variables of the target and of NCCL's files, and what frameworks say of themselves."""
-    found: dict[str, str] = {}
-    network = facts_or(view.machine.network)
-    named = NOT_COLLECTED if isinstance(network, Unavailable) else network.settings
-    if not isinstance(named, Unavailable):
-        found |= {one.name: one.value for one in named}
+    """Variables of the target, and what frameworks say of themselves."""
     target = view.snapshot.target
     environment = facts_or(target.environment) if target is not None else _NO_TARGET
-    if not isinstance(environment, Unavailable):
-        found |= environment.variables
-    found |= _of_frameworks(view)
-    if not found and isinstance(named, Unavailable) and isinstance(environment, Unavailable):
-        return environment
+    found = dict(_of_frameworks(view))
+    if isinstance(environment, Unavailable):
+        return found or environment
+    found |= environment.variables
     return _kept((name, value) for name, value in found.items() if not _OF_ONE_JOB.match(name))
 
 
@@ -172,8 +176,16 @@ NAMED = {
         "machine.kernel.driver_parameters",
         "cat /proc/driver/nvidia/params",
     ),
+    "network_settings": Named(
+        "Variables and settings of NCCL, Gloo, Open MPI and UCX.",
+        "text",
+        "%s",
+        network_settings,
+        "machine.network.settings",
+        "env | sort",
+    ),
     "settings": Named(
-        "Variables and settings that change what a GPU stack does.",
+        "Variables and settings that change what the target does.",
         "text",
         "%s",
         settings,

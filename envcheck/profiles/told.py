@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Union
 
 from ..facts.base import NOT_COLLECTED, Maybe, Probe, Unavailable, known
-from ..facts.containers import Engine
+from ..facts.containers import Containers
 from ..facts.gpu import Gpu
 from ..facts.network import RdmaDevice
 from ..facts.target import FRAMEWORKS, TargetInterpreter
@@ -151,17 +151,16 @@ def acs_ports(view: SnapshotView) -> Fact:
     return ports if isinstance(ports, Unavailable) else len(ports)
 
 
-def _engine(view: SnapshotView, name: str) -> Engine | None:
-    probe = view.machine.containers
-    engines = probe.facts.engines if probe is not None and probe.facts is not None else []
-    return next((one for one in engines if one.name == name), None)
-
-
 def engine(name: str, field: str = "version") -> Callable[[SnapshotView], Fact]:
     def fact(view: SnapshotView) -> Fact:
-        found = _engine(view, name)
-        told: Fact = NOT_COLLECTED if found is None else getattr(found, field)
-        return told
+        containers: Containers | Unavailable = facts_or(view.machine.containers)
+        if isinstance(containers, Unavailable):
+            return containers
+        for one in containers.engines:
+            if one.name == name:
+                told: Fact = getattr(one, field)
+                return told
+        return Unavailable(unavailable="absent", detail="not installed")
 
     return fact
 

@@ -154,7 +154,7 @@ def libraries_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
     follows=(*NO_GPUS, "EXP-002"),
 )
 def settings_are_as_expected(view: SnapshotView) -> Iterator[Verdict]:
-    return _held(view, "parameters", "system_packages", "settings")
+    return _held(view, "parameters", "system_packages", "network_settings", "settings")
 
 
 def _package(view: SnapshotView, name: str, wanted: Wanted) -> Iterator[Finding | Unjudged]:

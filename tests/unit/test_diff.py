@@ -1,0 +1,243 @@
+"""`envcheck diff`: a machine beside itself, demos beside each other, and what explains a change."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from pathlib import Path
+from typing import Any
+
+import demos
+import memory_runs
+import msgspec
+import pytest
+from h100 import COUNT, VICTIM, gpu, machine, with_fault
+from targets import good_target
+from test_comparison import kernels
+from whole import whole
+
+from envcheck.checks.engine import diagnose
+from envcheck.cli.main import run
+from envcheck.comparison.difference import differences
+from envcheck.facts.snapshot import Snapshot, dump, load
+from envcheck.facts.target import Packages
+from envcheck.facts.view import SnapshotView
+from envcheck.reports import diff
+from envcheck.reports.diff_model import DiffReport, compare, schema
+
+
+def of(before: Snapshot, after: Snapshot) -> DiffReport:
+    return compare(before, after, diagnose(before), diagnose(after))
+
+
+def text(report: DiffReport, **more: Any) -> str:
+    return diff.render(report, names=("before.json", "after.json"), **more)
+
+
+@pytest.mark.parametrize("name", demos.DEMOS)
+def test_a_machine_has_no_difference_from_itself(name: str) -> None:
+    snapshot = load(demos.build(name))
+    report = of(snapshot, load(demos.build(name)))
+    assert (report.verdict, report.worse, report.changed) == ("same", False, False)
+    assert report.facts_compared > 100 and not report.only and not report.judged_in_one
+    assert text(report).startswith("Nothing that matters changed.")
+
+
+def test_every_demo_beside_every_other() -> None:
+    made = {name: load(demos.build(name)) for name in demos.DEMOS}
+    judged = {name: diagnose(snapshot) for name, snapshot in made.items()}
+    for one, other in itertools.permutations(made, 2):
+        report = compare(made[one], made[other], judged[one], judged[other])
+        back = compare(made[other], made[one], judged[other], judged[one])
+        opposite = {"worse": "better", "better": "worse", "same": "same"}
+        assert back.verdict == opposite[report.verdict] and not report.other_machine
+        assert {fact.key for fact in report.facts} == {fact.key for fact in back.facts}
+        decides = [turned for turned in report.turned if turned.decides]
+        assert bool(decides) == (report.verdict != "same"), (one, other)
+        assert report.turned[: len(decides)] == decides, "what explains the verdict comes first"
+        assert text(report) and text(report, verbose=True, utf8=False, width=40)
+
+
+def test_the_check_that_turned_comes_first_with_what_its_evidence_rests_on() -> None:
+    report = of(load(demos.build("healthy")), load(demos.build("heat")))
+    first = report.turned[0]
+    assert (first.code, first.before, first.after, first.decides) == (
+        "GPU-008",
+        "pass",
+        "fail",
+        True,
+    )
+    assert [fact.before for fact in first.because if fact.fact.endswith("temperature_c")] == ["31"]
+    shown = text(report)
+    assert shown.index("What explains it") < shown.index("In one of the two only")
+    assert "FAIL GPU-008" in shown and "(was ok)" in shown
+
+
+def test_a_link_that_lost_lanes_is_told_with_its_gpu() -> None:
+    report = of(machine(), with_fault(pcie_width=8))
+    (fact,) = report.facts
+    assert (fact.key, fact.before, fact.after, fact.devices) == (
+        "gpus.pcie_lanes",
+        "16",
+        "8",
+        [f"GPU {VICTIM}"],
+    )
+    assert "PCIe lanes, GPU 3: 16 → 8" in text(report)
+
+
+def test_gpus_with_the_same_change_are_one_line() -> None:
+    after = machine([gpu(n, vbios="96.00.99.00.01") for n in range(COUNT)])
+    before = machine([gpu(n, vbios="96.00.74.00.1A") for n in range(COUNT)])
+    assert "VBIOS, GPU 0–7: 96.00.74.00.1A → 96.00.99.00.01" in text(of(before, after))
+
+
+def test_a_gpu_that_is_gone_is_told_once_and_the_others_stay_themselves() -> None:
+    left = [
+        msgspec.structs.replace(gpu(n), index=place)
+        for place, n in enumerate([0, 1, 3, 4, 5, 6, 7])
+    ]
+    report = of(machine(), machine(left))
+    told = {(fact.key, fact.words, fact.before, fact.after) for fact in report.facts}
+    assert ("gpus.there", "GPU at 0000:52:00.0", "there", "none") in told
+    assert not [fact for fact in report.facts if fact.devices], "no GPU is another one's"
+    assert not report.other_machine
+
+
+def test_another_product_is_said_in_the_first_line() -> None:
+    report = of(machine(), machine([gpu(n, name="NVIDIA L4") for n in range(4)]))
+    assert text(report).startswith(
+        "These are different machines: 8 × NVIDIA H100 80GB HBM3, and 4 × NVIDIA L4."
+    )
+
+
+def rated(value: float, spread: float | None = 1.01, **changes: Any) -> Snapshot:
+    made = kernels(**changes)
+    probe = made.machine.micro_kernels
+    assert probe is not None and probe.facts is not None
+    (ran,) = probe.facts.runs
+    (mode,) = ran.modes
+    extra = {} if spread is None else {"spread": spread}
+    assert mode.rate is not None
+    rate = type(mode.rate)(timer="clock64", tflops=value, **extra)
+    ran = msgspec.structs.replace(ran, modes=[msgspec.structs.replace(mode, rate=rate)])
+    facts = msgspec.structs.replace(probe.facts, runs=[ran])
+    document = msgspec.structs.replace(
+        made.machine, micro_kernels=msgspec.structs.replace(probe, facts=facts)
+    )
+    return msgspec.structs.replace(made, machine=document)
+
+
+def rates(before: Snapshot, after: Snapshot) -> list[tuple[float, bool]]:
+    found = differences(SnapshotView(before), SnapshotView(after)).rates
+    return [(round(one.change, 3), one.worse) for one in found]
+
+
+def test_a_rate_counts_beyond_its_spread() -> None:
+    assert rates(rated(600), rated(585)) == [], "2.5 %: no figure is that steady"
+    assert rates(rated(600), rated(570)) == [(-0.05, True)]
+    assert rates(rated(600), rated(630)) == [(0.05, False)]
+    assert rates(rated(600, 1.04), rated(570, 1.04)) == [], "its repetitions lay as far apart"
+    assert rates(rated(600, None), rated(576)) == [], "4 %, and nobody knows how steady it was"
+    assert rates(rated(600, None), rated(560)) == [(-0.067, True)]
+
+
+def test_how_the_bound_was_found_is_told() -> None:
+    shown = text(of(rated(600), rated(540)))
+    assert "600 → 540 TFLOP/s (-10.0%;" in shown.replace("\n", " ")
+    assert "its repetitions lay 1.0% apart, and 1.0%" in " ".join(shown.split())
+
+
+def test_rates_under_other_circumstances_say_so() -> None:
+    before = rated(600, level="L1", library_version="12.4.5")
+    report = of(before, rated(500, level="L1", library_version="12.9.1"))
+    (one,) = report.rates
+    assert (one.under_before, one.under) == ("cuBLAS 12.4.5", "cuBLAS 12.9.1") and report.worse
+    assert "cuBLAS 12.4.5, and now under cuBLAS 12.9.1" in " ".join(text(report).split())
+
+
+def test_of_many_links_the_slow_one() -> None:
+    runs = memory_runs.runs()
+    slow = memory_runs.changed(
+        "links",
+        lambda trials: trials.update(
+            {"pinned to the GPU": memory_runs.trial("pinned to the GPU", gb_s=27.0, mib=64)}
+        ),
+        3,
+    )
+    report = of(memory_runs.with_runs(runs), memory_runs.with_runs(slow))
+    (one,) = report.rates
+    assert (one.key, one.device, one.worse) == ("links.pinned_to_the_GPU", "GPU 3", True)
+
+
+def test_packages_that_came_went_and_changed() -> None:
+    def with_packages(**versions: str) -> Snapshot:
+        target = good_target()
+        assert target.packages is not None and target.packages.facts is not None
+        one = target.packages.facts.distributions[0]
+        there = [
+            msgspec.structs.replace(one, name=name, normalized=name, version=version)
+            for name, version in versions.items()
+        ]
+        packages = msgspec.structs.replace(target.packages, facts=Packages(distributions=there))
+        return msgspec.structs.replace(
+            whole(), target=msgspec.structs.replace(target, packages=packages)
+        )
+
+    found = of(with_packages(torch="2.4.0", jax="0.4"), with_packages(torch="2.5.1", numpy="2.1"))
+    assert {(fact.words, fact.change) for fact in found.facts} == {
+        ("torch in the target", "changed"),
+        ("jax in the target", "removed"),
+        ("numpy in the target", "added"),
+    }
+    without = msgspec.structs.replace(whole(), target=None)
+    one_sided = of(with_packages(torch="2.4.0"), without)
+    assert not one_sided.facts, "where nobody looked, nothing was removed"
+    assert ("packages", "before", 1) in {(o.words, o.told_in, o.count) for o in one_sided.only}
+
+
+def test_hostile_snapshots_are_compared_like_others() -> None:
+    evil = '<script>alert(1)</script>\x1b[31m"\u202e'
+    after = machine([gpu(n, name=evil, vbios=evil * 50) for n in range(COUNT)])
+    shown = text(of(machine(), after))
+    assert "\x1b" not in shown and "\u202e" not in shown
+
+
+def write(path: Path, snapshot: Snapshot) -> str:
+    path.write_bytes(dump(snapshot))
+    return str(path)
+
+
+def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    well = write(tmp_path / "well.json", machine())
+    ill = write(tmp_path / "ill.json", with_fault(ecc_uncorrected_volatile=3))
+    other = machine([gpu(n, clock_sm_max_mhz=1755) for n in range(COUNT)])
+    updated = write(tmp_path / "updated.json", other)
+    assert run(["diff", well, well]) == 0
+    assert run(["diff", well, ill]) == 1
+    assert run(["diff", ill, well]) == 0
+    assert run(["diff", well, updated]) == 0, "a change is none for the worse"
+    assert run(["diff", well, updated, "--fail-on", "change"]) == 1
+    assert run(["diff", well, ill, "--fail-on", "never"]) == 0
+    capsys.readouterr()
+    assert run(["diff", well, str(tmp_path / "none.json")]) == 2
+    assert run(["diff", "-", "-"]) == 2
+    assert run(["diff", well, ill, "--level", "deep"]) == 2
+    assert run(["diff", well, ill, "--output", well]) == 2
+    told = capsys.readouterr().err
+    assert "No such file" in told and "one of the two only" in told and "with B" in told
+
+
+def test_json_obeys_its_schema_and_stdin_is_one_of_the_two(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    well = write(tmp_path / "well.json", machine())
+
+    class Stdin:
+        buffer = io.BytesIO(dump(with_fault(pcie_width=8)))
+
+    monkeypatch.setattr("sys.stdin", Stdin())
+    assert run(["diff", well, "-", "--format", "json"]) == 1
+    found = msgspec.json.decode(capsys.readouterr().out, type=DiffReport)
+    assert found.worse and found.facts[0].key == "gpus.pcie_lanes"
+    assert schema()["title"] == "The report of envcheck diff"
+    assert run(["schema", "diff"]) == 0
