@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,47 @@ def run_on_terminal(
     if child.result.outcome != "exited" or child.result.code < 0:
         process.orphans.sweep(spare=spared)  # it was killed, and could end nothing itself
     return child.result
+
+
+def run_many(
+    commands: Iterable[Sequence[str | Path]],
+    *,
+    at_once: int,
+    env: Mapping[str, str],
+    stdin: Path,
+    launch: float,
+    mark: bytes,
+    deadline: float,
+    limit: int,
+    ended: Callable[[int, Any], None],
+) -> None:
+    """Run many programs, at most so many ``at_once``, each with this file as its standard input.
+
+    launch: seconds that each has until a line of its output is ``mark``; from then on it has ``deadline``.
+    limit: bytes of its output. ended: called with a program's number and its ``process.Result`` as soon as it
+    has ended; what it raises, as Ctrl-C, ends them all. SIGTERM ends them, also where envcheck dies.
+    """
+    waiting = enumerate(commands)
+    running: dict[int, Any] = {}
+    reached: set[int] = set()
+    try:
+        while True:
+            while len(running) < at_once and (one := next(waiting, None)) is not None:
+                number, argv = one
+                running[number] = _child(argv, launch, env, None, signal.SIGTERM, str(stdin), limit)
+            for number, child in list(running.items()):
+                if number not in reached and mark in child.new_stdout().splitlines():
+                    reached.add(number)
+                    child.deadline = time.monotonic() - child.started + deadline
+                if child.poll() is not None:
+                    del running[number]
+                    ended(number, child.result)
+            if not running:
+                return
+            time.sleep(0.02)
+    except BaseException:
+        process.stop_all(list(running.values()))
+        raise
 
 
 def run_side_by_side(

@@ -4,9 +4,8 @@ with serve_cluster(usual_nodes()) as cluster:
     cluster.slurm("srun", "-w", "gpu01", "hostname")
     cluster.variables                  # environment variables with which envcheck, too, uses this cluster
 
-Its programs come from PATH, or from where .ci/engines unpacks Debian's packages slurmctld, slurmd,
-slurm-client, slurm-wlm-basic-plugins and munge with their libraries: nothing need be installed, and no user is
-made. It knows no cgroups. All of it runs in a process namespace that ends with this process.
+Its programs come from PATH, or from where .ci/fleet unpacks Debian's packages: nothing need be installed, and
+no user is made. It knows no cgroups. All of it runs in a process namespace that ends with this process.
 """
 
 from __future__ import annotations
@@ -32,13 +31,12 @@ from ssh_hosts import PLACES, UNPACKED
 
 SECONDS = 30.0  # within which all have to be up
 
-# drained, down: Slurm says so, with a reason. sleeping, garbage, flood: what its python3 does. cut: its slurmd
-# was killed, and Slurm has not found out yet.
+# What is wrong with a node. drained, down: Slurm says so, with a reason. The others: what its python3 does.
 DRAINED = 'GPU 3 fell off the bus | "Xid" 79'
 DOWN = "the board is at the vendor's"
 _PYTHONS = {
     "sleeping": "exec sleep 1000",
-    "garbage": "printf 'Traceback\\033[2J\\033]0;owned\\007 {\"schema\": \"'; exit 0",
+    "garbage": 'printf \'Traceback\\033[2J\\033]0;owned\\007 {"schema": "\'; exit 0',
     "flood": "exec head -c 120000000 /dev/zero",
 }
 
@@ -161,7 +159,9 @@ class SlurmCluster:
     def job(self, *options: str) -> Iterator[None]:
         """A job that runs until this is left."""
         name = f"busy-{os.getpid()}"
-        self.slurm("sbatch", f"--job-name={name}", "--output=/dev/null", *options, "--wrap=exec sleep 600")
+        self.slurm(
+            "sbatch", f"--job-name={name}", "--output=/dev/null", *options, "--wrap=exec sleep 600"
+        )
         started = wait_for(lambda: "R" in self.slurm("squeue", "-h", "-n", name, "-o", "%t"))
         try:
             assert started, self.slurm("squeue")
@@ -241,7 +241,9 @@ def _needed() -> SlurmPrograms:
     if subprocess.run(["unshare", "-mupf", "true"], capture_output=True, check=False).returncode:
         raise NoCluster("no namespaces for this user")
     root = found["slurmctld"].resolve().parents[1]
-    plugins = next(iter(root.glob("lib/*/slurm-wlm")), None) or next(iter(root.glob("lib*/slurm")), None)
+    plugins = next(iter(root.glob("lib/*/slurm-wlm")), None) or next(
+        iter(root.glob("lib*/slurm")), None
+    )
     if plugins is None:
         raise NoCluster(f"Slurm's plugins are not below {root}")
     bare = SlurmPrograms(found, plugins, (0, 0))
@@ -299,12 +301,16 @@ def _write(scratch: Path, nodes: Sequence[SlurmNode], programs: SlurmPrograms) -
     spine = f"SwitchName=spine Switches={','.join(leaves)}"
     (scratch / "topology.conf").write_text("\n".join([*tree, spine, ""]))
     kind = "disabled" if programs.version >= (23, 2) else "cgroup/v1"
-    (scratch / "cgroup.conf").write_text(f"CgroupPlugin={kind}\nCgroupMountpoint={scratch}/cgroup\n")
+    (scratch / "cgroup.conf").write_text(
+        f"CgroupPlugin={kind}\nCgroupMountpoint={scratch}/cgroup\n"
+    )
     _executable(scratch / "prolog", "exit 0")
     for name in ("srun", "sinfo", "scontrol", "squeue", "scancel", "sbatch"):
         settings = f"{programs.libraries}\nexport SLURM_CONF={scratch}/slurm.conf\n"
         _executable(scratch / "bin" / name, f'{settings}exec {programs.found[name]} "$@"')
-    places = {name: programs.found[name] for name in ("munged", "slurmctld", "slurmd", "slurmstepd")}
+    places = {
+        name: programs.found[name] for name in ("munged", "slurmctld", "slurmd", "slurmstepd")
+    }
     start = _START.format(
         scratch=scratch, libraries=programs.libraries, nodes=" ".join(n.name for n in up), **places
     )
@@ -355,11 +361,11 @@ def _end(scratch: Path, keeper: subprocess.Popen[bytes] | None) -> list[str]:
 def _members(keeper: int) -> list[tuple[int, str]]:
     """(process id, command line) of the processes in the namespace that a process has made."""
     with suppress(OSError):
-        ours = os.readlink(f"/proc/{keeper}/ns/pid_for_children")
+        ours = Path(f"/proc/{keeper}/ns/pid_for_children").readlink()
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                if os.readlink(entry / "ns/pid") == ours:
+                if (entry / "ns/pid").readlink() == ours:
                     words = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
                     found.append((int(entry.name), words.decode(errors="replace").strip()))
         return found

@@ -1,0 +1,204 @@
+"""What Slurm says of its nodes, read: states and reasons, partitions and switches, reservations. Pure.
+
+Of sinfo and scontrol the plain forms are read, with a format of our own: every version has them. Their JSON
+differs from version to version (scontrol 22.05 has none), and says no more of what is needed here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ... import safe_text
+from ..folder import Member, Outcome
+
+# For `sinfo --Node --noheader`: a line for each node and partition; the reason, which may be anything, last.
+FORMAT = "%N|%P|%a|%T|%G|%f|%E"
+LARGEST = 200_000  # names that a host list is unfolded to
+
+# At the end of a state: what else Slurm says of the node.
+_FLAGS = "*~#!%$@^-+"
+_SILENT = "*"
+_ASLEEP = "~!%"  # powered down, or about to be: a job would start it
+_RESTARTING = "@^"
+
+_DOWN = frozenset({"down", "unknown", "unk", "future", "futr", "error", "no_respond"})
+_CLOSED = frozenset(
+    {
+        *("drained", "drain", "draining", "drng", "fail", "failing", "failg"),
+        *("inval", "perfctrs", "npc", "blocked", "boot", "reboot", "reboot_issued"),
+        *("powered_down", "pow_dn", "powering_down", "powerdown", "power_down"),
+    }
+)
+_TAKEN = frozenset({"allocated", "alloc", "completing", "comp", "mixed", "mix"})
+_NO_REASON = frozenset({"", "none", "(null)", "Unknown"})
+
+
+class SlurmNodeState(NamedTuple):
+    """A node as sinfo tells it. partitions: those that take jobs, the default one first."""
+
+    name: str
+    state: str
+    reason: str = ""
+    partitions: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    gpus: int = 0
+
+    @property
+    def base(self) -> str:
+        """The state's first word, without Slurm's flags."""
+        return self.state.rstrip(_FLAGS).partition("+")[0].lower()
+
+    @property
+    def flags(self) -> str:
+        return self.state[len(self.state.rstrip(_FLAGS)) :]
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether jobs run there now."""
+        return self.base in _TAKEN
+
+
+def nodes(text: str) -> list[SlurmNodeState]:
+    """What `sinfo --Node --noheader --format=FORMAT` says; lines that are no such lines are left out."""
+    found: dict[str, list[list[str]]] = {}
+    for line in text.splitlines():
+        fields = [field.strip() for field in line.split("|", 6)]
+        if len(fields) == 7 and fields[0]:
+            found.setdefault(fields[0], []).append(fields)
+    return [_node(name, rows) for name, rows in found.items()]
+
+
+def _node(name: str, rows: Sequence[Sequence[str]]) -> SlurmNodeState:
+    _, _, _, state, gres, features, reason = rows[0]
+    told = {row[1] for row in rows if row[1] not in _NO_REASON}
+    up = {row[1] for row in rows if row[2] == "up" and row[1] not in _NO_REASON} or told
+    return SlurmNodeState(
+        name=name,
+        state=state,
+        reason="" if reason in _NO_REASON else safe_text.one_line(reason),
+        partitions=tuple(p.rstrip("*") for p in sorted(up, key=lambda p: (not p.endswith("*"), p))),
+        features=tuple(f for f in features.split(",") if f not in _NO_REASON),
+        gpus=_gpus(gres),
+    )
+
+
+def _gpus(gres: str) -> int:
+    """Of "gpu:h100:8(S:0-1),nic:2" eight; of several kinds their sum."""
+    plain = re.sub(r"\([^()]*\)", "", gres)
+    parts = [part.split(":") for part in plain.split(",")]
+    return sum(int(p[-1]) for p in parts if p[0] == "gpu" and p[-1].isascii() and p[-1].isdecimal())
+
+
+def closed(node: SlurmNodeState) -> tuple[Outcome, str] | None:
+    """What is said of a node that Slurm starts no job on; None where it may."""
+    outcome: Outcome | None = None
+    if node.base in _DOWN or _SILENT in node.flags:
+        outcome = "unreachable"
+    elif node.base in _CLOSED or set(node.flags) & {*_ASLEEP, *_RESTARTING}:
+        outcome = "not-asked"
+    if outcome is None:
+        return None
+    words = "does not respond" if _SILENT in node.flags and not node.reason else node.reason
+    state = safe_text.one_line(node.state.rstrip(_FLAGS) or node.state).lower()
+    if set(node.flags) & set(_ASLEEP):
+        state = f"{state}, powered down"
+    elif set(node.flags) & set(_RESTARTING):
+        state = f"{state}, to be restarted"
+    return outcome, f"Slurm has it as {state}" + (f": {words}" if words else "")
+
+
+def switches(text: str) -> dict[str, list[str]]:
+    """{node: switches or blocks that it is at}: of `scontrol show topology`, the lowest level."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        fields = _pairs(line)
+        name = fields.get("SwitchName") or fields.get("BlockName")
+        if name and fields.get("Level", "0") == "0":
+            for node in unfolded(fields.get("Nodes", "")):
+                found.setdefault(node, []).append(name)
+    return found
+
+
+def reserved(text: str) -> str:
+    """The host list in `scontrol --oneliner show reservation NAME`; "" where there is none."""
+    return next((n for line in text.splitlines() if (n := _pairs(line).get("Nodes"))), "")
+
+
+def _pairs(line: str) -> dict[str, str]:
+    words = (word.partition("=") for word in line.split())
+    pairs: dict[str, str] = {}
+    for key, equals, value in words:
+        if equals and value != "(null)":
+            pairs.setdefault(key, value)
+    return pairs
+
+
+def member(
+    node: SlurmNodeState,
+    at: Mapping[str, Sequence[str]],
+    outcome: Outcome = "answered",
+    reason: str = "",
+) -> Member:
+    return Member(name=node.name, outcome=outcome, reason=reason, groups=groups(node, at))
+
+
+def groups(node: SlurmNodeState, at: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """Its place, as a Member's groups have it. at: of ``switches``."""
+    return [
+        *(("partition", name) for name in node.partitions),
+        *(("switch", name) for name in at.get(node.name, [])),
+        *(("feature", name) for name in node.features),
+    ]
+
+
+def unfolded(text: str) -> list[str]:
+    """The names in a host list: "gpu[01-03,07],login1". Each once. Raises ValueError."""
+    names: dict[str, None] = {}
+    for part in _parts(text):
+        for name in _unfolded(part):
+            names[name] = None
+            if len(names) > LARGEST:
+                raise ValueError(f"more than {LARGEST} names")
+    return list(names)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Split at the commas outside of brackets."""
+    depth, part = 0, ""
+    for character in text.strip():
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if depth not in (0, 1):
+            raise ValueError("its brackets do not match")
+        if character == "," and not depth:
+            yield from [part] if part else []
+            part = ""
+        else:
+            part += character
+    if depth:
+        raise ValueError("its brackets do not match")
+    yield from [part] if part else []
+
+
+def _unfolded(part: str) -> Iterable[str]:
+    before, bracket, rest = part.partition("[")
+    if not bracket:
+        return [part]
+    inside, _, after = rest.partition("]")
+    tails = list(_unfolded(after))
+    numbers = list(_numbers(inside))
+    if len(tails) * len(numbers) > LARGEST:
+        raise ValueError(f"more than {LARGEST} names")
+    return [f"{before}{number}{tail}" for number in numbers for tail in tails]
+
+
+def _numbers(text: str) -> Iterator[str]:
+    for piece in text.split(","):
+        first, dash, last = piece.partition("-")
+        last = last if dash else first
+        if not (first + last).isascii() or not first.isdecimal() or not last.isdecimal():
+            raise ValueError(f"{safe_text.one_line(piece)!r} is no range of numbers")
+        if len(first) > 18 or len(last) > 18 or not 0 <= int(last) - int(first) < LARGEST:
+            raise ValueError(f"{safe_text.one_line(piece)!r} is no range that nodes can have")
+        yield from (str(n).zfill(len(first)) for n in range(int(first), int(last) + 1))

@@ -1,0 +1,152 @@
+"""srun's command line for a node, and what srun says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from envcheck.exit_codes import CouldNotLook, UsageError
+from envcheck.fleet.engines import Asked, slurm
+from envcheck.fleet.engines.slurm import SlurmQuestion, SlurmTools
+from envcheck.fleet.engines.slurm_told import SlurmNodeState
+
+ASKED = Asked(["--level=quick", "--target=/opt/tf's env"], 120.0)
+GPU = SlurmNodeState("gpu01", "idle", "", ("a100", "all"), (), 8)
+
+
+def tools(**environ: str) -> SlurmTools:
+    return SlurmTools(Path("/s/srun"), Path("i"), Path("c"), Path("x"), environ)
+
+
+def command(
+    *options: str, node: SlurmNodeState = GPU, container: str = "", **environ: str
+) -> list[str]:
+    question = SlurmQuestion(options=options, container=container)
+    return slurm.command(tools(**environ), node, ASKED, question, "envcheck-job", "c00c1e")
+
+
+def test_a_job_of_its_own_with_all_gpus_of_the_node_and_nothing_of_our_environment() -> None:
+    words = command()
+    assert words[:11] == [
+        "/s/srun", "--export=PATH,HOME,USER,LOGNAME,LANG", "--propagate=NONE", "--chdir=/",
+        "--mpi=none", "--immediate=15", "--time=3", "--partition=a100", "--gres=gpu:8", "--quiet",
+        "--nodes=1",
+    ]  # fmt: skip
+    assert words[11:16] == ["--ntasks=1", "--nodelist=gpu01", "--job-name=envcheck-job", "sh", "-c"]
+    assert len(words) == 17
+    assert words[-1].startswith("echo @reached-c00c1e; ")
+    assert "'--target=/opt/tf'\"'\"'s env'" in words[-1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--gres=gpu:1"], ["--gpus-per-node", "8"], ["-G8"], ["--exclusive"], ["--gpus=8"]],
+)
+def test_the_users_own_words_about_gpus_are_enough(options: list[str]) -> None:
+    words = command(*options)
+    assert "--gres=gpu:8" not in words
+    assert words.index("--quiet") > words.index(options[0])
+
+
+def test_the_users_options_come_after_ours_and_win() -> None:
+    words = command("-p", "all", "--export=ALL", "--immediate=300")
+    assert words.index("--export=ALL") > words.index("--export=PATH,HOME,USER,LOGNAME,LANG")
+    assert words.index("-p") > words.index("--partition=a100")
+    assert words.index("--nodelist=gpu01") > words.index("--immediate=300")
+
+
+def test_a_node_without_gpus_or_in_a_reservation() -> None:
+    words = command("--reservation=maint", node=SlurmNodeState("cpu1", "idle", "", ("cpu",)))
+    assert not [word for word in words if word.startswith(("--gres", "--partition"))]
+
+
+def test_in_a_job_of_the_users_it_is_a_step_of_that() -> None:
+    words = command(SLURM_JOB_ID="7")
+    assert not [w for w in words if w.startswith(("--gres", "--partition", "--time"))]
+
+
+def test_an_image_has_time_to_be_fetched() -> None:
+    words = command(container="nvcr.io#nvidia/tensorflow:23.03-tf1-py3")
+    assert "--container-image=nvcr.io#nvidia/tensorflow:23.03-tf1-py3" in words
+    assert "--time=18" in words
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (["-p", "a100"], "a100"),
+        (["-pa100"], "a100"),
+        (["--partition", "a100"], "a100"),
+        (["--partition=x", "--partition=a100"], "a100"),
+        (["-p"], ""),
+        (["--propagate=p", "-N1"], ""),
+    ],
+)
+def test_an_option_of_sruns_is_found_as_people_write_it(words: list[str], value: str) -> None:
+    assert slurm.option(words, "--partition", "-p") == value
+
+
+@pytest.mark.parametrize(
+    "word", ["-w", "-wgpu01", "--nodelist=gpu01", "-N4", "--label", "-n", "--pty"]
+)
+def test_which_nodes_is_not_said_to_srun(word: str) -> None:
+    with pytest.raises(UsageError, match="no option to give srun here"):
+        slurm.refuse_ours(["--exclusive", word])
+
+
+def test_without_slurm_one_sentence_says_where_it_would_be(tmp_path: Path) -> None:
+    with pytest.raises(CouldNotLook, match="no srun in PATH"):
+        slurm.find({"PATH": str(tmp_path)})
+
+
+def test_variables_that_change_what_comes_back_stay_here(tmp_path: Path) -> None:
+    for name in ("srun", "sinfo", "scontrol", "scancel"):
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    kept = {"PATH": str(tmp_path), "SLURM_CONF": "/s", "SLURM_ACCOUNT": "ops"}
+    found = slurm.find({**kept, "SLURM_LABELIO": "1", "SRUN_OUTPUT": "f", "SLURM_STDOUTMODE": "n"})
+    assert found.environ == kept
+
+
+BUSY = "srun: error: Unable to allocate resources: Requested nodes are busy"
+GONE = (
+    "srun: error: Task launch for StepId=9.0 failed on node gpu03: Communication connection failure\n"
+    "srun: error: Application launch failed: Communication connection failure"
+)
+REFUSED = "srun: error: Unable to allocate resources: Invalid qos specification"
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "told"),
+    [
+        (BUSY, "not-asked", "busy (idle): Slurm did not give it within 15 s"),
+        (REFUSED, "not-asked",
+         "Slurm gives no job there: Invalid qos specification"),
+        (GONE, "unreachable", "Task launch failed: Communication connection failure"),
+        ("srun: unrecognized option '--x'\nTry it", "failed",
+         "srun exited with status 1: srun: unrecognized option '--x'"),
+        ("", "failed", "srun exited with status 1"),
+        ("srun: error: a\x1b[2Jb", "failed", "srun exited with status 1: a\\x1b[2Jb"),
+    ],
+)  # fmt: skip
+def test_what_srun_says_of_a_node_that_it_did_not_reach(said: str, outcome: str, told: str) -> None:
+    result = SimpleNamespace(
+        stderr=said.encode(), outcome="exited", describe=lambda: "exited with status 1"
+    )
+    assert slurm.not_started(GPU, result, SlurmQuestion()) == (outcome, told)
+
+
+def test_a_node_on_which_nothing_starts() -> None:
+    result = SimpleNamespace(stderr=b"", outcome="timeout", describe=lambda: "")
+    assert slurm.not_started(GPU, result, SlurmQuestion()) == (
+        "unreachable",
+        "Slurm started nothing there in time",
+    )
+
+
+def test_a_node_that_is_lost_on_the_way() -> None:
+    said = b"srun: error: Node failure on gpu01\nsrun: Force Terminated"
+    assert slurm.lost(SimpleNamespace(stderr=said)) == ("unreachable", "Node failure")
+    assert slurm.lost(SimpleNamespace(stderr=b"srun: error: gpu01: task 0: Exited")) is None

@@ -1,0 +1,163 @@
+"""What sinfo and scontrol say, read: states of several versions, partitions, switches, host lists."""
+
+from __future__ import annotations
+
+import pytest
+
+from envcheck.fleet.engines import slurm_told
+from envcheck.fleet.engines.slurm_told import SlurmNodeState
+
+USUAL = """\
+gpu01|a100*|up|idle|gpu:a100:8(S:0-1)|a100,ib|none
+gpu01|all|up|idle|gpu:a100:8(S:0-1)|a100,ib|none
+gpu02|a100*|up|drained|gpu:8,nic:2|(null)|GPU 3 fell | off the bus
+login1|test|drain|down*|(null)|(null)|Not responding
+"""
+
+
+def node(state: str, reason: str = "") -> SlurmNodeState:
+    return SlurmNodeState("gpu01", state, reason)
+
+
+def test_nodes_with_all_their_partitions_the_default_first() -> None:
+    first, second, third = slurm_told.nodes(USUAL)
+    assert first == SlurmNodeState("gpu01", "idle", "", ("a100", "all"), ("a100", "ib"), 8)
+    assert (second.gpus, second.features, second.reason) == (8, (), "GPU 3 fell | off the bus")
+    assert third.partitions == ("test",)  # takes no jobs, and there is no other
+
+
+def test_a_partition_that_takes_no_jobs_is_left_out_where_another_does() -> None:
+    (found,) = slurm_told.nodes("n|a*|down|idle|(null)|(null)|none\nn|b|up|idle|(null)|(null)|none")
+    assert found.partitions == ("b",)
+
+
+@pytest.mark.parametrize(
+    ("gres", "count"),
+    [
+        ("(null)", 0),
+        ("gpu:8", 8),
+        ("gpu:h100:8(S:0-1)", 8),
+        ("gpu:h100:4(S:0,2),gpu:1g.10gb:7(S:1)", 11),
+        ("nic:2,gpu:tesla:2", 2),
+        ("gpu", 0),
+        ("gpu:many", 0),
+        ("gpu:²", 0),
+        ("gpu:8(((((", 0),
+    ],
+)
+def test_how_many_gpus_a_node_has(gres: str, count: int) -> None:
+    assert slurm_told.nodes(f"n|p|up|idle|{gres}|(null)|none")[0].gpus == count
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["idle", "mixed", "MIXED-", "allocated", "allocated+", "completing", "reserved", "maint",
+     "idle$", "planned", "IDLE", "idle+cloud", "something-new", "mix-", "alloc", "idle#"],
+)  # fmt: skip
+def test_states_in_which_slurm_may_start_a_job(state: str) -> None:
+    assert slurm_told.closed(node(state)) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome", "told"),
+    [
+        ("down", "unreachable", "Slurm has it as down: no such board"),
+        ("DOWN*", "unreachable", "Slurm has it as down: no such board"),
+        ("down+drain", "unreachable", "Slurm has it as down+drain: no such board"),
+        ("idle*", "unreachable", "Slurm has it as idle: no such board"),
+        ("unknown", "unreachable", "Slurm has it as unknown: no such board"),
+        ("future", "unreachable", "Slurm has it as future: no such board"),
+        ("drained", "not-asked", "Slurm has it as drained: no such board"),
+        ("drained*", "unreachable", "Slurm has it as drained: no such board"),
+        ("draining", "not-asked", "Slurm has it as draining: no such board"),
+        ("drng", "not-asked", "Slurm has it as drng: no such board"),
+        ("inval", "not-asked", "Slurm has it as inval: no such board"),
+        ("fail", "not-asked", "Slurm has it as fail: no such board"),
+        ("idle~", "not-asked", "Slurm has it as idle, powered down: no such board"),
+        ("idle%", "not-asked", "Slurm has it as idle, powered down: no such board"),
+        ("mixed@", "not-asked", "Slurm has it as mixed, to be restarted: no such board"),
+        ("reboot^", "not-asked", "Slurm has it as reboot, to be restarted: no such board"),
+    ],
+)
+def test_states_in_which_it_starts_none(state: str, outcome: str, told: str) -> None:
+    assert slurm_told.closed(node(state, "no such board")) == (outcome, told)
+
+
+def test_a_node_that_does_not_respond_says_so_where_nobody_gave_a_reason() -> None:
+    assert slurm_told.closed(node("idle*")) == (
+        "unreachable",
+        "Slurm has it as idle: does not respond",
+    )
+    assert slurm_told.closed(node("drained")) == ("not-asked", "Slurm has it as drained")
+
+
+def test_a_reason_cannot_forge_lines_or_move_the_cursor() -> None:
+    (found,) = slurm_told.nodes("n|p|up|down|(null)|(null)|a\x1b[2J\u202eb")
+    assert found.reason == "a\\x1b[2J\\u202eb"
+    assert slurm_told.closed(node("do\x1bwn*")) == (
+        "unreachable",
+        "Slurm has it as do\\x1bwn: does not respond",
+    )
+
+
+def test_what_is_no_line_of_ours_is_left_out() -> None:
+    assert slurm_told.nodes("slurm_load_partitions: Zero Bytes\n\n|||||||\ngpu|a\n") == []
+
+
+def test_switches_of_the_lowest_level_and_blocks() -> None:
+    told = (
+        "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=gpu0[1-2]\n"
+        "SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=gpu03 Switches=(null)\n"
+        "SwitchName=spine Level=1 LinkSpeed=1 Nodes=gpu[01-03] Switches=leaf[1-2]\n"
+        "BlockName=b1 BlockIndex=0 Nodes=gpu[01-03] BlockSize=3\n"
+    )
+    assert slurm_told.switches(told) == {
+        "gpu01": ["leaf1", "b1"],
+        "gpu02": ["leaf1", "b1"],
+        "gpu03": ["leaf2", "b1"],
+    }
+    assert slurm_told.switches("") == {}
+
+
+def test_the_nodes_of_a_reservation() -> None:
+    told = (
+        "ReservationName=maint StartTime=2026-11-23T00:00:00 Nodes=gpu[01-02] NodeCnt=2 Flags=MAINT"
+    )
+    assert slurm_told.reserved(told) == "gpu[01-02]"
+    assert slurm_told.reserved("ReservationName=x Nodes=(null) NodeCnt=0") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", []),
+        ("gpu01", ["gpu01"]),
+        ("gpu[01-03,07],login1", ["gpu01", "gpu02", "gpu03", "gpu07", "login1"]),
+        ("r[1-2]n[08-09]", ["r1n08", "r1n09", "r2n08", "r2n09"]),
+        ("n[9-11]-ib", ["n9-ib", "n10-ib", "n11-ib"]),
+        ("a,,a, ", ["a", " "]),
+    ],
+)
+def test_host_lists(text: str, names: list[str]) -> None:
+    assert slurm_told.unfolded(text) == [name for name in names if name.strip()]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["n[1-2", "n]1[", "n[[1]]", "n[]", "n[a-b]", "n[3-1]", "n[0-999999999]", "n[²]",
+     "n[1-1000][1-1000]", f"n[{'9' * 5000}]", "n[1-2]" * 40],
+)  # fmt: skip
+def test_host_lists_that_are_none(text: str) -> None:
+    with pytest.raises(ValueError):
+        slurm_told.unfolded(text)
+
+
+def test_groups_are_partitions_switches_and_features() -> None:
+    first = slurm_told.nodes(USUAL)[0]
+    assert slurm_told.groups(first, {"gpu01": ["leaf1"]}) == [
+        ("partition", "a100"),
+        ("partition", "all"),
+        ("switch", "leaf1"),
+        ("feature", "a100"),
+        ("feature", "ib"),
+    ]
