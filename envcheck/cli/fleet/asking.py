@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...exit_codes import UsageError
 from .. import kernels, messages
 from ..parser import Parser, seconds
-from . import inventory
+from . import inventory, nodes
 
 if TYPE_CHECKING:
     from ...fleet.engines import Asked
@@ -23,6 +24,7 @@ DEADLINES = {"quick": 120.0, "standard": 1500.0, "deep": 2700.0}
 def add_arguments(parser: Parser) -> None:
     """Which machines, and what is looked at there."""
     inventory.add_arguments(parser)
+    nodes.add_arguments(parser)
     look = parser.add_argument_group("what is looked at there")
     look.add_argument(
         "--target",
@@ -41,7 +43,7 @@ def add_arguments(parser: Parser) -> None:
 
 def wants_to_ask(arguments: argparse.Namespace) -> bool:
     """Whether the command line names machines to be asked."""
-    return inventory.wanted(arguments) is not None
+    return bool(nodes.wanted(arguments) or inventory.wanted(arguments))
 
 
 def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> list[Member]:
@@ -50,17 +52,23 @@ def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> li
     What was kept stays, and fleet.json tells of it, also where this is interrupted. Raises UsageError,
     CouldNotLook where the engine itself fails.
     """
-    from ...fleet.engines import ansible_collect
+    from ...fleet.engines import ansible_collect, slurm_collect
     from ...fleet.folder import FleetFolder
     from ...install import signals
 
-    machines = inventory.wanted(arguments)
-    if machines is None:
-        raise UsageError("which machines? name them: -i INVENTORY")
+    cluster = nodes.wanted(arguments)
+    machines = None if cluster else inventory.wanted(arguments)
+    if cluster is None and machines is None:
+        raise UsageError("which machines? name them: -i INVENTORY, or --slurm")
     asked = _asked(arguments)
     folder = FleetFolder(_directory(path))
     with _AskingLine(quiet) as shown, signals.ending_raises():
-        members = ansible_collect.collect(folder, machines, asked, shown.told, shown.say)
+        if cluster is not None:
+            members = slurm_collect.collect(
+                folder, cluster, asked, shown.told, shown.say, os.environ
+            )
+        elif machines is not None:
+            members = ansible_collect.collect(folder, machines, asked, shown.told, shown.say)
     if not quiet:
         _tell(members, folder)
     return members

@@ -1,0 +1,60 @@
+"""The options that name nodes for Slurm."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ...exit_codes import UsageError
+from ..parser import Parser, seconds
+
+if TYPE_CHECKING:
+    from ...fleet.engines.slurm import SlurmQuestion
+
+
+def add_arguments(parser: Parser) -> None:
+    """--slurm and what goes with it; --forks and what comes after "--" are as for Ansible."""
+    group = parser.add_argument_group(
+        "nodes of Slurm",
+        "A job for each node, as srun starts it, with all GPUs of the node; what follows\n"
+        "-- goes to srun: -- -p a100 --reservation=maint --exclusive",
+    )
+    group.add_argument("--slurm", action="store_true", help="ask the cluster's nodes by Slurm")
+    group.add_argument(
+        "--nodes",
+        metavar="LIST",
+        help="these: gpu[01-16,20] (default: all of the partition or reservation, else of the cluster)",
+    )
+    group.add_argument(
+        "--immediate",
+        metavar="SECONDS",
+        type=seconds(1, 86400),
+        help="a node that Slurm does not give within this time is told as busy (default: 15)",
+    )
+    group.add_argument(
+        "--container", metavar="IMAGE", help="look into this image on the nodes (by pyxis)"
+    )
+    parser.rare("--immediate", "--container")
+
+
+def wanted(arguments: argparse.Namespace) -> SlurmQuestion | None:
+    """The nodes that were named; None where there is no --slurm. Raises UsageError."""
+    if not arguments.slurm:
+        for name in ("nodes", "immediate", "container"):
+            if getattr(arguments, name):
+                raise UsageError(f"--{name} goes with --slurm")
+        return None
+    from ...fleet.engines import slurm
+
+    for name in ("inventory", "limit", "become"):
+        if getattr(arguments, name):
+            raise UsageError(
+                f"--{name} is for machines of Ansible, and --slurm asks nodes of Slurm"
+            )
+    return slurm.SlurmQuestion(
+        nodes=arguments.nodes or "",
+        options=arguments.further,
+        container=arguments.container or "",
+        immediate=arguments.immediate or slurm.IMMEDIATE,
+        at_once=arguments.forks or slurm.AT_ONCE,
+    )
