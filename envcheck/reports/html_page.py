@@ -50,11 +50,13 @@ def whole(
     script: str = "",
     css: str = "",
     kind: str = "",
+    generator: str = "envcheck",
 ) -> str:
     """The page. ``title`` is text; head, parts and foot are markup.
 
     contents: ids with their words and counts. script, css: more of a page's own, which nothing foreign
     may be in; a browser runs and uses these very texts and no other. kind: the state that its icon shows.
+    generator: what made the file, for who finds it.
     """
     styles = [style() + "\n" + html_style.STYLE, *filter(None, [css])]
     scripts = [one for one in (script,) if one]
@@ -69,6 +71,7 @@ def whole(
     body = "\n".join(part for part in parts if part)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="generator" content="{text(generator)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f'<title>{text(title)}</title>\n<link rel="icon" href="{_icon(kind)}">\n'

@@ -32,7 +32,7 @@
       const style = getComputedStyle(e);
       const box = e.getBoundingClientRect();
       const inPicture = e.ownerSVGElement;
-      if (!this.scroller(e) && (box.right > room + 1 || box.left < -1))
+      if (!this.scroller(e) && (box.right > room + 1 || (box.left < -1 && box.right > 0)))
         found.push(`${this.name(e)} reaches from ${Math.round(box.left)} to ${Math.round(box.right)} of ${room}`);
       if (e.tagName === "text" && inPicture) {
         const picture = inPicture.getBoundingClientRect();
