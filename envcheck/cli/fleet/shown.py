@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...exit_codes import ExitCode
+from ...exit_codes import ExitCode, UsageError
 from .. import files
 from ..style import style_for
 
@@ -45,6 +47,31 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
 def check(arguments: argparse.Namespace) -> None:
     """Raises UsageError for what could not be written, before anybody waits for it."""
     files.check_writable(arguments.output)
+
+
+def members(folder: FleetFolder) -> list[Member]:
+    """Every machine of a directory. Raises UsageError where it is none, or nothing is in it."""
+    path = folder.path
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such directory")
+    if not path.is_dir():
+        raise UsageError(
+            f"{path}: this is a file, and a fleet is a directory with a NAME.json of each machine",
+            hint=f"envcheck doctor --from {shlex.quote(str(path))}",
+        )
+    found = folder.members()
+    if not found:
+        raise UsageError(
+            f"{path}: there is no Snapshot in it (NAME.json)",
+            hint="envcheck collect --output NAME.json writes one on a machine",
+        )
+    return found
+
+
+def next_steps(path: Path) -> list[tuple[str, str]]:
+    """What the text ends with, where something is wrong."""
+    place = shlex.quote(str(path))
+    return [("What to type, and on which machines:", f"envcheck fleet report {place} --commands")]
 
 
 def show(
@@ -101,6 +128,7 @@ def _render(
     found: FleetResult, arguments: argparse.Namespace, next_steps: Sequence[tuple[str, str]]
 ) -> str:
     from ...fleet.reports import as_json, commands, junit, openmetrics, text
+    from ...invocation import in_place
 
     style = style_for(arguments.output)
     if arguments.format == "json":
@@ -115,5 +143,10 @@ def _render(
         return text.brief(found, **style._asdict())
     if not found.groups:
         next_steps = ()
-    shown = style._asdict() | {"verbose": arguments.verbose, "next_steps": next_steps}
-    return text.render(found, **shown)
+    return text.render(
+        found,
+        **style._asdict(),
+        verbose=arguments.verbose,
+        next_steps=next_steps,
+        in_place=in_place,
+    )

@@ -5,11 +5,11 @@ answer; what the machines of one place share.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ... import safe_text
 from ...findings.model import Outcome
-from ...reports.page import Column, Page, Span
+from ...reports.page import Column, Page, Span, unchanged
 from .. import hosts
 from ..model import FleetResult, JudgedMachine, OddAttribute, OddRate, ProblemGroup, State
 from . import words
@@ -37,9 +37,13 @@ def render(
     utf8: bool = True,
     verbose: bool = False,
     next_steps: Sequence[tuple[str, str]] = (),
+    in_place: Callable[[str], str] = unchanged,
 ) -> str:
-    """verbose: every name, and a line for each machine. next_steps: (what for, command) at the end."""
-    page = Page(width=width, colour=colour, utf8=utf8)
+    """verbose: every name, and a line for each machine. next_steps: (what for, command) at the end, for the
+    reader's own machine, where ``in_place`` makes it work.
+    """
+    page = Page(width=width, colour=colour, utf8=utf8, in_place=in_place)
+    page.away = True
     _verdict(page, result)
     _products(page, result, verbose)
     _groups(page, result, verbose)
@@ -51,7 +55,7 @@ def render(
     for what_for, command in next_steps:
         page.blank()
         page.paragraph((what_for, ""))
-        page.command(command)
+        page.command(command, here=True)
     return page.text()
 
 

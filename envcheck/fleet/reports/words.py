@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from ...reports.headlines import phrase
 from ..folder import Outcome
-from ..model import FleetResult, OddAttribute, OddRate, ProblemGroup, SharedFault, Split
+from ..model import (
+    FleetResult,
+    MachineProblem,
+    OddAttribute,
+    OddRate,
+    ProblemGroup,
+    SharedFault,
+    Split,
+)
 
 # Of more devices than these, the others are counted.
 DEVICES = 4
@@ -72,6 +80,17 @@ def odd_machines(result: FleetResult) -> set[str]:
 def problem(group: ProblemGroup) -> str:
     """ "a GPU is throttled by heat"."""
     return phrase(group.headline or group.title, [], {})
+
+
+def problem_of(found: MachineProblem) -> str:
+    """ "GPU 3 is throttled by heat"."""
+    told = phrase(found.headline or found.title, [], {})
+    if not told.startswith("a GPU ") or not found.devices:
+        return told
+    if len(found.devices) == 1:
+        return told.replace("a GPU", found.devices[0], 1)
+    more = [f"{len(found.devices) - DEVICES} more"] if len(found.devices) > DEVICES else []
+    return f"{told} ({', '.join([*found.devices[:DEVICES], *more])})"
 
 
 def odd_attribute(odd: OddAttribute) -> str:
