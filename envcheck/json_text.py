@@ -15,11 +15,19 @@ def render(value: object) -> str:
     Halves of surrogate pairs (of a file name that is not UTF-8), which JSON has no place for, become
     their escapes.
     """
+    return safe_text.json_text(msgspec.json.format(_encoded(value), indent=2).decode()) + "\n"
+
+
+def line(value: object) -> str:
+    """The same on one line."""
+    return safe_text.json_text(_encoded(value).decode()) + "\n"
+
+
+def _encoded(value: object) -> bytes:
     try:
-        data = msgspec.json.encode(value)
+        return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        data = msgspec.json.encode(_encodable(msgspec.to_builtins(value)))
-    return safe_text.json_text(msgspec.json.format(data, indent=2).decode()) + "\n"
+        return msgspec.json.encode(_encodable(msgspec.to_builtins(value)))
 
 
 def _encodable(value: Any) -> Any:

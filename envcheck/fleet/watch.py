@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from .. import __version__
+from .. import __version__, json_text
 from ..findings.model import Level
 from ..install import durable
 from ..install.places import state
@@ -203,14 +203,14 @@ def _turned(before: Seen | None, seen: Seen, first: bool) -> Iterator[tuple[Kind
         if ill:
             yield "ill", told or "it could not be looked at"
         elif not first:
-            yield "new", f"well{', with warnings: ' + told if told else ''}"
+            yield "new", f"it is well{'; with warnings: ' + told if told else ''}"
         return
     was_ill = before.state in ("problems", "could-not-look")
     if before.silent and not seen.silent and before.state == "unanswered":
         yield (
             ("ill", told or "it could not be looked at")
             if ill
-            else ("back", "answers, and is well")
+            else ("back", "it answers, and is well")
         )
         return
     if before.silent and not seen.silent:
@@ -218,7 +218,8 @@ def _turned(before: Seen | None, seen: Seen, first: bool) -> Iterator[tuple[Kind
     if ill and not was_ill:
         yield "ill", told or "it could not be looked at"
     elif was_ill and not ill:
-        yield "well", f"it had {', '.join(_codes(before)) or 'not been looked at'}"
+        had = f"it had {', '.join(_codes(before))}" if before.problems else "it is well"
+        yield "well", f"{had}{'; with warnings: ' + told if told else ''}"
     else:
         if more := [one for one in seen.problems if one.code not in _codes(before)]:
             yield "problem", "; ".join(f"{one.code} {one.words}" for one in _worst_first(more))
@@ -239,6 +240,17 @@ def _worst_first(problems: list[SeenProblem]) -> list[SeenProblem]:
     return sorted(problems, key=lambda one: one.level != "fail")
 
 
+def counted(watched: Watched) -> str:
+    """ "40 machines: 26 well, 11 ill, 3 silent"."""
+    machines = watched.machines.values()
+    silent = sum(bool(one.silent) or one.state == "unanswered" for one in machines)
+    heard = [one.state for one in machines if not one.silent and one.state != "unanswered"]
+    well = heard.count("healthy")
+    ill = len(heard) - well
+    told = [f"{well} well", *([f"{ill} ill"] * bool(ill)), *([f"{silent} silent"] * bool(silent))]
+    return f"{words.machines(len(watched.machines))}: {', '.join(told)}"
+
+
 def state_file(directory: Path) -> Path:
     """Where the last look at a directory is kept: by user, so that whoever may read it may watch it."""
     digest = hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()[:32]
@@ -257,4 +269,4 @@ def read(file: Path) -> Watched | None:
 def write(file: Path, watched: Watched) -> None:
     """Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    durable.write(file, msgspec.json.encode(watched))
+    durable.write(file, json_text.line(watched).encode())

@@ -8,14 +8,18 @@ import importlib
 from ..parser import Parser
 
 SUBCOMMANDS = {
+    "doctor": "say what is wrong with many machines, and which is the odd one out",
     "collect": "ask many machines for their Snapshots",
     "report": "judge the Snapshots in a directory, however they came there",
+    "watch": "tell what turns in a directory of Snapshots",
 }
 
 EPILOG = """\
 examples:
+  envcheck fleet doctor -i hosts.ini   ask all, then say what is wrong
   envcheck fleet collect -i hosts.ini  ask the machines of an Ansible inventory
-  envcheck fleet report snapshots/     a directory of NAME.json, from wherever"""
+  envcheck fleet report snapshots/     a directory of NAME.json, from wherever
+  envcheck fleet watch snapshots/      what turned, a line each"""
 
 
 def add_arguments(parser: Parser) -> None:

@@ -190,11 +190,12 @@ def _shared(page: Page, result: FleetResult, verbose: bool) -> None:
 def _machines(page: Page, result: FleetResult) -> None:
     page.blank()
     names = [_name(page, one.name) for one in result.machines]
-    columns = (
-        Column("machine", max(map(len, [*names, "machine"]))),
-        Column(width=max(len(word) for word, _ in _STATES.values())),
-        Column("verdict"),
+    widths = (
+        max(map(len, [*names, "machine"])),
+        max(len(word) for word, _ in _STATES.values()),
     )
+    rest = max(page.columns - sum(widths) - len(widths), 20)
+    columns = (Column("machine", widths[0]), Column(width=widths[1]), Column("verdict", rest))
     rows = [_machine(one, name) for one, name in zip(result.machines, names, strict=True)]
     page.table(columns, rows)
 

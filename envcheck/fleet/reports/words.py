@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ...reports.headlines import phrase
+from ...reports.plain import ranges
 from ..folder import Outcome
 from ..model import (
     FleetResult,
@@ -19,6 +21,10 @@ from ..model import (
 # Of more devices than these, the others are counted.
 DEVICES = 4
 LONGEST_VALUE = 60
+
+_INDEX = re.compile(
+    r"GPU \d{1,4}(?![\w:])"
+)  # at the beginning of "GPU 3 NVIDIA H100 at 0000:61:00.0"
 
 OUTCOMES: dict[Outcome, str] = {
     "answered": "answered",
@@ -87,10 +93,20 @@ def problem_of(found: MachineProblem) -> str:
     told = phrase(found.headline or found.title, [], {})
     if not told.startswith("a GPU ") or not found.devices:
         return told
-    if len(found.devices) == 1:
-        return told.replace("a GPU", found.devices[0], 1)
-    more = [f"{len(found.devices) - DEVICES} more"] if len(found.devices) > DEVICES else []
-    return f"{told} ({', '.join([*found.devices[:DEVICES], *more])})"
+    names = [short[0] if (short := _INDEX.match(name)) else name for name in found.devices]
+    if len(names) == 1:
+        return told.replace("a GPU", names[0], 1)
+    return f"{told} ({devices(names)})"
+
+
+def devices(names: Sequence[str]) -> str:
+    """ "GPUs 0–3, 5", "mlx5_0, mlx5_1"; of many, the first few."""
+    numbers = [name.removeprefix("GPU ") for name in names]
+    gpus = all(name == f"GPU {number}" for name, number in zip(names, numbers, strict=True))
+    if len(names) > 1 and gpus and all(number.isdecimal() for number in numbers):
+        return f"GPUs {ranges(sorted(map(int, numbers)))}"
+    more = [f"{len(names) - DEVICES} more"] if len(names) > DEVICES else []
+    return ", ".join([*names[:DEVICES], *more])
 
 
 def odd_attribute(odd: OddAttribute) -> str:
@@ -139,9 +155,8 @@ def silence(outcome: Outcome, reason: str) -> str:
     return ": ".join(filter(None, (OUTCOMES[outcome], reason)))
 
 
-def _about(devices: Sequence[str], told: str, because: str) -> str:
-    more = [f"{len(devices) - DEVICES} more"] if len(devices) > DEVICES else []
-    about = f"{', '.join([*devices[:DEVICES], *more])}: " if devices else ""
+def _about(names: Sequence[str], told: str, because: str) -> str:
+    about = f"{devices(names)}: " if names else ""
     return about + told + (f" (see {because})" if because else "")
 
 

@@ -1,0 +1,58 @@
+"""`envcheck fleet doctor`: many machines, asked where that is wanted, and judged."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from .. import files
+from ..parser import Parser
+from . import asking, shown
+from .collect import DIRECTORY
+
+EPILOG = """\
+examples:
+  envcheck fleet doctor -i hosts.ini           ask all, then say what is wrong
+  envcheck fleet doctor -i hosts.ini --limit gpu07    ask one again, judge all
+  envcheck fleet doctor                        judge what lies in fleet/
+
+exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
+4 none failed, and a machine did not answer or could not be looked at"""
+
+MORE = """\
+  envcheck fleet doctor -i hosts.ini snapshots/ --level quick --forks 50
+  envcheck fleet doctor -i hosts.ini --expect h100.toml --fail-on warn
+  envcheck fleet doctor -i hosts.ini --format junit --output fleet.xml"""
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.epilog, parser.more = EPILOG, MORE
+    parser.add_argument(
+        "directory",
+        metavar="DIR",
+        nargs="?",
+        default=DIRECTORY,
+        help="where the Snapshots are kept, NAME.json each (default: fleet); without machines to ask, those"
+        " in it are judged",
+    )
+    asking.add_arguments(parser)
+    shown.add_arguments(parser)
+    shown.add_profile(parser)
+    files.add_exit(parser)
+    parser.rare("--expect", "--exit-zero", "--deadline", "--forks", "--become", "--target")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ...fleet.folder import FleetFolder
+
+    shown.check(arguments)
+    folder = FleetFolder(Path(arguments.directory))
+    if asking.wants_to_ask(arguments):
+        asking.ask(arguments, folder.path, quiet=arguments.quiet)
+    return shown.show(
+        folder,
+        shown.members(folder),
+        arguments,
+        profile=arguments.expect,
+        next_steps=shown.next_steps(folder.path),
+    )
