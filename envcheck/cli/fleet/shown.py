@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print what to type, and on which machines: read it, then run it",
     )
-    files.add_detail(parser, "all names, all evidence, and a line for each machine")
+    files.add_detail(parser, "all names, and a line for each machine")
     files.add_output(parser)
 
 
