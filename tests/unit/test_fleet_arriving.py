@@ -84,24 +84,29 @@ def test_files_one_after_the_other_are_called_by_their_hosts_or_counted(tmp_path
     assert {one.outcome for one in found} == {"answered"}
 
 
-@pytest.mark.parametrize(
-    ("data", "told"),
-    [
-        (b"", "it is empty"),
-        (b"\n\n", "it is empty"),
-        (archive({}), "no NAME.json"),
-        (archive({"a.json": LINE})[:-30], "cannot be read"),
-        (archive({"a.json": LINE, "b/a.json": LINE}), "two Snapshots are of a machine called a"),
-        (named("a", LINE) + b"[pod/a/c] " + LINE, ""),
-        (archive({"a.json": LINE, "fleet.json": b"{"}), r"fleet\.json"),
-    ],
-)
-def test_wrong_input_is_one_sentence(data: bytes, told: str, tmp_path: Path) -> None:
-    if not told:
-        assert [one.outcome for one in arrive(data, tmp_path)] == ["unreadable"]
-        return
+WRONG = {
+    "nothing": (b"", "it is empty"),
+    "blank lines": (b"\n\n", "it is empty"),
+    "an empty archive": (archive({}), "no NAME.json"),
+    "a cut archive": (archive({"a.json": LINE})[:-30], "cannot be read"),
+    "one name twice": (
+        archive({"a.json": LINE, "b/a.json": LINE}),
+        "two Snapshots are of a machine",
+    ),
+    "a broken roster": (archive({"a.json": LINE, "fleet.json": b"{"}), r"fleet\.json"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_input_is_one_sentence(kind: str, tmp_path: Path) -> None:
+    data, told = WRONG[kind]
     with pytest.raises(UsageError, match=told):
         arrive(data, tmp_path)
+
+
+def test_two_answers_of_one_machine_are_no_snapshot(tmp_path: Path) -> None:
+    (found,) = arrive(named("a", LINE) + b"[pod/a/c] " + LINE, tmp_path)
+    assert found.outcome == "unreadable"
 
 
 def test_names_cannot_leave_the_directory(tmp_path: Path) -> None:
