@@ -34,13 +34,13 @@ Stamp = tuple[int, int, int]  # of a file: when it was written, its size, its in
 Judge = Callable[[list[Member]], Iterator[JudgedMachine]]
 
 
-class SeenProblem(msgspec.Struct, frozen=True):
+class WatchedProblem(msgspec.Struct, frozen=True):
     code: str
     level: Level
     words: str
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class WatchedMachine(msgspec.Struct, frozen=True, kw_only=True):
     """A machine at one look. silent: why nothing recent is known of it, "" for one that tells.
 
     stamp: of the file that was judged, None for none. half: of one that could not be read, perhaps because
@@ -48,20 +48,20 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     state: State
-    problems: list[SeenProblem] = []
+    problems: list[WatchedProblem] = []
     silent: str = ""
     collected_at: str = ""
     stamp: Stamp | None = None
     half: Stamp | None = None
 
 
-class Watched(msgspec.Struct, frozen=True, kw_only=True):
+class FleetLook(msgspec.Struct, frozen=True, kw_only=True):
     """All machines at one look. by: what judged them; by another one, all are judged again."""
 
     schema: int
     directory: str
     by: str
-    machines: dict[str, Seen]
+    machines: dict[str, WatchedMachine]
 
 
 class TurnEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,10 +82,10 @@ def look(
     judge: Judge,
     now: datetime,
     *,
-    before: Watched | None = None,
+    before: FleetLook | None = None,
     stale: float | None = None,
     by: str = "",
-) -> tuple[Watched, list[TurnEvent]]:
+) -> tuple[FleetLook, list[TurnEvent]]:
     """Look at these machines. stale: seconds after which a machine whose Snapshot is older is silent."""
     by = f"{__version__} {by}".strip()
     same = before is not None and before.by == by
@@ -98,7 +98,7 @@ def look(
         or not _answered(one)
     ]
     judged = {machine.name: machine for machine in judge(changed)}
-    machines: dict[str, Seen] = {}
+    machines: dict[str, WatchedMachine] = {}
     for member in members:
         name, earlier = member.name, known.get(member.name)
         if name not in judged:
@@ -109,7 +109,7 @@ def look(
         if name in machines:
             machines[name] = _aged(machines[name], now, stale)
     events = list(_events(known, machines, now, first=before is None))
-    watched = Watched(
+    watched = FleetLook(
         schema=SCHEMA, directory=str(folder.path.absolute()), by=by, machines=machines
     )
     return watched, sorted(events, key=lambda one: KINDS.index(one.event))
@@ -127,20 +127,24 @@ def _stamp(file: Path) -> Stamp | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _seen(machine: JudgedMachine, stamp: Stamp | None, earlier: Seen | None) -> Seen | None:
+def _seen(
+    machine: JudgedMachine, stamp: Stamp | None, earlier: WatchedMachine | None
+) -> WatchedMachine | None:
     """None where a file of an unknown machine is half written, perhaps."""
     if machine.state == "unanswered":
         half = machine.answer == "unreadable" and stamp is not None
         if half and (earlier is None or earlier.half != stamp):
-            kept = earlier or Seen(state="unanswered")
+            kept = earlier or WatchedMachine(state="unanswered")
             return replace(kept, half=stamp, stamp=None)
         silent = words.silence(machine.answer, machine.reason)
-        return Seen(state="unanswered", silent=silent, stamp=stamp if half else None, half=stamp)
+        return WatchedMachine(
+            state="unanswered", silent=silent, stamp=stamp if half else None, half=stamp
+        )
     problems = {
-        (one.code, one.level): SeenProblem(one.code, one.level, words.problem_of(one))
+        (one.code, one.level): WatchedProblem(one.code, one.level, words.problem_of(one))
         for one in machine.problems
     }
-    return Seen(
+    return WatchedMachine(
         state=machine.state,
         problems=list(problems.values()),
         collected_at=machine.collected_at,
@@ -148,7 +152,7 @@ def _seen(machine: JudgedMachine, stamp: Stamp | None, earlier: Seen | None) -> 
     )
 
 
-def _aged(seen: Seen, now: datetime, stale: float | None) -> Seen:
+def _aged(seen: WatchedMachine, now: datetime, stale: float | None) -> WatchedMachine:
     """With its silence, where its Snapshot is too old."""
     if seen.state == "unanswered":
         return seen
@@ -166,11 +170,15 @@ def _time(text: str) -> datetime | None:
 
 
 def _events(
-    known: dict[str, Seen], machines: dict[str, Seen], now: datetime, *, first: bool
+    known: dict[str, WatchedMachine],
+    machines: dict[str, WatchedMachine],
+    now: datetime,
+    *,
+    first: bool,
 ) -> Iterator[TurnEvent]:
     time = now.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def event(kind: Kind, name: str, told: str, seen: Seen | None) -> TurnEvent:
+    def event(kind: Kind, name: str, told: str, seen: WatchedMachine | None) -> TurnEvent:
         return TurnEvent(
             schema=SCHEMA,
             time=time,
@@ -189,7 +197,9 @@ def _events(
             yield event("gone", name, "its Snapshot is not there any more", None)
 
 
-def _turned(before: Seen | None, seen: Seen, first: bool) -> Iterator[tuple[Kind, str]]:
+def _turned(
+    before: WatchedMachine | None, seen: WatchedMachine, first: bool
+) -> Iterator[tuple[Kind, str]]:
     if _unread(seen):
         return
     new = before is None or _unread(before)
@@ -227,20 +237,20 @@ def _turned(before: Seen | None, seen: Seen, first: bool) -> Iterator[tuple[Kind
             yield "solved", "; ".join(f"{one.code} {one.words}" for one in _worst_first(less))
 
 
-def _unread(seen: Seen) -> bool:
+def _unread(seen: WatchedMachine) -> bool:
     """Whether nothing is known of it but a file that may be half written."""
     return seen.state == "unanswered" and not seen.silent
 
 
-def _codes(seen: Seen) -> list[str]:
+def _codes(seen: WatchedMachine) -> list[str]:
     return list(dict.fromkeys(one.code for one in seen.problems))
 
 
-def _worst_first(problems: list[SeenProblem]) -> list[SeenProblem]:
+def _worst_first(problems: list[WatchedProblem]) -> list[WatchedProblem]:
     return sorted(problems, key=lambda one: one.level != "fail")
 
 
-def counted(watched: Watched) -> str:
+def counted(watched: FleetLook) -> str:
     """ "40 machines: 26 well, 11 ill, 3 silent"."""
     machines = watched.machines.values()
     silent = sum(bool(one.silent) or one.state == "unanswered" for one in machines)
@@ -257,16 +267,16 @@ def state_file(directory: Path) -> Path:
     return state() / "fleet-watch" / f"{digest}.json"
 
 
-def read(file: Path) -> Watched | None:
+def read(file: Path) -> FleetLook | None:
     """The last look; None where there is none that can be read."""
     try:
-        watched = durable.load(file, Watched)
+        watched = durable.load(file, FleetLook)
     except (OSError, msgspec.DecodeError):
         return None
     return watched if watched.schema == SCHEMA else None
 
 
-def write(file: Path, watched: Watched) -> None:
+def write(file: Path, watched: FleetLook) -> None:
     """Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     durable.write(file, json_text.line(watched).encode())

@@ -13,7 +13,7 @@ from fleet_results import HOSTILE, machine, problem
 from envcheck.fleet.folder import FleetFolder, Member
 from envcheck.fleet.model import JudgedMachine
 from envcheck.fleet.reports import turned
-from envcheck.fleet.watch import TurnEvent, Watched, counted, look, read, state_file, write
+from envcheck.fleet.watch import FleetLook, TurnEvent, counted, look, read, state_file, write
 
 NOW = datetime(2026, 1, 1, 1, tzinfo=timezone.utc)
 ILL = {"state": "problems", "problems": [problem()]}
@@ -26,7 +26,7 @@ class World:
         self.folder = FleetFolder(path)
         self.machines: dict[str, JudgedMachine] = {}
         self.judged: list[str] = []
-        self.watched: Watched | None = None
+        self.watched: FleetLook | None = None
         self.writes = 0
 
     def put(self, name: str, state: str = "healthy", **changes: object) -> None:

@@ -22,7 +22,7 @@ from . import shown
 if TYPE_CHECKING:
     from ...fleet.folder import Member
     from ...fleet.model import JudgedMachine
-    from ...fleet.watch import TurnEvent, Watched
+    from ...fleet.watch import FleetLook, TurnEvent
 
 EPILOG = """\
 examples:
@@ -96,7 +96,7 @@ class _Looks:
         self._trouble = ""
         self._count = 0
 
-    def look(self) -> Watched:
+    def look(self) -> FleetLook:
         """Look, tell what turned, and keep it. Raises UsageError where the first look fails."""
         from ...fleet import watch
 
@@ -149,7 +149,7 @@ def _text(form: str, events: list[TurnEvent]) -> str:
     return turned.render(events, **style_of(sys.stdout)._asdict())
 
 
-def _waiting(watched: Watched, until: float) -> Callable[[int], str]:
+def _waiting(watched: FleetLook, until: float) -> Callable[[int], str]:
     from ...fleet import watch
 
     def text(columns: int) -> str:
@@ -166,7 +166,7 @@ def _nobody_reads() -> bool:
     return any(event & (select.POLLERR | select.POLLNVAL) for _, event in poll.poll(0))
 
 
-def _exit_code(watched: Watched) -> ExitCode:
+def _exit_code(watched: FleetLook) -> ExitCode:
     machines = watched.machines.values()
     if any(one.state == "problems" for one in machines):
         return ExitCode.PROBLEMS
