@@ -65,8 +65,8 @@ def run_on_terminal(
 ) -> Any:
     """Run one program that may ask for passwords: it has our terminal and our standard input.
 
-    tick: called between looks; what it raises, as Ctrl-C, ends the program and all that it started. What it
-    left running in the background when it ended by itself (ssh's shared connections) goes on.
+    tick: called between looks; what it raises, as Ctrl-C, ends the program and all that it started. Of
+    what it leaves running when it ends, connections that ssh shares go on, as they are meant to.
     """
     spared = set(process.orphans.children())
     process.orphans.adopt()
@@ -79,8 +79,10 @@ def run_on_terminal(
     except BaseException:
         process.orphans.sweep(spare=spared)
         raise
-    if child.result.outcome != "exited" or child.result.code < 0:
-        process.orphans.sweep(spare=spared)  # it was killed, and could end nothing itself
+    if child.result.outcome == "exited" and child.result.code >= 0:
+        left = process.orphans.children()
+        spared.update(pid for pid in left if process.orphans.is_shared_ssh(pid))
+    process.orphans.sweep(spare=spared)
     return child.result
 
 

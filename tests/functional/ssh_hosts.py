@@ -157,7 +157,8 @@ class SshHosts:
     @property
     def variables(self) -> dict[str, str]:
         """Ansible's own files, and its masters' sockets, are in the scratch directory, too."""
-        return {"ANSIBLE_HOME": str(self.scratch / "ansible"), "ANSIBLE_CONFIG": os.devnull}
+        home = self.scratch / "ansible"
+        return {"ANSIBLE_HOME": str(home), "ANSIBLE_CONFIG": str(home / "ansible.cfg")}
 
     def __getitem__(self, name: str) -> Host:
         return next(host for host in self.hosts if host.name == name)
@@ -242,6 +243,7 @@ def _free_network() -> str:
 def _write(scratch: Path, hosts: list[Host]) -> None:
     for folder in ("cp", "logs", "world", "ansible"):
         (scratch / folder).mkdir(mode=0o700)
+    (scratch / "ansible" / "ansible.cfg").touch()
     for name in ("key", "host_key"):
         keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "tests", "-f"]
         subprocess.run([*keygen, scratch / name], check=True, stdin=subprocess.DEVNULL)

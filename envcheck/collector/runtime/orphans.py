@@ -55,6 +55,11 @@ def is_stuck(pid, waited):
     return not dying or waited >= EXIT_WAIT
 
 
+def is_shared_ssh(pid):
+    """Whether it is a connection that ssh keeps in the background for others (ControlPersist)."""
+    return " ".join(_command(pid)).rstrip().startswith("ssh: ")
+
+
 def describe(pid, argv):
     """What a Result's ``stuck`` tells of a process."""
     state = _stat(pid)[:1]

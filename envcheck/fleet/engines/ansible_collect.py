@@ -71,7 +71,7 @@ class _Collecting:
         deadline = asked.deadline + max(_CONNECTING, asked.deadline / 4)
         return {
             "envcheck_script": str(script),
-            "envcheck_command": relay.shell("@PYTHON@", asked.arguments, self._cookie, limit),
+            "envcheck_command": relay.shell("@PYTHON@", asked.arguments, self._cookie),
             "envcheck_mark": f"@{self._cookie} ",
             "envcheck_answers": str(answers),
             "envcheck_timeout": f"{deadline:.0f}",
@@ -103,9 +103,11 @@ class _Collecting:
         if "answer" in event.said:
             return self._answered(member, Path(str(event.said["answer"])))
         if "garbage" in event.said:
-            code = event.said.get("rc")
-            outcome, reason = outcomes.of_garbage(str(event.said.get("words", "")), code)
-        elif event.timed_out:
+            said = event.said
+            outcome, reason = outcomes.of_garbage(str(said["words"]), said["rc"], said["size"])
+        elif (
+            event.timed_out or "in the expected time frame" in event.words
+        ):  # 2.14 has no flag for it
             outcome, reason = "timed-out", f"no answer within {self._asked.deadline:g} s"
         else:
             otherwise: Outcome = "unreachable" if event.state == "unreachable" else "failed"

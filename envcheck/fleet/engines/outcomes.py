@@ -10,7 +10,7 @@ import re
 
 from ... import safe_text
 from ..folder import Outcome
-from .relay import Relayed
+from .relay import LARGEST, Relayed
 
 _LONGEST = 200  # characters of foreign words
 
@@ -78,7 +78,7 @@ def of_relayed(relayed: Relayed, deadline: float) -> tuple[Outcome, str] | None:
     if relayed.outcome == "none":
         return "failed", "there is no python3"
     if relayed.outcome == "old":
-        return "failed", f"its Python is {_last(relayed.words)}, and 3.6 is needed"
+        return "failed", f"its Python is {safe_text.one_line(relayed.words)}, and 3.6 is needed"
     if relayed.outcome == "not-started":
         return "failed", f"no process can be started: {_last(relayed.words)}"
     if relayed.outcome == "gone":
@@ -89,8 +89,10 @@ def of_relayed(relayed: Relayed, deadline: float) -> tuple[Outcome, str] | None:
     return "unreadable", relayed.words or "what came is no answer"
 
 
-def of_garbage(words: str, code: int | None) -> tuple[Outcome, str]:
-    """What became of a machine that said this, and not what it was asked."""
+def of_garbage(words: str, code: int | None, size: int) -> tuple[Outcome, str]:
+    """What became of a machine that said this (of ``size`` bytes), and not what it was asked."""
+    if size >= LARGEST:
+        return "unreadable", "the answer is longer than a Snapshot may be"
     found = _known(words)
     if found is not None:
         return found
@@ -113,7 +115,7 @@ def _known(words: str) -> tuple[Outcome, str] | None:
 
 def _last(words: str) -> str:
     """The last line that says something, of what was said by others."""
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    lines = [line.strip() for line in words.splitlines() if any(c.isalpha() for c in line)]
     last = lines[-1] if lines else ""
     for beginning in _BEGINNINGS:
         last = last.removeprefix(beginning).strip()

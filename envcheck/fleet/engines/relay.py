@@ -16,13 +16,16 @@ from typing import NamedTuple
 
 import msgspec
 
+LARGEST = (
+    16 << 20
+)  # bytes of an answer on its way, packed; a whole Snapshot takes some ten thousand
 GRACE = 5.0  # seconds between asking what runs there to end, and killing it
 
 # Python 2.7 can read it, too: it says that it is too old.
 _RELAY = '''\
 import os, sys
 
-def envcheck_relay(cookie, deadline, limit, grace):
+def envcheck_relay(cookie, deadline, limit, largest, grace):
     """Goes on in a child, whose output this process packs and sends; it does not come back here."""
     number = 0
     while number < 3:  # closed standard streams: no pipe must get their numbers
@@ -124,14 +127,16 @@ def envcheck_relay(cookie, deadline, limit, grace):
     code = None
     if status is not None:
         code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+    packed.append(packer.flush())
+    data = base64.b64encode(b"".join(packed)).decode("ascii")
+    if len(data) > largest:
+        outcome, data = "flooded", ""
     told = {
         "outcome": outcome,
         "code": code,
         "said": said.decode("utf-8", "replace"),
         "python": "%d.%d.%d" % sys.version_info[:3],
     }
-    packed.append(packer.flush())
-    data = base64.b64encode(b"".join(packed)).decode("ascii")
     begin = "\\n@%s begin %s\\n" % (cookie, json.dumps(told))
     send(begin + data + "\\n@%s end\\n" % cookie)
     os._exit(0)
@@ -158,13 +163,8 @@ class Relayed(NamedTuple):
 
 def before(script: bytes, cookie: str, deadline: float, limit: int) -> bytes:
     """The script, with the relay before it. limit: bytes of its output. Same inputs, same bytes."""
-    call = f"envcheck_relay({cookie!r}, {float(deadline)!r}, {int(limit)}, {GRACE})\n"
+    call = f"envcheck_relay({cookie!r}, {float(deadline)!r}, {int(limit)}, {LARGEST - 8192}, {GRACE})\n"
     return (_RELAY + call).encode() + script
-
-
-def largest(limit: int) -> int:
-    """Bytes that an answer of this size may take on its way, packed."""
-    return limit + limit // 2 + (1 << 16)
 
 
 def read(answer: bytes, cookie: str, limit: int) -> Relayed:
@@ -187,12 +187,12 @@ def read(answer: bytes, cookie: str, limit: int) -> Relayed:
         told = msgspec.json.decode(line, type=_RelayTold)
         packed = base64.b64decode(body[:ended])
         unpacker = zlib.decompressobj()
-        output = unpacker.decompress(packed, limit + 1)
+        output = unpacker.decompress(packed, limit + 1) if packed else b""
     except (msgspec.MsgspecError, binascii.Error, zlib.error):
         return Relayed("garbled", words="the answer is damaged")
-    if len(output) > limit:
+    if len(output) > limit or told.outcome == "flooded":
         return Relayed("flooded")
-    if not unpacker.eof:
+    if packed and not unpacker.eof:
         return Relayed("garbled", words="the answer is cut off")
     return Relayed(told.outcome, told.code, output, told.said, told.python)
 
@@ -208,13 +208,14 @@ def _words(answer: bytes) -> str:
     return answer[-_LARGEST_WORDS:].decode("utf-8", "replace").strip()
 
 
-def shell(pythons: str, arguments: Sequence[str], cookie: str, limit: int) -> str:
+def shell(pythons: str, arguments: Sequence[str], cookie: str) -> str:
     """The command line for a machine's sh: the first of these Pythons that is there reads the script.
 
     pythons: words for a shell, quoted where they need it.
     """
     words = " ".join(quote(word) for word in ["-", *arguments])
     return (
-        f'( for p in {pythons}; do p=$(command -v "$p") || continue; "$p" {words}; exit; done;'
-        f" echo; echo '@{cookie} none' ) 2>&1 | head -c {largest(limit)}"
+        f'( for p in {pythons}; do p=$(command -v "$p") || continue; "$p" {words}; code=$?;'
+        " cat > /dev/null; exit $code; done;"  # what it did not read: else the connection breaks
+        f" echo; echo '@{cookie} none'; cat > /dev/null ) 2>&1 | head -c {LARGEST}"
     )

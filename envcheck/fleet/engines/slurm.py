@@ -150,7 +150,7 @@ def command(
     if question.container:
         words.append(f"--container-image={question.container}")
     words += ["--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={node.name}", f"--job-name={job}"]
-    there = relay.shell(quote(asked.python), asked.arguments, cookie, LIMIT)
+    there = relay.shell(quote(asked.python), asked.arguments, cookie)
     return [*words, "sh", "-c", f"echo {mark(cookie)}; {there}"]
 
 

@@ -93,7 +93,7 @@ class _SlurmRun:
                 launch=self._question.immediate + slurm.launch(self._question),
                 mark=slurm.mark(self._cookie).encode(),
                 deadline=self._asked.deadline + slurm.MARGIN,
-                limit=relay.largest(slurm.LIMIT) + (1 << 16),
+                limit=relay.LARGEST + (1 << 16),
                 ended=lambda number, result: self._ended(nodes[number], result),
             )
 
@@ -108,10 +108,12 @@ class _SlurmRun:
         found = outcomes.of_relayed(relayed, self._asked.deadline)
         if result.outcome == "timeout":
             found = "timed-out", f"no answer within {self._asked.deadline:g} s"
-        elif result.outcome == "flooded" or len(result.stdout) >= relay.largest(slurm.LIMIT):
+        elif result.outcome == "flooded" or len(result.stdout) >= relay.LARGEST:
             found = outcomes.of_relayed(relay.Relayed("flooded"), self._asked.deadline)
         elif relayed.outcome == "garbled":
-            found = slurm.lost(result) or outcomes.of_garbage(self._own_words(result), None)
+            found = slurm.lost(result) or outcomes.of_garbage(
+                self._own_words(result), None, len(result.stdout)
+            )
         if found is not None:
             self._set(node, *found)
             return

@@ -18,6 +18,7 @@ import shlex
 import tempfile
 
 from ansible import constants
+from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 CANDIDATES = ("python3", "/usr/libexec/platform-python")
@@ -42,6 +43,7 @@ class ActionModule(ActionBase):
         if args["mark"] not in told["stdout"]:
             words = output[-1000:].decode("utf-8", "replace") + "\n" + told["stderr"][-1000:]
             said = {"garbage": True, "rc": told["rc"], "words": _printable(words)}
+            said["size"] = len(output)
         else:
             try:
                 said = {"answer": self._keep(args["answers"], output), "rc": told["rc"]}
@@ -68,9 +70,16 @@ class ActionModule(ActionBase):
     def _exec(self, command, script):
         become = getattr(self._connection, "become", None)
         if self._connection.has_pipelining and getattr(become, "name", "") != "su":
-            return self._low_level_execute_command(
-                command, in_data=script, sudoable=True, encoding_errors="surrogateescape"
-            )
+            try:
+                return self._low_level_execute_command(
+                    command, in_data=script, sudoable=True, encoding_errors="surrogateescape"
+                )
+            except AnsibleConnectionFailure as error:
+                if "Broken pipe" in str(
+                    error
+                ):  # the script met an ssh that had ended: it knows why
+                    self._connection.exec_command("true", in_data=b"\n", sudoable=False)
+                raise
         # A connection that passes nothing to a command's standard input: through a file, which goes again.
         folder = self._make_tmp_path()
         try:

@@ -1,0 +1,168 @@
+"""Ansible as an engine, without one: its command line, its events, and what becomes of a machine."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from envcheck.cli.fleet import asking
+from envcheck.cli.main import build_parser
+from envcheck.exit_codes import CouldNotLook, UsageError
+from envcheck.fleet.engines import Asked, ansible, ansible_collect, outcomes
+from envcheck.fleet.engines.ansible import Event, Inventory, PlaybookEnd
+from envcheck.fleet.folder import FleetFolder, Member
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("ssh: connect to host 10.0.0.7 port 22: Connection refused\r\n", "connection refused"),
+        ("Task failed: x: No route to host\nConnection to gpu1 port 22", "no route to it"),
+        ("op@10.0.0.7: Permission denied (publickey,password).", "permission denied (publickey,password)"),
+        ("Host key verification failed.", "its host key is not known"),
+        ("@@ REMOTE HOST IDENTIFICATION HAS CHANGED! @@\nHost key", "its host key is not the known one"),
+        ("Invalid/incorrect password: Permission denied, please try again.", "the password is refused"),
+        ("Connection timed out during banner exchange\nx", "connected, and no word from its sshd"),
+        ("something quite new\n\n", "something quite new"),
+        ("Failed to connect to the host via ssh: Bad configuration option: x", "Bad configuration option: x"),
+        ("", "Ansible does not say why"),
+    ],
+)  # fmt: skip
+def test_why_a_machine_cannot_be_reached_is_told_alike_on_all(words: str, reason: str) -> None:
+    assert outcomes.of_words(words, "unreachable") == ("unreachable", reason)
+
+
+def test_a_long_or_hostile_reason_is_a_line() -> None:
+    outcome, reason = outcomes.of_words("x\x1b[31m\u202e" + "y" * 5000, "failed")
+    assert outcome == "failed" and reason.isprintable() and len(reason) < 250
+
+
+def test_become_is_not_what_makes_a_machine_unreachable() -> None:
+    assert outcomes.of_words("Incorrect sudo password", "unreachable")[0] == "failed"
+
+
+def test_the_command_line_is_the_user_s_words() -> None:
+    given = Inventory(["a", "b,"], "gpu[1:3]", 20, True, ["-u", "admin"])
+    rest = ["--limit", "gpu[1:3]", "--forks", "20", "--become", "-u", "admin"]
+    assert given.argv() == ["-i", "a", "-i", "b,", *rest]
+    assert Inventory(["a"]).argv() == ["-i", "a"]
+
+
+def test_what_follows_two_dashes_goes_to_ansible(tmp_path: Path) -> None:
+    words = ["fleet", "collect", "-i", str(tmp_path), "--", "-u", "admin", "--", "-v"]
+    parsed = build_parser(words).parse_args(words)
+    assert (parsed.directory, parsed.further) == ("fleet", ["-u", "admin", "--", "-v"])
+    given = asking.inventory.wanted(parsed)
+    assert given is not None and given.argv()[2:] == ["-u", "admin", "--", "-v"]
+
+
+@pytest.mark.parametrize(
+    "words", [["--limit", "x"], ["--forks", "3"], ["-b"], ["--", "-u", "admin"], ["-i", "no/where"]]
+)
+def test_options_without_an_inventory_are_refused(words: list[str], tmp_path: Path) -> None:
+    argv = ["fleet", "collect", str(tmp_path), *words]
+    with pytest.raises(UsageError):
+        asking.ask(build_parser(argv).parse_args(argv), tmp_path)
+
+
+def test_containers_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    argv = ["fleet", "collect", "-i", "a,", "--target", "image:x"]
+    with pytest.raises(UsageError, match="image:x") as refused:
+        asking.ask(build_parser(argv).parse_args(argv), tmp_path)
+    assert "envcheck doctor --target image:x" in refused.value.hint
+
+
+def test_half_a_line_of_events_waits_for_its_end() -> None:
+    file = io.BytesIO(b'{"event":"task","name":"a"}\n{"event":"ta')
+    assert [event.name for event in ansible._events(file)] == ["a"]
+    file.seek(0, 2)
+    file.write(b'sk","name":"b","new_field":1}\n')
+    file.seek(28)
+    assert [event.name for event in ansible._events(file)] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("code", "stderr", "error", "sentence"),
+    [
+        (2, b"[WARNING]: x\nERROR! the file a was not found\n", UsageError, "the file a was not found"),
+        (2, b"usage: a\nansible-playbook: error: unrecognized: --x\nusage: ...", UsageError, "nized: --x"),
+        (4, b"[ERROR]: Attempting to decrypt but no vault secrets found\n", UsageError, "no vault secrets"),
+        (1, b"", CouldNotLook, "exited with status 1"),
+    ],
+)  # fmt: skip
+def test_an_ansible_that_does_not_begin_is_told_in_its_words(
+    code: int, stderr: bytes, error: type[Exception], sentence: str
+) -> None:
+    end = PlaybookEnd(code, f"exited with status {code}", ansible._last_words(stderr))
+    refused = ansible._refused(Path("/bin/ansible-playbook"), end)
+    assert type(refused) is error and sentence in str(refused) and "usage:" not in str(refused)
+
+
+class Running:
+    """A run that is told events."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.folder = FleetFolder(tmp_path)
+        self.told: list[Member] = []
+        self.run = ansible_collect._Collecting(
+            self.folder, Asked([], 60.0), self.told.append, str, tmp_path
+        )
+        for name in ("a", "../b", "c\x1b[31m"):
+            self.run.heard(Event(event="host", host=name, groups=["g"], places={"rack": "r1"}))
+
+    def result(self, host: str, **more: object) -> Member:
+        self.run.heard(Event(event="result", host=host, **more))  # type: ignore[arg-type]
+        return self.told[-1]
+
+
+def test_events_become_members(tmp_path: Path) -> None:
+    running = Running(tmp_path)
+    assert [member.outcome for member in running.told] == ["not-asked"] * 3
+    assert running.told[0].groups == [("group", "g"), ("rack", "r1")]
+    assert (
+        running.result("a", state="unreachable", words="No route to host").outcome == "unreachable"
+    )
+    assert running.result("../b", state="failed", timed_out=True).reason == "no answer within 60 s"
+    old = running.result(
+        "../b",
+        state="failed",
+        words="The envcheck_ask action failed to execute in the expected time frame (75)",
+    )
+    assert old.outcome == "timed-out"
+    said = {"garbage": True, "rc": 0, "size": 3, "words": "hi!"}
+    assert running.result("a", state="ok", said=said).outcome == "unreadable"
+    assert running.told[-1].groups
+    running.result("not asked", state="ok")
+    assert set(running.run.members) == {"a", "../b", "c\x1b[31m"}
+
+
+def test_an_answer_that_is_no_snapshot_is_told_and_removed(tmp_path: Path) -> None:
+    running = Running(tmp_path)
+    answer = tmp_path / "answer"
+    answer.write_bytes(b"rubbish")
+    member = running.result("a", state="ok", said={"answer": str(answer), "rc": 0})
+    assert member.outcome == "unreadable" and not answer.exists()
+
+
+def test_no_room_for_answers_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(CouldNotLook, match="No space left"):
+        Running(tmp_path).result("a", state="ok", said={"full": "No space left on device"})
+
+
+def test_an_ansible_that_is_killed_is_told_with_what_is_kept(tmp_path: Path) -> None:
+    running = Running(tmp_path)
+    with pytest.raises(CouldNotLook, match=r"died by signal 9.*; 0 of 3 machines"):
+        running.run.check(PlaybookEnd(None, "died by signal 9 (SIGKILL)", ""))
+
+
+def test_the_roster_keeps_machines_of_earlier_runs(tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_text("{}")
+    running = Running(tmp_path)
+    running.result("a", state="unreachable", words="Connection refused")
+    running.run.write_roster()
+    names = [member.name for member in running.folder.members()]
+    assert names == sorted(["../b", "a", "c\x1b[31m", "old"])

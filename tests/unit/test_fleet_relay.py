@@ -1,0 +1,113 @@
+"""What a machine's answer is wrapped in, and what is made of anything that comes instead."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import json
+import zlib
+
+import pytest
+
+from envcheck.fleet.engines import relay
+from envcheck.fleet.engines.outcomes import of_garbage, of_relayed
+
+COOKIE = "envcheck-0123"
+
+
+def packed(output: bytes, outcome: str = "exited", code: int | None = 0, said: str = "") -> bytes:
+    told = json.dumps({"outcome": outcome, "code": code, "said": said, "python": "3.6.15"})
+    data = base64.b64encode(zlib.compress(output))
+    return b"\n@%s begin %s\n%s\n@%s end\n" % (
+        COOKIE.encode(),
+        told.encode(),
+        data,
+        COOKIE.encode(),
+    )
+
+
+def test_the_relay_can_be_read_by_python_3_6_and_goes_before_the_script() -> None:
+    whole = relay.before(b"print(1)\n", COOKIE, 60, 1000)
+    ast.parse(whole, feature_version=(3, 6))
+    assert whole.endswith(b"print(1)\n") and whole == relay.before(b"print(1)\n", COOKIE, 60, 1000)
+
+
+def test_an_answer_is_found_among_what_others_print() -> None:
+    found = relay.read(b"Welcome!\r\n" + packed(b'{"a": 1}') + b"bye\n", COOKIE, 100)
+    assert (found.outcome, found.code, found.output) == ("exited", 0, b'{"a": 1}')
+    assert found.python == "3.6.15" and of_relayed(found, 60) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "reason"),
+    [
+        (packed(b"", "timed-out", None), "timed-out", "no answer within 60 s"),
+        (packed(b"x" * 1001), "unreadable", "the answer is longer than a Snapshot may be"),
+        (packed(b"", "flooded", None), "unreadable", "the answer is longer than a Snapshot may be"),
+        (
+            packed(b"", code=2, said="envcheck-collector: /opt/tf: there is nothing\n"),
+            "failed",
+            "/opt/tf: there is nothing",
+        ),
+        (packed(b"", code=-9), "failed", "the collector exited with status -9"),
+        (packed(b"", "gone", None), "failed", "the connection was lost"),
+        (b"\n@envcheck-0123 old 2.7\n", "failed", "its Python is 2.7, and 3.6 is needed"),
+        (b"\n@envcheck-0123 none\n", "failed", "there is no python3"),
+        (
+            b"\n@envcheck-0123 not-started 'Cannot allocate memory'\n",
+            "failed",
+            "no process can be started: Cannot allocate memory",
+        ),
+        (packed(b"{}")[:-30], "unreadable", "the answer is cut off"),
+        (packed(b"{}").replace(b"begin {", b"begin ["), "unreadable", "the answer is damaged"),
+        (
+            b"@envcheck-0123 begin {}\n!!!\n@envcheck-0123 end",
+            "unreadable",
+            "the answer is damaged",
+        ),
+        (b"@envcheck-0123 \xff\xfe", "unreadable", "the answer is cut off"),
+        (b"", "unreadable", "what came is no answer"),
+    ],
+)
+def test_what_is_no_snapshot_is_told_with_its_reason(
+    answer: bytes, outcome: str, reason: str
+) -> None:
+    assert of_relayed(relay.read(answer, COOKIE, 1000), 60.0) == (outcome, reason)
+
+
+def test_a_bomb_is_not_unpacked_beyond_the_limit() -> None:
+    found = relay.read(packed(bytes(50_000_000)), COOKIE, 1000)
+    assert found.outcome == "flooded" and found.output == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "size", "outcome", "reason"),
+    [
+        ("hello\n!!\n", 0, 9, "unreadable", 'python3 there said no Snapshot, but "hello"'),
+        ("", 0, 0, "unreadable", "python3 there said nothing"),
+        ("", 127, 0, "failed", "python3 there exited with status 127"),
+        ("xx", 0, relay.LARGEST, "unreadable", "the answer is longer than a Snapshot may be"),
+        ("/bin/sh: 1: sudo: not found\n", 127, 9, "failed", "there is no sudo"),
+        (
+            "sudo: sorry, you must have a tty to run sudo\n",
+            1,
+            9,
+            "failed",
+            "its sudoers want a terminal (requiretty)",
+        ),
+        ("op is not in the sudoers file.", 1, 9, "failed", "its sudoers do not name this user"),
+        ("sh: write error: No space left on device", 1, 9, "failed", "its disk is full"),
+        ("\x1b]0;owned\x07\u202etxt", 0, 9, "unreadable", None),
+    ],
+)
+def test_garbage_is_told_safely(
+    words: str, code: int, size: int, outcome: str, reason: str | None
+) -> None:
+    found = of_garbage(words, code, size)
+    assert found[0] == outcome and found[1].isprintable() and len(found[1]) < 300
+    assert reason is None or found[1] == reason
+
+
+def test_the_command_quotes_what_it_is_given() -> None:
+    line = relay.shell("python3", ["--target", "/a b/$(x)'"], COOKIE)
+    assert "'/a b/$(x)'\"'\"''" in line and line.endswith(f"| head -c {relay.LARGEST}")
