@@ -21,6 +21,7 @@ from ..profiles.named import NAMED, of_one_machine
 from .model import Attribute
 
 NONE = "none"
+GPUS, NICS = "gpus.count", "nics.count"
 _MOST_DEVICES = 512  # of a kind: a Snapshot may come from anybody
 _LONGEST = 2000
 
@@ -47,6 +48,11 @@ def gpu_called(gpu: Gpu, position: int) -> str:
     """ "GPU 3": nvidia-smi's index, else its place among them."""
     index = known(gpu.index)
     return f"GPU {position if index is None else index}"
+
+
+def gpus_counted(gpus: Iterable[Gpu]) -> str:
+    """ "8 × NVIDIA H100 80GB HBM3": what a product is called in a profile; "" without any."""
+    return _counted(Counter(known(gpu.name) or "unknown" for gpu in gpus))
 
 
 def gpus_of(view: SnapshotView) -> list[Gpu]:
@@ -77,9 +83,8 @@ def _of(thing: object, keys: Iterable[tuple[str, Key]], device: str) -> Iterator
 
 def _gpus(view: SnapshotView) -> Iterator[Attribute]:
     gpus = gpus_of(view)
-    names = Counter(known(gpu.name) or "unknown" for gpu in gpus)
-    if names:
-        yield Attribute(key="gpus.count", words="GPUs", value=_counted(names))
+    if gpus:
+        yield Attribute(key=GPUS, words="GPUs", value=gpus_counted(gpus))
     for position, gpu in enumerate(gpus):
         yield from _of(gpu, _KEYS["gpus"], gpu_called(gpu, position))
 
@@ -89,7 +94,7 @@ def _nics(view: SnapshotView) -> Iterator[Attribute]:
     if isinstance(devices, Unavailable):
         return
     names = Counter(adapter_name(device) or "unknown" for device in devices)
-    yield Attribute(key="nics.count", words="adapters for RDMA", value=_counted(names) or NONE)
+    yield Attribute(key=NICS, words="adapters for RDMA", value=_counted(names) or NONE)
     for device in devices[:_MOST_DEVICES]:
         yield from _of(device, _KEYS["nics"], device.name[:_LONGEST])
 

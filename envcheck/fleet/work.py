@@ -8,12 +8,15 @@ import msgspec
 
 from .. import safe_text
 from ..comparison.model import Attribute, Measurement
-from ..facts.profile import Profile, Wanted
+from ..facts.profile import ProductTables, Profile, Tables, Wanted
 from .folder import Member
 from .model import JudgedMachine
 
 READY = b"ready"
 LONGEST = 1 << 19  # bytes of what is kept of a machine: with sixteen GPUs it has a third of that
+
+
+_Tables = dict[str, list[dict[str, tuple[Any, int]]]]  # as JSON has a profile's
 
 
 class ToJudge(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,16 +32,21 @@ class JudgeTask(msgspec.Struct, frozen=True, kw_only=True):
     work: list[ToJudge]
     pages: str | None = None
     where: str = ""  # of the profile; "" for none
-    tables: dict[str, list[dict[str, tuple[Any, int]]]] = {}
+    tables: _Tables = {}
+    products: list[tuple[tuple[Any, int], _Tables]] = []
 
     def profile(self) -> Profile | None:
         if not self.where:
             return None
-        tables = {
-            name: [{key: Wanted(*told) for key, told in one.items()} for one in these]
-            for name, these in self.tables.items()
-        }
-        return Profile(self.where, tables)
+        products = [ProductTables(Wanted(*name), _wanted(own)) for name, own in self.products]
+        return Profile(self.where, _wanted(self.tables), tuple(products))
+
+
+def _wanted(tables: _Tables) -> Tables:
+    return {
+        name: [{key: Wanted(*told) for key, told in one.items()} for one in these]
+        for name, these in tables.items()
+    }
 
 
 class JudgedLine(msgspec.Struct, array_like=True):

@@ -51,6 +51,7 @@ def side_by_side(
         pages=None if pages is None else str(pages),
         where="" if profile is None else profile.where or "-",
         tables={} if profile is None else profile.tables,  # type: ignore[arg-type]  # as JSON has it
+        products=[] if profile is None else list(profile.products),  # type: ignore[arg-type]
     )
     with scratch.directory() as folder:
         shares = [

@@ -9,6 +9,7 @@ from .keys import Kind
 
 _BOUND = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*([^<>=!,\s][^<>=!,]{0,80})")
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,6})?")
+_NUMBERS = re.compile(r"[\d.\-+_~]{1,120}")
 _NEAR = 0.01  # of a number that a device measures
 
 
@@ -23,12 +24,20 @@ def fits(wanted: Value, value: bool | float | str, kind: Kind) -> bool:
         if limits:
             have = _comparable(value, kind)
             return all(_within(have, sign, _comparable(limit, kind)) for sign, limit in limits)
+        if kind == "version" and not _NUMBERS.fullmatch(wanted.strip()):
+            return _begins_with(str(value).strip().lower(), wanted.strip().lower())
         if kind == "version":
             least = _comparable(wanted, kind)
             return _comparable(value, kind)[: len(least)] == least
     if isinstance(wanted, (int, float)) and isinstance(value, (int, float)):
         return abs(wanted - value) <= _NEAR * (isinstance(value, float) and abs(wanted))
     return str(wanted).strip().lower() == str(value).strip().lower()
+
+
+def _begins_with(value: str, wanted: str) -> bool:
+    """ "2.4.0+cu121" is itself alone; "6.8.0-45-generic" is no "6.8.0-45-lowlatency"."""
+    rest = value[len(wanted) :]
+    return value.startswith(wanted) and not rest[:1].isalnum()
 
 
 def bounds(text: str) -> list[tuple[str, str]]:

@@ -351,3 +351,5 @@ FORMATS = ("tf32", "fp16", "bf16", "int8", "fp8")
 PACKAGES = "packages"
 # Of [[gpus]] and [[nics]], beside their keys.
 COUNT, NAME = "count", "name"
+# [[products]]: sections of machines of one product each, [products.driver]; its name is its GPUs.
+PRODUCTS = "products"

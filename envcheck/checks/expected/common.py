@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...comparison.attributes import gpus_counted
 from ...facts.base import Unavailable
 from ...facts.evidence import Evidence
 from ...facts.missing import CannotJudge, CouldNotRun, Skip
-from ...facts.profile import Profile, Value, Wanted
+from ...facts.profile import ProductTables, Profile, Value, Wanted
 from ...facts.view import SnapshotView, need, show
 from ...findings.model import Finding, Remedy, Unjudged
 from ...findings.subjects import Subject
 from ...profiles.fits import fits
-from ...profiles.keys import Fact, Key
+from ...profiles.keys import SECTIONS, Fact, Key
+from ...profiles.rates import RATES
 
 _NOT_THERE = ("absent", "not-supported")  # somebody looked, and it is not what is wanted
 NONE = "none"  # what a profile calls what is not there
@@ -20,14 +22,57 @@ RAISED = "Make the machine what the profile says, or, if it is right as it is, c
 
 
 def wanted_tables(view: SnapshotView, *sections: str) -> dict[str, list[dict[str, Wanted]]]:
-    """The tables of these sections; raises Skip where no profile was given, or it says nothing of that."""
-    profile = profile_of(view)
-    found = {name: [table for table in profile.tables.get(name, []) if table] for name in sections}
+    """What a profile wants of these sections, of all machines and of this one's product.
+
+    Raises Skip where no profile was given, or it says nothing of that.
+    """
+    profile, product = profile_of(view), product_of(view)
+    own = {} if product is None else product.tables
+    found = {
+        name: _together(name, profile.tables.get(name, []), own.get(name, [])) for name in sections
+    }
     if not any(found.values()):
-        raise Skip(
-            f"the profile says nothing of this ({', '.join(f'[{name}]' for name in sections)})"
-        )
+        named = ", ".join(f"[{name}]" for name in sections)
+        of_it = " of a machine like this one" if profile.products and product is None else ""
+        raise Skip(f"the profile says nothing of this{of_it} ({named})")
     return found
+
+
+def _together(
+    section: str, common: list[dict[str, Wanted]], own: list[dict[str, Wanted]]
+) -> list[dict[str, Wanted]]:
+    """Tables of one section; where a section has one table, the product's keys come before all machines'."""
+    every = [table for table in [*common, *own] if table]
+    if section == RATES or (section in SECTIONS and SECTIONS[section].many) or not every:
+        return every
+    return [{key: wanted for table in every for key, wanted in table.items()}]
+
+
+def product_of(view: SnapshotView) -> ProductTables | None:
+    """The profile's product that this machine is one of; one with other counts of the same GPUs, where no
+    other product has these; None for neither."""
+    products = profile_of(view).products
+    if not products:
+        return None
+    try:
+        gpus = view.gpus
+    except CannotJudge:
+        return None
+    here = _plain(gpus_counted(gpus))
+    for product in products:
+        if _plain(str(product.name.value)) == here:
+            return product
+    alike = [one for one in products if _names(_plain(str(one.name.value))) == _names(here)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.replace(" x ", " × ").split()).casefold()
+
+
+def _names(name: str) -> set[str]:
+    """Of "7 × nvidia l4, 1 × nvidia t4"."""
+    return {part.partition(" × ")[2] for part in name.split(", ")}
 
 
 def profile_of(view: SnapshotView) -> Profile:

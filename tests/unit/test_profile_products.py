@@ -1,0 +1,165 @@
+"""Profiles of several products and of rates: which tables a machine is held against, and what is too slow."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from h100 import ABSENT, VICTIM, gpu, machine, with_fault
+from judged import told
+from test_comparison import kernels
+from test_diff import rated
+from test_profiles import held
+from whole import host
+
+from envcheck.exit_codes import UsageError
+from envcheck.fleet.work import JudgeTask
+from envcheck.profiles import reading
+from envcheck.profiles.fits import fits
+
+PRODUCTS = """\
+[driver]
+version = "535"
+
+[[products]]
+name = "8 x NVIDIA H100 80GB HBM3"
+
+[products.machine]
+cpus = 224
+
+[[products.gpus]]
+name = "NVIDIA H100 80GB HBM3"
+count = 8
+nvlinks = 18
+
+[[products]]
+name = "4 × NVIDIA L4"
+
+[products.driver]
+version = "570"
+
+[[products.gpus]]
+count = 4
+nvlinks = 0
+"""
+
+
+def test_a_machine_is_held_against_its_own_product() -> None:
+    well = held(machine(), PRODUCTS)
+    assert {well[code].outcome for code in ("EXP-002", "EXP-003", "EXP-004", "EXP-012")} == {"pass"}
+    assert well["EXP-012"].detail == "held against 8 x NVIDIA H100 80GB HBM3"
+    slow = held(with_fault(nvlinks=[]), PRODUCTS)["EXP-004"]
+    assert "NVLinks 18 (lab.toml, line 13); here it is 0" in told(slow)
+    other = held(machine([gpu(n, name="NVIDIA L4", nvlinks=[]) for n in range(4)]), PRODUCTS)
+    assert "driver 570 (lab.toml, line 19)" in told(other["EXP-002"]), "its own comes before all's"
+    assert other["EXP-004"].outcome == "pass"
+
+
+def test_a_machine_that_lost_a_gpu_is_still_of_its_product() -> None:
+    found = held(machine([gpu(n) for n in range(7)]), PRODUCTS)
+    assert found["EXP-012"].outcome == "pass"
+    assert "8 (lab.toml, line 12); here it is 7" in told(found["EXP-003"])
+
+
+def test_a_machine_of_no_product_is_said_so() -> None:
+    found = held(machine([gpu(n, name="NVIDIA T4") for n in range(2)]), PRODUCTS)
+    assert found["EXP-012"].outcome == "fail"
+    assert "this has 2 × NVIDIA T4, and it knows 8 x NVIDIA H100 80GB HBM3; 4 × NVIDIA L4" in told(
+        found["EXP-012"]
+    )
+    assert found["EXP-002"].outcome == "pass", "what is said of all holds for it, too"
+    assert "of a machine like this one" in found["EXP-003"].reason
+
+
+RATES = """\
+[[rates]]
+name = "kernels.L0.fp16"
+under = ""
+at_least = 580.5
+median = 600.0
+machines = 40
+unit = "TFLOP/s"
+"""
+
+
+def test_a_figure_below_its_bound_is_told_with_its_gpu_and_what_is_usual() -> None:
+    assert held(kernels(), RATES)["EXP-013"].outcome == "pass"
+    slow = held(rated(540.0), RATES)["EXP-013"]
+    assert slow.outcome == "fail"
+    assert (
+        "at least 580.5 TFLOP/s (lab.toml, line 4); here it is 540, -10% of the median of 40 machines"
+        in told(slow)
+    )
+    (finding,) = slow.findings
+    assert [subject.index for subject in finding.subjects] == [VICTIM]
+    assert finding.evidence[0].fact == "machine.micro_kernels.runs"
+
+
+def test_what_was_not_measured_here_or_under_something_else_is_no_failure() -> None:
+    nothing = held(machine(), RATES)["EXP-013"]
+    assert (nothing.outcome, nothing.reason) == (
+        "skipped",
+        "no rate of the profile was measured here",
+    )
+    other = held(rated(100.0, variables={"NVIDIA_TF32_OVERRIDE": "0"}), RATES)["EXP-013"]
+    assert other.outcome == "skipped" and "other circumstances" in other.reason
+    anywhere = RATES.replace('under = ""\n', "")
+    assert held(rated(100.0, variables={"A": "0"}), anywhere)["EXP-013"].outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "[[products]]\n[products.driver]\nversion = '5'",
+            "lab.toml:1: products.name: it must be its GPUs",
+        ),
+        (
+            PRODUCTS + 'ecc = "on"',
+            "lab.toml:24: products[1].gpus[0].ecc: it must be true or false",
+        ),
+        (PRODUCTS + "[products.gpuz]", 'products[1].gpuz: there is no section "gpuz"'),
+        ("products = 3", "products: it must be a table: [[products]]"),
+        ('[[products]]\nname = "a"\n[[products.driver]]', "it must be a table: [products.driver]"),
+        (RATES + 'at_most = ">= 3"', "lab.toml:8: rates[0].at_most: it must be a number"),
+        (RATES + "at_most = nan", "rates[0].at_most: it must be a number"),
+        ("[[rates]]\nat_least = 3", "rates[0].name: it must name a rate"),
+        ('[[rates]]\nname = "a"', "rates[0].name: it has neither at_least nor at_most"),
+        ('[[rates]]\nname = "a"\nat_leats = 3', 'there is no key "at_leats" here; did you mean'),
+        ('[[products]]\nname = "a"', "nothing is wanted in it"),
+    ],
+)
+def test_a_mistake_names_its_product_and_its_line(text: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        reading.parse(text, "lab.toml")
+    assert words in str(caught.value)
+
+
+def test_a_profile_reaches_the_processes_that_judge() -> None:
+    profile = reading.parse(PRODUCTS + RATES, "lab.toml")
+    task = JudgeTask(
+        work=[],
+        where=profile.where,
+        tables=profile.tables,  # type: ignore[arg-type]
+        products=list(profile.products),  # type: ignore[arg-type]
+    )
+    assert msgspec.json.decode(msgspec.json.encode(task), type=JudgeTask).profile() == profile
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value", "good"),
+    [
+        ("2.4.0+cu121", "2.4.0+cu121", True),
+        ("2.4.0+cu121", "2.4.0+cu118", False),
+        ("6.8.0-45-generic", "6.8.0-45-lowlatency", False),
+        ("6.8.0-45", "6.8.0-45-generic", True),
+        ("2.4.0rc1", "2.4.0rc12", False),
+    ],
+)
+def test_a_version_with_words_in_it_is_that_one(wanted: str, value: str, good: bool) -> None:
+    assert fits(wanted, value, "version") is good
+
+
+def test_none_is_what_is_not_there() -> None:
+    text = '[machine]\nlockdown = "none"\n'
+    assert held(machine(host=host(lockdown=ABSENT)), text)["EXP-001"].outcome == "pass"
+    assert held(machine(host=host(lockdown="integrity")), text)["EXP-001"].outcome == "fail"
