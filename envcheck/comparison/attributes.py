@@ -16,7 +16,7 @@ from ..facts.base import Unavailable, known
 from ..facts.gpu import Gpu
 from ..facts.missing import CannotJudge
 from ..facts.view import SnapshotView
-from ..profiles.keys import SECTIONS, Fact, Key, adapter_name, adapters
+from ..profiles.keys import NAME, SECTIONS, Fact, Key, adapter_name, adapters
 from ..profiles.named import NAMED, of_one_machine
 from .model import Attribute
 
@@ -86,7 +86,7 @@ def _gpus(view: SnapshotView) -> Iterator[Attribute]:
     if gpus:
         yield Attribute(key=GPUS, words="GPUs", value=gpus_counted(gpus))
     for position, gpu in enumerate(gpus):
-        yield from _of(gpu, _KEYS["gpus"], gpu_called(gpu, position))
+        yield from _device("gpus", gpu, gpu_called(gpu, position), known(gpu.name) or "unknown")
 
 
 def _nics(view: SnapshotView) -> Iterator[Attribute]:
@@ -96,7 +96,12 @@ def _nics(view: SnapshotView) -> Iterator[Attribute]:
     names = Counter(adapter_name(device) or "unknown" for device in devices)
     yield Attribute(key=NICS, words="adapters for RDMA", value=_counted(names) or NONE)
     for device in devices[:_MOST_DEVICES]:
-        yield from _of(device, _KEYS["nics"], device.name[:_LONGEST])
+        yield from _device("nics", device, device.name[:_LONGEST], adapter_name(device))
+
+
+def _device(section: str, thing: object, called: str, name: str) -> Iterator[Attribute]:
+    yield Attribute(key=f"{section}.{NAME}", words="name", value=name[:_LONGEST], device=called)
+    yield from _of(thing, _KEYS[section], called)
 
 
 def _counted(names: Counter[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ from .keys import (
     package,
 )
 
+_BARE = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _HEAD = """\
 # A profile: what a machine must be. `envcheck doctor --expect FILE` holds one against it.
 # What is left out is not looked at: take out what may differ. A list wants any of its items;
@@ -39,27 +41,28 @@ def write(view: SnapshotView, proven: list[str]) -> str:
         if section.many:
             for called, devices in _by_name(view, name).items():
                 lines = _device_lines(name, section.keys, called, devices)
-                parts.append(_table(f"[[{name}]]", section.comment, lines))
+                parts.append(table(f"[[{name}]]", section.comment, lines))
             continue
         lines = [line for key in section.keys for line in _line(key, key.fact(view))]
-        parts.append(_table(f"[{name}]", section.comment, lines))
+        parts.append(table(f"[{name}]", section.comment, lines))
     formats: list[Value] = [one for one in FORMATS if one in proven]
     if formats:
-        lines = [_pair(PROVEN, formats, "on every GPU")]
+        lines = [pair(PROVEN, formats, "on every GPU")]
         parts.append(
-            _table(f"[{TENSOR_CORES}]", "Number formats for which Tensor Cores are proven.", lines)
+            table(f"[{TENSOR_CORES}]", "Number formats for which Tensor Cores are proven.", lines)
         )
     lines = [
-        _pair(name, version, "")
+        pair(name, version, "")
         for name in FRAMEWORKS
         if (version := known(package(view, name))) is not None
     ]
-    parts.append(_table(f"[{PACKAGES}]", "Packages of the target (--target), by name.", lines))
+    parts.append(table(f"[{PACKAGES}]", "Packages of the target (--target), by name.", lines))
     return "\n".join(filter(None, parts))
 
 
-def _table(header: str, comment: str, lines: list[str]) -> str:
-    return "\n".join([f"# {comment}", header, *lines, ""]) if lines else ""
+def table(header: str, comment: str, lines: list[str]) -> str:
+    """A table of a profile; "" where nothing stands in it."""
+    return "\n".join([*([f"# {comment}"] if comment else []), header, *lines, ""]) if lines else ""
 
 
 def _by_name(view: SnapshotView, section: str) -> dict[str, list[Any]]:
@@ -80,7 +83,7 @@ def _by_name(view: SnapshotView, section: str) -> dict[str, list[Any]]:
 
 def _device_lines(section: str, keys: tuple[Key, ...], name: str, devices: list[Any]) -> list[str]:
     meaning = "its words are enough: H100" if section == "gpus" else "board_id, or the driver"
-    lines = [_pair(NAME, name, meaning), _pair(COUNT, len(devices), "")]
+    lines = [pair(NAME, name, meaning), pair(COUNT, len(devices), "")]
     for key in keys:
         values = {known(key.fact(device)) for device in devices}
         if len(values) == 1:
@@ -98,10 +101,11 @@ def _line(key: Key, fact: object) -> Iterator[str]:
     value: Value = f">= {fact}" if key.least else fact
     obvious = key.words.lower() == key.name.replace("_", " ")
     comment = key.comment or ("" if obvious else key.words)
-    yield _pair(key.name, value, comment)
+    yield pair(key.name, value, comment)
 
 
-def _pair(name: str, value: Value, comment: str) -> str:
+def pair(name: str, value: Value, comment: str) -> str:
+    name = name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
     return f"{name} = {_toml(value)}" + (f"  # {comment}" if comment else "")
 
 
@@ -109,5 +113,5 @@ def _toml(value: Value) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, float):
-        return f"{value:g}" if value.is_integer() else repr(value)
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

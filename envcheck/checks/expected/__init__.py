@@ -11,6 +11,5 @@ AREA = Area(
     position=125,
     needs=MACHINE
     | {"containers", "cuda", "micro_kernels", "packages", "network"}
-    | {"interpreter", "environment", "loader", *FRAMEWORKS}
-    | {"acceleration", "bench", "soak"},
+    | {"interpreter", "environment", "loader", *FRAMEWORKS},
 )

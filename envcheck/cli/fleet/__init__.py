@@ -12,6 +12,7 @@ SUBCOMMANDS = {
     "collect": "ask many machines for their Snapshots",
     "report": "judge the Snapshots in a directory, however they came there",
     "watch": "tell what turns in a directory of Snapshots",
+    "baseline": "keep what the healthy ones have in common, as a profile for --expect",
 }
 
 EPILOG = """\
@@ -19,7 +20,8 @@ examples:
   envcheck fleet doctor -i hosts.ini   ask all, then say what is wrong
   envcheck fleet collect -i hosts.ini  ask the machines of an Ansible inventory
   envcheck fleet report snapshots/     a directory of NAME.json, from wherever
-  envcheck fleet watch snapshots/      what turned, a line each"""
+  envcheck fleet watch snapshots/      what turned, a line each
+  envcheck fleet baseline snapshots/   what its healthy ones have in common"""
 
 
 def add_arguments(parser: Parser) -> None:

@@ -87,7 +87,7 @@ def show(
     from ...profiles import reading
 
     held_against = None if profile is None else reading.read(profile)
-    found = result(_judged(folder, members, held_against, quiet=arguments.quiet))
+    found = result(judged_machines(folder, members, held_against, quiet=arguments.quiet))
     files.write(arguments.output, _render(found, arguments, next_steps))
     return ExitCode.HEALTHY if arguments.exit_zero else exit_code(found, arguments.fail_on)
 
@@ -104,7 +104,7 @@ def exit_code(found: FleetResult, fail_on: str) -> ExitCode:
     return ExitCode.COULD_NOT_LOOK if silent else ExitCode.HEALTHY
 
 
-def _judged(
+def judged_machines(
     folder: FleetFolder, members: list[Member], profile: Profile | None, *, quiet: bool
 ) -> list[JudgedMachine]:
     from ...fleet.judging import judged
