@@ -13,6 +13,7 @@ SUBCOMMANDS = {
     "report": "judge the Snapshots in a directory, however they came there",
     "watch": "tell what turns in a directory of Snapshots",
     "baseline": "keep what the healthy ones have in common, as a profile for --expect",
+    "slurm-prolog": "print a script for Slurm that drains a node which is not well",
 }
 
 EPILOG = """\
