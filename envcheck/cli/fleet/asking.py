@@ -52,7 +52,7 @@ def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> li
     What was kept stays, and fleet.json tells of it, also where this is interrupted. Raises UsageError,
     CouldNotLook where the engine itself fails.
     """
-    from ...fleet.engines import ansible_collect, slurm_collect
+    from ...fleet.engines import ansible, ansible_collect, slurm_collect
     from ...fleet.folder import FleetFolder
     from ...install import signals
 
@@ -61,6 +61,8 @@ def ask(arguments: argparse.Namespace, path: Path, *, quiet: bool = False) -> li
     if cluster is None and machines is None:
         raise UsageError("which machines? name them: -i INVENTORY, or --slurm")
     asked = _asked(arguments)
+    if machines is not None:
+        ansible.find()  # before a directory is made for nothing
     folder = FleetFolder(_directory(path))
     with _AskingLine(quiet) as shown, signals.ending_raises():
         if cluster is not None:

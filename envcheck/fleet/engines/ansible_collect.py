@@ -83,7 +83,8 @@ class _Collecting:
         if event.event == "started":
             self._version = event.version
         elif event.event == "play":
-            self._say(f"asking {event.hosts} machines by ansible-core {self._version} ({find()})")
+            machines = "1 machine" if event.hosts == 1 else f"{event.hosts} machines"
+            self._say(f"asking {machines} by ansible-core {self._version} ({find()})")
         elif event.event == "host":
             groups = [("group", name) for name in event.groups]
             groups += list(event.places.items())

@@ -1,0 +1,146 @@
+"""`envcheck fleet collect` where it does not end as it should, and where it asks for a password."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli import PYTHON, environment
+from processes import wait_for
+
+pytestmark = pytest.mark.fleet
+SECRET = "a password that is shown to nobody"
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Path:
+    """Machines that are this one, by Ansible's connection `local`."""
+    beside = Path(sys.executable).parent / "ansible-playbook"
+    if not beside.exists() and shutil.which("ansible-playbook") is None:
+        pytest.skip("there is no ansible-playbook on this machine")
+    (tmp_path / "ansible.cfg").touch()
+    found = tmp_path / "hosts.ini"
+    here = f"ansible_connection=local ansible_python_interpreter={sys.executable}"
+    found.write_text(f"[here]\nhere[1:2] {here} rack=r7\n[here:vars]\napi_token='{SECRET}'\n")
+    return found
+
+
+def command(inventory: Path, folder: Path, *words: str) -> tuple[list[str], dict[str, str]]:
+    argv = [PYTHON, "-m", "envcheck", "fleet", "collect", "-i", str(inventory), str(folder)]
+    home = inventory.parent
+    variables = {"ANSIBLE_HOME": str(home / "ansible"), "ANSIBLE_CONFIG": str(home / "ansible.cfg")}
+    return [*argv, "--level=quick", *words], environment(**variables)
+
+
+def collect(inventory: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    argv, env = command(inventory, folder, *words)
+    return subprocess.run(
+        argv, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False
+    )  # fmt: skip
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A directory with room for fleet.json alone."""
+    if os.geteuid():
+        pytest.skip("a small file system takes root")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=3", "small", str(folder)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    (folder / "filler").write_bytes(bytes(56 << 10))
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk_is_told_in_a_sentence(inventory: Path, small: Path) -> None:
+    done = collect(inventory, small)
+    assert done.returncode == 4 and not done.stdout
+    told = f"envcheck: {small}: No space left on device: 0 of 2 machines' answers are kept there"
+    assert done.stderr.splitlines()[-1] == told
+
+
+def test_an_ansible_that_is_killed_takes_its_own_with_it(inventory: Path, tmp_path: Path) -> None:
+    argv, env = command(inventory, tmp_path / "fleet")
+    process = subprocess.Popen(
+        argv, env=env, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, start_new_session=True
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None and "asking 2 machines" in process.stderr.readline()
+        (main,) = [pid for pid in ansibles(inventory) if parent(pid) == process.pid]
+        os.kill(main, signal.SIGKILL)
+        _, said = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 4
+    assert "ansible-playbook died by signal 9 (SIGKILL); " in said, said
+    assert wait_for(lambda: not ansibles(inventory))
+    roster = json.loads((tmp_path / "fleet" / "fleet.json").read_text())
+    left = [one for one in roster["members"] if one.get("outcome") == "not-asked"]
+    assert left and {"group", "rack"} == {kind for kind, _ in left[0]["groups"]}
+
+
+def ansibles(inventory: Path) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if str(inventory).encode() in words and any(
+            w.endswith(b"/ansible-playbook") for w in words
+        ):
+            found.append(int(entry.name))
+    return found
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_a_password_is_asked_for_on_the_terminal(inventory: Path, tmp_path: Path) -> None:
+    argv, env = command(inventory, tmp_path / "fleet", "--limit", "here1", "--", "--ask-pass")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(argv[0], argv, env)
+    said, answered = b"", False
+    try:
+        while select.select([terminal], [], [], 100.0)[0]:
+            try:
+                said += os.read(terminal, 4096)
+            except OSError:  # it has ended
+                break
+            if b"SSH password: " in said and not answered:
+                os.write(terminal, SECRET.encode() + b"\n")
+                answered = True
+        else:
+            os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+    finally:
+        os.close(terminal)
+    assert answered and os.waitstatus_to_exitcode(status) == 0, said
+    assert SECRET.encode() not in said
+    assert (tmp_path / "fleet" / "here1.json").exists()
+
+
+def test_words_that_ansible_does_not_know_are_refused_in_its_words(
+    inventory: Path, tmp_path: Path
+) -> None:
+    done = collect(inventory, tmp_path / "fleet", "--", "--no-such-option")
+    assert done.returncode == 2 and not (tmp_path / "fleet" / "fleet.json").exists()
+    assert done.stderr.endswith("ansible-playbook: unrecognized arguments: --no-such-option\n"), (
+        done.stderr
+    )
+    done = collect(inventory, tmp_path / "fleet", "--limit", "nowhere")
+    assert done.returncode == 2 and "hosts" in done.stderr and done.stderr.count("\n") <= 2
