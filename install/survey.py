@@ -49,7 +49,7 @@ def look(request: Request, collected: Future[Collected]) -> SurveyedMachine:
     """
     # Not safe in threads the first time: python/cpython issue 92452, met here when two look for uv at once.
     sysconfig.get_config_vars()
-    public = None if request.offline else background(lambda: _public(request))
+    public = None if request.offline else background(lambda: public_for(request))
     obtainable = None if request.offline else background(finding.obtainable)
     interpreters = finding.interpreters(request.python)
     return SurveyedMachine(
@@ -60,7 +60,7 @@ def look(request: Request, collected: Future[Collected]) -> SurveyedMachine:
     )
 
 
-def _public(request: Request) -> PublicIndex:
+def public_for(request: Request) -> PublicIndex:
     """The one that the request names, whatever pip and uv say, else theirs."""
     given = [index.removeprefix(f"{PUBLIC}=") for index in request.indexes]
     named = [index for index in given if index.startswith(("https://", "http://"))]

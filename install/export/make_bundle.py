@@ -71,7 +71,7 @@ def make(
         }
         missing = [file for file in part.files if not store.has(file.sha256)]
         wanted = [*part.files, *own_requirements.files(locks)]
-        _check_room(output, store, wanted, missing)
+        check_room(output, store, wanted, missing)
         reporter.say(f"fetching {len(wanted)} files")
         fetcher.want_all(wanted)
         fetcher.wait()
@@ -145,7 +145,7 @@ def _alone(store: Store, exits: ExitStack, say: Callable[[str], None]) -> None:
             exits.callback(lock.release)
 
 
-def _check_room(
+def check_room(
     output: Path, store: Store, files: Sequence[LockedFile], missing: Sequence[LockedFile]
 ) -> None:
     """Raises Cannot. On the way a file is there twice: in the store, and in what is written."""

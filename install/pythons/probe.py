@@ -42,9 +42,16 @@ class InterpreterAnswer(msgspec.Struct, frozen=True, kw_only=True):
     def interpreter(self, path: str, found_in: str) -> Interpreter:
         """It, called by this path unless that is an environment's, or a script which starts it."""
         same = Path(path).resolve() == Path(self.path).resolve() and not self.in_environment
+        return self._called(path if same or not is_executable(self.path) else self.path, found_in)
+
+    def elsewhere(self, path: str, machine: str) -> Interpreter:
+        """It, on another machine, which called it by this path."""
+        return self._called(self.path if self.in_environment and self.path else path, machine)
+
+    def _called(self, path: str, found_in: str) -> Interpreter:
         library, _, glibc = self.libc.partition(" ")
         return Interpreter(
-            path=path if same or not is_executable(self.path) else self.path,
+            path=path,
             version=self.version,
             found_in=found_in,
             implementation=self.implementation,
@@ -63,13 +70,13 @@ def ask(paths: Iterable[str]) -> dict[str, InterpreterAnswer | str]:
 
     Of one that does not answer: why, as the end of a sentence that begins with its path.
     """
-    script = Path(__file__).with_name("probe_script.py").read_text(encoding="utf-8")
+    code = script()
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     wanted = iter(dict.fromkeys(paths))
     answers: dict[str, InterpreterAnswer | str] = {}
     while some := list(islice(wanted, AT_ONCE)):
         results = processes.run_side_by_side(
-            [[path, "-I", "-B", "-c", script] for path in some],
+            [[path, "-I", "-B", "-c", code] for path in some],
             deadline=DEADLINE,
             env=env,
             cwd=Path("/"),  # what a version manager reads in the working directory has no say
@@ -80,6 +87,20 @@ def ask(paths: Iterable[str]) -> dict[str, InterpreterAnswer | str]:
 
 def is_executable(path: str) -> bool:
     return Path(path).is_file() and os.access(path, os.X_OK)
+
+
+def script() -> str:
+    """What an interpreter runs to say what it is."""
+    return Path(__file__).with_name("probe_script.py").read_text(encoding="utf-8")
+
+
+def answer_in(text: bytes) -> InterpreterAnswer | None:
+    """The answer in what an interpreter has printed on another machine; None where there is none."""
+    begin, end = text.find(_BEGIN), text.rfind(_END)
+    try:
+        return msgspec.json.decode(text[begin + len(_BEGIN) : end], type=InterpreterAnswer)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def _read(result: Any) -> InterpreterAnswer | str:

@@ -244,9 +244,11 @@ def _one_python(host: dict[str, Any], upper: Path) -> None:
         python.chmod(0o755)
     elif own:
         for name in {"python3", Path(own).name}:
-            if Path("/usr/bin", name).resolve() != Path(own) or name == "python3":
+            if Path("/usr/bin", name).resolve() != Path(own):
+                # A link would have an environment look for its library in /usr/lib.
                 (upper / "usr/bin" / name).unlink(missing_ok=True)
-                (upper / "usr/bin" / name).symlink_to(own)
+                (upper / "usr/bin" / name).write_text(f'#!/bin/sh\nexec {own} "$@"\n')
+                (upper / "usr/bin" / name).chmod(0o755)
 
 
 def _devices(dev: Path) -> None:

@@ -185,5 +185,5 @@ def test_no_class_name_stands_for_two_things() -> None:
             for node in ast.walk(parsed(path))
             if isinstance(node, ast.ClassDef)
         ]
-        names = [name for name, _ in found]
+        names = [name for name, _ in found if name != "ActionModule"]  # Ansible wants it called so
         assert [pair for pair in found if names.count(pair[0]) > 1] == []

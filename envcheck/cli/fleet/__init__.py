@@ -14,6 +14,9 @@ SUBCOMMANDS = {
     "watch": "tell what turns in a directory of Snapshots",
     "baseline": "keep what the healthy ones have in common, as a profile for --expect",
     "slurm-prolog": "print a script for Slurm that drains a node which is not well",
+    "install": "install on many machines, in waves, each verified by its own doctor",
+    "rollback": "go back, on many machines, to what was in use before a roll-out",
+    "playbook": "print the playbooks and roles that this runs",
 }
 
 EPILOG = """\
@@ -22,7 +25,8 @@ examples:
   envcheck fleet collect -i hosts.ini  ask the machines of an Ansible inventory
   envcheck fleet report snapshots/     a directory of NAME.json, from wherever
   envcheck fleet watch snapshots/      what turned, a line each
-  envcheck fleet baseline snapshots/   what its healthy ones have in common"""
+  envcheck fleet baseline snapshots/   what its healthy ones have in common
+  envcheck fleet install tensorflow -i hosts.ini --plan"""
 
 
 def add_arguments(parser: Parser) -> None:

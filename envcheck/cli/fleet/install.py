@@ -1,0 +1,204 @@
+"""`envcheck fleet install`: the same environment on many machines, in waves, verified on each of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ... import json_text
+from ...exit_codes import Cannot, ExitCode, UsageError
+from .. import files, messages, selection, stacks
+from ..parser import Parser
+from ..style import style_of
+from ..terminal import Terminal, add_quiet
+from . import inventory, rollout_options
+
+if TYPE_CHECKING:
+    from ...fleet.engines.ansible import Inventory
+    from ...fleet.rollout.bundles import Bundled
+    from ...fleet.rollout.model import LeftOutMachines, PlannedRollout
+    from ...install.request import Request
+
+EPILOG = """\
+examples:
+  envcheck fleet install tensorflow -i hosts.ini --plan   which machines get what
+  envcheck fleet install tensorflow -i hosts.ini          one, a tenth, the rest
+  envcheck fleet install torch -i hosts.ini --waves 2,50% --max-fail 5%
+  envcheck fleet install ngc-tf2 -i hosts.ini             NVIDIA's container"""
+
+MORE = """\
+  envcheck fleet install torch -i hosts.ini --mirror https://pypi.example/simple/
+
+Packages are fetched once, here, and carried to the machines through Ansible's
+connection; with --mirror the machines fetch them there. On each machine it is
+a transaction: the doctor verifies it, or the machine is as it was. Run again,
+it goes on with what is left, with the same versions.
+exit codes: of the machines the worst: 0 all done, 3 some cannot (left out),
+4 some could not be looked at, 5 failed and put back, 6 failed and not put
+back; 130 interrupted"""
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.epilog, parser.more = EPILOG, MORE
+    groups = selection.add_arguments(parser)
+    groups.container.add_argument(
+        "--engine",
+        choices=("podman", "docker", "apptainer", "enroot"),
+        help="what holds and runs the image there (default: what works)",
+    )
+    inventory.add_arguments(parser)
+    parser.add_argument("--plan", action="store_true", help="show what would happen, and stop")
+    parser.add_argument(
+        "--strict", action="store_true", help="begin nothing where one machine is left out"
+    )
+    parser.add_argument(
+        "--mirror",
+        metavar="URL",
+        help="the index from which the machines fetch the packages themselves",
+    )
+    parser.add_argument(
+        "--upgrade", action="store_true", help="resolve again, and install what is newer"
+    )
+    rollout_options.add_arguments(parser)
+    add_quiet(parser)
+    parser.rare("--engine", "--python", "--image", "--allow-no-gpu")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    stacks.settle(arguments)
+    _refuse(arguments)
+    from ...fleet.rollout import waves
+    from ...install.signals import ending_raises
+
+    waved, max_fail = waves.parse(arguments.waves), waves.max_fail(arguments.max_fail)
+    request = selection.request_of(arguments)
+    named = rollout_options.machines_of(arguments)
+    told = msgspec.json.encode([msgspec.to_builtins(request), named.sources])
+    folder = rollout_options.kept(arguments, request.flavour or _named(request), told)
+    with ending_raises(), Terminal(quiet=arguments.quiet) as shown:
+        bundled, plan = _planned(arguments, request, named, folder, shown, waved, max_fail)
+    if bundled is None:
+        return _stop(arguments, plan)
+    from ...fleet.engines.ansible import CONTENT
+    from ...fleet.rollout import running, surveying
+
+    variables = running.variables(waved, max_fail, folder / "logs", arguments.deadline)
+    asked = surveying.added(named, "envcheck_fit", _tree(bundled), folder)
+    variables["envcheck_hosts"] = "envcheck_fit"
+    return rollout_options.carry_out(
+        arguments, CONTENT / "install.yml", asked, plan.machines, variables, folder, plan
+    )
+
+
+def _refuse(arguments: argparse.Namespace) -> None:
+    selection.refuse_other_mode(arguments)
+    if arguments.lock:
+        raise UsageError(
+            "--lock is of one machine's Python; many machines are resolved for",
+            hint="leave it out: the next run of the same command takes the same versions",
+        )
+    if arguments.mirror:
+        if arguments.mode == "container":
+            raise UsageError("--mirror is for --mode wheel", "the engines there have registries")
+        if "@" in arguments.mirror.partition("://")[2].partition("/")[0]:
+            raise UsageError(
+                "--mirror: a password in the URL would lie on every machine",
+                hint="leave it out: pip's settings or netrc there may hold it",
+            )
+
+
+def _planned(
+    arguments: argparse.Namespace,
+    request: Request,
+    named: Inventory,
+    folder: Path,
+    shown: Terminal,
+    waved: list[str],
+    max_fail: str,
+) -> tuple[list[Bundled] | None, PlannedRollout]:
+    """The plan, shown and agreed to, with bundles that are written; None where it ends with the plan."""
+    from ...fleet.folder import FleetFolder
+    from ...fleet.rollout import bundles, planning, running, surveying, waves
+    from ...install.export.elsewhere import ElsewhereShop
+
+    snapshots = FleetFolder(folder / "snapshots")
+    snapshots.path.mkdir(exist_ok=True)
+    machines = surveying.look(snapshots, named, lambda member: None, shown.say)
+    if arguments.mirror:
+        request = msgspec.structs.replace(request, indexes=[*request.indexes, arguments.mirror])
+    with ElsewhereShop(request, arguments.jobs, shown) as shop:
+        fitting, left = planning.plan(request, machines, shop.own_python, shop.answers)
+        mirror = arguments.mirror or ""
+        bundled = [
+            bundles.prepare(
+                one, request, folder / "bundles", shop, mirror=mirror, upgrade=arguments.upgrade
+            )
+            for one in fitting
+        ]
+        groups = [one.group for one in bundled]
+        count = sum(len(group.machines) for group in groups)
+        plan = planning.planned(groups, left, waves.sizes(waved, count), max_fail)
+        running.keep(folder / "plan.json", plan)
+        shown.clear()
+        if not _go_on(arguments, plan, left):
+            return None, plan
+        for one in bundled:
+            bundles.write(one, shop, mirror=mirror)
+    shown.clear()
+    return bundled, plan
+
+
+def _go_on(
+    arguments: argparse.Namespace, plan: PlannedRollout, left: list[LeftOutMachines]
+) -> bool:
+    if arguments.plan:
+        return False
+    if arguments.format == "text" and not arguments.quiet:
+        from ...fleet.rollout import text
+
+        messages.show(text.render_plan(plan, **style_of(sys.stderr)._asdict()) + "\n")
+    if not plan.groups:
+        reasons = "; ".join(f"{one.hosts}: {one.reason}" for one in left)
+        raise Cannot(f"none of the machines can have it: {reasons}")
+    if left and arguments.strict:
+        reasons = "; ".join(f"{one.hosts}: {one.reason}" for one in left)
+        raise Cannot(f"--strict: some machines cannot have it: {reasons}; nothing was begun")
+    return rollout_options.agreed(arguments, "Go on?")
+
+
+def _stop(arguments: argparse.Namespace, plan: PlannedRollout) -> int:
+    """After a plan, or a no."""
+    if not arguments.plan:
+        files.write(None, "Nothing was touched.\n")
+        return ExitCode.INTERRUPTED
+    if arguments.format == "json":
+        files.write(None, json_text.render(plan))
+    else:
+        from ...fleet.rollout import text
+
+        files.write(None, text.render_plan(plan, **style_of(sys.stdout)._asdict()))
+    return max((one.exit_code for one in plan.left_out), default=int(ExitCode.HEALTHY))
+
+
+def _tree(bundled: list[Bundled]) -> dict[str, Any]:
+    """The inventory that says which machine gets which bundle."""
+    return {
+        "children": {
+            one.group.name: {
+                "hosts": {
+                    name: {"envcheck_python": one.fitting.python[name]}
+                    for name in one.group.machines
+                },
+                "vars": {"envcheck_bundle": str(one.place), "envcheck_arguments": one.arguments},
+            }
+            for one in bundled
+        }
+    }
+
+
+def _named(request: Request) -> str:
+    return Path(request.stack).stem or request.mode

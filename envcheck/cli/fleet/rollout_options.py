@@ -1,0 +1,143 @@
+"""What `fleet install` and `fleet rollback` share: waves, when to stop, where logs are kept, a question."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ... import json_text
+from ...exit_codes import Cannot, ExitCode, UsageError
+from .. import environments, files, messages
+from ..durations import duration
+from ..parser import Parser
+from ..style import style_of
+from . import inventory
+
+if TYPE_CHECKING:
+    from ...fleet.engines.ansible import Inventory
+    from ...fleet.rollout.model import MachineEnd, PlannedRollout
+    from ...fleet.rollout.running import RolloutRun
+
+
+def add_arguments(parser: Parser) -> None:
+    group = parser.add_argument_group("roll-out")
+    group.add_argument(
+        "--waves",
+        default="1,10%,100%",
+        metavar="LIST",
+        help="machines at a time, as Ansible's serial: numbers or shares (default: 1,10%%,100%%)",
+    )
+    group.add_argument(
+        "--max-fail",
+        default="0",
+        metavar="N|N%",
+        help="how many may fail before no further one is begun (default: 0)",
+    )
+    group.add_argument(
+        "--deadline",
+        type=duration("1m", "7d"),
+        default=7200.0,
+        metavar="TIME",
+        help="what one machine may take (default: 2h)",
+    )
+    group.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    group.add_argument(
+        "--keep",
+        metavar="DIR",
+        help="where plan, bundles and the machines' logs are kept (default: in envcheck's state, by what is"
+        " asked for: the next run goes on from there)",
+    )
+    files.add_format(parser, json="for programs")
+    parser.rare("--deadline", "--keep")
+
+
+def machines_of(arguments: argparse.Namespace) -> Inventory:
+    """Raises UsageError where none were named."""
+    named = inventory.wanted(arguments)
+    if named is None:
+        raise UsageError("which machines? name them: -i INVENTORY")
+    return named
+
+
+def kept(arguments: argparse.Namespace, what: str, told: bytes) -> Path:
+    """The directory of this roll-out, made. told: what makes it another roll-out."""
+    from ...install import places
+
+    if arguments.keep:
+        path = Path(arguments.keep).expanduser().absolute()
+    else:
+        name = f"{what}-{hashlib.sha256(told).hexdigest()[:10]}"
+        path = places.state() / "rollouts" / name
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Cannot(f"{path}: cannot be made: {error.strerror}", "--keep names another") from None
+    return path
+
+
+def agreed(arguments: argparse.Namespace, question: str) -> bool:
+    """Asks where somebody is there to answer."""
+    asking = not arguments.yes and sys.stdin.isatty() and sys.stderr.isatty()
+    return not asking or environments.answered(f"{question} [Y/n] ", default=True)
+
+
+def carry_out(
+    arguments: argparse.Namespace,
+    playbook: Path,
+    named: Inventory,
+    names: Sequence[str],
+    variables: dict[str, object],
+    folder: Path,
+    plan: PlannedRollout | None,
+) -> int:
+    """Run it, and tell what became of each machine, also of what was interrupted; the exit code."""
+    from ...fleet.rollout import running
+
+    run = running.RolloutRun(names, folder / "logs", _say)
+    code = None
+    try:
+        run.run(playbook, named, variables)
+    except KeyboardInterrupt:
+        run.stopped = "interrupted"
+        code = ExitCode.INTERRUPTED
+    return report(arguments, run, folder, plan, code)
+
+
+def report(
+    arguments: argparse.Namespace,
+    run: RolloutRun,
+    folder: Path,
+    plan: PlannedRollout | None,
+    code: ExitCode | None = None,
+) -> int:
+    from ... import __version__
+    from ...fleet.rollout import running, text
+    from ...fleet.rollout.model import SCHEMA, RolloutResult
+
+    ends = [*run.ends.values(), *(text.left_out(plan) if plan else [])]
+    result = RolloutResult(
+        schema=SCHEMA,
+        envcheck=__version__,
+        exit_code=int(running.worst(ends) if code is None else code),
+        plan=plan,
+        machines=ends,
+        stopped=run.stopped,
+        logs=str(folder / "logs"),
+    )
+    running.keep(folder / "result.json", result)
+    if arguments.format == "json":
+        files.write(None, json_text.render(result))
+    else:
+        files.write(None, text.render_result(result, **style_of(sys.stdout)._asdict()))
+    return result.exit_code
+
+
+def _say(end: MachineEnd) -> None:
+    """A line for each machine, as soon as it is known what became of it."""
+    from ...fleet.rollout.text import sentence
+
+    messages.say(f"wave {end.wave}: {end.name}: {sentence(end)}")

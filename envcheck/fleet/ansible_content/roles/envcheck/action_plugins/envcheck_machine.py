@@ -1,0 +1,278 @@
+"""What is done with one machine of a roll-out, through whatever connection the inventory names.
+
+install: look whether it is installed already; copy what is missing of the bundle; install envcheck from it in
+a directory of its own; run `envcheck install`, a transaction that the doctor of that machine verifies; remove
+the copied packages. rollback: go back to the version before. pythons: ask which Pythons there are.
+
+Nothing is needed there but a shell, sha256sum and a Python that the bundle is for. The scripts are in files/.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+from shlex import quote
+from urllib.parse import quote as quoted_name
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+
+FILES = Path(__file__).parent.parent / "files"
+SMALL = 16_000_000  # bytes
+LARGEST = 4_000_000  # bytes that a machine may answer with
+_MARK = "@envcheck "
+
+
+class ActionModule(ActionBase):
+    TRANSFERS_FILES = False
+
+    def run(self, tmp=None, task_vars=None):
+        super().run(tmp, task_vars)
+        self._host = str((task_vars or {}).get("inventory_hostname", "machine"))
+        self._said = []
+        do = self._task.args.get("do", "install")
+        if do == "pythons":
+            return self._pythons()
+        count = len((task_vars or {}).get("ansible_play_hosts_all") or [self._host])
+        stopped = self._stopped(count)
+        if stopped:
+            return {"skipped": True, "msg": stopped, "envcheck": {"result": "not-begun"}}
+        began = time.time()
+        try:
+            told = self._install() if do == "install" else self._rollback()
+        except AnsibleConnectionFailure:
+            self._count_failure()
+            raise
+        except (AnsibleError, OSError) as error:
+            told = {"result": "failed", "exit_code": 4, "words": str(error)}
+        told["seconds"] = round(time.time() - began, 1)
+        self._keep_log(told)
+        failed = told["result"] not in ("installed", "already", "back", "nothing")
+        if failed:
+            self._count_failure()
+        return {
+            "failed": failed,
+            "changed": told["result"] in ("installed", "back"),
+            "msg": told.get("words") or told["result"],
+            "envcheck": told,
+        }
+
+    # How many have failed in this run of ansible-playbook: a byte each, in a file that its workers share.
+
+    def _stopped(self, count):
+        allowed = str(self._task.args.get("max_fail", "0"))
+        share = allowed.endswith("%")
+        number = allowed[:-1] if share else allowed
+        if not (number.isascii() and number.isdecimal()):
+            raise AnsibleError("envcheck_max_fail: %r is neither a number nor a share" % allowed)
+        limit = count * int(number) // 100 if share else int(number)
+        try:
+            failed = self._counter().stat().st_size
+        except OSError:
+            return ""
+        if failed <= limit:
+            return ""
+        return "not begun: %d failed, and %s may" % (failed, allowed)
+
+    def _counter(self):
+        return self._logs() / (".failed-%d" % os.getppid())
+
+    def _count_failure(self):
+        with self._counter().open("ab", buffering=0) as file:
+            file.write(b"x")
+
+    def _logs(self):
+        folder = Path(str(self._task.args.get("logs") or "envcheck-logs")).expanduser()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    def _keep_log(self, told):
+        name = quoted_name(self._host, safe="").replace("..", "%2E%2E")
+        text = "\n".join([*self._said, json.dumps(told, indent=1), ""])
+        with (self._logs() / (name + ".log")).open("a", encoding="utf-8", errors="replace") as log:
+            log.write(text)
+
+    # The machine.
+
+    def _sh(self, text, what, become=True, **given):
+        """Run a script there, which its shell reads: what it wrote, and its exit status."""
+        lines = ["%s=%s" % (name, quote(str(value))) for name, value in given.items()]
+        script = "\n".join(["(", *lines, text, ")", "echo", 'echo "%send $?"' % _MARK, ""])
+        done = self._low_level_execute_command(
+            "sh -s | head -c %d" % LARGEST,
+            sudoable=become,
+            in_data=script.encode("utf-8"),
+            executable="/bin/sh",
+        )
+        stdout, ended, code = done.get("stdout", "").rpartition(_MARK + "end ")
+        told = {"stdout": stdout if ended else code, "stderr": done.get("stderr", ""), "rc": None}
+        if ended and code.strip().isdecimal():
+            told["rc"] = int(code)
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self._said.append("%s %s: status %s" % (stamp, what, told["rc"]))
+        if what in ("install", "rollback", "copied") or told["rc"]:
+            self._said += [told[name][-200_000:].rstrip() for name in ("stderr", "stdout")]
+        return told
+
+    def _install(self):
+        arguments = self._task.args
+        bundle = Path(str(arguments.get("bundle") or "")).expanduser()
+        try:
+            index = json.loads((bundle / "bundle.json").read_bytes())
+            listed = {name: file["sha256"] for name, file in index["files"].items()}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise AnsibleError("envcheck_bundle: %s is no bundle: %s" % (bundle, error)) from None
+        # The same bundle has the same place there, so that a copy that was cut off goes on.
+        own = {name: value for name, value in listed.items() if name.startswith("envcheck/")}
+        kit = "envcheck-%s-%s" % (index["envcheck"], _digest(own)[:12])
+        place = self._place("%s/%s" % (arguments.get("staging"), _digest(listed)[:16]))
+        words = [
+            word.replace("BUNDLE", place, 1) if word in ("BUNDLE", "BUNDLE/pylock.toml", "BUNDLE/stack.toml")
+            else word
+            for word in map(str, arguments.get("arguments") or [])
+        ]  # fmt: skip
+        given = {"BUNDLE": place, "KIT": kit, "PYTHON": arguments.get("python") or ""}
+        script = "set -- %s\n%s" % (
+            " ".join(map(quote, words)),
+            (FILES / "install.sh").read_text(encoding="utf-8"),
+        )
+        told = _envelope(self._sh(script, "look", FIRST="yes", **given))
+        if told is not None and told["exit_code"] != 2:  # 2: the packages are no longer there
+            return self._done(told, 0)
+        carried = self._carry(bundle, place, listed)
+        done = self._sh(script, "install", FIRST="", **given)
+        told = _envelope(done)
+        if told is None:
+            return {
+                "result": "failed",
+                "exit_code": 3 if done["rc"] in (1, 2) else 4,
+                "words": _last(done) or "envcheck could not be installed there",
+            }
+        return self._done(told, carried, place)
+
+    def _done(self, told, carried, place=""):
+        environment = told.get("environment") or {}
+        error = told.get("error") or {}
+        if told["result"] == "installed":
+            kept = (environment.get("kept") or [""])[0]
+            lines = [environment.get("directory", ""), environment.get("version", ""), kept]
+            keep = 'printf "%s\\n" "$@" >"$HOME/.local/share/envcheck-fleet/rolled-out"'
+            self._sh("set -- %s\n%s" % (" ".join(map(quote, lines)), keep), "remember")
+        if place and told["result"] in ("installed", "already"):
+            self._sh("rm -f -- %s/files/*" % quote(place), "clear", become=False)
+        return {
+            "result": told["result"] if told["result"] in ("installed", "already") else "failed",
+            "exit_code": told["exit_code"],
+            "words": " ".join(filter(None, [error.get("sentence"), error.get("hint")])),
+            "version": environment.get("version", ""),
+            "verdict": environment.get("verdict", ""),
+            "unproven": environment.get("unproven", []),
+            "carried": carried,
+        }
+
+    def _place(self, folder):
+        """The directory there, made by whoever logs in: become's user can read it."""
+        script = 'umask 022; cd && mkdir -p "$FOLDER" && cd "$FOLDER" && pwd -P'
+        done = self._sh(script, "place", become=False, FOLDER=folder)
+        lines = done["stdout"].strip().splitlines()
+        if done.get("rc") or not lines or not lines[-1].startswith("/"):
+            words = (done.get("stderr") or "").strip().splitlines()
+            raise AnsibleError(
+                "%s cannot be made there: %s" % (folder, words[-1] if words else "?")
+            )
+        return lines[-1]
+
+    def _carry(self, bundle, place, listed):
+        """Copy the files that are not there, whole; how many bytes."""
+        with tempfile.TemporaryDirectory() as folder:
+            sums = Path(folder, "sums")
+            lines = ["%s  %s\n" % (value, name) for name, value in sorted(listed.items())]
+            sums.write_text("".join(lines), encoding="utf-8")
+            self._connection.put_file(str(sums), place + "/.sums")
+        made = sorted({str(Path(name).parent) for name in listed} - {"."})
+        script = (
+            'cd "$PLACE" && umask 022 && mkdir -p %s &&'
+            ' { sha256sum -c .sums 2>/dev/null | grep -v ": OK$"; :; }'
+        ) % " ".join(map(quote, made or ["."]))
+        done = self._sh(script, "compare", become=False, PLACE=place)
+        if done.get("rc"):
+            raise AnsibleError(
+                "%s: %s" % (place, (done.get("stderr") or "cannot be written").strip())
+            )
+        missing = {line.rpartition(": ")[0] for line in done["stdout"].splitlines()} & {*listed}
+        sizes = {name: (bundle / name).stat().st_size for name in ["bundle.json", *sorted(missing)]}
+        small = [name for name, size in sizes.items() if size < SMALL]
+        self._connection.put_file(str(self._packed(bundle, small)), place + "/.small.tar")
+        for name in sizes:
+            if name not in small:
+                self._connection.put_file(str(bundle / name), place + "/" + name)
+        script = (
+            'cd "$PLACE" && umask 022 && tar -xf .small.tar && rm .small.tar &&'
+            " chmod -R u+rwX,go+rX . && sha256sum -c --quiet .sums"
+        )
+        done = self._sh(script, "copied", become=False, PLACE=place)
+        if done["rc"] != 0:
+            raise AnsibleError("the bundle was not copied whole: %s" % _last(done))
+        return sum(sizes.values())
+
+    def _packed(self, bundle, names):
+        """Small files travel as one: each of its own takes a connection. Made once, for all machines."""
+        path = self._logs() / (".small-%s.tar" % _digest([str(bundle), *names])[:16])
+        if not path.exists():
+            handle, made = tempfile.mkstemp(dir=str(path.parent), prefix=".small-")
+            with os.fdopen(handle, "wb") as file, tarfile.open(fileobj=file, mode="w") as tar:
+                for name in names:
+                    tar.add(str(bundle / name), arcname=name)
+            Path(made).replace(path)
+        return path
+
+    def _rollback(self):
+        script = (FILES / "rollback.sh").read_text(encoding="utf-8")
+        done = self._sh(script, "rollback", NAME=self._task.args.get("environment") or "")
+        for line in done["stdout"].splitlines():
+            if line.startswith(_MARK):
+                result, _, words = line[len(_MARK) :].partition(" ")
+                version = words if result == "back" else ""
+                return {"result": result, "exit_code": 0, "words": words, "version": version}
+        return {"result": "failed", "exit_code": done["rc"] or 4, "words": _last(done)}
+
+    def _pythons(self):
+        """Each Python's path, and its answer as probe_script.py has it."""
+        script = (FILES / "pythons.sh").read_text(encoding="utf-8")
+        asked = self._task.args.get("script") or ""
+        done = self._sh(script, "pythons", SCRIPT=asked)
+        found = []
+        for line in done["stdout"].splitlines():
+            if line.startswith(_MARK + "python "):
+                found.append([line[len(_MARK + "python ") :], ""])
+            elif found and line.startswith("@envcheck{@"):
+                found[-1][1] = line
+        return {"changed": False, "envcheck": {"result": "asked", "pythons": found}}
+
+
+def _last(done):
+    """The last lines that say something."""
+    lines = (done["stderr"].strip() or done["stdout"].strip() or "it says nothing").splitlines()
+    return " ".join(line.strip() for line in lines[-2:])[:600]
+
+
+def _digest(told):
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _envelope(done):
+    """What `envcheck install --format json` answered; None where it did not come to that."""
+    text = done["stdout"].rpartition(_MARK + "answer")[2]
+    begin = text.find("{")
+    if begin < 0:
+        return None
+    try:
+        told = json.JSONDecoder().raw_decode(text[begin:])[0]
+        return told if isinstance(told["exit_code"], int) and told["result"] else None
+    except (ValueError, KeyError, TypeError):
+        return None

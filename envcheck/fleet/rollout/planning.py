@@ -1,0 +1,191 @@
+"""Which machines get what, and why others get nothing: each is judged as `envcheck install` would judge it
+there, by its Snapshot and its Pythons. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from ...exit_codes import Cannot, ExitCode
+from ...facts.snapshot import Snapshot
+from ...install.catalogue.model import Stack
+from ...install.engines import choose as engine_choice
+from ...install.fit import select
+from ...install.fit.disk_space import space_of_snapshot
+from ...install.fit.models import Choice, ImageChoice
+from ...install.pythons.interpreter import Interpreter, number
+from ...install.pythons.probe import answer_in
+from ...install.request import Request
+from .. import hosts
+from .model import FitGroup, LeftOutMachines, PlannedRollout
+
+
+class Surveyed(NamedTuple):
+    """A machine that may get something. snapshot: None where it did not answer, and reason says why."""
+
+    name: str
+    snapshot: Snapshot | None
+    interpreters: Sequence[Interpreter]
+    reason: str = ""
+
+
+class Fitting(NamedTuple):
+    """A group of the plan, with what its bundle is made from.
+
+    runners: one interpreter for each minor version that envcheck runs with there. python: which that is, by
+    machine.
+    """
+
+    group: FitGroup
+    choice: Choice | ImageChoice
+    runners: dict[str, Interpreter]
+    python: dict[str, str]
+
+
+class _Fit(NamedTuple):
+    name: str
+    choice: Choice | ImageChoice
+    runner: Interpreter
+    architecture: str
+
+
+def interpreters(machine: str, told: Iterable[Sequence[str]]) -> list[Interpreter]:
+    """What a machine has said of its Pythons, as (path, answer); those whose answer is none are skipped."""
+    found: dict[str, Interpreter] = {}
+    for path, text in told:
+        answer = answer_in(text.encode())
+        if answer is not None and path.startswith("/") and path.isprintable():
+            one = answer.elsewhere(path, machine)
+            found.setdefault(one.path, one)
+    return list(found.values())
+
+
+def plan(
+    request: Request,
+    machines: Iterable[Surveyed],
+    own_python: str,
+    answers: Callable[[Stack], str],
+) -> tuple[list[Fitting], list[LeftOutMachines]]:
+    """Groups of machines that get the same, the largest first; and those left out, by reason.
+
+    own_python: which Pythons envcheck itself runs with (">=3.10"). answers: as of select.choose.
+    """
+    fits: dict[tuple[str, ...], list[_Fit]] = {}
+    against: dict[tuple[str, str, int], list[str]] = {}
+    for machine in machines:
+        try:
+            fit = _judge(request, machine, own_python, answers)
+        except Cannot as error:
+            key = (str(error), error.hint, int(ExitCode.CANNOT))
+            if machine.snapshot is None:
+                key = (str(error), "", int(ExitCode.COULD_NOT_LOOK))
+            against.setdefault(key, []).append(machine.name)
+        else:
+            fits.setdefault(_alike(fit), []).append(fit)
+    ordered = sorted(fits.values(), key=lambda these: -len(these))
+    left = [
+        LeftOutMachines(
+            reason=reason, hint=hint, machines=names, hosts=hosts.folded(names), exit_code=code
+        )
+        for (reason, hint, code), names in against.items()
+    ]
+    return [_fitting(f"envcheck_fit_{n}", these) for n, these in enumerate(ordered, 1)], left
+
+
+def planned(groups: Sequence[FitGroup], left: Sequence[LeftOutMachines], waves: list[int], max_fail: str) -> (
+    PlannedRollout
+):  # fmt: skip
+    return PlannedRollout(groups=list(groups), left_out=list(left), waves=waves, max_fail=max_fail)
+
+
+def _judge(
+    request: Request, machine: Surveyed, own_python: str, answers: Callable[[Stack], str]
+) -> _Fit:
+    """Raises Cannot, with what speaks against it."""
+    if machine.snapshot is None:
+        raise Cannot(machine.reason)
+    runner = _runner(machine, own_python)
+    if request.mode == "container":
+        image = select.choose_image(request, machine.snapshot)
+        engine_choice.choose(request.engine, machine.snapshot)
+        return _Fit(machine.name, image, runner, runner.architecture)
+    choice = select.choose(
+        request,
+        machine.snapshot,
+        machine.interpreters,
+        [],  # nothing can be got there
+        answers,
+        space=space_of_snapshot(machine.snapshot),
+    )
+    assert choice.candidate.interpreter is not None
+    return _Fit(machine.name, choice, runner, choice.candidate.interpreter.architecture)
+
+
+def _runner(machine: Surveyed, own_python: str) -> Interpreter:
+    """What envcheck itself runs with there: the newest, one that can make environments before others."""
+    wanted = SpecifierSet(own_python)
+    able = [
+        one
+        for one in machine.interpreters
+        if one.implementation == "CPython"
+        and not one.free_threaded
+        and not one.is_prerelease
+        and wanted.contains(one.version)
+    ]
+    if not able:
+        minors = sorted({one.minor for one in machine.interpreters}, key=number)
+        there = f"it has {', '.join(minors)}" if minors else "it has none"
+        newest = own_python.removeprefix(">=")
+        raise Cannot(
+            f"envcheck itself needs Python {newest} or newer there, and {there}",
+            hint=f"install python{newest} there; the environment itself may have an older one",
+        )
+    return max(able, key=lambda one: (one.has_venv, number(one.minor)))
+
+
+def _alike(fit: _Fit) -> tuple[str, ...]:
+    release = fit.choice.candidate.release.release
+    if isinstance(fit.choice.candidate.interpreter, Interpreter):
+        return (
+            fit.choice.stack.name,
+            release,
+            fit.choice.candidate.interpreter.minor,
+            fit.architecture,
+        )
+    return (fit.choice.stack.name, release, fit.architecture)
+
+
+def _fitting(name: str, these: list[_Fit]) -> Fitting:
+    """One choice for all of them: for the oldest C library, whose wheels the others take, too."""
+    first = min(these, key=lambda fit: _glibc(fit.choice.candidate.interpreter or fit.runner))
+    runners: dict[str, Interpreter] = {}
+    for one in sorted((fit.runner for fit in these), key=_glibc, reverse=True):
+        runners[one.minor] = one  # the oldest C library's stays
+    candidate = first.choice.candidate
+    names = [fit.name for fit in these]
+    group = FitGroup(
+        name=name,
+        stack=first.choice.stack.name,
+        release=candidate.release.release,
+        python=candidate.interpreter.minor if candidate.interpreter else "",
+        architecture=first.architecture,
+        image=getattr(candidate.release, "reference", ""),
+        machines=names,
+        hosts=hosts.folded(names),
+        runners=sorted(runners, key=number),
+        reasons=first.choice.reasons,
+        notes=candidate.notes,
+    )
+    return Fitting(group, first.choice, runners, {fit.name: fit.runner.path for fit in these})
+
+
+def _glibc(interpreter: Interpreter) -> tuple[int, int]:
+    """Of the newest manylinux that it takes; the first tags tell."""
+    for tag in interpreter.tags:
+        _, _, level = tag.partition("manylinux_")
+        if level:
+            major, minor = level.split("_")[:2]
+            return (int(major), int(minor)) if minor.isdecimal() else (0, 0)
+    return (0, 0)

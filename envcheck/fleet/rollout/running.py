@@ -1,0 +1,141 @@
+"""Runs a roll-out's playbook, and keeps what became of each machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast, get_args
+from urllib.parse import quote
+
+import msgspec
+
+from ... import safe_text
+from ...exit_codes import ExitCode
+from ..engines.ansible import Event, Inventory, run_playbook
+from ..engines.outcomes import of_words
+from .model import EndResult, MachineEnd
+
+# Called with a machine when it is begun, and with what became of it.
+EndTold = Callable[[MachineEnd], None]
+
+_ENDED = "ansible-playbook ended before its answer"
+_NOT_BEGUN = "its turn did not come"
+
+
+class RolloutRun:
+    """What is known of the machines, while Ansible works and afterwards."""
+
+    def __init__(self, names: Sequence[str], logs: Path, told: EndTold) -> None:
+        self.ends = {
+            name: MachineEnd(name=name, result="not-begun", reason=_NOT_BEGUN) for name in names
+        }
+        self.stopped = ""
+        self._logs = logs
+        self._told = told
+        self._wave = 0
+        self._begun: set[str] = set()
+
+    def run(self, playbook: Path, inventory: Inventory, variables: Mapping[str, Any]) -> None:
+        """To its end, whatever became of the machines. Raises EnvcheckError where it cannot begin."""
+        self._logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            end = run_playbook(playbook, inventory, variables, self.heard)
+        finally:
+            for passing in [*self._logs.glob(".failed-*"), *self._logs.glob(".small-*")]:
+                passing.unlink(missing_ok=True)
+            for name in self._begun:
+                if self.ends[name].result == "not-begun":
+                    self._set(name, "failed", int(ExitCode.COULD_NOT_LOOK), _ENDED)
+        if end.code not in (0, 2, 4) and end.words:
+            self.stopped = f"ansible-playbook {end.description}: {end.words}"
+
+    def heard(self, event: Event) -> None:
+        if event.event == "play":
+            self._wave += 1
+        elif event.event == "host" and event.host not in self.ends:
+            self.ends[event.host] = MachineEnd(
+                name=event.host, result="not-begun", reason=_NOT_BEGUN
+            )
+        elif event.event == "begun" and event.host in self.ends:
+            self._begun.add(event.host)
+        elif event.event == "result" and event.host in self.ends:
+            self._result(event)
+
+    def _result(self, event: Event) -> None:
+        name, said = event.host, event.said
+        result = said.get("result")
+        if result == "not-begun":
+            self._begun.discard(name)
+            self.stopped = self.stopped or "more machines failed than --max-fail allows"
+        elif event.state == "unreachable":
+            reason = of_words(event.words, "unreachable")[1]
+            self._set(name, "unreachable", int(ExitCode.COULD_NOT_LOOK), reason)
+        elif event.timed_out:
+            reason = "no answer within its deadline"
+            self._set(name, "timed-out", int(ExitCode.COULD_NOT_LOOK), reason)
+        elif isinstance(result, str) and result in get_args(EndResult):
+            self._set_told(name, cast(EndResult, result), said)
+        else:
+            words = of_words(event.words, "failed")[1]
+            self._set(name, "failed", int(ExitCode.COULD_NOT_LOOK), words)
+
+    def _set_told(self, name: str, result: EndResult, said: Mapping[str, Any]) -> None:
+        code = said.get("exit_code")
+        done = result in ("installed", "already", "back", "nothing")
+        verdict, version = _text(said.get("verdict")), _text(said.get("version"))
+        unproven = said.get("unproven")
+        carried, seconds = said.get("carried"), said.get("seconds")
+        self._set(
+            name,
+            result,
+            code if isinstance(code, int) and (code or done) else int(ExitCode.COULD_NOT_LOOK),
+            "" if done and result != "nothing" else _text(said.get("words")),
+            version=version,
+            verdict=verdict,
+            unproven=[_text(one) for one in unproven] if isinstance(unproven, list) else [],
+            carried=carried if isinstance(carried, int) else 0,
+            seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
+        )
+
+    def _set(self, name: str, result: EndResult, code: int, reason: str, **more: Any) -> None:
+        log = self._logs / f"{quote(name, safe='').replace('..', '%2E%2E')}.log"
+        end = MachineEnd(
+            name=name,
+            result=result,
+            exit_code=code,
+            reason=reason,
+            wave=self._wave,
+            log=str(log) if log.exists() else "",
+            **more,
+        )
+        self.ends[name] = end
+        self._told(end)
+
+
+def variables(waves: Sequence[str], max_fail: str, logs: Path, deadline: float) -> dict[str, Any]:
+    """Of both playbooks; a share is also Ansible's own, of each wave."""
+    share = {"envcheck_max_fail_percentage": int(max_fail[:-1])} if max_fail.endswith("%") else {}
+    return {
+        "envcheck_waves": list(waves),
+        "envcheck_max_fail": max_fail,
+        "envcheck_logs": str(logs),
+        "envcheck_deadline": int(deadline),
+        **share,
+    }
+
+
+def worst(ends: Sequence[MachineEnd]) -> ExitCode:
+    """The worst machine's: as of one machine, a higher number is worse."""
+    codes = [end.exit_code for end in ends]
+    known = [code for code in codes if code in set(ExitCode)]
+    return ExitCode(max(known, default=0) if len(known) == len(codes) else ExitCode.COULD_NOT_LOOK)
+
+
+def keep(path: Path, result: msgspec.Struct) -> None:
+    from ...install import durable
+
+    durable.write(path, msgspec.json.format(msgspec.json.encode(result)) + b"\n")
+
+
+def _text(value: object) -> str:
+    return safe_text.one_line(str(value))[:1000] if value else ""

@@ -1,0 +1,78 @@
+"""Looks at the machines before a roll-out: a Snapshot of each, and which Pythons it has."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ...exit_codes import CouldNotLook
+from ...facts import snapshot as snapshots
+from ...install.pythons import probe
+from ..engines import Asked, Told
+from ..engines.ansible import CONTENT, Event, Inventory, run_playbook
+from ..engines.ansible_collect import collect
+from ..folder import FleetFolder, Member
+from .planning import Surveyed, interpreters
+
+DEADLINE = 120.0  # seconds that a machine may take for its Snapshot
+
+_PYTHONS = CONTENT / "pythons.yml"
+_NO_PYTHONS = "what Pythons it has could not be asked"
+
+
+def look(
+    folder: FleetFolder, inventory: Inventory, told: Told, say: Callable[[str], None]
+) -> list[Surveyed]:
+    """Every machine of the inventory, in its order; only where asked. Raises EnvcheckError."""
+    say("asking the machines what they are")
+    members = collect(folder, inventory, Asked(["--level=quick"], DEADLINE), told, say)
+    answered = [member.name for member in members if member.outcome == "answered"]
+    say("asking the machines for their Pythons")
+    pythons = _pythons(inventory, answered) if answered else {}
+    return [_surveyed(folder, member, pythons) for member in members]
+
+
+def added(inventory: Inventory, group: str, tree: Mapping[str, Any], folder: Path) -> Inventory:
+    """The user's inventory and a group of ours, written into a file of that directory."""
+    path = folder / f"{group}.yaml"
+    path.write_bytes(msgspec.json.format(msgspec.json.encode({group: tree})) + b"\n")
+    return inventory._replace(sources=[*inventory.sources, str(path)])
+
+
+def _pythons(inventory: Inventory, names: Sequence[str]) -> dict[str, Any]:
+    """What each has said of its Pythons."""
+    found: dict[str, Any] = {}
+
+    def heard(event: Event) -> None:
+        if event.event == "result" and "pythons" in event.said:
+            found[event.host] = event.said["pythons"]
+
+    with tempfile.TemporaryDirectory(prefix="envcheck-") as folder:
+        tree: dict[str, Any] = {"hosts": {name: {} for name in names}}
+        asked = added(inventory, "envcheck_answered", tree, Path(folder))
+        variables = {
+            "envcheck_hosts": "envcheck_answered",
+            "envcheck_python_script": probe.script(),
+        }
+        run_playbook(_PYTHONS, asked, variables, heard)
+    return found
+
+
+def _surveyed(folder: FleetFolder, member: Member, pythons: Mapping[str, Any]) -> Surveyed:
+    if member.outcome != "answered":
+        return Surveyed(member.name, None, [], member.reason or member.outcome)
+    try:
+        snapshot = snapshots.load(folder.file(member.name).read_bytes())
+    except (OSError, snapshots.SnapshotError) as error:
+        raise CouldNotLook(f"{folder.file(member.name)}: {error}") from None
+    told = pythons.get(member.name)
+    if not isinstance(told, list):
+        return Surveyed(member.name, None, [], _NO_PYTHONS)
+    pairs = [
+        [str(word) for word in pair] for pair in told if isinstance(pair, list) and len(pair) == 2
+    ]
+    return Surveyed(member.name, snapshot, interpreters(member.name, pairs))

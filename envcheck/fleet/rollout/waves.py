@@ -1,0 +1,49 @@
+"""The waves of a roll-out, as Ansible's `serial` means them. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from ...exit_codes import UsageError
+
+DEFAULT = "1,10%,100%"
+
+_ONE = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<percent>%?)")
+_MOST = re.compile(r"(?P<number>\d{1,6})(?P<percent>%?)")
+
+
+def parse(text: str) -> list[str]:
+    """ "1,10%,100%" as a list. Raises UsageError."""
+    waves = [one.strip() for one in text.split(",")]
+    for one in waves:
+        found = _ONE.fullmatch(one)
+        if found is None or (found["percent"] and int(found["number"]) > 100):
+            raise UsageError(
+                f"--waves {text}: {one!r} is neither a number of machines nor a share of them",
+                hint=f"--waves {DEFAULT} is one machine, then a tenth of all, then the rest",
+            )
+    return waves
+
+
+def sizes(waves: list[str], count: int) -> list[int]:
+    """How many machines each wave has: the last one is repeated until all have had their turn."""
+    found: list[int] = []
+    left = count
+    while left > 0:
+        wave = waves[min(len(found), len(waves) - 1)]
+        share = int(wave.removesuffix("%"))
+        size = max(count * share // 100, 1) if wave.endswith("%") else share
+        found.append(min(size, left))
+        left -= found[-1]
+    return found
+
+
+def max_fail(text: str) -> str:
+    """A number of machines or a share of them. Raises UsageError."""
+    found = _MOST.fullmatch(text.strip())
+    if found is None or (found["percent"] and int(found["number"]) > 100):
+        raise UsageError(
+            f"--max-fail {text}: neither a number of machines nor a share of them",
+            hint="--max-fail 2, or --max-fail 5%",
+        )
+    return found[0]

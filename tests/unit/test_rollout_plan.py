@@ -1,0 +1,122 @@
+"""Which machines of a roll-out get what, and why others get nothing: by their Snapshots and their Pythons."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from fit_machines import interpreter, machine, without_gpu
+
+from envcheck.exit_codes import CouldNotLook
+from envcheck.fleet.rollout import planning
+from envcheck.fleet.rollout.planning import Fitting, Surveyed
+from envcheck.install.pythons.interpreter import Interpreter, tags
+from envcheck.install.request import Request
+
+OWN = ">=3.10"
+
+
+def python(version: str = "3.11.7", glibc: str = "2.35", path: str = "") -> Interpreter:
+    minor = "".join(version.split(".")[:2])
+    abi = f"cpython-{minor}-x86_64-linux-gnu"
+    found = interpreter(version, tags=tags(version, abi, "x86_64", glibc))
+    return msgspec.structs.replace(found, path=path) if path else found
+
+
+def planned(
+    request: Request, *machines: Surveyed
+) -> tuple[list[Fitting], dict[str, tuple[str, int]]]:
+    fitting, left = planning.plan(request, machines, OWN, lambda stack: "")
+    return fitting, {name: (one.reason, one.exit_code) for one in left for name in one.machines}
+
+
+def test_machines_that_get_the_same_are_one_group_the_largest_first() -> None:
+    machines = [
+        Surveyed("gpu1", machine(driver="470.82.01"), [python()]),
+        Surveyed("gpu2", machine(), [python(), python("3.8.18")]),
+        Surveyed("gpu3", machine(), [python("3.11.2", glibc="2.31")]),
+    ]
+    fitting, left = planned(Request(stack="tensorflow"), *machines)
+    assert fitting[0].group.machines == ["gpu2", "gpu3"]
+    assert fitting[0].group.name == "envcheck_fit_1" and fitting[0].group.python == "3.11"
+    assert {name for one in fitting for name in one.group.machines} | {*left} == {
+        "gpu1",
+        "gpu2",
+        "gpu3",
+    }
+
+
+def test_the_lock_is_for_the_oldest_c_library_of_a_group() -> None:
+    machines = [
+        Surveyed("new", machine(), [python(glibc="2.39")]),
+        Surveyed("old", machine(), [python(glibc="2.31")]),
+    ]
+    (fitting,), left = planned(Request(stack="tensorflow"), *machines)
+    assert not left and fitting.choice.candidate.interpreter is not None
+    assert "manylinux_2_31" in fitting.choice.candidate.interpreter.tags[1]
+    assert "manylinux_2_31" in fitting.runners["3.11"].tags[1]
+
+
+def test_who_cannot_have_it_is_left_out_with_the_reason_and_the_code() -> None:
+    machines = [
+        Surveyed("gone", None, [], "no route to it"),
+        Surveyed("old", machine(), [python("3.8.18"), python("3.6.15")]),
+        Surveyed("bare", machine(), []),
+        Surveyed("cpu", without_gpu(), [python()]),
+    ]
+    fitting, left = planned(Request(stack="tensorflow"), *machines)
+    assert fitting == []
+    assert left["gone"] == ("no route to it", 4)
+    assert left["old"] == (
+        "envcheck itself needs Python 3.10 or newer there, and it has 3.6, 3.8",
+        3,
+    )
+    assert left["bare"][0].endswith("it has none")
+    assert "GPU" in left["cpu"][0] and left["cpu"][1] == 3
+
+
+def test_envcheck_runs_with_the_newest_that_makes_environments() -> None:
+    without = msgspec.structs.replace(python("3.13.1"), has_venv=False)
+    found = [python("3.10.2"), python("3.12.4"), without, python("3.14.0rc1")]
+    (fitting,), _ = planned(Request(stack="tensorflow"), Surveyed("a", machine(), found))
+    assert fitting.python == {"a": found[1].path} and fitting.group.runners == ["3.12"]
+
+
+def test_an_index_that_does_not_answer_ends_the_plan() -> None:
+    """The default's other stack is asked for first."""
+
+    def answers(stack: object) -> str:
+        raise CouldNotLook("the index does not answer")
+
+    machines = [Surveyed("a", machine(["A100"]), [python("3.10.2"), python("3.8.18")])]
+    with pytest.raises(CouldNotLook):
+        planning.plan(Request(), machines, OWN, answers)
+
+
+def test_what_a_machine_says_of_its_pythons() -> None:
+    told = (
+        '@envcheck{@{"version": "3.8.18", "implementation": "CPython", "architecture": "x86_64",'
+        ' "abi": "cpython-38-x86_64-linux-gnu", "build": "x86_64-pc-linux-gnu", "debug": false,'
+        ' "free_threaded": false, "path": "/usr/bin/python3.8", "in_environment": false,'
+        ' "libc": "glibc 2.31", "has_venv": true}@}envcheck@'
+    )
+    pairs = [
+        ("/usr/bin/python3", told),
+        ("/usr/bin/python3", told),
+        ("/opt/odd", "\x1b[2Jnot an answer"),
+        ("/opt/cut", told[:90]),
+        ("relative", told),
+        ("/opt/\x1b[31mred", told),
+    ]
+    (found,) = planning.interpreters("gpu1", pairs)
+    assert (found.path, found.version, found.found_in) == ("/usr/bin/python3", "3.8.18", "gpu1")
+    assert found.tags[1].startswith("cp38-cp38-manylinux_2_31")
+    in_environment = told.replace('"in_environment": false', '"in_environment": true')
+    (found,) = planning.interpreters("gpu1", [("/home/me/venv/bin/python", in_environment)])
+    assert found.path == "/usr/bin/python3.8"
+
+
+def test_machines_that_get_an_image_are_told_by_its_name() -> None:
+    request = Request(mode="container", flavour="tf2")
+    (fitting,), left = planned(request, Surveyed("a", machine(["A100"]), [python()]))
+    assert not left and fitting.group.image.startswith("nvcr.io/nvidia/tensorflow:")
+    assert (fitting.group.stack, fitting.group.python) == ("ngc-tf2", "")

@@ -1,0 +1,159 @@
+"""What became of each machine of a roll-out, from Ansible's events and what the role's action told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envcheck.exit_codes import ExitCode, UsageError
+from envcheck.fleet.engines.ansible import Event
+from envcheck.fleet.rollout import playbooks, text
+from envcheck.fleet.rollout.model import (
+    SCHEMA,
+    FitGroup,
+    LeftOutMachines,
+    MachineEnd,
+    PlannedRollout,
+    RolloutResult,
+)
+from envcheck.fleet.rollout.running import RolloutRun, variables, worst
+
+STYLE = {"width": 80, "colour": False, "utf8": True}
+
+
+def told(host: str, state: str = "ok", **said: object) -> Event:
+    return Event(event="result", host=host, state=state, said=said)
+
+
+def run_of(tmp_path: Path, *events: Event) -> RolloutRun:
+    run = RolloutRun(["a", "b", "c"], tmp_path, lambda end: None)
+    for event in events:
+        run.heard(event)
+    return run
+
+
+def test_each_end_is_kept_with_its_wave(tmp_path: Path) -> None:
+    run = run_of(
+        tmp_path,
+        Event(event="play"),
+        told(
+            "a",
+            result="installed",
+            exit_code=0,
+            version="1",
+            verdict="Healthy",
+            carried=7,
+            seconds=2,
+        ),
+        Event(event="play"),
+        told("b", "failed", result="failed", exit_code=5, words="no room"),
+        told("c", "skipped", result="not-begun"),
+    )
+    a, b, c = run.ends.values()
+    assert (a.result, a.wave, a.verdict, a.carried, a.seconds) == (
+        "installed",
+        1,
+        "Healthy",
+        7,
+        2.0,
+    )
+    assert (b.result, b.wave, b.exit_code, b.reason) == ("failed", 2, 5, "no room")
+    assert (c.result, c.exit_code) == ("not-begun", 0) and "--max-fail" in run.stopped
+    assert worst([a, b, c]) == ExitCode.PUT_BACK
+
+
+def test_what_a_machine_tells_may_be_anything(tmp_path: Path) -> None:
+    run = run_of(
+        tmp_path,
+        told("a", "failed", result="\x1b[2J", exit_code="5", words=["x"]),
+        told(
+            "b",
+            result="installed",
+            exit_code=0,
+            version="\x1b]0;owned\x07",
+            verdict=7,
+            unproven="x",
+        ),
+        told("c", "failed", result="failed", exit_code=0, words="\x1b[31mred\nlines" * 1000),
+        told("stranger", result="installed", exit_code=0),
+    )
+    a, b, c = run.ends.values()
+    assert (a.result, a.exit_code) == ("failed", 4)
+    assert "\x1b" not in b.version and (b.verdict, b.unproven) == ("7", [])
+    assert c.exit_code == 4 and "\x1b" not in c.reason and len(c.reason) <= 1000
+    assert worst([MachineEnd(name="d", result="failed", exit_code=77)]) == ExitCode.COULD_NOT_LOOK
+
+
+def test_silence_is_4(tmp_path: Path) -> None:
+    run = run_of(
+        tmp_path,
+        Event(event="result", host="a", state="unreachable", words="ssh: Connection refused"),
+        Event(event="result", host="b", state="failed", timed_out=True),
+    )
+    a, b, _ = run.ends.values()
+    assert (a.result, a.exit_code, a.reason) == ("unreachable", 4, "connection refused")
+    assert (b.result, b.exit_code) == ("timed-out", 4)
+
+
+def test_a_share_is_ansible_s_own_limit_too(tmp_path: Path) -> None:
+    assert variables(["1"], "5%", tmp_path, 60.0)["envcheck_max_fail_percentage"] == 5
+    assert "envcheck_max_fail_percentage" not in variables(["1"], "2", tmp_path, 60.0)
+
+
+def test_the_plan_and_the_end_for_people() -> None:
+    group = FitGroup(
+        name="envcheck_fit_1", stack="tensorflow", release="2.21.0", python="3.11",
+        machines=["gpu1", "gpu2"], hosts="gpu[1-2]", files=40, size=3 << 30,
+    )  # fmt: skip
+    left = LeftOutMachines(
+        reason="it has\x1b none",
+        machines=["gpu3"],
+        hosts="gpu3",
+        exit_code=3,
+        hint="do this\nor that",
+    )
+    plan = PlannedRollout(groups=[group], left_out=[left], waves=[1, 1], max_fail="0")
+    shown = text.render_plan(plan, **STYLE)
+    for words in ("2 machines get", "tensorflow 2.21.0", "gpu[1-2]", "40 files, 3.0 GiB a machine",
+                  "1 machine left out", "do this", "1 + 1 machines"):  # fmt: skip
+        assert words in shown
+    assert "\x1b" not in shown
+    ends = [
+        MachineEnd(name="gpu1", result="installed", verdict="Healthy: 60 passed."),
+        MachineEnd(name="gpu2", result="failed", exit_code=5, reason="no room"),
+        *text.left_out(plan),
+    ]
+    result = RolloutResult(
+        schema=SCHEMA,
+        envcheck="0",
+        exit_code=5,
+        plan=plan,
+        machines=ends,
+        stopped="1 failed",
+        logs="/l",
+    )
+    shown = text.render_result(result, **STYLE)
+    for words in (
+        "1 of 3 machines done",
+        "Stopped: 1 failed.",
+        "failed, and is as it was: no room",
+    ):
+        assert words in shown
+    assert "Healthy: 60 passed." in shown
+
+
+@pytest.mark.parametrize("name", ["install", "rollback", "collect"])
+def test_a_playbook_is_printed_with_all_that_it_needs(name: str, tmp_path: Path) -> None:
+    found = playbooks.files_of(name)
+    assert next(iter(found)) == f"{name}.yml"
+    assert any("/tasks/main.yml" in one for one in found) and any(
+        "/action_plugins/" in one for one in found
+    )
+    assert not any(one.endswith(".pyc") for one in found)
+    shown = playbooks.text(found)
+    assert all(f"# ---- {one}\n" in shown for one in found)
+    written = playbooks.write(found, tmp_path / "new")
+    assert [path.read_text() for path in written] == list(found.values())
+    with pytest.raises(UsageError, match="there is something in it"):
+        playbooks.write(found, tmp_path / "new")

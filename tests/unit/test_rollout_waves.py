@@ -1,0 +1,45 @@
+"""Waves and limits of a roll-out, as Ansible's serial means them."""
+
+from __future__ import annotations
+
+import pytest
+
+from envcheck.exit_codes import UsageError
+from envcheck.fleet.rollout import waves
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "sizes"),
+    [
+        ("1,10%,100%", 100, [1, 10, 89]),
+        ("1,10%,100%", 5, [1, 1, 3]),
+        ("1,10%,100%", 1, [1]),
+        ("1,10%,100%", 0, []),
+        ("3", 8, [3, 3, 2]),
+        ("50%", 5, [2, 2, 1]),
+        (" 2 , 100% ", 7, [2, 5]),
+    ],
+)
+def test_how_many_machines_each_wave_has(text: str, count: int, sizes: list[int]) -> None:
+    assert waves.sizes(waves.parse(text), count) == sizes
+
+
+@pytest.mark.parametrize("text", ["", "0", "1,", "x", "101%", "-1", "1.5", "１", "10 %"])
+def test_what_is_no_wave(text: str) -> None:
+    with pytest.raises(UsageError, match="neither a number of machines nor a share"):
+        waves.parse(text)
+
+
+@pytest.mark.parametrize("text", ["0", "3", "5%", "100%"])
+def test_how_many_may_fail(text: str) -> None:
+    assert waves.max_fail(f" {text} ") == text
+
+
+@pytest.mark.parametrize("text", ["", "-1", "101%", "some", "1e3"])
+def test_what_is_no_limit(text: str) -> None:
+    with pytest.raises(UsageError, match="--max-fail"):
+        waves.max_fail(text)
+
+
+def test_the_default_is_one_a_tenth_the_rest() -> None:
+    assert waves.parse(waves.DEFAULT) == ["1", "10%", "100%"]
