@@ -151,6 +151,58 @@ DEMOS: dict[str, tuple[str, Callable[[], Snapshot]]] = {
 }
 
 
+def wired(document: Document) -> Document:
+    """With sockets and PCIe switches: two GPUs a switch, each with its adapter, four a socket."""
+    if document.pci is None or document.pci.facts is None:
+        return document
+    above: dict[str, tuple[int, list[str]]] = {}
+    for number, address in enumerate(h100.ADDRESSES):
+        root = int(h100.ADDRESSES[number - number % 2][5:7], 16) - 6
+        port = f"0000:{root + 2:02x}:{number % 2:02}.0"
+        above[address] = (number // 4, [f"0000:{root:02x}:01.0", f"0000:{root + 1:02x}:00.0", port])
+    devices = [
+        replace(device, numa_node=above[device.address][0], bridges=above[device.address][1])
+        if device.address in above
+        else device
+        for device in document.pci.facts.devices
+    ]
+    pci = replace(document.pci.facts, devices=devices)
+    document = replace(document, pci=replace(document.pci, facts=pci))
+    nvml = document.nvml.facts if document.nvml is not None else None
+    if nvml is not None and isinstance(nvml.pairs, list):
+        pairs = [
+            replace(one, level=_level(above[one.first], above[one.second])) for one in nvml.pairs
+        ]
+        document = replace(document, nvml=replace(document.nvml, facts=replace(nvml, pairs=pairs)))
+    network = document.network.facts if document.network is not None else None
+    if network is None or not isinstance(network.rdma, list) or len(network.rdma) != h100.COUNT:
+        return document
+    rdma = [
+        replace(
+            adapter,
+            address=f"{address[:5]}{int(address[5:7], 16) - 1:02x}:00.0",
+            bridges=[*bridges[:2], f"{bridges[2][:-4]}{2 + number % 2:02}.0"],
+            numa_node=node,
+            link_gts=32.0,
+            link_width=16,
+            max_link_gts=32.0,
+            max_link_width=16,
+        )
+        for number, (adapter, (address, (node, bridges))) in enumerate(
+            zip(network.rdma, above.items(), strict=True)
+        )
+    ]
+    facts = replace(network, rdma=rdma)
+    return replace(document, network=replace(document.network, facts=facts))
+
+
+def _level(first: tuple[int, list[str]], second: tuple[int, list[str]]) -> str:
+    """As nvidia-smi topo calls the way between two GPUs."""
+    if first[0] != second[0]:
+        return "SYS"
+    return "PIX" if first[1][:2] == second[1][:2] else "NODE"
+
+
 def told(document: Document) -> Document:
     """With sources as the collector names them, and the collector's name."""
     probes = {
@@ -169,7 +221,7 @@ def build(name: str) -> bytes:
         snapshot,
         redacted=False,
         simulated=title,
-        machine=told(snapshot.machine),
+        machine=told(wired(snapshot.machine)),
         target=snapshot.target and told(snapshot.target),
     )
     text = msgspec.json.encode(snapshot).decode()

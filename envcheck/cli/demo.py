@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"{', '.join(NAMES)}, {FLEET}; default: what each shows",
     )
-    add_report(parser, html="a page of plots, of bench alone")
+    add_report(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,8 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name == BENCH and (arguments.commands or arguments.format not in _OF_BENCH):
         asked = "--commands" if arguments.commands else f"--format {arguments.format}"
         raise UsageError(f"{asked}: a bench is shown as {', '.join(_OF_BENCH)}")
-    if arguments.name != BENCH and arguments.format == "html":
-        raise UsageError("--format html: only `envcheck demo bench` is a page of plots")
     with as_file(_packaged(arguments.name)) as path:
         command = "bench" if arguments.name == BENCH else "doctor"
         as_command = build_parser([command]).parse_args(

@@ -145,6 +145,10 @@ def _render(arguments: argparse.Namespace, collected: Collected, diagnosis: Diag
         from ..reports import markdown
 
         return markdown.render(report, collected.snapshot)
+    if arguments.format == "html":
+        from ..reports import machine_page
+
+        return machine_page.render(report, collected.snapshot)
     if arguments.format != "text":
         from ..reports import foreign
 

@@ -44,8 +44,13 @@ class _Formats(tuple[str, ...]):
 def add_report(parser: argparse.ArgumentParser, **others: str) -> None:
     """What the doctor's report looks like and where it goes. others: further formats."""
     output = parser.add_mutually_exclusive_group()
-    of_doctor = {"json": "for programs", "junit": "for CI servers", "markdown": "for a ticket"}
-    of_doctor["openmetrics"] = "for Prometheus"
+    of_doctor = {
+        "json": "for programs",
+        "junit": "for CI servers",
+        "markdown": "for a ticket",
+        "openmetrics": "for Prometheus",
+        "html": "a page",
+    }
     add_format(output, **of_doctor, **others)
     for action in output._group_actions:
         action.choices = _Formats(action.choices or ())

@@ -38,7 +38,7 @@ def headlines(results: Iterable[CheckResult], snapshot: Snapshot) -> list[Headli
     """What was found, the same of several devices as one: failures first, and of these what others follow
     from."""
     results = list(results)
-    gpus = _gpus(snapshot)
+    gpus = gpu_indices(snapshot)
     explains = Counter(roots(results).values())
     found: dict[tuple[Level, str, str], list[Subject]] = {}
     for result in results:
@@ -84,7 +84,7 @@ def _named(about: list[str], gpus: dict[str, int | None]) -> str:
     return f"the GPU{'' if len(about) == 1 else 's'} at {', '.join(about)}"
 
 
-def _gpus(snapshot: Snapshot) -> dict[str, int | None]:
+def gpu_indices(snapshot: Snapshot) -> dict[str, int | None]:
     """nvidia-smi's index of each GPU of the machine, by PCI address; those of the bus alone have none."""
     found: dict[str, int | None] = {}
     try:

@@ -248,14 +248,17 @@ def markup_table(
         f'<th scope="col"{_class(kind)}>{text(words) or "&nbsp;"}</th>' for words, kind in columns
     )
     kinds = [kind for _, kind in columns]
+    plain = [f"<td{_class(kind)}>" for kind in kinds]
+    first = f'<th scope="row"{_class(kinds[0])}>' if kinds else ""
     lines = []
     for row in rows:
-        (words, own), *others = row
-        cells = [f'<th scope="row"{_class(kinds[0], own)}>{words or "&nbsp;"}</th>']
-        cells += [
-            f"<td{_class(kind, own)}>{words}</td>"
-            for (words, own), kind in zip(others, kinds[1:], strict=True)
+        cells = [
+            (plain[place] if not own else f"<td{_class(kinds[place], own)}>") + words + "</td>"
+            for place, (words, own) in enumerate(row)
         ]
+        words, own = row[0]
+        start = f'<th scope="row"{_class(kinds[0], own)}>' if own else first
+        cells[0] = f"{start}{words or '&nbsp;'}</th>"
         lines.append(f"<tr>{''.join(cells)}</tr>")
     body = "\n".join(lines)
     name = text(title) or ", ".join(filter(None, (text(words) for words, _ in columns)))

@@ -13,6 +13,7 @@ SCRIPT = """\
     for (const block of document.querySelectorAll("pre.command")) {
       const button = document.createElement("button"), around = document.createElement("div");
       button.type = "button";
+      button.className = "copy";
       button.textContent = "Copy";
       button.setAttribute("aria-label", "Copy these commands");
       button.addEventListener("click", async () => {

@@ -44,10 +44,11 @@ STYLE = (
     + """\
 *, ::before, ::after { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; scroll-padding-top: 1rem; }
-body { margin: 0; background: var(--back); color: var(--ink);
+body { margin: 0; overflow-wrap: anywhere; background: var(--back); color: var(--ink);
   font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; }
 .page { max-width: 64rem; margin: 0 auto; padding: 2.25rem 1.25rem 3rem; }
 .symbols { position: absolute; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 .skip { position: absolute; left: -99rem; } .skip:focus { left: 1rem; top: .5rem; z-index: 9;
   padding: .4rem .8rem; background: var(--card); border: 2px solid var(--accent); border-radius: 6px; }
 a { color: var(--accent); text-underline-offset: .15em; text-decoration-thickness: 1px; }
@@ -69,10 +70,10 @@ p, li, dd { overflow-wrap: anywhere; } p { margin: .5rem 0; } ul { padding-left:
 .eyebrow b { color: var(--accent); font-weight: 650; }
 header { margin-bottom: 1.5rem; } footer { color: var(--quiet); font-size: .85rem; padding: .4rem 0; }
 nav.contents { margin: 0 0 1.4rem; font-size: .92rem; }
-nav.contents ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: .1rem .2rem; }
-nav.contents a { display: inline-block; padding: .25rem .7rem; border-radius: 7px; text-decoration: none; }
-nav.contents li:first-child a { margin-left: -.7rem; }
-nav.contents a:hover { background: var(--band); }
+nav.contents ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap;
+  gap: .1rem 1.5rem; }
+nav.contents a { display: inline-block; padding: .25rem 0; text-decoration: none; }
+nav.contents a:hover { text-decoration: underline; }
 .count { color: var(--quiet); font-variant-numeric: tabular-nums; font-size: .85em; margin-left: .25em; }
 .note { border-left: 3px solid var(--warn); padding: .5rem .9rem; background: var(--warn-back);
   border-radius: 0 8px 8px 0; margin: 1rem 0 0; }
@@ -127,7 +128,6 @@ details > summary:hover { color: var(--accent); } details[open] > summary { marg
   main { grid-column: 1 / -1; } nav + main { grid-column: 2; }
   nav.contents { position: sticky; top: 1.2rem; align-self: start; }
   nav.contents ul { flex-direction: column; gap: .1rem; } nav.contents a { display: block; }
-  nav.contents li:first-child a { margin-left: 0; }
 }
 @media (max-width: 36rem) {
   .page { padding: 1.2rem .75rem 2rem; } main > section { padding: 1.1rem 1rem; border-radius: 10px; }

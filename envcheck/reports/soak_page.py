@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ..facts.soak import Mismatch, Soak, SoakGpu, SoakMinute
 from ..findings.model import CheckResult
 from . import html_page
+from .html_script import SCRIPT
 from .plots.lines import Band, Curve, lines
 from .soak_words import gpu_word, lasted, span, summary, worst
 
@@ -59,6 +60,7 @@ def render(soak: Soak, results: Sequence[CheckResult]) -> str:
         head=head,
         contents=html_page.contents(sections),
         kind=kind,
+        script=SCRIPT,
     )
 
 

@@ -33,3 +33,15 @@ def problem(shown: str) -> str:
         if any(c in line for c in "\u115f\u3164\ufe0f\u2800"):
             return f"line {number} has what cannot be seen: {line[:200]!a}"
     return ""
+
+
+# What would leave its place in a page, if a text could.
+MARKUP = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "javascript:alert(1)",
+    "</style></script></title></svg><iframe src=//evil.example>",
+    "]]>&lt;/svg>&#60;script>-->",
+    "' onfocus='alert(1)' autofocus='",
+    "a\u202egpj.\u2066b\u2069\x1b[31m\x00\u200b\r\n</text>b",
+)

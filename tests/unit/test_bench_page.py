@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from html.parser import HTMLParser
 from typing import Any
@@ -13,6 +11,7 @@ import bench_told as b
 import demos
 import pytest
 from h100 import ADDRESSES
+from html_reading import problems
 from msgspec.structs import replace
 from test_bench_text import MACHINE, every_state, report
 from test_plots import HOSTILE, inside
@@ -136,14 +135,13 @@ def test_a_page_runs_and_fetches_nothing(word: str) -> None:
     rows, changes = hostile(word)
     html = page(*rows, **changes)
     parsed = elements(html)
-    assert not {"script", "img", "iframe", "object", "form"} & {t for t, _ in parsed.found}
+    assert problems(html) == []
+    assert not {"img", "iframe", "object", "form"} & {t for t, _ in parsed.found}
     for _, given in parsed.found:
         assert not [name for name in given if name.startswith("on") or name in ("src", "style")]
         assert re.match("#|data:image/svg", given.get("href") or "#")
     (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
     assert not re.search(r"url|http|@import", style)
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:" in html
     assert html.replace("\n", "").isprintable()
 
 

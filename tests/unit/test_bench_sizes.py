@@ -112,7 +112,7 @@ def test_the_page_has_a_plot_for_each() -> None:
     assert found is not None
     page = bench_page.render(bench_report.report(snapshot, found), found, snapshot)
     assert "NCCL by size" in page and "Host link by size" in page
-    assert "GB/s on the bus" in page and "<script" not in page
+    assert "GB/s on the bus" in page
 
 
 def test_names() -> None:

@@ -9,6 +9,7 @@ from ...facts.snapshot import Snapshot
 from .. import html_page as html
 from ..bench_model import BenchReport, RowReport
 from ..html_page import PageSection
+from ..html_script import SCRIPT
 from ..plain import finding_lines
 from .parts import ROWS, parts
 
@@ -29,6 +30,7 @@ def render(report: BenchReport, found: BenchResult, snapshot: Snapshot) -> str:
         head=_head(report),
         contents=html.contents(sections),
         kind=_kind(report),
+        script=SCRIPT,
     )
 
 

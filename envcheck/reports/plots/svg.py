@@ -80,6 +80,8 @@ def whole(name: str, title: str, about: str, height: float, parts: Iterable[str]
 
 def width_of(words: str) -> float:
     """How wide a text is, about."""
+    if words.isascii():
+        return len(words) * CHARACTER
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in words)
     return (len(words) + wide) * CHARACTER
 
@@ -89,6 +91,7 @@ def cut(words: str, width: float) -> str:
     words = safe_text.one_line(words)
     if width_of(words) <= width:
         return words
+    words = words[: max(0, int(width / CHARACTER))]
     while words and width_of(words + "…") > width:
         words = words[:-1]
     return words.rstrip() + "…"
