@@ -13,6 +13,7 @@ import pytest
 from h100 import COUNT, gpu, machine
 from test_diff import rated
 
+from envcheck import safe_text
 from envcheck.cli.main import run
 from envcheck.comparison.model import Attribute, Measurement
 from envcheck.facts.profile import Profile
@@ -152,7 +153,19 @@ def test_a_slow_gpu_is_found_by_the_others_rates() -> None:
     assert [line for line in wrong([slow]) if "EXP-013" in line] and not wrong([well])
 
 
-EVIL = ['"; rm -rf /', "a\nb = 1", "]\n[x]", "\x1b[31m", "\u202e", ">= 3", "'''", "=", "", " "]
+EVIL = [
+    '"; rm -rf /',
+    "a\nb = 1",
+    "]\n[x]",
+    "\x1b[31m",
+    "\u202e",
+    "a\xa0b",
+    ">= 3",
+    "'''",
+    "=",
+    "",
+    " ",
+]
 
 
 @pytest.mark.parametrize("evil", EVIL)
@@ -175,7 +188,7 @@ def test_hostile_values_leave_a_profile_that_can_be_read(evil: str) -> None:
         msgspec.structs.replace(found[0], name=evil or "x", state="problems", verdict=evil)
     )
     made = baseline(result(changed))
-    profile = parsed(made.text)
+    profile = parsed(safe_text.styled(made.text))  # as it is written
     assert len(profile.products) == 1 and profile.products[0].tables["gpus"]
     assert not wrong(judged(machines, parsed(of(machines).text)))
 
