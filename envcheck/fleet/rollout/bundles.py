@@ -11,7 +11,7 @@ import msgspec
 
 from ... import __version__
 from ...install import pylock
-from ...install.bundle.index import LOCK, NAME, OWN, BundleIndex
+from ...install.bundle.index import LOCK, NAME, BundleIndex
 from ...install.export.elsewhere import ElsewhereShop, index_of
 from ...install.fit.models import Choice
 from ...install.lockfile import Lockfile
@@ -75,12 +75,6 @@ def write(bundled: Bundled, shop: ElsewhereShop, *, mirror: str = "") -> None:
         shop.write(bundled.place, index_of(lock), fitting.runners, lock, choice, carried=not mirror)
     else:
         shop.write(bundled.place, _index_of_image(bundled.group), fitting.runners)
-
-
-def own_size(bundled: Bundled) -> int:
-    """Bytes of envcheck itself in a bundle that is written."""
-    index = msgspec.json.decode((bundled.place / NAME).read_bytes(), type=BundleIndex)
-    return sum(file.size for name, file in index.files.items() if name.startswith(f"{OWN}/"))
 
 
 def _key(fitting: Fitting, request: Request, mirror: str) -> str:
