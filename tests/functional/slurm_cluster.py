@@ -101,9 +101,9 @@ class SlurmNode:
 
 
 def usual_nodes() -> list[SlurmNode]:
-    kinds = ["well", "well", "well", "well", "drained", "down", "sleeping", "garbage", "flood"]
+    kinds = ["well", "well", "well", "well", "drained", "down", "sleeping", "flood", "garbage"]
     return [
-        SlurmNode(f"gpu{n:02d}", kind, "a100" if n <= 7 else "h100", f"leaf{(n + 2) // 3}")
+        SlurmNode(f"gpu{n:02d}", kind, "a100" if n <= 8 else "h100", f"leaf{(n + 2) // 3}")
         for n, kind in enumerate(kinds, 1)
     ]
 
@@ -155,10 +155,15 @@ class SlurmCluster:
             raise NoCluster(f"{' '.join(command)}: {done.returncode}: {done.stderr.strip()}")
         return done.stdout + (done.stderr if code != 0 else "")
 
+    @property
+    def busy(self) -> str:
+        """The name of the job that ``job`` starts."""
+        return f"busy-{self.keeper.pid}"
+
     @contextmanager
     def job(self, *options: str) -> Iterator[None]:
         """A job that runs until this is left."""
-        name = f"busy-{os.getpid()}"
+        name = self.busy
         self.slurm(
             "sbatch", f"--job-name={name}", "--output=/dev/null", *options, "--wrap=exec sleep 600"
         )

@@ -62,8 +62,8 @@ def test_every_node_answers_or_is_named_with_the_reason(
     assert found["gpu03"].reason == "busy (allocated): Slurm did not give it within 2 s"
     assert found["gpu05"].reason == f"Slurm has it as drained: {DRAINED}"
     assert found["gpu06"].reason == f"Slurm has it as down: {DOWN}"
-    assert "owned" in found["gpu08"].reason and found["gpu08"].reason.isprintable()
-    assert found["gpu09"].reason == "the answer is longer than a Snapshot may be"
+    assert "owned" in found["gpu09"].reason and found["gpu09"].reason.isprintable()
+    assert found["gpu08"].reason == "the answer is longer than a Snapshot may be"
     assert found["gpu01"].groups == [
         ("partition", "a100"),
         ("partition", "all"),
@@ -72,13 +72,39 @@ def test_every_node_answers_or_is_named_with_the_reason(
         ("feature", "ib"),
     ]
     assert ("switch", "leaf2") in found["gpu04"].groups
-    assert ("partition", "h100") in found["gpu08"].groups
+    assert ("partition", "h100") in found["gpu09"].groups
     kept = sorted(path.name for path in (tmp_path / "fleet").iterdir())
     assert kept == ["fleet.json", "gpu01.json", "gpu02.json", "gpu04.json"]
     told = done.stderr.decode()
     assert "3 of 8 machines have answered" in told
     assert "gpu05: not-asked: Slurm has it as drained" in told
     assert is_over(cluster)
+
+
+def test_the_doctor_judges_what_slurm_brings(cluster: SlurmCluster, tmp_path: Path) -> None:
+    done = envcheck(
+        "fleet", "doctor", "--slurm", tmp_path / "fleet", "--level=quick", "--nodes=gpu[04-05]",
+        **cluster.variables,
+    )  # fmt: skip
+    assert done.returncode in (1, 4), done.stderr.decode()
+    told = done.stdout.decode()
+    assert "2 machines" in told and DRAINED[:20] in told
+
+
+def test_in_an_allocation_its_nodes_are_asked_by_steps_of_it(
+    cluster: SlurmCluster, tmp_path: Path
+) -> None:
+    with cluster.job("--nodelist=gpu01,gpu04", "--nodes=2"):
+        job, nodes = cluster.slurm("squeue", "-h", "-n", cluster.busy, "-o", "%A %N").split()
+        inside = {"SLURM_JOB_ID": job, "SLURM_JOB_NODELIST": nodes}
+        done = envcheck(
+            "fleet", "collect", "--slurm", tmp_path / "fleet", "--level=quick",
+            **cluster.variables, **inside,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr.decode()
+        assert cluster.busy in cluster.queued()  # the job of the user's goes on
+    kept = sorted(path.name for path in (tmp_path / "fleet").iterdir())
+    assert kept == ["fleet.json", "gpu01.json", "gpu04.json"]
 
 
 def test_the_nodes_of_a_reservation_or_a_partition(cluster: SlurmCluster, tmp_path: Path) -> None:
@@ -95,7 +121,7 @@ def test_the_nodes_of_a_reservation_or_a_partition(cluster: SlurmCluster, tmp_pa
     finally:
         cluster.slurm("scontrol", "delete", "reservationname=maint")
     done, found = collect(cluster, tmp_path / "b", "--", "-p", "h100")
-    assert sorted(found) == ["gpu08", "gpu09"], done.stderr.decode()
+    assert sorted(found) == ["gpu09"], done.stderr.decode()
     sentence = refused(collect(cluster, tmp_path / "c", "--nodes=gpu01,gpu77")[0])
     assert sentence == "envcheck: Slurm knows no node gpu77"
     sentence = refused(collect(cluster, tmp_path / "c", "--", "--reservation=none")[0], 4)

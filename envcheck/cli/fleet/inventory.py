@@ -35,7 +35,7 @@ def add_arguments(parser: Parser) -> None:
         "--forks",
         type=_count,
         metavar="N",
-        help="so many at once (default: of ansible.cfg, else 5)",
+        help="so many at once (default: of ansible.cfg, else 5; 32 with --slurm)",
     )
     group.add_argument(
         "-b", "--become", action="store_true", help="as root there, in the way that Ansible knows"

@@ -75,6 +75,9 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
     packer = zlib.compressobj(6)
     packed, size, said = [], 0, b""
     began, outcome, ending, status, open_ends = time.time(), "exited", 0, None, 2
+    stopped = []
+    for number in (signal.SIGTERM, signal.SIGHUP):  # Slurm's, which reach this process and not the child
+        signal.signal(number, lambda number, frame: stopped.append(number))
 
     def end(why):
         try:
@@ -105,7 +108,7 @@ def envcheck_relay(cookie, deadline, limit, largest, grace):
             outcome, ending = end("flooded")
         elif not ending and now - began > deadline:
             outcome, ending = end("timed-out")
-        elif not ending and os.getppid() != asker:
+        elif not ending and (stopped or os.getppid() != asker):
             outcome, ending = end("gone")
         elif ending and now - ending > grace:
             break
