@@ -24,6 +24,9 @@ _CAMPS = 4
 _TOGETHER = 0.9  # of the machines are in camps
 _LEAST = 0.1  # of the machines make a camp
 
+# Where no variable is set there is no setting, either: who has a target was looked at.
+_LOOKED = {"settings": "target"}
+
 # What a problem is called that is about the same as an attribute of a device.
 _SAID = {
     "gpus.pcie_lanes": "PCIe",
@@ -68,8 +71,11 @@ def odd_attributes(
 def _told(machines: Sequence[JudgedMachine]) -> dict[str, _Values]:
     """Every key that not all have in the same way."""
     had = Counter(attribute for machine in machines for attribute in machine.attributes)
-    everywhere = {attribute for attribute, count in had.items() if count == len(machines)}
-    differing = {attribute.key for attribute in had if attribute not in everywhere}
+    values: dict[str, set[str]] = {}
+    for attribute in had:
+        values.setdefault(attribute.key, set()).add(attribute.value)
+    partly = {attribute.key for attribute, count in had.items() if count != len(machines)}
+    differing = partly | {key for key, these in values.items() if len(these) > 1}
     found: dict[str, _Values] = {}
     sections: dict[str, list[str]] = {section: [] for section in NAMED}
     for machine in machines:
@@ -79,8 +85,9 @@ def _told(machines: Sequence[JudgedMachine]) -> dict[str, _Values]:
             if attribute.key in differing:
                 told = found.setdefault(attribute.key, _Values(attribute.words, {}))
                 told.values.setdefault(machine.name, []).append((attribute.device, attribute.value))
-        for section in seen & sections.keys():
-            sections[section].append(machine.name)
+        for section in sections:
+            if section in seen or _LOOKED.get(section) in seen:
+                sections[section].append(machine.name)
     for key, told in found.items():
         for name in sections.get(key.partition(".")[0], ()):
             told.values.setdefault(name, [("", "")])

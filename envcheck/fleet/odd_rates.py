@@ -2,19 +2,20 @@
 
 Figures of one key, measured under the same circumstances, on all machines (and GPUs) of a product are one
 population. A figure's deviation is the logarithm of what it is to the population's median; the spread of the
-healthy is 1.4826 times the median of all absolute deviations (MAD), at least half a percent and a quarter of
-what repetitions on one GPU are apart, and more where figures are few: a MAD of eight figures is itself a
-guess. A figure is odd where it is
+healthy is 1.4826 times the median of all absolute deviations (MAD), at least the standard deviation of those
+within four of these, half a percent, and a quarter of what repetitions on one GPU are apart; and more where
+machines are few: the spread of eight figures is itself a guess, and GPUs of one machine share its fate. A
+figure is odd where it is
 
 - at least 3 % worse than the median (5 % on one GPU is much; 1 % is nobody's fault),
 - and further off than chance takes any of that many figures: a normal distribution's tail, divided by the
   number of all comparisons in the fleet, so that one fleet in a thousand has one that is odd by chance,
 - and worse than half of what its own repetitions are apart.
 
-Three kinds of figures are held like this: each by itself; on a machine of several GPUs, each against the
-median of its own machine, which shows one slow GPU where machines differ; and the mean deviation of all
-figures of a kind (micro-kernels, memory, …) of one GPU, whose chances cancel out, which shows a GPU that is a
-little slow in everything.
+Each figure is held against all others; on a machine of several GPUs also against the median of its own
+machine, which shows one slow GPU where machines differ, or are few; and in both ways the mean deviation of
+all figures of a kind (micro-kernels, memory, …) of one GPU, whose chances cancel out, which shows a GPU that
+is a little slow in everything.
 
 Where more than a quarter of the machines would be odd, nobody is: that is a split.
 """
@@ -22,7 +23,7 @@ Where more than a quarter of the machines would be odd, nobody is: that is a spl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import NormalDist, fmean, median
 
 import msgspec
@@ -36,7 +37,8 @@ LEAST = 0.03
 CHANCE = 0.001  # that any is odd by chance, in a fleet, for each kind of figure
 _FLOOR = 0.005
 _FIGURES = 8  # with fewer there is no spread
-_GUESS = 8.0  # so many figures double it
+_GUESS = 12.0  # so many double it
+_CLIP = 4.0  # deviations within so many spreads are of the healthy
 _MANY = 0.25  # of the machines
 _MATES = 3  # GPUs of a machine that one is held against
 _KINDS = 3  # figures of a kind whose mean is taken
@@ -44,13 +46,13 @@ _ALSO = 40
 
 
 class _Figure(msgspec.Struct):
-    """One measured figure. deviation: of its population's median, in logarithms; slower is below 0."""
+    """One measured figure. deviation: of its population's median, in logarithms: slower is below 0."""
 
     machine: str
     measured: Measurement
     deviation: float = 0.0
-    scale: float = 0.0
-    median: float = 0.0
+    from_mates: float = 0.0  # the same of its own machine's median, where it has mates
+    mates: bool = False
     of: int = 0
     sigmas: float = 0.0  # by which it is found odd; 0: it is not
     below: float = 0.0
@@ -68,14 +70,13 @@ def odd_rates(
     count = sum(len(p) for these in populations.values() for p in these)
     if not count:
         return [], []
-    far = -NormalDist().inv_cdf(CHANCE / count)
+    far = -NormalDist().inv_cdf(CHANCE / (2 * count))
     odd: list[OddRate] = []
     splits: list[Split] = []
     for product, these in populations.items():
         for population in these:
             _place(population)
-            _alone(population, far)
-        _by_mates(these, far)
+            _one_by_one(population, far)
         _by_kind(these, far)
         found: dict[str, list[_Figure]] = {}
         for population in these:
@@ -105,26 +106,26 @@ def _place(population: list[_Figure]) -> None:
     usual = median(figure.measured.value for figure in population)
     lower = population[0].measured.lower_is_better
     for figure in population:
-        way = math.log(figure.measured.value / usual)
+        way = math.log(figure.measured.value) - math.log(usual)
         figure.deviation = -way if lower else way
-        figure.median, figure.of = usual, len(population)
-    apart = [f.measured.spread for f in population if f.measured.spread is not None]
-    own = median(apart) / 4 if apart else 0.0
-    scale = _scale([figure.deviation for figure in population], own)
+        figure.of = len(population)
+    machines: dict[str, list[_Figure]] = {}
     for figure in population:
-        figure.scale = scale
+        machines.setdefault(figure.machine, []).append(figure)
+    for these in machines.values():
+        middle = median(figure.deviation for figure in these)
+        for figure in these:
+            figure.mates = len(these) > _MATES
+            figure.from_mates = figure.deviation - middle
 
 
-def _scale(deviations: Sequence[float], own: float = 0.0) -> float:
-    """A robust standard deviation, with what is least and what few figures cost."""
+def _scale(deviations: Sequence[float], independent: int, own: float = 0.0) -> float:
+    """A robust standard deviation, with what is least and what few independent ones cost."""
     middle = median(deviations)
     found = 1.4826 * median(abs(one - middle) for one in deviations)
-    return max(found, own, _FLOOR) * (1 + _GUESS / len(deviations))
-
-
-def _alone(population: Iterable[_Figure], far: float) -> None:
-    for figure in population:
-        _judge(figure, figure.deviation, figure.scale, far)
+    healthy = [one - middle for one in deviations if abs(one - middle) <= _CLIP * found]
+    clipped = math.sqrt(fmean(one * one for one in healthy)) if healthy else 0.0
+    return max(found, clipped, own, _FLOOR) * (1 + _GUESS / independent)
 
 
 def _judge(figure: _Figure, deviation: float, scale: float, far: float) -> None:
@@ -141,25 +142,23 @@ def _judge(figure: _Figure, deviation: float, scale: float, far: float) -> None:
 def _back(figure: _Figure, deviation: float) -> float:
     """The median that lies so far from a figure."""
     lower = figure.measured.lower_is_better
-    return figure.measured.value * math.exp(deviation if lower else -deviation)
+    away = deviation if lower else -deviation
+    return figure.measured.value * math.exp(min(away, 700.0))
 
 
-def _by_mates(populations: Iterable[list[_Figure]], far: float) -> None:
-    for population in populations:
-        machines: dict[str, list[_Figure]] = {}
+def _one_by_one(population: list[_Figure], far: float) -> None:
+    apart = [f.measured.spread for f in population if f.measured.spread is not None]
+    own = median(apart) / 4 if apart else 0.0
+    machines = len({figure.machine for figure in population})
+    if machines > 1:
+        scale = _scale([figure.deviation for figure in population], machines, own)
         for figure in population:
-            machines.setdefault(figure.machine, []).append(figure)
-        if len(machines) < 2:
-            continue  # the same as each by itself
-        apart = []
-        for these in machines.values():
-            if len(these) > _MATES:
-                middle = median(figure.deviation for figure in these)
-                apart += [(figure, figure.deviation - middle) for figure in these]
-        if len(apart) >= _FIGURES:
-            scale = _scale([deviation for _, deviation in apart])
-            for figure, deviation in apart:
-                _judge(figure, deviation, scale, far)
+            _judge(figure, figure.deviation, scale, far)
+    beside = [figure for figure in population if figure.mates]
+    if len(beside) >= _FIGURES:
+        scale = _scale([figure.from_mates for figure in beside], len(beside), own)
+        for figure in beside:
+            _judge(figure, figure.from_mates, scale, far)
 
 
 def _by_kind(populations: Iterable[list[_Figure]], far: float) -> None:
@@ -168,24 +167,35 @@ def _by_kind(populations: Iterable[list[_Figure]], far: float) -> None:
         for figure in population:
             kind = figure.measured.key.partition(".")[0]
             kinds.setdefault((kind, figure.machine, figure.measured.device), []).append(figure)
-    alike: dict[tuple[str, tuple[str, ...]], list[tuple[list[_Figure], float]]] = {}
+    alike: dict[tuple[str, tuple[str, ...]], list[list[_Figure]]] = {}
     for (kind, _, _), figures in kinds.items():
         if len(figures) >= _KINDS:
             keys = tuple(sorted(figure.measured.key for figure in figures))
-            mean = fmean(figure.deviation for figure in figures)
-            alike.setdefault((kind, keys), []).append((figures, mean))
-    for means in alike.values():
-        if len(means) < _FIGURES:
+            alike.setdefault((kind, keys), []).append(figures)
+    for these in alike.values():
+        machines = len({figures[0].machine for figures in these})
+        if machines > 1:
+            _by_mean(these, machines, far, lambda figure: figure.deviation)
+        beside = [figures for figures in these if all(figure.mates for figure in figures)]
+        _by_mean(beside, len(beside), far, lambda figure: figure.from_mates)
+
+
+def _by_mean(
+    several: list[list[_Figure]], independent: int, far: float, off: Callable[[_Figure], float]
+) -> None:
+    """several: the figures of each GPU."""
+    if len(several) < _FIGURES:
+        return
+    means = [fmean(map(off, figures)) for figures in several]
+    middle, scale = median(means), _scale(means, independent)
+    for figures, mean in zip(several, means, strict=True):
+        if middle - mean < far * scale or 1 - math.exp(mean - middle) < LEAST:
             continue
-        middle = median(mean for _, mean in means)
-        scale = _scale([mean for _, mean in means])
-        for figures, mean in means:
-            if mean - middle < -far * scale and 1 - math.exp(mean - middle) >= LEAST:
-                for figure in figures:
-                    below = 1 - math.exp(figure.deviation)
-                    if below >= LEAST and not figure.sigmas:
-                        figure.sigmas = (middle - mean) / scale
-                        figure.below, figure.against = below, figure.median
+        for figure in figures:
+            below = 1 - math.exp(off(figure))
+            if below >= LEAST and not figure.sigmas:
+                figure.sigmas = (middle - mean) / scale
+                figure.below, figure.against = below, _back(figure, off(figure))
 
 
 def _split(product: str, population: list[_Figure], slow: list[_Figure]) -> Split | None:

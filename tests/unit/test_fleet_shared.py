@@ -1,0 +1,95 @@
+"""Faults that a place shares: the tightest place, and no coincidence."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from envcheck.fleet.model import JudgedMachine, MachineProblem
+from envcheck.fleet.shared import shared_faults, tail
+
+HOT = MachineProblem(
+    code="GPU-008", level="warn", title="", headline="is throttled", message="", kind="GPU-008 x"
+)
+
+
+def fleet(sick: set[int], silent: set[int] = frozenset(), count: int = 200) -> list[JudgedMachine]:  # type: ignore[assignment]
+    """Twenty machines a rack, two racks a switch, all in one room; images by chance."""
+    chance = random.Random(5)
+    return [
+        JudgedMachine(
+            name=f"n{number:03}",
+            state="unanswered" if number in silent else "healthy",
+            answer="unreachable" if number in silent else "answered",
+            product="p",
+            problems=[HOT] if number in sick else [],
+            groups=[
+                ("group", f"rack{number // 20}"),
+                ("switch", f"leaf{number // 40}"),
+                ("room", "one"),
+                ("image", f"image{chance.randint(1, 4)}"),
+            ],
+        )
+        for number in range(count)
+    ]
+
+
+def test_a_sick_rack_is_named_and_nothing_around_it() -> None:
+    (one,) = shared_faults(fleet(set(range(40, 60))), [])
+    assert (one.kind, one.name, one.code, one.of, one.elsewhere) == (
+        "group",
+        "rack2",
+        "GPU-008",
+        20,
+        0,
+    )
+    assert one.hosts == "n[040-059]" and one.about == "problem"
+
+
+def test_half_a_rack_and_some_others() -> None:
+    (one,) = shared_faults(fleet({*range(40, 52), 3, 99, 150}), [])
+    assert (one.name, len(one.machines), one.of, one.elsewhere) == ("rack2", 12, 20, 3)
+
+
+def test_two_racks_of_one_switch_are_the_switch() -> None:
+    (one,) = shared_faults(fleet(set(range(80, 120))), [])
+    assert (one.kind, one.name, one.of) == ("switch", "leaf2", 40)
+
+
+def test_two_racks_of_two_switches_are_two() -> None:
+    found = shared_faults(fleet({*range(20), *range(100, 120)}), [])
+    assert {one.name for one in found} == {"rack0", "rack5"}
+
+
+def test_what_all_have_belongs_to_no_place() -> None:
+    assert shared_faults(fleet(set(range(200))), []) == []
+
+
+def test_three_by_chance_are_no_place() -> None:
+    for seed in range(50):
+        sick = set(random.Random(seed).sample(range(200), 12))
+        assert shared_faults(fleet(sick), []) == []
+
+
+def test_silence_of_a_switch() -> None:
+    (one,) = shared_faults(fleet(set(), set(range(40, 80))), [])
+    assert (one.name, one.about, one.code) == ("leaf1", "silence", "")
+
+
+def test_places_with_the_same_machines_are_named_together() -> None:
+    machines = fleet(set(range(20)))
+    same = [
+        JudgedMachine(**{n: getattr(m, n) for n in m.__struct_fields__} | {
+            "groups": [*m.groups, ("chassis", "c" if int(m.name[1:]) < 20 else "d")]})
+        for m in machines
+    ]  # fmt: skip
+    (one,) = shared_faults(same, [])
+    assert {(one.kind, one.name), *one.also} == {("group", "rack0"), ("chassis", "c")}
+
+
+def test_the_tail_is_the_hypergeometric_one() -> None:
+    exact = sum(math.comb(5, k) * math.comb(15, 6 - k) / math.comb(20, 6) for k in range(3, 6))
+    assert math.exp(tail(3, 6, 5, 20)) == pytest.approx(exact)
+    assert tail(0, 6, 5, 20) == pytest.approx(0, abs=1e-9)
