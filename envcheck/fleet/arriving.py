@@ -8,7 +8,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Iterable
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import PurePosixPath
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
 from .folder import ROSTER, FleetFolder, Member, Roster
+from .stream import named, values
 
 # "gpu01: {…", of clush and pdsh; "[pod/envcheck-x7k2p/envcheck] {…", of kubectl logs --prefix
 _PREFIX = re.compile(rb"(?:\[([^\s\[\]{}\"]{1,300})\]|([^\s:\[\]{}\"']{1,300}):) ?")
@@ -97,14 +98,15 @@ def _roster(data: bytes) -> Roster:
 
 
 def _of_lines(stream: BufferedReader, folder: FleetFolder) -> list[Member]:
-    """What each name says, put together. Without names, each "{" in the first column begins one."""
+    """What each name says, put together. Without names, each "{" in the first column begins one; so do
+    values right behind each other, and {"name": …, "snapshot": …} names its own."""
     said: dict[str, list[bytes]] = {}
     found: dict[str, Member] = {}
     unnamed: list[bytes] = []
     for line in iter(lambda: stream.readline(snapshots.LIMIT + 1), b""):
-        if named := _PREFIX.match(line):
-            name = _machine((named[1] or named[2]).decode("utf-8", "backslashreplace"))
-            said.setdefault(name, []).append(line[named.end() :])
+        if prefix := _PREFIX.match(line):
+            name = _machine((prefix[1] or prefix[2]).decode("utf-8", "backslashreplace"))
+            said.setdefault(name, []).append(line[prefix.end() :])
             continue
         if line.startswith(b"{"):
             _keep_unnamed(unnamed, folder, found)
@@ -123,8 +125,9 @@ def _of_lines(stream: BufferedReader, folder: FleetFolder) -> list[Member]:
 def _keep_unnamed(lines: list[bytes], folder: FleetFolder, found: dict[str, Member]) -> None:
     text = b"".join(lines)
     lines.clear()
-    if text.strip():
-        _keep(_unnamed(text, len(found) + 1), text, folder, found)
+    for value in values(BytesIO(text)):
+        name, snapshot = named(value) or (_unnamed(value, len(found) + 1), value)
+        _keep(name, snapshot, folder, found)
 
 
 def _machine(prefix: str) -> str:

@@ -114,6 +114,7 @@ class FleetFolder:
             paths = sorted(self.path.iterdir())
         except OSError as error:
             raise UsageError(f"{self.path}: {error.strerror}") from None
+        self._others.clear()  # files come and go
         for path in paths:
             stem = path.name.removesuffix(".gz").removesuffix(".json")
             if f"{stem}.json" not in (path.name, path.name.removesuffix(".gz")):

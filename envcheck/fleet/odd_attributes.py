@@ -1,10 +1,10 @@
 """What differs on a machine from most of its product. Pure.
 
-A value is the usual one where at least 75 % have it: of at least 4 machines; of devices (GPUs, adapters), of
-all devices of the product's machines, also where these are fewer than 4 machines, so that one GPU differs
-from the others of its own machine. What GPUs by their place have in common (GPU 4 is on another NUMA node
-than GPU 0, on every machine) is held against the same place on other machines. Without a usual value, two to
-four camps that nearly all machines belong to are told as a split, and nobody as odd.
+A value is the usual one where at least 75 % have it, of at least 4 machines. Devices (GPUs, adapters) are
+held against those at the same place of other machines: GPU 4 may be on another NUMA node than GPU 0, on
+every machine; and where these do not agree, against all of the product. The GPUs of fewer than 4 machines are
+held against each other, so that one that differs from the others of its own machine is told. Without a usual
+value, two to four camps that nearly all machines belong to are told as a split, and nobody as odd.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from ..profiles.named import NAMED
 from . import hosts
@@ -124,25 +125,40 @@ def _of_machines(product: str, key: str, told: _Values) -> list[OddAttribute] | 
 
 
 def _of_devices(product: str, key: str, told: _Values) -> list[OddAttribute] | None:
+    """None: there is no usual value, neither of all devices nor of those at one place."""
     figures = [(name, *one) for name, values in told.values.items() for one in values]
-    counted = Counter(value for _, _, value in figures)
-    usual, agree = counted.most_common(1)[0]
-    if len(figures) < FEW:
-        return []
-    if agree >= MAJORITY * len(figures):
-        return list(_differing(product, key, told.words, figures, usual, agree))
+    usual, agree = Counter(value for _, _, value in figures).most_common(1)[0]
+    clear = len(figures) >= FEW and agree >= MAJORITY * len(figures)
+    if len(told.values) < FEW:
+        # adapters of one machine may be of several kinds; its GPUs are one product
+        alike = clear and key.startswith("gpus.")
+        return list(_differing(product, key, told.words, figures, usual, agree)) if alike else []
     places: dict[str, list[tuple[str, str, str]]] = {}
     for figure in figures:
         places.setdefault(figure[1], []).append(figure)
     found: list[OddAttribute] = []
     for these in places.values():
-        usual, agree = Counter(value for _, _, value in these).most_common(1)[0]
-        if len(these) < FEW:
-            continue
-        if agree < MAJORITY * len(these):
-            return None
-        found += _differing(product, key, told.words, these, usual, agree)
-    return found
+        here, count = Counter(value for _, _, value in these).most_common(1)[0]
+        if len(these) < FEW or count < MAJORITY * len(these):
+            if not clear and len(these) >= FEW:
+                return None
+            here = usual
+        odd = _differing(product, key, told.words, these, here, count)
+        if clear and here == usual:
+            odd = (replace(one, agree=agree, of=len(figures)) for one in odd)
+        found += odd if clear or len(these) >= FEW else ()
+    return _by_machine(found)
+
+
+def _by_machine(found: Iterable[OddAttribute]) -> list[OddAttribute]:
+    """Devices of a machine with the same other value as one."""
+    together: dict[tuple[str, str, str], OddAttribute] = {}
+    for one in found:
+        key = one.machine, one.value, one.usual
+        first = together.get(key)
+        devices = one.devices if first is None else [*first.devices, *one.devices]
+        together[key] = replace(one, devices=devices)
+    return list(together.values())
 
 
 def _differing(
@@ -199,7 +215,7 @@ def _explained(odd: OddAttribute, problems: Iterable[MachineProblem]) -> OddAttr
     for problem in problems if word else ():
         about = {device for device in odd.devices if is_about(problem, device)}
         if about and word in f"{problem.title} {problem.headline} {problem.message}":
-            return msgspec.structs.replace(odd, because=problem.code)
+            return replace(odd, because=problem.code)
     return odd
 
 

@@ -21,7 +21,7 @@ from .model import JudgedMachine
 from .work import READY, JudgeTask, ToJudge, Unpacking, unreadable
 
 # Seconds that a machine may take, and a process until it is ready. One takes some milliseconds.
-DEADLINE = 60.0
+DEADLINE = 120.0
 _EVER = 7 * 86400.0
 _WRITES = 1 << 31  # bytes of all answers of a process
 _PAUSE = 0.01
@@ -96,6 +96,7 @@ class _Share:
         self._known = known
         self._left = deque(work)
         self._deaths: Counter[int] = Counter()
+        self._failed = 0  # processes that ended before they were ready
         self._start()
 
     def _start(self) -> None:
@@ -131,11 +132,19 @@ class _Share:
 
     def _after(self, result: Any) -> Iterator[tuple[int, JudgedMachine]]:
         """Go on with another process: the machine at which one ended is tried a second time, and once."""
-        if not self._ready:
+        self._failed += not self._ready
+        if (
+            (not self._ready
+            and (result.outcome == "exited" and result.code >= 0))
+            or self._failed > 2
+        ):
             words = safe_text.one_line(result.tail(1))
             raise CouldNotLook(
                 f"the process that judges machines {result.describe()}{words and ': ' + words}"
             )
+        if not self._ready:  # somebody killed it
+            self._start()
+            return
         place = self._left[0]
         self._deaths[place] += 1
         slow = result.outcome == "stopped"
