@@ -134,10 +134,8 @@ class _Share:
         """Go on with another process: the machine at which one ended is tried a second time, and once."""
         self._failed += not self._ready
         if (
-            (not self._ready
-            and (result.outcome == "exited" and result.code >= 0))
-            or self._failed > 2
-        ):
+            not self._ready and (result.outcome == "exited" and result.code >= 0)
+        ) or self._failed > 2:
             words = safe_text.one_line(result.tail(1))
             raise CouldNotLook(
                 f"the process that judges machines {result.describe()}{words and ': ' + words}"

@@ -15,7 +15,7 @@ DIRECTORY = "fleet"
 EPILOG = """\
 examples:
   envcheck fleet collect -i hosts.ini
-  envcheck fleet collect -i hosts.ini snapshots/ --level quick --limit gpu[01:16]
+  envcheck fleet collect -i hosts.ini snapshots/ --level quick --limit gpu01,gpu02
   envcheck fleet collect -i inventory/ --forks 50 -- -u admin --ask-become-pass
   envcheck fleet collect --slurm --nodes gpu[01-16] -- --reservation=maint
 then:

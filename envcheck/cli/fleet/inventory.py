@@ -28,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
         help="a file, directory or script of Ansible's, or a list: gpu1,gpu2, (may be repeated)",
     )
     group.add_argument(
-        "-l", "--limit", metavar="PATTERN", help="of these, the machines that match: gpu[01:16]"
+        "-l", "--limit", metavar="PATTERN", help="of these, the machines that match: gpu01,gpu02"
     )
     group.add_argument(
         "-f",

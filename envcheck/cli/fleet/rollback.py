@@ -12,7 +12,7 @@ from . import inventory, rollout_options
 EPILOG = """\
 examples:
   envcheck fleet rollback -i hosts.ini               what the last roll-out replaced
-  envcheck fleet rollback -i hosts.ini --limit 'gpu[01:16]' --waves 100%
+  envcheck fleet rollback -i hosts.ini --limit gpu01,gpu02 --waves 100%
 
 A machine on which something else is in use by now, or which had nothing
 before, stays as it is and says so; run again, nothing goes forward again."""
