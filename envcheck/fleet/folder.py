@@ -110,6 +110,7 @@ class FleetFolder:
         return sorted(roster.members, key=lambda member: hosts.natural_key(member.name))
 
     def _names(self) -> Iterator[str]:
+        self._others.clear()
         try:
             paths = sorted(self.path.iterdir())
         except OSError as error:

@@ -25,7 +25,9 @@ _SPREAD = 0.006  # of the GPUs' clocks under load
 # Not as the many are: the demo that a machine is made of.
 _OF = {
     **dict.fromkeys(("gpu03", "gpu11", "gpu14", "gpu27", "gpu36", "gpu38"), "driver-update"),
-    **dict.fromkeys(("gpu17", "gpu18", "gpu20", "gpu21", "gpu23"), "heat"),  # of one rack
+    **dict.fromkeys(
+        (f"gpu{number}" for number in (17, 18, 19, 21, 22, 23, 24)), "heat"
+    ),  # of one rack
     "gpu29": "odd-machine",
 }
 

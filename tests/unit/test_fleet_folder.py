@@ -35,6 +35,7 @@ def test_a_name_that_is_no_file_s_cannot_leave_the_directory(tmp_path: Path, nam
     assert member == Member(name=name)
     assert folder.file(name).parent == tmp_path and folder.file(name).is_file()
     assert [member.name for member in folder.members()] == [name]
+    assert [member.name for member in folder.members()] == [name], "a second time, too"
 
 
 def test_no_two_names_share_a_file() -> None:

@@ -1,0 +1,215 @@
+"""`envcheck fleet report`, `doctor` and `watch`, as a user has them."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+import pytest
+from cli import envcheck, environment, refused
+
+SILENT = "envcheck: {}: there is no Snapshot in it (NAME.json)"
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fleet") / "all"
+    assert envcheck("demo", "fleet", "-q", "--save", folder).returncode == 0
+    return folder
+
+
+@pytest.fixture
+def three(simulated: Path, tmp_path: Path) -> Path:
+    """Without a roster: gpu01 is well, gpu03 is not, gpu29 has warnings."""
+    folder = tmp_path / "three"
+    folder.mkdir()
+    for name in ("gpu01", "gpu03", "gpu29"):
+        shutil.copy(simulated / f"{name}.json", folder)
+    return folder
+
+
+def test_exit_codes(three: Path) -> None:
+    def code(*options: str) -> int:
+        return envcheck("fleet", "report", three, *options).returncode
+
+    assert code() == 1
+    assert code("--exit-zero") == 0
+    (three / "gpu03.json").unlink()
+    assert code() == 0
+    assert code("--fail-on", "warn") == 1
+    (three / "gpu29.json").write_text("Welcome to gpu29!\n")
+    assert code() == 4
+    (three / "gpu01.json").unlink()
+    assert code() == 4, "nobody answered"
+
+
+def test_doctor_without_machines_to_ask_judges_what_is_there(three: Path) -> None:
+    shown = envcheck("fleet", "doctor", three, "-v")
+    assert shown.returncode == 1
+    assert shown.stdout == envcheck("fleet", "report", three, "-v").stdout
+    os.rename(three, three.parent / "fleet")  # noqa: PTH104
+    (three.parent / "fleet" / "gpu03.json").unlink()
+    assert envcheck("fleet", "doctor", cwd=three.parent).returncode == 0
+
+
+def test_every_face_is_the_same_each_time(simulated: Path, tmp_path: Path) -> None:
+    for face in ("", "-v", "-q", "--commands", "--format=json", "--format=junit"):
+        options = [face] if face else []
+        first, second = (envcheck("fleet", "report", simulated, *options) for _ in range(2))
+        assert first.stdout == second.stdout
+        assert (first.returncode, first.stderr) == (1, b"")
+        assert all(len(line) <= 80 for line in first.stdout.decode().splitlines() if face == "-q")
+    output = tmp_path / "told.json"
+    envcheck("fleet", "report", simulated, "--format=json", "--output", output)
+    assert json.loads(output.read_bytes())["counts"]["machines"] == 40
+
+
+def test_ascii_where_the_terminal_has_no_utf8(simulated: Path) -> None:
+    shown = envcheck("fleet", "report", simulated, PYTHONIOENCODING="ascii")
+    assert shown.stdout.isascii() and b"8 x NVIDIA H100" in shown.stdout
+
+
+def test_wrong_input_is_one_sentence(three: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for command in ("report", "doctor", "watch"):
+        assert refused(envcheck("fleet", command, empty)) == SILENT.format(empty)
+        missing = refused(envcheck("fleet", command, tmp_path / "missing"))
+        assert "there is no such directory" in missing
+        file = refused(envcheck("fleet", command, three / "gpu01.json"))
+        assert "this is a file" in file
+    assert "it is empty" in refused(envcheck("fleet", "report", "-"))
+    assert "this is a directory" in refused(envcheck("fleet", "report", three, "--output", three))
+    profile = tmp_path / "broken.toml"
+    profile.write_text("[[[")
+    assert "broken.toml" in refused(envcheck("fleet", "report", three, "--expect", profile))
+
+
+def test_rosters_that_cannot_be_true(three: Path) -> None:
+    roster = three / "fleet.json"
+    twice = [{"name": "gpu01"}, {"name": "gpu01"}]
+    roster.write_text(json.dumps({"schema": 1, "engine": "ansible", "members": twice}))
+    assert "gpu01" in refused(envcheck("fleet", "report", three))
+    roster.write_text("{")
+    assert "fleet.json" in refused(envcheck("fleet", "report", three))
+    lost = [{"name": "gpu77"}, {"name": "gpu78", "outcome": "unreachable", "reason": "No route"}]
+    roster.write_text(json.dumps({"schema": 1, "engine": "ansible", "members": lost}))
+    shown = envcheck("fleet", "report", three)
+    assert shown.returncode == 4
+    assert b"none of 2 machines is well, 2 did not answer" in shown.stdout
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_directory_that_may_not_be_read(three: Path) -> None:
+    three.chmod(0)
+    try:
+        assert "Permission denied" in refused(envcheck("fleet", "report", three))
+    finally:
+        three.chmod(0o755)
+
+
+def test_standard_input_is_an_archive_or_lines_with_names(simulated: Path, three: Path) -> None:
+    packed = subprocess.run(
+        ["tar", "cz", "."], cwd=simulated, capture_output=True, check=True, timeout=60
+    ).stdout
+    shown = envcheck("fleet", "report", "-", "--format=json", stdin=packed)
+    assert shown.stdout == envcheck("fleet", "report", simulated, "--format=json").stdout
+    lines = b"".join(
+        f"{path.stem}: ".encode() + path.read_bytes() for path in sorted(three.iterdir())
+    )
+    shown = envcheck("fleet", "report", "-", "--format=json", stdin=lines)
+    assert shown.stdout == envcheck("fleet", "report", three, "--format=json").stdout
+
+
+def watch(folder: Path, *options: str, **changes: str) -> list[str]:
+    """What one look tells, less the time."""
+    shown = envcheck("fleet", "watch", folder, "--once", "-q", "--stale=3650d", *options, **changes)
+    assert shown.returncode in (0, 1, 4) and shown.stderr == b"", shown.stderr
+    return [line.partition(" ")[2] for line in shown.stdout.decode().splitlines()]
+
+
+def test_watch_tells_what_turned(three: Path, simulated: Path, tmp_path: Path) -> None:
+    state = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    words = "DRV-002 kernel module and driver libraries do not match"
+    assert watch(three, **state) == [f"ILL     gpu03: {words}"]
+    assert watch(three, **state) == []
+    shutil.copy(simulated / "gpu03.json", three / "gpu01.json")
+    shutil.copy(simulated / "gpu02.json", three / "gpu02.json")
+    shutil.copy(simulated / "gpu02.json", three / "gpu03.json")
+    (three / "gpu29.json").unlink()
+    assert watch(three, **state) == [
+        f"ILL     gpu01: {words}",
+        "GONE    gpu29: its Snapshot is not there any more",
+        "NEW     gpu02: it is well",
+        "WELL    gpu03: it had DRV-002",
+    ]
+    (three / "gpu02.json").write_bytes((simulated / "gpu02.json").read_bytes()[:5000])
+    assert watch(three, **state) == [], "it may be written right now"
+    (told,) = watch(three, **state)
+    assert told.startswith("SILENT  gpu02: the answer cannot be read")
+    other = {"XDG_STATE_HOME": str(tmp_path / "other")}
+    assert len(watch(three, "--format=json", **other)) == 1
+
+
+def test_watch_s_state_where_nothing_can_be_written(three: Path, tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file")
+    shown = envcheck("fleet", "watch", three, "--once", XDG_STATE_HOME=str(tmp_path / "state"))
+    assert shown.returncode == 1 and b"another start tells all of this again" in shown.stderr
+
+
+def started(folder: Path, tmp_path: Path, *options: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "envcheck", "fleet", "watch", str(folder), "--every=0.2", *options],
+        env=environment(XDG_STATE_HOME=str(tmp_path / "state")),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def line(stream: IO[bytes] | None) -> bytes:
+    """The next one; "" where none comes for a minute."""
+    assert stream is not None
+    return stream.readline() if select.select([stream], [], [], 60)[0] else b""
+
+
+def test_ctrl_c_ends_a_watch_and_what_was_told_is_known(three: Path, tmp_path: Path) -> None:
+    with started(three, tmp_path, "--stale=3650d") as child:
+        assert b"ILL     gpu03" in line(child.stdout)
+        shutil.copy(three / "gpu03.json", three / "gpu01.json")
+        assert b"ILL     gpu01" in line(child.stdout)
+        time.sleep(0.5)  # the look is kept after it was told
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+    assert (child.returncode, out) == (130, b"")
+    assert err.decode().splitlines()[-1] == "envcheck: interrupted"
+    assert watch(three, XDG_STATE_HOME=str(tmp_path / "state")) == []
+
+
+def test_a_watch_ends_when_nobody_reads(three: Path, tmp_path: Path) -> None:
+    with started(three, tmp_path, "-q") as child:
+        assert line(child.stdout)
+        assert child.stdout is not None
+        child.stdout.close()
+        assert child.wait(timeout=30) == 0
+
+
+def test_a_directory_that_is_away_for_a_while(three: Path, tmp_path: Path) -> None:
+    with started(three, tmp_path, "--stale=3650d") as child:
+        assert b"gpu03" in line(child.stdout)
+        three.rename(tmp_path / "away")
+        line(child.stderr)  # how many there are
+        assert b"there is no such directory; the next look is in 0.2 s" in line(child.stderr)
+        shutil.copy(tmp_path / "away" / "gpu03.json", tmp_path / "away" / "gpu04.json")
+        (tmp_path / "away").rename(three)
+        assert b"ILL     gpu04" in line(child.stdout)
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=30)
+    assert child.returncode == 130
