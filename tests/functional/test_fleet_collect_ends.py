@@ -144,3 +144,14 @@ def test_words_that_ansible_does_not_know_are_refused_in_its_words(
     )
     done = collect(inventory, tmp_path / "fleet", "--limit", "nowhere")
     assert done.returncode == 2 and "hosts" in done.stderr and done.stderr.count("\n") <= 2
+
+
+def test_no_secret_is_in_what_ssh_says(inventory: Path, tmp_path: Path) -> None:
+    odd = "odd ansible_host=198.18.255.254 ansible_ssh_common_args='-o Odd{{ db_password }}=1'"
+    inventory.write_text(f"{odd} db_password=Sesame-42\n")
+    done = collect(inventory, tmp_path / "fleet")
+    assert done.returncode == 4
+    (member,) = json.loads((tmp_path / "fleet" / "fleet.json").read_text())["members"]
+    assert member["outcome"] == "unreachable" and "odd***" in member["reason"], member
+    for text in (done.stderr, member["reason"]):
+        assert "sesame-42" not in text.lower() and "198.18" not in text

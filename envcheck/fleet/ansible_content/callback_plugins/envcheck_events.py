@@ -155,5 +155,8 @@ def _without(text, hidden):
     if hidden is None:
         return ""  # rather silent than a secret
     for value, instead in hidden:
-        text = text.replace(value, instead)
+        at = text.lower().find(value.lower())  # ssh writes options small
+        while at >= 0:
+            text = text[:at] + instead + text[at + len(value) :]
+            at = text.lower().find(value.lower(), at + len(instead))
     return text
