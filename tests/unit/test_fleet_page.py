@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from envcheck.exit_codes import UsageError
 from envcheck.fleet.model import FleetResult, JudgedMachine
-from envcheck.fleet.reports import page
+from envcheck.fleet.reports import page, words
 from envcheck.fleet.reports.page import looks, strip
 from envcheck.fleet.reports.page.places import arrangements
 from envcheck.fleet.result import result
@@ -106,7 +106,7 @@ def test_a_group_tells_its_machines_its_remedy_and_its_commands() -> None:
     found = fleet_page_results.fleet(40)
     for group in found.groups:
         assert len(group.machines) == 1 or group.hosts in code
-        assert any(group.headline in words for words in tree.inside["h3"])
+        assert any(words.problem(group) in told for told in tree.inside["h3"])
 
 
 def test_words_of_one_machine_say_whose_they_are() -> None:

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from ...fleet.folder import FleetFolder, Member
     from ...fleet.model import FleetResult, JudgedMachine
 
+HTML = "html"
 FORMATS = {
     "json": "for programs",
     "junit": "for CI servers",
     "openmetrics": "for Prometheus",
+    HTML: "a page, and one for each machine, in the directory that --output names, or in DIR",
 }
 
 
@@ -46,7 +48,10 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
 
 def check(arguments: argparse.Namespace) -> None:
     """Raises UsageError for what could not be written, before anybody waits for it."""
-    files.check_writable(arguments.output)
+    if arguments.format != HTML:
+        files.check_writable(arguments.output)
+    elif arguments.output is not None:
+        _pages_folder(arguments.output)
 
 
 def members(folder: FleetFolder) -> list[Member]:
@@ -87,8 +92,15 @@ def show(
     from ...profiles import reading
 
     held_against = None if profile is None else reading.read(profile)
-    found = result(judged_machines(folder, members, held_against, quiet=arguments.quiet))
-    files.write(arguments.output, _render(found, arguments, next_steps))
+    pages = None
+    if arguments.format == HTML:
+        pages = folder.path if arguments.output is None else _pages_folder(arguments.output)
+        _check_pages(pages, members)
+    found = result(judged_machines(folder, members, held_against, pages, quiet=arguments.quiet))
+    if pages is None:
+        files.write(arguments.output, _render(found, arguments, next_steps))
+    else:
+        _write_pages(found, pages, quiet=arguments.quiet)
     return ExitCode.HEALTHY if arguments.exit_zero else exit_code(found, arguments.fail_on)
 
 
@@ -104,8 +116,44 @@ def exit_code(found: FleetResult, fail_on: str) -> ExitCode:
     return ExitCode.COULD_NOT_LOOK if silent else ExitCode.HEALTHY
 
 
+def _pages_folder(output: str) -> Path:
+    """Where pages go, made where it is not there. Raises UsageError."""
+    path = Path(output)
+    if path.exists() and not path.is_dir():
+        raise UsageError(
+            f"--output {output}: this is a file, and the pages of a fleet need a directory"
+        )
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--output {output}: {error.strerror}") from None
+    return path
+
+
+def _check_pages(pages: Path, members: Sequence[Member]) -> None:
+    from ...fleet.reports import page
+
+    page.check(pages, [member.name for member in members])
+
+
+def _write_pages(found: FleetResult, pages: Path, *, quiet: bool) -> None:
+    from ...fleet.reports import page
+
+    try:
+        page.write(found, pages)
+    except OSError as error:
+        raise UsageError(f"{pages / page.INDEX}: {error.strerror}") from None
+    if not quiet:
+        files.write(None, f"{pages / page.INDEX}\n")
+
+
 def judged_machines(
-    folder: FleetFolder, members: list[Member], profile: Profile | None, *, quiet: bool
+    folder: FleetFolder,
+    members: list[Member],
+    profile: Profile | None,
+    pages: Path | None = None,
+    *,
+    quiet: bool,
 ) -> list[JudgedMachine]:
     from ...fleet.judging import judged
     from ...reports.progress import StatusLine, with_time
@@ -119,7 +167,7 @@ def judged_machines(
     with StatusLine(sys.stderr) as line:
         if not quiet:
             line.show(text)
-        for machine in judged(folder, members, profile):
+        for machine in judged(folder, members, profile, pages):
             machines.append(machine)
     return machines
 

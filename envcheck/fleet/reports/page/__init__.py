@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from ....install import durable
 from ....reports import html_page, html_script
 from ....reports.html_page import PageSection
 from ....reports.plots.svg import tag
+from ...folder import file_name
 from ...model import FleetResult, JudgedMachine
 from . import fleet_map, machine_table, odd, problems
 from .looks import LOOKS, machines, state_of
@@ -124,7 +126,7 @@ def _told(result: FleetResult) -> list[str]:
             sum(state_of(machine) == "warned" for machine in result.machines),
             "of those that are well, with warnings",
         ),
-        (len(odd.short(result)), "odd among their like"),
+        (len(odd.short(result)), "odd ones out"),
     ]
     return [f"{number:,} {words}" for number, words in numbers if number]
 
@@ -193,11 +195,17 @@ def write(result: FleetResult, folder: Path) -> None:
                 path.unlink()
 
 
-def check(folder: Path) -> None:
-    """Whether the page may be written there. Raises UsageError."""
-    index = folder / INDEX
-    if index.exists() and not _is_ours(index):
-        raise UsageError(f"{index} is there, and envcheck did not write it: name another directory")
+def check(folder: Path, names: Iterable[str] = ()) -> None:
+    """Whether the page, and those of the machines with these names, may be written there.
+
+    Raises UsageError.
+    """
+    for name in (INDEX, *(f"{file_name(name)}.html" for name in names)):
+        path = folder / name
+        if os.path.lexists(path) and not _is_ours(path):
+            raise UsageError(
+                f"{path} is there, and envcheck did not write it: name another directory"
+            )
 
 
 def _is_ours(path: Path) -> bool:

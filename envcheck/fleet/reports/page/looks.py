@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
+from ....reports.headlines import phrase
 from ....reports.plots.svg import text
 from ...model import JudgedMachine
 
@@ -52,7 +53,7 @@ def said(machine: JudgedMachine, odd: Sequence[str] = ()) -> str:
         return machine.reason or machine.answer
     told = []
     for problem in sorted(machine.problems, key=lambda problem: problem.level != "fail"):
-        words = f"{problem.code} {problem.headline}"
+        words = f"{problem.code} {phrase(problem.headline, [], {})}"
         if words not in told:
             told.append(words)
     if machine.state == "could-not-look":

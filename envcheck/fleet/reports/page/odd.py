@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from ....reports import html_page
+from ....reports.plain import ranges
 from ....reports.plots.svg import text
 from ...hosts import natural_key
 from ...model import FleetResult, JudgedMachine, OddAttribute, OddRate, Split
@@ -12,16 +14,22 @@ from .looks import link, machines
 from .strip import Odd, letter, plain, strip
 
 _Key = tuple[str, str, str]  # of a rate: product, key, under
+_GPU = re.compile(r"GPU [0-9]{1,4}")
 _LISTED = 40  # of one strip; all of them are in the table
 
 
 def short(result: FleetResult) -> dict[str, list[str]]:
-    """By a machine's name, in what it is odd: "VBIOS", "FP16 at L0 9.3 % below"."""
+    """By a machine's name, in what it is odd: "VBIOS", "FP16 at L0 9.3 % worse".
+
+    Without what a problem of the machine explains.
+    """
     told: dict[str, list[str]] = {}
     for attribute in result.odd_attributes:
-        _add(told, attribute.machine, attribute.words)
+        if not attribute.because:
+            _add(told, attribute.machine, attribute.words)
     for rate in result.odd_rates:
-        _add(told, rate.machine, f"{rate.words} {_percent(rate.below)} worse")
+        if not rate.because:
+            _add(told, rate.machine, f"{rate.words} {_percent(rate.below)} worse")
     return told
 
 
@@ -51,7 +59,7 @@ def _facts(odd: Iterable[OddAttribute], by_name: Mapping[str, JudgedMachine]) ->
         rows.append(
             [
                 (link(by_name.get(one.machine), one.machine), ""),
-                (text(", ".join([one.words, *one.devices])) + _because(one.because), ""),
+                (text(", ".join([one.words, *_folded(one.devices)])) + _because(one.because), ""),
                 (_value(one.value), ""),
                 (_value(one.usual), ""),
                 (f"{one.agree:,} of {one.of:,} {per}", ""),
@@ -59,6 +67,13 @@ def _facts(odd: Iterable[OddAttribute], by_name: Mapping[str, JudgedMachine]) ->
         )
     columns = [("Machine", ""), ("Fact", "wraps"), ("Here", "wraps"), ("Usually", "wraps")]
     return html_page.markup_table([*columns, ("So have it", "")], rows)
+
+
+def _folded(devices: Sequence[str]) -> list[str]:
+    """ "GPU 0-3, 5" and the others as they are."""
+    gpus = [int(one[4:]) for one in devices if _GPU.fullmatch(one)]
+    others = [one for one in devices if one and not _GPU.fullmatch(one)]
+    return [f"GPU {ranges(gpus)}", *others] if gpus else others
 
 
 def _value(value: str) -> str:
@@ -111,7 +126,7 @@ def _one_rate(odd: list[OddRate], values: list[float], by_name: Mapping[str, Jud
 
 
 def _item(place: int, one: OddRate, by_name: Mapping[str, JudgedMachine]) -> str:
-    devices = ", ".join(one.devices or filter(None, [one.device]))
+    devices = ", ".join(_folded(one.devices or [one.device]))
     also = f"; {'; '.join(one.also)}" if one.also else ""
     name = letter(place)
     return (

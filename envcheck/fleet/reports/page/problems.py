@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ....reports import html_page
+from ....reports.headlines import phrase
 from ....reports.plots.svg import text
 from ...model import JudgedMachine, ProblemGroup, SharedFault, Unanswered
+from .. import words
 from .looks import link, machines
 
 _NAMED = 12  # machines that are named one by one, with links
-OUTCOMES = {
-    "unreachable": "no connection",
-    "timed-out": "silent for too long",
-    "failed": "what was started there ended with an error",
-    "unreadable": "what came is no Snapshot",
-    "not-asked": "the run was ended before their turn",
-}
 
 
 def groups(found: Sequence[ProblemGroup], by_name: Mapping[str, JudgedMachine]) -> list[str]:
@@ -28,7 +23,7 @@ def _group(one: ProblemGroup, by_name: Mapping[str, JudgedMachine]) -> str:
     count = machines(len(one.machines))
     parts = [
         f'<h3>{html_page.mark(kind)}<span class="many {kind}">{count}</span> '
-        f"{text(one.headline)} {code(one.code)}</h3>",
+        f"{text(words.problem(one))} {code(one.code)}</h3>",
         f'<p class="quiet">{text(one.title)}{_level(one)}</p>',
         _names(one.machines, by_name),
         _hosts(one.hosts, one.limit) if len(one.machines) > 1 else "",
@@ -70,11 +65,11 @@ def _hosts(hosts: str, limit: str) -> str:
     return told + html_page.details("for Ansible’s --limit", html_page.command(limit))
 
 
-def _show(words: str, count: int) -> str:
+def _show(found: str, count: int) -> str:
     """Without the script the link leads to the table, with it the table shows these alone."""
-    if count < 2 or not words:
+    if count < 2 or not found:
         return ""
-    return f'<p><a href="#machines" data-find="{text(words)}">Show them in the table</a></p>'
+    return f'<p><a href="#machines" data-find="{text(found)}">Show them in the table</a></p>'
 
 
 def shared(found: Sequence[SharedFault]) -> str:
@@ -89,7 +84,7 @@ def shared(found: Sequence[SharedFault]) -> str:
                     text(place) + (f'<br><span class="quiet">as{also[1:]}</span>' if also else ""),
                     "",
                 ),
-                (f"{text(one.words)} {code(one.code)}", ""),
+                (f"{text(phrase(one.words, [], {}))} {code(one.code)}", ""),
                 (f"{len(one.machines):,} of {one.of:,}", "right"),
                 (elsewhere, "right"),
                 (f'<code class="hosts">{text(one.hosts)}</code>', ""),
@@ -102,7 +97,7 @@ def shared(found: Sequence[SharedFault]) -> str:
 def unanswered(found: Sequence[Unanswered]) -> list[str]:
     told = []
     for number, one in enumerate(found):
-        outcome = OUTCOMES.get(one.outcome, one.outcome)
+        outcome = words.OUTCOMES[one.outcome]
         told.append(
             f'<article class="group skipped" id="silent-{number}"><h3>{html_page.mark("skipped")}'
             f'<span class="many">{machines(len(one.machines))}</span> {text(outcome)}</h3>'
