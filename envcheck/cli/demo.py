@@ -86,6 +86,11 @@ def _fleet(arguments: argparse.Namespace) -> int:
         told = ", ".join(("text", *shown.FORMATS))
         raise UsageError(f"--format {arguments.format}: a fleet is shown as {told}")
     shown.check(arguments)
+    if arguments.format == shown.HTML and arguments.output is None and arguments.save is None:
+        raise UsageError(
+            "--format html: say where the pages go",
+            hint="envcheck demo fleet --format html --output DIR",
+        )
     kept = None if arguments.save is None else Path(arguments.save)
     try:
         if kept is not None:

@@ -31,6 +31,10 @@ _ICON_COLOURS = {
 }
 
 
+# In the first lines of a fleet's page, and of its machines': what has this may be written anew.
+OF_A_FLEET = "envcheck fleet"
+
+
 class PageSection(NamedTuple):
     """A part of a page with a heading of its own. parts: markup; id: its place in links."""
 

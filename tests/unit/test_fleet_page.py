@@ -20,6 +20,7 @@ from envcheck.fleet.reports import page, words
 from envcheck.fleet.reports.page import looks, strip
 from envcheck.fleet.reports.page.places import arrangements
 from envcheck.fleet.result import result
+from envcheck.reports import html_page
 
 EMPTY = ("meta", "link", "input", "br", "path", "rect", "use", "img")
 
@@ -190,7 +191,7 @@ def test_the_script_knows_where_each_cell_stands() -> None:
 
 
 def test_it_is_written_and_nothing_stale_stays(tmp_path: Path) -> None:
-    ours = f'<!DOCTYPE html>\n<meta name="generator" content="{page.MADE}">'
+    ours = f'<!DOCTYPE html>\n<meta name="generator" content="{html_page.OF_A_FLEET}">'
     for name in ("gpu0001.html", "gone.html"):
         (tmp_path / name).write_text(ours)
     (tmp_path / "notes.html").write_text("<h1>Not of envcheck</h1>")

@@ -18,8 +18,6 @@ from .problems import problems
 from .tensor_cores import tensor_cores
 from .topology import topology
 
-_OF_A_FLEET = "envcheck fleet"  # by which a fleet's page knows what it may replace
-
 
 def render(report: Report, snapshot: Snapshot, *, name: str = "", back: str = "") -> str:
     """The page. name: what the machine is called, where somebody calls it anything. back: a link to the
@@ -47,7 +45,7 @@ def render(report: Report, snapshot: Snapshot, *, name: str = "", back: str = ""
         script=html_script.SCRIPT,
         css=STYLE,
         kind=found.sign,
-        generator=_OF_A_FLEET if back else "envcheck",
+        generator=html_page.OF_A_FLEET if back else "envcheck",
     )
 
 

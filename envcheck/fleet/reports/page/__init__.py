@@ -21,8 +21,6 @@ from .looks import LOOKS, machines, state_of
 from .places import arrangements
 
 INDEX = "index.html"
-# In the first lines of a fleet's page and of its machines': what has this is ours to replace.
-MADE = "envcheck fleet"
 _FIRST_LINES = 1000  # bytes
 _FAR = 200  # machines: from here on the table is laid out when it is near
 _HERE = Path(__file__).parent
@@ -40,7 +38,7 @@ def render(result: FleetResult) -> str:
         script=html_script.SCRIPT + _file("fleet.js"),
         css=_file("fleet.css"),
         kind=_kind(result),
-        generator=MADE,
+        generator=html_page.OF_A_FLEET,
     )
 
 
@@ -212,4 +210,6 @@ def _is_ours(path: Path) -> bool:
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as file:
-        return f'<meta name="generator" content="{MADE}">'.encode() in file.read(_FIRST_LINES)
+        return f'<meta name="generator" content="{html_page.OF_A_FLEET}">'.encode() in file.read(
+            _FIRST_LINES
+        )
