@@ -32,7 +32,7 @@ from envcheck.reports.model import build  # noqa: E402
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 MACHINE, FLEET = "page.webp", "fleet.webp"
 SIZES = {MACHINE: (1000, 1500), FLEET: (1000, 1040)}
-SCALE, QUALITY = 2, 80
+SCALE, QUALITY = 2, 60
 DEMO = "heat"
 
 
@@ -53,12 +53,12 @@ def write_pages(folder: Path) -> dict[str, Path]:
 def take(chromium: Chromium, file: Path, size: tuple[int, int]) -> bytes:
     """What a reader sees first, as WebP, which Chromium itself writes."""
     width, height = size
-    with chromium.open(file, width, height=height, scale=SCALE) as opened:
+    with chromium.open(file, width, height=height) as opened:
         assert opened.troubles() == []
         session = opened.page.context.new_cdp_session(opened.page)
-        told = session.send(
-            "Page.captureScreenshot", {"format": "webp", "quality": QUALITY, "fromSurface": True}
-        )
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": SCALE}
+        asked = {"format": "webp", "quality": QUALITY, "clip": clip}
+        told = session.send("Page.captureScreenshot", asked)
         return base64.b64decode(told["data"])
 
 

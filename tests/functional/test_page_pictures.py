@@ -14,7 +14,7 @@ pytestmark = pytest.mark.fleet
 
 LARGEST = 150_000  # bytes
 # Of 255, as a mean over squares of 20 pixels: letters of another font, not another page.
-NEAR = 6.0
+NEAR = 4.0
 
 COMPARE = """async ([one, other]) => {
   const small = async data => {

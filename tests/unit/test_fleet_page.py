@@ -95,7 +95,7 @@ def test_parts_that_have_nothing_are_left_out() -> None:
     for part in ("problems", "odd", "unanswered", "shared"):
         assert f'id="{part}"' not in text
     assert 'id="map"' in text and 'id="machines"' in text
-    assert "2 of 2 machines are well" in text
+    assert "All 2 machines are well" in text
     empty = page.render(result([]))
     assert "No machines" in empty and "<table" not in empty
 

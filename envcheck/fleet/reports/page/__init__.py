@@ -15,7 +15,7 @@ from ....reports import html_page, html_script
 from ....reports.html_page import PageSection
 from ....reports.plots.svg import tag
 from ...folder import file_name
-from ...model import FleetResult, JudgedMachine
+from ...model import FleetCounts, FleetResult, JudgedMachine
 from . import fleet_map, machine_table, odd, problems
 from .looks import LOOKS, machines, state_of
 from .places import arrangements
@@ -94,20 +94,28 @@ def _bar(result: FleetResult) -> str:
 def _head(result: FleetResult) -> str:
     counts = result.counts
     simulated = next((one.simulated for one in result.machines if one.simulated), "")
-    word = f"{counts.healthy:,} of {machines(counts.machines)} are well"
-    if counts.machines < 2:
-        word = "The machine is well" if counts.healthy else "The machine is not well"
-        word = word if counts.machines else "No machines"
     return html_page.masthead(
         "fleet",
         _title(result.machines),
         _kind(result),
-        word,
+        _word(counts),
         _told(result),
         about=_products(result.machines),
         when=_when(result.machines),
         simulated=simulated,
     ) + _states_bar(result)
+
+
+def _word(counts: FleetCounts) -> str:
+    well, every = counts.healthy, counts.machines
+    if every < 2:
+        alone = "The machine is well" if well else "The machine is not well"
+        return alone if every else "No machines"
+    if well == every:
+        return f"All {every:,} machines are well"
+    if not well:
+        return f"None of {every:,} machines is well"
+    return f"{well:,} of {every:,} machines {'is' if well == 1 else 'are'} well"
 
 
 def _title(found: list[JudgedMachine]) -> str:
