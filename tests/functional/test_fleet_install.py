@@ -140,7 +140,7 @@ def test_rollback_goes_back_once(world: Rollout) -> None:
 
 
 def test_ansible_lint_is_silent(world: Rollout, tmp_path: Path) -> None:
-    lint = shutil.which("ansible-lint")
+    lint = shutil.which("ansible-lint", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if lint is None:
         pytest.skip("there is no ansible-lint")
     for name in ("install", "rollback"):
