@@ -16,9 +16,7 @@ pytestmark = pytest.mark.fleet
 
 DEMOS = Path(__file__).parents[2] / "envcheck" / "data" / "demos"
 EVIL = (
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "javascript:alert(1)",
+    '<script>alert(1)</script>"><img src=x onerror=alert(1)>javascript:alert(1)',
     "</style></script></title></svg><iframe src=https://evil.example>",
     "a\u202egpj.\x1b[31m\x00\u200b\r\n</text>" + "x" * 200,
 )

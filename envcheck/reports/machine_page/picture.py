@@ -243,7 +243,7 @@ def _card(row: _DeviceRow, left: float) -> Iterator[str]:
         yield _words(" · ".join(filter(None, told)), x, base + 17, right - x, "quiet")
     y = row.y + (_GPU if one.kind == "gpu" else _NIC)
     if one.instances is not None:
-        yield from _instances(one.instances, x, y - 5, right - x)
+        yield from _instances(one.instances, x, y - 3, right - x)
         y += _CHIPS
     for fault in one.faults[:_FAULTS]:
         yield _mark(fault.level, x + 7, y + 6)
