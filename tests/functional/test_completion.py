@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("envcheck ex", {"explain"}),
         ("envcheck doctor --fo", {"--format"}),
-        ("envcheck doctor --format ", {"text", "json", "junit", "markdown"}),
+        ("envcheck doctor --format ", {"text", "json", "junit", "markdown", "html", "openmetrics"}),
         ("envcheck doctor --from mach", {"machine.json"}),
         ("envcheck doctor --target my", {"my venvs"}),
         ("envcheck doctor --output mach", {"machine.json"}),
@@ -72,7 +72,7 @@ def test_bash_offers(folder: Path, line: str, offered: set[str]) -> None:
     [
         ("envcheck ex", {"explain"}),
         ("envcheck doctor --fo", {"--format"}),
-        ("envcheck doctor --format ", {"text", "json", "junit", "markdown"}),
+        ("envcheck doctor --format ", {"text", "json", "junit", "markdown", "html", "openmetrics"}),
         ("envcheck doctor --from mach", {"machine.json"}),
         ("envcheck doctor --only driv", {"driver"}),
         ("envcheck explain PKG-00", {f"PKG-00{n}" for n in range(1, 10)}),
