@@ -151,17 +151,22 @@ class OpenPage:
         paper.set_content("<textarea></textarea>")
         found = []
         for number in range(self.page.locator(button).count()):
-            paper.fill("textarea", NOTHING)
-            paper.focus("textarea")
-            paper.keyboard.press("Control+A")
-            paper.keyboard.press("Control+C")
-            self.page.bring_to_front()
-            self.page.locator(button).nth(number).click()
-            paper.bring_to_front()
-            paper.focus("textarea")
-            paper.keyboard.press("Control+A")
-            paper.keyboard.press("Control+V")
-            told = paper.input_value("textarea")
+            told = NOTHING
+            for pause in (30, 200, 1000):  # the clipboard is written some time after the click
+                paper.fill("textarea", NOTHING)
+                paper.focus("textarea")
+                paper.keyboard.press("Control+A")
+                paper.keyboard.press("Control+C")
+                self.page.bring_to_front()
+                self.page.locator(button).nth(number).click()
+                self.page.wait_for_timeout(pause)
+                paper.bring_to_front()
+                paper.focus("textarea")
+                paper.keyboard.press("Control+A")
+                paper.keyboard.press("Control+V")
+                told = paper.input_value("textarea")
+                if told != NOTHING:
+                    break
             found.append("" if told == NOTHING else told)
         paper.close()
         return found
