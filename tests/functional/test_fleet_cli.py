@@ -60,10 +60,10 @@ def test_doctor_without_machines_to_ask_judges_what_is_there(three: Path) -> Non
     assert envcheck("fleet", "doctor", cwd=three.parent).returncode == 0
 
 
-def test_every_face_is_the_same_each_time(simulated: Path, tmp_path: Path) -> None:
+def test_every_face_is_the_same_each_time(three: Path, simulated: Path, tmp_path: Path) -> None:
     for face in ("", "-v", "-q", "--commands", "--format=json", "--format=junit"):
         options = [face] if face else []
-        first, second = (envcheck("fleet", "report", simulated, *options) for _ in range(2))
+        first, second = (envcheck("fleet", "report", three, *options) for _ in range(2))
         assert first.stdout == second.stdout
         assert (first.returncode, first.stderr) == (1, b"")
         assert all(len(line) <= 80 for line in first.stdout.decode().splitlines() if face == "-q")

@@ -41,6 +41,10 @@ def test_every_module_and_table_is_in_it_once(wheel: zipfile.ZipFile) -> None:
         *package.rglob("*.csv"),
         *package.rglob("*.txt"),
         *package.rglob("*.json"),
+        *package.rglob("*.css"),
+        *package.rglob("*.js"),
+        *(package / "fleet").rglob("*.yml"),
+        *(package / "fleet").rglob("*.sh"),
     ]:
         assert f"envcheck/{path.relative_to(package).as_posix()}" in names
     assert "envcheck/install/pipeline.py" in names
@@ -52,8 +56,10 @@ def test_nothing_else_is_in_it(wheel: zipfile.ZipFile) -> None:
         known = (
             name.endswith((".py", ".csv", ".toml", ".txt", ".template")) or ".dist-info/" in name
         )
+        of_fleet = name.startswith("envcheck/fleet/") and name.endswith((".yml", ".sh"))
+        of_pages = name.endswith((".css", ".js"))
         demo = name.startswith("envcheck/data/demos/") and name.endswith(".json")
-        assert known or of_shells or demo, name
+        assert known or of_shells or of_fleet or of_pages or demo, name
     assert "envcheck/install/start/shell/.zshrc" in wheel.namelist(), "a file with a dot in front"
 
 
