@@ -86,6 +86,8 @@ def test_wrong_input_is_one_sentence(three: Path, tmp_path: Path) -> None:
         assert "there is no such directory" in missing
         file = refused(envcheck("fleet", command, three / "gpu01.json"))
         assert "this is a file" in file
+    nobody = envcheck("fleet", "doctor", tmp_path / "missing")
+    assert b"fleet doctor -i INVENTORY" in nobody.stderr
     assert "it is empty" in refused(envcheck("fleet", "report", "-"))
     assert "this is a directory" in refused(envcheck("fleet", "report", three, "--output", three))
     profile = tmp_path / "broken.toml"

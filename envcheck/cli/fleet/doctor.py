@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ...exit_codes import UsageError
 from .. import files
 from ..parser import Parser
 from . import asking, shown
@@ -49,6 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
     folder = FleetFolder(Path(arguments.directory))
     if asking.wants_to_ask(arguments):
         asking.ask(arguments, folder.path, quiet=arguments.quiet)
+    elif not folder.path.exists():
+        raise UsageError(
+            f"{folder.path}: there is no such directory, and nobody was to be asked",
+            hint="envcheck fleet doctor -i INVENTORY asks the machines first (--slurm: a cluster's)",
+        )
     return shown.show(
         folder,
         shown.members(folder),
