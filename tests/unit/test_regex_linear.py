@@ -101,7 +101,7 @@ def test_every_pattern_is_linear() -> None:
     assert not [one for one in found if one]
 
 
-@pytest.mark.heavy
+@pytest.mark.slow
 def test_every_pattern_is_linear_in_a_megabyte() -> None:
     """What takes longest of a little, of each pattern."""
     found = []
