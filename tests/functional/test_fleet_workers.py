@@ -173,7 +173,7 @@ def test_pages_are_written_beside_each_other(folder: FleetFolder, tmp_path: Path
 
 
 def test_pages_that_cannot_be_written_are_one_sentence(folder: FleetFolder, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="the page of gpu00 cannot be written"):
+    with pytest.raises(UsageError, match=r"the page of gpu\d\d cannot be written"):
         list(judged(folder, folder.members(), pages=tmp_path / "missing"))
 
 
