@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from ... import __version__
 from .. import places, pylock, survey
 from ..bundle import writing
 from ..bundle.index import FILES, LOCK, STACK, BundleFile, BundleIndex
@@ -109,20 +108,6 @@ class ElsewhereShop:
     def _indexes(self, stack: Stack) -> Indexes:
         request = select.meant_for(stack, self._request)
         return Indexes(stack, request, self._public, self._session)
-
-
-def index_of(lock: Lockfile) -> BundleIndex:
-    """Without the files, and without envcheck itself."""
-    return BundleIndex(
-        envcheck=__version__,
-        stack=lock.stack,
-        release=lock.release,
-        python=lock.python,
-        architecture=lock.architecture,
-        created_at=lock.created_at,
-        pythons=[],
-        files={},
-    )
 
 
 def _away(interpreter: Interpreter) -> Interpreter:

@@ -21,7 +21,7 @@ from ..bundle.writing import Content
 from ..fit.models import Choice
 from ..images import layout_writer
 from ..images.mode import ImageMode
-from ..lockfile import LockedFile
+from ..lockfile import LockedFile, Lockfile
 from ..mode import Mode, Reporter
 from ..store.fetch import Fetcher
 from ..store.progress import Meter
@@ -96,7 +96,12 @@ def _packages(mode: WheelMode, store: Store) -> _Part:
         made[STACK] = Content.of(stack_text(resolved.choice).encode())
         return made
 
-    index = BundleIndex(
+    return _Part(index=index_of(lock), files=resolved.downloads.files, contents=contents)
+
+
+def index_of(lock: Lockfile) -> BundleIndex:
+    """Without the files, and without envcheck itself."""
+    return BundleIndex(
         envcheck=__version__,
         stack=lock.stack,
         release=lock.release,
@@ -106,7 +111,6 @@ def _packages(mode: WheelMode, store: Store) -> _Part:
         pythons=[],
         files={},
     )
-    return _Part(index=index, files=resolved.downloads.files, contents=contents)
 
 
 def _image(mode: ImageMode, store: Store) -> _Part:

@@ -11,6 +11,7 @@ import msgspec
 
 from ... import json_text
 from ...exit_codes import Cannot, ExitCode, UsageError
+from ...install.engine import ENGINES
 from .. import files, messages, selection, stacks
 from ..parser import Parser
 from ..style import style_of
@@ -47,7 +48,7 @@ def add_arguments(parser: Parser) -> None:
     groups = selection.add_arguments(parser)
     groups.container.add_argument(
         "--engine",
-        choices=("podman", "docker", "apptainer", "enroot"),
+        choices=ENGINES,
         help="what holds and runs the image there (default: what works)",
     )
     inventory.add_arguments(parser)

@@ -12,7 +12,8 @@ import msgspec
 from ... import __version__
 from ...install import pylock
 from ...install.bundle.index import LOCK, NAME, BundleIndex
-from ...install.export.elsewhere import ElsewhereShop, index_of
+from ...install.export.elsewhere import ElsewhereShop
+from ...install.export.make_bundle import index_of
 from ...install.fit.models import Choice
 from ...install.lockfile import Lockfile
 from ...install.request import Request
