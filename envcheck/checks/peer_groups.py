@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from ..facts.base import known
 from ..facts.gpu import Gpu
@@ -17,7 +18,8 @@ from .gpus import lost_gpus
 V = TypeVar("V", bound=Hashable)
 
 
-class Unlike(NamedTuple, Generic[V]):
+@dataclass(frozen=True)
+class Unlike(Generic[V]):
     """A GPU with another value than its peers. usual: most peers' value; None where no value is."""
 
     gpu: Gpu
