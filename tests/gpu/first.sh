@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The first run on a GPU machine, in one command of at most 9 minutes and without a network:
+# The first run on a GPU machine, in one command of at most 9 minutes, without a network, pip or the venv module:
 #   tests/gpu/wheels.sh .wheels                   beforehand, where there is a network
 #   tests/gpu/first.sh FOLDER [WHEELS [PYTHON]]   there, in the checkout; default: .wheels and python3
 # PYTHON is looked into: all levels of the proof run on each framework that it has. Every fact is in FOLDER
@@ -11,10 +11,12 @@ mkdir -p "$folder"
 folder=$(realpath "$folder") wheels=$(realpath "$wheels")
 # The interpreter itself: a python3 may be a script, or itself one of a virtual environment.
 python=$("${3:-python3}" -c 'import sys; print(sys.executable)') || exit 2
-export PYTHONUNBUFFERED=1 PIP_CONFIG_FILE=/dev/null PIP_NO_INDEX=1 PIP_FIND_LINKS=$wheels
-export PIP_DISABLE_PIP_VERSION_CHECK=1 ENVCHECK_TARGET=$python ENVCHECK_RUN=$folder
 own=$(mktemp -d)
 trap 'rm -rf "$own"' EXIT
+export PYTHONUNBUFFERED=1 ENVCHECK_TARGET=$python ENVCHECK_RUN=$folder
+export UV_NO_CONFIG=1 UV_OFFLINE=1 UV_NO_INDEX=1 UV_FIND_LINKS=$wheels UV_PYTHON_DOWNLOADS=never
+export UV_CACHE_DIR=$own/cache UV_LINK_MODE=copy
+unset PYTHONPATH
 envcheck=$own/venv/bin/envcheck
 : >"$folder/log.txt"
 
@@ -104,34 +106,48 @@ for document in (snapshot.machine, snapshot.target):
 END
 }
 
-make() {
-    "$python" -m venv "$own/venv" || {
-        "$python" -m pip install --quiet --target "$own/virtualenv" virtualenv &&
-            PYTHONPATH=$own/virtualenv "$python" -m virtualenv --quiet "$own/venv"
-    } || return
-    "$own/venv/bin/python" -m pip install --quiet --editable . pytest pytest-xdist hypothesis jsonschema
+# uv comes out of its own wheel, so neither pip nor the venv module is needed.
+unpack_uv() {
+    local wheel
+    for wheel in "$wheels"/uv-*"$(uname -m)"*.whl; do "$python" -I -m zipfile -e "$wheel" "$own/wheel" || return; done
+    mv "$own/wheel"/uv-*.data/scripts/uv "$own/uv" && chmod +x "$own/uv" &&
+        "$own/uv" venv --quiet --python "$python" "$own/venv"
 }
-export own python
-export -f make
+install() {
+    "$own/uv" pip install --quiet --python "$own/venv" "$@" --editable . pytest pytest-xdist hypothesis jsonschema
+}
+export own python wheels
+export -f unpack_uv install
 
-step "install envcheck" 50 bash -c make || { tell "nothing else can run"; exit 1; }
+# Before any time is spent: are these wheels for this machine's Python?
+if ! step "look at the wheels" 10 bash -c 'unpack_uv && install --dry-run'; then
+    version=$("$python" -I -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    tail -n 4 "$folder/log.txt" | sed 's/^/  /'
+    tell "the wheels in $wheels do not install with Python $version on $(uname -m). Where there is a network:" \
+        "ARCH=$(uname -m) tests/gpu/wheels.sh FOLDER $version (3.10 or newer)"
+    exit 2
+fi
+step "install envcheck" 120 bash -c install || { tell "nothing else can run"; exit 1; }
 step "nvidia-smi" 7 bash -c "nvidia-smi -q >'$folder/nvidia-smi.txt' 2>&1" || tell "  no GPU that nvidia-smi sees"
 step "the driver alone (L0)" 30 "$envcheck" doctor --kernels L0 --evidence full --exit-zero \
     --save "$folder/l0.json" --output "$folder/l0.txt"
 proof l0
-step "all levels, on $python" 80 "$envcheck" doctor --target "$python" --evidence full --exit-zero \
+step "all levels, on $python" 75 "$envcheck" doctor --target "$python" --evidence full --exit-zero \
     --save "$folder/all.json" --output "$folder/all.txt"
 proof all
-step "the acceleration systems, memory and links, on $python" 90 "$envcheck" doctor --target "$python" \
+step "the acceleration systems, memory and links, on $python" 85 "$envcheck" doctor --target "$python" \
     --level deep --skip tensorcores -v --exit-zero --save "$folder/deep.json" --output "$folder/deep.txt"
 systems
 step "the report again, from the Snapshot" 5 "$envcheck" doctor --from "$folder/all.json" --format json \
     --exit-zero --output "$folder/all.report.json"
 manner=--foreground
-step "a quick bench, on $python" 75 "$envcheck" bench mlp resnet50 --rounds 3 --target "$python" --exit-zero \
+step "a quick bench, on $python" 70 "$envcheck" bench mlp resnet50 --rounds 3 --target "$python" --exit-zero \
     --save "$folder/bench.json" --format json --output "$folder/bench.report.json"
 rows bench
-step "a soak of two minutes, by the driver alone" 133 "$envcheck" soak --for 2m --save "$folder/soak.json" \
+# Two minutes, or what the steps before have left of the nine minutes, a minute for the tests kept back.
+soak=$((540 - SECONDS - 73))
+[ "$soak" -lt 120 ] || soak=120
+step "a soak, by the driver alone" $((soak+13)) "$envcheck" soak --for "${soak}s" --save "$folder/soak.json" \
     --output "$folder/soak.txt"
 manner=
 # From here on something is asserted.
