@@ -130,7 +130,9 @@ CASES = {
                 "applications_clocks_setting",
                 "sync_boost",
                 "display_clocks_setting",
-                "reason_0x200",
+                "board_limit",
+                "reliability",
+                "reason_0x800",
             ]
         },
         "pass",

@@ -504,11 +504,11 @@ def test_recovery_action(number: int, expected: str) -> None:
 def test_sensors_that_read_as_nothing() -> None:
     gpu = first(nvmlDeviceGetTemperatureThreshold=lambda *_: 0, nvmlDeviceGetPerformanceState=32,
                 nvmlDeviceGetSerial="", nvmlDeviceGetArchitecture=0xFFFFFFFF,
-                nvmlDeviceGetCurrentClocksEventReasons=0x401,
+                nvmlDeviceGetCurrentClocksEventReasons=0x801,
                 nvmlDeviceGetSramEccErrorStatus=fill(Sram, bThresholdExceeded=1))  # fmt: skip
     assert reason(gpu.temperature_slowdown_c) == reason(gpu.performance_state) == "not-supported"
     assert (reason(gpu.serial), reason(gpu.architecture)) == ("absent", "not-supported")
-    assert gpu.clock_event_reasons == ["gpu_idle", "reason_0x400"]
+    assert gpu.clock_event_reasons == ["gpu_idle", "reason_0x800"]
     assert gpu.sram_threshold_exceeded is True
 
 

@@ -213,6 +213,8 @@ _NORMAL = {
     "applications_clocks_setting",
     "sync_boost",
     "display_clocks_setting",
+    "board_limit",
+    "reliability",
 }
 _EXPLAINS_HW = {"hw_thermal_slowdown", "hw_power_brake_slowdown"}
 
@@ -221,10 +223,11 @@ _EXPLAINS_HW = {"hw_thermal_slowdown", "hw_power_brake_slowdown"}
     "GPU-008",
     title="Nothing but the power cap holds the clocks back",
     problem="is throttled",
-    about="The driver tells why a GPU's clocks are below their maximum. Idle and the software power cap are"
-    " normal: a GPU at full load runs at its power limit. A hardware thermal slowdown or a power brake cut"
-    " the clocks to half or less: failures, and a common reason for a machine that is silently slow. A"
-    " software thermal slowdown, or a hardware one without its reason, is a warning.",
+    about="The driver tells why a GPU's clocks are below their maximum. Idle, the software power cap,"
+    " the board's limit and the highest reliable voltage are normal: a GPU at full load runs at"
+    " one of them. A hardware thermal slowdown or a power brake cut the clocks to half or less: failures, and"
+    " a common reason for a machine that is silently slow. A software thermal slowdown, or a hardware one"
+    " without its reason, is a warning.",
     sources=(
         "nvml.h, nvmlClocksEventReasons",
         "NVSentinel#890; pytorch#153195; tensorflow#42572",

@@ -66,6 +66,8 @@ CLOCK_EVENT_REASONS = (
     (0x040, "hw_thermal_slowdown"),
     (0x080, "hw_power_brake_slowdown"),
     (0x100, "display_clocks_setting"),
+    (0x200, "board_limit"),  # this and the next since nvidia-ml-py 13.615
+    (0x400, "reliability"),
 )
 THERMAL_VIOLATION = 75  # NVML_FI_DEV_PERF_POLICY_THERMAL, in ns
 FABRIC_STATES = {1: "Not Started", 2: "In Progress", 3: "Completed"}

@@ -20,6 +20,7 @@ _NAMES = {
     5: "ncclInvalidUsage",
     6: "ncclRemoteError",
     7: "ncclInProgress",
+    8: "ncclTimeout",  # since NCCL 2.32
 }
 
 
