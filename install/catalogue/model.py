@@ -69,6 +69,7 @@ class Release(_Entry, frozen=True, kw_only=True):
     python: list[str]  # minor versions with a wheel: ["3.8"]
     source: str
     glibc: str = ""  # the least that the wheel's platform tag asks for: "2.17"
+    driver: str = ""  # the oldest that its own documentation asks for: "455"
     cuda: str = ""  # built with; decides on the driver by cuda_driver.csv
     cudnn: str = ""
     tensorrt: str = ""

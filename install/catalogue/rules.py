@@ -155,7 +155,7 @@ def _of_release(release: Release, path: Path) -> Iterator[Mistake]:
     if not release.python:
         yield Mistake((*path, "python"), f'release {release.release} has no Python: ["3.11"]')
     yield from _all(_MINOR, release.python, (*path, "python"), 'a minor version such as "3.11"')
-    for key in ("cuda", "cudnn", "tensorrt"):
+    for key in ("driver", "cuda", "cudnn", "tensorrt"):
         if value := getattr(release, key):
             yield from _a_version(value, (*path, key))
     if release.glibc:

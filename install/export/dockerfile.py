@@ -206,11 +206,13 @@ def _host(stack: Stack, release: str, tag: str) -> list[str]:
     """What the machine needs that it will run on: an image brings no driver."""
     if not stack.gpu:
         return []
-    cuda = next((one.cuda for one in stack.releases if one.release == release), "")
-    needs = needed_driver(cuda)
-    told = f"driver {needs} or newer, for CUDA {cuda}" if needs else "a driver: which is not known"
+    found = next((one for one in stack.releases if one.release == release), None)
+    needs = needed_driver(found) if found else ""
+    driver = f"driver {needs} or newer" if needs else "a driver: which is not known"
+    if found and found.cuda and needs:
+        driver += f", for CUDA {found.cuda}"
     return [
-        f"# The host needs NVIDIA's container toolkit and {told}.",
+        f"# The host needs NVIDIA's container toolkit and {driver}.",
         f"#   docker run --rm --gpus all {tag} python -c 'import tensorflow'",
     ]
 

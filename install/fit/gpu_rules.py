@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from packaging.version import Version
+
 from ...checks.fitness import code_for, is_entry, ptx_runs, tensorflow_list
 from ...checks.visible import VisibleDevice
 from ...data.capabilities import capability
 from ...data.cuda import driver_fits, newest_cuda_for
 from ...data.versions import parse_version
+from ..catalogue.model import Release
 from ..pythons.interpreter import listed
 from .models import Candidate, FitMachine, JudgedRelease
 
@@ -19,7 +22,9 @@ UPDATE_WINDOWS = "update the driver in Windows"
 def judge(candidate: Candidate, machine: FitMachine, allow_no_gpu: bool) -> None:
     """Of a stack of wheels that needs a GPU."""
     cuda = candidate.release.cuda
-    has_gpu = judge_presence(candidate, machine, needed_driver(cuda), allow_no_gpu)
+    has_gpu = judge_presence(candidate, machine, needed_driver(candidate.release), allow_no_gpu)
+    if has_gpu and _below_documented_driver(candidate, machine):
+        return
     if not cuda:
         candidate.refuse_unless_named(
             "was built with an unknown CUDA, so the driver that it needs is not known either"
@@ -30,9 +35,34 @@ def judge(candidate: Candidate, machine: FitMachine, allow_no_gpu: bool) -> None
             _capability(candidate, machine, device)
 
 
-def needed_driver(cuda: str) -> str:
-    """The oldest driver that runs this CUDA; "" where the table does not say."""
-    return driver_fits(cuda, "0").needs if cuda else ""
+def needed_driver(release: Release) -> str:
+    """The oldest driver that runs this release's CUDA and that its documentation allows.
+
+    "" where neither is known.
+    """
+    by_cuda = driver_fits(release.cuda, "0").needs if release.cuda else ""
+    return max(filter(None, (by_cuda, release.driver)), key=Version, default="")
+
+
+def _below_documented_driver(candidate: Candidate, machine: FitMachine) -> bool:
+    """Refuse a release whose own documentation asks for a newer driver than this machine's.
+
+    A libcuda that supports the release's CUDA (of a forward-compatibility package, say) is enough,
+    and a Windows driver has other version numbers.
+    """
+    release = candidate.release
+    if release.cuda and ptx_runs(release.cuda, machine.driver_cuda):
+        return False
+    if not release.driver or machine.driver_version is None or machine.windows_driver:
+        return False
+    if machine.driver_version >= Version(release.driver):
+        return False
+    candidate.refuse(
+        "driver",
+        f"needs driver {needed_driver(release)} or newer, and this machine has {machine.driver}",
+        UPDATE,
+    )
+    return True
 
 
 def judge_presence(

@@ -148,7 +148,7 @@ def _row(candidate: Candidate | ImageCandidate) -> WheelRow | ImageRow:
         )
     return WheelRow(
         **judged,
-        driver=needed_driver(release.cuda),
+        driver=needed_driver(release),
         version=release.version,
         python=release.python,
         cudnn=release.cudnn,

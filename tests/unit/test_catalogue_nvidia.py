@@ -69,6 +69,12 @@ def test_a_month_says_of_its_libraries_what_its_own_row_says(release: Release) -
 
 
 @by_month
+def test_a_month_has_the_driver_that_its_readme_asks_for(release: Release) -> None:
+    older = release.release <= "20.11" or release.release == "21.02"
+    assert release.driver == ("450" if older else "455")
+
+
+@by_month
 def test_a_month_is_for_the_pythons_that_were_seen(release: Release) -> None:
     cell = MONTHS[release.release]["wheel_python"]
     if release.release == "21.02":  # stale in the README; its neighbours and its sisters say 3.8

@@ -111,6 +111,26 @@ def test_where_the_list_is_not_known_the_toolkit_s_range_decides() -> None:
     assert "is not known" in m.judged(m.nvidia_tf1(), unheard).candidates[0].notes[-1]
 
 
+@pytest.mark.parametrize(("driver", "fits"), [("450.80.02", False), ("455.23.05", True)])
+@pytest.mark.parametrize("cuda", ["11.8.0", ""])
+def test_a_documented_driver_is_the_least_whatever_the_cuda(
+    cuda: str, driver: str, fits: bool
+) -> None:
+    stack = m.with_release(cuda=cuda, driver="455")
+    candidate = m.judged(stack, m.machine(["A100"], driver)).candidates[0].named()
+    assert candidate.fits is fits
+    if not fits:
+        assert m.sentence(candidate, "driver") == (
+            "needs driver 455 or newer, and this machine has 450.80.02"
+        )
+
+
+def test_the_newer_of_the_documented_driver_and_that_of_the_cuda_is_needed() -> None:
+    stack = m.with_release(cuda="12.1.0", driver="455")
+    candidate = m.judged(stack, m.machine(["A100"], "450.80.02")).candidates[0]
+    assert "needs driver 525.60.13 or newer" in m.sentence(candidate, "driver")
+
+
 def test_without_a_gpu() -> None:
     refused = m.judged(m.tensorflow(), m.without_gpu()).candidates[1]
     assert m.kinds(refused) == ["gpu"]
