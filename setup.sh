@@ -22,10 +22,15 @@ open_log() {
     [ -n "$log" ] || log=$(mktemp "${TMPDIR:-/tmp}/envcheck-setup.XXXXXX") || die "cannot write to ${TMPDIR:-/tmp}"
 }
 
-# quietly COMMAND…: what it says goes into the log.
+# quietly COMMAND…: what it says goes into the log. Every Python in this script is isolated (-I), so that it
+# runs no module of the current directory; the Pythons that pip and uv start get no PYTHONPATH either.
 quietly() {
     open_log
-    "$@" >>"$log" 2>&1
+    (
+        unset PYTHONPATH PYTHONHOME PYTHONUSERBASE
+        export PYTHONNOUSERSITE=1 PYTHONSAFEPATH=1
+        exec "$@"
+    ) >>"$log" 2>&1
 }
 
 # failed SENTENCE: with the last words of what failed, and where all of them are.
@@ -42,8 +47,8 @@ called() {
     esac
 }
 
-recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
-version() { "$1" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null; }
+recent() { "$1" -I -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
+version() { "$1" -I -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null; }
 
 # Sets python, or where all are too old: old, the first of them.
 find_python() {
@@ -81,8 +86,9 @@ get_python() {
     mkdir -p "$venv"
     uv=$(command -v uv) || get_uv
     say "getting Python $newer with uv"
+    open_log
     export UV_PYTHON_INSTALL_DIR="$venv/python" UV_PYTHON_INSTALL_BIN=0
-    quietly "$uv" python install "$newer" || failed "uv could not get Python $newer"
+    (cd "$venv" && quietly "$uv" python install "$newer") || failed "uv could not get Python $newer"
     for python in "$venv/python/cpython-$newer"*/bin/python3; do return; done
 }
 
@@ -90,17 +96,17 @@ get_uv() {
     [ -n "$old" ] || die "there is neither uv nor a Python that could get it: install one of them first"
     has_venv_module "$old" || install_venv_module "$old"
     say "getting uv with $old"
-    quietly "$old" -m venv "$venv/uv" &&
-        quietly "$venv/uv/bin/python" -m pip install --upgrade pip &&
-        quietly "$venv/uv/bin/python" -m pip install uv || failed "pip could not get uv"
+    quietly "$old" -I -m venv "$venv/uv" &&
+        quietly "$venv/uv/bin/python" -I -m pip install --upgrade pip &&
+        quietly "$venv/uv/bin/python" -I -m pip install uv || failed "pip could not get uv"
     uv="$venv/uv/bin/uv"
 }
 
-has_venv_module() { "$1" -c 'import ensurepip, venv' 2>/dev/null; }
+has_venv_module() { "$1" -I -c 'import ensurepip, venv' 2>/dev/null; }
 
 # Debian splits the venv module off: without python3-venv there is no pip to put into an environment.
 install_venv_module() {
-    package=$("$1" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+    package=$("$1" -I -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
     command -v apt-get >/dev/null 2>&1 ||
         die "$1 has no venv module (ensurepip): install it, then run this again"
     as_root=
@@ -118,13 +124,13 @@ install_venv_module() {
 
 # An environment that works, and of the Python that PYTHON names, if it names one.
 is_there() {
-    "$venv/bin/python" -c 'import sys, importlib.util as u; sys.exit(sys.version_info < (3, 10) or not u.find_spec("pip"))' \
+    "$venv/bin/python" -I -c 'import sys, importlib.util as u; sys.exit(sys.version_info < (3, 10) or not u.find_spec("pip"))' \
         2>/dev/null && { [ -z "${PYTHON:-}" ] || [ "$(version "$PYTHON")" = "$(version "$venv/bin/python")" ]; }
 }
 
 # The pip that comes with a Python, as a wheel, from which it runs without being installed.
 pip_wheel() {
-    "$1" -c 'import ensurepip, glob, os, sysconfig
+    "$1" -I -c 'import ensurepip, glob, os, sysconfig
 folders = [sysconfig.get_config_var("WHEEL_PKG_DIR"), os.path.join(os.path.dirname(ensurepip.__file__), "_bundled"),
            "/usr/share/python-wheels"]
 print(next(wheel for folder in folders if folder for wheel in glob.glob(os.path.join(folder, "pip-*.whl"))))' 2>/dev/null
@@ -136,15 +142,15 @@ make_environment() {
     rm -rf "$venv"
     [ -n "$python" ] || get_python
     if has_venv_module "$python"; then
-        set -- "$python" -m venv
+        set -- "$python" -I -m venv
         [ -z "$(pip_wheel "$python")" ] || set -- "$@" --without-pip # install adds it, in half the time
     elif command -v uv >/dev/null 2>&1; then
-        set -- uv venv --allow-existing --seed --python "$python"
-    elif "$python" -c 'import virtualenv' 2>/dev/null; then
-        set -- "$python" -m virtualenv
+        set -- uv --no-config venv --allow-existing --seed --python "$python"
+    elif "$python" -I -c 'import virtualenv' 2>/dev/null; then
+        set -- "$python" -I -m virtualenv
     else
         install_venv_module "$python"
-        set -- "$python" -m venv
+        set -- "$python" -I -m venv
     fi
     say "making .venv with Python $(version "$python") ($python)"
     quietly "$@" "$venv" || failed "$1 could not make a virtual environment in $venv"
@@ -158,12 +164,12 @@ install() {
     say "installing envcheck and its packages"
     name=$1 extra=$2
     set -- -m pip install
-    if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
+    if ! "$venv/bin/python" -I -c 'import pip' 2>/dev/null; then
         wheel=$(pip_wheel "$venv/bin/python")
         set -- "$wheel/pip" install pip --find-links "${wheel%/*}"
     fi
     open_log
-    (cd "$here" && quietly "$venv/bin/python" "$@" --no-compile --progress-bar off --editable ".$extra") ||
+    (cd "$here" && quietly "$venv/bin/python" -I "$@" --no-compile --progress-bar off --editable ".$extra") ||
         failed "pip could not install envcheck (if it is the network: https_proxy=... or PIP_INDEX_URL=..." \
             "names a way out)"
     printf '%s\n' "$wanted" >"$venv/.installed-$name"
@@ -185,6 +191,7 @@ fi
 if [ "$1" = test ]; then
     shift
     cd "$here"
+    unset PYTHONPATH PYTHONHOME
     exec "$venv/bin/python" -m pytest -n auto "$@"
 fi
-ENVCHECK_COMMAND=$(called) exec "$venv/bin/envcheck" "$@"
+ENVCHECK_COMMAND=$(called) exec "$venv/bin/python" -I "$venv/bin/envcheck" "$@"

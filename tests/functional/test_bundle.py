@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import planted_modules
 import pytest
 from alone import ALONE
 from cli import environment
@@ -297,13 +298,32 @@ def test_setup_brings_envcheck_to_a_bare_machine(tmp_path: Path, no_network: Non
     assert run.returncode == 0, run.stderr.decode()
     home = Home(tmp_path / "home")
     python = Path(sys.executable).resolve()
-    told = alone(home, "sh", made / "setup.sh", PYTHON=str(python))
+    planted = planted_modules.plant(tmp_path / "planted")
+    told = alone(home, "sh", made / "setup.sh", PYTHON=str(python), PYTHONPATH=str(planted))
+    assert planted_modules.ran(planted) == []
     command = told.stdout.decode().strip()
     assert command.endswith(f"install --mode wheel --offline '{made}'")
     done = alone(home, "sh", "-c", f"{command} --yes --format json")
     assert json.loads(done.stdout)["result"] == "installed"
     assert b"already" in alone(home, "sh", "-c", f"{command} --format json").stdout
     assert seed(MINOR)[0].partition("==")[2] in str(list(made.glob("files/pip-*.whl")))
+
+
+def test_setup_runs_no_module_of_the_current_directory_or_of_pythonpath(
+    bundle: Path, tmp_path: Path
+) -> None:
+    planted = planted_modules.plant(tmp_path / "planted")
+    result = subprocess.run(
+        ["sh", bundle / "setup.sh", tmp_path / "made"],
+        capture_output=True,
+        cwd=planted,
+        env=environment(PYTHON=sys.executable, PYTHONPATH=f"{planted}:"),
+        check=False,
+        timeout=600,
+    )
+    assert b"pip" in result.stderr, "this shop's pip is a stand-in that nothing can run"
+    assert (tmp_path / "made/bin/python").exists()
+    assert planted_modules.ran(planted) == []
 
 
 def test_setup_refuses_a_directory_that_is_not_its_own(bundle: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import planted_modules
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -80,7 +81,9 @@ class Machine:
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         return program
 
-    def run(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, cwd: Path | None = None, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
         """From another directory, without a network."""
         (self.folder / "tmp").mkdir(exist_ok=True)
         variables = {"PATH": str(self.bin), "TMPDIR": str(self.folder / "tmp")}
@@ -88,7 +91,7 @@ class Machine:
             [str(self.bin / "sh"), str(self.script), *arguments],
             capture_output=True,
             text=True,
-            cwd=self.folder,
+            cwd=cwd or self.folder,
             stdin=subprocess.DEVNULL,
             env=variables | {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull} | environ,
             check=False,
@@ -192,3 +195,16 @@ def test_no_venv_module(machine: Machine) -> None:
     assert f"as root, apt-get install {package}" in machine.refusal("doctor"), (
         "and there is no sudo"
     )
+
+
+@pytest.mark.parametrize("has_venv", [True, False])
+def test_modules_of_the_current_directory_and_of_pythonpath_are_not_run(
+    machine: Machine, has_venv: bool
+) -> None:
+    """Not by any Python that is asked for its version, nor by venv, virtualenv, pip or envcheck itself."""
+    machine.has("python3", PLAIN if has_venv else NO_VENV)
+    planted = planted_modules.plant(machine.folder / "somebody's")
+    for _ in range(2):
+        ran = machine.run("doctor", cwd=planted, PYTHONPATH=f"{planted}:")
+        assert ran.returncode == 0, ran.stderr
+        assert planted_modules.ran(planted) == []
