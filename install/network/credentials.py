@@ -10,6 +10,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 
 import requests.utils
 
@@ -119,6 +120,7 @@ def _ask(argv: list[str]) -> list[str]:
 
     The thread that starts it waits for it, and so outlives it, which is what tying it to us asks for.
     """
-    result = processes.run(argv, deadline=_KEYRING_SECONDS, env=dict(os.environ))
+    # From the root: `python -m` would run a keyring.py of the current directory.
+    result = processes.run(argv, deadline=_KEYRING_SECONDS, env=dict(os.environ), cwd=Path("/"))
     text: str = result.stdout.decode("utf-8", "replace") if result.ok else ""
     return [line for line in text.splitlines() if line]

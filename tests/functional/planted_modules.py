@@ -1,5 +1,7 @@
-"""A directory with Python modules under the names that a set-up script's Python would import: each that is run
-leaves its name behind."""
+"""A directory with Python modules under the names that a set-up script's Python would import.
+
+Each that is run leaves its name behind.
+"""
 
 from __future__ import annotations
 

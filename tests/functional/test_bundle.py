@@ -299,7 +299,8 @@ def test_setup_brings_envcheck_to_a_bare_machine(tmp_path: Path, no_network: Non
     home = Home(tmp_path / "home")
     python = Path(sys.executable).resolve()
     planted = planted_modules.plant(tmp_path / "planted")
-    told = alone(home, "sh", made / "setup.sh", PYTHON=str(python), PYTHONPATH=str(planted))
+    script = ["env", f"PYTHONPATH={planted}", "sh", made / "setup.sh"]
+    told = alone(home, *script, PYTHON=str(python))
     assert planted_modules.ran(planted) == []
     command = told.stdout.decode().strip()
     assert command.endswith(f"install --mode wheel --offline '{made}'")

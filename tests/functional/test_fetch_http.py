@@ -237,6 +237,7 @@ def test_the_keyring_program_is_asked_after_a_401(
     program.write_text(
         f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n'
         "test -t 0 && exit 1\n"  # it has no terminal to ask at
+        '[ "$(pwd)" = / ] || exit 1\n'  # nor a directory with somebody's keyring.py in it
         'case "$4" in 127.0.0.1:*) echo user; echo word;; *) exit 1;; esac\n'
     )
     program.chmod(0o755)
