@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import re
 import tarfile
-import zlib
 from collections.abc import Iterable
 from io import BufferedReader, BytesIO
 from pathlib import PurePosixPath
 
 import msgspec
 
+from ..bounded_tar import BoundedTar
 from ..exit_codes import UsageError
 from ..facts import snapshot as snapshots
 from .folder import ROSTER, FleetFolder, Member, Roster
@@ -46,7 +46,7 @@ def unpack(stream: BufferedReader, folder: FleetFolder) -> list[Member]:
     if _is_archive(stream):
         try:
             return _of_archive(stream, folder)
-        except (tarfile.TarError, EOFError, zlib.error) as error:
+        except tarfile.TarError as error:
             raise UsageError(f"standard input: this archive cannot be read: {error}") from None
     return _of_lines(stream, folder)
 
@@ -60,17 +60,16 @@ def _of_archive(stream: BufferedReader, folder: FleetFolder) -> list[Member]:
     """NAME.json wherever it lies in the archive; fleet.json where it is there."""
     found: dict[str, Member] = {}
     roster: Roster | None = None
-    with tarfile.open(fileobj=stream, mode="r|*") as archive:
-        for entry in archive:
-            path = PurePosixPath(entry.name)
-            file = archive.extractfile(entry) if entry.isreg() else None
-            if file is None or path.suffix != ".json":
-                continue
-            data = file.read(snapshots.LIMIT + 1)
-            if path.name == ROSTER:
-                roster = _roster(data)
-            else:
-                _keep(path.stem, data, folder, found)
+    archive = BoundedTar(stream, stream=True)
+    for entry in archive:
+        path = PurePosixPath(entry.name)
+        if not entry.isreg() or path.suffix != ".json":
+            continue
+        data = archive.open(entry).read(snapshots.LIMIT + 1)
+        if path.name == ROSTER:
+            roster = _roster(data)
+        else:
+            _keep(path.stem, data, folder, found)
     if not found:
         raise UsageError("standard input: there is no NAME.json in this archive")
     if roster is None:

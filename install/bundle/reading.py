@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from ...bounded_tar import BoundedTar
 from ...exit_codes import UsageError
 from .. import durable
 from ..lockfile import LockedFile, Lockfile
@@ -33,7 +34,7 @@ class Bundle:
         self.place = place
         self._open = ExitStack()
         self._members: dict[str, tarfile.TarInfo] = {}
-        self._tar: tarfile.TarFile | None = None
+        self._tar: BoundedTar | None = None
         path = Path(place)
         try:
             if not path.is_dir():
@@ -78,6 +79,8 @@ class Bundle:
             raise self._wrong(f"its lock needs {file.name}, which is not in it")
         if listed.sha256 != file.sha256:
             raise self._damaged(name, file.sha256, listed.sha256)
+        if file.size not in (None, listed.size):
+            raise self._of_other_size(name, file.size, listed.size)
 
     def _adopt_one(self, file: LockedFile, store: Store) -> None:
         """Hashed while it is copied: a link would let whoever edits the bundle change the store."""
@@ -134,10 +137,9 @@ class Bundle:
         """A regular file of the size that is listed, so that nothing endless is read."""
         if self._tar is not None:
             member = self._members.get(name)
-            data = self._tar.extractfile(member) if member is not None else None
-            if member is None or data is None:
+            if member is None:
                 raise self._wrong(f"not a bundle: {name} is not in it")
-            size = member.size
+            data, size = self._tar.open(member), member.size
         else:
             try:
                 data = os.fdopen(durable.opened(Path(self.place) / name, os.O_RDONLY), "rb")
@@ -146,11 +148,8 @@ class Bundle:
             size = os.fstat(data.fileno()).st_size
         if listed is not None and size != listed.size:
             data.close()
-            raise UsageError(
-                f"{self.place}: {name} is damaged: it should have {listed.size} bytes, and has {size}",
-                _COPY_AGAIN,
-            )
-        return data  # type: ignore[return-value]
+            raise self._of_other_size(name, listed.size, size)
+        return data
 
     def _read_table(self, path: Path) -> None:
         """The tar's members by their name inside the bundle; nothing is unpacked by a name in it."""
@@ -158,7 +157,7 @@ class Bundle:
             file = self._open.enter_context(
                 os.fdopen(durable.opened(path.resolve(), os.O_RDONLY), "rb")
             )
-            self._tar = self._open.enter_context(tarfile.TarFile.taropen(str(path), fileobj=file))  # noqa: SIM115
+            self._tar = BoundedTar(file)
             for member in self._tar:
                 parts = PurePosixPath(member.name).parts
                 if member.name == "oci-layout":
@@ -169,6 +168,12 @@ class Bundle:
             raise self._wrong(f"not a bundle: not a whole tar: {error}") from None
         except OSError as error:
             raise self._wrong(error.strerror or str(error)) from None
+
+    def _of_other_size(self, name: str, wanted: int | None, found: int) -> UsageError:
+        return UsageError(
+            f"{self.place}: {name} is damaged: it should have {wanted} bytes, and has {found}",
+            _COPY_AGAIN,
+        )
 
     def _wrong(self, what: str) -> UsageError:
         return UsageError(f"{self.place}: {what}", _HINT)

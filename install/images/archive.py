@@ -18,6 +18,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
+from ...bounded_tar import BoundedTar
 from ...exit_codes import Cannot, CouldNotLook, UsageError
 from ..registry import documents, reference
 from ..registry.documents import ImageIndex
@@ -247,8 +248,8 @@ class ImageArchive:
     def _table(self) -> dict[str, tarfile.TarInfo]:
         """By name. A name that is there twice would be one file to one program, and another to the next."""
         found: dict[str, tarfile.TarInfo] = {}
-        with tarfile.TarFile.taropen(self.path) as tar:
-            for member in tar:
+        with self.path.open("rb") as file:
+            for member in BoundedTar(file):
                 name = posixpath.normpath(member.name)
                 if name in found and not (member.isdir() and found[name].isdir()):
                     raise self._wrong(f"{_shown(name)} is in it twice")

@@ -147,5 +147,17 @@ def test_a_hole_in_a_tar_is_not_a_wheel(bundle: Path) -> None:
         data = b"0\n".ljust(512, b"\0")
         member.size = len(data)
         tar.addfile(member, io.BytesIO(data))
-    with pytest.raises(UsageError, match=f"should have 7 bytes, and has {1 << 50}"):
+    with pytest.raises(UsageError, match="is a sparse file"):
         adopt(path)
+
+
+def test_a_file_of_another_size_than_the_lock_says_is_refused_before_it_is_copied(
+    bundle: Path,
+) -> None:
+    """Whoever makes a bundle writes its index, too: of the two, the lock is what is installed."""
+    (package,) = LOCK.packages
+    file = msgspec.structs.replace(package.file, size=6)
+    lock = msgspec.structs.replace(LOCK, packages=[msgspec.structs.replace(package, file=file)])
+    with Bundle(str(bundle)) as read, pytest.raises(UsageError, match="should have 6 bytes, and"):
+        read.adopt(lock, Store(bundle.parent / "store"))
+    assert not (bundle.parent / "store").exists()

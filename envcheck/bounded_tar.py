@@ -1,0 +1,126 @@
+"""Reads tar archives that anybody may have written: what is no file's content is bounded before it is read.
+
+Python's tarfile reads a header of any size into memory (pax headers, long names, maps of sparse files). It
+asks this file object for it, which counts.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+HEADERS_OF_ONE = 1 << 20  # bytes: a member's header with its extensions; a name has 4 KiB at most
+HEADERS_OF_ALL = 64 << 20  # bytes: of an archive with 100,000 members
+
+_PIECE = 1 << 16
+_COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open}
+
+
+class BoundedTar:
+    """Its members, one after the other.
+
+    Methods raise tarfile.TarError for what is not a whole tar, for headers that are too large and for sparse
+    members, whose content takes no bytes in the archive; OSError for the file.
+    """
+
+    def __init__(self, file: BinaryIO, *, stream: bool = False) -> None:
+        """stream: it is read once from here on, compressed or not; a member then before the next one."""
+        self._file = _Counted(_decompressed(file) if stream else file, stream=stream)
+        with self._file.header():
+            self._tar = tarfile.TarFile.taropen("", fileobj=cast(BinaryIO, self._file))  # noqa: SIM115
+
+    def __iter__(self) -> Iterator[tarfile.TarInfo]:
+        while True:
+            with self._file.header():
+                member = self._tar.next()
+            if member is None:
+                return
+            if member.issparse():
+                raise tarfile.ReadError(f"{ascii(member.name)[1:-1][:100]} is a sparse file")
+            if member.size < 0:
+                raise tarfile.ReadError("a member's size is negative")
+            self._tar.members.clear()
+            member.pax_headers = {}
+            yield member
+
+    def open(self, member: tarfile.TarInfo) -> BinaryIO:
+        """The content of a regular file."""
+        found = self._tar.extractfile(member)
+        assert found is not None, "only files are opened"
+        return cast(BinaryIO, found)
+
+
+class _Counted:
+    """What tarfile reads from. As a context manager, it counts: what is read inside belongs to one header."""
+
+    def __init__(self, file: BinaryIO, *, stream: bool) -> None:
+        self._file = file
+        self._stream = stream
+        self._position = 0
+        self._in_header = False
+        self._left = HEADERS_OF_ONE
+        self._left_of_all = HEADERS_OF_ALL
+        self._end = 0  # of the last header
+
+    def header(self) -> _Counted:
+        self._left = HEADERS_OF_ONE
+        return self
+
+    def __enter__(self) -> None:
+        self._in_header = True
+
+    def __exit__(self, *_: object) -> None:
+        self._in_header = False
+        self._end = max(self._end, self._position)
+        self._left_of_all -= HEADERS_OF_ONE - self._left
+
+    def seekable(self) -> bool:
+        return not self._stream
+
+    def tell(self) -> int:
+        return self._position
+
+    def read(self, size: int) -> bytes:
+        if self._in_header:
+            self._left -= size
+            if size < 0 or self._left < 0 or self._left_of_all < 0:
+                raise tarfile.ReadError("its headers are too large")
+        data = self._read(size)
+        self._position += len(data)
+        return data
+
+    def seek(self, position: int) -> None:
+        if self._in_header and position < self._end - 1:
+            raise tarfile.ReadError("its members overlap")
+        if not self._stream:
+            self._position = self._file.seek(position)
+            return
+        while self._position < position:
+            skipped = len(self._read(min(_PIECE, position - self._position)))
+            if not skipped:
+                return
+            self._position += skipped
+
+    def _read(self, size: int) -> bytes:
+        try:
+            return self._file.read(size)
+        except (EOFError, zlib.error, lzma.LZMAError) as error:
+            raise tarfile.ReadError(str(error)) from None
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise tarfile.ReadError(str(error)) from None  # gzip's and bz2's
+
+
+def _decompressed(stream: BinaryIO) -> BinaryIO:
+    first = cast(io.BufferedReader, stream).peek(8)
+    for magic, opened in _COMPRESSED.items():
+        if first.startswith(magic):
+            return cast(BinaryIO, opened(stream))
+    return stream
