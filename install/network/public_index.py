@@ -83,23 +83,16 @@ def _asked_of_uv(environ: Mapping[str, str]) -> str:
     """uv's answer; it asks no network for a list of requirements that is empty."""
     from uv import find_uv_bin
 
+    from ... import scratch
     from .. import processes
 
-    argv = [
-        find_uv_bin(),
-        "--no-cache",
-        "pip",
-        "compile",
-        "--quiet",
-        "--no-header",
-        "--emit-index-url",
-    ]
-    # The user's own cache is left alone. Any Python would do, and this one need not be searched for, which
-    # takes longer than all the rest.
-    argv += ["--python", sys.executable, "-"]
     unwrapped = {name: value for name, value in environ.items() if name != "COLUMNS"}
-    # Away from the working directory, whose project's settings are not the user's.
-    result = processes.run(argv, deadline=UV_SECONDS, env=unwrapped, cwd=Path("/"))
+    with scratch.directory() as folder:  # the user's own cache is left alone
+        argv: list[str | Path] = [find_uv_bin(), "--cache-dir", folder, "pip", "compile", "--quiet"]
+        # Any Python would do, and this one need not be searched for, which takes longer than all the rest.
+        argv += ["--no-header", "--emit-index-url", "--python", sys.executable, "-"]
+        # Away from the working directory, whose project's settings are not the user's.
+        result = processes.run(argv, deadline=UV_SECONDS, env=unwrapped, cwd=Path("/"))
     if not result.ok:
         raise _uv_failed(result.stderr.decode("utf-8", "replace"), result.describe())
     text: str = result.stdout.decode("utf-8", "replace")

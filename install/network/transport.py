@@ -166,13 +166,18 @@ def content_length(headers: Mapping[str, str]) -> int | None:
 
 
 def pieces(answer: requests.Response) -> Iterator[bytes]:
-    """A file's body as it comes. Raises HttpError where it breaks off or trickles."""
-    size = _LEAST
+    """A file's body as it comes. Raises HttpError where it breaks off, trickles, or does not end."""
+    size, left = _LEAST, LARGEST
     with _watched(answer, _SLOWEST) as watchdog:
         started = time.monotonic()
         while data := answer.raw.read(size, decode_content=False):
             quick = time.monotonic() - started < _QUICK
             size = min(size * 2, _MOST) if quick else max(size // 2, _LEAST)
+            left -= len(data)
+            if left < 0:
+                raise HttpError(
+                    f"{addresses.shown(answer.url)} sends more than {LARGEST >> 30} GiB"
+                )
             yield data
             watchdog.renew()
             started = time.monotonic()

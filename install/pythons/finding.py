@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from ... import scratch
 from ...data.versions import parse_version
 from ...exit_codes import UsageError
 from .. import places, processes
@@ -173,12 +174,14 @@ def _uv_list() -> list[_Listed]:
         program = find_uv_bin()
     except (ImportError, FileNotFoundError):
         return []
-    result = processes.run(
-        [program, "--offline", "--no-cache", "python", "list", "--output-format", "json"],
-        deadline=_UV_DEADLINE,
-        env={name: os.environ[name] for name in _FOR_UV if name in os.environ},
-        cwd=Path("/"),
-    )
+    with scratch.directory() as folder:
+        asked = ["python", "list", "--output-format", "json"]
+        result = processes.run(
+            [program, "--offline", "--cache-dir", folder, *asked],
+            deadline=_UV_DEADLINE,
+            env={name: os.environ[name] for name in _FOR_UV if name in os.environ},
+            cwd=Path("/"),
+        )
     try:
         return msgspec.json.decode(result.stdout, type=list[_Listed]) if result.ok else []
     except msgspec.DecodeError:

@@ -101,7 +101,7 @@ class Installer(ABC):
         """Install these: a ``process.Result``. paths: where their files are, by sha256."""
         with scratch.directory() as folder:
             argv = [*self.command(packages, paths, folder), *options]
-            whole = {**self.settings(), **(env or {})}
+            whole = {**self.settings(), **(env or {}), "TMPDIR": str(folder)}
             return logs.run(argv, log=log, env=whole, deadline=uv.DEADLINE)
 
     @abstractmethod

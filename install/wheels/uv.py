@@ -12,13 +12,14 @@ from typing import Any
 
 from ...exit_codes import CouldNotLook
 from .. import places, processes
-from . import child_env
+from . import child_env, uv_watch
 
 # As pyproject.toml asks for it: what these versions write is read here and by `uv_compile`, and
 # tests/functional/test_uv_contract.py says when another one writes it differently.
 LEAST, BEYOND = (0, 13), (0, 14)
 
 DEADLINE = 24 * 3600.0  # seconds for an installation: a slow line carries 5 GB in that time
+_RESOLVING = 2 * 3600.0  # seconds; the pages that have come are in its cache for the next run
 _ANSWERS = 60.0  # seconds in which `uv --version` has to answer
 _PYTHON_DEADLINE = 1800.0  # seconds for 30 MB
 
@@ -76,11 +77,17 @@ def settings() -> dict[str, str]:
     }
 
 
-def run_online(arguments: Sequence[str | Path], env: Mapping[str, str], config: Path) -> Any:
-    """One run of uv that asks indexes: a ``process.Result``. config: the only uv.toml that counts."""
+def run_online(
+    arguments: Sequence[str | Path], env: Mapping[str, str], config: Path, whose: str
+) -> Any:
+    """One run of uv that asks indexes: a ``process.Result``. Raises CouldNotLook as ``uv_watch.Watch`` does.
+
+    config: the only uv.toml that counts, in a folder for its temporary files. whose: the indexes, for people.
+    """
     argv = [*program(), "--config-file", config, *arguments]
-    whole = {**settings(), "UV_HTTP_RETRIES": _RETRIES, **env}
-    return processes.run(argv, deadline=DEADLINE, env=whole, cwd=config.parent)
+    whole = {**settings(), "UV_HTTP_RETRIES": _RETRIES, **env, "TMPDIR": str(config.parent)}
+    watch = uv_watch.Watch(whose)
+    return processes.run(argv, deadline=_RESOLVING, env=whole, cwd=config.parent, watch=watch)
 
 
 def get_python(minor: str, environ: Mapping[str, str] | None = None) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import os
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -267,6 +269,20 @@ def test_an_endless_page_is_not_read_to_its_end(
     monkeypatch.setattr("envcheck.install.network.session.PAGE_LIMIT", 1 << 20)
     server.behave("/page", Way(content=bytes(9_000_000), length=False, times=None))
     assert "larger than 1 MiB" in str(error_of(session, server.url + "/page"))
+
+
+def test_a_packed_page_is_not_unpacked_to_its_end(
+    server: BadServer, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("envcheck.install.network.session.PAGE_LIMIT", 1 << 20)
+    packed = gzip.compress(bytes(200 << 20))
+    server.behave("/page", Way(content=packed, headers={"Content-Encoding": "gzip"}, times=None))
+    tracemalloc.start()
+    try:
+        assert "larger than 1 MiB" in str(error_of(session, server.url + "/page"))
+        assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import threading
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from wheel_maker import wheel
 
 from envcheck.exit_codes import Cannot, CouldNotLook
 from envcheck.install.lockfile import LockedFile
-from envcheck.install.wheels import uv
+from envcheck.install.wheels import uv, uv_watch
 
 _autouse = pytest.fixture(autouse=True)(isolate)
 NAME = "app-1.0-py3-none-any.whl"
@@ -31,6 +33,10 @@ class Odd(ThreadingHTTPServer):
     def __init__(self) -> None:
         self.answers: dict[str, Callable[[dict[str, str]], Answer]] = {}
         self.asked: list[str] = []
+        self.trickling: set[str] = (
+            set()
+        )  # paths that send a byte now and then, until the server ends
+        self.ended = threading.Event()
         super().__init__(("127.0.0.1", 0), Handler)
 
     @property
@@ -55,8 +61,12 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
+        trickling = self.path in self.server.trickling
+        self.send_header("Content-Length", str(1 << 20 if trickling else len(body)))
         self.end_headers()
+        while trickling and not self.server.ended.wait(0.2):
+            with suppress(ConnectionError):
+                self.wfile.write(b" ")
         if self.command == "GET":
             self.wfile.write(body)
 
@@ -71,6 +81,7 @@ def odd() -> Iterator[Odd]:
     with Odd() as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server
+        server.ended.set()
         server.shutdown()
 
 
@@ -148,11 +159,11 @@ def test_credentials_reach_uv_by_the_environment_alone(
     asked = uv.run_online
     started: list[str] = []
 
-    def noted(arguments: list[object], env: dict[str, str], settings: Path) -> object:
+    def noted(arguments: list[object], env: dict[str, str], settings: Path, whose: str) -> object:
         folder = settings.parent
         started.append(" ".join(map(str, arguments)))
         started.extend(path.read_text() for path in folder.iterdir())
-        return asked(arguments, env, settings)  # type: ignore[arg-type]
+        return asked(arguments, env, settings, whose)  # type: ignore[arg-type]
 
     monkeypatch.setattr(uv, "run_online", noted)
     access = Access(user="joe", password="s3cret/word")
@@ -163,3 +174,31 @@ def test_credentials_reach_uv_by_the_environment_alone(
         (tmp_path / ".netrc").write_text("machine 127.0.0.1 login joe password s3cret/word\n")
         monkeypatch.setenv("HOME", str(tmp_path))
         assert locked(choice(stack("app")), site.url).packages == found.packages
+
+
+def test_a_page_that_trickles_comes_to_an_end(odd: Odd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """uv waits for ever: each byte is within its timeout."""
+    monkeypatch.setattr(uv_watch, "SILENCE", 3.0)
+    odd.answers["/simple/app/"] = lambda _: (200, {"Content-Type": "text/html"}, b"")
+    odd.trickling.add("/simple/app/")
+    with pytest.raises(
+        CouldNotLook, match=r"the index 127\.0\.0\.1:\d+ sent no complete page in 3 s"
+    ):
+        locked(choice(stack("app")), odd.url)
+
+
+def test_a_page_that_needs_gigabytes_is_refused(odd: Odd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1 MB of gzip; uv takes 2.5 GiB before it refuses that itself."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    packed = packer.compress(b"<!DOCTYPE html>") + b"".join(
+        packer.compress(bytes(b" " * (1 << 20))) for _ in range(1024)
+    )
+    odd.page("/simple/app/", packed + packer.flush(), Content_Encoding="gzip")
+    seen: list[int] = []
+    resident = uv_watch.resident
+    monkeypatch.setattr(uv_watch, "resident", lambda pid: seen.append(resident(pid)) or seen[-1])
+    with pytest.raises(
+        CouldNotLook, match=r"the index 127\.0\.0\.1:\d+ answers is too large: uv needs"
+    ):
+        locked(choice(stack("app")), odd.url)
+    assert max(seen[:-1]) <= uv_watch.MEMORY < seen[-1]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from cli import environment as clean_environment
 from locked_folder import FolderFetcher, bundled, lock_of
 from wheel_maker import sdist, sha256, wheel
 
+from envcheck import scratch
 from envcheck.exit_codes import Cannot, PutBack
 from envcheck.install.catalogue.model import Build, Sdist, Stack
 from envcheck.install.pythons.interpreter import Interpreter
@@ -174,3 +177,23 @@ def test_an_sdist_that_is_not_allowed_is_not_built(
     with pytest.raises(Cannot, match="the stack allows the one with"):
         install(directory, files, stack, installer)
     assert not (files / "ran").exists()
+
+
+def test_what_uv_and_a_build_write_beside_lies_where_prune_finds_it(
+    directory: Path, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """uv makes a cache of its own for a build, which it leaves in TMPDIR when it is killed."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    setup = (
+        "import os\nfrom setuptools import setup\n"
+        f"text = 'there = %r' % os.listdir({str(temporary)!r})\n"
+        "open('made.py', 'w').write(text)\n"
+        "setup(name='beside', version='1.0', py_modules=['made'])\n"
+    )
+    path = sdist(files, "beside", "1.0", setup=setup)
+    install(directory, files, stack_with(path, Build(requires=[tools(files)])), "uv", "setuptools")
+    there = ast.literal_eval(say(directory, "__import__('made').there"))
+    assert there and all(name.startswith(scratch.HELD) for name in there)

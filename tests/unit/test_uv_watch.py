@@ -1,0 +1,77 @@
+"""When a uv that asks indexes is ended, and when not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from envcheck.exit_codes import CouldNotLook
+from envcheck.install.wheels import uv_watch
+from envcheck.install.wheels.uv_watch import LEAST, MEMORY, SILENCE, Watch
+
+
+class World:
+    """A clock and a process, as the watch sees them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.resident, self.written = 0.0, 1 << 20, 0
+        monkeypatch.setattr(uv_watch, "resident", lambda pid: self.resident)
+        monkeypatch.setattr(uv_watch, "written", lambda pid: self.written)
+        self.watch = Watch("the index x", clock=lambda: self.now)
+
+    def passes(self, seconds: float, rate: float = 0.0) -> None:
+        """So many bytes a second are written meanwhile."""
+        for _ in range(int(seconds)):
+            self.now += 1
+            self.written += int(rate)
+            self.watch(1)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(monkeypatch)
+
+
+def test_a_slow_line_is_waited_for(world: World) -> None:
+    world.passes(3600, rate=400)
+
+
+def test_less_than_threads_need_to_wake_each_other_is_silence(world: World) -> None:
+    world.passes(SILENCE - 1, rate=100)
+    with pytest.raises(CouldNotLook, match="the index x sent no complete page in 240 seconds"):
+        world.passes(10, rate=100)
+
+
+def test_a_pause_of_the_whole_program_does_not_count(world: World) -> None:
+    world.passes(SILENCE - 10)
+    world.now += 8 * 3600
+    world.passes(9)
+    with pytest.raises(CouldNotLook):
+        world.passes(10)
+
+
+def test_memory(world: World) -> None:
+    world.resident = MEMORY
+    world.passes(1)
+    world.resident += 1
+    with pytest.raises(CouldNotLook, match="more than 1024 MiB"):
+        world.passes(1)
+
+
+def test_this_process_is_seen() -> None:
+    before = uv_watch.written(os.getpid())
+    with Path(os.devnull).open("wb", buffering=0) as file:
+        file.write(bytes(LEAST))
+    assert uv_watch.written(os.getpid()) - before >= LEAST
+    assert uv_watch.resident(os.getpid()) > 1 << 20
+
+
+def test_where_proc_cannot_be_read_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = 1 << 30
+    assert uv_watch.resident(nobody) == 0
+    first = uv_watch.written(nobody)
+    clock = uv_watch.time.monotonic
+    monkeypatch.setattr(uv_watch.time, "monotonic", lambda: clock() + 10)
+    assert uv_watch.written(nobody) - first >= LEAST
