@@ -40,6 +40,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def install(request: Request, options: InstallOptions, ui: UI) -> Outcome:
     """Carry out a request. Only from the main thread. Raises EnvcheckError."""
+    places.check_home()
     there = None if options.upgrade else existing.look(request)
     if there is not None and options.until == "installed" and not options.fresh:
         return _already(there)
@@ -75,6 +76,7 @@ def opened(
     request: Request, options: InstallOptions, reporter: Reporter, lock: Path | None = None
 ) -> Iterator[Mode]:
     """The request's mode, until what it has opened is closed. lock: install what this one says."""
+    places.check_home()
     validate.check(request)
     with ending_raises(), _cache_needed(), ExitStack() as exits:
         if request.mode == "container":

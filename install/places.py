@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import pwd
 from pathlib import Path
 
 from ..exit_codes import Cannot
+
+_VARIABLES = ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+_HINT = "set HOME, or XDG_CACHE_HOME, XDG_DATA_HOME and XDG_STATE_HOME"
 
 
 def cache() -> Path:
@@ -39,6 +43,29 @@ def _base(variable: str, default: str) -> Path:
     return (Path(chosen) if chosen.startswith("/") else home() / default) / "envcheck"
 
 
+def check_home() -> None:
+    """Called before anything is written: a home that is missing, or another user's, is left alone.
+
+    A home counts as one's own where root owns it, too: who may write to it was root's choice. Raises Cannot;
+    not where all three XDG variables are set, which leaves nothing to the home.
+    """
+    if all(os.environ.get(name, "").startswith("/") for name in _VARIABLES):
+        return
+    place = home()
+    try:
+        owner = place.stat().st_uid
+    except OSError as error:
+        raise Cannot(f"HOME is {place}, which cannot be used: {error.strerror}", _HINT) from None
+    if not (place.is_absolute() and place.is_dir()):
+        raise Cannot(f"HOME is {place}, which is not a directory with an absolute path", _HINT)
+    if owner not in (os.geteuid(), 0):
+        raise Cannot(
+            f"HOME is {place}, which belongs to {_name(owner)}, and envcheck runs as"
+            f" {_name(os.geteuid())}: what it wrote there would be in the other's way",
+            f"sudo -H sets HOME; {_HINT}",
+        )
+
+
 def home() -> Path:
     """The user's home directory. Raises Cannot where none is known: a container's nameless user."""
     try:
@@ -46,5 +73,12 @@ def home() -> Path:
     except RuntimeError:
         raise Cannot(
             f"HOME is not set, and user {os.getuid()} has no home directory",
-            hint="set HOME, or XDG_CACHE_HOME, XDG_DATA_HOME and XDG_STATE_HOME",
+            hint=_HINT,
         ) from None
+
+
+def _name(user: int) -> str:
+    try:
+        return f"user {pwd.getpwuid(user).pw_name}"
+    except KeyError:
+        return f"user {user}"

@@ -75,6 +75,7 @@ def prune(
     Raises NotPutBack where something could not be removed, UsageError for a chosen root that another user
     may have prepared; others of that kind are left alone.
     """
+    places.check_home()
     for root in chosen or []:
         guard.check(root)
     found = {root.path: root for root in [*roots.known(), *(chosen or [])]}

@@ -20,7 +20,7 @@ from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 from ...exit_codes import Cannot
 from ...safe_text import one_line
-from .. import durable
+from .. import durable, places
 from . import guard
 from .layout import Root, Version, now
 
@@ -51,6 +51,7 @@ def locked(
     Raises UsageError for a root that another user may have prepared, or that a newer envcheck has made,
     Cannot where it cannot be locked, or another holder was not waited for any longer.
     """
+    places.check_home()
     limit = None if wait is None else time.monotonic() + wait
     told = ""
     while (lock := _try(root, what, make)) is None:

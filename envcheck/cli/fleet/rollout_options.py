@@ -70,6 +70,7 @@ def kept(arguments: argparse.Namespace, what: str, told: bytes) -> Path:
     if arguments.keep:
         path = Path(arguments.keep).expanduser().absolute()
     else:
+        places.check_home()
         name = f"{what}-{hashlib.sha256(told).hexdigest()[:10]}"
         path = places.state() / "rollouts" / name
     try:

@@ -1,0 +1,119 @@
+"""HOME of another user, or none: refused before anything is written, by every command that writes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from planted import fingerprint
+from transaction_parts import install
+
+from envcheck.cli.main import run as envcheck
+from envcheck.install import places
+from envcheck.install.transaction.layout import Root
+
+NAMES = ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment with two versions; then no XDG variable is set any more."""
+    home = tmp_path / "own"
+    home.mkdir()
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    for release in ("1", "2"):
+        install(tmp_path / "env", release)
+    return tmp_path / "env"
+
+
+@pytest.fixture
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Another user's home, who has prepared where envcheck would write."""
+    home = tmp_path / "other"
+    (home / ".cache").mkdir(parents=True)
+    (tmp_path / "victim").mkdir()
+    (home / ".cache" / "envcheck").symlink_to(tmp_path / "victim")
+    if os.geteuid() == 0:
+        os.chown(home, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return home
+
+
+def commands(root: Path) -> dict[str, list[str]]:
+    wheel = ["tensorflow-cpu", "--mode", "wheel", "--index", "http://127.0.0.1:9/simple/"]
+    return {
+        "install": ["install", *wheel, "--yes"],
+        "install of what is there": ["install", *wheel, "--path", str(root), "--yes"],
+        "plan": ["install", *wheel, "--plan"],
+        "bundle": ["bundle", *wheel, "--output", str(root.parent / "bundle")],
+        "dockerfile": ["install", *wheel, "--dockerfile", str(root.parent / "context")],
+        "rollback": ["rollback", str(root)],
+        "uninstall": ["uninstall", str(root), "--yes"],
+        "prune": ["prune"],
+        "prune one": ["prune", str(root)],
+    }
+
+
+COMMANDS = sorted(commands(Path("/")))
+
+
+@pytest.mark.parametrize("what", COMMANDS)
+def test_another_user_s_home(
+    root: Path,
+    other: Path,
+    what: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("HOME", str(other))
+    before = fingerprint(root.parent)
+    assert envcheck(commands(root)[what]) == 3
+    said = capsys.readouterr().err
+    assert f"HOME is {other}, which belongs to user " in said and "sudo -H" in said
+    assert fingerprint(root.parent) == before
+
+
+@pytest.mark.parametrize("what", COMMANDS)
+def test_a_home_that_is_not_there_is_not_made(
+    root: Path, what: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = root.parent / "missing"
+    monkeypatch.setenv("HOME", str(missing))
+    before = fingerprint(root.parent)
+    assert envcheck(commands(root)[what]) == 3
+    said = capsys.readouterr().err
+    assert f"HOME is {missing}, which cannot be used: No such file or directory" in said
+    assert "XDG_CACHE_HOME" in said
+    assert fingerprint(root.parent) == before
+
+
+@pytest.mark.parametrize("home", ["relative", ""])
+def test_a_home_that_is_no_directory_of_ones_own(
+    home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty HOME is "/", as for Python."""
+    for name in NAMES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", home)
+    if home:
+        with pytest.raises(places.Cannot, match="HOME is relative, which cannot be used"):
+            places.check_home()
+    else:
+        places.check_home()  # root's, who decides who may write there
+
+
+def test_places_that_are_named_need_no_home(
+    other: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(other))
+    for name in NAMES:
+        monkeypatch.setenv(name, str(tmp_path / name))
+    install(tmp_path / "named", "1")
+    assert Root(tmp_path / "named").current_id()
+    monkeypatch.setenv("XDG_STATE_HOME", "state")  # which counts as not set
+    with pytest.raises(places.Cannot, match="belongs to"):
+        places.check_home()
