@@ -86,7 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.as_profile:
         files.write(arguments.output, _profile(collected.snapshot))
     else:
-        files.write(arguments.output, snapshots.dump(collected.snapshot).decode())
+        text = snapshots.dump(collected.snapshot).decode()
+        files.write(arguments.output, text, private=arguments.no_redact)
     return ExitCode.HEALTHY
 
 

@@ -107,8 +107,13 @@ def check_writable(output: str | None, option: str = "--output") -> None:
         raise UsageError(f"{option} {output}: no permission to write in {folder}")
 
 
-def write(output: str | None, content: str | bytes, option: str = "--output") -> None:
-    """Write a result to FILE (replaced in one step) or to standard output. Text is made safe."""
+def write(
+    output: str | None, content: str | bytes, option: str = "--output", *, private: bool = False
+) -> None:
+    """Write a result to FILE (replaced in one step) or to standard output. Text is made safe.
+
+    private: it tells what identifies somebody, and FILE is for its owner alone.
+    """
     data = safe_text.styled(content).encode() if isinstance(content, str) else content
     if output is None or output == "-":
         _print(data)
@@ -118,7 +123,7 @@ def write(output: str | None, content: str | bytes, option: str = "--output") ->
         if path.exists() and not path.is_file():
             path.write_bytes(data)
         else:
-            _replace(path, data)
+            _replace(path, data, private)
     except OSError as error:
         raise UsageError(f"{option} {output}: {error.strerror}; nothing was written") from None
 
@@ -161,7 +166,7 @@ def _print(data: bytes) -> None:
         raise UsageError(f"standard output: {error.strerror}; the result is incomplete") from None
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, data: bytes, private: bool) -> None:
     import tempfile  # here: it costs `--help` a tenth of its time
 
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -170,9 +175,10 @@ def _replace(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
+        if not private:  # mkstemp makes it so
+            umask = os.umask(0)
+            os.umask(umask)
+            Path(temporary).chmod(0o666 & ~umask)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

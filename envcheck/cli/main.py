@@ -19,6 +19,9 @@ from .commands import COMMANDS, HEADINGS
 from .parser import Parser
 
 _MIB = 1 << 20
+_UMASK = (
+    0o022  # at least: what envcheck writes is for others to read at most, under a lax umask, too
+)
 
 EPILOG = """\
 start here:
@@ -46,6 +49,8 @@ def run(argv: Sequence[str]) -> int:
         if arguments.command is None:
             parser.print_help(sys.stderr)
             return ExitCode.USAGE
+        if arguments.command not in ("run", "shell"):  # whose command keeps the user's umask
+            os.umask(os.umask(_UMASK) | _UMASK)
         return int(arguments.run(arguments))
     except EnvcheckError as error:
         messages.say(str(error))
