@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import msgspec
 
 from ...exit_codes import UsageError
+from .. import foreign_json
 from ..engine import EngineImage
 from ..registry import reference
 from .client import ask, no_answer, words
@@ -23,6 +23,18 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     digests: list[str] = []  # names with a digest
     entrypoint: list[str] = []
     size: int = 0  # bytes that the engine says it takes; 0: it does not say
+
+
+class _Config(msgspec.Struct, rename="pascal"):
+    entrypoint: list[str] | None = None
+
+
+class _Inspected(msgspec.Struct, rename="pascal"):
+    id: str
+    repo_tags: list[str] | None = None
+    repo_digests: list[str] | None = None
+    config: _Config | None = None
+    size: int | None = None
 
 
 def find(held: EngineImage, name: str) -> Stored | None:
@@ -43,18 +55,15 @@ def gone(said: str) -> bool:
 def read(text: str) -> Stored | None:
     """What `image inspect` prints, of podman or of docker."""
     try:
-        (image,) = json.loads(text)
-        identity = str(image["Id"])
-    except (ValueError, KeyError, TypeError):
+        (image,) = foreign_json.decode(text.encode(), list[_Inspected])
+    except ValueError:
         return None
-    config = image.get("Config")
-    entrypoint = config.get("Entrypoint") if isinstance(config, dict) else None
     return Stored(
-        entrypoint=list(map(str, entrypoint)) if isinstance(entrypoint, list) else [],
-        id=identity if identity.startswith("sha256:") else f"sha256:{identity}",
-        tags=[_whole(str(name)) for name in image.get("RepoTags") or []],
-        digests=[str(name) for name in image.get("RepoDigests") or []],
-        size=size if isinstance(size := image.get("Size"), int) else 0,
+        entrypoint=(image.config and image.config.entrypoint) or [],
+        id=image.id if image.id.startswith("sha256:") else f"sha256:{image.id}",
+        tags=[_whole(name) for name in image.repo_tags or []],
+        digests=image.repo_digests or [],
+        size=image.size or 0,
     )
 
 

@@ -20,6 +20,8 @@ import msgspec
 
 from ...bounded_tar import BoundedTar
 from ...exit_codes import Cannot, CouldNotLook, UsageError
+from .. import foreign_json
+from ..foreign_json import T
 from ..registry import documents, reference
 from ..registry.documents import ImageIndex
 from ..registry.image import Blob, Image
@@ -256,10 +258,10 @@ class ImageArchive:
                 found[name] = member
         return found
 
-    def _decoded(self, name: str, data: bytes, kind: type[documents.T]) -> documents.T:
+    def _decoded(self, name: str, data: bytes, kind: type[T]) -> T:
         try:
-            return msgspec.json.decode(data, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return foreign_json.decode(data, kind)
+        except ValueError as error:
             raise self._wrong(f"{_shown(name)} is not what it should be: {error}") from None
 
     def _damaged(self, blob: Blob, what: str) -> UsageError:

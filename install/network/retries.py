@@ -7,10 +7,12 @@ however long that is, and know nothing of a body that is cut.
 from __future__ import annotations
 
 import threading
+import time
 
 from urllib3.exceptions import ConnectTimeoutError, HTTPError
 from urllib3.util import Retry
 
+from . import addresses
 from .errors import HttpError
 
 PATIENCE = 120.0  # seconds of a Retry-After that are waited for
@@ -32,10 +34,33 @@ def retry_policy(
     )
 
 
+class Deadline:
+    """The end of a request, its redirects and all of its attempts; without seconds there is none."""
+
+    def __init__(self, url: str, seconds: float | None = None) -> None:
+        self._url = url
+        self._seconds = seconds
+        self._ends = None if seconds is None else time.monotonic() + seconds
+
+    def least(self, seconds: float) -> float:
+        """So many seconds, or what is left of the deadline. Raises HttpError where nothing is."""
+        if self._ends is None or self._seconds is None:
+            return seconds
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise HttpError(
+                f"{addresses.host(self._url)} has not sent all of {addresses.shown(self._url)} within"
+                f" {self._seconds:.0f} seconds",
+                "try again later: the server, or the network on the way to it, is too slow",
+            )
+        return min(seconds, left)
+
+
 class Attempts:
     """Counts the failures of one request in a row."""
 
-    def __init__(self, retries: Retry, stop: threading.Event) -> None:
+    def __init__(self, retries: Retry, stop: threading.Event, ends: Deadline | None = None) -> None:
+        self._ends = ends or Deadline("")
         self._retries = self._left = retries
         self._stop = stop
 
@@ -51,5 +76,6 @@ class Attempts:
             self._left = left.increment("GET", error=ConnectTimeoutError() if error.slow else None)
         except HTTPError:
             raise error from None
-        if self._stop.wait(max(self._left.get_backoff_time(), error.wait)):
+        pause = max(self._left.get_backoff_time(), error.wait)
+        if self._ends.least(pause) < pause or self._stop.wait(pause):
             raise error

@@ -14,10 +14,11 @@ from urllib3.util import Retry
 
 from ... import __version__
 from ...safe_text import one_line
+from .. import foreign_json
 from . import addresses, errors, transport
 from .credentials import Credentials
 from .errors import HttpError
-from .retries import Attempts, retry_policy
+from .retries import Attempts, Deadline, retry_policy
 from .transport import Transport
 
 CONNECT = 10.0  # seconds until a connection must have come about
@@ -85,24 +86,27 @@ class Session:
         attempts: int | None = None,
         file: bool = False,
         limit: int | None = None,
+        seconds: float | None = None,
     ) -> requests.Response:
         """The answer, with a status below 300 (or 304), to a GET, and to a HEAD likewise.
 
         A page is read already, so that a cut in it costs another attempt and not an error. limit: its bytes.
         headers: an Authorization among them, "" too, is in the place of what is known of the host.
-        timeout: seconds without a byte. attempts: 1 leaves trying again to the caller. file: a file is asked
+        timeout: seconds without a byte. seconds: for all of it, every attempt and every redirect included, of
+        a page. attempts: 1 leaves trying again to the caller. file: a file is asked
         for, its body is left to ``transport.pieces``, and a web page is an error. Raises HttpError.
         """
         retries = self._retries if attempts is None else self._retries.new(total=attempts - 1)
-        tried = Attempts(retries, self._stop)
+        ends = Deadline(url, seconds)
+        tried = Attempts(retries, self._stop, ends)
         while True:
             try:
-                answer = self._followed(method, url, dict(headers or {}), timeout)
+                answer = self._followed(method, url, dict(headers or {}), timeout, ends)
                 if file and _kind(answer).startswith(("text/html", "application/xhtml")):
                     answer.close()
                     raise errors.page_for_file(answer.url)
                 if not file:
-                    transport.read(answer, limit or PAGE_LIMIT)
+                    transport.read(answer, limit or PAGE_LIMIT, ends)
                 return answer
             except HttpError as error:
                 tried.failed(error)
@@ -163,7 +167,7 @@ class Session:
         return addresses.public(url)
 
     def _followed(
-        self, method: str, url: str, headers: dict[str, str], timeout: float
+        self, method: str, url: str, headers: dict[str, str], timeout: float, ends: Deadline
     ) -> requests.Response:
         """One request and its redirects. What another host must not know stays behind."""
         asked = url
@@ -171,7 +175,8 @@ class Session:
             self.permit(url, asked)
             self._credentials.learn(url)
             access = self._access(url)
-            answer = self._sent(method, addresses.public(url), headers, timeout, access)
+            least = ends.least(timeout)
+            answer = self._sent(method, addresses.public(url), headers, least, access)
             location = answer.headers.get("Location", "")
             if answer.status_code not in _REDIRECTS or not location:
                 return _checked(answer, access)
@@ -251,9 +256,9 @@ def _said(answer: requests.Response) -> str:
     if answer.status_code >= 500 or "json" not in _kind(answer):
         return ""
     try:
-        transport.read(answer, _MOST_SAID)
-        told = msgspec.json.decode(answer.content, type=_Refusal)
-    except (HttpError, msgspec.DecodeError, RecursionError):
+        transport.read(answer, _MOST_SAID, Deadline(answer.url, SILENCE))
+        told = foreign_json.decode(answer.content, _Refusal)
+    except (HttpError, ValueError):
         return ""
     words = [one.message or one.code for one in told.errors] or [told.message or told.details]
     return one_line("; ".join(dict.fromkeys(filter(None, words)))).rstrip(".")

@@ -22,6 +22,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from . import addresses, errors, trust
 from .errors import HttpError
 from .pip_settings import pip_settings
+from .retries import Deadline
 
 CONNECTIONS = 32  # kept open to one host
 LARGEST = 16 << 30  # bytes of a file whose size nobody said
@@ -183,9 +184,9 @@ def pieces(answer: requests.Response) -> Iterator[bytes]:
             started = time.monotonic()
 
 
-def read(answer: requests.Response, limit: int) -> None:
+def read(answer: requests.Response, limit: int, ends: Deadline) -> None:
     """All of a page, at most so many bytes, which its ``content`` then is. Raises HttpError."""
-    with _watched(answer, _PAGE_SECONDS):
+    with _watched(answer, ends.least(_PAGE_SECONDS)):
         answer._content = answer.raw.read(limit + 1, decode_content=True)
     answer.close()
     if len(answer.content) > limit:

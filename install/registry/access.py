@@ -15,13 +15,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 import requests
 from requests.utils import parse_dict_header
 
+from .. import foreign_json
 from ..network import addresses
 from ..network.credentials import basic
 from ..network.errors import HttpError
@@ -47,6 +48,7 @@ _LASTS = 60.0  # seconds, for a token that does not say how long
 _EARLY = 5.0  # seconds before its end that a token is not used any more
 _LARGEST = 1 << 20  # bytes of an answer with a token
 _PROBE = 10.0  # seconds
+_SECONDS = 60.0  # for one answer, all attempts and redirects included
 
 _REPOSITORY = re.compile(r"/v2/(.+?)/(?:manifests|blobs|tags)/")
 _BEARER = re.compile(r"(?:^|,)\s*bearer\s+(.*)", re.IGNORECASE | re.DOTALL)
@@ -84,7 +86,8 @@ class RegistryAccess:
             return True
         try:
             nobody = {"Authorization": ""}
-            self._session.get(f"{self.base}/v2/", headers=nobody, attempts=1, timeout=_PROBE)
+            url = f"{self.base}/v2/"
+            self._session.get(url, headers=nobody, attempts=1, timeout=_PROBE, seconds=_SECONDS)
         except HttpError as error:
             # A status, or a certificate that is not to be trusted.
             return error.status is not None or not error.again
@@ -115,6 +118,11 @@ class RegistryAccess:
     def hint(self, url: str) -> str:
         return self._logins.hint(self.name, _repository(url))
 
+    def get(self, path: str, limit: int, **how: Any) -> requests.Response:
+        """What this registry has below /v2/: at most so many bytes, in a bounded time. Raises HttpError."""
+        url = f"{self.base}/v2/{path}"
+        return self._session.get(url, limit=limit, seconds=_SECONDS, **how)
+
     def _fetched(
         self, asked: dict[str, str | None], login: Login | None, repository: str
     ) -> tuple[str, float]:
@@ -133,12 +141,13 @@ class RegistryAccess:
                 f"{realm}{'&' if urlsplit(realm).query else '?'}{query}",
                 headers={"Authorization": header},
                 limit=_LARGEST,
+                seconds=_SECONDS,
             )
-            told = msgspec.json.decode(answer.content, type=_Token)
+            told = foreign_json.decode(answer.content, _Token)
             token = told.token or told.access_token or ""
             if not (token.isascii() and token.isprintable() and token):
                 raise ValueError
-        except (msgspec.DecodeError, ValueError):
+        except ValueError:
             raise self._no_token(f"{addresses.host(realm)} sends none") from None
         except HttpError as error:
             hint = self._logins.hint(self.name, repository)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ...exit_codes import CouldNotLook, UsageError
+from .. import foreign_json
 from ..lockfile import LockedFile
 from ..network.errors import HttpError
 from . import documents
@@ -122,9 +123,8 @@ class RegistryClient:
 
     def _manifest(self, reference: Reference, wanted: str) -> tuple[bytes, str]:
         """A manifest's or an index's bytes, and what the registry calls their type."""
-        url = self._url(reference, "manifests", wanted)
         try:
-            answer = self._session.get(url, headers={"Accept": documents.ACCEPT}, limit=LARGEST)
+            answer = self._get(reference, "manifests", wanted, headers={"Accept": documents.ACCEPT})
         except HttpError as error:
             if error.status == 404:
                 raise self._unknown(reference, wanted) from None
@@ -141,7 +141,7 @@ class RegistryClient:
                 f" {blob.size >> 20} MiB"
             )
         try:
-            answer = self._session.get(self._url(reference, "blobs", blob.digest), limit=LARGEST)
+            answer = self._get(reference, "blobs", blob.digest)
         except HttpError as error:
             raise _named(reference, error) from None
         _verify(reference, "config", answer.content, blob.digest)
@@ -165,13 +165,17 @@ class RegistryClient:
 
     def _tags(self, reference: Reference) -> list[str] | None:
         """The repository's first tags; None where its registry does not tell them."""
-        url = self._url(reference, "tags", f"list?n={_MOST_TAGS}")
         try:
-            answer = self._session.get(url, attempts=1, timeout=10.0, limit=LARGEST)
-            tags = msgspec.json.decode(answer.content, type=_Tags).tags or []
-        except (HttpError, msgspec.DecodeError, RecursionError):
+            answer = self._get(reference, "tags", f"list?n={_MOST_TAGS}", attempts=1, timeout=10.0)
+            tags = foreign_json.decode(answer.content, _Tags).tags or []
+        except (HttpError, ValueError):
             return None
         return [tag for tag in tags if re.fullmatch(r"[\w.-]{1,128}", tag, re.ASCII)]
+
+    def _get(self, place: Reference, kind: str, wanted: str, **how: Any) -> Any:
+        """The registry's answer, of a bounded size and in a bounded time. Raises HttpError."""
+        path = f"{place.repository}/{kind}/{wanted}"
+        return self._access(place.registry).get(path, LARGEST, **how)
 
     def _url(self, place: Reference, kind: str, wanted: str) -> str:
         return f"{self._access(place.registry).base}/v2/{place.repository}/{kind}/{wanted}"

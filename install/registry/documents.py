@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import msgspec
 
 from ...exit_codes import Cannot, CouldNotLook, UsageError
+from .. import foreign_json
+from ..foreign_json import T
 from .image import Blob, Image
 from .reference import Reference
 
@@ -90,12 +92,10 @@ class _RootFs(msgspec.Struct):
 class _Config(msgspec.Struct):
     architecture: str = ""
     os: str = ""
+    variant: str | None = None
     created: str | None = None
     config: _Run | None = None
     rootfs: _RootFs | None = None
-
-
-T = TypeVar("T")
 
 
 class ImageManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +121,6 @@ def read(reference: Reference, data: bytes, said: str) -> ImageIndex | ImageMani
 
     Raises CouldNotLook for what is no such document, UsageError for what is not a container image.
     """
-    text = _text(reference, data, "manifest")
     head = _decoded(reference, data, _Head, "manifest")
     kind = head.media_type or said.partition(";")[0].strip()
     many, one = head.manifests is not msgspec.UNSET, head.layers is not msgspec.UNSET
@@ -135,7 +134,7 @@ def read(reference: Reference, data: bytes, said: str) -> ImageIndex | ImageMani
     _check_kinds(reference, manifest)
     return ImageManifest(
         blob=Blob(digest=digest_of(data), size=len(data), media_type=known),
-        text=text,
+        text=data.decode(),
         config=manifest.config.blob,
         layers=[layer.blob for layer in manifest.layers],
     )
@@ -208,7 +207,7 @@ def image_of(
         layers=manifest.layers,
         architecture=read.architecture,
         manifest_text=manifest.text,
-        config_text=_text(reference, config, "config"),
+        config_text=config.decode(),
         created_at=read.created or "",
         entrypoint=run.entrypoint or [],
         command=run.cmd or [],
@@ -229,21 +228,11 @@ def _check_kinds(reference: Reference, manifest: _Manifest) -> None:
         raise _nonsense(reference, "manifest", "it lists no layers")
 
 
-def _text(reference: Reference, data: bytes, what: str) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise _nonsense(reference, what, "it is not UTF-8") from None
-
-
 def _decoded(reference: Reference, data: bytes, kind: type[T], what: str) -> T:
     try:
-        return msgspec.json.decode(data, type=kind)
-    except msgspec.ValidationError as error:
-        said = str(error)
-        raise _nonsense(reference, what, said[:1].lower() + said[1:]) from None
-    except (msgspec.DecodeError, RecursionError):
-        raise _nonsense(reference, what, "it is not JSON") from None
+        return foreign_json.decode(data, kind)
+    except ValueError as error:
+        raise _nonsense(reference, what, str(error)) from None
 
 
 def _nonsense(reference: Reference, what: str, why: str) -> CouldNotLook:

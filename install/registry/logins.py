@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from .. import processes
+from .. import foreign_json, processes
 from .reference import DOCKER_HUB
 
 NGC = "nvcr.io"
@@ -144,12 +144,12 @@ class Logins:
                 data = file.read(_LARGEST + 1)
             if len(data) > _LARGEST:
                 raise ValueError
-            return msgspec.json.decode(data, type=_AuthFile) if data.strip() else None
+            return foreign_json.decode(data, _AuthFile) if data.strip() else None
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             self._remark(f"{path} cannot be read: {error.strerror}")
-        except (msgspec.DecodeError, ValueError, RecursionError):
+        except ValueError:
             self._remark(f"{path} is ignored: it is not an auth file of podman or docker")
         return None
 
@@ -183,8 +183,8 @@ class Logins:
             argv = ["/bin/sh", "-c", _ASK, "sh", asked, os.path.abspath(found)]  # noqa: PTH100
             result = processes.run(argv, deadline=_HELPER_SECONDS, env=self._environ)
             try:
-                said = msgspec.json.decode(result.stdout, type=_Answered) if result.ok else None
-            except msgspec.DecodeError:
+                said = foreign_json.decode(result.stdout, _Answered) if result.ok else None
+            except ValueError:
                 said = None
             if said is not None and said.secret:
                 if said.username == _IDENTITY:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import tomli
@@ -30,31 +29,48 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     digests: bool = True  # and for digests
 
 
+class _Place(msgspec.Struct, rename="kebab"):
+    location: str = ""
+    insecure: bool = False
+    pull_from_mirror: str = ""  # "all", "digest-only", "tag-only"; of a mirror alone
+
+
+class _Entry(_Place, rename="kebab"):
+    prefix: str = ""
+    blocked: bool = False
+    mirror_by_digest_only: bool = False
+    mirror: list[_Place] = []
+
+
+class _File(msgspec.Struct, rename="kebab"):
+    registry: list[_Entry] = []
+    search: list[str] | None = msgspec.field(name="unqualified-search-registries", default=None)
+    aliases: dict[str, str] = {}
+
+
 class RegistriesConf:
     """What the files say. Without any, every image comes from the registry in its name."""
 
     def __init__(self) -> None:
         self.search: list[str] = []  # of names without a registry
         self.aliases: dict[str, str] = {}  # "centos" → "quay.io/centos/centos"
-        self._entries: dict[str, dict[str, Any]] = {}  # by prefix
+        self._entries: dict[str, _Entry] = {}  # by prefix
 
     def add(self, text: str, path: str = "") -> None:
         """One more file: what it says replaces what was said of the same. Raises UsageError."""
         try:
-            told = tomli.loads(text)
-            for entry in told.get("registry", []):
-                prefix = entry.get("prefix") or entry["location"]
-                self._entries[str(prefix).rstrip("/")] = entry
-            self.search = list(told.get("unqualified-search-registries", self.search))
-            self.aliases.update(told.get("aliases", {}))
-        except (
-            tomli.TOMLDecodeError,
-            RecursionError,
-            KeyError,
-            TypeError,
-            AttributeError,
-        ) as error:
-            raise UsageError(f"{path} is not a registries.conf: {error}") from None
+            read = msgspec.convert(tomli.loads(text), _File)
+            unnamed = [one for one in read.registry if not (one.prefix or one.location)]
+            if unnamed:
+                raise ValueError("an entry has neither a prefix nor a location")
+        except RecursionError:
+            raise _broken(path, "it is nested too deeply") from None
+        except ValueError as error:  # a number with too many digits, too
+            raise _broken(path, str(error)) from None
+        self._entries |= {(one.prefix or one.location).rstrip("/"): one for one in read.registry}
+        if read.search is not None:
+            self.search = read.search
+        self.aliases.update(read.aliases)
 
     def whole(self, name: str) -> str:
         """An image's name with its registry: "ubuntu:22.04" by an alias, or by the one registry to search.
@@ -84,15 +100,15 @@ class RegistriesConf:
         entry = self._entries.get(prefix)
         if entry is None:
             return [own]
-        if entry.get("blocked"):
+        if entry.blocked:
             raise Cannot(
                 f"{reference}: registries.conf blocks {prefix}",
                 "somebody decided so for this machine: /etc/containers/registries.conf and"
                 " registries.conf.d say it",
             )
-        usual = "digest-only" if entry.get("mirror-by-digest-only") else "all"
-        places = [({"pull-from-mirror": usual} | mirror) for mirror in entry.get("mirror", [])]
-        return [_moved(place, prefix, reference) for place in (*places, entry)]
+        usual = "digest-only" if entry.mirror_by_digest_only else "all"
+        mirrors = [_moved(one, prefix, reference, usual) for one in entry.mirror]
+        return [*mirrors, _moved(entry, prefix, reference, "all")]
 
 
 def read(environ: Mapping[str, str]) -> RegistriesConf:
@@ -120,6 +136,13 @@ def read(environ: Mapping[str, str]) -> RegistriesConf:
     return conf
 
 
+def _broken(path: str, why: str) -> UsageError:
+    return UsageError(
+        f"{path} is not a registries.conf: {why}",
+        "correct it, or name another file in CONTAINERS_REGISTRIES_CONF",
+    )
+
+
 def _below(folder: Path) -> list[Path]:
     try:
         return sorted(path for path in folder.iterdir() if path.suffix == ".conf")
@@ -134,18 +157,18 @@ def _covers(prefix: str, reference: Reference) -> bool:
     return (rest != reference.name and (not rest or rest[0] in "/:@")) or prefix == reference.name
 
 
-def _moved(place: dict[str, Any], prefix: str, reference: Reference) -> Source:
+def _moved(place: _Place, prefix: str, reference: Reference, usual: str) -> Source:
     """The image where a location stands for a prefix."""
-    location = str(place.get("location") or "").rstrip("/")
+    location, pulled = place.location.rstrip("/"), place.pull_from_mirror or usual
     cut = len(reference.registry) if prefix.startswith("*.") else len(prefix)
     whole = location + reference.name[cut:] if location else reference.name
     registry, _, repository = whole.partition("/")
     return Source(
         registry=registry,
         repository=repository,
-        insecure=bool(place.get("insecure")),
-        tags=place.get("pull-from-mirror") != "digest-only",
-        digests=place.get("pull-from-mirror") != "tag-only",
+        insecure=place.insecure,
+        tags=pulled != "digest-only",
+        digests=pulled != "tag-only",
     )
 
 

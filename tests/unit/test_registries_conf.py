@@ -124,3 +124,30 @@ def test_a_file_that_is_none_is_one_sentence(text: str) -> None:
     with pytest.raises(UsageError, match=r"^/x is not a registries.conf: ") as caught:
         RegistriesConf().add(text, "/x")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"x = {'9' * 5000}",
+        f"[[registry]]\nlocation = {'9' * 5000}",
+        "unqualified-search-registries = 5",
+        "unqualified-search-registries = [5]",
+        "registry = 5",
+        "registry = [5]",
+        '[[registry]]\nlocation = "x.test"\nmirror = 5',
+        '[[registry]]\nlocation = "x.test"\nmirror = [5]',
+        '[[registry]]\nlocation = "x.test"\nblocked = "yes"',
+        '[[registry]]\nlocation = "x.test"\n[[registry.mirror]]\nlocation = 5',
+        "[[registry]]\nblocked = true",
+        'aliases = "x"',
+        "[aliases]\ncentos = 5",
+        "[" * 100_000,
+        "x = " + "[" * 100_000,
+        "\x00",
+    ],
+)
+def test_a_file_that_is_none_is_refused_when_it_is_read(text: str) -> None:
+    with pytest.raises(UsageError, match=r"r\.conf is not a registries\.conf: ") as caught:
+        RegistriesConf().add(text, "r.conf")
+    assert len(str(caught.value)) < 400
