@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 
 @lru_cache(maxsize=4096)  # drivers, wheels and tables name the same ones again and again
@@ -14,5 +14,5 @@ def parse_version(text: str | Version) -> Version | None:
         return text
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:  # no version, or a number with too many digits to be read
         return None

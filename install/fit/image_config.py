@@ -20,6 +20,7 @@ from ...facts.snapshot import Snapshot
 from ..catalogue import containers
 from ..registry.image import Image
 from .fit import notes_of
+from .gpu_rules import UPDATE
 from .machine import machine_of
 from .models import FitMachine, ImageChoice
 
@@ -31,6 +32,7 @@ _LEVELS = (
     ("v3", ("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe")),
     ("v4", ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")),
 )
+_SHOWN = 200  # characters of what an image requires
 _MOST_LAYERS = {"docker": 125, "podman": 500}  # moby's and containers/storage's own limits
 _ZSTD = Version("23.0")  # the first docker that unpacks zstd
 
@@ -42,7 +44,7 @@ class _Variant(msgspec.Struct):
 def told(choice: ImageChoice, image: Image, snapshot: Snapshot) -> ImageChoice:
     """The choice, with what the image says of itself; of one out of the catalogue the tables say it.
 
-    Like all that is known of a named image it is told, and refuses nothing.
+    What it requires by name, ``check_driver`` refuses.
     """
     if choice.stack.name != containers.OWN or _NOTHING not in choice.candidate.notes:
         return choice
@@ -76,6 +78,22 @@ def check(image: Image, snapshot: Snapshot, engine: str, version: str) -> None:
     _check_cpu(image, machine_of(snapshot))
 
 
+def check_driver(image: Image, snapshot: Snapshot) -> None:
+    """Refuse what the image requires of the driver by NVIDIA_REQUIRE_CUDA and this one has not. Raises
+    Cannot. What is not known of the machine refuses nothing."""
+    require = image.environment.get("NVIDIA_REQUIRE_CUDA", "")
+    machine = machine_of(snapshot)
+    disabled = image.environment.get("NVIDIA_DISABLE_REQUIRE", "").lower() in ("1", "t", "true")
+    if disabled or _is_met(require, machine) is not False:
+        return
+    shown = require if len(require) <= _SHOWN else f"{require[:_SHOWN]}…"
+    raise Cannot(
+        f"{image.reference} requires another driver: its NVIDIA_REQUIRE_CUDA is {shown!r}, and driver"
+        f" {machine.driver} supports CUDA {machine.driver_cuda} at most",
+        f"{UPDATE}; or take an image for an older CUDA",
+    )
+
+
 def _check_cpu(image: Image, machine: FitMachine) -> None:
     variant = msgspec.json.decode(image.config_text, type=_Variant).variant or ""
     names = [name for name, _ in _LEVELS]
@@ -91,10 +109,20 @@ def _check_cpu(image: Image, machine: FitMachine) -> None:
         )
 
 
+def nvidia_reference(image: Image) -> str:
+    """What NVIDIA calls the image by its own variables: nvcr.io/nvidia/tensorflow:25.02-tf2-py3; "" for
+    one of others."""
+    for repository in ("tensorflow", "pytorch"):
+        version = image.environment.get(f"NVIDIA_{repository.upper()}_VERSION", "")
+        tagged = f"nvcr.io/nvidia/{repository}:{version}-py3"
+        if containers.by_reference(tagged):
+            return tagged
+    return ""
+
+
 def _of_release(image: Image, snapshot: Snapshot) -> list[str]:
-    """NVIDIA's TensorFlow under another name: the tables' row for it."""
-    version = image.environment.get("NVIDIA_TENSORFLOW_VERSION", "")
-    found = containers.by_reference(f"nvcr.io/nvidia/tensorflow:{version}-py3")
+    """NVIDIA's TensorFlow or PyTorch under another name: the tables' row for it."""
+    found = containers.by_reference(nvidia_reference(image))
     if found is None:
         return []
     stack, release = found
@@ -117,8 +145,11 @@ def _of_variables(image: Image, machine: FitMachine) -> list[str]:
     have = f"driver {machine.driver} supports CUDA {machine.driver_cuda}"
     if supports.release[:2] >= needed.release[:2]:
         return [f"By its configuration it needs {what}; {have}."]
-    if asked and any(_holds(words, machine) for words in require.split()):
+    met = _is_met(require, machine)
+    if asked and met:
         return [f"By its configuration it needs {what}, or this older driver: {have}."]
+    if asked and met is None:
+        return [f"By its configuration it needs {what}; whether {have} does is not known."]
     if not asked and supports.major == needed.major:
         return [f"It was built with {what}; {have}, by minor-version compatibility."]
     return [
@@ -127,16 +158,35 @@ def _of_variables(image: Image, machine: FitMachine) -> list[str]:
     ]
 
 
-def _holds(words: str, machine: FitMachine) -> bool:
-    """One alternative: "brand=tesla,driver>=470,driver<471"."""
-    for each in words.split(","):
-        if each == "brand=tesla":  # every product line of data-centre GPUs has had its own name
-            if not all(is_data_centre(one) for one in machine.names):
-                return False
-            continue
-        found = _CONDITION.fullmatch(each)
-        driver = found is not None and found[1] == "driver"
-        have = machine.driver_version if driver else parse_version(machine.driver_cuda)
-        if found is None or have is None or not Specifier(found[2]).contains(have):
-            return False
-    return True
+def _is_met(require: str, machine: FitMachine) -> bool | None:
+    """Whether one of the alternatives holds, "cuda>=12.1 brand=tesla,driver>=470,driver<471"; None: that is
+    not known, or nothing is required."""
+    return _first([_holds(words, machine) for words in require.split()], (True, None))
+
+
+def _holds(words: str, machine: FitMachine) -> bool | None:
+    """One alternative: "brand=tesla,driver>=470,driver<471"; None: that is not known."""
+    conditions = [_condition_holds(each, machine) for each in words.split(",")]
+    return _first(conditions, (False, None))
+
+
+def _first(values: list[bool | None], decisive: tuple[bool, None]) -> bool | None:
+    """The first of the decisive values that is there, else the other one; None of nothing."""
+    if not values:
+        return None
+    return next((value for value in decisive if value in values), not decisive[0])
+
+
+def _condition_holds(condition: str, machine: FitMachine) -> bool | None:
+    if condition.startswith("brand="):
+        # Every product line of data-centre GPUs has had its own name, and each is Tesla to the requirement.
+        centre = [is_data_centre(name) for name in machine.names]
+        of_tesla = _first(centre, (False, None))
+        if condition == "brand=tesla":
+            return of_tesla
+        return False if of_tesla else None
+    found = _CONDITION.fullmatch(condition)
+    if found is None or (found[1] == "driver" and machine.windows_driver):
+        return None
+    have = machine.driver_version if found[1] == "driver" else parse_version(machine.driver_cuda)
+    return None if have is None else Specifier(found[2]).contains(have)

@@ -18,9 +18,10 @@ from ..catalogue import load as catalogue
 from ..catalogue.model import Release, Stack
 from ..pythons.interpreter import Interpreter
 from ..registry import reference
+from ..registry.reference import Reference
 from ..request import Request
 from .disk_space import DiskSpace
-from .fit import fit, fit_images, notes_of
+from .fit import fit, fit_images
 from .gpu_rules import judge_presence
 from .machine import machine_of
 from .models import (
@@ -83,11 +84,20 @@ def choose(
 def choose_image(request: Request, snapshot: Snapshot) -> ImageChoice:
     """The container for this request, or the image that it names.
 
+    One of NVIDIA's that is named by its reference, with a digest or without, is the release that it is.
     Raises Cannot where nothing fits or what was named does not, with what would; UsageError for a flavour,
     a stack or a release that does not exist, and for an image's name that is none.
     """
+    pinned = ""
     if request.image:
-        return _own_image(request.image, snapshot)
+        named = reference.parse(request.image)
+        release = containers.by_reference(str(named))
+        if release is None:
+            return _own_image(named, snapshot)
+        request = msgspec.structs.replace(
+            request, image="", flavour=release[0].flavour, release=release[1].release
+        )
+        pinned = str(named) if named.digest else ""
     stacks = containers.among(request.stack, request.flavour)
     stacks.sort(key=lambda stack: stack.flavour != _LIVING)
     fits = [fit_images(stack, snapshot, allow_no_gpu=request.allow_no_gpu) for stack in stacks]
@@ -109,7 +119,15 @@ def choose_image(request: Request, snapshot: Snapshot) -> ImageChoice:
         newest_first = sorted(fits, key=_newest_month, reverse=True)
         choice = _newest(request, newest_first, fits[0], _no_others)
         beside = [_beside(choice, one) for one in fits if one.stack is not choice.stack]
-    return msgspec.structs.replace(choice, reasons=[*choice.reasons, *beside])
+    choice = msgspec.structs.replace(choice, reasons=[*choice.reasons, *beside])
+    return _pinned(choice, pinned) if pinned else choice
+
+
+def _pinned(choice: ImageChoice, reference: str) -> ImageChoice:
+    """The same release, by the digest that its user named."""
+    release = msgspec.structs.replace(choice.candidate.release, reference=reference)
+    candidate = msgspec.structs.replace(choice.candidate, release=release)
+    return msgspec.structs.replace(choice, candidate=candidate)
 
 
 def meant_for(stack: Stack, request: Request) -> Request:
@@ -259,21 +277,13 @@ def _beside(taken: ImageChoice, other: ImageFit) -> str:
     return f"{other.stack.name} {mine} fits as well, and TensorFlow 2 is still developed; {how}"
 
 
-def _own_image(image: str, snapshot: Snapshot) -> ImageChoice:
-    """The image that was named: nothing is refused, and what is known of one of NVIDIA's is told."""
-    named = reference.parse(image)
-    image, tag = str(named), named.tag
-    known = containers.by_reference(image)
-    if known is not None:
-        notes = notes_of(*known, snapshot)
-        release = msgspec.structs.replace(known[1], release=tag, reference=image)
-        candidate = ImageCandidate(release=release, notes=notes)
-    else:
-        machine = machine_of(snapshot)
-        candidate = ImageCandidate(release=containers.ImageRelease(release=tag, reference=image))
-        candidate.note("What it needs of the driver and of the GPUs is not known.")
-        if machine.gpu_state != "not-known":
-            judge_presence(candidate, machine, "", allow_no_gpu=True)
+def _own_image(named: Reference, snapshot: Snapshot) -> ImageChoice:
+    """An image that is in no table."""
+    image, machine = str(named), machine_of(snapshot)
+    candidate = ImageCandidate(release=containers.ImageRelease(release=named.tag, reference=image))
+    candidate.note("What it needs of the driver and of the GPUs is not known.")
+    if machine.gpu_state != "not-known":
+        judge_presence(candidate, machine, "", allow_no_gpu=True)
     return ImageChoice(
         stack=containers.own(),
         candidate=candidate,

@@ -76,7 +76,7 @@ class ImageMode:
     def fit(self) -> ImageChoice:
         request = self.request
         if self._archive is not None:
-            request = _of_archive(request, self._archive.image)
+            request = msgspec.structs.replace(request, image=self._archive.image.reference)
         elif request.image:
             request = msgspec.structs.replace(request, image=self._whole(request.image))
         return choose_image(request, self.snapshot)
@@ -115,7 +115,10 @@ class ImageMode:
             held = other.name != engine.name and engine_storage.has(held_as(other, image))
             engine = other
             image_config.check(image, self.snapshot, engine.name, engine.version)
-        choice = image_config.told(choice, image, self.snapshot)
+        image_config.check_driver(image, self.snapshot)
+        choice = image_config.told(self._recognised(choice, image), image, self.snapshot)
+        if client is not None and (moved := client.moved(image, self.architecture)):
+            choice = _noted(choice, moved)
         return ResolvedImage(
             choice=choice,
             image=image,
@@ -124,6 +127,15 @@ class ImageMode:
             options=PullOptions() if client is None else client.options(engine.name, image),
             archive=self._archive,
         )
+
+    def _recognised(self, choice: ImageChoice, image: Image) -> ImageChoice:
+        """NVIDIA's release, where its digest alone was named and its configuration says which it is."""
+        tagged = image_config.nvidia_reference(image)
+        own = choice.stack.name == containers.OWN
+        if not (own and tagged and reference.parse(tagged).name == image.name):
+            return choice
+        pinned = f"{tagged}@{image.digest}"
+        return choose_image(msgspec.structs.replace(self.request, image=pinned), self.snapshot)
 
     def plan(self, resolved: ResolvedImage) -> ImagePlan:
         choice, image, engine = resolved.choice, resolved.image, resolved.engine
@@ -180,18 +192,15 @@ class ImageMode:
         return None if path is None or remote or engine.files else space_at(path, self.snapshot)
 
 
+def _noted(choice: ImageChoice, note: str) -> ImageChoice:
+    notes = [note, *choice.candidate.notes]
+    candidate = msgspec.structs.replace(choice.candidate, notes=notes)
+    return msgspec.structs.replace(choice, candidate=candidate)
+
+
 def environment_name(choice: ImageChoice, image: Image) -> str:
     """The flavour's, or "image-" and an own image's name without its registry: "image-team-tf"."""
     if choice.stack.name != containers.OWN:
         return choice.stack.name
     path = image.name.partition("/")[2].removeprefix("library/")
     return f"{containers.OWN}-{re.sub(r'[^A-Za-z0-9._-]', '-', path)}"
-
-
-def _of_archive(request: Request, image: Image) -> Request:
-    """The request that an archive stands for: NVIDIA's release where it holds one, whose needs are known."""
-    found = containers.by_reference(image.reference)
-    if found is None:
-        return msgspec.structs.replace(request, image=image.reference)
-    stack, release = found
-    return msgspec.structs.replace(request, flavour=stack.flavour, release=release.release)

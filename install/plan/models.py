@@ -93,6 +93,11 @@ class ImagePlan(Plan, frozen=True, kw_only=True, tag="container"):
     contents: dict[str, str]  # what the catalogue knows: {"TensorFlow": "2.12.0"}; "" is not known
 
     @property
+    def pinned(self) -> str:
+        """What `install --image` takes for exactly this image: its tag, and the digest that was found."""
+        return f"{self.reference.partition('@')[0]}@{self.manifest}"
+
+    @property
     def called(self) -> str:
         return self.reference if self.stack == OWN else super().called
 

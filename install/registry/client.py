@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...exit_codes import CouldNotLook, UsageError
+from ...exit_codes import CouldNotLook, EnvcheckError, UsageError
 from .. import foreign_json
 from ..lockfile import LockedFile
 from ..network.errors import HttpError
@@ -88,6 +88,24 @@ class RegistryClient:
             registry=source.registry,
             user="" if known or login is None else login.user,
             password="" if known or login is None else login.password,
+        )
+
+    def moved(self, image: Image, machine: str) -> str:
+        """What is to be said of the tag of an image that was asked for by tag and digest; "" where the tag
+        still is that image, or was not named."""
+        asked = parse(image.reference)
+        if not (asked.tag and asked.digest):
+            return ""
+        tagged = msgspec.structs.replace(asked, digest="")
+        try:
+            today = RegistryClient(self._session, self._conf).resolve(tagged, machine)
+        except EnvcheckError as error:
+            return f"Whether {tagged} is still this image could not be asked: {error}."
+        if today.manifest.digest == image.manifest.digest:
+            return ""
+        return (
+            f"{tagged} is another image today, {today.digest}: the one of the digest that you named is"
+            " installed."
         )
 
     def layers(self, image: Image) -> list[LockedFile]:

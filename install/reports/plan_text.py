@@ -84,7 +84,7 @@ def _largest(packages: list[PlannedPackage]) -> Iterator[str]:
 def _image(page: Page, plan: ImagePlan, verbose: bool) -> None:
     """The image, its engine, the way to the GPUs. A digest stands whole: it is what one pastes."""
     page.entry("image", plan.reference, KEY)
-    page.entry("pinned", plan.manifest, KEY)
+    page.entry("pinned", plan.pinned, KEY)
     if verbose and plan.digest != plan.manifest:
         page.entry("", f"of the index {plan.digest}", KEY)
     if plan.contents:

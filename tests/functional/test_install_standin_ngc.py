@@ -32,6 +32,10 @@ COPY device_lib.py {SITE}/tensorflow/python/client/device_lib.py
 # Of a month that no table has, which says of itself what it needs, as NVIDIA's images do.
 OLD = "19.08-py3"
 NEEDS = "ENV CUDA_VERSION=10.1.168 NVIDIA_REQUIRE_CUDA=cuda>=10.1\n"
+# What the stand-in's driver does not meet, neither by CUDA nor by one of the branches.
+NEW = "99.01-py3"
+TOO_NEW = 'ENV NVIDIA_REQUIRE_CUDA="cuda>=13.0 brand=tesla,driver>=535,driver<536"\n'
+NAMED = "ENV NVIDIA_TENSORFLOW_VERSION=23.03-tf1\n"
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +45,11 @@ def machine(
     folder = tmp_path_factory.mktemp("ngc")
     blind = podman_world.image("tensorflow")
     files: dict[str, str | Path] = {"device_lib.py": SEES_IT}
-    seeing = podman_world.build("localhost/envcheck-test/seeing:1", SEEING, files)
     with standin_ngc.machine(folder) as made:
         old = podman_world.build("localhost/envcheck-test/old:1", SEEING + NEEDS, files)
-        for tag, image in ((SEES, seeing), (DOES_NOT, blind), (OLD, old)):
+        new = podman_world.build("localhost/envcheck-test/new:1", SEEING + TOO_NEW, files)
+        seeing = podman_world.build("localhost/envcheck-test/named:1", SEEING + NAMED, files)
+        for tag, image in ((SEES, seeing), (DOES_NOT, blind), (OLD, old), (NEW, new)):
             archive = podman_world.save(image, folder / f"{tag}.tar")
             made.registry.copy(f"oci-archive:{archive}", "nvidia/tensorflow", tag)
         yield made
@@ -117,6 +122,60 @@ def test_a_month_that_no_table_has_is_installed_by_what_its_image_says(
     outcomes = _outcomes(home.root("image-nvidia-tensorflow") / "current/.envcheck/doctor.json")
     assert (outcomes["FRM-001"], outcomes["FRM-002"]) == ("pass", "pass")
     assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
+
+
+def test_a_digest_keeps_the_release_that_it_is(
+    machine: Machine, home: Home, world: PodmanWorld
+) -> None:
+    """The plan's digest is handed to `install`: with the tag, and alone."""
+    planned = machine.install(home, world, "--flavour", "tf1", "--plan")["plan"]
+    digest = planned["manifest"]
+    for image in (planned["reference"] + "@" + digest, f"nvcr.io/nvidia/tensorflow@{digest}"):
+        told = machine.install(home, world, "--image", image)
+        assert told["result"] == "installed", told["error"]
+        plan = told["plan"]
+        assert (plan["stack"], plan["release"], plan["manifest"]) == ("ngc-tf1", "23.03", digest)
+        assert not any("another image today" in note for note in plan["notes"])
+        outcomes = _outcomes(home.root("ngc-tf1") / "current/.envcheck/doctor.json")
+        assert (outcomes["FRM-001"], outcomes["FRM-002"]) == ("pass", "pass")
+        assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
+
+    blind = machine.install(home, world, "--flavour", "tf2", "--plan")["plan"]
+    told = machine.install(home, world, "--image", f"{blind['reference']}@{blind['manifest']}")
+    assert told["exit_code"] == ExitCode.PUT_BACK
+    assert "FRM-002" in told["error"]["sentence"], "it is the release's to see the GPU"
+
+
+def test_a_tag_that_moved_since_is_said(
+    machine: Machine, home: Home, world: PodmanWorld, podman_world: PodmanWorld, tmp_path: Path
+) -> None:
+    planned = machine.install(home, world, "--flavour", "tf1", "--plan")["plan"]
+    pinned = f"{planned['reference']}@{planned['manifest']}"
+    archives = {
+        name: podman_world.save(f"localhost/envcheck-test/{name}:1", tmp_path / f"{name}.tar")
+        for name in ("named", "old")
+    }
+    try:
+        machine.registry.copy(f"oci-archive:{archives['old']}", "nvidia/tensorflow", SEES)
+        today = machine.install(home, world, "--flavour", "tf1", "--plan")["plan"]["manifest"]
+        told = machine.install(home, world, "--image", pinned)
+    finally:
+        machine.registry.copy(f"oci-archive:{archives['named']}", "nvidia/tensorflow", SEES)
+    assert told["result"] == "installed", told["error"]
+    assert told["environment"]["digest"] == planned["manifest"] != today
+    moved = f"{planned['reference']} is another image today, {today}: the one of the digest"
+    assert any(note.startswith(moved) for note in told["plan"]["notes"]), told["plan"]["notes"]
+    assert machine.envcheck(home, world, "uninstall", "--yes").returncode == 0
+
+
+def test_a_driver_that_the_image_requires_and_this_machine_lacks(
+    machine: Machine, home: Home, world: PodmanWorld
+) -> None:
+    before = len(_blobs(machine))
+    told = machine.install(home, world, "--image", f"nvcr.io/nvidia/tensorflow:{NEW}")
+    assert told["exit_code"] == ExitCode.CANNOT, told
+    assert "NVIDIA_REQUIRE_CUDA is 'cuda>=13.0 brand=tesla" in told["error"]["sentence"]
+    assert len(_blobs(machine)) == before + 1, "the configuration alone"
 
 
 def test_without_a_key_the_hint_names_it(machine: Machine, home: Home, world: PodmanWorld) -> None:

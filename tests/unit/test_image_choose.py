@@ -166,11 +166,18 @@ def test_an_image_of_one_s_own_is_taken_as_it_is() -> None:
     ]
 
 
-def test_of_an_image_of_nvidia_s_all_is_told_and_nothing_refused() -> None:
+@pytest.mark.parametrize("digest", ["", "@sha256:" + "a" * 64])
+def test_an_image_of_nvidia_s_is_the_release_that_it_is(digest: str) -> None:
+    """By its tag and by its digest: what must pass and what is refused are the release's."""
+    image = f"nvcr.io/nvidia/tensorflow:25.02-tf2-py3{digest}"
+    choice, same = chosen(image=image), chosen(flavour="tf2", release="25.02")
+    assert choice.stack == same.stack and choice.stack.must_pass
+    assert choice.candidate.release.release == "25.02"
+    assert choice.candidate.release.reference == image
+    assert choice.candidate.notes == same.candidate.notes
     old = m.machine(["A100"], "460.32.03")
-    choice = chosen(old, image="nvcr.io/nvidia/tensorflow:22.10-tf2-py3")
-    assert choice.stack.name == "image"
-    assert choice.candidate.notes[0].startswith("22.10 needs driver 520 or newer")
+    error = refused(Cannot, old, image=f"nvcr.io/nvidia/tensorflow:22.10-tf2-py3{digest}")
+    assert "it needs driver 520 or newer" in str(error)
 
 
 @given(

@@ -45,7 +45,6 @@ def test_a_mirrored_container_of_nvidias_is_known_by_its_variables() -> None:
     [
         (NEW, {"NVIDIA_REQUIRE_CUDA": REQUIRE}, "it needs CUDA 12.1 (NVIDIA_REQUIRE_CUDA); driver 535"),
         (OLD, {"NVIDIA_REQUIRE_CUDA": REQUIRE}, "or this older driver"),
-        (GAMER, {"NVIDIA_REQUIRE_CUDA": REQUIRE}, "will not find a CUDA that works"),
         (OLD, {"CUDA_VERSION": "12.1.0"}, "will not find a CUDA that works"),
         (OLD, {"CUDA_VERSION": "11.8.0"}, "by minor-version compatibility"),
         (NEW, {"CUDA_VERSION": "11.8.0"}, "it needs CUDA 11.8.0 (CUDA_VERSION)"),
@@ -88,3 +87,60 @@ def test_a_level_of_processors_that_this_one_has_not() -> None:
         image_config._check_cpu(layered(1, variant="v3"), flags)
     image_config._check_cpu(layered(1, variant="v3"), replace(flags, cpu_flags=None))
     image_config._check_cpu(layered(1), flags)
+
+
+BLACKWELL = "cuda>=13.0 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=580"
+SOME = m.machine(["H100"], "570.124.06")
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "require", "more"),
+    [
+        (SOME, BLACKWELL, {}),
+        (SOME, "cuda>=13.0", {}),
+        (GAMER, REQUIRE, {}),
+        (OLD, "cuda>=13.0 brand=tesla,driver>=535,driver<536", {}),
+        (SOME, "cuda>=13.0", {"NVIDIA_DISABLE_REQUIRE": "false"}),
+    ],
+)
+def test_what_an_image_requires_of_the_driver_by_name_is_refused(
+    snapshot: Snapshot, require: str, more: dict[str, str]
+) -> None:
+    own = image(environment={"NVIDIA_REQUIRE_CUDA": require, **more})
+    with pytest.raises(Cannot, match="requires another driver") as caught:
+        image_config.check_driver(own, snapshot)
+    assert "update the driver" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "require", "more"),
+    [
+        (NEW, REQUIRE, {}),
+        (OLD, REQUIRE, {}),  # a data-centre GPU, on a branch that the image lists
+        (SOME, "cuda>=13.0", {"NVIDIA_DISABLE_REQUIRE": "true"}),
+        (GAMER, "cuda>=13.0 brand=geforce,driver>=470,driver<471", {}),  # its brand is not known
+        (m.without_gpu(), "cuda>=13.0", {}),
+        (SOME, "", {}),
+        (SOME, "arch=arm64", {}),
+        (SOME, "cuda>=" + "9" * 5000, {}),
+        (SOME, "\x1b[31m,,,=", {}),
+    ],
+)
+def test_what_is_met_or_not_known_is_not_refused(
+    snapshot: Snapshot, require: str, more: dict[str, str]
+) -> None:
+    own = image(environment={"NVIDIA_REQUIRE_CUDA": require, **more})
+    image_config.check_driver(own, snapshot)
+
+
+def test_a_version_of_5000_digits_is_not_known() -> None:
+    assert "is not known" in notes(NEW, {"CUDA_VERSION": "9" * 5000})
+
+
+def test_nvidia_s_name_of_an_image_is_in_its_variables() -> None:
+    def named(**environment: str) -> str:
+        return image_config.nvidia_reference(image(environment=environment))
+
+    assert named(NVIDIA_TENSORFLOW_VERSION="25.02-tf2") == "nvcr.io/nvidia/tensorflow:25.02-tf2-py3"
+    assert named(NVIDIA_PYTORCH_VERSION="19.11") == "nvcr.io/nvidia/pytorch:19.11-py3"
+    assert named(NVIDIA_TENSORFLOW_VERSION="99.99") == named() == ""

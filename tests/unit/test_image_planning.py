@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from image_planned import MIB, blob, choice, image, planned
+from image_planned import MIB, REFERENCE, blob, choice, image, planned
 from planned import sha256, space
 
 from envcheck import json_text
@@ -148,7 +148,7 @@ def test_everything_that_is_decided_is_there() -> None:
         "/data/envs/ngc-tf2/23.06-tf2-0badcafe",
         "podman 4.3.1",
         "by CDI (/etc/cdi/nvidia.yaml)",
-        f"pinned sha256:{sha256('manifest')}",
+        f"pinned {REFERENCE}@sha256:{sha256('manifest')}",
         "TensorFlow 2.12.0, CUDA 12.1.1, Python 3.10, Ubuntu not known",
         "3.9 GiB in 2 layers, about 8.6 GiB unpacked (estimated)",
         "docker: systemd's cgroup driver takes GPUs away",
