@@ -61,6 +61,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
         False  # podman limits a container to 2048 processes and threads, unless told
     )
     devices: list[str] = []  # of this machine, where they are there: "/dev/infiniband"
+    shell: bool = True  # the image has sh, in which it is checked that the GPUs arrive
     entrypoint: str | None = None  # in place of the image's own; "": none; None: its own
     unlabelled: bool = False  # SELinux enforces: bind mounts need label=disable
     environment: dict[str, str] = {}  # of the stack

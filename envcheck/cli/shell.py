@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> NoReturn:
         options = starting.options(arguments)
         version = starting.version(arguments)
         if version.is_container:
-            container.run(version, container.SHELL, options)
+            container.run_shell(version, options)
         starting.refuse_of_containers(options, version)
         wheel.run_shell(version, options, interactive=sys.stdin.isatty())
     raise AssertionError("it became another program")

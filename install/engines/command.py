@@ -54,7 +54,7 @@ def argv(start: Start, command: Sequence[str], here: Here) -> list[str]:
         words = [start.entrypoint, *words]
         start = msgspec.structs.replace(start, entrypoint="")
     if words and here.check and start.gpus:
-        words = gpu_count_check.checked(start.gpus, words)
+        words = gpu_count_check.checked(start.gpus, words, shell=start.shell)
     return _FORMS[start.engine](start, words, here)
 
 

@@ -1,6 +1,7 @@
-"""The check that the GPUs which were asked for are really inside: a few lines of POSIX sh.
+"""The check that the GPUs which were asked for are really inside: a few lines of POSIX sh, or of Python.
 
-It runs in the same start as the command, in whatever shell the image has: podman before 5.0 accepts --gpus
+It runs in the same start as the command, in whatever shell the image has, or in its Python where it has no
+shell: podman before 5.0 accepts --gpus
 and does nothing, a CDI specification may name fewer GPUs than the machine has, a hook may have been skipped.
 """
 
@@ -47,8 +48,44 @@ exec "$@"
 """
 
 
-def checked(gpus: int, command: Sequence[str]) -> list[str]:
+# The same for an image without sh. Its loader says itself whether libcuda is there.
+_PYTHON = """\
+import ctypes, glob, os, stat, sys
+def there(path):
+    try:
+        return stat.S_ISCHR(os.stat(path).st_mode)
+    except OSError:
+        return False
+def end(code, text):
+    sys.stderr.write("envcheck: %s\\n" % text)
+    sys.exit(code)
+have = sum(map(there, glob.glob("/dev/nvidia[0-9]*")))
+why = ""
+if not there("/dev/dxg") and have < @WANT@:
+    why = "%d of @WANT@ GPUs arrived in the container (device nodes in /dev)" % have
+elif not there("/dev/dxg") and not there("/dev/nvidiactl"):
+    why = "the GPUs' device nodes arrived in the container, and /dev/nvidiactl did not"
+else:
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        why = "the GPUs' device nodes arrived in the container, and the driver's libcuda.so.1 did not"
+if why:
+    end(@CODE@, why + "; the command was not started")
+try:
+    os.execvp(sys.argv[1], sys.argv[1:])
+except FileNotFoundError:
+    end(127, sys.argv[1] + ": there is no such command in the image")
+except OSError as error:
+    end(126, "%s: %s" % (sys.argv[1], error.strerror))
+"""
+
+
+def checked(gpus: int, command: Sequence[str], *, shell: bool = True) -> list[str]:
     """The command with the check in front: 125 and one sentence on stderr where GPUs (device nodes) are
-    missing."""
+    missing. shell: the image has sh; else it is its Python's, which the doctor has been in."""
+    if not shell:
+        text = _PYTHON.replace("@WANT@", str(int(gpus))).replace("@CODE@", str(CODE))
+        return ["python3", "-I", "-S", "-c", text, *command]
     text = _SCRIPT.replace("@WANT@", str(int(gpus))).replace("@CODE@", str(CODE))
     return ["sh", "-c", text, "envcheck", *command]

@@ -25,7 +25,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 0  # bytes that the engine says it takes; 0: it does not say
 
 
-class _Config(msgspec.Struct, rename="pascal"):
+class _InspectedConfig(msgspec.Struct, rename="pascal"):
     entrypoint: list[str] | None = None
 
 
@@ -33,7 +33,7 @@ class _Inspected(msgspec.Struct, rename="pascal"):
     id: str
     repo_tags: list[str] | None = None
     repo_digests: list[str] | None = None
-    config: _Config | None = None
+    config: _InspectedConfig | None = None
     size: int | None = None
 
 

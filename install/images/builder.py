@@ -10,7 +10,7 @@ import msgspec
 from ...facts.snapshot import Snapshot
 from .. import durable
 from ..engine import EngineImage, Start
-from ..engines import engine_storage, starting
+from ..engines import engine_storage, image_shell, starting
 from ..engines.choose import EngineChoice
 from ..engines.pull_progress import PullProgress
 from ..fit.models import ImageChoice
@@ -128,6 +128,11 @@ class ImageBuilder:
             self._snapshot,
             resolved.choice.stack.environment,
         )
+        if not image_shell.is_there(self._start):
+            remark = "The image has no shell: envcheck run works, and envcheck shell does not."
+            self._start = msgspec.structs.replace(
+                self._start, shell=False, remarks=[*self._start.remarks, remark]
+            )
         data = msgspec.json.format(msgspec.json.encode(self._start), indent=1)
         durable.write(version.start, data + b"\n")
 

@@ -24,7 +24,7 @@ from .printed import Form, refuse, text
 _NO_GPU = Wiring(kind="none", arguments=[], environment={"NVIDIA_VISIBLE_DEVICES": "void"})
 
 # bash where the image has it.
-SHELL = ["sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"]
+_SHELL = ["sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"]
 
 
 def printed(version: Version, command: Sequence[str], options: Options, form: Form) -> str:
@@ -34,6 +34,15 @@ def printed(version: Version, command: Sequence[str], options: Options, form: Fo
     image = engine_images.of(version)
     pinned = start.reference if image is None else image.reference
     return text(form, start, pinned, command, where(options))
+
+
+def run_shell(version: Version, options: Options) -> NoReturn:
+    """The same for the image's own shell."""
+    if not start_file.read(version.start).shell:
+        raise NotStarted(
+            f"the image of {version.id} has no shell", hint="envcheck run python3 starts its Python"
+        )
+    run(version, _SHELL, options)
 
 
 def run(version: Version, command: Sequence[str], options: Options) -> NoReturn:
