@@ -18,6 +18,7 @@ from .transaction import (
     existing,
     file_list,
     guard,
+    kept_images,
     lock,
     record,
     recovery,
@@ -48,7 +49,8 @@ class Removed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pruned(msgspec.Struct, kw_only=True):
-    """What was removed and kept, or would be (``dry_run``). Sizes are bytes on the disk."""
+    """What was removed and kept, or would be (``dry_run``). Sizes are bytes on the disk, without engines'
+    images: what these share with others, their storage alone knows."""
 
     dry_run: bool
     kept: list[Kept] = []
@@ -56,6 +58,7 @@ class Pruned(msgspec.Struct, kw_only=True):
     files: int = 0  # of the store
     files_bytes: int = 0
     leftovers: list[str] = []  # files and directories that killed runs left
+    images: list[str] = []  # that engines let go of: of removed versions, and kept for none
     packages: list[str] = []  # that uv's cache lets go of
     freed: int = 0  # of the disk, by all of it; what is linked several times counts once
     notes: list[str] = []  # what was left alone, and why
@@ -86,12 +89,12 @@ def prune(
         before = 0 if dry_run else _bytes(every)
         for root in every:
             work.choose(root, keep if root.path in wanted else None, locks)
-        freed = engine_images.freed([version for _, version in work.going]).bytes
-        if dry_run:
-            freed += work.expected()
-        else:
+        freed = work.expected() if dry_run else 0
+        work.done.images = engine_images.freed([version for _, version in work.going]).images
+        if not dry_run:
             work.remove_versions()
         if not work.busy:
+            work.remove_images()
             freed += work.remove_files()
             work.clean_cache()
         freed += work.done.files_bytes if dry_run else before - _bytes(every)
@@ -167,6 +170,20 @@ class _Work:
                     f"{version.directory}: not all of it could be removed: {error}",
                     hint=getattr(error, "hint", "") or "remove it yourself, and try again",
                 ) from None
+
+    def remove_images(self) -> None:
+        """Those that engines keep for no version."""
+        for image in kept_images.every():
+            if not self.done.dry_run:
+                self._tell(f"removing {engine_images.named(image)}")
+                try:
+                    engine_images.drop_kept(image)
+                except (OSError, NotPutBack) as error:
+                    hint = getattr(error, "hint", "")
+                    self.done.notes.append(f"{error}{f': {hint}' if hint else ''}")
+                    continue
+            kept = f"{engine_images.named(image)} (kept after a failed installation)"
+            self.done.images.append(kept)
 
     def remove_files(self) -> int:
         """The store's, that no lock of a version that stays names, and what killed runs left.

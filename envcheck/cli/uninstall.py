@@ -42,8 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = uninstall.check(root, only)
     if not arguments.yes:
         size = uninstall.bytes_of(chosen)
-        names = [version.id for version in chosen]
-        asked = report.question(str(root.path), names, not only, size)
+        asked = report.question(str(root.path), chosen, not only, size)
         if not environments.agreed(asked):
             messages.say("nothing was removed")
             return ExitCode.INTERRUPTED

@@ -29,21 +29,21 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     digests: bool = True  # and for digests
 
 
-class _Place(msgspec.Struct, rename="kebab"):
+class _Location(msgspec.Struct, rename="kebab"):
     location: str = ""
     insecure: bool = False
     pull_from_mirror: str = ""  # "all", "digest-only", "tag-only"; of a mirror alone
 
 
-class _Entry(_Place, rename="kebab"):
+class _PrefixEntry(_Location, rename="kebab"):
     prefix: str = ""
     blocked: bool = False
     mirror_by_digest_only: bool = False
-    mirror: list[_Place] = []
+    mirror: list[_Location] = []
 
 
-class _File(msgspec.Struct, rename="kebab"):
-    registry: list[_Entry] = []
+class _ConfFile(msgspec.Struct, rename="kebab"):
+    registry: list[_PrefixEntry] = []
     search: list[str] | None = msgspec.field(name="unqualified-search-registries", default=None)
     aliases: dict[str, str] = {}
 
@@ -54,12 +54,12 @@ class RegistriesConf:
     def __init__(self) -> None:
         self.search: list[str] = []  # of names without a registry
         self.aliases: dict[str, str] = {}  # "centos" → "quay.io/centos/centos"
-        self._entries: dict[str, _Entry] = {}  # by prefix
+        self._entries: dict[str, _PrefixEntry] = {}  # by prefix
 
     def add(self, text: str, path: str = "") -> None:
         """One more file: what it says replaces what was said of the same. Raises UsageError."""
         try:
-            read = msgspec.convert(tomli.loads(text), _File)
+            read = msgspec.convert(tomli.loads(text), _ConfFile)
             unnamed = [one for one in read.registry if not (one.prefix or one.location)]
             if unnamed:
                 raise ValueError("an entry has neither a prefix nor a location")
@@ -157,7 +157,7 @@ def _covers(prefix: str, reference: Reference) -> bool:
     return (rest != reference.name and (not rest or rest[0] in "/:@")) or prefix == reference.name
 
 
-def _moved(place: _Place, prefix: str, reference: Reference, usual: str) -> Source:
+def _moved(place: _Location, prefix: str, reference: Reference, usual: str) -> Source:
     """The image where a location stands for a prefix."""
     location, pulled = place.location.rstrip("/"), place.pull_from_mirror or usual
     cut = len(reference.registry) if prefix.startswith("*.") else len(prefix)

@@ -12,6 +12,7 @@ from ...reports.plain import number_of
 from ..catalogue.containers import OWN
 from ..prune import Pruned
 from ..transaction.current import RolledBack
+from ..transaction.layout import Version
 from ..transaction.listing import EnvironmentState, Listing, VersionState
 from ..transaction.uninstall import Uninstalled
 from .amounts import size
@@ -50,7 +51,9 @@ def uninstalled(done: Uninstalled, **style: Any) -> str:
     page.paragraph(("Removed:", "pass"), (what, "heading"), hanging=2)
     if done.whole:
         page.entry("versions", ", ".join(done.versions) or "none", KEY)
-    page.entry("freed", f"{size(done.freed)}; envcheck prune also frees the fetched files", KEY)
+    if not (done.images or done.images_left):
+        freed = f"{size(done.freed)}; envcheck prune also frees the fetched files"
+        page.entry("freed", freed, KEY)
     page.entries("image", done.images, KEY)
     left = [f"{image} (there before, or of another version)" for image in done.images_left]
     page.entries("left", [*left, *(f"{path} (not envcheck's)" for path in done.left)], KEY)
@@ -63,6 +66,7 @@ def pruned(done: Pruned, **style: Any) -> str:
     gone, stays = ("would be removed", "would stay") if done.dry_run else ("removed", "kept")
     cells = len(gone) + 2
     removed = [f"{r.version} of {r.environment}, {size(r.bytes_total)}" for r in done.removed]
+    removed += [f"the image {image}" for image in done.images]
     if done.files:
         fetched = number_of(done.files, "fetched file")
         removed.append(f"{fetched} that no version needs, {size(done.files_bytes)}")
@@ -77,14 +81,18 @@ def pruned(done: Pruned, **style: Any) -> str:
         page.entry(stays, what, cells)
     page.entries("note", done.notes, cells)
     freed = "This would free at least" if done.dry_run else "Freed"
-    page.paragraph((f"{freed} {size(done.freed)}.", "heading"))
+    images = ", and what those images share with no other" if done.images else ""
+    page.paragraph((f"{freed} {size(done.freed)}{images}.", "heading"))
     return page.text()
 
 
-def question(directory: str, versions: Sequence[str], whole: bool, bytes_total: int) -> str:
+def question(directory: str, versions: Sequence[Version], whole: bool, bytes_total: int) -> str:
     """What is asked before something is uninstalled."""
-    what = f"{directory} with all of its versions" if whole else f"{', '.join(versions)}"
-    return f"Remove {what} ({size(bytes_total)})? [y/N] "
+    names = ", ".join(version.id for version in versions)
+    what = f"{directory} with all of its versions" if whole else names
+    of_images = any(version.is_container for version in versions)
+    with_what = "with their images" if of_images else size(bytes_total)
+    return f"Remove {what} ({with_what})? [y/N] "
 
 
 def _environment(page: Page, found: EnvironmentState) -> None:
@@ -101,8 +109,8 @@ def _environment(page: Page, found: EnvironmentState) -> None:
     for version in found.versions:
         page.entry("in use" if version.in_use else "version", _told(version), KEY)
         page.entries("", version.changes, KEY)
-    together = f"{size(found.bytes_total)} on the disk"
-    if len(found.versions) > 1:
+    if len(found.versions) > 1 and not any(version.image_bytes for version in found.versions):
+        together = f"{size(found.bytes_total)} on the disk"
         page.entry("together", f"{together}, with what versions share counted once", KEY)
     if found.at_work:
         page.entry("at work", found.at_work, KEY)
@@ -154,9 +162,11 @@ def _packages(version: VersionState) -> list[str]:
 
 
 def _image(version: VersionState) -> list[str]:
-    """ "the image nvcr.io/nvidia/tensorflow:23.03-tf1-py3 (1f0c9a2b3c4d) in podman", "13.2 GiB"."""
+    """ "the image nvcr.io/nvidia/tensorflow:23.03-tf1-py3 (1f0c9a2b3c4d) in podman", "13.2 GiB of layers"."""
     digest = version.digest.rpartition(":")[2][:_DIGEST]
-    return [f"the image {version.image} ({digest}) in {version.engine}", size(version.bytes_total)]
+    layers = f"{size(version.image_bytes)} of layers" if version.image_bytes else ""
+    own = [layers or size(version.bytes_total)]
+    return [f"the image {version.image} ({digest}) in {version.engine}", *own]
 
 
 def _when(utc: str) -> str:

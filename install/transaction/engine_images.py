@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,12 +18,11 @@ import msgspec
 from ...exit_codes import EnvcheckError, NotPutBack
 from .. import durable
 from ..engine import EngineImage
-from . import record, roots
+from . import kept_images, roots
+from .kept_images import IMAGE_ID, PREFIX
 from .layout import Root, Version
 
 _FILES = ("apptainer", "enroot")  # whose image is a file of the version's directory, without a tag
-_PREFIX = "localhost/envcheck/"
-_IMAGE = re.compile(r"sha256:[0-9a-f]{64}")
 # Beside PATH's, as the collector looks for programs.
 _USUAL = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
 
@@ -34,7 +34,7 @@ class Unreadable(Exception):
 def tag_of(environment: str, version_id: str) -> str:
     """envcheck's own name of an image in an engine, whatever its environment is called."""
     name = re.sub(r"[^a-z0-9]+", "-", environment.lower()).strip("-") or "environment"
-    return f"{_PREFIX}{name}:{_as_tag(version_id)}"
+    return f"{PREFIX}{name}:{_as_tag(version_id)}"
 
 
 def read(version: Version) -> EngineImage | None:
@@ -110,9 +110,44 @@ def release(version: Version, released: Iterable[Version] = ()) -> None:
             f"{version.held}: this does not say which image an engine holds",
             f"remove {version.held} and, in the engine, the image tagged {version.id} yourself",
         ) from None
-    if image is None or not image.tag:
-        return
-    others = _of_others([version, *released])
+    if image is not None and image.tag:
+        _let_go(image, _of_others([version, *released]), version.held)
+
+
+def keep(version: Version) -> str:
+    """Leave what was pulled for a version that is about to go in its engine, and write that down.
+
+    Gives a sentence about it; "" where there is nothing to keep, or it cannot be written down.
+    """
+    image = of(version)
+    if image is None or not image.tag or image.before:
+        return ""
+    try:
+        kept_images.keep(image)
+    except OSError:  # the disk is full, as a rule: then the image goes with the version
+        return ""
+    return f"the image stays in {image.engine} and is not fetched again; envcheck prune removes it"
+
+
+def take_over(version: Version) -> None:
+    """The image of an installed version is kept by that version alone."""
+    image = of(version)
+    for kept in kept_images.every():
+        if image is not None and _is_same(kept, image):
+            with suppress(EnvcheckError, OSError):  # prune does it
+                drop_kept(kept, [image])
+
+
+def drop_kept(kept: EngineImage, taken: Sequence[EngineImage] = ()) -> None:
+    """Have the engine let go of a kept image, unless a version has it. taken: what versions have, also where
+    their root is not among the known ones. Raises NotPutBack, OSError."""
+    others = [one for one in kept_images.every() if not _is_same(one, kept)]
+    _let_go(kept, [*taken, *_of_versions([]), *others], None)
+    kept_images.forget(kept)
+
+
+def _let_go(image: EngineImage, others: list[EngineImage], written: Path | None) -> None:
+    """others: what everybody else has. written: where the image is written down."""
     if any((other.engine, other.tag) == (image.engine, image.tag) for other in others):
         return  # a version of another root has it by the same name
     if any(_is_same(image, other) for other in others):
@@ -123,10 +158,12 @@ def release(version: Version, released: Iterable[Version] = ()) -> None:
         raise NotPutBack(f"{what}: {why}", hint)
     from ..engines import engine_storage
 
-    by_hand = (
-        f"{image.program} rmi {image.tag} removes the image; once {image.engine} no longer has it, or is"
-        f" removed itself, remove {version.held} and try again"
-    )
+    by_hand = f"{image.program} rmi {image.tag} removes the image"
+    if written is not None:
+        by_hand += (
+            f"; once {image.engine} no longer has it, or is removed itself, remove {written} and try"
+            " again"
+        )
     try:
         engine_storage.release(image)
     except NotPutBack as error:
@@ -135,28 +172,16 @@ def release(version: Version, released: Iterable[Version] = ()) -> None:
         raise NotPutBack(f"{what}: {error}", by_hand) from None
 
 
-def bytes_held(versions: Iterable[Version]) -> int:
-    """What engines hold for these versions, as their records noted it; each image once."""
-    sizes = {}
-    for version in versions:
-        image = of(version)
-        if image is not None and image.tag and (noted := record.read(version)) is not None:
-            sizes[(image.engine, image.image_id)] = noted.image_bytes
-    return sum(sizes.values())
-
-
 class Freed(NamedTuple):
     """Images by name: "…@sha256:… in podman"."""
 
     images: list[str]  # that go with the versions
     left: list[str]  # that stay: they were there before, or another version has them
-    bytes: int  # of those that go
 
 
 def freed(versions: list[Version]) -> Freed:
     """What engines let go of when these versions are removed."""
     others = _of_others(versions)
-    going: list[Version] = []
     images: dict[str, None] = {}
     left: dict[str, None] = {}
     for version in versions:
@@ -164,10 +189,13 @@ def freed(versions: list[Version]) -> Freed:
         if image is None or not image.tag:
             continue
         stays = image.before or any(_is_same(image, other) for other in others)
-        (left if stays else images)[f"{image.reference} in {image.engine}"] = None
-        if not stays:
-            going.append(version)
-    return Freed(list(images), list(left), bytes_held(going))
+        (left if stays else images)[named(image)] = None
+    return Freed(list(images), list(left))
+
+
+def named(image: EngineImage) -> str:
+    """For people: "nvcr.io/nvidia/tensorflow@sha256:… in podman"."""
+    return f"{image.reference} in {image.engine}"
 
 
 def _program_trouble(image: EngineImage) -> str:
@@ -183,10 +211,10 @@ def _may_be_ours(version: Version, image: EngineImage) -> bool:
     """Whether it names an image by envcheck's own tag of this version, or a file: that goes with it."""
     if image.engine in _FILES:
         return not image.tag
-    ours = rf"{_PREFIX}[a-z0-9-]+:{re.escape(_as_tag(version.id))}"
+    ours = rf"{PREFIX}[a-z0-9-]+:{re.escape(_as_tag(version.id))}"
     known_as = image.reference.partition("@")[0]
     return bool(
-        _IMAGE.fullmatch(image.image_id)
+        IMAGE_ID.fullmatch(image.image_id)
         and re.fullmatch(ours, image.tag)
         and image.name.rpartition(":")[0] in ("", known_as)
     )
@@ -197,11 +225,16 @@ def _as_tag(version_id: str) -> str:
 
 
 def _of_others(versions: list[Version]) -> list[EngineImage]:
-    """The images of every other version there is, also of other roots."""
-    these = {version.directory for version in versions}
-    paths = {root.path for root in roots.known()} | {path.parent for path in these}
+    """The images of every other version, and those that are kept for none."""
+    return [*_of_versions(versions), *kept_images.every()]
+
+
+def _of_versions(without: list[Version]) -> list[EngineImage]:
+    """The images of every version there is but these, also of other roots."""
+    excepted = {version.directory for version in without}
+    paths = {root.path for root in roots.known()} | {path.parent for path in excepted}
     every = [one for path in sorted(paths) for one in Root(path).versions()]
-    return [image for one in every if one.directory not in these and (image := of(one))]
+    return [image for one in every if one.directory not in excepted and (image := of(one))]
 
 
 def _is_same(one: EngineImage, other: EngineImage) -> bool:

@@ -18,7 +18,18 @@ from .. import durable
 from ..plan.models import Plan, StepName
 from ..request import Request
 from ..signals import ending_raises, held_back
-from . import current, existing, file_list, guard, layout, record, recovery, removal, roots
+from . import (
+    current,
+    engine_images,
+    existing,
+    file_list,
+    guard,
+    layout,
+    record,
+    recovery,
+    removal,
+    roots,
+)
 from .interfaces import Artifact, Builder, Verification, Verify
 from .journal import Journal
 from .layout import Root, Version
@@ -115,6 +126,7 @@ class _Transaction:
         """Swap it in. Raises Cannot where that fails, and then nothing was changed."""
         reveal_activation(self.version)
         notes = current.use(self.root, self.journal, self.version.id)
+        engine_images.take_over(self.version)
         noted = record.read(self.version)
         assert noted is not None, "it was written a moment ago"
         return Installed(

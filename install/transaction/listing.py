@@ -24,9 +24,8 @@ RootStatus = Literal["installed", "broken link", "nothing in use"]
 
 
 class VersionState(msgspec.Struct, frozen=True, kw_only=True):
-    """One version. Sizes are allocated bytes, an image's in its engine included; ``bytes_shared`` of them are
-    in files that are linked from elsewhere too (uv's cache, another version), and are not freed by removing
-    this one alone."""
+    """One version. Sizes are allocated bytes of its directory; ``bytes_shared`` of them are in files that are
+    linked from elsewhere too (uv's cache, another version), and are not freed by removing this one alone."""
 
     version: str
     in_use: bool
@@ -45,7 +44,7 @@ class VersionState(msgspec.Struct, frozen=True, kw_only=True):
     engine: str = ""  # "podman"; of a container alone, as the next three
     image: str = ""  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3"
     digest: str = ""  # of its manifest, "sha256:…"
-    image_bytes: int = 0  # of bytes_total, in the engine's storage
+    image_bytes: int = 0  # of all its layers, as the engine says it; other images may share them
 
 
 class EnvironmentState(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,8 +99,7 @@ def look_at(root: Root) -> EnvironmentState:
         current=current,
         status="broken link" if dangling else "installed" if current else "nothing in use",
         versions=versions,
-        bytes_total=file_list.usage([version.directory for version in there]).total
-        + engine_images.bytes_held(there),
+        bytes_total=file_list.usage([version.directory for version in there]).total,
         at_work=holder,
         foreign=[str(path) for path in root.foreign()],
     )
@@ -126,7 +124,6 @@ def _state(version: Version, current: str, begun: VersionStatus | None) -> Versi
     if noted is None:
         return known
     changes = existing.condition(version).changes
-    image_bytes = engine_images.bytes_held([version])
     return msgspec.structs.replace(
         known,
         status="changed since" if changes else "verified",
@@ -138,10 +135,9 @@ def _state(version: Version, current: str, begun: VersionStatus | None) -> Versi
         verified_at=noted.verified_at,
         verdict=noted.health.verdict,
         envcheck=noted.envcheck,
-        bytes_total=used.total + image_bytes,
         mode=noted.mode,
         engine=noted.engine,
         image=noted.image,
         digest=noted.image_digest,
-        image_bytes=image_bytes,
+        image_bytes=noted.image_bytes if image and image.tag else 0,
     )

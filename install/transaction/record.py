@@ -38,7 +38,9 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     engine: str = ""  # "podman"; these five of a container alone
     image: str = ""  # "nvcr.io/nvidia/tensorflow:23.03-tf1-py3": as it was asked for
     image_digest: str = ""  # of its manifest: "sha256:…"
-    image_bytes: int = 0  # in the engine's storage; 0 where the image is a file of the version's
+    image_bytes: int = (
+        0  # of all its layers by its engine; 0 where the image is a file of the version's
+    )
     wiring: str = ""  # how GPUs get into it: "by CDI (/etc/cdi/nvidia.yaml)"
     notes: list[str] = []  # told once, at the end of the installation
 

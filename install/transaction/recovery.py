@@ -9,10 +9,11 @@ from pathlib import Path
 
 from ...exit_codes import Cannot, EnvcheckError, NotPutBack, PutBack
 from .. import durable
-from . import removal, roots
+from . import engine_images, removal, roots
 from .journal import Journal, unfinished
 from .layout import Root, Version
 
+WITH_IMAGE = ("pulled", "configured", "verified")  # steps after which the image is whole
 KEPT = 3  # failed versions whose logs are kept
 
 
@@ -35,7 +36,8 @@ def recover(root: Root, journal: Journal, tell: Callable[[str], None]) -> None:
         for version in map(root.version, unfinished(root, journal)):
             if version.is_directory:
                 tell(f"{version.directory}: removing what an interrupted installation left")
-            removal.discard(root, version)
+            if kept := _discard(root, journal, version):
+                tell(kept)
             journal.append(version.id, "undone", why="cut off")
         removal.empty(root)
     except OSError as error:
@@ -93,9 +95,9 @@ def undo(
     if root.current_id() == version.id:  # what comes after the swap does not undo it
         tell(f"{what} is installed: it was too late to stop")
         return
-    kept = _keep_logs(root, version)
+    logs = _keep_logs(root, version)
     try:
-        removal.discard(root, version)
+        image = _discard(root, journal, version)
     except NotPutBack as failed:
         raise NotPutBack(
             f"{what} was not installed ({_sentence(error)}), and something of it is left: {failed}",
@@ -104,12 +106,21 @@ def undo(
     with suppress(OSError):  # the next run sees that there is nothing to undo
         journal.append(version.id, "undone", why=type(error).__name__)
     if not isinstance(error, Exception):
-        tell(f"{what} was not installed, and nothing has changed; downloads are kept")
+        tell(f"{what} was not installed, and nothing has changed; {image or 'downloads are kept'}")
         return
     raise PutBack(
         f"{what} was not installed, and nothing has changed: {_sentence(error)}",
-        hint=_hint(error, version, kept),
+        hint="; ".join(filter(None, (_hint(error, version, logs), image))),
     ) from error
+
+
+def _discard(root: Root, journal: Journal, version: Version) -> str:
+    """Remove a version, and not an image that was pulled whole: a sentence about that, or "". Raises
+    NotPutBack."""
+    pulled = journal.last_steps().get(version.id) in WITH_IMAGE
+    kept = engine_images.keep(version) if pulled else ""
+    removal.discard(root, version)
+    return kept
 
 
 def _hint(error: BaseException, version: Version, kept: Path | None) -> str:

@@ -20,9 +20,7 @@ class Uninstalled(msgspec.Struct, frozen=True, kw_only=True):
     directory: str
     versions: list[str]  # that were removed
     whole: bool  # the environment is gone, and not a version of it alone
-    freed: (
-        int  # bytes; what uv's cache, another version or the engine's user still has is not counted
-    )
+    freed: int  # bytes; what uv's cache or another version still has, and images, are not counted
     left: list[str] = []  # paths in the directory that are not envcheck's, and stay
     images: list[str] = []  # that engines held, and have let go of: "…@sha256:… in podman"
     images_left: list[str] = []  # which were there before, or which another version has
@@ -57,9 +55,8 @@ def check(root: Root, version_id: str = "") -> list[Version]:
 
 
 def bytes_of(versions: list[Version]) -> int:
-    """What they take: their directories, and their images in engines."""
-    used = file_list.usage([version.directory for version in versions])
-    return used.total + engine_images.bytes_held(versions)
+    """What their directories take; of their images engines alone know what is shared."""
+    return file_list.usage([version.directory for version in versions]).total
 
 
 def uninstall(
@@ -101,7 +98,7 @@ def uninstall(
         directory=str(root.path),
         versions=[version.id for version in chosen],
         whole=not version_id,
-        freed=used.total - used.shared + of_engines.bytes,
+        freed=used.total - used.shared,
         left=[str(path) for path in left],
         images=of_engines.images,
         images_left=of_engines.left,

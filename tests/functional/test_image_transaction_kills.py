@@ -17,10 +17,11 @@ from image_transaction_parts import (
     image_in_use,
     image_request,
     install_image,
-    nothing_is_held_that_no_version_tells_of,
+    nothing_is_held_that_nobody_tells_of,
 )
 from transaction_parts import IMAGE_STEPS, DyingJournal, die, in_child, is_tidy
 
+from envcheck.install.prune import prune
 from envcheck.install.transaction import existing
 from envcheck.install.transaction.journal import Journal
 from envcheck.install.transaction.layout import Root
@@ -62,7 +63,7 @@ class Again:
 def after_the_kill(root: Path, engine: FakeEngine, *, swapped: bool | None = None) -> None:
     in_use = image_in_use(root, engine)
     assert in_use in ("1", "2") if swapped is None else in_use == ("2" if swapped else "1")
-    nothing_is_held_that_no_version_tells_of(root, engine)
+    nothing_is_held_that_nobody_tells_of(root, engine)
     assert in_child(lambda: install_image(root, "2", engine, wait=5)) == 0
     assert image_in_use(root, engine) == "2"
     is_tidy(root, versions=2)
@@ -95,13 +96,16 @@ def test_killed_in_the_middle_of_a_step(one: Path, engine: FakeEngine, step: str
     after_the_kill(one, engine, swapped=False)
 
 
-def test_the_next_run_lets_go_of_what_was_pulled_for_another_release(
+def test_what_was_pulled_for_another_release_stays_until_prune(
     one: Path, engine: FakeEngine
 ) -> None:
     journal = DyingJournal(one, IMAGE_STEPS.index("configured"), "before")
     assert in_child(lambda: install_image(one, "2", engine, journal=journal)) == -9
     assert "2" in engine.images()
     install_image(one, "3", engine)
+    assert set(engine.images()) == {"1", "2", "3"}
+    nothing_is_held_that_nobody_tells_of(one, engine)
+    prune(keep=1)
     holds_exactly(one, engine, {"1", "3"})
     assert [entry.step for entry in Journal(Root(one).journal).entries()].count("undone") == 1
 
@@ -121,10 +125,11 @@ def test_killed_at_every_change_of_a_file(one: Path, engine: FakeEngine, of_the_
         assert ended == -signal.SIGKILL
         in_use = image_in_use(one, engine)
         assert in_use in ("1", "2")
-        nothing_is_held_that_no_version_tells_of(one, engine)
+        nothing_is_held_that_nobody_tells_of(one, engine)
         if not of_the_user:
             after_the_kill(one, engine)
         assert in_child(lambda: uninstall(Root(one))) == 0
+        prune()
         assert engine.images() == ({"2": {"mine:1"}} if of_the_user else {})
         number += 1
     assert number > 30, "there are that many changes at least"
@@ -140,7 +145,7 @@ def test_killed_at_every_change_while_it_is_removed(one: Path, engine: FakeEngin
         if ended == NEVER:
             break
         assert ended == -signal.SIGKILL
-        nothing_is_held_that_no_version_tells_of(one, engine)
+        nothing_is_held_that_nobody_tells_of(one, engine)
         if Root(one).owner.exists():
             assert in_child(lambda: uninstall(Root(one))) == 0
         assert engine.images() == {}
@@ -161,7 +166,7 @@ def test_a_disk_that_is_full_at_any_moment_puts_back_or_is_told_of(
         ends.add(ended)
         if ended:
             assert image_in_use(one, engine) == "1"
-            holds_exactly(one, engine, {"1"})
+            nothing_is_held_that_nobody_tells_of(one, engine)
         after_the_kill(one, engine, swapped=ended == 0)
         number += 1
     assert ends == {0, 3, 5}

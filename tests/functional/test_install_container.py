@@ -196,9 +196,35 @@ def test_images_that_cannot_be_used_are_put_back(
     site: Site, kind: str, code: int, words: str
 ) -> None:
     before = site.world.images()
-    told = site.install("--image", site.push(kind))
+    reference = site.push(kind)
+    told = site.install("--image", reference)
     assert told["exit_code"] == code and words in told["error"]["sentence"], told["error"]
+    if code == ExitCode.PUT_BACK:
+        _kept_until_prune(site, reference, before)
     assert site.nothing_is_left(before)
+
+
+def _kept_until_prune(site: Site, reference: str, before: set[str]) -> None:
+    """A verification that failed costs no second pull; `prune` names the image and removes it."""
+    (kept,) = site.world.images() - before
+    asked = len(site.registry.requests())
+    told = site.install("--image", reference)
+    assert "envcheck prune removes it" in told["error"]["hint"]
+    again = site.registry.requests()[asked:]
+    assert sum("/blobs/" in one.path for one in again) == 1, "the configuration alone"
+    assert site.world.images() - before == {kept}
+    would = json.loads(site.envcheck("prune", "--dry-run", "--format", "json").stdout)
+    assert [image for image in would["images"] if reference.rpartition(":")[0] in image]
+    assert site.envcheck("prune").returncode == 0
+
+
+def test_an_image_without_a_shell_is_installed_and_runs(site: Site) -> None:
+    told = site.install("--image", site.push("no-shell"))
+    assert told["result"] == "installed", told
+    assert any("no shell" in note for note in told["environment"]["notes"])
+    ran = site.envcheck("run", "--", "python3", "-c", "print(6 * 7)")
+    assert (ran.returncode, ran.stdout) == (0, b"42\n"), ran.stderr
+    assert b"has no shell" in site.envcheck("shell").stderr
 
 
 def test_an_entrypoint_that_prints_is_no_trouble(site: Site) -> None:

@@ -144,6 +144,7 @@ def test_a_digest_keeps_the_release_that_it_is(
     told = machine.install(home, world, "--image", f"{blind['reference']}@{blind['manifest']}")
     assert told["exit_code"] == ExitCode.PUT_BACK
     assert "FRM-002" in told["error"]["sentence"], "it is the release's to see the GPU"
+    assert machine.envcheck(home, world, "prune").returncode == 0
 
 
 def test_a_tag_that_moved_since_is_said(
@@ -203,6 +204,7 @@ def test_a_tensorflow_that_sees_no_gpu_is_put_back(
     assert any(reason.startswith("25.02") for reason in refused), refused
     assert told["exit_code"] == ExitCode.PUT_BACK
     assert "FRM-002: TensorFlow sees none of the 1 GPU that CUDA sees" in told["error"]["sentence"]
+    assert machine.envcheck(home, world, "prune").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from test_plan_text import environment
 
 from envcheck import json_text
+from envcheck.install.prune import Pruned
 from envcheck.install.reports import environments, installed
 from envcheck.install.request import Request
 from envcheck.install.transaction.listing import EnvironmentState, Listing, VersionState
@@ -104,8 +105,9 @@ def flat(text: str) -> str:
 
 def test_a_container_is_listed_as_one() -> None:
     text = environments.listing(listed())
-    assert f"ngc-tf1 23.03, the image {IMAGE} (1f0c9a2b3c4d) in podman, 13.0 GiB, verified" in flat(
-        text
+    assert (
+        f"ngc-tf1 23.03, the image {IMAGE} (1f0c9a2b3c4d) in podman, 13.0 GiB of layers, verified"
+        in flat(text)
     )
     assert text.endswith("envcheck shell --name ngc-tf1\n")
     assert "activate" not in text and "Python" not in text and "package" not in text
@@ -198,7 +200,19 @@ def test_what_was_removed_names_the_images() -> None:
     text = flat(environments.uninstalled(gone))
     assert "image nvcr.io/nvidia/tensorflow@sha256:1f0c in podman" in text
     assert "left nvcr.io/nvidia/tensorflow@sha256:0000 in podman (there before, or of" in text
-    assert "freed 13.0 GiB" in text
+    assert "freed" not in text, "what an image shares with others, its engine alone knows"
+
+
+def test_no_sum_is_made_of_images_that_share_layers() -> None:
+    other = msgspec.structs.replace(container(), version="23.02-tf1-00000000", in_use=False)
+    assert "together" not in environments.listing(listed(versions=[container(), other]))
+
+
+def test_what_is_pruned_names_the_images() -> None:
+    image = "nvcr.io/nvidia/tensorflow@sha256:1f0c in podman (kept after a failed installation)"
+    text = flat(environments.pruned(Pruned(dry_run=True, images=[image], freed=4096)))
+    assert f"would be removed the image {image}" in text
+    assert "free at least 4 KiB, and what those images share with no other." in text
 
 
 def test_the_last_words_on_a_container() -> None:

@@ -11,6 +11,7 @@ import pytest
 from test_transaction import noted, versioned
 
 from envcheck.exit_codes import CouldNotLook, EnvcheckError, NotPutBack
+from envcheck.install import places, prune
 from envcheck.install.engine import EngineImage
 from envcheck.install.engines import engine_storage
 from envcheck.install.request import Request
@@ -19,6 +20,7 @@ from envcheck.install.transaction import (
     existing,
     file_list,
     guard,
+    kept_images,
     layout,
     listing,
     record,
@@ -218,7 +220,7 @@ def test_no_engine_is_asked_for_wheels_and_for_files(root: Root, engines: Asked)
     wheels = versioned(root, WHEEL)
     image = imaged(root, held=msgspec.structs.replace(HELD, engine="apptainer", tag=""))
     for version in (wheels, image):
-        assert existing.condition(version).usable and engine_images.bytes_held([version]) == 0
+        assert existing.condition(version).usable
         removal.discard(root, version)
         assert not version.directory.exists()
 
@@ -249,7 +251,8 @@ def test_a_name_that_another_root_has_too_is_kept(
     for one_of_them in (root, other):
         roots.register(one_of_them)
     one, two = imaged(root), imaged(other)
-    assert engine_images.freed([one]).bytes == 0 and engine_images.freed([one, two]).bytes == 1000
+    assert not engine_images.freed([one]).images
+    assert engine_images.freed([one, two]).images == [f"{HELD.reference} in podman"]
     engine_images.release(one)
     assert engines.released == []
     removal.discard(other, two)
@@ -270,13 +273,91 @@ def test_an_image_that_another_version_waits_for_loses_a_name_alone(
     assert engines.kept == [HELD.tag] and engines.released == []
 
 
-def test_sizes_count_an_image_once_and_not_one_of_the_user_s(root: Root, engines: Asked) -> None:
+def test_an_image_goes_with_its_last_version_and_not_where_it_was_before(root: Root) -> None:
     one = imaged(root)
     two = imaged(root, f"{A}-2", held_as(f"{A}-2"))
-    assert engine_images.bytes_held([one, two]) == 1000
-    assert engine_images.freed([one]).bytes == 0 and engine_images.freed([one, two]).bytes == 1000
+    name = f"{HELD.reference} in podman"
+    assert engine_images.freed([one]) == ([], [name])
+    assert engine_images.freed([one, two]) == ([name], [])
     theirs = imaged(root, B, held_as(B, image_id="sha256:" + "3" * 64, before=True))
-    assert engine_images.bytes_held([theirs]) == 1000 and engine_images.freed([theirs]).bytes == 0
+    assert engine_images.freed([theirs]) == ([], [name])
+
+
+def put_back(root: Root, last: str = "configured") -> str:
+    """A version whose image was pulled, and that an error ended: what is said of the image."""
+    version = root.version(A)
+    version.own.mkdir(parents=True)
+    journal = Journal(root.journal)
+    journal.append(A, "begun")
+    engine_images.hold(version, HELD)
+    journal.append(A, last)
+    said: list[str] = []
+    recovery.recover(root, journal, said.append)
+    assert not version.directory.exists()
+    return " ".join(said)
+
+
+@pytest.mark.parametrize("last", ["pulled", "configured"])
+def test_an_image_that_was_pulled_whole_stays_until_prune(
+    root: Root, engines: Asked, last: str
+) -> None:
+    assert "the image stays in podman" in put_back(root, last)
+    assert engines.released == [] == engines.kept
+    named = f"{HELD.reference} in podman (kept after a failed installation)"
+    assert prune.prune(dry_run=True).images == [named] and engines.released == []
+    assert prune.prune().images == [named] and engines.released == [HELD.tag]
+    assert prune.prune(dry_run=True).images == []
+
+
+def test_one_that_was_not_pulled_whole_goes(root: Root, engines: Asked) -> None:
+    assert "stays" not in put_back(root, "held")
+    assert engines.released == [HELD.tag]
+
+
+@pytest.mark.parametrize("version_id", [A, f"{A}-2"])
+def test_a_kept_image_becomes_that_of_the_version_that_takes_it(
+    root: Root, engines: Asked, version_id: str
+) -> None:
+    """Its kept name goes, where it is another one; and the version's removal removes it."""
+    put_back(root)
+    version = imaged(root, version_id, held_as(version_id, before=True))
+    held = engine_images.of(version)
+    assert held is not None and not held.before, "envcheck has brought it"
+    engine_images.take_over(version)
+    assert engines.released == [] and engines.kept == ([] if version_id == A else [HELD.tag])
+    assert kept_images.every() == []
+    removal.discard(root, version)
+    assert engines.released == [held.tag]
+
+
+def test_an_engine_that_keeps_a_kept_image_is_a_note(root: Root, engines: Asked) -> None:
+    put_back(root)
+    engines.refusal = CouldNotLook("podman does not answer")
+    done = prune.prune()
+    assert done.images == [] and len(done.notes) == 1
+    assert "podman does not answer" in done.notes[0] and "rmi" in done.notes[0]
+    engines.refusal = None
+    assert len(prune.prune().images) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tag": "nvcr.io/nvidia/tensorflow:25.02-tf2-py3"},
+        {"tag": ""},
+        {"tag": "localhost/envcheck/x:y --force"},
+        {"image_id": "--all"},
+        {"name": "docker.io/library/debian:12"},
+        {"reference": "a\x1b[31m"},
+        {"before": True},
+    ],
+)
+def test_a_record_of_a_kept_image_that_is_not_ours_removes_nothing(
+    root: Root, engines: Asked, changes: dict[str, Any]
+) -> None:
+    kept_images.keep(msgspec.structs.replace(HELD, **changes))
+    (places.state() / "kept-images" / "odd.json").write_bytes(b"\xff{")
+    assert prune.prune().images == [] and engines.released == [] == engines.kept
 
 
 def test_what_an_engine_says_is_a_sentence(root: Root, engines: Asked) -> None:
