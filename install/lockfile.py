@@ -50,6 +50,11 @@ class Lockfile(msgspec.Struct, frozen=True, kw_only=True):
         """Every file to fetch, each once."""
         return list({p.file.sha256: p.file for p in [*self.packages, *self.building]}.values())
 
+    @property
+    def size(self) -> int:
+        """Bytes of them, as far as they are known."""
+        return sum(file.size or 0 for file in self.files)
+
 
 class Downloads(Lockfile, frozen=True, kw_only=True):
     """What is fetched and installed: a lock's packages at today's addresses, and what the user had added.

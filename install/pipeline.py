@@ -76,9 +76,7 @@ def opened(
     request: Request, options: InstallOptions, reporter: Reporter, lock: Path | None = None
 ) -> Iterator[Mode]:
     """The request's mode, until what it has opened is closed. lock: install what this one says."""
-    places.check_home()
-    validate.check(request)
-    with ending_raises(), _cache_needed(), ExitStack() as exits:
+    with prepared(request), ExitStack() as exits:
         if request.mode == "container":
             from .images.mode import ImageMode
 
@@ -87,6 +85,15 @@ def opened(
             from .wheels.mode import WheelMode
 
             yield WheelMode(request, options, reporter, exits, lock)
+
+
+@contextmanager
+def prepared(request: Request) -> Iterator[None]:
+    """The request is worth a look, and signals and a cache that cannot be written raise EnvcheckError."""
+    places.check_home()
+    validate.check(request)
+    with ending_raises(), _cache_needed():
+        yield
 
 
 def _locked_by(there: Installed | None, options: InstallOptions) -> Path | None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from ..exit_codes import ExitCode, UsageError
-from . import files, selection, stacks
+from . import files, selection, sources, stacks
 from .parser import Parser
 from .style import style_of
 from .terminal import Terminal, add_quiet
+
+if TYPE_CHECKING:
+    from ..install.export.destinations import Destinations
 
 EPILOG = """\
 examples:
@@ -36,12 +40,20 @@ def add_arguments(parser: Parser) -> None:
     parser.epilog, parser.more = EPILOG, MORE
     selection.add_arguments(parser)
     parser.add_argument(
+        "--for",
+        dest="machines",
+        action="append",
+        default=[],
+        metavar="MACHINE.json",
+        help="for the machine of this Snapshot; repeatable (default: machines like this one)",
+    )
+    parser.add_argument(
         "--for-python",
         action="append",
         default=[],
-        metavar="PYTHON",
-        help="the Python that envcheck will run under there, 3.10 or newer; repeatable (default: the"
-        " version here)",
+        metavar="VERSIONS",
+        help="for machines with these Pythons, such as 3.11,3.13 (default: those that the supported releases"
+        " of Debian and Ubuntu come with)",
     )
     parser.add_argument(
         "--output",
@@ -65,20 +77,33 @@ def run(arguments: argparse.Namespace) -> int:
             f"--output {arguments.output}: a bundle is a directory or a plain .tar: what is in"
             " it is compressed already"
         )
-    from ..install import pipeline
     from ..install.export import make_bundle
     from ..install.reports import bundled
-    from ..install.request import InstallOptions
 
+    request = selection.request_of(arguments)
     with Terminal(quiet=arguments.quiet) as shown:
-        options = InstallOptions(jobs=arguments.jobs)
         manifest = make_bundle.make(
-            pipeline.opened(selection.request_of(arguments), options, shown),
+            request,
             output,
-            pythons=arguments.for_python,
+            wanted=_destinations(arguments, request.python),
             jobs=arguments.jobs,
             reporter=shown,
         )
     text = bundled.render(manifest, output, **style_of(sys.stdout)._asdict())
     files.write(None, text)
     return ExitCode.HEALTHY
+
+
+def _destinations(arguments: argparse.Namespace, python: str) -> Destinations:
+    """The machines that the command line names. Raises UsageError."""
+    from ..install.export.destinations import Destinations
+
+    if arguments.machines and arguments.for_python:
+        raise UsageError("--for and --for-python cannot be used together: both say which Pythons")
+    if arguments.machines and arguments.mode == "container":
+        raise UsageError("--for is for --mode wheel", "--for-python names the Pythons there")
+    return Destinations(
+        pythons=[one for words in arguments.for_python for one in words.replace(",", " ").split()],
+        machines={name: sources.read_snapshot(name).snapshot for name in arguments.machines},
+        own=python,
+    )

@@ -14,7 +14,7 @@ import msgspec
 
 from ...bounded_tar import BoundedTar
 from ...exit_codes import UsageError
-from .. import durable
+from .. import durable, pylock
 from ..lockfile import LockedFile, Lockfile
 from ..store import errors
 from ..store.store import Store
@@ -52,9 +52,17 @@ class Bundle:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    @property
-    def lock_text(self) -> str:
-        return self._text(index.LOCK)
+    def locks(self) -> dict[str, Lockfile]:
+        """Version of Python → what is installed for it. All are of one release."""
+        found = {}
+        for minor, name in self.index.lock_names.items():
+            lock = pylock.parse(self._text(name), f"{self.place}: {name}")
+            if lock.python != minor:
+                raise self._wrong(f"{name} is for Python {lock.python}, and not for {minor}")
+            found[minor] = lock
+        if len({(lock.stack, lock.release, lock.architecture) for lock in found.values()}) != 1:
+            raise self._wrong("its locks are not of one release of one stack")
+        return found
 
     @property
     def stack_text(self) -> str:

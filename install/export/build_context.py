@@ -15,13 +15,20 @@ from ...exit_codes import Cannot, UsageError
 from .. import pylock
 from ..mode import Mode, Reporter
 from ..network.session import Session
-from ..pythons.interpreter import Interpreter, tags
+from ..pythons.interpreter import Interpreter
 from ..registry import reference
 from ..registry.client import RegistryClient
 from ..request import InstallOptions, Request
 from ..signals import ending_raises
 from ..wheels import uv
-from . import context_writer, dockerfile, own_requirements, own_wheel, requirement_lists
+from . import (
+    context_writer,
+    destinations,
+    dockerfile,
+    own_requirements,
+    own_wheel,
+    requirement_lists,
+)
 from .own_wheel import OwnWheel
 from .requirement_lists import ENVCHECK, ITSELF
 
@@ -63,7 +70,9 @@ def make(
                 f" {python}",
                 "choose a release for a newer Python, or build upon NVIDIA's image: --mode container",
             )
-        runs_on = _interpreter(dockerfile.envcheck_python(python), locked.of.architecture)
+        runs_on = destinations.interpreter(
+            dockerfile.envcheck_python(python), _GLIBC, locked.of.architecture
+        )
         files[ENVCHECK], _ = _needs(request, folder, own, runs_on, options, reporter)
     return _write(folder, own, files, dockerfile.render(locked))
 
@@ -81,7 +90,7 @@ def make_over(
     own = own_wheel.build()
     with ending_raises():
         image = _with_digest(request, reporter)
-        runs_on = _interpreter(dockerfile.PYTHON, platform.machine())
+        runs_on = destinations.interpreter(dockerfile.PYTHON, _GLIBC, platform.machine())
         needs, digest = _needs(request, folder, own, runs_on, options, reporter)
     return _write(folder, own, {ENVCHECK: needs}, dockerfile.render_over_image(digest, image))
 
@@ -132,15 +141,3 @@ def _write(folder: Path, own: OwnWheel, files: dict[str, bytes], text: str) -> l
     }
     context_writer.write(folder, files)
     return sorted(files)
-
-
-def _interpreter(python: str, architecture: str) -> Interpreter:
-    """A plain CPython of that version: the wheels are chosen for one that need not be on this machine."""
-    abi = f"cpython-{python.replace('.', '')}"
-    return Interpreter(
-        path="python3",
-        version=f"{python}.0",
-        found_in="the image",
-        architecture=architecture,
-        tags=tags(python, abi, architecture, _GLIBC),
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -10,22 +10,25 @@ import msgspec
 
 from .. import places, pylock, survey
 from ..bundle import writing
-from ..bundle.index import FILES, LOCK, STACK, BundleFile, BundleIndex
+from ..bundle.index import FILES, PYTHON, STACK, BundleIndex, lock_names
 from ..bundle.writing import Content
 from ..catalogue.model import Stack
 from ..fit import select
 from ..fit.models import Choice
-from ..lockfile import Lockfile
+from ..lockfile import LockedFile, Lockfile
 from ..mode import Reporter
 from ..network.session import Session
 from ..pythons.interpreter import Interpreter
+from ..reports.amounts import size
 from ..request import Request
 from ..store.fetch import Fetcher
 from ..store.progress import Meter
 from ..store.store import Store
+from ..wheels import given_lock
 from ..wheels.indexes import Indexes
 from ..wheels.resolve import resolve
-from . import make_bundle, own_requirements, own_wheel
+from . import bundle_parts, destinations, own_requirements, own_wheel
+from .own_python import OwnPython
 
 
 class ElsewhereShop:
@@ -59,57 +62,77 @@ class ElsewhereShop:
 
     def lock(self, choice: Choice) -> Lockfile:
         """What is to be installed, for the choice's interpreter. Raises Cannot, CouldNotLook."""
-        self._reporter.say(f"resolving {choice.stack.name} {choice.candidate.release.release}")
         interpreter = choice.candidate.interpreter
         assert interpreter is not None, "nothing can be got there"
-        away = msgspec.structs.replace(choice.candidate, interpreter=_away(interpreter))
+        self._reporter.say(
+            f"resolving {choice.stack.name} {choice.candidate.release.release} for Python"
+            f" {interpreter.minor}"
+        )
+        away = msgspec.structs.replace(choice.candidate, interpreter=destinations.away(interpreter))
         chosen = msgspec.structs.replace(choice, candidate=away)
         return resolve(chosen, self._indexes(choice.stack))
+
+    def located(self, lock: Lockfile, choice: Choice, where: str) -> Lockfile:
+        """A lock that was given, with the addresses of its files today. Raises EnvcheckError."""
+        given_lock.check(lock, choice, where)
+        self._reporter.say("asking the indexes for what the lock names")
+        return given_lock.located(lock, choice.candidate.interpreter, self._indexes(choice.stack))
 
     def write(
         self,
         output: Path,
         index: BundleIndex,
         runners: Mapping[str, Interpreter],
-        lock: Lockfile | None = None,
-        choice: Choice | None = None,
+        locks: Sequence[Lockfile] = (),
+        stack_text: str = "",
         *,
         carried: bool = True,
+        python: OwnPython | None = None,
     ) -> BundleIndex:
-        """Fetch what is missing, and write the bundle, a directory. Raises EnvcheckError.
+        """Fetch what is missing, and write the bundle. Raises EnvcheckError.
 
-        runners: what envcheck itself runs with there, by minor version. carried: with the lock's files, else
-        without, for machines that fetch them themselves.
+        runners: what envcheck itself runs with there, by minor version. locks: for each Python. carried: with
+        the locks' files, else without, for machines that fetch them themselves. python: an interpreter that
+        goes along.
         """
         writing.check(output)
-        minors = ", ".join(runners)
-        self._reporter.say(f"resolving what envcheck itself needs, for Python {minors}")
-        locks = {
-            minor: own_requirements.locked(self._own, _away(one), self._request, self._session)
-            for minor, one in runners.items()
-        }
-        files = lock.files if lock is not None and carried else []
-        wanted = [*files, *own_requirements.files(locks)]
+        own = own_requirements.locks(
+            self._own, runners, self._request, self._session, self._reporter
+        )
+        found = [file for lock in locks if carried for file in lock.files]
+        files = list({file.sha256: file for file in found}.values())
+        wanted = [*files, *own_requirements.files(own)]
         missing = [file for file in wanted if not self._store.has(file.sha256)]
-        make_bundle.check_room(output, self._store, wanted, missing)
-        self._reporter.say(f"fetching {len(wanted)} files")
+        bundle_parts.check_room(output, self._store, wanted, missing)
+        self._reporter.say(_amounts(locks if carried else [], wanted))
         self._fetcher.want_all(wanted)
         self._fetcher.wait()
         contents = {f"{FILES}/{file.name}": Content.stored(self._store, file) for file in files}
-        if lock is not None and choice is not None:
-            contents[LOCK] = Content.of(pylock.text(lock).encode())
-            contents[STACK] = Content.of(make_bundle.stack_text(choice).encode())
-        contents |= own_requirements.contents(self._own, locks, self._store, index.mode, output)
-        listed = {name: BundleFile(c.sha256, c.size) for name, c in sorted(contents.items())}
-        index = msgspec.structs.replace(index, pythons=list(locks), files=listed)
-        writing.write(output, index, contents)
-        return index
+        names = lock_names([lock.python for lock in locks])
+        for lock in locks:
+            contents[names[lock.python]] = Content.of(pylock.text(lock).encode())
+        if stack_text:
+            contents[STACK] = Content.of(stack_text.encode())
+        if python is not None:
+            contents[f"{PYTHON}/{python.file_name}"] = python.content
+        contents |= own_requirements.contents(
+            self._own, own, self._store, index.mode, output, tuple(names), python
+        )
+        index = msgspec.structs.replace(
+            index, locks=names, carries=python.name if python else "", pythons=list(own)
+        )
+        return bundle_parts.write(output, index, contents, self._reporter)
 
     def _indexes(self, stack: Stack) -> Indexes:
         request = select.meant_for(stack, self._request)
         return Indexes(stack, request, self._public, self._session)
 
 
-def _away(interpreter: Interpreter) -> Interpreter:
-    """By a path that is none of this machine's: uv is then told its version and platform."""
-    return msgspec.structs.replace(interpreter, path=f"there:{interpreter.path}")
+def _amounts(locks: Sequence[Lockfile], wanted: Sequence[LockedFile]) -> str:
+    """Before anything is fetched: what each Python adds, where that is much."""
+    total = size(sum(file.size or 0 for file in wanted))
+    each = [f"{size(lock.size)} for Python {lock.python}" for lock in locks]
+    shared = ", files that serve several once" if len(locks) > 1 else ""
+    return f"fetching {len(wanted)} files, {total}" + (
+        f" ({', '.join(each)}{shared})" if each else ""
+    )

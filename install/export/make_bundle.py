@@ -1,139 +1,153 @@
 """Puts everything for a machine without a network into one directory or tar.
 
-That is: the packages of a stack with their lock, or an image; and envcheck itself with all that it needs.
+That is: a stack's packages with a lock for each Python, or an image; and envcheck itself with what it needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
-import tomli_w
 
-from ... import __version__
-from .. import places, pylock
+from ... import __version__, scratch
+from ...exit_codes import CouldNotLook
+from .. import pipeline, places, pylock, survey
 from ..bundle import writing
-from ..bundle.index import FILES, LOCK, STACK, BundleFile, BundleIndex
-from ..bundle.writing import Content
-from ..fit.models import Choice
+from ..bundle.index import BundleIndex
 from ..images import layout_writer
 from ..images.mode import ImageMode
-from ..lockfile import LockedFile, Lockfile
-from ..mode import Mode, Reporter
+from ..mode import Reporter
+from ..pythons.interpreter import Interpreter
+from ..request import InstallOptions, Request
 from ..store.fetch import Fetcher
 from ..store.progress import Meter
 from ..store.store import NoLocks, Store, take
-from ..wheels.mode import WheelMode
-from . import own_requirements, own_wheel
-
-
-class _Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What a mode puts into a bundle."""
-
-    index: BundleIndex  # without the files, and without envcheck itself
-    files: list[LockedFile]  # to fetch
-    contents: Callable[[], dict[str, Content]]  # once they are fetched
+from . import bundle_parts, choosing, elsewhere, own_python, own_requirements, own_wheel
+from .destinations import Destinations
+from .own_python import OwnPython
 
 
 def make(
-    opened: AbstractContextManager[Mode],
+    request: Request,
     output: Path,
     *,
-    pythons: Sequence[str] = (),
+    wanted: Destinations,
     jobs: int = 8,
     reporter: Reporter,
 ) -> BundleIndex:
-    """Write a bundle for machines like this one. Only from the main thread. Raises EnvcheckError.
-
-    opened: the request's mode, which looks at this machine when it is entered. pythons: as
-    ``own_requirements.interpreters`` takes them.
-    """
+    """Write a bundle for these machines. Only from the main thread. Raises EnvcheckError."""
     writing.check(output)
     own = own_wheel.build()
-    runners = own_requirements.interpreters(pythons, own.requires_python)
+    interpreters = [one.interpreter for one in wanted.all()]
+    own_requirements.runners(interpreters, own.requires_python)  # refuses at once
+    with pipeline.prepared(request):
+        if request.mode == "container":
+            return _of_image(request, output, interpreters, jobs, reporter)
+        with elsewhere.ElsewhereShop(request, jobs, reporter) as shop:
+            return _of_wheels(request, output, wanted, interpreters, shop, reporter)
+
+
+def _of_wheels(
+    request: Request,
+    output: Path,
+    wanted: Destinations,
+    interpreters: list[Interpreter],
+    shop: elsewhere.ElsewhereShop,
+    reporter: Reporter,
+) -> BundleIndex:
+    given = pylock.read(Path(request.lock)) if request.lock else None
+    if given is not None:
+        stack, release = request.stack or given.stack, given.release
+        request = msgspec.structs.replace(request, stack=stack, release=release)
+        wanted = msgspec.structs.replace(wanted, own=wanted.own or given.python)
+    snapshots = wanted.machines
+    if not snapshots:
+        reporter.say("looking at this machine")
+        snapshots = {"": survey.collecting().result().snapshot}
+    chosen = choosing.choose(request, wanted, snapshots, shop.answers)
+    if given is not None:
+        locks = [shop.located(given, chosen.served[0].choice, request.lock)]
+    else:
+        locks = [shop.lock(served.choice) for served in chosen.served]
+    with scratch.directory() as folder:
+        python = _own_python(chosen, wanted, folder, reporter)
+        if python is not None:
+            interpreters = [*interpreters, wanted.with_python(python.minor)]
+        index = msgspec.structs.replace(
+            bundle_parts.index_of(locks[0]),
+            python=locks[0].python if len(locks) == 1 else "",
+            systems={one.interpreter.minor: one.systems for one in chosen.served},
+            not_for=chosen.not_served,
+            sizes={lock.python: lock.size for lock in locks},
+        )
+        return shop.write(
+            output,
+            index,
+            own_requirements.runners(interpreters, shop.own_python),
+            locks,
+            bundle_parts.stack_text([served.choice for served in chosen.served]),
+            python=python,
+        )
+
+
+def _own_python(
+    chosen: choosing.BundleContent, wanted: Destinations, folder: Path, reporter: Reporter
+) -> OwnPython | None:
+    """None where uv cannot get it, which is said."""
+    reporter.say(f"getting Python {chosen.carry}, for machines that have none that fits")
+    try:
+        return own_python.get(chosen.carry, wanted.architecture, folder)
+    except CouldNotLook as error:
+        reporter.say(f"the bundle carries no Python of its own: {error}")
+        return None
+
+
+def _of_image(
+    request: Request,
+    output: Path,
+    interpreters: list[Interpreter],
+    jobs: int,
+    reporter: Reporter,
+) -> BundleIndex:
+    own = own_wheel.build()
+    runners = own_requirements.runners(interpreters, own.requires_python)
     store = Store(places.store())
-    with opened as mode, ExitStack() as exits:
-        assert isinstance(mode, WheelMode | ImageMode)
-        if isinstance(mode, WheelMode):
-            part, fetcher = _packages(mode, store), mode.fetcher
-        else:
-            _alone(store, exits, reporter.say)
-            part = _image(mode, store)
-            meter = Meter(reporter.fetching)
-            fetcher = exits.enter_context(Fetcher(store, mode.session, jobs, meter))
-        reporter.say(f"resolving what envcheck itself needs, for Python {', '.join(runners)}")
-        locks = {
-            minor: own_requirements.locked(own, one, mode.request, mode.session)
-            for minor, one in runners.items()
-        }
-        missing = [file for file in part.files if not store.has(file.sha256)]
-        wanted = [*part.files, *own_requirements.files(locks)]
-        check_room(output, store, wanted, missing)
-        reporter.say(f"fetching {len(wanted)} files")
-        fetcher.want_all(wanted)
+    with ExitStack() as exits:
+        mode = ImageMode(request, InstallOptions(jobs=jobs), reporter, exits)
+        _alone(store, exits, reporter.say)
+        choice = mode.fit()
+        image, client = mode.pin(choice)
+        assert client is not None, "a bundle is not made from a bundle"
+        layers = client.layers(image)
+        locks = own_requirements.locks(own, runners, request, mode.session, reporter)
+        missing = [file for file in layers if not store.has(file.sha256)]
+        files = [*layers, *own_requirements.files(locks)]
+        bundle_parts.check_room(output, store, files, missing)
+        meter = Meter(reporter.fetching)
+        fetcher = exits.enter_context(Fetcher(store, mode.session, jobs, meter))
+        reporter.say(f"fetching {len(files)} files")
+        fetcher.want_all(files)
         fetcher.wait()
-        contents = part.contents()
-        contents |= own_requirements.contents(own, locks, store, part.index.mode, output)
-        listed = {name: BundleFile(c.sha256, c.size) for name, c in sorted(contents.items())}
-        index = msgspec.structs.replace(part.index, pythons=list(locks), files=listed)
-        reporter.say(f"writing {output}")
-        writing.write(output, index, contents)
-        for file in missing if index.mode == "container" else []:
+        contents = layout_writer.contents(image, lambda blob: store.path(blob.sha256))
+        contents |= own_requirements.contents(own, locks, store, "container", output)
+        index = BundleIndex(
+            envcheck=__version__,
+            mode="container",
+            stack=choice.stack.name,
+            release=choice.candidate.release.release,
+            image=image.reference,
+            digest=image.manifest.digest,
+            architecture=mode.architecture,
+            created_at=image.created_at,
+            pythons=list(locks),
+            files={},
+        )
+        index = bundle_parts.write(output, index, contents, reporter)
+        for file in missing:
             store.remove(file.sha256)  # gigabytes that no other image has
     return index
-
-
-def _packages(mode: WheelMode, store: Store) -> _Part:
-    resolved = mode.resolve(mode.fit())
-    lock = resolved.lock
-
-    def contents() -> dict[str, Content]:
-        made = {f"{FILES}/{file.name}": Content.stored(store, file) for file in lock.files}
-        made[LOCK] = Content.of(pylock.text(lock).encode())
-        made[STACK] = Content.of(stack_text(resolved.choice).encode())
-        return made
-
-    return _Part(index=index_of(lock), files=resolved.downloads.files, contents=contents)
-
-
-def index_of(lock: Lockfile) -> BundleIndex:
-    """Without the files, and without envcheck itself."""
-    return BundleIndex(
-        envcheck=__version__,
-        stack=lock.stack,
-        release=lock.release,
-        python=lock.python,
-        architecture=lock.architecture,
-        created_at=lock.created_at,
-        pythons=[],
-        files={},
-    )
-
-
-def _image(mode: ImageMode, store: Store) -> _Part:
-    choice = mode.fit()
-    image, client = mode.pin(choice)
-    assert client is not None, "a bundle is not made from a bundle"
-    index = BundleIndex(
-        envcheck=__version__,
-        mode="container",
-        stack=choice.stack.name,
-        release=choice.candidate.release.release,
-        image=image.reference,
-        digest=image.manifest.digest,
-        architecture=mode.architecture,
-        created_at=image.created_at,
-        pythons=[],
-        files={},
-    )
-    return _Part(
-        index=index,
-        files=client.layers(image),
-        contents=lambda: layout_writer.contents(image, lambda blob: store.path(blob.sha256)),
-    )
 
 
 def _alone(store: Store, exits: ExitStack, say: Callable[[str], None]) -> None:
@@ -147,28 +161,3 @@ def _alone(store: Store, exits: ExitStack, say: Callable[[str], None]) -> None:
             lock = take(path, -1)
         if lock is not None:
             exits.callback(lock.release)
-
-
-def check_room(
-    output: Path, store: Store, files: Sequence[LockedFile], missing: Sequence[LockedFile]
-) -> None:
-    """Raises Cannot. On the way a file is there twice: in the store, and in what is written."""
-    needed = sum(file.size or 0 for file in files)
-    cache = next(folder for folder in (store.root, *store.root.parents) if folder.is_dir())
-    if cache.stat().st_dev == output.parent.stat().st_dev:
-        needed += sum(file.size or 0 for file in missing)
-    writing.check_room(output, needed)
-
-
-def stack_text(choice: Choice) -> str:
-    """The stack as TOML, as it was chosen from: of its releases, the one."""
-    stack = msgspec.structs.replace(choice.stack, releases=[choice.candidate.release])
-    filled: dict[str, Any] = _filled(msgspec.to_builtins(stack))
-    return tomli_w.dumps(filled)
-
-
-def _filled(value: Any) -> Any:
-    """Without what says nothing: "", 0, [] and {}. What is false stays, and says so."""
-    if isinstance(value, dict):
-        return {key: _filled(one) for key, one in value.items() if one or one is False}
-    return [_filled(one) for one in value] if isinstance(value, list) else value

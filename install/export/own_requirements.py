@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,50 +12,57 @@ import msgspec
 from packaging.specifiers import SpecifierSet
 
 from ... import __version__
-from ...exit_codes import Cannot, UsageError
+from ...exit_codes import UsageError
 from .. import pylock
 from ..bundle.index import OWN
 from ..bundle.writing import Content, is_tar
 from ..catalogue.model import PUBLIC, Release, Stack
 from ..fit.models import Candidate, Choice
 from ..lockfile import LockedFile, Lockfile
+from ..mode import Reporter
 from ..network.public_index import public_index
-from ..pythons import finding
-from ..pythons.interpreter import Interpreter
+from ..pythons.interpreter import Interpreter, listed, number
 from ..request import Request
 from ..store.store import Store
 from ..wheels.indexes import Indexes
 from ..wheels.resolve import resolve
-from . import template
+from . import destinations, template
+from .own_python import OwnPython
 from .own_wheel import DISTRIBUTION, OwnWheel
 
 if TYPE_CHECKING:
     from ..network.session import Session
 
 
-def interpreters(pythons: Sequence[str], requires: str) -> dict[str, Interpreter]:
-    """One for each minor version that envcheck is to run under there.
-
-    pythons: versions or paths; none: the one that it runs under here. Raises UsageError for one that is too
-    old, Cannot for one that is not found.
-    """
+def runners(interpreters: Iterable[Interpreter], requires: str) -> dict[str, Interpreter]:
+    """By version, those under which envcheck can run: ``requires`` says which. Raises UsageError for none."""
     found: dict[str, Interpreter] = {}
-    for python in pythons or [sys.executable]:
-        there = finding.interpreters(python)
-        if not there:
-            raise Cannot(
-                f"--for-python {python}: there is no such Python on this machine, so which wheels it"
-                " takes is not known",
-                "install it, or name another",
-            )
-        if not SpecifierSet(requires).contains(there[0].version):
-            raise UsageError(
-                f"--for-python {python}: envcheck needs Python {requires}, and this is"
-                f" {there[0].version}",
-                "--python names the Python of the stack, which may be older",
-            )
-        found.setdefault(there[0].minor, there[0])
-    return found
+    minors = []
+    for one in interpreters:
+        minors.append(one.minor)
+        if SpecifierSet(requires).contains(one.version):
+            found.setdefault(one.minor, one)
+    if not found:
+        raise UsageError(
+            f"a bundle for Python {listed(minors)}: envcheck itself needs Python {requires} there",
+            "name another one, too: --for-python 3.11; --python names the Python of the stack alone",
+        )
+    return {minor: found[minor] for minor in sorted(found, key=number)}
+
+
+def locks(
+    own: OwnWheel,
+    runners: Mapping[str, Interpreter],
+    request: Request,
+    session: Session,
+    reporter: Reporter,
+) -> dict[str, Lockfile]:
+    """What envcheck needs under each of them, on another machine. Raises EnvcheckError."""
+    reporter.say(f"resolving what envcheck itself needs, for Python {', '.join(runners)}")
+    return {
+        minor: locked(own, destinations.away(one), request, session)
+        for minor, one in runners.items()
+    }
 
 
 def locked(own: OwnWheel, interpreter: Interpreter, request: Request, session: Session) -> Lockfile:
@@ -106,19 +112,28 @@ def contents(
     store: Store,
     mode: str,
     output: Path,
+    minors: Sequence[str] = (),
+    python: OwnPython | None = None,
 ) -> dict[str, Content]:
-    """envcheck's part of a bundle, by names. mode, output: of the bundle."""
+    """envcheck's part of a bundle, by names. mode, output: of the bundle. minors: the versions of Python that
+    its packages are for. python: the interpreter that goes along."""
     made = {f"{OWN}/{own.name}": Content.of(own.data)}
     made |= {f"{OWN}/{file.name}": Content.stored(store, file) for file in files(locks)}
     for minor, lock in locks.items():
-        listed = "\n".join([own.requirement, *lines(lock), ""])
-        made[f"{OWN}/requirements-{minor}.txt"] = Content.of(listed.encode())
+        text = "\n".join([own.requirement, *lines(lock), ""])
+        made[f"{OWN}/requirements-{minor}.txt"] = Content.of(text.encode())
     pip = next(p.file for lock in locks.values() for p in lock.packages if p.name == "pip")
+    known = sorted({*locks, *minors}, key=number, reverse=True)
     script = template.fill(
         "setup.sh",
         {
-            "names": " ".join(["python3", *(f"python{minor}" for minor in locks)]),
+            "names": " ".join(["python3", *(f"python{minor}" for minor in known)]),
             "pythons": " or ".join(locks),
+            "minors": " ".join(minors),
+            "own_minors": " ".join(locks),
+            "carries": python.name if python else "",
+            "carried_minor": python.minor if python else "",
+            "carried_sha256": python.content.sha256 if python else "",
             "pip": pip.name,
             "pip_sha256": pip.sha256,
             "mode": mode,

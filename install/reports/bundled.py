@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...reports.page import KEY, Page
-from ..bundle.index import OWN, BundleIndex
+from ..bundle.index import OWN, PYTHON, BundleIndex
 from ..bundle.writing import is_tar
 from .amounts import size
 
@@ -23,9 +23,11 @@ def render(manifest: BundleIndex, place: Path, **style: Any) -> str:
     container = manifest.mode == "container"
     if container:
         page.entry("image", f"{manifest.image}, {manifest.digest}", KEY)
-    runs_on = "Linux" if container else f"Python {manifest.python}"
-    page.entry("for", f"{runs_on} on {manifest.architecture}", KEY)
-    page.entry("envcheck", f"{manifest.envcheck}, for Python {', '.join(manifest.pythons)}", KEY)
+    else:
+        _runs_on(page, manifest)
+    runs_on = f", and needs one of them on {manifest.architecture}" if container else ""
+    pythons = ", ".join(manifest.pythons)
+    page.entry("envcheck", f"{manifest.envcheck}, for Python {pythons}{runs_on}", KEY)
     page.blank()
     page.paragraph(("On the machine without a network:", ""))
     name, inside = shlex.quote(place.name), shlex.quote(place.stem)
@@ -38,3 +40,22 @@ def render(manifest: BundleIndex, place: Path, **style: Any) -> str:
         page.command(f"tar -xf {name}")
         page.command(f"sh {inside}/setup.sh")
     return page.text()
+
+
+def _runs_on(page: Page, manifest: BundleIndex) -> None:
+    """Where the packages can be installed, and where they cannot."""
+    for minor in manifest.lock_names:
+        systems = ", ".join(manifest.systems.get(minor, []))
+        there = f"{systems}: Python {minor}" if systems else f"Python {minor}"
+        page.entry(
+            "for", f"{there} on {manifest.architecture}, {size(manifest.sizes.get(minor, 0))}", KEY
+        )
+    carried = manifest.files.get(f"{PYTHON}/{manifest.carries}.tar.gz")
+    if carried is not None:
+        page.entry(
+            "python", f"{manifest.carries}, {size(carried.size)}, where none of these is there", KEY
+        )
+        return
+    page.entry("python", "none in it: one of these has to be there", KEY)
+    if manifest.not_for:
+        page.entry("not for", ", ".join(f"{n} ({why})" for n, why in manifest.not_for.items()), KEY)

@@ -56,7 +56,9 @@ class WheelMode:
             from ..bundle.reading import Bundle
 
             self._bundle = exits.enter_context(Bundle(request.offline))
-        self._lock, self._where = _given(request, self._bundle, by_lock)
+        self._lock, self._where = _given(request, by_lock)
+        # Version of Python → what the bundle holds for it.
+        self._bundled = self._bundle.locks() if self._bundle is not None else {}
         reporter.say("looking at this machine")
         collected = survey.collecting()
         # Which takes longer to import than all the rest: meanwhile the collector runs.
@@ -73,8 +75,12 @@ class WheelMode:
         self._made: dict[str, Indexes] = {}
 
     def _by_lock(self) -> Request:
-        """The request, as the lock that is given makes it."""
+        """The request, as the lock that is given makes it. Which of a bundle's locks it is, the Pythons that
+        are here decide."""
         request, lock = self.request, self._lock
+        if self._bundled:
+            lock = next(iter(self._bundled.values()))
+            return msgspec.structs.replace(request, stack=lock.stack, release=lock.release)
         if lock is None:
             return request
         return msgspec.structs.replace(
@@ -96,9 +102,7 @@ class WheelMode:
     def fit(self) -> Choice:
         machine, load = self.machine, None
         if self._bundle is not None:
-            from ..catalogue.schema import read
-
-            bundled = read(self._bundle.stack_text, f"{self.request.offline}: stack.toml")
+            bundled = _stack_of(self._bundle, list(self._bundled))
 
             def load(name: str) -> Stack:
                 return bundled
@@ -116,6 +120,10 @@ class WheelMode:
             space=space_at(self.request.path or places.environments(), machine.snapshot),
             load=load,
         )
+        if self._bundled:
+            assert choice.candidate.interpreter is not None, "without a network none is got"
+            minor = choice.candidate.interpreter.minor
+            self._lock, self._where = self._bundled[minor], f"{self.request.offline}: its lock"
         if self._lock is not None:
             given_lock.check(self._lock, choice, self._where)
         return choice
@@ -224,13 +232,17 @@ def _unpacked(lock: Lockfile) -> frozenset[str]:
     )
 
 
-def _given(
-    request: Request, bundle: Bundle | None, by_lock: Path | None
-) -> tuple[Lockfile | None, str]:
+def _stack_of(bundle: Bundle, minors: list[str]) -> Stack:
+    """The stack of a bundle, whose releases are for the Pythons that the bundle has locks for."""
+    from ..catalogue.schema import read
+
+    stack = read(bundle.stack_text, f"{bundle.place}: stack.toml")
+    releases = [msgspec.structs.replace(release, python=minors) for release in stack.releases]
+    return msgspec.structs.replace(stack, releases=releases)
+
+
+def _given(request: Request, by_lock: Path | None) -> tuple[Lockfile | None, str]:
     """The lock that is installed, and what errors call it; None: it is made. Raises UsageError."""
-    if bundle is not None:
-        where = f"{request.offline}: pylock.toml"
-        return pylock.parse(bundle.lock_text, where), where
     if by_lock or request.lock:
         path = by_lock or Path(request.lock)
         return pylock.read(path), str(path)

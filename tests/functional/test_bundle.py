@@ -74,7 +74,7 @@ def test_the_manifest_lists_every_file_with_its_hash(bundle: Path) -> None:
         data = (bundle / name).read_bytes()
         assert (hashlib.sha256(data).hexdigest(), len(data)) == (listed["sha256"], listed["size"])
     assert (told["stack"], told["release"], told["python"]) == ("demo", "2.0", MINOR)
-    assert told["pythons"] == [MINOR]
+    assert told["locks"] == {MINOR: "pylock.toml"} and MINOR in told["pythons"]
     assert stat.S_IMODE((bundle / "setup.sh").stat().st_mode) & stat.S_IXUSR
     assert any(name.startswith("envcheck/uv-") for name in told["files"])
 
@@ -170,7 +170,8 @@ def test_a_tar_that_is_not_whole(bundle: Path, tmp_path: Path) -> None:
     with tarfile.open(whole, "w") as tar:
         tar.add(bundle, "demo")
     with Bundle(str(whole)) as read:
-        assert read.index.stack == "demo" and "demo-lib" in read.lock_text
+        names = {package.name for package in read.locks()[MINOR].packages}
+        assert read.index.stack == "demo" and "demo-lib" in names
     cut = tmp_path / "cut.tar"
     cut.write_bytes(whole.read_bytes()[:-200_000])
     with pytest.raises(UsageError, match="not a whole tar"):
@@ -182,7 +183,7 @@ def test_a_bundle_for_another_python_is_refused(bundle: Path, tmp_path: Path) ->
     for name in ("pylock.toml", "stack.toml"):
         text = (other / name).read_text().replace(f'"{MINOR}"', '"3.2"')
         (other / name).write_text(text.replace(f"=={MINOR}.*", "==3.2.*"))
-    relist(other)
+    relist(other, locks={"3.2": "pylock.toml"})
     told = sentence(Home(tmp_path / "home").envcheck("install", "--offline", other), 3)
     assert "Python 3.2" in told
 
@@ -199,9 +200,9 @@ def test_a_bundle_for_another_c_library_is_refused(bundle: Path, tmp_path: Path)
     assert name in told and "cannot take" in told
 
 
-def relist(bundle: Path) -> None:
+def relist(bundle: Path, **changes: object) -> None:
     """Have the manifest say what is there."""
-    told = json.loads((bundle / "bundle.json").read_bytes())
+    told = json.loads((bundle / "bundle.json").read_bytes()) | changes
     files = [p for p in bundle.rglob("*") if p.is_file() and p.name != "bundle.json"]
     told["files"] = {
         str(p.relative_to(bundle)): {
@@ -220,7 +221,11 @@ def relist(bundle: Path) -> None:
         (["--output", "/nowhere-at-all/x"], "there is no directory /nowhere-at-all"),
         (["--output", "x.tar.gz"], "a directory or a plain .tar"),
         ([], "--output tensorflow.tar"),
-        (["--output", "x", "--for-python", "3.2"], "there is no such Python"),
+        (["--output", "x", "--for-python", "3.2"], "envcheck itself needs Python >=3.10 there"),
+        (["--output", "x", "--for-python", "three"], "this is not a version of Python"),
+        (["--output", "x", "--for-python", "3"], "this is not a version of Python"),
+        (["--output", "x", "--for", "/nowhere.json"], "/nowhere.json: No such file"),
+        (["--output", "x", "--for", "a", "--for-python", "3.11"], "cannot be used together"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, arguments: list[str], word: str) -> None:

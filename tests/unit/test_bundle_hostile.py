@@ -92,7 +92,7 @@ def test_a_file_that_is_none(
     with pytest.raises(UsageError, match=words) as refused:
         adopt(bundle)
         with Bundle(str(bundle)) as read:
-            _ = read.lock_text
+            read.locks()
     assert Path(name).name in str(refused.value)
     assert not list((bundle.parent / "store").rglob("*.whl"))
 

@@ -9,7 +9,7 @@ from envcheck.exit_codes import Cannot, UsageError
 from envcheck.install.catalogue import load, pairs
 from envcheck.install.catalogue.model import Stack
 from envcheck.install.catalogue.schema import read
-from envcheck.install.export.make_bundle import stack_text
+from envcheck.install.export.bundle_parts import stack_text
 from envcheck.install.fit.models import Choice, JudgedRelease
 
 
@@ -69,7 +69,7 @@ def test_a_build_without_cuda_goes_with_any() -> None:
 def test_a_pair_goes_into_a_bundle_and_comes_out_as_it_was() -> None:
     both = load.load("tensorflow-with-torch")
     chosen = load.find(both, "2.20.0")
-    text = stack_text(Choice(stack=both, candidate=JudgedRelease(release=chosen)))
+    text = stack_text([Choice(stack=both, candidate=JudgedRelease(release=chosen))])
     assert read(text, "stack.toml") == msgspec.structs.replace(both, releases=[chosen])
 
 

@@ -12,8 +12,8 @@ import msgspec
 from ... import __version__
 from ...install import pylock
 from ...install.bundle.index import LOCK, NAME, BundleIndex
+from ...install.export.bundle_parts import index_of, stack_text
 from ...install.export.elsewhere import ElsewhereShop
-from ...install.export.make_bundle import index_of
 from ...install.fit.models import Choice
 from ...install.lockfile import Lockfile
 from ...install.request import Request
@@ -72,8 +72,9 @@ def write(bundled: Bundled, shop: ElsewhereShop, *, mirror: str = "") -> None:
     shutil.rmtree(bundled.place, ignore_errors=True)
     fitting, lock = bundled.fitting, bundled.lock
     if lock is not None:
-        choice = _wheels(fitting)
-        shop.write(bundled.place, index_of(lock), fitting.runners, lock, choice, carried=not mirror)
+        text = stack_text([_wheels(fitting)])
+        index = index_of(lock)
+        shop.write(bundled.place, index, fitting.runners, [lock], text, carried=not mirror)
     else:
         shop.write(bundled.place, _index_of_image(bundled.group), fitting.runners)
 

@@ -1,0 +1,227 @@
+"""`envcheck bundle` for the Pythons of the machines that it goes to, and for machines without one."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import platform
+import subprocess
+import sys
+import sysconfig
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from demo_stack import MINOR, TEXT, Demo, demo, sentence
+from installing import Home
+from wheel_maker import stand_ins, wheel
+
+from envcheck.data.system_pythons import system_pythons
+from envcheck.install.catalogue.load import seed
+from envcheck.install.export import own_wheel
+
+SYSTEMS = {row.system: row.python for row in system_pythons()}
+NEW = """
+[[releases]]
+release = "2.0"
+version = "2.0"
+python = ["3.12", "3.13", "3.14"]
+source = "the tests"
+
+[[releases]]
+release = "1.0"
+version = "1.0"
+python = ["3.10", "3.11", "3.12", "3.13"]
+source = "the tests"
+"""
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """A framework with a wheel for each Python, and with stand-ins for what envcheck itself needs."""
+    folder = tmp_path_factory.mktemp("shop")
+    with demo(folder) as running:
+        for name, version in stand_ins(own_wheel.build().requires):
+            wheel(running.files, name, version)
+        for minor in ("3.10", "3.11", "3.12", "3.13", "3.14"):
+            tag = f"cp{minor.replace('.', '')}"
+            wheel(running.files, "per-python", "1", tags=f"{tag}-{tag}-manylinux_2_28_x86_64")
+            for pin in seed(minor):
+                name, _, version = pin.partition("==")
+                wheel(running.files, name, version)
+        for version in ("1.0", "2.0"):
+            wheel(running.files, "new-framework", version, requires=["demo-lib>=1", "per-python"])
+        running.index.refresh()
+        stack = folder / "new.toml"
+        stack.write_text(TEXT.format(distribution="new-framework", releases=NEW, more=""))
+        yield Demo(running.index, running.files, stack)
+
+
+def bundled(shop: Demo, home: Home, *words: str | Path, **changes: str) -> tuple[Path, str, Any]:
+    """A bundle, what was printed, and its index. uv has no Python, unless the variables say where."""
+    made = home.folder / "new"
+    nothing = {"UV_PYTHON_DOWNLOADS_JSON_URL": str(pythons(home.folder, {}))}
+    run = home.envcheck(
+        "bundle", shop.stack, "--index", shop.index.url, "--output", made, *words,
+        **(nothing | changes),
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr.decode()
+    index = json.loads((made / "bundle.json").read_bytes())
+    return made, run.stderr.decode() + run.stdout.decode(), index
+
+
+def pythons(folder: Path, entries: dict[str, Any]) -> Path:
+    """What uv can download, as its own list has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "downloads.json"
+    path.write_text(json.dumps(entries))
+    return path
+
+
+def test_without_options_it_is_for_the_systems_whose_python_it_has_wheels_for(
+    shop: Demo, tmp_path: Path
+) -> None:
+    made, told, index = bundled(shop, Home(tmp_path))
+    assert index["release"] == "2.0" and index["python"] == ""
+    assert index["locks"] == {
+        minor: f"pylock.py{minor.replace('.', '')}.toml" for minor in ("3.12", "3.13", "3.14")
+    }
+    assert set(index["pythons"]) == set(SYSTEMS.values())
+    assert set(index["not_for"]) == {"Debian 12", "Ubuntu 22.04"}
+    assert len(list(made.glob("files/demo_lib-*.whl"))) == 1
+    assert len(list(made.glob("files/per_python-*.whl"))) == 3
+    assert "Debian 13: Python 3.13" in told and "Debian 12 (its Python is 3.11)" in told
+    assert "none in it: one of these has to be there" in told
+    assert "uv could not get Python 3.14" in told
+
+
+def test_for_named_pythons_it_is_the_newest_release_that_is_for_all_of_them(
+    shop: Demo, tmp_path: Path
+) -> None:
+    _, _, index = bundled(shop, Home(tmp_path), "--for-python", "3.11,3.13")
+    assert (index["release"], list(index["locks"])) == ("1.0", ["3.11", "3.13"])
+    assert index["pythons"] == ["3.11", "3.13"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--for-python", "3.11,3.14"], "no release of demo is for Python 3.11 and 3.14"),
+        (
+            ["--for-python", "3.11", "--release", "2.0"],
+            "demo 2.0 is for Python 3.12, 3.13 and 3.14",
+        ),
+    ],
+)
+def test_a_python_that_no_release_is_for_is_refused(
+    shop: Demo, tmp_path: Path, words: list[str], told: str
+) -> None:
+    home = Home(tmp_path)
+    made = tmp_path / "new"
+    run = home.envcheck("bundle", shop.stack, "--index", shop.index.url, "--output", made, *words)
+    assert told in sentence(run, 3)
+    assert not made.exists()
+
+
+def test_for_the_machines_of_snapshots(shop: Demo, tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    files = []
+    for name, version, python in (("old", "12", "3.11.2"), ("new", "13", "3.13.5")):
+        file = tmp_path / f"{name}.json"
+        assert home.envcheck("collect", "--output", file).returncode == 0
+        told = json.loads(file.read_bytes())
+        told["machine"]["collector"]["python"] = python
+        told["machine"]["host"]["facts"] |= {"os_id": "debian", "os_version": version}
+        file.write_text(json.dumps(told))
+        files += ["--for", file]
+    _, told, index = bundled(shop, home, *files)
+    assert index["systems"] == {"3.13": ["new.json"]} and index["release"] == "2.0"
+    assert "old.json (its Python is 3.11)" in told
+
+
+def test_it_carries_an_interpreter_where_uv_can_get_one(shop: Demo, tmp_path: Path) -> None:
+    """A stand-in for uv's download: an archive whose Python starts this one."""
+    machine = platform.machine()
+    name = f"cpython-{MINOR}.99-linux-{machine}-gnu"
+    archive = standin_python(tmp_path)
+    entry = {
+        "name": "cpython", "arch": {"family": machine, "variant": None}, "os": "linux", "libc": "gnu",
+        "major": 3, "minor": sys.version_info[1], "patch": 99, "prerelease": "", "variant": None,
+        "url": archive.as_uri(), "sha256": hashlib.sha256(archive.read_bytes()).hexdigest(), "build": "1",
+    }  # fmt: skip
+    downloads = pythons(tmp_path / "uv", {name: entry})
+    made, told, index = bundled(
+        shop, Home(tmp_path / "maker"), "--for-python", MINOR, "--release", "1.0",
+        UV_PYTHON_DOWNLOADS_JSON_URL=str(downloads),
+    )  # fmt: skip
+    assert index["carries"] == name and f"{name}, " in told, told
+    carried = made / "python" / f"{name}.tar.gz"
+    assert carried.read_bytes() == archive.read_bytes()
+    there = Home(tmp_path / "there")
+    done = setup(made, there, programs(tmp_path / "bin"))
+    unpacked = there.folder / "data/uv/python" / name / "bin/python"
+    # Further than that it does not come with a stand-in for pip.
+    assert unpacked.exists() and f"making {there.folder}/venv with" in done.stderr.decode()
+    has_one = Home(tmp_path / "has one")
+    path = programs(tmp_path / "with python")
+    (path / f"python{MINOR}").symlink_to(sys.executable)
+    done = setup(made, has_one, path)
+    assert f"making {has_one.folder}/venv with" in done.stderr.decode()
+    assert not (has_one.folder / "data/uv").exists()
+    carried.write_bytes(carried.read_bytes()[:-1])
+    done = setup(made, Home(tmp_path / "damaged"), tmp_path / "bin")
+    assert done.returncode == 2 and b"is damaged: copy the bundle again" in done.stderr
+
+
+def standin_python(folder: Path) -> Path:
+    """As uv downloads one: a folder "python", whose programs start this Python here."""
+    archive = folder / "python.tar.gz"
+    script = f'#!/bin/sh\nexec {sys.executable} "$@"\n'.encode()
+    with tarfile.open(archive, "w:gz") as tar:
+        for program in ("python", "python3", f"python{MINOR}"):
+            entry = tarfile.TarInfo(f"python/bin/{program}")
+            entry.mode, entry.size = 0o755, len(script)
+            tar.addfile(entry, io.BytesIO(script))
+        data = Path(sysconfig.get_path("stdlib")).glob("_sysconfigdata_*.py")  # uv reads it
+        for file in data:
+            tar.add(file, f"python/lib/python{MINOR}/{file.name}")
+    return archive
+
+
+def programs(folder: Path) -> Path:
+    """A PATH with a shell's programs, and no Python."""
+    folder.mkdir()
+    for name in (
+        "sh",
+        "dirname",
+        "cut",
+        "sha256sum",
+        "mkdir",
+        "mktemp",
+        "tar",
+        "gzip",
+        "ln",
+        "mv",
+        "rmdir",
+    ):
+        found = next(
+            Path(place, name)
+            for place in os.environ["PATH"].split(":")
+            if Path(place, name).is_file()
+        )
+        (folder / name).symlink_to(found)
+    return folder
+
+
+def setup(bundle: Path, home: Home, path: Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["sh", bundle / "setup.sh", home.folder / "venv"],
+        env={**home.variables, "PATH": str(path)},
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
