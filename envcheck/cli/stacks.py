@@ -10,7 +10,7 @@ from . import messages
 from .parser import Parser
 
 # What else people call a stack.
-_ALIASES = {"tensorflow-gpu": "tensorflow"}
+_ALIASES = {"tensorflow-gpu": "tensorflow", "pytorch": "torch", "pytorch-cpu": "torch-cpu"}
 
 
 def add_arguments(parser: Parser, without: str = "what fits best") -> None:

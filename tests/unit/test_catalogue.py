@@ -20,6 +20,7 @@ def test_the_stacks_in_the_order_in_which_they_are_preferred() -> None:
         "tensorflow-cpu",
         "tensorflow1",
         "torch",
+        "torch-cpu",
     ]
 
 
