@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..exit_codes import ExitCode, UsageError
-from . import files, selection, sources, stacks
+from . import environments, files, selection, sources, stacks
 from .parser import Parser
 from .style import style_of
 from .terminal import Terminal, add_quiet
@@ -60,6 +60,8 @@ def add_arguments(parser: Parser) -> None:
         metavar="PLACE",
         help="a new directory, or a file whose name ends in .tar (needed)",
     )
+    environments.add_yes(parser, asks=False)
+    parser.rare("--yes")
     add_quiet(parser)
 
 

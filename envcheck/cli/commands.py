@@ -11,8 +11,8 @@ HEADINGS = {
     "commands": {
         "doctor": "say what is wrong with this machine, why, and what to type",
         "install": "install TensorFlow for this machine, verified by the doctor",
-        "bench": "train models as people do it: how fast, and how fast it should be",
-        "soak": "all GPUs under load for minutes or days, each result compared to the bit",
+        "bench": "train models: how fast it is, and how fast it should be",
+        "soak": "load all GPUs for hours, and compare every result",
         "releases": "installable releases, and why others do not fit",
         "run": "run a command in the installed environment",
         "shell": "open a shell in the installed environment",
@@ -25,7 +25,7 @@ HEADINGS = {
     },
     "other machines and programs": {
         "fleet": "the same for many machines: ask, judge, install, compare",
-        "diff": "what changed between two Snapshots, or since one, that matters",
+        "diff": "what changed between two Snapshots, or since one",
         "collect": "write the facts of this machine into a file (a Snapshot)",
         "bundle": "write all that a machine without a network needs",
         "collector": "write the collector as one file, to run without envcheck",

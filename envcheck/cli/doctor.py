@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import json_text, plugins
@@ -40,7 +42,7 @@ exit codes: 0 no check failed, 1 one did, 2 wrong usage or unreadable input,
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.epilog, parser.more = EPILOG, MORE
+    parser.epilog, parser.more, parser.meant = EPILOG, MORE, _meant
     where = parser.add_mutually_exclusive_group()
     sources.add_target(where)
     where.add_argument(
@@ -80,6 +82,19 @@ def add_arguments(parser: Parser) -> None:
         *("--engine", "--entrypoint", "--deadline", "--save", "--exit-zero"),
         *("--expect", "--label"),
     )
+
+
+def _meant(word: str) -> str:
+    """What a word without an option is likely to be: a file, a directory, or what to look at."""
+    if Path(word).is_dir():
+        return f"envcheck doctor --target {shlex.quote(word)}"
+    if Path(word).is_file():
+        return f"envcheck doctor --from {shlex.quote(word)}"
+    try:
+        _selection([word])
+    except UsageError:
+        return ""
+    return f"envcheck doctor --only {shlex.quote(word)}"
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -43,6 +43,20 @@ def add_other_owner(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_agreement(parser: argparse.ArgumentParser, *, asks: bool = False) -> None:
+    """--yes and --dry-run, the same for every command that changes what is installed."""
+    add_yes(parser, asks=asks)
+    parser.add_argument("--dry-run", action="store_true", help="show what would happen, and stop")
+
+
+def add_yes(parser: argparse.ArgumentParser, *, asks: bool = True) -> None:
+    """asks: whether the command does, without it; the others take the option, so that scripts may give it."""
+    about = (
+        "do not ask" if asks else "nothing is asked here; taken so that scripts may always give it"
+    )
+    parser.add_argument("--yes", "-y", action="store_true", help=about)
+
+
 def agreed(question: str) -> bool:
     """Whether the user says yes. Raises UsageError where there is no terminal to ask on."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -25,7 +25,7 @@ examples:
   envcheck install                     what fits this machine best
   envcheck install --plan              what it would do, touching nothing
   envcheck install tensorflow-cpu      for a machine without a GPU
-  envcheck install nvidia-tf1 --release 23.03
+  envcheck install nvidia-tf1 23.03    this release
   envcheck install ngc-tf2             NVIDIA's newest container that fits
   envcheck run python train.py         then: a command in it"""
 
@@ -55,7 +55,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--offline",
         metavar="BUNDLE",
-        help="install what envcheck bundle wrote, without a network",
+        help="install this bundle, without a network",
     )
     parser.add_argument(
         "--path",
@@ -63,7 +63,9 @@ def add_arguments(parser: Parser) -> None:
         help="where to (default: ~/.local/share/envcheck/envs/STACK)",
     )
     environments.add_other_owner(parser)
-    parser.add_argument("--plan", action="store_true", help="show what would happen, and stop")
+    parser.add_argument(
+        "--plan", "--dry-run", action="store_true", help="show what would happen, and stop"
+    )
     parser.add_argument(
         "--dockerfile",
         metavar="DIR",
@@ -84,11 +86,12 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="with --upgrade or --fresh: install the packages that you added in the new version, too",
     )
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    environments.add_yes(parser)
     terminal.add_amount(parser, verbose="a plan with every package and step")
     environments.add_wait(parser, 600.0)
     files.add_format(parser, json="for programs")
-    parser.rare("--engine", "--installer", "--wait", "--dockerfile", "--allow-other-owner")
+    rare = "--engine --installer --keep-added --wait --dockerfile --allow-other-owner"
+    parser.rare(*rare.split())
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -29,8 +29,9 @@ start here:
   envcheck releases                what can be installed on it
   envcheck install                 what fits best, verified by the doctor
   envcheck run python train.py     a command in it
-  envcheck COMMAND --help          the options of a command
+  envcheck COMMAND --help          the options of a command"""
 
+MORE = """\
 exit codes:
   0  healthy or done             4  envcheck could not look
   1  problems were found         5  failed, and everything is as it was before
@@ -91,6 +92,7 @@ def build_parser(argv: Sequence[str] = ()) -> Parser:
         epilog=EPILOG,
         allow_abbrev=False,  # of a command's options it would say which are ambiguous among its own
     )
+    parser.more = MORE
     parser.add_argument(
         "-V",
         "--version",

@@ -51,6 +51,8 @@ class Parser(argparse.ArgumentParser):
         self.rest = (
             ""  # the name under which everything after "--" is found, where others' options follow
         )
+        # What the user may have meant by a word too many: a command line, or "".
+        self.meant: Callable[[str], str] = lambda word: ""
         self._hidden: list[argparse.Action] = []
         self._rare: list[argparse.Action] = []
         self._positionals.title = "arguments"
@@ -159,7 +161,7 @@ class Parser(argparse.ArgumentParser):
             option = word.partition("=")[0]
             near = did_you_mean(option, self._option_string_actions)
             self.error(f'there is no option "{option}"{near}')
-        self.error(f'unexpected argument "{word}"')
+        self._stop(f'unexpected argument "{word}"', self.meant(word) or f"{self.prog} --help")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:

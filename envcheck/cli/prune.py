@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="versions to keep beside the one in use (default: 1, for a rollback)",
     )
     environments.add_other_owner(parser)
-    parser.add_argument("--dry-run", action="store_true", help="show what would go, and stop")
+    environments.add_agreement(parser)
     files.add_format(parser, json="for programs")
 
 

@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="this one; the start of its name is enough",
     )
+    environments.add_agreement(parser)
     environments.add_wait(parser)
     environments.add_other_owner(parser)
 
@@ -32,10 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from ..install.reports import environments as report
     from ..install.transaction import roots
-    from ..install.transaction.current import rollback
+    from ..install.transaction.current import destination, rollback
 
     root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
     to = roots.version_id(root, arguments.to)
+    if arguments.dry_run:
+        before, chosen = destination(root, to)
+        files.write(None, f"Would be in use: {chosen}, in place of {before or 'none'}\n")
+        return ExitCode.HEALTHY
     done = rollback(root, to, wait=arguments.wait, tell=messages.say)
     files.write(None, lines_in_place(report.rolled_back(done, **style_of(sys.stdout)._asdict())))
     return ExitCode.HEALTHY

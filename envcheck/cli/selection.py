@@ -26,9 +26,16 @@ def add_arguments(parser: Parser) -> Groups:
     """What says what is to be installed; more options of one mode go into its group."""
     stacks.add_arguments(parser)
     parser.add_argument(
-        "--release",
+        "named_release",
+        nargs="?",
         metavar="RELEASE",
         help="such as 2.20.0 or 23.03 (default: the newest that fits)",
+    )
+    parser.add_argument(
+        "--release",
+        "--version",
+        metavar="RELEASE",
+        help="the same as an option",
     )
     parser.add_argument(
         "--python",
@@ -68,6 +75,8 @@ def add_arguments(parser: Parser) -> Groups:
     parser.rare(
         "--mode",
         "--stack",
+        "--release",
+        "--image",
         "--with",
         "--allow-insecure",
         "--jobs",

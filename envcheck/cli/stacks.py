@@ -19,8 +19,8 @@ def add_arguments(parser: Parser, without: str = "what fits best") -> None:
         "named",
         nargs="?",
         metavar="STACK",
-        help="tensorflow, tensorflow-cpu, nvidia-tf1, torch, jax (virtual environments), ngc-tf2, ngc-torch"
-        f" (containers) …, or a TOML file of your own (default: {without})",
+        help="tensorflow, tensorflow-cpu, nvidia-tf1, torch, jax …, ngc-tf2, ngc-torch … (containers), or a"
+        f" TOML file of your own (default: {without})",
     )
     parser.add_argument("--stack", metavar="STACK", help="the same as an option")
     parser.add_argument(
@@ -40,7 +40,7 @@ def settle(arguments: argparse.Namespace) -> None:
     named, stack, mode = arguments.named or "", arguments.stack or "", arguments.mode
     if named and stack and named != stack:
         raise UsageError(f'"{named}" and --stack {stack} are two stacks: name one of them')
-    stack = named or stack
+    stack = _without_release(arguments, named or stack)
     if stack in _ALIASES:
         messages.say(f"{stack} is the stack {_ALIASES[stack]} here")
         stack = _ALIASES[stack]
@@ -48,12 +48,6 @@ def settle(arguments: argparse.Namespace) -> None:
     if beside := getattr(arguments, "with", None):
         stack = _with(stack, beside, images)
     elif stack and stack not in images and not (load.is_known(stack) or load.is_file(stack)):
-        name, double, release = stack.partition("==")
-        if double and name in load.names():
-            raise UsageError(
-                f'"{stack}" is not the name of a stack',
-                f"envcheck install {name} --release {release}",
-            )
         raise load.unknown(stack, [*load.names(), *images])
     of_images = stack in images or getattr(arguments, "image", None)
     meant = "container" if of_images else "wheel"
@@ -68,6 +62,20 @@ def settle(arguments: argparse.Namespace) -> None:
         raise UsageError(f'"{stack}" is not --flavour {flavour}: leave out one of them')
     arguments.stack = stack or None
     arguments.mode = mode or meant
+
+
+def _without_release(arguments: argparse.Namespace, stack: str) -> str:
+    """The stack's name alone: its release may follow it after "==" or as a word of its own."""
+    name, double, attached = stack.partition("==")
+    given = [getattr(arguments, "release", None), getattr(arguments, "named_release", None)]
+    releases = list(dict.fromkeys(release for release in [*given, attached] if release))
+    if len(releases) > 1:
+        raise UsageError(f"{' and '.join(releases)} are two releases: name one of them")
+    if double and (not name or not attached or "release" not in arguments):
+        known = f"envcheck releases {name}" if name else "envcheck releases"
+        raise UsageError(f'"{stack}" is not the name of a stack', f"{known} lists the releases")
+    arguments.release = releases[0] if releases else None
+    return name
 
 
 def _with(stack: str, beside: str, images: Collection[str]) -> str:

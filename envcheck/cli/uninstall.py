@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="this version only; the start of its name is enough",
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    environments.add_agreement(parser, asks=True)
     environments.add_wait(parser)
     environments.add_other_owner(parser)
 
@@ -40,9 +40,12 @@ def run(arguments: argparse.Namespace) -> int:
     root = roots.find(arguments.name, any_owner=arguments.allow_other_owner)
     only = roots.version_id(root, arguments.only)
     chosen = uninstall.check(root, only)
-    if not arguments.yes:
-        size = uninstall.bytes_of(chosen)
-        asked = report.question(str(root.path), chosen, not only, size)
+    if arguments.dry_run or not arguments.yes:
+        what = report.going(str(root.path), chosen, not only, uninstall.bytes_of(chosen))
+        if arguments.dry_run:
+            files.write(None, f"Would be removed: {what}\n")
+            return ExitCode.HEALTHY
+        asked = f"Remove {what}? [y/N] "
         if not environments.agreed(asked):
             messages.say("nothing was removed")
             return ExitCode.INTERRUPTED

@@ -86,13 +86,12 @@ def pruned(done: Pruned, **style: Any) -> str:
     return page.text()
 
 
-def question(directory: str, versions: Sequence[Version], whole: bool, bytes_total: int) -> str:
-    """What is asked before something is uninstalled."""
+def going(directory: str, versions: Sequence[Version], whole: bool, bytes_total: int) -> str:
+    """What would be uninstalled, before it is."""
     names = ", ".join(version.id for version in versions)
     what = f"{directory} with all of its versions" if whole else names
     of_images = any(version.is_container for version in versions)
-    with_what = "with their images" if of_images else size(bytes_total)
-    return f"Remove {what} ({with_what})? [y/N] "
+    return f"{what} ({'with their images' if of_images else size(bytes_total)})"
 
 
 def _environment(page: Page, found: EnvironmentState) -> None:

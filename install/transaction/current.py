@@ -57,6 +57,13 @@ def rollback(
     )
 
 
+def destination(root: Root, to: str = "") -> tuple[str, str]:
+    """What is in use, and what a rollback would put in its place. Nothing is changed. Raises as ``rollback``
+    does for a version that is not there."""
+    before = root.current_id() or ""
+    return before, _choose(root, existing.usable(root, Journal(root.journal)), to, before)
+
+
 def use(root: Root, journal: Journal, version_id: str) -> list[str]:
     """Let ``current`` lead to that version, and write that down. Only under the root's lock.
 

@@ -185,6 +185,20 @@ def test_uninstalling_asks_where_somebody_is(root: Path) -> None:
         assert (code, root.exists()) == ((130, True) if left else (0, False))
 
 
+def test_a_dry_run_changes_nothing(root: Path) -> None:
+    one, two = install(root, "1"), install(root, "2")
+    before = everything(root)
+    assert f"Would be removed: {root} with all of its versions" in said("uninstall", "--dry-run")
+    told = said("uninstall", "--version", one.version, "--dry-run", "--yes")
+    assert told.startswith(f"Would be removed: {one.version} (")
+    told = said("rollback", "--dry-run", "--yes")
+    assert told == f"Would be in use: {one.version}, in place of {two.version}\n"
+    assert "no such verified version" in refused(envcheck("rollback", "--to", "9", "--dry-run"))
+    assert everything(root) == before
+    assert one.version in said("rollback", "--yes")
+    assert "Freed" in said("prune", "--yes")
+
+
 def test_uninstall_takes_all_of_ours_and_nothing_else(root: Path) -> None:
     install(root, "1")
     install(root, "2")

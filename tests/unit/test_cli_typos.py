@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +125,41 @@ def test_nearest_minds_no_case_and_says_nothing_where_nothing_is_near() -> None:
     assert nearest("Drv-02", ["DRV-002", "GPU-002"]) == "DRV-002"
     assert (nearest("pdf", ["text", "json"]), nearest("", ["text"]), nearest("x", [])) == ("",) * 3
     assert did_you_mean("pdf", ["text"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [
+        ("gpu", "envcheck doctor --only gpu"),
+        ("DRV-002", "envcheck doctor --only DRV-002"),
+        ("machine.json", "envcheck doctor --from machine.json"),
+        ("venv", "envcheck doctor --target venv"),
+        ("nonsense", "envcheck doctor --help"),
+    ],
+)
+def test_a_word_too_many_for_the_doctor_is_put_where_it_belongs(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    word: str,
+    command: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "machine.json").touch()
+    told = refused(capsys, f"doctor {word}")
+    assert told == [f'envcheck doctor: unexpected argument "{word}"', f"hint: {command}"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "prune --yes --dry-run",
+        "rollback tf -y --dry-run",
+        "uninstall tf --yes --dry-run",
+        "bundle tensorflow --yes --output x",
+        "install tensorflow --yes --dry-run",
+    ],
+)
+def test_yes_and_dry_run_are_taken_by_every_command_that_changes_something(line: str) -> None:
+    assert build_parser(line.split()).parse_args(line.split()).yes
