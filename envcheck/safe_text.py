@@ -83,3 +83,16 @@ def styled(text: str) -> str:
 def json_text(text: str) -> str:
     """A JSON text whose strings hold nothing that cannot be printed: read again, the same values."""
     return _escaped_json(text)
+
+
+def of_error(error: BaseException) -> str:
+    """ "ValueError: no such fan (fan_turns, line 12)": with the innermost place of its traceback."""
+    try:
+        words = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - its own __str__ fails
+        words = type(error).__name__
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = "" if trace is None else f" ({trace.tb_frame.f_code.co_name}, line {trace.tb_lineno})"
+    return one_line(words) + where

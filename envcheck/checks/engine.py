@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
+from .. import safe_text
 from ..facts.missing import CannotJudge
 from ..facts.profile import Profile
 from ..facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS, Document, Snapshot
@@ -20,7 +21,7 @@ from ..findings.model import (
     Verdict,
     unjudged,
 )
-from . import purpose
+from . import foreign, purpose
 from .registry import Check, all_checks, areas
 from .system_commands import adapted
 
@@ -40,15 +41,9 @@ def diagnose(
     chosen = {check.code for check in every if is_chosen(check, only, skip)}
     needed = snapshot if len(chosen) == len(every) else _needed(snapshot, every, chosen)
     view = SnapshotView(needed, profile)
-    results = [
-        _result(
-            check,
-            _judge(check, view)
-            if check.code in chosen
-            else [Unjudged("skipped", "left out by --only or --skip")],
-        )
-        for check in every
-    ]
+    verdicts = _judge((check for check in every if check.code in chosen), view)
+    left_out: list[Verdict] = [Unjudged("skipped", "left out by --only or --skip")]
+    results = [_result(check, verdicts.get(check.code, left_out)) for check in every]
     results = [_for_this_machine(result, view) for result in results]
     told = _consequences(results, {c.code: c for c in every})
     return Diagnosis(_without_unneeded(told, purpose.cpu_builds(view)))
@@ -89,22 +84,31 @@ def _with_sections(document: Document, needed: frozenset[str]) -> Document:
     return msgspec.structs.replace(document, **dict.fromkeys(others), extensions=extensions)
 
 
-def _judge(check: Check, view: SnapshotView) -> list[Verdict]:
+def _judge(checks: Iterable[Check], view: SnapshotView) -> dict[str, list[Verdict]]:
+    """{a check's code: what it says}"""
+    found: dict[str, list[Verdict]] = {}
+    asked = []
+    for check in checks:
+        try:
+            if areas()[check.area].of_target:
+                _ = view.target  # raises Skip where none was looked at
+        except CannotJudge as why:
+            found[check.code] = [unjudged(why)]
+            continue
+        if check.plugin is None:
+            found[check.code] = _judge_own(check, view)
+        else:
+            asked.append(check)
+    return found | foreign.judge(view, asked)
+
+
+def _judge_own(check: Check, view: SnapshotView) -> list[Verdict]:
     verdicts: list[Verdict] = []
     try:
-        if areas()[check.area].of_target:
-            _ = view.target  # raises Skip where none was looked at
-        verdicts.extend(check.judge(view))
-    except CannotJudge as why:
-        verdicts.append(unjudged(why))
+        foreign.take(check, view, verdicts)
     except Exception as error:  # noqa: BLE001 - a check that crashes is itself a finding
-        where = _innermost(error)
-        verdicts.append(
-            Unjudged(
-                "could-not-run", f"the check crashed: {type(error).__name__}: {error} ({where})"
-            )
-        )
-        verdicts.append(
+        verdicts += [
+            Unjudged("could-not-run", f"the check crashed: {safe_text.of_error(error)}"),
             Finding(
                 "warn",
                 f"envcheck's own check {check.code} crashed on this snapshot.",
@@ -113,19 +117,9 @@ def _judge(check: Check, view: SnapshotView) -> list[Verdict]:
                     ["envcheck collect --output snapshot.json"],
                 ),
                 headline=f"envcheck's own check {check.code} crashed",
-            )
-        )
+            ),
+        ]
     return verdicts
-
-
-def _innermost(error: BaseException) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return "?"
-    code = trace.tb_frame.f_code
-    return f"{code.co_name}, line {trace.tb_lineno}"
 
 
 def _headed(finding: Finding, check: Check) -> Finding:

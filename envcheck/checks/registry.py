@@ -9,7 +9,7 @@ group ``envcheck.checks`` names (see `envcheck.plugins`):
     from envcheck.checks.registry import Area, check
     from envcheck.findings.model import (Finding, Remedy)
 
-    AREA = Area(name="fans", title="Fans", position=200, needs=frozenset(("host", "acme_fans")))
+    AREA = Area(name="fans", title="Fans", position=200)
 
     @check("FAN-001", title="Fans turn", problem="a fan stands still", about="...", sources=["..."])
     def fans_turn(view):
@@ -18,7 +18,8 @@ group ``envcheck.checks`` names (see `envcheck.plugins`):
 
 It may not use the prefix of one of our codes (``GPU-``), nor the name of one of our areas; a module that
 imports the AREA of one of ours instead of making one adds checks to it. Whatever is wrong with it is
-reported by PLG-001, and nothing of it is registered.
+reported by PLG-001, and nothing of it is registered. Its module is imported, and its checks are run, in
+processes of their own (`foreign`): here is only what it says of them.
 """
 
 from __future__ import annotations
@@ -28,15 +29,17 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
-from types import ModuleType
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from .. import plugins, safe_text
+from ..facts.missing import CouldNotRun
+from ..facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS
 from ..facts.view import SnapshotView
 from ..findings.model import Verdict
-from ..plugins import use
+from ..plugins import apart
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -62,19 +65,18 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     title: str
     position: int
-    needs: frozenset[str]
+    needs: frozenset[str] = MACHINE_SECTIONS | TARGET_SECTIONS | {"extensions"}
     of_target: bool = False
 
 
-class Check(msgspec.Struct, frozen=True):
-    """One registered check.
+class CheckText(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check says of itself.
 
     problem: what is wrong where it finds something, in about 50 characters, for a verdict of one line: a
     predicate that follows a device ("has PCIe errors"), or a phrase that stands alone ("no NVIDIA GPU on
     the PCI bus"). A Finding's own headline says more.
     follows: codes of checks whose failure explains this one's: it is then shown as a consequence.
     about: what it means, for `envcheck explain`; sources: where the knowledge comes from.
-    needs: the Snapshot's sections that it rests on, where those are fewer than its area's.
     systems: the acceleration systems that it judges ("xla"), by which names --only takes it, too.
     """
 
@@ -84,15 +86,27 @@ class Check(msgspec.Struct, frozen=True):
     about: str
     sources: tuple[str, ...]
     follows: tuple[str, ...]
-    judge: Judge
     problem: str
-    needs: frozenset[str] = frozenset()
     systems: tuple[str, ...] = ()
+    needs: frozenset[str] = frozenset()
 
     @property
     def sections(self) -> frozenset[str]:
-        """The Snapshot's sections that it rests on."""
         return self.needs or areas()[self.area].needs
+
+
+class Check(CheckText, frozen=True, kw_only=True):
+    """One registered check. plugin: the entry point that it comes from; None of envcheck's own."""
+
+    judge: Judge
+    plugin: Any = None
+
+
+class Described(msgspec.Struct, frozen=True):
+    """The checks that a plug-in registers, and their areas."""
+
+    areas: list[Area]
+    checks: list[CheckText]
 
 
 _CODE = re.compile(r"[A-Z][A-Z0-9]{1,15}-\d{3}")
@@ -125,16 +139,16 @@ def check(
         if _areas.setdefault(area.name, area) != area:
             raise ValueError(f"the area {area.name} is registered twice")
         _checks[code] = Check(
-            code,
-            area.name,
-            title,
-            about,
-            tuple(sources),
-            tuple(follows),
-            judge,
-            problem,
-            needs,
-            tuple(systems),
+            code=code,
+            area=area.name,
+            title=title,
+            about=about,
+            sources=tuple(sources),
+            follows=tuple(follows),
+            judge=judge,
+            problem=problem,
+            systems=tuple(systems),
+            needs=needs,
         )
         return judge
 
@@ -158,34 +172,60 @@ def _load() -> None:
         if package.ispkg:
             for module in _modules(package.name):
                 importlib.import_module(module.name)
-    own = frozenset(map(_prefix, _checks))
-    use("envcheck.checks", partial(_add, own=own))
+    if entries := plugins.use("envcheck.checks", lambda entry: entry):
+        _add_all(list(entries.values()))
 
 
-def _add(entry: EntryPoint, own: frozenset[str]) -> None:
-    """Register a plug-in's checks, all or none. ``own``: the prefixes of envcheck's own codes."""
-    areas_before, checks_before = dict(_areas), dict(_checks)
-    try:
-        loaded = entry.load()
-        if not isinstance(loaded, ModuleType):
-            loaded()
-        _accept([code for code in _checks if code not in checks_before], own)
-    except BaseException:
-        for registered, before in ((_areas, areas_before), (_checks, checks_before)):
-            registered.clear()
-            registered.update(before)  # type: ignore[arg-type]  # each of its own kind
-        raise
+def registered() -> tuple[dict[str, Area], dict[str, Check]]:
+    """What has been registered in this process by the modules that are imported already."""
+    return _areas, _checks
 
 
-def _accept(codes: list[str], own: frozenset[str]) -> None:
-    """Raises ValueError where a plug-in may not have these codes."""
-    if not codes:
+def _add_all(entries: list[EntryPoint]) -> None:
+    """Register the plug-ins' checks, of each all or none."""
+    job = "envcheck.checks.foreign:describe"
+    own = frozenset(_checks)
+    answers = apart.ask_all([apart.PluginQuestion(entry, job) for entry in entries])
+    for entry, (answer,) in zip(entries, answers, strict=True):
+        try:
+            if answer.reason:
+                raise ValueError(answer.reason)
+            _add(entry, msgspec.json.decode(answer.value, type=Described), own)
+        except ValueError as error:
+            plugins.add_problem(entry.group, entry.name, safe_text.one_line(str(error)))
+
+
+def _add(entry: EntryPoint, described: Described, own: frozenset[str]) -> None:
+    """Raises ValueError where the plug-in may not have these checks."""
+    if not described.checks:
         raise ValueError("it registers no check")
-    for code in codes:
-        if not _CODE.fullmatch(code):
-            raise ValueError(f"{code!r} is not a code such as FAN-001")
-        if _prefix(code) in own:
-            raise ValueError(f"{code}: codes that begin with {_prefix(code)}- are envcheck's own")
+    systems = {system for code in own for system in _checks[code].systems}
+    for area in described.areas:
+        if _areas.get(area.name, area) != area or area.name in systems:
+            raise ValueError(f"the area {area.name} is registered twice")
+    for one in described.checks:
+        _accept(one, own)
+    _areas.update((area.name, area) for area in described.areas)
+    for one in described.checks:
+        fields = {name: getattr(one, name) for name in one.__struct_fields__}
+        _checks[one.code] = Check(**fields, judge=_elsewhere, plugin=entry)
+
+
+def _accept(one: CheckText, own: frozenset[str]) -> None:
+    if one.code in _checks:
+        raise ValueError(f"{one.code} is registered twice")
+    if not _CODE.fullmatch(one.code):
+        raise ValueError(f"{one.code!r} is not a code such as FAN-001")
+    if _prefix(one.code) in set(map(_prefix, own)):
+        raise ValueError(
+            f"{one.code}: codes that begin with {_prefix(one.code)}- are envcheck's own"
+        )
+    if one.systems:
+        raise ValueError(f"{one.code}: acceleration systems are envcheck's own")
+
+
+def _elsewhere(view: SnapshotView) -> Iterable[Verdict]:
+    raise CouldNotRun("a check of a plug-in runs in a process of its own")
 
 
 def _prefix(code: str) -> str:

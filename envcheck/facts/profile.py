@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Union
+from typing import Any, NamedTuple
 
-Value = Union[bool, int, float, str, list["Value"]]
+Value = bool | int | float | str | list[Any]  # a list of these
 
 
 class Wanted(NamedTuple):

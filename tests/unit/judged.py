@@ -60,5 +60,12 @@ def assert_case(code: str, snapshot: Snapshot, outcome: str, words: str) -> None
 def failing(code: str) -> registry.Check:
     """A check of another area that fails, to see what follows from it."""
     return registry.Check(
-        code, "pci", "test", "", (), (), lambda _view: [Finding("fail", f"{code} fails")], "fails"
+        code=code,
+        area="pci",
+        title="test",
+        about="",
+        sources=(),
+        follows=(),
+        judge=lambda _view: [Finding("fail", f"{code} fails")],
+        problem="fails",
     )

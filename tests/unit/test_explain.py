@@ -43,8 +43,11 @@ MISMATCH = Check(
     judge=nothing,
     problem="versions differ",
 )
-TENSOR = Check("TC-001", "tensorcores", "Tensor Cores engage", "About.", (), (), nothing, "p")
-HOST = Check("HOST-001", "host", "word " * 30, "About.", (), (), nothing, "p")
+OTHER = msgspec.structs.replace(MISMATCH, about="About.", sources=(), follows=(), problem="p")
+TENSOR = msgspec.structs.replace(
+    OTHER, code="TC-001", area="tensorcores", title="Tensor Cores engage"
+)
+HOST = msgspec.structs.replace(OTHER, code="HOST-001", area="host", title="word " * 30)
 
 
 def plain(text: str) -> str:

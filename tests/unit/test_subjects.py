@@ -91,7 +91,16 @@ def test_every_finding_of_a_known_failure_names_its_subject_with_an_id() -> None
 def effect_of(cause: list[Subject], effect: list[Subject]) -> CheckResult:
     def check(code: str, subjects: list[Subject], *follows: str) -> Check:
         judge = lambda view: [Finding("fail", "Bad.", subjects)]  # noqa: E731
-        return Check(code, "gpu", "t", "a", ("s",), follows, judge, "is bad")
+        return Check(
+            code=code,
+            area="gpu",
+            title="t",
+            about="a",
+            sources=("s",),
+            follows=follows,
+            judge=judge,
+            problem="is bad",
+        )
 
     checks = [check("T-1", cause), check("T-2", effect, "T-1")]
     return diagnose(gpu_snapshot(H100), checks=checks).results[1]

@@ -80,6 +80,12 @@ DOORS = {
     },
     PACKAGE / "__init__.py": {"envcheck.collector.version.VERSION"},
     PACKAGE / "install" / "processes.py": {"envcheck.collector.runtime.process"},
+    PACKAGE / "plugins" / "apart.py": {"envcheck.collector.runtime.process"},
+    # the process that a plug-in's code runs in
+    PACKAGE / "plugins" / "inside.py": {
+        "envcheck.collector.runtime.forked",
+        "envcheck.collector.runtime.orphans",
+    },
 }
 
 

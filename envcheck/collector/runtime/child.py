@@ -4,15 +4,18 @@ import contextlib
 import importlib
 import json
 import os
+import signal
 import sys
 
 from ..facts import Facts, dumps
-from . import shadows
+from . import orphans, shadows
 from .context import Context
 
 # What stands between the marks is the answer, whatever a chatty sitecustomize or library prints.
 BEGIN = "\n<<<envcheck facts\n"
 END = "\nenvcheck facts>>>\n"
+
+OWN = "envcheck.collector.probes."
 
 # Started as `python -c BOOTSTRAP ROOT MODULE PARAMS`. ROOT holds the package, as a directory or inside
 # a zip; sys.path stays the way the interpreter's user has it.
@@ -33,6 +36,8 @@ BOOTSTRAP = PACKAGE + (
 def main(module, params):
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints from here on is not part of the answer
+    if not module.startswith(OWN):
+        _stand_in()
     params = json.loads(params)
     context = Context(dict(os.environ), root=params.pop("root", "/"), params=params)
     with shadows.hidden():
@@ -46,6 +51,26 @@ def main(module, params):
         sys.stderr.flush()
     # Libraries that a probe loaded may crash or hang in their exit handlers: the answer is out.
     os._exit(0)
+
+
+def _stand_in():
+    """Fork, and go on in the child: this process is the only parent that another package's probe can kill.
+
+    It ends as the child does, and the collector names the probe that it stands for.
+    """
+    tie = orphans.tie(os.getpid())
+    pid = os.fork()
+    if pid == 0:
+        if tie is not None:
+            tie()
+        return
+    status = os.waitpid(pid, 0)[1]
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(os.WEXITSTATUS(status))
 
 
 def _from_file(path):

@@ -32,6 +32,7 @@ class _Progress(object):
     def __init__(self, position):
         self.first = self.next = position
         self.current = None
+        self.over = False  # the child does no other item
 
     def take(self, line, answers):
         message = json.loads(line.decode("ascii"))
@@ -43,6 +44,7 @@ class _Progress(object):
             answers[self.current].failure = message["end"]
             self.next = self.current + 1
             self.current = None
+            self.over = message["last"]
 
 
 def each(items, work, limit, budget, doing):
@@ -126,8 +128,9 @@ def _work_on(items, work, position, writer):
             fresh = work(items[index], lambda facts: send({"tell": facts}))
         except Exception as error:
             failure = from_error(error)
-        send({"end": failure})
-        if not fresh:
+        last = not fresh or index + 1 == len(items)
+        send({"end": failure, "last": last})
+        if last:
             break
 
 
@@ -148,6 +151,8 @@ def _listen(reader, answers, progress, limit, stop):
         pending = lines.pop()
         for line in lines:
             progress.take(line, answers)
+        if progress.over:
+            return True  # a process that a library has left behind may keep the pipe open
         if lines:
             deadline = min(stop, time.monotonic() + limit)
 

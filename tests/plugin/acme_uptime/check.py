@@ -2,7 +2,7 @@ from envcheck.checks.registry import Area, check
 from envcheck.facts.view import facts_of
 from envcheck.findings.model import Finding, Remedy
 
-AREA = Area(name="acme", title="ACME's own", position=200, needs=frozenset(("host", "acme_uptime")))
+AREA = Area(name="acme", title="ACME's own", position=200)
 
 
 @check(

@@ -6,20 +6,25 @@
 Groups: "envcheck.checks" names a module or a function that registers checks (`checks/registry.py` says how),
 "envcheck.reports" a function from a Report to text; "envcheck.probes" names a module and "envcheck.stacks" a
 package, of which only the place of the files is taken.
+
+Nothing of another package is imported into this process: its code runs in processes of its own (`apart`).
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from .. import safe_text
+
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
     from importlib.metadata import EntryPoint
 
 GROUPS = ("envcheck.checks", "envcheck.probes", "envcheck.stacks", "envcheck.reports")
@@ -37,6 +42,7 @@ class Problem(msgspec.Struct, frozen=True, order=True):
 
 
 _problems: set[Problem] = set()
+_is_inside = False  # this process runs a plug-in's code
 
 
 def problems() -> list[Problem]:
@@ -46,15 +52,22 @@ def problems() -> list[Problem]:
 
 def all_problems() -> list[Problem]:
     """What of any group cannot be loaded; of the stacks' files as far as the catalogue has read them."""
+    from . import apart
+
     probe_files()
     stack_folders()
-    report_formats()
+    formats = list(report_formats().values())
+    for entry, (answer,) in zip(
+        formats, apart.ask_all([apart.PluginQuestion(e) for e in formats]), strict=True
+    ):
+        if answer.reason:
+            add_problem(entry.group, entry.name, answer.reason)
     return problems()
 
 
 def probe_files() -> dict[str, Path]:
     """{a probe's name: the file of its module}; the module itself is not imported."""
-    from .facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS
+    from ..facts.snapshot import MACHINE_SECTIONS, TARGET_SECTIONS
 
     sections = MACHINE_SECTIONS | TARGET_SECTIONS | {"micro_kernels", "extensions"}
     return use("envcheck.probes", _file, sections)
@@ -65,9 +78,21 @@ def stack_folders() -> dict[str, Path]:
     return use("envcheck.stacks", _folder)
 
 
-def report_formats() -> dict[str, Any]:
-    """{a report format's name: a function from a Report to text}."""
-    return use("envcheck.reports", _function, OWN_FORMATS)
+def report_formats() -> dict[str, EntryPoint]:
+    """{a report format's name: its entry point, a function from a Report to text}."""
+    return use("envcheck.reports", lambda entry: entry, OWN_FORMATS)
+
+
+def in_words(entry: EntryPoint) -> str:
+    """ "the plug-in fans of acme-fans" """
+    return f"the plug-in {entry.name} of {_package(entry) or 'a package'}"
+
+
+def switch_off() -> None:
+    """In a process that runs a plug-in's code: there are no plug-ins, and none of them starts others."""
+    global _is_inside
+    _is_inside = True
+    entry_points.cache_clear()
 
 
 def add_problem(group: str, name: str, reason: str) -> None:
@@ -79,7 +104,7 @@ def add_problem(group: str, name: str, reason: str) -> None:
 @cache
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
     """The entry points of a group, by name and package."""
-    if not _is_any_installed():
+    if _is_inside or not _is_any_installed():
         return ()  # without the 40 ms that importing importlib.metadata takes
     from importlib import metadata
 
@@ -100,40 +125,48 @@ def use(
             if not entry.name.isidentifier() or len(entry.name) > _NAME_LIMIT:
                 raise ValueError("its name is not a Python identifier of at most 64 characters")
             found[entry.name] = get(entry)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - SystemExit, too: it is a stranger's code
-            reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
-            _problems.add(Problem(group, entry.name, _package(entry), " ".join(reason.split())))
+        except ValueError as error:
+            reason = safe_text.one_line(str(error))
+            _problems.add(Problem(group, entry.name, _package(entry), reason))
     return found
 
 
-def _file(entry: EntryPoint) -> Path:
-    from importlib.util import find_spec
+def _spec(module: str) -> ModuleSpec | None:
+    """Where a module lies. Unlike importlib.util.find_spec, it imports no package around it."""
+    path, spec = None, None
+    parts = module.split(".")
+    for number in range(len(parts)):
+        name = ".".join(parts[: number + 1])
+        spec = next((found for found in _found(name, path) if found is not None), None)
+        if spec is None:
+            return None
+        path = list(spec.submodule_search_locations or ())
+    return spec
 
-    spec = find_spec(entry.module)
+
+def _found(name: str, path: list[str] | None) -> Iterator[ModuleSpec | None]:
+    for finder in sys.meta_path:
+        try:
+            yield finder.find_spec(name, path)
+        except Exception as error:  # noqa: BLE001 - another package may have put a finder there
+            raise ValueError(f"{name} cannot be looked for: {safe_text.of_error(error)}") from None
+
+
+def _file(entry: EntryPoint) -> Path:
+    spec = _spec(entry.module)
     if spec is None or not spec.origin or not Path(spec.origin).is_file():
         raise ValueError(f"there is no file of a module {entry.module}")
     return Path(spec.origin)
 
 
 def _folder(entry: EntryPoint) -> Path:
-    from importlib.util import find_spec
-
-    spec = find_spec(entry.module)
+    spec = _spec(entry.module)
     places = list(spec.submodule_search_locations or ()) if spec is not None else []
     if not places:
         raise ValueError(f"there is no package {entry.module}")
     if not any(Path(places[0]).glob("*.toml")):
         raise ValueError(f"the package {entry.module} has no *.toml beside its __init__.py")
     return Path(places[0])
-
-
-def _function(entry: EntryPoint) -> Any:
-    loaded = entry.load()
-    if not callable(loaded):
-        raise ValueError(f"{entry.value} is no function")
-    return loaded
 
 
 def _package(entry: EntryPoint) -> str:

@@ -1,0 +1,143 @@
+"""Runs another package's code in a process of its own: whatever it does there costs its own answers alone.
+
+The process reads a PluginTask, and forks before the package is imported (`inside`). What is printed there,
+also by C code, is no part of the answer, and neither its end, nor a signal, nor a hang reaches this process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .. import safe_text, scratch
+from ..collector.runtime import process
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+LIMIT = 30.0  # seconds for one item, the package's import among it
+BUDGET = 120.0  # seconds for all items of one question
+_BEYOND = 30.0  # seconds more, for the process to start and to end
+_OUTPUT = 128 << 20  # bytes
+SIZE = 16 << 20  # bytes of one answer
+
+# With the very modules of this process, and none of the working directory's or the user's.
+_START = (
+    "import json, sys\n"
+    "sys.path[:] = json.loads(sys.argv[1])\n"
+    "from envcheck.plugins import inside\n"
+    "inside.main()\n"
+)
+
+
+class PluginTask(msgspec.Struct, frozen=True, kw_only=True):
+    """What the process reads on its standard input. job: "module:function", see `inside`."""
+
+    group: str
+    name: str
+    value: str
+    job: str
+    items: list[str]
+    data: msgspec.Raw
+    cookie: str
+    limit: float
+    budget: float
+
+
+class PluginQuestion(msgspec.Struct, frozen=True):
+    """job: a function of envcheck's that says what to do with the entry point for each item.
+
+    data: JSON, which the job reads.
+    """
+
+    entry: Any  # importlib.metadata.EntryPoint
+    job: str = "envcheck.plugins.inside:load"
+    items: Sequence[str] = ("",)
+    data: bytes = b"null"
+
+
+class PluginAnswer(msgspec.Struct, frozen=True):
+    """What became of one item: its value as JSON, or the reason why there is none, in one line."""
+
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    reason: str = ""
+
+
+class _Forked(msgspec.Struct, frozen=True):
+    """What `collector.runtime.forked` says of one item."""
+
+    facts: dict[str, str]
+    failure: dict[str, str] | None = None
+
+
+def ask(
+    entry: EntryPoint, job: str, items: Sequence[str] = ("",), data: bytes = b"null"
+) -> list[PluginAnswer]:
+    """One PluginAnswer for each item."""
+    return ask_all([PluginQuestion(entry, job, items, data)])[0]
+
+
+def ask_all(questions: Sequence[PluginQuestion]) -> list[list[PluginAnswer]]:
+    """The same for several entry points, side by side."""
+    if not questions:
+        return []
+    try:
+        with scratch.directory() as folder:
+            asked = [_asked(question) for question in questions]
+            children = []
+            for number, one in enumerate(asked):
+                file = folder / f"{number}.json"
+                file.write_bytes(msgspec.json.encode(one))
+                children.append(_started(os.fspath(file)))
+            process.run_all(children)
+    except OSError as error:
+        reason = f"no process could be started for it: {error.strerror or error}"
+        return [[PluginAnswer(reason=reason)] * len(question.items) for question in questions]
+    return [_answers(one, child.result) for one, child in zip(asked, children, strict=True)]
+
+
+def _asked(question: PluginQuestion) -> PluginTask:
+    return PluginTask(
+        group=question.entry.group,
+        name=question.entry.name,
+        value=question.entry.value,
+        job=question.job,
+        items=list(question.items),
+        data=msgspec.Raw(question.data),
+        cookie=secrets.token_hex(16),
+        limit=LIMIT,
+        budget=BUDGET,
+    )
+
+
+def _started(file: str) -> Any:
+    argv = [sys.executable, "-I", "-c", _START, json.dumps(sys.path)]
+    return process.Child(argv, BUDGET + _BEYOND, stdin=file, limit=_OUTPUT, cwd="/")
+
+
+def _answers(asked: PluginTask, result: Any) -> list[PluginAnswer]:
+    told = result.stdout.rpartition(asked.cookie.encode())[2]
+    try:
+        found = msgspec.json.decode(told, type=list[_Forked])
+        if len(found) != len(asked.items):
+            raise ValueError
+    except ValueError:
+        reason = (
+            f"its process {result.describe()}" if not result.ok else "its process gave no answer"
+        )
+        return [PluginAnswer(reason=reason)] * len(asked.items)
+    return [_answer(one) for one in found]
+
+
+def _answer(told: _Forked) -> PluginAnswer:
+    if told.failure is not None:
+        return PluginAnswer(reason=f"its process {safe_text.one_line(told.failure['detail'])}")
+    if "value" not in told.facts:
+        return PluginAnswer(reason=safe_text.one_line(told.facts.get("error", "it gave no answer")))
+    return PluginAnswer(value=msgspec.Raw(told.facts["value"].encode()))
